@@ -33,7 +33,7 @@ func (r *Reconciler) carryOut(ctx context.Context, d Desired, p reconcile.Plan) 
 		switch s := step.(type) {
 		case mssql.Execute:
 			return r.ask(ctx, d, s.Server, s.Database,
-				func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, s.Statement) })
+				func(ctx context.Context, db *mssql.DB) error { return s.Settled(db.Exec(ctx, s.Statement)) })
 		case WriteSecret:
 			return r.at(d, s.Place, func(c client.Client) error { return sites.ApplyAs(ctx, c, d.secret(), owner) })
 		case DropSecret:

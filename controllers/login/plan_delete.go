@@ -152,7 +152,8 @@ func planShutOut(d Desired, o Observed, p *reconcile.Plan) {
 			execute(p, server, "master", tsql.DisableLogin(d.name()))
 		}
 		for _, id := range s.Sessions {
-			execute(p, server, "master", tsql.KillSession(id))
+			p.Add(mssql.Execute{Server: server, Database: "master", Statement: tsql.EndLoginSession(d.name(), id),
+				Done: []int32{tsql.NoSession}})
 		}
 	}
 	for _, s := range o.allSecrets(d) {

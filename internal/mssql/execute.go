@@ -4,6 +4,7 @@ package mssql
 
 import (
 	"fmt"
+	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -21,6 +22,14 @@ type Execute struct {
 	Statement tsql.Statement
 	// Done are error numbers that say that what the statement asks for is so already.
 	Done []int32
+}
+
+// Settled is what an execution came to: nil also where an error says that what was asked for is so already.
+func (s Execute) Settled(err error) error {
+	if done := slices.Concat(s.Done, s.Statement.Repeated()); len(done) > 0 && HasNumber(err, done...) {
+		return nil
+	}
+	return err
 }
 
 // Describe names the server and the statement, without secrets.

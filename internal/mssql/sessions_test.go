@@ -39,7 +39,11 @@ func TestALoginIsDroppedOnceItsSessionsHaveEnded(t *testing.T) {
 	})).To(Succeed())
 	g.Expect(sessions).NotTo(BeEmpty())
 	for _, id := range sessions {
-		g.Expect(master.Exec(t.Context(), tsql.KillSession(id))).To(Succeed())
+		g.Expect(master.Exec(t.Context(), tsql.EndLoginSession("sa", id))).To(Succeed())
+	}
+	g.Expect(held.Ping(t.Context())).To(Succeed(), "a session that is another login's stays")
+	for _, id := range sessions {
+		g.Expect(master.Exec(t.Context(), tsql.EndLoginSession(login, id))).To(Succeed())
 	}
 	// KILL does not wait for the session's end.
 	g.Eventually(func() error { return master.Exec(t.Context(), tsql.DropLogin(login)) }, "90s", "50ms").Should(Succeed())

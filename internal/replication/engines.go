@@ -5,7 +5,6 @@ package replication
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -74,9 +73,7 @@ func (e Engines) Execute(ctx context.Context, s Execute) error {
 	if err == nil {
 		err = db.Exec(ctx, s.Statement)
 	}
-	if done := slices.Concat(s.Done, s.Statement.Repeated()); len(done) > 0 && mssql.HasNumber(err, done...) {
-		return nil
-	}
+	err = s.Settled(err)
 	if mssql.HasNumber(err, lacksRights...) {
 		// The operator's login is made a sysadmin while connections of it are open already: new ones know it.
 		e.Connector.Forget(e.Namespace, s.Server)

@@ -99,7 +99,7 @@ func (e Engines) LoginSessions(ctx context.Context, server v1alpha1.ServerName, 
 // EndLogin ends a login's sessions and drops it. One that has come anew meanwhile keeps the login until the next look.
 func (p *Plan) EndLogin(server v1alpha1.ServerName, login string, sessions []int) {
 	for _, id := range sessions {
-		p.Execute(server, Master, tsql.KillSession(id))
+		p.Execute(server, Master, tsql.EndLoginSession(login, id), tsql.NoSession)
 	}
 	p.Execute(server, Master, tsql.DropLogin(login))
 }

@@ -2,6 +2,8 @@
 
 package tsql
 
+import "strconv"
+
 // Login is a SQL Server login with its security identifier.
 type Login struct {
 	// Name of the login.
@@ -63,13 +65,27 @@ func DropLogin(name string) Statement {
 		done("drop login " + name)
 }
 
-// LoginSessions reads the numbers of a login's sessions: while it has any it is not dropped (15434).
+// LoginSessions reads the numbers of a login's sessions: while it has any it is not dropped (15434). A session is of the
+// login that it began with, whoever it executes as now.
 // Source: docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
 func LoginSessions(name string) Statement {
 	return new(builder).
 		sql("SELECT CAST(s.session_id AS int)\nFROM sys.dm_exec_sessions AS s\nWHERE s.is_user_process = 1 AND "+
-			"s.login_name = @login").
+			"s.original_login_name = @login").
 		arg("login", name).done("read the sessions of login " + name)
+}
+
+// NoSession is the error of KILL for a number that no session has any more.
+const NoSession = 6106
+
+// EndLoginSession ends a session while it is that login's: since its number was read it may have ended, and the number
+// may be somebody else's. Sources: docs/t-sql/language-elements/kill-transact-sql.md and that of LoginSessions.
+func EndLoginSession(login string, id int) Statement {
+	number := strconv.Itoa(id)
+	return new(builder).
+		sql("IF EXISTS (SELECT 1 FROM sys.dm_exec_sessions WHERE session_id = ", number, " AND original_login_name = ").
+		str(login).sql(")\n    KILL ", number).
+		done("end session " + number + " of login " + login)
 }
 
 // ServerPermission is a permission on the server as GRANT names it

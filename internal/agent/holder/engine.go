@@ -24,8 +24,6 @@ const (
 	notInGroup = 35242
 	// noAccess answers SET HADR OFF of a copy that was dropped already, and of one that the login may not alter.
 	noAccess = 5011
-	// noSession answers KILL of a session that has ended.
-	noSession = 6106
 )
 
 // sqlEngine is the pod's engine over loopback, as election.Engine.
@@ -335,7 +333,7 @@ func (e *sqlEngine) EndSessions(ctx context.Context, group string, within time.D
 		})
 		errs := []error{err}
 		for _, id := range sessions {
-			if err := db.Exec(ctx, tsql.KillSession(id)); !mssql.HasNumber(err, noSession) {
+			if err := db.Exec(ctx, tsql.KillSession(id)); !mssql.HasNumber(err, tsql.NoSession) {
 				errs = append(errs, err)
 			}
 		}
