@@ -157,7 +157,9 @@ func (r *Reconciler) giveOrders(ctx context.Context, d Desired, o *Observed, s G
 		for i, site := range list {
 			had, known := before[site.Site]
 			v, err := r.credentialsAt(ctx, d, o, v1alpha1.SiteName(site.Site), had)
-			if errors.Is(err, errNoWay) && (s.New || known && had.Token == "") {
+			// Nobody expects a lost site back: an agent that has lost its orders as well does without that voter.
+			lost := errors.Is(err, sites.ErrSiteLost)
+			if errors.Is(err, errNoWay) && (s.New || lost || known && had.Token == "") {
 				v, err = orders.Voter{Site: site.Site}, nil
 			}
 			if err != nil {

@@ -133,7 +133,18 @@ func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 	g.Expect(e.do(p.Steps[0])).To(Succeed())
 	g.Expect(planDelete(e.d, e.observe()).Steps).To(BeEmpty())
 
+	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	for _, s := range dropping().Steps {
+		g.Expect(e.do(s)).To(Succeed())
+	}
+	dropped := planDelete(e.d, e.observe()).Steps
+	g.Expect(e.do(dropped[0])).To(Succeed())
+	e.d.Group.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
+	p = planDelete(e.d, e.observe())
+	g.Expect(p.Steps).To(Equal([]reconcile.Step{TakeOrders{Server: "tukpub"}}),
+		"the group is gone: the mark stays to the end")
 	wanted := *e.orders["tukpub"]
+	wanted.Ending = false
 	marked := wanted
 	marked.Ending = true
 	g.Expect(upToDate(wanted, wanted, e.now)).To(BeTrue())

@@ -65,8 +65,8 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p reconcile.Plan
 	if !v1alpha1.MayDestroy(d.Group, d.Group.Spec.ReclaimPolicy) {
 		// It may have been Delete until a moment ago.
-		for _, s := range d.servers() {
-			markEnding(o, s, false, &p)
+		for _, s := range append(d.servers(), d.former()...) {
+			stay(o, s, &p)
 		}
 		p.Done = true
 		return p
@@ -176,8 +176,21 @@ func markEnding(o Observed, s v1alpha1.ServerName, ending bool, p *reconcile.Pla
 	i, known := o.Instances[s]
 	orders := o.Agents[s]
 	told := known && !errors.Is(i.Err, sites.ErrSiteLost) && orders.Err == nil && orders.Told != nil
-	if told && orders.Told.Ending != ending && (i.Group != nil || !ending) {
+	if told && orders.Told.Ending != ending && i.Group != nil {
 		p.Add(MarkEnding{Server: s, Ending: ending})
+	}
+}
+
+// stay tells the agent of a server that has the group that it stays there. Where the group was dropped before, the
+// orders go: without the mark the agent would end the engine of a group that it takes for dropped by hand.
+func stay(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
+	i := o.Instances[s]
+	switch told := o.Agents[s].Told; {
+	case i.Err != nil || told == nil || !told.Ending:
+	case i.Group != nil:
+		markEnding(o, s, false, p)
+	default:
+		takeOrders(o, s, p)
 	}
 }
 

@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -66,13 +67,15 @@ func TestOrdersWithoutAWayToASilentVoter(t *testing.T) {
 	for name, c := range map[string]struct {
 		step   GiveOrders
 		before *orders.Group
+		silent error
 		given  bool
 	}{
-		"a server that is yet to be added": {GiveOrders{Server: "dubthird", New: true}, nil, true},
-		"one that was added meanwhile":     {GiveOrders{Server: "dubthird"}, &lacking, true},
-		"a replica whose Secret was lost":  {GiveOrders{Server: "dubthird"}, nil, false},
+		"a server that is yet to be added": {GiveOrders{Server: "dubthird", New: true}, nil, errSilent, true},
+		"one that was added meanwhile":     {GiveOrders{Server: "dubthird"}, &lacking, errSilent, true},
+		"a replica whose Secret was lost":  {GiveOrders{Server: "dubthird"}, nil, errSilent, false},
+		"that, and the voter's site too":   {GiveOrders{Server: "dubthird"}, nil, sites.ErrSiteLost, true},
 		"a replica of voters that it lacks": {GiveOrders{Server: "dubthird"},
-			&orders.Group{Name: "content", Namespace: "web", Voters: lacking.Voters[:1]}, false},
+			&orders.Group{Name: "content", Namespace: "web", Voters: lacking.Voters[:1]}, errSilent, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -91,11 +94,11 @@ func TestOrdersWithoutAWayToASilentVoter(t *testing.T) {
 					Namespace: "web",
 					Voters:    []orders.Voter{{Site: "tukwila"}, {Site: "quincy"}},
 				},
-				accounts: map[v1alpha1.SiteName]voterAccess{"tukwila": {voter: reached}, "quincy": {err: errSilent}},
+				accounts: map[v1alpha1.SiteName]voterAccess{"tukwila": {voter: reached}, "quincy": {err: c.silent}},
 			}
 			if c.before == nil {
 				// Nothing has to be minted for the voter that answers.
-				o.accounts["tukwila"] = voterAccess{err: errSilent}
+				o.accounts["tukwila"] = voterAccess{err: c.silent}
 			}
 			err := r.giveOrders(t.Context(), d, o, c.step)
 			if !c.given {
@@ -108,6 +111,10 @@ func TestOrdersWithoutAWayToASilentVoter(t *testing.T) {
 			told, ok := orders.Secret(secret.Data).Of("content")
 			g.Expect(ok).To(BeTrue())
 			g.Expect(told.Voters).To(HaveLen(2))
+			if errors.Is(c.silent, sites.ErrSiteLost) {
+				g.Expect(told.Voters[0].Token).To(BeEmpty())
+				return
+			}
 			g.Expect(told.Voters[1]).To(Equal(orders.Voter{Site: "quincy"}))
 			wanted := told
 			wanted.Voters = []orders.Voter{told.Voters[0], {Site: "quincy", Server: "https://quincy", AccountUID: "8"}}

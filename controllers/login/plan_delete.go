@@ -114,8 +114,8 @@ func (o Observed) shutOut(d Desired) string {
 	return text
 }
 
-// allSecrets are the connection Secrets of the present name and of former ones. A site that does not have the namespace,
-// or deletes it with all that is in it, has none.
+// allSecrets are the connection Secrets of the present name and of former ones. A site that does not have the
+// namespace, or deletes it with all that is in it, has none.
 func (o Observed) allSecrets(d Desired) []FormerSecret {
 	var all []FormerSecret
 	for _, place := range slices.Sorted(maps.Keys(o.Secrets)) {

@@ -76,8 +76,9 @@ type Keeper struct {
 	failures int
 	// paused forbids claims that nobody asked for; manual those of a server that did not hold the last term.
 	paused, manual bool
-	// ending says that the manager is about to drop the group, or has.
-	ending bool
+	// ending says that the manager is about to drop the group, or has; dropped that the group was gone then, and has not
+	// been seen since.
+	ending, dropped bool
 
 	// outbid is the highest term because of which anybody refused to be fenced.
 	outbid int64
@@ -246,7 +247,7 @@ func (k *Keeper) hold(ctx context.Context, seen Observation, seenErr error) Outc
 	if k.justClaimed(k.clock.Now()) && seenErr == nil && seen.Exists && seen.Role != RolePrimary {
 		return k.promote(ctx, k.renewed)
 	}
-	if k.ending && seenErr == nil && !seen.Exists {
+	if k.droppedAsOrdered(seen, seenErr) {
 		return k.afterDrop(ctx)
 	}
 	pace, state := Patient, k.state

@@ -15,6 +15,15 @@ func (k *Keeper) SetPolicy(paused, manual bool) { k.paused, k.manual = paused, m
 // not there any more is then as ordered, and no reason to end the engine. As long as it is there nothing is different.
 func (k *Keeper) SetEnding(ending bool) { k.ending = ending }
 
+// droppedAsOrdered says that the group is gone because the manager dropped it. That stays so when the order is taken
+// back afterwards, until there is a group again.
+func (k *Keeper) droppedAsOrdered(seen Observation, seenErr error) bool {
+	if seenErr == nil {
+		k.dropped = !seen.Exists && (k.ending || k.dropped)
+	}
+	return seenErr == nil && k.dropped
+}
+
 // afterDrop renews the votes of a run whose group was dropped as ordered. Its databases go on alone: no other replica
 // has the group, so nothing is ended whatever the votes say. They are kept until the orders end: others that know
 // nothing of it would otherwise claim the next term.

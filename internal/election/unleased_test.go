@@ -109,7 +109,8 @@ func (s *server) gone(gone bool) {
 // A group that is dropped as the manager has told is no fault: its databases go on alone, however long nobody comes to
 // take the orders, and whether the voters answer or not.
 func TestAGroupThatIsDroppedAsOrderedEndsNoEngine(t *testing.T) {
-	for name, cut := range map[string]int{"the voters answer": 0, "most are cut off": 2, "the agent is restarted": 0} {
+	for name, cut := range map[string]int{"the voters answer": 0, "most are cut off": 2, "the agent is restarted": 0,
+		"the order is taken back": 0} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
 			first := w.servers[0]
@@ -128,6 +129,11 @@ func TestAGroupThatIsDroppedAsOrderedEndsNoEngine(t *testing.T) {
 			}
 			for i := range cut {
 				first.cut[i] = true
+			}
+			w.live(5)
+			if name == "the order is taken back" {
+				first.ending = false
+				first.run.keeper.SetEnding(false)
 			}
 			w.live(120)
 			g.Expect(first.run.dead).To(BeFalse())

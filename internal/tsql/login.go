@@ -65,9 +65,9 @@ func DropLogin(name string) Statement {
 		done("drop login " + name)
 }
 
-// LoginSessions reads the numbers of a login's sessions: while it has any it is not dropped (15434). A session is of the
-// login that it began with, whoever it executes as now.
-// Source: docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
+// LoginSessions reads the numbers of a login's sessions: while it has any it is not dropped (15434). A session is of
+// the login that it began with, whoever it executes as now. Source:
+// docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
 func LoginSessions(name string) Statement {
 	return new(builder).
 		sql("SELECT CAST(s.session_id AS int)\nFROM sys.dm_exec_sessions AS s\nWHERE s.is_user_process = 1 AND "+
