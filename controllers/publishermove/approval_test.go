@@ -212,3 +212,20 @@ func TestWhatACopyLacksOfALostPublisher(t *testing.T) {
 	g.Expect(e.Lacks).To(BeEmpty())
 	g.Expect(e.Summary).NotTo(ContainSubstring("has any of"))
 }
+
+// What an estimate said would be delivered first is lost with the distributor that had it.
+func TestADistributorThatEndsMakesAnEstimateWorse(t *testing.T) {
+	g := NewWithT(t)
+	d, _ := estimatedSite()
+	last := &v1alpha1.ReplicatedTransaction{Transaction: "0x02"}
+	newest := &v1alpha1.ReplicatedTransaction{Transaction: "0x05"}
+	with := func(deliverable *int64, has *v1alpha1.ReplicatedTransaction) *v1alpha1.MoveEstimate {
+		return &v1alpha1.MoveEstimate{Deliverable: deliverable, Newest: newest, Subscribers: []v1alpha1.MoveEvidence{
+			{Subscription: "dublin", Answers: true, Last: has},
+		}}
+	}
+	g.Expect(worsened(d, with(ptr.To[int64](5000), last), with(nil, last))).To(ContainSubstring("5000 commands"))
+	g.Expect(worsened(d, with(ptr.To[int64](0), last), with(nil, last))).To(BeEmpty(), "it had nothing")
+	g.Expect(worsened(d, with(ptr.To[int64](5000), last), with(nil, newest))).To(BeEmpty(), "all has come")
+	g.Expect(worsened(d, with(ptr.To[int64](5000), last), with(ptr.To[int64](4000), last))).To(BeEmpty())
+}

@@ -98,10 +98,15 @@ func planAgain(d Desired, o Observed, p *Plan) bool {
 
 // carriedOut says what became of a move that has come back.
 func carriedOut(d Desired) conditions.Outcome {
-	if d.switched() {
+	if d.switched() && d.Publication.Spec.Publisher.Server == d.Move.Spec.To {
 		return conditions.Ready(conditions.ReasonCarriedOut, fmt.Sprintf(
 			"it was carried out before, by an object of this name: %s publishes %s. Nothing is done again",
 			credentials.HostName(d.Move.Spec.To), d.Move.Spec.Publication))
+	}
+	if d.switched() {
+		return conditions.Stalled(conditions.ReasonCarriedOut, fmt.Sprintf(
+			"a PublisherMove of this name was carried out before, and not to %s: nothing is done. Make one of another name",
+			d.Move.Spec.To))
 	}
 	return conditions.Stalled(conditions.ReasonCarriedOut, fmt.Sprintf(
 		"a PublisherMove of this name that asked for the same was begun before, by the word of the database at %s; this one "+

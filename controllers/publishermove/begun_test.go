@@ -39,6 +39,9 @@ func TestAMoveThatComesBackIsNotCarriedOutAgain(t *testing.T) {
 			d.Subscriptions = d.Subscriptions[1:]
 			o.Begun, o.To = reconcile.NotRead[Begun](silent), replication.Server{Err: silent}
 		}, metav1.ConditionTrue, "dubsub-0 publishes articles"},
+		"the Publication names it, for another server": {func(d *Desired, _ *Observed) {
+			d.Publication.Spec.MovedBy, d.Publication.Spec.Publisher.Server = "move", "elsewhere"
+		}, metav1.ConditionFalse, "not to dubsub: nothing is done. Make one of another name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -53,17 +53,25 @@ func TestASwitchoverSaysBeforeWhatItBreaks(t *testing.T) {
 	turn := Turn{Group: "content", Declared: true, Primary: "tukpub",
 		Succession: Succession{Allowed: true, To: "quisec", Failover: "content-restart-tukpub-12345678"}}
 	ask := AskSwitchover{Group: "content", Name: "content-restart-tukpub-12345678", To: "quisec"}
+	drain := func(d Desired, turn Turn) *reconcile.Plan {
+		p := &reconcile.Plan{}
+		planDrain(d, Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}},
+			Cluster: placement.Cluster{Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"},
+				Spec: corev1.NodeSpec{Unschedulable: true}}}}}, p)
+		return p
+	}
 	for name, act := range map[string]func(Desired) *reconcile.Plan{
 		"restart": func(d Desired) *reconcile.Plan {
 			p := &reconcile.Plan{}
 			restart(d, Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{}}, p, RestartPod{Reason: "the image changed"})
 			return p
 		},
-		"drain": func(d Desired) *reconcile.Plan {
-			p := &reconcile.Plan{}
-			planDrain(d, Observed{Turns: []Turn{turn}, Pod: &corev1.Pod{Spec: corev1.PodSpec{NodeName: "n"}},
-				Cluster: placement.Cluster{Nodes: []corev1.Node{{ObjectMeta: metav1.ObjectMeta{Name: "n"},
-					Spec: corev1.NodeSpec{Unschedulable: true}}}}}, p)
+		"drain": func(d Desired) *reconcile.Plan { return drain(d, turn) },
+		"drain, and a restart is due that waits for the server's own turn": func(d Desired) *reconcile.Plan {
+			p := drain(d, turn)
+			held := turn
+			held.Holder = "quisec"
+			restart(d, Observed{Turns: []Turn{held}, Pod: &corev1.Pod{}}, p, RestartPod{Reason: "tempdb moves to its volume"})
 			return p
 		},
 	} {

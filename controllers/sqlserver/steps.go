@@ -133,8 +133,14 @@ type pending struct {
 // waits is what the pod waits for by a plan.
 func waits(p reconcile.Plan) pending { return reconcile.Noted[pending](p) }
 
-// waitFor sets what the pod waits for.
-func waitFor(p *reconcile.Plan, why string) { p.Note = pending{Why: why, Reason: waits(*p).Reason} }
+// waitFor adds to what the pod waits for, under the reason that is there.
+func waitFor(p *reconcile.Plan, why string) {
+	now := waits(*p)
+	if now.Why != "" {
+		why = now.Why + "; " + why
+	}
+	p.Note = pending{Why: why, Reason: now.Reason}
+}
 
 // pend adds to what the pod waits for.
 func pend(p *reconcile.Plan, why, reason string) {

@@ -70,9 +70,14 @@ func restart(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 	for _, group := range hosted(d, o) {
 		turn, known := o.turn(group)
 		if why := wait(d, o, turn, known, group); why != "" && !missing(d, o, turn, known) {
+			ask, _ := switchover(turn)
+			asks := ask != nil && turn.makesRoom(d)
+			if asks {
+				why += d.breaks(group)
+			}
 			waitFor(p, step.Reason+"; "+why)
-			if ask, _ := switchover(turn); ask != nil && turn.makesRoom(d) {
-				if waitFor(p, waits(*p).Why+d.breaks(group)); d.told(group) {
+			if asks {
+				if d.told(group) {
 					p.Add(ask)
 				}
 				return p.Settle(conditions.InProgress(conditions.ReasonRestarting, waits(*p).Why))

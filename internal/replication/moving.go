@@ -61,5 +61,5 @@ func Arriving(ctx context.Context, reader client.Reader, p *v1alpha1.Publication
 	if err != nil {
 		return false, fmt.Errorf("read PublisherMove %s: %w", key, err)
 	}
-	return move.Status.Phase != v1alpha1.MoveCompleted, nil
+	return move.Status.From != nil && move.Status.Phase != v1alpha1.MoveCompleted, nil
 }

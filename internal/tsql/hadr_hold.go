@@ -47,7 +47,7 @@ func SessionsSince(group string, seconds int) Statement {
 		sql(`SELECT CAST(s.session_id AS int)
 FROM sys.dm_exec_sessions AS s
 JOIN sys.databases AS d ON d.database_id = s.database_id
-JOIN sys.availability_databases_cluster AS c ON c.database_name = d.name
+JOIN sys.availability_databases_cluster AS c ON c.group_database_id = d.group_database_id
 JOIN sys.availability_groups AS g ON g.group_id = c.group_id
 WHERE g.name = @group AND s.is_user_process = 1 AND s.session_id <> @@SPID AND COALESCE(s.program_name,
     N'') NOT LIKE N'geosql-%' AND s.login_time >= DATEADD(second, `, strconv.Itoa(-seconds), `, GETDATE())`).
