@@ -89,7 +89,8 @@ func worsened(d Desired, before, now *v1alpha1.MoveEstimate) string {
 		say("a newer transaction is known that the copy lacks, %s", now.Newest.Transaction)
 	case before.Deliverable != nil && *before.Deliverable > 0 && now.Deliverable == nil &&
 		(now.Newest == nil || later(now.Newest, own.Last)):
-		say("the former distributor does not say any more what it has: %d commands were to be delivered first, and may be lost",
+		say("the former distributor does not say any more what it has: %d commands were to be delivered first, and "+
+			"may be lost",
 			*before.Deliverable)
 	}
 	for _, one := range now.Subscribers {

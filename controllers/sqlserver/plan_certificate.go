@@ -29,15 +29,21 @@ type Partner struct {
 	Loaded reconcile.Reading[[]string]
 }
 
-// lacks says why a partner cannot be shown a certificate of the CA yet; empty when it can.
-func (p Partner) lacks(authority []byte) string {
+// lacks says why a partner cannot be shown a certificate of the CA yet; empty when it can. patient waits for a sidecar
+// that does not answer: one that starts reads its files anew.
+func (p Partner) lacks(authority []byte, patient bool) string {
 	data, err := p.Certificate.Get()
 	if err != nil || !credentials.HasCAs(credentials.TrustOf(data), authority) {
 		return string(p.Server)
 	}
 	loaded, err := p.Loaded.Get()
-	if err != nil {
-		return fmt.Sprintf("%s, whose sidecar is to say so (%v)", p.Server, err)
+	switch {
+	case err != nil && patient:
+		return fmt.Sprintf("%s, whose sidecar is to say so (%v); if its site is gone for good, set the Site's "+
+			"lifecycle to Lost",
+			p.Server, err)
+	case err != nil:
+		return ""
 	}
 	for _, ca := range credentials.Fingerprints(authority) {
 		if len(loaded) > 0 && !slices.Contains(loaded, ca) {
@@ -163,8 +169,11 @@ func announce(d Desired, o Observed, authority []byte) string {
 	if o.Readers != nil && !credentials.HasCAs(o.Readers[credentials.KeyCA], authority) {
 		wait = append(wait, "the readers of the sidecars")
 	}
+	// An engine whose certificate has ended is verified by nobody: what it shows is replaced before.
+	certificate, err := credentials.ParseCertificate(have)
+	patient := err == nil && o.Now.Before(certificate.RenewAt.Add(certificate.Expires.Sub(certificate.RenewAt)/2))
 	for _, partner := range o.Partners {
-		if lacks := partner.lacks(authority); lacks != "" {
+		if lacks := partner.lacks(authority, patient); lacks != "" {
 			wait = append(wait, lacks)
 		}
 	}

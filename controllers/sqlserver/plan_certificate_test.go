@@ -338,7 +338,17 @@ func TestACAIsShownOnceTheSidecarsHaveItInTheirFiles(t *testing.T) {
 	g.Expect(waits(plan(e.d, e.o)).Why).To(ContainSubstring("tuktwo, whose sidecar does not have the files yet"))
 
 	e.o.Partners[0].Loaded = reconcile.NotRead[[]string](errors.New("no answer"))
-	g.Expect(waits(plan(e.d, e.o)).Why).To(ContainSubstring("whose sidecar is to say so (no answer)"))
+	g.Expect(waits(plan(e.d, e.o)).Why).To(And(ContainSubstring("whose sidecar is to say so (no answer)"),
+		ContainSubstring("lifecycle to Lost")))
+	late := e.o
+	shown, err := credentials.ParseCertificate(late.SiteCertificate)
+	g.Expect(err).NotTo(HaveOccurred())
+	late.Now = shown.Expires.Add(-24 * time.Hour)
+	late.Partners = []Partner{late.Partners[0]}
+	g.Expect(announce(e.d, late, otherCA.PEM())).To(BeEmpty(),
+		"the certificate ends soon, and the partner's Secret has the CA")
+	late.Partners[0].Certificate = reconcile.Read[map[string][]byte](nil)
+	g.Expect(announce(e.d, late, otherCA.PEM())).NotTo(BeEmpty(), "a partner that cannot have the CA is waited for")
 	for i := range e.o.Partners {
 		e.o.Partners[i].Loaded = reconcile.Read[[]string](nil)
 	}
