@@ -84,3 +84,18 @@ func TestTheNoteComesBeforeTheFirstStep(t *testing.T) {
 	other.Name = "another"
 	g.Expect(noteName(other)).NotTo(Equal(noteName(d.Move)))
 }
+
+// A copy that has come back with a record of the former publisher, and did not switch itself, says so also when it is
+// looked at again.
+func TestACompletedMoveSwitchedByItsOwnRecord(t *testing.T) {
+	g := NewWithT(t)
+	d, o := cameBack()
+	d.Move.Status.Phase = v1alpha1.MoveCompleted
+	d.Move.Status.From = &v1alpha1.ServerOrGroup{Server: "tukpub"}
+	d.Move.Status.Timeline = &v1alpha1.MoveTimeline{}
+	p := plan(d, o)
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCarriedOut))
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
+	d.Move.Status.Timeline.Switched = &metav1.MicroTime{Time: o.Now}
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonMoved))
+}

@@ -29,8 +29,8 @@ type stage func(d Desired, o Observed, p *Plan) bool
 func plan(d Desired, o Observed) Plan {
 	p := Plan{Phase: v1alpha1.MovePending}
 	if d.Move.Status.Phase == v1alpha1.MoveCompleted {
-		p.Phase = v1alpha1.MoveCompleted
-		if p.Outcome = conditions.Ready(conditions.ReasonMoved, moved(d)); d.Move.Status.From == nil {
+		p.Phase, p.Outcome = v1alpha1.MoveCompleted, conditions.Ready(conditions.ReasonMoved, moved(d))
+		if t := d.Move.Status.Timeline; t == nil || t.Switched == nil {
 			p.Outcome = carriedOut(d)
 		}
 		return p
