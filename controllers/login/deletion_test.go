@@ -120,6 +120,10 @@ func TestADroppedDatabaseHoldsNoDeletion(t *testing.T) {
 	o.Servers["tukpub"].Login.Disabled, o.Servers["quisec"].Login.Disabled, o.Secrets = true, true, nil
 	o.Users["Content"] = User{NoDatabase: true}
 	p := planDelete(d, o)
+	g.Expect(p.Done).To(BeFalse(), "the group has it still, by its declaration: this primary may be none any more")
+	g.Expect(p.Steps).To(BeEmpty())
+	d.Databases = []string{"Orders"}
+	p = planDelete(d, o)
 	g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
 	g.Expect(p.Steps).To(HaveLen(2), "the logins")
 	g.Expect(p.Left).To(BeEmpty())

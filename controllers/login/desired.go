@@ -104,6 +104,13 @@ func (d Desired) dropped() bool {
 	return d.Login.DeletionTimestamp != nil && d.Login.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete
 }
 
+// ofGroup tells that a group declares the database: one that its present primary does not have may be on a replica that
+// becomes primary later.
+func (d Desired) ofGroup(database v1alpha1.DatabaseName) bool {
+	_, grouped := d.inGroup(database)
+	return grouped || contains(d.Databases, string(database))
+}
+
 // made tells that the login was made somewhere, as far as is recorded.
 func (d Desired) made() bool { return d.Login.Status.SID != "" }
 

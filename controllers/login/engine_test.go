@@ -352,8 +352,13 @@ func TestLoginOfADroppedDatabase(t *testing.T) {
 		tsql.DropDatabase("Content"))
 	b.nudge()
 	g.Eventually(b.reason, patient, often).
-		Should(HavePrefix("ReferenceMissing: there is no database Content on tukpub-0: create it"))
+		Should(HavePrefix("ReferenceMissing: there is no database Content on tukpub-0, though it is one of the group's"))
 	g.Expect(b.hub.Client.Delete(t.Context(), l)).To(Succeed())
+	g.Eventually(b.reason, patient, often).Should(ContainSubstring("take it out of the group's spec.databases"))
+	group := &v1alpha1.AvailabilityGroup{}
+	g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "content"}, group)).To(Succeed())
+	group.Spec.Databases = []v1alpha1.DatabaseName{"Archive"}
+	g.Expect(b.hub.Client.Update(t.Context(), group)).To(Succeed())
 	g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l) }, patient, often).
 		ShouldNot(Succeed())
 	g.Expect(b.state("tukpub", "One-longpass.word1")()).To(Equal("none"))

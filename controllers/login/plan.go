@@ -246,6 +246,10 @@ func planUsers(d Desired, o Observed, p *reconcile.Plan) (unknown, missing, inPl
 			unknown = append(unknown, fmt.Sprintf("database %s is none of the group's", u.Database))
 		case have.Err != nil:
 			unknown = append(unknown, fmt.Sprintf("database %s: %v", u.Database, have.Err))
+		case have.NoDatabase && d.ofGroup(u.Database):
+			missing = append(missing,
+				fmt.Sprintf("there is no database %s on %s, though it is one of the group's: let a replica "+
+					"that has it be primary, or take it out of spec.users", u.Database, credentials.HostName(d.Primary)))
 		case have.NoDatabase:
 			missing = append(missing, fmt.Sprintf("there is no database %s on %s: create it, or take it out of spec.users",
 				u.Database, credentials.HostName(d.Primary)))

@@ -191,6 +191,11 @@ func planDropUsers(d Desired, o Observed, p *reconcile.Plan) (waiting, owned []s
 				credentials.HostName(d.Primary)))
 		case have.Err != nil:
 			waiting = append(waiting, fmt.Sprintf("database %s: %v", u.Database, have.Err))
+		case have.NoDatabase && d.ofGroup(u.Database):
+			waiting = append(waiting,
+				fmt.Sprintf("database %s is one of the group's, and %s does not have it: its user goes once "+
+					"a replica that has it is primary; if it is gone for good take it out of the group's spec.databases",
+					u.Database, credentials.HostName(d.Primary)))
 		case have.State == nil || !bytes.Equal(have.State.SID, d.sid()):
 		case len(have.Owns) > 0:
 			owned = append(

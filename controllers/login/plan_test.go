@@ -146,7 +146,12 @@ func TestPlan(t *testing.T) {
 			reason: conditions.ReasonLoginReady},
 		"the owner of the database": {change: user(func(u *mssql.UserState) { u.SID = []byte{1} }),
 			ready: "False", reason: conditions.ReasonLoginConflict, says: "dbo"},
-		"a database that is not there": {change: func(_ *Desired, o *Observed) {
+		"a database of the group that its primary does not have": {change: func(_ *Desired, o *Observed) {
+			o.Users["Content"] = User{NoDatabase: true}
+		},
+			ready: "False", reason: conditions.ReasonReferenceMissing, says: "though it is one of the group's"},
+		"a database that is not there": {change: func(d *Desired, o *Observed) {
+			d.Databases = nil
 			o.Users["Content"] = User{NoDatabase: true}
 		},
 			ready: "False", reason: conditions.ReasonReferenceMissing, says: "no database Content on tukpub-0: create it"},
