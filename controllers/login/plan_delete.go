@@ -96,7 +96,7 @@ func (o Observed) shutOut(d Desired) string {
 			disabled = append(disabled, server)
 		}
 	}
-	text := fmt.Sprintf("login %s is on none of the servers that answer", d.name())
+	text := fmt.Sprintf("login %s, as it was made here, is on none of the servers that answer", d.name())
 	if len(disabled) > 0 {
 		text = fmt.Sprintf("login %s is disabled on %s and has no session there", d.name(), hosts(disabled))
 	}
@@ -106,7 +106,7 @@ func (o Observed) shutOut(d Desired) string {
 		}
 	}
 	if len(o.unreadSecrets(d)) == 0 {
-		text += ", and its connection Secrets are gone"
+		text += ", and its connection Secrets are gone at every site that was asked"
 	}
 	if len(unknown) > 0 {
 		text += "; not known of " + strings.Join(unknown, ", ")
