@@ -74,7 +74,7 @@ func planCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 		pend(p, "a new certificate is needed ("+why+"); "+waits, conditions.ReasonRestartNeeded)
 		return writeCertificate(d, o, o.SiteCertificate, o.Authority.PEM(), p)
 	}
-	trust, issuers := trusted(d, o, o.Authority.PEM(), false)
+	trust, issuers := trusted(o, o.Authority.PEM(), false)
 	p.Add(
 		IssueCertificate{
 			Names:     d.certificateNames(),
@@ -204,7 +204,7 @@ func (o Observed) authority(d Desired) []byte {
 // trusted are the CAs that the server trusts, and those of its own certificates: the one of what it is to show, and
 // those of what its engine shows until it has been started with that. shown says that the present certificate is the
 // one that is to be shown.
-func trusted(d Desired, o Observed, authority []byte, shown bool) (trust, issuers []byte) {
+func trusted(o Observed, authority []byte, shown bool) (trust, issuers []byte) {
 	issuers = credentials.MergeCAs(authority)
 	pod := o.Pod
 	if !shown || pod == nil ||
@@ -231,7 +231,7 @@ func trusted(d Desired, o Observed, authority []byte, shown bool) (trust, issuer
 func writeCertificate(d Desired, o Observed, certificate map[string][]byte, authority []byte, p *reconcile.Plan) bool {
 	shown := bytes.Equal(certificate[credentials.KeyCertificate], o.SiteCertificate[credentials.KeyCertificate]) &&
 		credentials.SignedBy(certificate, authority)
-	trust, issuers := trusted(d, o, authority, shown)
+	trust, issuers := trusted(o, authority, shown)
 	data := map[string][]byte{
 		credentials.KeyCertificate: certificate[credentials.KeyCertificate],
 		credentials.KeyPrivateKey:  certificate[credentials.KeyPrivateKey],

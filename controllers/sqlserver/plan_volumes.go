@@ -30,9 +30,7 @@ func planVolumes(d Desired, o Observed, decision placement.Decision, placementEr
 		return p.Settle(conditions.Stalled(conditions.ReasonNoNodeForVolumes, placementErr.Error()))
 	}
 	for _, v := range d.volumes() {
-		if !planVolume(d, o, v, decision.Claims[v.role], p) {
-			return false
-		}
+		planVolume(d, o, v, decision.Claims[v.role], p)
 	}
 	if len(p.Steps) > 0 {
 		return p.Settle(inProgress("the volumes are being claimed"))
@@ -40,11 +38,11 @@ func planVolumes(d Desired, o Observed, decision placement.Decision, placementEr
 	return true
 }
 
-func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan) bool {
+func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan) {
 	have := o.Claims[v.role]
 	if have == nil {
 		p.Add(ApplyObject{Object: stamp(claim(d, v, class)), Reason: "it does not exist"})
-		return true
+		return
 	}
 	if have.Spec.StorageClassName != nil {
 		class = *have.Spec.StorageClassName
@@ -57,13 +55,12 @@ func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan
 	want := stamp(claim(d, v, class))
 	why := drift(want, have)
 	if why == "" {
-		return true
+		return
 	}
 	if v.spec.Size.Cmp(size) > 0 {
 		why = fmt.Sprintf("it grows from %s to %s", size.String(), v.spec.Size.String())
 	}
 	p.Add(ApplyObject{Object: want, Reason: why})
-	return true
 }
 
 // planGrowth says which volume cannot be as large as it is declared.

@@ -330,14 +330,13 @@ func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.Subscri
 	}
 	have.LastCompared = &now
 	have.ValidatedArticles = slices.DeleteFunc(have.ValidatedArticles, func(one string) bool { return !o.published(one) })
-	return compared(have, d, o, now)
+	return compared(have, o, now)
 }
 
 // compared adds what a comparison after the registration found. One whose tables changed meanwhile, or that failed,
 // says nothing, and makes the next one later.
 func compared(
 	have *v1alpha1.SubscriptionInitialization,
-	d Desired,
 	o Observed,
 	now metav1.Time,
 ) *v1alpha1.SubscriptionInitialization {

@@ -94,7 +94,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		agent = o.Agent.Message
 	}
 	if o.inactive(d) {
-		return p.Settle(inactive(d, o))
+		return p.Settle(inactive(d))
 	}
 	switch phase(d, o) {
 	case phaseSnapshot:
@@ -189,7 +189,7 @@ func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
 }
 
 // inactive is the outcome of a subscription that the distributor has given up.
-func inactive(d Desired, o Observed) conditions.Outcome {
+func inactive(d Desired) conditions.Outcome {
 	return conditions.Stalled(conditions.ReasonSubscriptionInactive, fmt.Sprintf(
 		"distributor %s had to keep what %s on %s lacks for longer than its retention of %d hours, and has removed it: "+
 			"nothing is delivered before the subscriber gets a new copy (%s)",
