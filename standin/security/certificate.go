@@ -6,7 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // sys.certificates.thumbprint is SHA-1
+	"crypto/sha1"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"math/big"

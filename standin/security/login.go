@@ -5,7 +5,7 @@ package security
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // a certificate login's sid holds the certificate's thumbprint, which is SHA-1
+	"crypto/sha1"
 	"slices"
 	"strings"
 	"time"

@@ -5,9 +5,9 @@ package security
 import (
 	"bytes"
 	"crypto/rand"
-	"crypto/rc4" //nolint:gosec // the PVK format's cipher
+	"crypto/rc4"
 	"crypto/rsa"
-	"crypto/sha1" //nolint:gosec // the PVK format's key derivation
+	"crypto/sha1"
 	"encoding/binary"
 	"math/big"
 	"slices"

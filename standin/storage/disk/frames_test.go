@@ -178,9 +178,8 @@ func TestTransactionWhoseFramesCannotBeWrittenIsRolledBack(t *testing.T) {
 	openFiles.Range(func(_, value any) bool {
 		if f := value.(*openFile); f.wal && f.path == path+"-wal" {
 			methods := *f.under
-			realWrite, methods.FxWrite = methods.FxWrite, address(
-				readFunc(failingWrite),
-			) //nolint:unconvert // the conversion checks the signature that SQLite calls
+			//nolint:unconvert // the conversion checks the signature that SQLite calls
+			realWrite, methods.FxWrite = methods.FxWrite, address(readFunc(failingWrite))
 			f.under = &methods
 		}
 		return true

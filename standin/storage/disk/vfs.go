@@ -78,11 +78,8 @@ var Register = sync.OnceValue(func() error {
 	vfs := at[sqlite3.Tsqlite3_vfs](mem)
 	*vfs = underVFS
 	vfs.FpNext, vfs.FzName = 0, name
-	vfs.FxOpen, vfs.FxDelete = address(
-		openFunc(open),
-	), address(
-		nameFunc(remove),
-	) //nolint:unconvert // the conversion checks the signature that SQLite calls
+	//nolint:unconvert // the conversions check the signatures that SQLite calls
+	vfs.FxOpen, vfs.FxDelete = address(openFunc(open)), address(nameFunc(remove))
 	if rc := sqlite3.Xsqlite3_vfs_register(tls, mem, 0); rc != sqlite3.SQLITE_OK {
 		return errors.New("SQLite does not take a virtual file system")
 	}
@@ -156,21 +153,10 @@ func methods(tls *libc.TLS, original uintptr) uintptr {
 	m := at[sqlite3.Tsqlite3_io_methods](mem)
 	*m = *at[sqlite3.Tsqlite3_io_methods](original)
 	m.FiVersion = min(m.FiVersion, 2)
-	m.FxClose, m.FxRead, m.FxWrite = address(
-		fileFunc(closeFile),
-	), address(
-		readFunc(read),
-	), address(
-		readFunc(write),
-	) //nolint:unconvert // the conversion checks the signature that SQLite calls
-	m.FxTruncate, m.FxSync = address(
-		sizeFunc(truncate),
-	), address(
-		flagFunc(syncFile),
-	) //nolint:unconvert // the conversion checks the signature that SQLite calls
-	m.FxFileSize = address(
-		pointerFunc(fileSize),
-	) //nolint:unconvert // the conversion checks the signature that SQLite calls
+	//nolint:unconvert // the conversions check the signatures that SQLite calls
+	m.FxClose, m.FxRead, m.FxWrite = address(fileFunc(closeFile)), address(readFunc(read)), address(readFunc(write))
+	m.FxTruncate, m.FxSync = address(sizeFunc(truncate)), address(flagFunc(syncFile)) //nolint:unconvert // as above
+	m.FxFileSize = address(pointerFunc(fileSize))                                     //nolint:unconvert // as above
 	kept, _ := exchanged.LoadOrStore(original, mem)
 	return kept.(uintptr)
 }
