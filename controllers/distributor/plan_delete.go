@@ -119,12 +119,17 @@ func planTakeAway(d Desired, o Observed, p *replication.Plan) {
 		}
 	}
 	var others []string
+	listed := false
 	for _, database := range have.Distribution {
 		if strings.EqualFold(database.Name, d.System.Database) {
 			p.Execute(server, replication.Master, tsql.DropDistributionDatabase(database.Name))
+			listed = true
 			continue
 		}
 		others = append(others, database.Name)
+	}
+	if !listed && have.Database(d.System.Database) != nil {
+		p.Leave("on %s database %s, which msdb does not list as one of a distributor", d.System.Host(), d.System.Database)
 	}
 	slices.Sort(others)
 	switch {

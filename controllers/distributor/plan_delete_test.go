@@ -247,3 +247,15 @@ func TestEveryWaitOfADeletionHasAWayOut(t *testing.T) {
 		})
 	}
 }
+
+// A distribution database that a restored msdb does not list is dropped by nothing, and told.
+func TestDeletionTellsOfADatabaseThatMsdbDoesNotList(t *testing.T) {
+	g := NewWithT(t)
+	w := deleted(t)
+	at := w.server(distributor)
+	at.Distribution, at.Publishers = nil, nil
+	at.Databases = map[string]mssql.ReplicationDatabase{"distribution": {Name: "distribution", State: "ONLINE"}}
+	p := planDelete(w.d, w.o)
+	g.Expect(strings.Join(texts(p), "\n")).NotTo(ContainSubstring("sp_dropdistributiondb"))
+	g.Expect(p.Left).To(ConsistOf(ContainSubstring("database distribution, which msdb does not list")))
+}
