@@ -227,6 +227,47 @@ func said(d Desired, table string) *v1alpha1.NeededCopy {
 	return nil
 }
 
+// underWay keeps what was said to need a copy until the copy that was asked for is begun with: by it the request is
+// known as carried out, and no Subscription asks for all tables in its place.
+func underWay(d Desired, o Observed, n *v1alpha1.NeededReinitialization) *v1alpha1.NeededReinitialization {
+	before := d.Publication.Status.NeededReinitialization
+	if before == nil || o.Database.Publication == nil {
+		return n
+	}
+	for _, a := range d.Publication.Spec.Articles {
+		t := said(d, a.Table)
+		if t == nil || n != nil && slices.ContainsFunc(n.Tables,
+			func(x v1alpha1.NeededCopy) bool { return x.Table == t.Table }) ||
+			!opened(d, o, a) {
+			continue
+		}
+		if n == nil {
+			n = &v1alpha1.NeededReinitialization{}
+		}
+		n.Tables = append(n.Tables, *t)
+	}
+	return n
+}
+
+// opened tells that somebody's open request is for a copy of the article that is not begun with.
+func opened(d Desired, o Observed, a v1alpha1.Article) bool {
+	key := strings.ToLower(a.Table)
+	asked := func(who receiver) bool {
+		declared := d.declared(who)
+		return declared != nil && !o.kept(who) && replication.Request(d.Publication, declared) != ""
+	}
+	if slices.ContainsFunc(o.lacking(), func(who lacking) bool {
+		return slices.Contains(who.articles, key) && asked(who.receiver)
+	}) {
+		return true
+	}
+	have, published := o.Database.Publication.Articles[key]
+	return published && !d.changed(a, have).none() &&
+		slices.ContainsFunc(o.subscribers(have.Name), func(s mssql.ArticleSubscription) bool {
+			return asked(receiver{server: s.Subscriber, database: s.Database})
+		})
+}
+
 // planNeeded says what waits. Everything else goes on as it is.
 func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	n := needed(d, o)

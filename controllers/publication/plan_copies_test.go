@@ -275,3 +275,36 @@ func TestWhichTablesAreRebuilt(t *testing.T) {
 		})
 	}
 }
+
+// A copy that was asked for is said to be needed until it is begun with, also when something else comes first: by that
+// the request is recorded as carried out, and its Subscription does not ask for a copy of all tables.
+func TestACopyIsNeededUntilItIsBegunWith(t *testing.T) {
+	g := NewWithT(t)
+	w := subscribed(t)
+	w.d.Publication.Spec.Articles[1].Filter = "Id > 8"
+	w.d.Publication.Status = describe(w.d, w.look())
+	g.Expect(w.d.Publication.Status.NeededReinitialization).NotTo(BeNil())
+	w.ask("u1/1")
+	o := w.look()
+	o.LogReaderJob = nil
+	first := plan(w.d, o)
+	g.Expect(first.Steps).NotTo(BeEmpty(), "the job comes first")
+	g.Expect(reinitialized(w.d, o, first, nil)).To(BeNil())
+	w.d.Publication.Status = describe(w.d, o)
+	n := w.d.Publication.Status.NeededReinitialization
+	g.Expect(n).NotTo(BeNil())
+	g.Expect(n.Tables).To(HaveExactElements(HaveField("Table", "dbo.Attachment")))
+	g.Expect(n.WaitingFor).To(BeEmpty())
+
+	o = w.look()
+	p := plan(w.d, o)
+	status := describe(w.d, o)
+	status.Reinitialized = reinitialized(w.d, o, p, nil)
+	g.Expect(status.Reinitialized.Requests).To(ConsistOf("u1/1"))
+	w.d.Publication.Status = status
+	for _, s := range p.Steps {
+		w.do(t, s)
+	}
+	w.settle(t, all)
+	g.Expect(describe(w.d, w.look()).NeededReinitialization).To(BeNil(), "it is begun with")
+}

@@ -39,7 +39,7 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 		s.Articles = append(s.Articles, v1alpha1.ArticleStatus{Table: a.Table, State: state})
 	}
 	if known {
-		s.NeededReinitialization, s.Size, s.Undeclared = needed(d, o), size(d, o), undeclared(d, o)
+		s.NeededReinitialization, s.Size, s.Undeclared = underWay(d, o, needed(d, o)), size(d, o), undeclared(d, o)
 	}
 	switch {
 	case known && o.AtErr == nil && o.Database.Publication == nil:
