@@ -48,10 +48,7 @@ func (r *Reconciler) observeBegun(ctx context.Context, w *Observed) {
 	for _, site := range w.target.sites() {
 		if member := w.members[site]; member != nil {
 			m, err := runsAt(ctx, member, w.drill.Namespace)
-			w.begun[site] = reconcile.Read(runsOf(m, w.drill.Name))
-			if err != nil {
-				w.begun[site] = reconcile.NotRead[[]begunRun](err)
-			}
+			w.begun[site] = reconcile.Asked(runsOf(m, w.drill.Name), err)
 		}
 	}
 }

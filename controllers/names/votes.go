@@ -6,7 +6,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,6 +16,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 func nowMicro() metav1.MicroTime { return metav1.NowMicro() }
@@ -70,7 +70,7 @@ func givenTo(state election.State, records map[string]election.Record, c electio
 			o, known := records[site]
 			return known && o.State == state && v == vote{o.Term, o.Holder.Server}
 		}) {
-			return strings.TrimSuffix(v.server, "-0")
+			return string(credentials.ServerOf(v.server))
 		}
 	}
 	return ""

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -100,20 +101,16 @@ func observeSubscribers(ctx context.Context, engines replication.Engines, d Desi
 			!slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.receiver, article) }) {
 			continue
 		}
-		server := v1alpha1.ServerName(strings.TrimSuffix(who.server, "-0"))
+		server := credentials.ServerOf(who.server)
 		var tables map[string]mssql.Table
 		err := engines.Read(ctx, server, who.database, func(ctx context.Context, db *mssql.DB) (err error) {
 			tables, err = mssql.ReadTables(ctx, db)
 			return err
 		})
-		reading := reconcile.Read(tables)
-		if err != nil {
-			reading = reconcile.NotRead[map[string]mssql.Table](err)
-		}
 		if o.Theirs == nil {
 			o.Theirs = map[receiver]reconcile.Reading[map[string]mssql.Table]{}
 		}
-		o.Theirs[who.receiver] = reading
+		o.Theirs[who.receiver] = reconcile.Asked(tables, err)
 	}
 }
 

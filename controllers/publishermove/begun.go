@@ -68,10 +68,7 @@ func observeBegun(ctx context.Context, engines replication.Engines, d Desired) r
 		b = Begun{Noted: found, By: types.UID(by)}
 		return err
 	})
-	if err != nil {
-		return reconcile.NotRead[Begun](err)
-	}
-	return reconcile.Read(b)
+	return reconcile.Asked(b, err)
 }
 
 // again tells that a move of the name, which was another object and asked for the same, was begun before. What its own

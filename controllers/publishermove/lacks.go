@@ -32,10 +32,7 @@ func observeLacks(ctx context.Context, engines replication.Engines, d Desired, o
 			all, err = mssql.ReadTableRules(ctx, db)
 			return err
 		})
-		if err != nil {
-			return reconcile.NotRead[[]mssql.TableRule](err)
-		}
-		return reconcile.Read(all)
+		return reconcile.Asked(all, err)
 	}
 	if o.ReadOnly == "" {
 		o.CopyRules = map[string]reconcile.Reading[[]mssql.TableRule]{}

@@ -129,8 +129,8 @@ func (r *Reconciler) observeAuthority(ctx context.Context, d Desired, o *Observe
 	return nil
 }
 
-// theHub is what messages call the hub. observePartners reads what the other servers of its groups show and trust. A
-// site that was declared lost has nobody who could.
+// observePartners reads what the other servers of its groups show and trust. A site that was declared lost has nobody
+// who could.
 func (r *Reconciler) observePartners(ctx context.Context, d Desired, o *Observed) {
 	namespace := d.Server.Namespace
 	for _, name := range d.Partners {
@@ -149,14 +149,12 @@ func (r *Reconciler) observePartners(ctx context.Context, d Desired, o *Observed
 		if err == nil {
 			data, err = secretData(ctx, r.secrets, theHub, namespace, credentials.CertificateName(name))
 		}
-		partner.Certificate = reconcile.Read(data)
-		if err != nil {
-			partner.Certificate = reconcile.NotRead[map[string][]byte](err)
-		}
+		partner.Certificate = reconcile.Asked(data, err)
 		o.Partners = append(o.Partners, partner)
 	}
 }
 
+// theHub is what messages call the hub.
 const theHub = "the hub"
 
 // ownSecret is the data of one of the server's Secrets, nil when there is none, and notes if it is somebody else's.

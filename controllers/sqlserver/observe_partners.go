@@ -23,10 +23,7 @@ func (r *Reconciler) askPartners(ctx context.Context, d Desired, o *Observed) {
 	for i := range o.Partners {
 		partner := &o.Partners[i]
 		wg.Go(func() {
-			loaded, err := r.loaded(ctx, d.Server.Namespace, *partner)
-			if partner.Loaded = reconcile.Read(loaded); err != nil {
-				partner.Loaded = reconcile.NotRead[[]string](err)
-			}
+			partner.Loaded = reconcile.Asked(r.loaded(ctx, d.Server.Namespace, *partner))
 		})
 	}
 	wg.Wait()

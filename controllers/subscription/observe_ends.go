@@ -58,14 +58,9 @@ func observeFeeders(ctx context.Context, engines replication.Engines, sidecars S
 				found, err = mssql.ReadPublication(ctx, db, here.Publication)
 				return err
 			})
-			if f.Publication = reconcile.Read(found); err != nil {
-				f.Publication = reconcile.NotRead[*mssql.Publication](err)
-			}
-			mirrored, err := sidecars.Mirroring(ctx, d.Subscription.Namespace, d.Subscriber,
-				folderOf(here.Publisher, here.PublisherDatabase, here.Publication))
-			if f.Mirrored = reconcile.Read(mirrored); err != nil {
-				f.Mirrored = reconcile.NotRead[[]string](err)
-			}
+			f.Publication = reconcile.Asked(found, err)
+			f.Mirrored = reconcile.Asked(sidecars.Mirroring(ctx, d.Subscription.Namespace, d.Subscriber,
+				folderOf(here.Publisher, here.PublisherDatabase, here.Publication)))
 		}
 		o.Feeders = append(o.Feeders, f)
 	}

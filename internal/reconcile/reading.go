@@ -22,6 +22,14 @@ func Read[T any](value T) Reading[T] { return Reading[T]{value: value, read: tru
 // NotRead is a reading without an answer; err says of which server and why.
 func NotRead[T any](err error) Reading[T] { return Reading[T]{err: err} }
 
+// Asked is what became of a question: the answer, or why there is none.
+func Asked[T any](answer T, err error) Reading[T] {
+	if err != nil {
+		return NotRead[T](err)
+	}
+	return Read(answer)
+}
+
 // Get gives the answer; an error says that there is none, and the value then means nothing.
 func (r Reading[T]) Get() (T, error) {
 	switch {
