@@ -34,7 +34,7 @@ func Preview(d Desired, now time.Time) []reconcile.Step {
 	}
 	var steps []reconcile.Step
 	for _, s := range []struct {
-		plan   reconcile.Stage[Desired, Observed]
+		plan   reconcile.Stage[Desired, Observed, reconcile.Plan]
 		follow func(Desired, *Observed)
 	}{
 		{planEndpoints, previewCertificates}, {planEndpoints, previewEndpoints}, {planPartners, nil},

@@ -8,6 +8,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -39,7 +40,7 @@ func Preview(d Desired) []replication.Step {
 	at := o.distributor(d)
 	var steps []replication.Step
 	for _, s := range []struct {
-		plan   stage
+		plan   reconcile.Stage[Desired, Observed, replication.Plan]
 		follow func()
 	}{
 		{planLogin, func() { at.LoginSID, at.PasswordRight = d.System.SID, true }},

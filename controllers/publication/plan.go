@@ -10,28 +10,20 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
 
-// stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
-type stage func(d Desired, o Observed, p *replication.Plan) bool
-
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
-	var p replication.Plan
-	for _, s := range []stage{
+	return reconcile.Stages(d, o,
 		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish, planLost, planRestored,
 		planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
-	} {
-		if !s(d, o, &p) {
-			return p
-		}
-	}
-	return p
+	)
 }
 
 // planReferences ends the plan while something that is named is not declared.

@@ -8,6 +8,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -29,7 +30,7 @@ func Preview(d Desired, primary v1alpha1.ServerName, now time.Time) []replicatio
 	}
 	var steps []replication.Step
 	for _, s := range []struct {
-		plan   stage
+		plan   reconcile.Stage[Desired, Observed, replication.Plan]
 		follow func()
 	}{
 		{planDatabase, func() {

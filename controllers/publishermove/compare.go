@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -41,10 +42,8 @@ func (d Desired) compares(o Observed) bool {
 	if o.ReadOnly == "" || d.drained() || d.target() == nil || d.target().DeletionTimestamp != nil {
 		return false
 	}
-	for _, s := range []stage{planReferences, planPublisherFenced, planSuccessor} {
-		if !s(d, o, &Plan{}) {
-			return false
-		}
+	if !reconcile.Through(&Plan{}, d, o, planReferences, planPublisherFenced, planSuccessor) {
+		return false
 	}
 	_, waits := delivering(d, o)
 	return !waits

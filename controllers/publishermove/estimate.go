@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
@@ -37,12 +38,7 @@ func (d Desired) estimates(o Observed) bool {
 
 // estimable tells that all that an estimate needs is known.
 func (d Desired) estimable(o Observed) bool {
-	for _, s := range []stage{planReferences, planPublisherFenced, planSuccessor, planNothingLost} {
-		if !s(d, o, &Plan{}) {
-			return false
-		}
-	}
-	return true
+	return reconcile.Through(&Plan{}, d, o, planReferences, planPublisherFenced, planSuccessor, planNothingLost)
 }
 
 // lossless tells that a former publisher that lives takes no writes by its own word, and has nothing that the new one

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
@@ -20,9 +21,6 @@ type Plan struct {
 	replication.Plan
 	Phase v1alpha1.PublisherMovePhase
 }
-
-// stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
-type stage func(d Desired, o Observed, p *Plan) bool
 
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
@@ -35,14 +33,10 @@ func plan(d Desired, o Observed) Plan {
 		}
 		return p
 	}
-	for _, s := range []stage{
+	reconcile.Through(&p, d, o,
 		planReferences, planAgain, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin,
 		planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
-	} {
-		if !s(d, o, &p) {
-			break
-		}
-	}
+	)
 	return p
 }
 

@@ -28,7 +28,7 @@ func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 	first := plan(d, o)
 	outcome := first.Outcome
 	var steps []reconcile.Step
-	take := func(s reconcile.Stage[Desired, Observed]) bool {
+	take := func(s reconcile.Stage[Desired, Observed, reconcile.Plan]) bool {
 		var p reconcile.Plan
 		going := s(d, o, &p)
 		steps = append(steps, p.Steps...)
@@ -44,7 +44,7 @@ func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 		outcome = inProgress("nothing was observed")
 	}
 	stages := []struct {
-		plan   reconcile.Stage[Desired, Observed]
+		plan   reconcile.Stage[Desired, Observed, reconcile.Plan]
 		follow func(*Observed)
 	}{
 		{planSite, nil},

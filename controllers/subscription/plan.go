@@ -11,31 +11,23 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
 
-// stage plans one part. It returns false when what comes after has to wait for it; then it has set the outcome.
-type stage func(d Desired, o Observed, p *replication.Plan) bool
-
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
-	var p replication.Plan
 	declared := d
 	d = d.asRegistered(o)
 	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
-	for _, s := range []stage{
+	return reconcile.Stages(d, o,
 		planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer, planJobs, planKind,
 		planCompared,
 		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planToken, needed, planHealth,
-	} {
-		if !s(d, o, &p) {
-			return p
-		}
-	}
-	return p
+	)
 }
 
 // planReferences ends the plan while something that is named is not declared, or cannot be done.

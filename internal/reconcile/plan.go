@@ -75,19 +75,26 @@ func (p Plan) does() []string {
 }
 
 // Stage plans one part, from what is desired and what is observed alone: the same world gives the same plan. It returns
-// false when what comes after has to wait for it; then it has set the outcome.
-type Stage[D, V any] func(d D, o V, p *Plan) bool
+// false when what comes after has to wait for it, as for its steps; then it has set the outcome. P is Plan, or a kind's
+// own that has one.
+type Stage[D, V, P any] func(d D, o V, p *P) bool
 
-// Stages makes a plan stage by stage, up to the first that ends it. A stage that has steps ends the plan, and the next
-// observation goes on from there; so any step can be the last.
-func Stages[D, V any](d D, o V, stages ...Stage[D, V]) Plan {
-	var p Plan
+// Stages makes a plan stage by stage, up to the first that ends it. The next observation goes on from there; so any
+// step can be the last.
+func Stages[D, V, P any](d D, o V, stages ...Stage[D, V, P]) P {
+	var p P
+	Through(&p, d, o, stages...)
+	return p
+}
+
+// Through goes on with a plan stage by stage, up to the first that ends it; true when none did.
+func Through[D, V, P any](p *P, d D, o V, stages ...Stage[D, V, P]) bool {
 	for _, plan := range stages {
-		if !plan(d, o, &p) {
-			break
+		if !plan(d, o, p) {
+			return false
 		}
 	}
-	return p
+	return true
 }
 
 // InOrder carries out steps one after the other and stops at the first that fails.

@@ -202,7 +202,7 @@ func TestWhatIsNotKnownToBeAskedFor(t *testing.T) {
 func TestStagesEndThePlan(t *testing.T) {
 	g := NewWithT(t)
 	var asked []string
-	stage := func(name string, steps int) reconcile.Stage[string, string] {
+	stage := func(name string, steps int) reconcile.Stage[string, string, reconcile.Plan] {
 		return func(_, _ string, p *reconcile.Plan) bool {
 			asked = append(asked, name)
 			for range steps {
