@@ -62,13 +62,8 @@ func (r *Reconciler) observeServers(ctx context.Context, d Desired, o *Observed)
 
 // readHold reads what keeps a login from being dropped.
 func (s *Server) readHold(ctx context.Context, db *mssql.DB, login string) error {
-	err := db.Query(ctx, tsql.LoginSessions(login), func(r mssql.Row) error {
-		var id int
-		err := r.Scan(&id)
-		s.Sessions = append(s.Sessions, id)
-		return err
-	})
-	if err != nil {
+	var err error
+	if s.Sessions, err = mssql.ReadSessions(ctx, db, tsql.LoginSessions(login)); err != nil {
 		return err
 	}
 	s.Owns, err = mssql.ReadOwned(ctx, db, tsql.LoginOwns(login))

@@ -152,8 +152,7 @@ func planShutOut(d Desired, o Observed, p *reconcile.Plan) {
 			execute(p, server, "master", tsql.DisableLogin(d.name()))
 		}
 		for _, id := range s.Sessions {
-			p.Add(mssql.Execute{Server: server, Database: "master", Statement: tsql.EndLoginSession(d.name(), id),
-				Done: []int32{tsql.NoSession}})
+			p.Add(mssql.EndLoginSession(server, d.name(), id))
 		}
 	}
 	for _, s := range o.allSecrets(d) {

@@ -3,6 +3,7 @@
 package mssql
 
 import (
+	"context"
 	"fmt"
 	"slices"
 
@@ -42,4 +43,21 @@ func (s Execute) Describe() string {
 		return fmt.Sprintf("on %s as %s: %s: %s", host, s.Role.Login(), s.Statement.Reason, s.Statement.Redacted())
 	}
 	return s.Statement.On(host, s.Database)
+}
+
+// ReadSessions reads the numbers of sessions that a statement selects.
+func ReadSessions(ctx context.Context, q Querier, s tsql.Statement) (sessions []int, err error) {
+	err = q.Query(ctx, s, func(r Row) error {
+		var id int
+		err := r.Scan(&id)
+		sessions = append(sessions, id)
+		return err
+	})
+	return sessions, err
+}
+
+// EndLoginSession is the step that ends a session of a login. One that has ended by itself is no failure.
+func EndLoginSession(server v1alpha1.ServerName, login string, id int) Execute {
+	return Execute{Server: server, Database: "master", Statement: tsql.EndLoginSession(login, id),
+		Done: []int32{tsql.NoSession}}
 }

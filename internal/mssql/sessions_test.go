@@ -30,13 +30,8 @@ func TestALoginIsDroppedOnceItsSessionsHaveEnded(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(held.Ping(t.Context())).To(Succeed())
 	g.Expect(master.Exec(t.Context(), tsql.DropLogin(login))).To(MatchError(ContainSubstring("15434")))
-	var sessions []int
-	g.Expect(master.Query(t.Context(), tsql.LoginSessions(login), func(r mssql.Row) error {
-		var id int
-		err := r.Scan(&id)
-		sessions = append(sessions, id)
-		return err
-	})).To(Succeed())
+	sessions, err := mssql.ReadSessions(t.Context(), master, tsql.LoginSessions(login))
+	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(sessions).NotTo(BeEmpty())
 	for _, id := range sessions {
 		g.Expect(master.Exec(t.Context(), tsql.EndLoginSession("sa", id))).To(Succeed())

@@ -85,13 +85,9 @@ func (e Engines) HasLogin(ctx context.Context, server v1alpha1.ServerName, login
 // time-outs end them.
 func (e Engines) LoginSessions(ctx context.Context, server v1alpha1.ServerName, login string) ([]int, error) {
 	var sessions []int
-	err := e.Read(ctx, server, Master, func(ctx context.Context, db *mssql.DB) error {
-		return db.Query(ctx, tsql.LoginSessions(login), func(r mssql.Row) error {
-			var id int
-			err := r.Scan(&id)
-			sessions = append(sessions, id)
-			return err
-		})
+	err := e.Read(ctx, server, Master, func(ctx context.Context, db *mssql.DB) (err error) {
+		sessions, err = mssql.ReadSessions(ctx, db, tsql.LoginSessions(login))
+		return err
 	})
 	return sessions, err
 }
@@ -99,7 +95,7 @@ func (e Engines) LoginSessions(ctx context.Context, server v1alpha1.ServerName, 
 // EndLogin ends a login's sessions and drops it. One that has come anew meanwhile keeps the login until the next look.
 func (p *Plan) EndLogin(server v1alpha1.ServerName, login string, sessions []int) {
 	for _, id := range sessions {
-		p.Execute(server, Master, tsql.EndLoginSession(login, id), tsql.NoSession)
+		p.Add(mssql.EndLoginSession(server, login, id))
 	}
 	p.Execute(server, Master, tsql.DropLogin(login))
 }

@@ -324,13 +324,7 @@ func giveUp(ctx context.Context, db *mssql.DB, group, name string) error {
 // EndSessions implements election.Engine. A session that has ended by itself meanwhile is no failure.
 func (e *sqlEngine) EndSessions(ctx context.Context, group string, within time.Duration) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
-		var sessions []int
-		err := db.Query(ctx, tsql.SessionsSince(group, int(within/time.Second)), func(r mssql.Row) error {
-			var id int
-			err := r.Scan(&id)
-			sessions = append(sessions, id)
-			return err
-		})
+		sessions, err := mssql.ReadSessions(ctx, db, tsql.SessionsSince(group, int(within/time.Second)))
 		errs := []error{err}
 		for _, id := range sessions {
 			if err := db.Exec(ctx, tsql.KillSession(id)); !mssql.HasNumber(err, tsql.NoSession) {
