@@ -128,7 +128,7 @@ func planDropPrimary(d Desired, o Observed, primary v1alpha1.ServerName, p *reco
 		// Somebody has deleted the Secret. Its agent goes by what it was told before, and has to be told once more.
 		p.Add(GiveOrders{Server: primary, Reason: "they are missing, and it is to learn that the group is dropped"})
 	}
-	if markEnding(o, primary, true, p); len(p.Steps) > 0 {
+	if markEnding(o, primary, p); len(p.Steps) > 0 {
 		return p.Settle(deleting("the agent of the primary is being told that the group is about to be dropped", nil))
 	}
 	drop(p, d, o, primary)
@@ -171,24 +171,22 @@ func drop(p *reconcile.Plan, d Desired, o Observed, s v1alpha1.ServerName) {
 	}
 }
 
-// markEnding tells a server's agent that has other orders whether the group is about to be dropped there.
-func markEnding(o Observed, s v1alpha1.ServerName, ending bool, p *reconcile.Plan) {
-	i, known := o.Instances[s]
-	orders := o.Agents[s]
-	told := known && !errors.Is(i.Err, sites.ErrSiteLost) && orders.Err == nil && orders.Told != nil
-	if told && orders.Told.Ending != ending && i.Group != nil {
-		p.Add(MarkEnding{Server: s, Ending: ending})
+// markEnding tells a server's agent that the group which it has is about to be dropped there.
+func markEnding(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
+	i, orders := o.Instances[s], o.Agents[s]
+	if i.Err == nil && i.Group != nil && orders.Err == nil && orders.Told != nil && !orders.Told.Ending {
+		p.Add(MarkEnding{Server: s, Ending: true})
 	}
 }
 
 // stay tells the agent of a server that has the group that it stays there. Where the group was dropped before, the
 // orders go: without the mark the agent would end the engine of a group that it takes for dropped by hand.
 func stay(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
-	i := o.Instances[s]
-	switch told := o.Agents[s].Told; {
-	case i.Err != nil || told == nil || !told.Ending:
+	i, orders := o.Instances[s], o.Agents[s]
+	switch {
+	case i.Err != nil || orders.Err != nil || orders.Told == nil || !orders.Told.Ending:
 	case i.Group != nil:
-		markEnding(o, s, false, p)
+		p.Add(MarkEnding{Server: s})
 	default:
 		takeOrders(o, s, p)
 	}

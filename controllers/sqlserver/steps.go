@@ -134,13 +134,7 @@ type pending struct {
 func waits(p reconcile.Plan) pending { return reconcile.Noted[pending](p) }
 
 // waitFor adds to what the pod waits for, under the reason that is there.
-func waitFor(p *reconcile.Plan, why string) {
-	now := waits(*p)
-	if now.Why != "" {
-		why = now.Why + "; " + why
-	}
-	p.Note = pending{Why: why, Reason: now.Reason}
-}
+func waitFor(p *reconcile.Plan, why string) { pend(p, why, waits(*p).Reason) }
 
 // pend adds to what the pod waits for.
 func pend(p *reconcile.Plan, why, reason string) {
