@@ -156,12 +156,8 @@ func needed(d Desired, o Observed) *v1alpha1.NeededReinitialization {
 			waiting = nil
 		}
 		if there := having(d, o, key); len(there) > 0 {
-			why, waiting = append(
-				why,
-				"it came after "+strings.Join(there, ", ")+", where a table of this name is already",
-			), append(
-				waiting,
-				there...)
+			why = append(why, "it came after "+strings.Join(there, ", ")+", where a table of this name is already")
+			waiting = append(waiting, there...)
 		}
 		if len(why) == 0 {
 			continue
@@ -234,37 +230,43 @@ func underWay(d Desired, o Observed, n *v1alpha1.NeededReinitialization) *v1alph
 	if before == nil || o.Database.Publication == nil {
 		return n
 	}
+	if n == nil {
+		n = &v1alpha1.NeededReinitialization{}
+	}
 	for _, a := range d.Publication.Spec.Articles {
-		t := said(d, a.Table)
-		if t == nil || n != nil && slices.ContainsFunc(n.Tables,
-			func(x v1alpha1.NeededCopy) bool { return x.Table == t.Table }) ||
-			!opened(d, o, a) {
-			continue
+		there := slices.ContainsFunc(n.Tables, func(x v1alpha1.NeededCopy) bool { return x.Table == a.Table })
+		if t := said(d, a.Table); t != nil && !there && opened(d, o, a) {
+			n.Tables = append(n.Tables, *t)
 		}
-		if n == nil {
-			n = &v1alpha1.NeededReinitialization{}
-		}
-		n.Tables = append(n.Tables, *t)
+	}
+	if len(n.Tables) == 0 {
+		return nil
 	}
 	return n
+}
+
+// request is the open request of a subscriber that a change of its articles carries out, empty when there is none. Who
+// was registered without a copy gets none with the article: its Subscription gives it one.
+func (d Desired) request(o Observed, who receiver) string {
+	declared := d.declared(who)
+	if declared == nil || d.snapshots() && o.kept(who) {
+		return ""
+	}
+	return replication.Request(d.Publication, declared)
 }
 
 // opened tells that somebody's open request is for a copy of the article that is not begun with.
 func opened(d Desired, o Observed, a v1alpha1.Article) bool {
 	key := strings.ToLower(a.Table)
-	asked := func(who receiver) bool {
-		declared := d.declared(who)
-		return declared != nil && !o.kept(who) && replication.Request(d.Publication, declared) != ""
-	}
 	if slices.ContainsFunc(o.lacking(), func(who lacking) bool {
-		return slices.Contains(who.articles, key) && asked(who.receiver)
+		return slices.Contains(who.articles, key) && d.request(o, who.receiver) != ""
 	}) {
 		return true
 	}
 	have, published := o.Database.Publication.Articles[key]
 	return published && !d.changed(a, have).none() &&
 		slices.ContainsFunc(o.subscribers(have.Name), func(s mssql.ArticleSubscription) bool {
-			return asked(receiver{server: s.Subscriber, database: s.Database})
+			return d.request(o, receiver{server: s.Subscriber, database: s.Database}) != ""
 		})
 }
 
@@ -301,12 +303,8 @@ func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1a
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	r := v1alpha1.PublicationReinitialization{Time: &now}
 	carried := func(table string, s receiver) {
-		// Who was registered without a copy gets none with the article: its Subscription gives it one.
-		if d.snapshots() && o.kept(s) {
-			return
-		}
-		if declared := d.declared(s); declared != nil && replication.Request(d.Publication, declared) != "" {
-			r.Tables, r.Requests = append(r.Tables, table), append(r.Requests, replication.Request(d.Publication, declared))
+		if request := d.request(o, s); request != "" {
+			r.Tables, r.Requests = append(r.Tables, table), append(r.Requests, request)
 		}
 	}
 	for _, a := range d.Publication.Spec.Articles {
