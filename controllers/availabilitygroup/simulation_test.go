@@ -157,15 +157,8 @@ func (e *environ) observe() Observed {
 	}
 	e.observeVotes(&o)
 	key := types.NamespacedName{Namespace: "web", Name: e.d.name()}
-	o.AwayFor, o.UnseededFor = e.absences.note(
-		key,
-		o.away(e.d),
-		begin.Add(e.up),
-	), e.unseeded.note(
-		key,
-		o.awaitSeeding(e.d),
-		begin.Add(e.up),
-	)
+	o.AwayFor, o.UnseededFor = e.absences.note(key, o.away(e.d), begin.Add(e.up)),
+		e.unseeded.note(key, o.awaitSeeding(e.d), begin.Add(e.up))
 	return o
 }
 
@@ -179,11 +172,8 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 		return g
 	}
 	c := e.group
-	g.ID, g.RequiredSynchronizedSecondaries, g.Databases, g.Listeners = c.id, c.required, slices.Clone(
-		c.databases,
-	), slices.Clone(
-		c.listeners,
-	)
+	g.ID, g.RequiredSynchronizedSecondaries, g.Databases, g.Listeners = c.id, c.required, slices.Clone(c.databases),
+		slices.Clone(c.listeners)
 	switch {
 	case c.primary == name:
 		g.Role = "PRIMARY"

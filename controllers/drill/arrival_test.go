@@ -116,19 +116,8 @@ func TestWhatPodsAreTold(t *testing.T) {
 		To(And(ContainSubstring("--profile bookstore --stages 10:30s,20:1m0s --rate 0 --think-time 500ms --payload-table "+
 			"dbo.Article --payload-bytes 64"), Not(ContainSubstring("--workers"))))
 	places := s.w.target.places(s.d.Spec.Workload)
-	secondary, subscriber := readerPod(
-		s.d,
-		&s.d.Status,
-		s.w.target,
-		places[0],
-		"image",
-	), readerPod(
-		s.d,
-		&s.d.Status,
-		s.w.target,
-		places[1],
-		"image",
-	)
+	secondary, subscriber := readerPod(s.d, &s.d.Status, s.w.target, places[0], "image"),
+		readerPod(s.d, &s.d.Status, s.w.target, places[1], "image")
 	g.Expect(told(secondary)).
 		To(ContainSubstring("arrive --server quisec --address quisec-0:1433 --database Content --table  --since"))
 	g.Expect(told(subscriber)).

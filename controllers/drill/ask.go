@@ -232,13 +232,8 @@ func (r *Reconciler) ask(ctx context.Context, w *Observed) {
 				mu.Lock()
 				defer mu.Unlock()
 				w.figures[f.Name] = figures
-				w.machine.Processors, w.machine.Memory = max(
-					w.machine.Processors,
-					machine.Processors,
-				), max(
-					w.machine.Memory,
-					machine.Memory,
-				)
+				w.machine.Processors, w.machine.Memory = max(w.machine.Processors, machine.Processors),
+					max(w.machine.Memory, machine.Memory)
 			})
 		}
 	}

@@ -399,12 +399,7 @@ func lastFault(s v1alpha1.DrillStatus, t time.Time) string {
 // write puts the end of a run into its status.
 func (j *judged) write(s *v1alpha1.DrillStatus) {
 	s.Phase, s.Verdict, s.Reason, s.Message, s.Completed = v1alpha1.DrillCompleted, j.Verdict, j.Reason,
-		conditions.Shorten(
-			j.Message,
-			4096,
-		), at(
-			j.now,
-		)
+		conditions.Shorten(j.Message, 4096), at(j.now)
 	s.Objectives, s.Archive, s.Versions = j.Objectives, j.archive, j.versions
 	c := j.verdict.Counts
 	s.Counts = &v1alpha1.DrillCounts{

@@ -31,19 +31,8 @@ func TestReadersAreSentToTheNearestCopy(t *testing.T) {
 		linked("quincy", map[v1alpha1.SiteName]time.Duration{"dublin": 146 * time.Millisecond}),
 		linked("oslo", nil),
 	})
-	tukwila, tukwila2, quincy, dublin := view(
-		"tukwila",
-		"10.101.0.7",
-	), view(
-		"tukwila",
-		"10.101.0.8",
-	), view(
-		"quincy",
-		"10.102.0.5",
-	), view(
-		"dublin",
-		"10.103.0.3",
-	)
+	tukwila, tukwila2, quincy, dublin := view("tukwila", "10.101.0.7"), view("tukwila", "10.101.0.8"),
+		view("quincy", "10.102.0.5"), view("dublin", "10.103.0.3")
 	for name, c := range map[string]struct {
 		at       v1alpha1.SiteName
 		readable []*serverView

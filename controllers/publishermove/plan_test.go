@@ -442,14 +442,8 @@ func TestJobsOfTheOldWay(t *testing.T) {
 	g := NewWithT(t)
 	d, o := lostSite()
 	d.Move.Spec.SkipUndelivered = true
-	reader, snapshot := replication.LogReaderJob(
-		"tukpub-0",
-		"Content",
-	), replication.SnapshotJob(
-		"tukpub-0",
-		"Content",
-		"articles",
-	)
+	reader, snapshot := replication.LogReaderJob("tukpub-0", "Content"),
+		replication.SnapshotJob("tukpub-0", "Content", "articles")
 	o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}, Jobs: map[string]*mssql.Job{reader: {}, snapshot: {}}}
 	status := describe(d, o, plan(d, o))
 	g.Expect(status.Undelivered).To(HaveValue(BeEquivalentTo(7)), "what was given up is in the record")

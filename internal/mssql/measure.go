@@ -69,17 +69,8 @@ func (m *Measurements) scanCopy(r Row) error {
 		&hardened, &redone, &committed); err != nil {
 		return err
 	}
-	x.SendQueueKB, x.SendRateKBps, x.RedoQueueKB, x.RedoRateKBps, x.LagSeconds = known(
-		send,
-	), known(
-		sendRate,
-	), known(
-		redo,
-	), known(
-		redoRate,
-	), known(
-		lag,
-	)
+	x.SendQueueKB, x.SendRateKBps, x.RedoQueueKB, x.RedoRateKBps, x.LagSeconds = known(send), known(sendRate), known(redo),
+		known(redoRate), known(lag)
 	for into, from := range map[**time.Time]sql.NullTime{&x.Hardened: hardened, &x.Redone: redone,
 		&x.Committed: committed} {
 		if from.Valid {

@@ -129,12 +129,8 @@ func procedureColumns(ctx context.Context, c *engine.ProcCall, wide bool) error 
 		}
 		typed := make([]any, 8)
 		if table := found.Value(i, "table_type"); table != nil && ordinal > 0 {
-			row[5], row[6], row[7], row[8], row[9], row[14] = odbcTable, table, nil, int64(
-				0,
-			), found.Int(
-				i,
-				"table_columns",
-			), odbcTable
+			row[5], row[6], row[7], row[8], row[9], row[14] = odbcTable, table, nil, int64(0), found.Int(i, "table_columns"),
+				odbcTable
 			typed[0], typed[1] = c.Session.Database(), found.Value(i, "table_schema")
 		}
 		if wide {

@@ -132,11 +132,8 @@ func formerIndexRecords(ctx context.Context, s *engine.Session) ([]engine.Record
 		if o := sch.Objects[rec["object_id"].(int32)]; o != nil {
 			for _, i := range o.Table.Indexes {
 				if i.ID == rec["index_id"] {
-					rec["name"], rec["keycnt"], rec["status"], rec["OrigFillFactor"] = i.Name, len(
-						i.Keys,
-					), formerIndexStatus(
-						i,
-					), i.FillFactor
+					rec["name"], rec["keycnt"], rec["status"], rec["OrigFillFactor"] = i.Name, len(i.Keys), formerIndexStatus(i),
+						i.FillFactor
 				}
 			}
 		}

@@ -274,19 +274,8 @@ func parameterRecord(object int32, number int, name string, t sqltype.Type, outp
 func sequenceRecord(ctx context.Context, s *engine.Session, o *metadata.Object) engine.Record {
 	q := o.Sequence
 	rec := objectRecord(o)
-	rec["start_value"], rec["increment"], rec["minimum_value"], rec["maximum_value"] = engine.SequenceVariant(
-		q,
-		q.Start,
-	), engine.SequenceVariant(
-		q,
-		q.Increment,
-	), engine.SequenceVariant(
-		q,
-		q.Min,
-	), engine.SequenceVariant(
-		q,
-		q.Max,
-	)
+	rec["start_value"], rec["increment"], rec["minimum_value"], rec["maximum_value"] = engine.SequenceVariant(q, q.Start),
+		engine.SequenceVariant(q, q.Increment), engine.SequenceVariant(q, q.Min), engine.SequenceVariant(q, q.Max)
 	rec["is_cycling"], rec["is_cached"] = q.Cycle, !q.NoCache
 	rec["system_type_id"], rec["user_type_id"], rec["precision"], rec["scale"] = q.Type.SystemTypeID(),
 		q.Type.SystemTypeID(), q.Type.DisplayPrecision(), 0

@@ -77,11 +77,8 @@ func TestLabelsAndFilesOfBackups(t *testing.T) {
 		g.Expect(label).To(HaveKeyWithValue(column, want))
 	}
 	g.Expect(label["MediaDate"]).NotTo(BeNil())
-	full, difference := columns(
-		"RESTORE FILELISTONLY FROM DISK = '"+name+".bak'",
-	), columns(
-		"RESTORE FILELISTONLY FROM DISK = '"+name+".bak' WITH FILE = 2",
-	)
+	full, difference := columns("RESTORE FILELISTONLY FROM DISK = '"+name+".bak'"),
+		columns("RESTORE FILELISTONLY FROM DISK = '"+name+".bak' WITH FILE = 2")
 	g.Expect(full).To(HaveLen(22))
 	g.Expect(full).
 		To(And(HaveKeyWithValue("DifferentialBaseLSN", BeNil()), HaveKeyWithValue("DropLSN", BeNil()),

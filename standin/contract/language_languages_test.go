@@ -32,16 +32,8 @@ func TestLanguages(t *testing.T) {
 		"SELECT langid, name, alias, RTRIM(dateformat), datefirst, months, shortmonths, days FROM sys.syslanguages "+
 			"ORDER BY langid") {
 		id, name, alias, format, first := l[0].(int64), l[1].(string), l[2].(string), l[3].(string), l[4].(int64)
-		months, short, days := strings.Split(
-			l[5].(string),
-			",",
-		), strings.Split(
-			l[6].(string),
-			",",
-		), strings.Split(
-			l[7].(string),
-			",",
-		)
+		months, short, days := strings.Split(l[5].(string), ","), strings.Split(l[6].(string), ","),
+			strings.Split(l[7].(string), ",")
 		g.Expect(months).To(HaveLen(12), name)
 		g.Expect(short).To(HaveLen(12), name)
 		g.Expect(days).To(HaveLen(7), name)

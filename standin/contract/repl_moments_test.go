@@ -79,17 +79,8 @@ type moment struct {
 func (r *replication) moments(t *testing.T) []moment {
 	t.Helper()
 	dist := r.dist.open(t, "distribution")
-	applying, reading := newGate(
-		t,
-		r.target,
-		"MSreplication_subscriptions",
-		"UPDATE",
-	), newGate(
-		t,
-		dist,
-		"MSrepl_commands",
-		"INSERT",
-	)
+	applying, reading := newGate(t, r.target, "MSreplication_subscriptions", "UPDATE"),
+		newGate(t, dist, "MSrepl_commands", "INSERT")
 	g := NewWithT(t)
 	restart := func(i *instance) { i.kill(); g.Expect(i.launch()).To(Succeed()) }
 	at := func(a *gate, kill func()) func(*testing.T) {

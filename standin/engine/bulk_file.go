@@ -220,16 +220,8 @@ func (l *bulkLoad) choose(sch *metadata.Catalog, obj *metadata.Object) {
 		if o := sch.Objects[c.Default]; o != nil && !l.options.keepNulls {
 			given = parseExpression(o.Definition)
 		}
-		l.columns, l.types, l.defaults = append(
-			l.columns,
-			c,
-		), append(
-			l.types,
-			tds.Column{Name: c.Name, Type: c.Type},
-		), append(
-			l.defaults,
-			given,
-		)
+		l.columns, l.types, l.defaults = append(l.columns, c), append(l.types, tds.Column{Name: c.Name, Type: c.Type}),
+			append(l.defaults, given)
 	}
 }
 

@@ -43,13 +43,8 @@ func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
 	case options.ExecuteAs != "" && (o.Kind == metadata.KindView || o.Kind == metadata.KindInline):
 		return sqlerr.New(156, 1, "EXECUTE")
 	}
-	o.Encrypted, o.NullOnNull, o.Recompiled = options.Has(
-		"ENCRYPTION",
-	), options.Has(
-		"RETURNS NULL ON NULL INPUT",
-	), options.Has(
-		"RECOMPILE",
-	)
+	o.Encrypted, o.NullOnNull, o.Recompiled = options.Has("ENCRYPTION"), options.Has("RETURNS NULL ON NULL INPUT"),
+		options.Has("RECOMPILE")
 	o.ExecuteAs, o.ExecuteAsLogin = nil, ""
 	if o.Kind == metadata.KindScopedTrigger && o.Schema == metadata.ScopedSchema(metadata.ServerScope) {
 		return d.executeAsLogin(o, options)

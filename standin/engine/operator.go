@@ -236,19 +236,8 @@ func (b *binder) dateArithmetic(op byte, l, r expr, lt, rt sqltype.Type) expr {
 	if rt.Kind == sqltype.DateTime || !legacy(lt) {
 		t = rt
 	}
-	l, r = b.convert(
-		l,
-		sqltype.DateTimeType,
-		sqltype.Implicit,
-		0,
-		false,
-	), b.convert(
-		r,
-		sqltype.DateTimeType,
-		sqltype.Implicit,
-		0,
-		false,
-	)
+	l, r = b.convert(l, sqltype.DateTimeType, sqltype.Implicit, 0, false),
+		b.convert(r, sqltype.DateTimeType, sqltype.Implicit, 0, false)
 	name := "datetime_add"
 	if op == '-' {
 		name = "datetime_subtract"

@@ -226,19 +226,8 @@ func (b *binder) likePredicate(sc *scope, n *ast.BooleanLikeExpression) expr {
 		parts = append(parts, e)
 	}
 	key := b.collate("like", x, p)
-	xs, ps := b.convert(
-		x,
-		sqltype.NVarCharMax,
-		sqltype.Implicit,
-		0,
-		false,
-	), b.convert(
-		p,
-		sqltype.NVarCharMax,
-		sqltype.Implicit,
-		0,
-		false,
-	)
+	xs, ps := b.convert(x, sqltype.NVarCharMax, sqltype.Implicit, 0, false),
+		b.convert(p, sqltype.NVarCharMax, sqltype.Implicit, 0, false)
 	sql := fmt.Sprintf("tsql_like(%s,%s,%s,'%s')", xs.sql, ps.sql, escape, key)
 	if n.NotDefined {
 		sql = "(NOT " + sql + ")"

@@ -142,16 +142,11 @@ func storeRecords(_ context.Context, s *Session) ([]record, error) {
 		"actual_state_additional_info": "",
 	}
 	if capture == "CUSTOM" {
-		rec["capture_policy_execution_count"], rec["capture_policy_stale_threshold_hours"] = number(
-			"EXECUTION_COUNT",
-		), number(
-			"STALE_CAPTURE_POLICY_THRESHOLD",
-		)
-		rec["capture_policy_total_compile_cpu_time_ms"], rec["capture_policy_total_execution_cpu_time_ms"] = number(
-			"TOTAL_COMPILE_CPU_TIME_MS",
-		), number(
-			"TOTAL_EXECUTION_CPU_TIME_MS",
-		)
+		rec["capture_policy_execution_count"], rec["capture_policy_stale_threshold_hours"] = number("EXECUTION_COUNT"),
+			number("STALE_CAPTURE_POLICY_THRESHOLD")
+		rec["capture_policy_total_compile_cpu_time_ms"],
+			rec["capture_policy_total_execution_cpu_time_ms"] = number("TOTAL_COMPILE_CPU_TIME_MS"),
+			number("TOTAL_EXECUTION_CPU_TIME_MS")
 	}
 	return []record{rec}, nil
 }

@@ -140,13 +140,8 @@ func (c *alteration) afterwards(ctx context.Context, before, a *article) (string
 	if err != nil {
 		return "", err
 	}
-	return out + asBatches(
-			content,
-		), c.s.Exec(
-			ctx,
-			"UPDATE "+c.table("sysarticles")+" SET custom_script = NULL WHERE artid = @p1",
-			a.id,
-		)
+	return out + asBatches(content),
+		c.s.Exec(ctx, "UPDATE "+c.table("sysarticles")+" SET custom_script = NULL WHERE artid = @p1", a.id)
 }
 
 // scripted is what a registered procedure scripts for an article, whose number it is given: a line in each row.

@@ -232,16 +232,8 @@ func (d *delivery) readState(ctx context.Context) error {
 		return raise(21056, 3, d.args.str("-Publication"))
 	}
 	if d.history == "" {
-		d.history, d.agentID, d.database, d.kind = "sp_MSadd_distribution_history", state.num(
-			0,
-			"agent_id",
-		), state.num(
-			0,
-			"publisher_database_id",
-		), state.num(
-			0,
-			"subscription_type",
-		)
+		d.history, d.agentID, d.database, d.kind = "sp_MSadd_distribution_history", state.num(0, "agent_id"),
+			state.num(0, "publisher_database_id"), state.num(0, "subscription_type")
 		d.guid = state.raw(0, "subscription_guid")
 		if err := d.readProfile(ctx, agentDistribution, state.num(0, "profile_id")); err != nil {
 			return err

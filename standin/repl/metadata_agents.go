@@ -17,15 +17,8 @@ type jobSpec struct {
 }
 
 func schedule(call *engine.ProcCall, j jobSpec) jobSpec {
-	j.kind, j.interval, j.subday, j.subdayInterval = call.Int(
-		"@freq_type",
-	), call.Int(
-		"@freq_interval",
-	), call.Int(
-		"@freq_subday",
-	), call.Int(
-		"@freq_subday_interval",
-	)
+	j.kind, j.interval, j.subday, j.subdayInterval = call.Int("@freq_type"), call.Int("@freq_interval"),
+		call.Int("@freq_subday"), call.Int("@freq_subday_interval")
 	j.relative = call.Int("@freq_relative")
 	j.recurrence, j.startDate, j.endDate = call.Int("@freq_recurrence"), call.Int("@start_date"), call.Int("@end_date")
 	j.startTime, j.endTime = call.Int("@start_time"), call.Int("@end_time")

@@ -302,13 +302,8 @@ func (e *Extension) helpDefaultProfile(ctx context.Context, call *engine.ProcCal
 
 // changeServerPasswords changes the password of a login wherever this server's replication has stored it.
 func (e *Extension) changeServerPasswords(ctx context.Context, call *engine.ProcCall) error {
-	s, login, password, server := call.Session, call.String(
-		"@login",
-	), e.key.seal(
-		call.String("@password"),
-	), call.String(
-		"@server",
-	)
+	s, login, password, server := call.Session, call.String("@login"), e.key.seal(call.String("@password")),
+		call.String("@server")
 	if call.Int("@login_type") != 0 && call.Int("@login_type") != 1 {
 		return raise(21055, 1, "@login_type", "sp_changereplicationserverpasswords")
 	}

@@ -265,19 +265,8 @@ func newPublicationOf(call *engine.ProcCall) (n newPublication, err error) {
 		}
 		return 0
 	}
-	n.method, n.freq, n.status = coded(
-		"@sync_method",
-		"concurrent",
-		3,
-	), coded(
-		"@repl_freq",
-		"snapshot",
-		1,
-	), coded(
-		"@status",
-		"active",
-		1,
-	)
+	n.method, n.freq, n.status = coded("@sync_method", "concurrent", 3), coded("@repl_freq", "snapshot", 1),
+		coded("@status", "active", 1)
 	return n, nil
 }
 

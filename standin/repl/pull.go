@@ -27,13 +27,8 @@ func (e *Extension) addPullSubscription(ctx context.Context, call *engine.ProcCa
 	if m := call.String("@update_mode"); m != "" && !strings.EqualFold(m, "read only") {
 		return raise(21023, 1, "@update_mode = N'"+m+"'")
 	}
-	publisher, publisherDB, publication := call.String(
-		"@publisher",
-	), call.String(
-		"@publisher_db",
-	), call.String(
-		"@publication",
-	)
+	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"),
+		call.String("@publication")
 	if publisherDB == "" {
 		return raise(14043, 1, "@publisher_db", "sp_addpullsubscription")
 	}
@@ -68,13 +63,8 @@ func (e *Extension) addPullSubscription(ctx context.Context, call *engine.ProcCa
 
 func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.ProcCall) error {
 	s, db := call.Session, call.Database
-	publisher, publisherDB, publication := call.String(
-		"@publisher",
-	), call.String(
-		"@publisher_db",
-	), call.String(
-		"@publication",
-	)
+	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"),
+		call.String("@publication")
 	if err := refuseJobLogin(call); err != nil {
 		return err
 	}
@@ -150,13 +140,8 @@ func (e *Extension) pullJob(ctx context.Context, call *engine.ProcCall, distribu
 	if name := call.String("@job_name"); name != "" {
 		return jobID(ctx, s, name)
 	}
-	publisher, publisherDB, publication := call.String(
-		"@publisher",
-	), call.String(
-		"@publisher_db",
-	), call.String(
-		"@publication",
-	)
+	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"),
+		call.String("@publication")
 	command := fmt.Sprintf(
 		"-Publisher %s -PublisherDB %s -Publication %s -Distributor %s -SubscriptionType 1 -Subscriber %s "+
 			"-SubscriberSecurityMode 1 -SubscriberDB %s",

@@ -124,14 +124,8 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	r.delivered.transactions, r.delivered.commands = 1, int64(len(w.files))
-	return len(
-			ids,
-		), source.exec(
-			ctx,
-			"EXEC sp_MSset_snapshot_done @publication = @p1, @articles = @p2",
-			publication,
-			strings.Join(ids, ","),
-		)
+	return len(ids), source.exec(ctx, "EXEC sp_MSset_snapshot_done @publication = @p1, @articles = @p2", publication,
+		strings.Join(ids, ","))
 }
 
 // waitingArticles are the articles that wait for a snapshot, with the names of their objects.

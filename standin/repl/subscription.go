@@ -547,16 +547,9 @@ func (e *Extension) addAgents(ctx context.Context, call *engine.ProcCall, r *eng
 				agents.String(j, "subscriber_db") != r.String(i, "destination database") {
 				continue
 			}
-			row[at("distrib_agent_name")], row[at("subscriber_security_mode")], row[at("subscriber_login")] = agents.Value(
-				j,
-				"name",
-			), agents.Value(
-				j,
-				"subscriber_security_mode",
-			), agents.Value(
-				j,
-				"subscriber_login",
-			)
+			row[at("distrib_agent_name")], row[at("subscriber_security_mode")],
+				row[at("subscriber_login")] = agents.Value(j, "name"), agents.Value(j, "subscriber_security_mode"),
+				agents.Value(j, "subscriber_login")
 			row[at("subscriber_password")] = "**********"
 		}
 	}

@@ -122,11 +122,8 @@ func TestEveryWordThatIsNotReservedIsANameEverywhere(t *testing.T) {
 			t.Errorf("%s\n\thas %s", place, want)
 		}
 		for _, word := range wordsOfTheParser {
-			bare, bracketed := outcome(
-				strings.ReplaceAll(place, "%", word),
-			), outcome(
-				strings.ReplaceAll(place, "%", "["+word+"]"),
-			)
+			bare, bracketed := outcome(strings.ReplaceAll(place, "%", word)),
+				outcome(strings.ReplaceAll(place, "%", "["+word+"]"))
 			if bare != bracketed || word != "TIME" && bare != strings.ReplaceAll(want, other, word) { // TIME is also a type
 				t.Errorf(
 					"%s\n\thas %s\n\tand %s in brackets\n\tand %s for another name",
@@ -144,13 +141,8 @@ func TestLabelsMayHaveTheNamesOfStatements(t *testing.T) {
 	for _, word := range append([]string{"COPY", "RENAME", "ENABLE", "DISABLE"}, wordsOfTheParser...) {
 		for _, place := range []string{"GOTO % %:", "SELECT 1 %: SELECT 2", "SELECT 1\n%:\nSELECT 2",
 			"WHILE 1 = 1 BEGIN GOTO % END %: RETURN"} {
-			got, want := outcome(
-				strings.ReplaceAll(place, "%", word),
-			), strings.ReplaceAll(
-				outcome(strings.ReplaceAll(place, "%", "Qqzx")),
-				"Qqzx",
-				word,
-			)
+			got, want := outcome(strings.ReplaceAll(place, "%", word)),
+				strings.ReplaceAll(outcome(strings.ReplaceAll(place, "%", "Qqzx")), "Qqzx", word)
 			if got != want || strings.HasPrefix(want, "Msg") {
 				t.Errorf("%s of %s\n\thas %s\n\tand %s for another name", place, word, got, want)
 			}

@@ -67,16 +67,8 @@ func (v *chaosVictim) waitPod(what string, wanted func(pod *corev1.Pod, containe
 			return false, string(pod.Status.Phase), nil
 		}
 		container := pod.Status.ContainerStatuses[0]
-		return wanted(
-				pod,
-				container,
-			), fmt.Sprintf(
-				"%s, ready %t, %d restarts, image %s",
-				pod.Status.Phase,
-				container.Ready,
-				container.RestartCount,
-				container.Image,
-			), nil
+		return wanted(pod, container), fmt.Sprintf("%s, ready %t, %d restarts, image %s",
+			pod.Status.Phase, container.Ready, container.RestartCount, container.Image), nil
 	})
 }
 

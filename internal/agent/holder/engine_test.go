@@ -187,16 +187,8 @@ func TestSessionsOfTheGroupAreEnded(t *testing.T) {
 		g.Eventually(func() error { conn, err = db.Handle().Conn(t.Context()); return err }, patience).Should(Succeed())
 		return conn
 	}
-	shop, elsewhere, own := session(
-		"a shop",
-		"Content",
-	), session(
-		"a shop",
-		"master",
-	), session(
-		"geosql-workload",
-		"Content",
-	)
+	shop, elsewhere, own := session("a shop", "Content"), session("a shop", "master"),
+		session("geosql-workload", "Content")
 	g.Expect(e.EndSessions(t.Context(), "another", time.Hour)).To(Succeed())
 	g.Expect(shop.PingContext(t.Context())).To(Succeed(), "of another group")
 	g.Expect(e.EndSessions(t.Context(), "content", time.Hour)).To(Succeed())

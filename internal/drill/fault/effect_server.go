@@ -79,23 +79,13 @@ func shows(o drill.Occurrence, difference int64, m Machine) (metav1.ConditionSta
 		if !ok {
 			return metav1.ConditionUnknown, "how much " + o.Memory.Size + " is cannot be told"
 		}
-		return sure(
-				2*difference >= asked,
-			), fmt.Sprintf(
-				"stressors hold %d MB, %d were asked for",
-				difference/1000,
-				asked/1000,
-			)
+		return sure(2*difference >= asked),
+			fmt.Sprintf("stressors hold %d MB, %d were asked for", difference/1000, asked/1000)
 	case v1alpha1.FaultClockOffset:
 		asked := o.ClockOffset.Duration
 		seen := time.Duration(difference) * time.Millisecond
-		return sure(
-				(seen - asked).Abs() <= asked.Abs()/2,
-			), fmt.Sprintf(
-				"its clock is off by %s more than before, %s was asked for",
-				seen,
-				asked,
-			)
+		return sure((seen - asked).Abs() <= asked.Abs()/2),
+			fmt.Sprintf("its clock is off by %s more than before, %s was asked for", seen, asked)
 	}
 	return metav1.ConditionUnknown, "nothing is measured"
 }

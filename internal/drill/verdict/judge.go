@@ -69,16 +69,8 @@ type Judgement struct {
 func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgement {
 	o := s.Objectives
 	if group != nil && (len(s.Faults) > 0 || len(m.Faults) > 0) {
-		o.RPO, o.RTO, o.RedoCatchUp = first(
-			o.RPO,
-			group.RPO,
-		), first(
-			o.RTO,
-			group.RTO,
-		), first(
-			o.RedoCatchUp,
-			group.RedoCatchUp,
-		)
+		o.RPO, o.RTO, o.RedoCatchUp = first(o.RPO, group.RPO), first(o.RTO, group.RTO),
+			first(o.RedoCatchUp, group.RedoCatchUp)
 	}
 	j := Judgement{Objectives: []v1alpha1.ObjectiveResult{evidence(o, m), effects(m), consistency(m), lostRows(o, m)}}
 	add := func(set bool, judge func() v1alpha1.ObjectiveResult) {
@@ -295,13 +287,8 @@ func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 		return r
 	}
 	lost := m.History.Counts.Lost
-	r.Verdict, r.Measured = held(
-		int64(lost) <= goal,
-	), fmt.Sprintf(
-		"%d of %d acknowledged",
-		lost,
-		m.History.Counts.Acknowledged,
-	)
+	r.Verdict, r.Measured = held(int64(lost) <= goal),
+		fmt.Sprintf("%d of %d acknowledged", lost, m.History.Counts.Acknowledged)
 	r.Evidence = "rows of " + strings.Join(m.Read, ", ")
 	for _, id := range m.History.Examples["lost"] {
 		r.Evidence += fmt.Sprintf("; run %d operation %d is missing", id.Run, id.Number)
@@ -415,14 +402,8 @@ func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 func ceiling(name string, goal int64, q *Queue, m Measured) v1alpha1.ObjectiveResult {
 	r := result(name, fmt.Sprintf("at most %d KB", goal))
 	if q != nil {
-		r.Measured, r.Evidence = fmt.Sprintf(
-			"%d KB",
-			q.KB,
-		), fmt.Sprintf(
-			"%s at %s",
-			q.Server,
-			q.At.UTC().Format(time.RFC3339),
-		)
+		r.Measured, r.Evidence = fmt.Sprintf("%d KB", q.KB),
+			fmt.Sprintf("%s at %s", q.Server, q.At.UTC().Format(time.RFC3339))
 	}
 	switch {
 	case q != nil && q.KB > goal:

@@ -185,15 +185,8 @@ func TestTermsOfSeveralClients(t *testing.T) {
 // Clocks that may be apart by just as much prove nothing.
 func TestAnOverlapWithinTheClocksError(t *testing.T) {
 	g := NewWithT(t)
-	old, young := run(
-		1,
-		"x",
-		insert(1, 40, 50, history.OK, "a-0", 1),
-	), run(
-		2,
-		"y",
-		insert(1, 20, 30, history.OK, "b-0", 2),
-	)
+	old, young := run(1, "x", insert(1, 40, 50, history.OK, "a-0", 1)),
+		run(2, "y", insert(1, 20, 30, history.OK, "b-0", 2))
 	young.Boot = "another"
 	e := history.Evidence{Runs: []history.Run{old, young}, ClockError: 10 * time.Millisecond}
 	g.Expect(history.Check(e).Overlaps).To(BeEmpty())

@@ -176,15 +176,8 @@ func TestCheckOfTerms(t *testing.T) {
 // Clocks of two machines are compared by wall time, and only beyond their error.
 func TestCheckOfTermsOnSeveralMachines(t *testing.T) {
 	g := NewWithT(t)
-	old, young := run(
-		1,
-		"x",
-		insert(1, 40, 50, history.OK, "a-0", 1),
-	), run(
-		2,
-		"y",
-		insert(1, 20, 30, history.OK, "b-0", 2),
-	)
+	old, young := run(1, "x", insert(1, 40, 50, history.OK, "a-0", 1)),
+		run(2, "y", insert(1, 20, 30, history.OK, "b-0", 2))
 	young.Boot = "another"
 	e := history.Evidence{
 		Runs:       []history.Run{old, young},

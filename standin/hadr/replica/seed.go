@@ -205,15 +205,8 @@ func (p *peer) sendSeed(
 	dial, cancel := context.WithTimeout(ctx, min(timeout, dialTimeout))
 	info := &seedInfo{Name: name, Files: db.Files(), Reseed: again, ID: op.ID}
 	data, log := g.host.DefaultFolders()
-	info.DataDefault, info.LogDefault = filepath.Dir(
-		info.Files.Data,
-	) == filepath.Clean(
-		data,
-	), filepath.Dir(
-		info.Files.Log,
-	) == filepath.Clean(
-		log,
-	)
+	info.DataDefault, info.LogDefault = filepath.Dir(info.Files.Data) == filepath.Clean(data),
+		filepath.Dir(info.Files.Log) == filepath.Clean(log)
 	conn, err := g.m.dial(
 		dial,
 		url,
