@@ -54,22 +54,14 @@ func TestEveryKindHasTheSameFrame(t *testing.T) {
 
 // inspect says which rules a kind's folder breaks.
 func inspect(t *testing.T, kind string) (broken []string) {
-	g := NewWithT(t)
 	for _, name := range files {
 		if _, err := os.Stat(filepath.Join(kind, name)); err != nil {
 			broken = append(broken, "there is no "+name)
 		}
 	}
-	sources, err := filepath.Glob(filepath.Join(kind, "*.go"))
-	g.Expect(err).NotTo(HaveOccurred())
-	for _, path := range sources {
-		if strings.HasSuffix(path, "_test.go") {
-			continue
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
-		g.Expect(err).NotTo(HaveOccurred())
-		name := strings.TrimSuffix(filepath.Base(path), ".go")
+	set, parsed := sources(t, kind)
+	for _, file := range parsed {
+		name := strings.TrimSuffix(filepath.Base(set.Position(file.Pos()).Filename), ".go")
 		verb, _, _ := strings.Cut(name, "_")
 		say := func(at ast.Node, format string, args ...any) {
 			broken = append(broken, fmt.Sprintf("%s: %s", set.Position(at.Pos()), fmt.Sprintf(format, args...)))
@@ -88,6 +80,23 @@ func inspect(t *testing.T, kind string) (broken []string) {
 		}
 	}
 	return broken
+}
+
+// sources are the files of a kind's folder, without tests.
+func sources(t *testing.T, kind string) (set *token.FileSet, parsed []*ast.File) {
+	g := NewWithT(t)
+	paths, err := filepath.Glob(filepath.Join(kind, "*.go"))
+	g.Expect(err).NotTo(HaveOccurred())
+	set = token.NewFileSet()
+	for _, path := range paths {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(set, path, nil, parser.SkipObjectResolution)
+		g.Expect(err).NotTo(HaveOccurred())
+		parsed = append(parsed, file)
+	}
+	return set, parsed
 }
 
 // declared says which declarations of a file belong elsewhere.

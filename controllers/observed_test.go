@@ -4,9 +4,7 @@ package controllers_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
+	"go/types"
 	"slices"
 	"strings"
 	"testing"
@@ -66,34 +64,13 @@ func TestObservedValuesSayWhetherTheyWereRead(t *testing.T) {
 	g := NewWithT(t)
 	known := map[string]bool{}
 	for _, kind := range destructive {
-		types := structsOf(t, kind)
-		g.Expect(types).To(HaveKey("Observed"))
-		var look func(name, path string, seen []string)
-		look = func(name, path string, seen []string) {
-			s := types[name]
-			if s == nil || slices.Contains(seen, name) {
-				return
-			}
-			seen = append(seen, name)
-			errs := errorsOf(s)
-			for _, field := range s.Fields.List {
-				for _, n := range field.Names {
-					at := path + "." + n.Name
-					text := textOf(field.Type)
-					switch {
-					case n.Name == "Now", text == "error", strings.Contains(text, "reconcile.Reading["),
-						strings.HasSuffix(text, "replication.Server"), errs["Err"], errs[n.Name+"Err"]:
-					case bare[at] != "":
-						known[at] = true
-					case types[elementOf(field.Type)] != nil && hasErrors(types, types[elementOf(field.Type)]):
-						look(elementOf(field.Type), at, seen)
-					default:
-						t.Errorf("%s (%s) does not say whether it was read", at, text)
-					}
-				}
+		structs := structsOf(t, kind)
+		g.Expect(structs).To(HaveKey("Observed"))
+		for _, at := range unsaid(structs, "Observed", kind, nil) {
+			if known[at] = true; bare[at] == "" {
+				t.Errorf("%s does not say whether it was read", at)
 			}
 		}
-		look("Observed", kind, nil)
 	}
 	for at := range bare {
 		if !known[at] {
@@ -102,31 +79,45 @@ func TestObservedValuesSayWhetherTheyWereRead(t *testing.T) {
 	}
 }
 
-func structsOf(t *testing.T, folder string) map[string]*ast.StructType {
-	t.Helper()
-	types := map[string]*ast.StructType{}
-	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
-	if err != nil {
-		t.Fatal(err)
+// unsaid are the paths of the fields, and of the fields of what they hold, that do not say whether they were read.
+func unsaid(structs map[string]*ast.StructType, name, path string, seen []string) (all []string) {
+	s := structs[name]
+	if s == nil || slices.Contains(seen, name) {
+		return nil
 	}
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
+	errs := errorsOf(s)
+	for _, field := range s.Fields.List {
+		text, held := types.ExprString(field.Type), elementOf(field.Type)
+		for _, n := range field.Names {
+			at := path + "." + n.Name
+			switch {
+			case n.Name == "Now", text == "error", strings.Contains(text, "reconcile.Reading["),
+				strings.HasSuffix(text, "replication.Server"), errs["Err"], errs[n.Name+"Err"]:
+			case bare[at] == "" && structs[held] != nil && hasErrors(structs, structs[held]):
+				all = append(all, unsaid(structs, held, at, append(seen, name))...)
+			default:
+				all = append(all, at)
+			}
 		}
-		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ast.Inspect(parsed, func(n ast.Node) bool {
+	}
+	return all
+}
+
+// structsOf are the structures that a kind's folder declares.
+func structsOf(t *testing.T, kind string) map[string]*ast.StructType {
+	structs := map[string]*ast.StructType{}
+	_, parsed := sources(t, kind)
+	for _, file := range parsed {
+		ast.Inspect(file, func(n ast.Node) bool {
 			if spec, ok := n.(*ast.TypeSpec); ok {
 				if s, ok := spec.Type.(*ast.StructType); ok {
-					types[spec.Name.Name] = s
+					structs[spec.Name.Name] = s
 				}
 			}
 			return true
 		})
 	}
-	return types
+	return structs
 }
 
 // errorsOf are the names of a struct's fields that are errors.
@@ -134,7 +125,7 @@ func errorsOf(s *ast.StructType) map[string]bool {
 	errs := map[string]bool{}
 	for _, field := range s.Fields.List {
 		for _, n := range field.Names {
-			if textOf(field.Type) == "error" {
+			if types.ExprString(field.Type) == "error" {
 				errs[n.Name] = true
 			}
 		}
@@ -142,11 +133,11 @@ func errorsOf(s *ast.StructType) map[string]bool {
 	return errs
 }
 
-func hasErrors(types map[string]*ast.StructType, s *ast.StructType) bool {
+func hasErrors(structs map[string]*ast.StructType, s *ast.StructType) bool {
 	for _, field := range s.Fields.List {
-		text := textOf(field.Type)
+		text := types.ExprString(field.Type)
 		if text == "error" || strings.Contains(text, "reconcile.Reading[") ||
-			len(field.Names) == 0 && types[text] != nil && hasErrors(types, types[text]) {
+			len(field.Names) == 0 && structs[text] != nil && hasErrors(structs, structs[text]) {
 			return true
 		}
 	}
@@ -166,22 +157,4 @@ func elementOf(e ast.Expr) string {
 		return x.Name
 	}
 	return ""
-}
-
-func textOf(e ast.Expr) string {
-	switch x := e.(type) {
-	case *ast.StarExpr:
-		return "*" + textOf(x.X)
-	case *ast.ArrayType:
-		return "[]" + textOf(x.Elt)
-	case *ast.MapType:
-		return "map[" + textOf(x.Key) + "]" + textOf(x.Value)
-	case *ast.SelectorExpr:
-		return textOf(x.X) + "." + x.Sel.Name
-	case *ast.IndexExpr:
-		return textOf(x.X) + "[" + textOf(x.Index) + "]"
-	case *ast.Ident:
-		return x.Name
-	}
-	return "?"
 }
