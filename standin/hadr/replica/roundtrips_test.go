@@ -20,6 +20,8 @@ type gate struct {
 	listener net.Listener
 	// answers are how often something came back over the newest connection.
 	answers atomic.Int32
+	// carried are the connections through it that stand.
+	carried atomic.Int32
 
 	mu      sync.Mutex
 	isShut  bool
@@ -47,7 +49,11 @@ func newGate(t *testing.T, target string) *gate {
 				continue
 			}
 			g.answers.Store(0)
-			go carry(near, far, g.pass)
+			g.carried.Add(1)
+			go func() {
+				carry(near, far, g.pass)
+				g.carried.Add(-1)
+			}()
 			go carry(far, near, func(send func()) { g.answers.Add(1); send() })
 		}
 	}()
