@@ -82,6 +82,7 @@ func outcome(o *Observed) conditions.Outcome {
 	var (
 		badConfig *sites.KubeconfigError
 		denied    *sites.CredentialsError
+		other     *sites.OtherClusterError
 		duplicate *sites.DuplicateClusterError
 	)
 	cause := o.health.Cause
@@ -112,6 +113,8 @@ func outcome(o *Observed) conditions.Outcome {
 		return conditions.Stalled(conditions.ReasonCredentialsExpired, cause.Error())
 	case errors.As(cause, &denied):
 		return conditions.Stalled(conditions.ReasonCredentialsDenied, cause.Error())
+	case errors.As(cause, &other):
+		return conditions.Stalled(conditions.ReasonOtherCluster, cause.Error())
 	case errors.As(cause, &duplicate):
 		return conditions.Stalled(conditions.ReasonDuplicateCluster, cause.Error())
 	case !o.health.Reachable(o.now, o.unknownAfter):
