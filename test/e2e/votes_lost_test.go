@@ -18,7 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/e2e/bed"
@@ -93,14 +93,14 @@ func (gt *groupTest) outgrowsAClaim(w *writer) {
 			}
 			term, rival := int32(
 				vote.Term,
-			)+2, election.Holder{
+			)+2, votes.Holder{
 				Server: credentials.HostName(gt.server("dublin")),
 				PodUID: "none",
 				Engine: "none",
 				Nonce:  "none",
 			}.String()
 			lease.Spec.LeaseTransitions, lease.Spec.HolderIdentity = &term, &rival
-			lease.Annotations["geosql.dev/vote-state"] = string(election.StateClaimed)
+			lease.Annotations["geosql.dev/vote-state"] = string(votes.StateClaimed)
 			// Its holder renews the vote at any moment: then this one comes too late, and is written anew.
 			err = gt.b.Site("dublin").Client.Update(ctx, &lease)
 			return err == nil, fmt.Sprint(err), nil
