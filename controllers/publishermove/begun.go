@@ -86,11 +86,11 @@ func (d Desired) again(o Observed) bool {
 }
 
 // planAgain ends a move that has come back without its status.
-func planAgain(d Desired, o Observed, p *Plan) bool {
+func planAgain(d Desired, o Observed, p *replication.Plan) bool {
 	if !d.again(o) {
 		return true
 	}
-	return p.settle(v1alpha1.MoveCompleted, carriedOut(d))
+	return settle(p, v1alpha1.MoveCompleted, carriedOut(d))
 }
 
 // carriedOut says what became of a move that has come back.
@@ -112,17 +112,17 @@ func carriedOut(d Desired) conditions.Outcome {
 }
 
 // planNote has the new publisher's database note that the move is begun, before its first step.
-func planNote(d Desired, o Observed, p *Plan) bool {
+func planNote(d Desired, o Observed, p *replication.Plan) bool {
 	if d.switched() {
 		return true
 	}
 	b, err := o.Begun.Get()
 	if err != nil {
-		return p.settle(v1alpha1.MoveSwitching, conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
+		return settle(p, v1alpha1.MoveSwitching, conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
 			"whether a move of this name was begun before is not known: %v", err)))
 	}
 	if !b.Noted {
 		p.Execute(d.Move.Spec.To, d.noteDatabase(), tsql.NoteInDatabase(noteName(d.Move), noteValue(d.Move)), noteThere)
 	}
-	return p.proceed(v1alpha1.MoveSwitching, conditions.ReasonSwitching, "that the move is begun is being noted")
+	return stopIfSteps(p, v1alpha1.MoveSwitching, conditions.ReasonSwitching, "that the move is begun is being noted")
 }

@@ -50,7 +50,7 @@ func TestAMoveThatComesBackIsNotCarriedOutAgain(t *testing.T) {
 			for range 3 {
 				p := plan(d, o)
 				g.Expect(p.Steps).To(BeEmpty())
-				g.Expect(p.Phase).To(Equal(v1alpha1.MoveCompleted))
+				g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveCompleted))
 				g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCarriedOut))
 				g.Expect(p.Outcome.Ready).To(Equal(c.ready))
 				g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))

@@ -16,40 +16,51 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// Plan is what to do next, and how far the move is.
-type Plan struct {
-	replication.Plan
-	Phase v1alpha1.PublisherMovePhase
-}
-
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) Plan {
-	p := Plan{Phase: v1alpha1.MovePending}
-	if d.Move.Status.Phase == v1alpha1.MoveCompleted {
-		p.Phase, p.Outcome = v1alpha1.MoveCompleted, conditions.Ready(conditions.ReasonMoved, moved(d))
-		if t := d.Move.Status.Timeline; t == nil || t.Switched == nil {
-			p.Outcome = carriedOut(d)
-		}
-		return p
-	}
-	reconcile.Through(&p, d, o,
-		planReferences, planAgain, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin,
-		planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
+func plan(d Desired, o Observed) replication.Plan {
+	return reconcile.Stages(d, o,
+		planRecord, planReferences, planAgain, planPublisherFenced, planSuccessor, planNothingLost, planApproval,
+		planDrain, planBegin, planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
 	)
-	return p
 }
 
-// settle sets phase and outcome, and ends the planning.
-func (p *Plan) settle(phase v1alpha1.PublisherMovePhase, o conditions.Outcome) bool {
-	p.Phase = phase
+// phaseOf is how far a plan says that the move is: its note.
+func phaseOf(p replication.Plan) v1alpha1.PublisherMovePhase {
+	return cmp.Or(reconcile.Noted[v1alpha1.PublisherMovePhase](p.Plan), v1alpha1.MovePending)
+}
+
+// settle notes how far the move is, sets the outcome and ends the planning.
+func settle(p *replication.Plan, phase v1alpha1.PublisherMovePhase, o conditions.Outcome) bool {
+	p.Note = phase
 	return p.Settle(o)
+}
+
+// stopIfSteps is StopIfSteps of the plan, and notes how far the move is then.
+func stopIfSteps(p *replication.Plan, phase v1alpha1.PublisherMovePhase, reason, message string) bool {
+	if p.StopIfSteps(reason, "%s", message) {
+		return true
+	}
+	p.Note = phase
+	return false
+}
+
+// planRecord ends the plan of a move that is completed: it is a record and changes no more.
+func planRecord(d Desired, _ Observed, p *replication.Plan) bool {
+	if d.Move.Status.Phase != v1alpha1.MoveCompleted {
+		return true
+	}
+	outcome := conditions.Ready(conditions.ReasonMoved, moved(d))
+	if t := d.Move.Status.Timeline; t == nil || t.Switched == nil {
+		outcome = carriedOut(d)
+	}
+	return settle(p, v1alpha1.MoveCompleted, outcome)
 }
 
 // planReferences ends the plan while something that is named is not declared, or another move is under way, and for
 // good when the Publication is not the one of the estimate, or is published by another one than then: what was approved
 // was not about that, and nobody would ask whether the publisher of now takes writes.
-func planReferences(d Desired, _ Observed, p *Plan) bool {
+func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	switch {
 	case len(d.Missing) > 0:
 		return p.Settle(
@@ -99,7 +110,7 @@ func named(p v1alpha1.ServerOrGroup) string {
 // planPublisherFenced wants to know before a copy takes over that the former publisher takes no writes: by its own
 // word, when its database is read-only; else it has to be silent, and a person has to say so. Silence alone is no
 // evidence.
-func planPublisherFenced(d Desired, o Observed, p *Plan) bool {
+func planPublisherFenced(d Desired, o Observed, p *replication.Plan) bool {
 	if d.switched() {
 		return true
 	}
@@ -146,7 +157,7 @@ func opened(d Desired, o Observed) string {
 }
 
 // planSuccessor checks the server that takes over, and its distributor.
-func planSuccessor(d Desired, o Observed, p *Plan) bool {
+func planSuccessor(d Desired, o Observed, p *replication.Plan) bool {
 	to := credentials.HostName(d.Move.Spec.To)
 	if !planCopy(d, p) {
 		return false
@@ -183,7 +194,7 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 
 // planCopy wants to know which copy becomes the source, and keeps to it: another database of the same server is one
 // that nobody has looked at, compared or approved.
-func planCopy(d Desired, p *Plan) bool {
+func planCopy(d Desired, p *replication.Plan) bool {
 	known := d.Move.Status
 	switch {
 	case d.target() != nil, known.ToSubscription != "" && d.drained():
@@ -229,7 +240,7 @@ func subscribers(d Desired) string {
 
 // planNothingLost wants the new publisher's tables to be equal to those of a former one that lives: then nothing is
 // lost. What its log still has it cannot deliver while its database is read-only, what its distributor has is awaited.
-func planNothingLost(d Desired, o Observed, p *Plan) bool {
+func planNothingLost(d Desired, o Observed, p *replication.Plan) bool {
 	if o.ReadOnly == "" || d.drained() {
 		return true
 	}
@@ -245,7 +256,7 @@ func planNothingLost(d Desired, o Observed, p *Plan) bool {
 	}
 	from := credentials.HostName(o.ReadOnly)
 	if outcome, waits := delivering(d, o); waits {
-		return p.settle(v1alpha1.MoveDraining, outcome)
+		return settle(p, v1alpha1.MoveDraining, outcome)
 	}
 	switch c := o.Comparison; {
 	case o.ComparisonErr != nil:
@@ -261,7 +272,7 @@ func planNothingLost(d Desired, o Observed, p *Plan) bool {
 	case c.Equal:
 		return true
 	case o.Old.Pending[d.targetSubscription()] > 0:
-		return p.settle(v1alpha1.MoveDraining, conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf(
+		return settle(p, v1alpha1.MoveDraining, conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf(
 			"distributor %s still delivers: %s", d.FromSystem.Host(), strings.Join(undrained(d, o), ", "))))
 	default:
 		return p.Settle(conditions.Stalled(conditions.ReasonCopyDiffers, differs(d, c, from)))
@@ -306,14 +317,13 @@ func delivering(d Desired, o Observed) (conditions.Outcome, bool) {
 
 // planApproval ends the plan until a person has seen the estimate. What is known of the former publisher is in the
 // status before anything is changed.
-func planApproval(d Desired, o Observed, p *Plan) bool {
+func planApproval(d Desired, o Observed, p *replication.Plan) bool {
 	s := d.Move.Status
 	if d.drained() {
 		return true
 	}
 	if err := o.rulesUnread(); err != nil && (d.approved() || d.estimates(o)) {
-		return p.settle(
-			v1alpha1.MoveEstimated,
+		return settle(p, v1alpha1.MoveEstimated,
 			conditions.Unknown(
 				conditions.ReasonEngineNotAnswering,
 				"what the copy lacks beside rows is not known: "+err.Error(),
@@ -321,29 +331,27 @@ func planApproval(d Desired, o Observed, p *Plan) bool {
 		)
 	}
 	if s.From == nil || s.Estimate == nil {
-		return p.settle(
-			v1alpha1.MoveEstimated,
+		return settle(p, v1alpha1.MoveEstimated,
 			conditions.InProgress(conditions.ReasonAwaitingApproval, "the loss is being estimated"),
 		)
 	}
 	kinds := strings.Join(unaccepted(d.Move), ", ")
 	switch {
 	case kinds != "":
-		return p.settle(
-			v1alpha1.MoveEstimated,
+		return settle(p, v1alpha1.MoveEstimated,
 			conditions.Stalled(conditions.ReasonAwaitingApproval, fmt.Sprintf("nothing was changed "+
 				"yet: the copy lacks %s, which writers will miss (status.estimate.lacks). Make it there once it publishes, and "+
 				"name each in "+
 				"spec.acceptLacking to go on. %s", kinds, s.Estimate.Summary)),
 		)
 	case !d.approved():
-		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(
+		return settle(p, v1alpha1.MoveEstimated, conditions.Stalled(
 			conditions.ReasonAwaitingApproval,
 			"nothing was changed yet: "+unapproved(d)+". "+s.Estimate.Summary,
 		))
 	}
 	if worse := d.worse(o); worse != "" {
-		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(conditions.ReasonAwaitingApproval,
+		return settle(p, v1alpha1.MoveEstimated, conditions.Stalled(conditions.ReasonAwaitingApproval,
 			"nothing was changed yet, and since the approval it is worse: "+worse))
 	}
 	return true
@@ -351,12 +359,12 @@ func planApproval(d Desired, o Observed, p *Plan) bool {
 
 // planDrain waits for the new publisher to have everything that the former distributor has, and for the other
 // subscribers, which are otherwise copied anew.
-func planDrain(d Desired, o Observed, p *Plan) bool {
+func planDrain(d Desired, o Observed, p *replication.Plan) bool {
 	if d.drained() {
 		return true
 	}
 	if outcome, waits := awaited(d, o); waits {
-		return p.settle(v1alpha1.MoveDraining, outcome)
+		return settle(p, v1alpha1.MoveDraining, outcome)
 	}
 	return true
 }
@@ -400,23 +408,14 @@ func undrained(d Desired, o Observed) []string {
 // planBegin has the status say that the old way is ended before its first step: the controllers of Publication and
 // Subscription make again what they miss, at a publisher that lives, unless they read that here. A step in the pass
 // that writes it would come before it.
-func planBegin(d Desired, _ Observed, p *Plan) bool {
+func planBegin(d Desired, _ Observed, p *replication.Plan) bool {
 	if d.drained() {
 		return true
 	}
-	return p.settle(
-		v1alpha1.MoveSwitching,
+	return settle(p, v1alpha1.MoveSwitching,
 		conditions.InProgress(
 			conditions.ReasonSwitching,
 			"the new publisher has what it gets: the agents of the former one are ended next",
 		),
 	)
-}
-
-// proceed ends the plan when it has steps.
-func (p *Plan) proceed(phase v1alpha1.PublisherMovePhase, reason, message string) bool {
-	if len(p.Steps) > 0 {
-		return p.settle(phase, conditions.InProgress(reason, message))
-	}
-	return true
 }

@@ -247,7 +247,7 @@ func TestMoveFromAPublisherThatLives(t *testing.T) {
 			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 0, "quincy": 0}}
 			c.edit(&d, &o)
 			p := plan(d, o)
-			g.Expect(p.Phase).To(Equal(c.phase))
+			g.Expect(phaseOf(p)).To(Equal(c.phase))
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
 			g.Expect(len(p.Steps) > 0).To(Equal(d.drained() && c.phase == v1alpha1.MoveSwitching))
 		})
@@ -274,7 +274,7 @@ func TestMoveOfAPublicationThatWasDeclaredAnew(t *testing.T) {
 	d, o := lostSite()
 	d.Publication.UID = "first"
 	p := plan(d, o)
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveSwitching))
 	d.Move.Status = describe(d, o, p)
 	g.Expect(d.Move.Status.PublicationUID).To(BeEquivalentTo("first"))
 	d.Publication.UID = "second"
@@ -302,7 +302,7 @@ func TestTheRecordComesBeforeTheFirstStep(t *testing.T) {
 	d.Publication.UID = "one"
 	p := plan(d, o)
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveSwitching))
 	d.Move.Status = describe(d, o, p)
 	g.Expect(d.Move.Status.Timeline.Drained).NotTo(BeNil())
 	g.Expect(plan(d, o).Steps).NotTo(BeEmpty())
@@ -348,7 +348,7 @@ func TestStepsOfAMove(t *testing.T) {
 	shown := steps(d, o)
 
 	p := plan(d, o)
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveSwitching))
 	g.Expect(describeAll(p.Steps)).To(ConsistOf(ContainSubstring("sp_droppullsubscription")))
 	done := describeAll(p.Steps)
 	o.Left.Here = nil
@@ -372,31 +372,31 @@ func TestStepsOfAMove(t *testing.T) {
 	g.Expect(shown[:len(done)]).To(Equal(done), "what is shown before the approval is what is done")
 
 	d.Publication.Spec.MovedBy, d.Publication.Generation = "move", 2
-	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing))
+	g.Expect(phaseOf(plan(d, o))).To(Equal(v1alpha1.MovePublishing))
 	d.Publication.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1},
 	}
-	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "what was Ready was the former publisher's")
+	g.Expect(phaseOf(plan(d, o))).To(Equal(v1alpha1.MovePublishing), "what was Ready was the former publisher's")
 	d.Publication.Status.Conditions[0].ObservedGeneration = 2
 	s := &d.Subscriptions[0].Status
 	s.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: conditions.ReasonDelivering},
 	}
 	s.Initialization = &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Publisher: "tukpub-0"}
-	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "it still delivers from the former publisher")
+	g.Expect(phaseOf(plan(d, o))).To(Equal(v1alpha1.MovePublishing), "it still delivers from the former publisher")
 	s.Initialization.Publisher = "dubsub-0"
 	p = plan(d, o)
 	g.Expect(p.Steps).To(ConsistOf(EndCompare{"quincy"}))
 	d.Subscriptions[0].Annotations = nil
 	p = plan(d, o)
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveCompleted))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveCompleted))
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
 
 	// A silent subscriber keeps nobody waiting, and its mark.
 	d.Subscriptions[0].Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
 	s.Conditions[0].Reason, o.Copies["quincy"] = conditions.ReasonEngineNotAnswering, Copy{Err: silent}
 	p = plan(d, o)
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveCompleted))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveCompleted))
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(describe(d, o, p).Subscriptions[0].State).To(Equal(stateNotAnswering))
 }

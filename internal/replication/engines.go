@@ -57,6 +57,15 @@ func (e Engines) Read(
 	return read(ctx, db)
 }
 
+// CarryOut carries out a step of every kind of replication: a statement. What a kind adds to them it carries out
+// itself.
+func (e Engines) CarryOut(ctx context.Context, step Step) error {
+	if s, ok := step.(Execute); ok {
+		return e.Execute(ctx, s)
+	}
+	return fmt.Errorf("step %T is not known", step)
+}
+
 // Execute carries out a statement. An error that says that it is so already is none.
 func (e Engines) Execute(ctx context.Context, s Execute) error {
 	timeout := statementTimeout
