@@ -40,18 +40,18 @@ func (p *planner) runFaults() {
 		p.faultsLeft() == 0 &&
 		left > 0 {
 		p.wait(
-			conditions.ReasonDrillRunning,
+			v1alpha1.ReasonDrillRunning,
 			fmt.Sprintf("every fault is over; clients work on for %s", left.Round(time.Second)),
 		)
 		return
 	}
 	if waiting == 0 && p.faultsLeft() == 0 {
 		p.s.Phase, p.s.Ended = v1alpha1.DrillRecovering, at(p.now)
-		p.wait(conditions.ReasonDrillRecovering, "every fault is over; the replicas catch up")
+		p.wait(v1alpha1.ReasonDrillRecovering, "every fault is over; the replicas catch up")
 		return
 	}
 	p.wait(
-		conditions.ReasonDrillRunning,
+		v1alpha1.ReasonDrillRunning,
 		fmt.Sprintf("%d faults wait for their time, %d are under way", waiting, p.faultsLeft()),
 	)
 }

@@ -69,7 +69,7 @@ func planCompression(d Desired, o Observed, p *replication.Plan) bool {
 		if o.Database.Online {
 			waits = "online"
 		}
-		return p.Settle(conditions.Stalled(conditions.ReasonCompressionPending, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonCompressionPending, fmt.Sprintf(
 			"table %s has compression %s and is declared with %s. To rebuild it takes %s, %s, which is not done unasked: do "+
 				"it in %s when it suits (%s), or declare what it has",
 			a.Table,

@@ -289,7 +289,7 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	if ways := replication.WaysOut(d.Publication, d.strangers(o), n.WaitingFor); ways != "" {
 		message += ". " + ways
 	}
-	return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, message))
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, message))
 }
 
 // reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried

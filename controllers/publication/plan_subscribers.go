@@ -138,7 +138,7 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 func planUnread(d Desired, o Observed, p *replication.Plan) bool {
 	for _, who := range o.lacking() {
 		if _, err := standing(d, o, who); err != nil {
-			return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
+			return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, fmt.Sprintf(
 				"%s on %s is not subscribed to %s yet: whether it has tables of these names, which a snapshot would replace, is "+
 					"not known: %v",
 				who.database,

@@ -13,7 +13,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // estimatedSite is a lost publisher whose move has an estimate that nobody has approved.
@@ -74,7 +73,7 @@ func TestAnApprovalIsAboutTheEstimateThatWasSeen(t *testing.T) {
 				}
 				for range 3 {
 					g.Expect(p.Steps).To(BeEmpty())
-					g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonAwaitingApproval))
+					g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonAwaitingApproval))
 					g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
 					d.Move.Status = describe(d, o, p)
 					o.Now = o.Now.Add(2 * time.Minute)

@@ -12,7 +12,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // What a move names may be gone once it is over: the record stays Ready, and a move that cannot go on says why. One
@@ -26,10 +25,10 @@ func TestAMoveWhoseDistributorHasNoPasswords(t *testing.T) {
 		"completed": {edit: func(d *Desired) {
 			d.Move.Status.Phase, d.Publication.Spec.MovedBy = v1alpha1.MoveCompleted, "move"
 			d.Move.Status.Timeline = &v1alpha1.MoveTimeline{Switched: &metav1.MicroTime{Time: noon}}
-		}, reason: conditions.ReasonMoved},
+		}, reason: v1alpha1.ReasonMoved},
 		"of a publication that was declared anew": {edit: func(d *Desired) {
 			d.Move.Status.PublicationUID, d.Publication.UID = "first", "second"
-		}, reason: conditions.ReasonPublicationReplaced},
+		}, reason: v1alpha1.ReasonPublicationReplaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

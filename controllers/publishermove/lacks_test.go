@@ -12,7 +12,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -117,7 +116,7 @@ func TestLacksAreAccepted(t *testing.T) {
 		return plan(d, o)
 	}
 	p := look()
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonAwaitingApproval))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonAwaitingApproval))
 	g.Expect(p.Outcome.Message).
 		To(And(ContainSubstring("lacks Check, Columns, Default"), ContainSubstring("spec.acceptLacking")))
 	d.Move.Spec.Approved = true

@@ -37,7 +37,7 @@ func planDeclare(d Desired, _ Observed, p *replication.Plan) bool {
 			p.Add(EndSubscription{Subscription: s.Name, Topology: topology(d, s)})
 		}
 		return settle(p, v1alpha1.MoveSwitching,
-			conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("Subscription %s of the new publisher ends", s.Name)),
+			conditions.InProgress(v1alpha1.ReasonSwitching, fmt.Sprintf("Subscription %s of the new publisher ends", s.Name)),
 		)
 	}
 	p.Add(Switch{Publication: d.Publication.Name, Topology: topology(d, d.Publication), Publisher: d.Move.Spec.To,
@@ -45,7 +45,7 @@ func planDeclare(d Desired, _ Observed, p *replication.Plan) bool {
 			d.targetDatabase(),
 		), Distributor: d.distributor(), Move: v1alpha1.ObjectName(d.Move.Name)})
 	return stopIfSteps(p, v1alpha1.MoveSwitching,
-		conditions.ReasonSwitching,
+		v1alpha1.ReasonSwitching,
 		"the Publication is being pointed at its new publisher",
 	)
 }
@@ -70,7 +70,7 @@ func planPublished(d Desired, _ Observed, p *replication.Plan) bool {
 		message = ready.Reason + ": " + ready.Message
 	}
 	return settle(p, v1alpha1.MovePublishing,
-		conditions.InProgress(conditions.ReasonPublishing, fmt.Sprintf("Publication %s is being published by %s: %s",
+		conditions.InProgress(v1alpha1.ReasonPublishing, fmt.Sprintf("Publication %s is being published by %s: %s",
 			d.Publication.Name, credentials.HostName(d.Move.Spec.To), message)),
 	)
 }
@@ -87,7 +87,7 @@ func state(d Desired, o Observed, s v1alpha1.Subscription) string {
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 	begun := registeredAnew(d, s)
 	switch {
-	case begun && ready != nil && ready.Reason == conditions.ReasonDelivering:
+	case begun && ready != nil && ready.Reason == v1alpha1.ReasonDelivering:
 		return stateDelivering
 	case o.Copies[s.Name].Err != nil &&
 		(mssql.Is(o.Copies[s.Name].Err, mssql.Unreachable) || mssql.Is(o.Copies[s.Name].Err, mssql.Unknown)):
@@ -118,7 +118,7 @@ func planDelivering(d Desired, o Observed, p *replication.Plan) bool {
 	if len(waiting) > 0 {
 		return settle(p, v1alpha1.MovePublishing,
 			conditions.InProgress(
-				conditions.ReasonPublishing,
+				v1alpha1.ReasonPublishing,
 				"subscribers are being brought to the new publisher: "+strings.Join(waiting, ", "),
 			),
 		)
@@ -134,10 +134,10 @@ func planDone(d Desired, o Observed, p *replication.Plan) bool {
 			p.Add(EndCompare{Subscription: s.Name})
 		}
 	}
-	if !stopIfSteps(p, v1alpha1.MovePublishing, conditions.ReasonPublishing, "what was set for the move is taken back") {
+	if !stopIfSteps(p, v1alpha1.MovePublishing, v1alpha1.ReasonPublishing, "what was set for the move is taken back") {
 		return false
 	}
-	return settle(p, v1alpha1.MoveCompleted, conditions.Ready(conditions.ReasonMoved, moved(d)))
+	return settle(p, v1alpha1.MoveCompleted, conditions.Ready(v1alpha1.ReasonMoved, moved(d)))
 }
 
 func moved(d Desired) string {

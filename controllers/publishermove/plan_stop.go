@@ -22,7 +22,7 @@ func planStop(d Desired, o Observed, p *replication.Plan) bool {
 		p.EndLogin(d.Move.Spec.To, d.FormerLogin, o.Left.Sessions)
 	}
 	if err := unasked(d, o); err != nil {
-		return settle(p, v1alpha1.MoveSwitching, conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
+		return settle(p, v1alpha1.MoveSwitching, conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, fmt.Sprintf(
 			"whether the agents of the former publisher have ended is not known, and they would deliver once they are back: "+
 				"%v%s",
 			err,
@@ -59,7 +59,7 @@ func planStop(d Desired, o Observed, p *replication.Plan) bool {
 		}
 	}
 	return stopIfSteps(p, v1alpha1.MoveSwitching,
-		conditions.ReasonSwitching,
+		v1alpha1.ReasonSwitching,
 		"the agents of the former publisher are being ended",
 	)
 }

@@ -208,13 +208,13 @@ func TestStagesEndThePlan(t *testing.T) {
 			for range steps {
 				p.Add(somewhere{what: name})
 			}
-			return p.StopIfSteps(conditions.ReasonConfiguring, "%s is being done", name)
+			return p.StopIfSteps(v1alpha1.ReasonConfiguring, "%s is being done", name)
 		}
 	}
 	p := reconcile.Stages("", "", stage("first", 0), stage("second", 2), stage("third", 1))
 	g.Expect(asked).To(Equal([]string{"first", "second"}))
 	g.Expect(p.Steps).To(HaveLen(2))
-	g.Expect(p.Outcome).To(Equal(conditions.InProgress(conditions.ReasonConfiguring, "second is being done")))
+	g.Expect(p.Outcome).To(Equal(conditions.InProgress(v1alpha1.ReasonConfiguring, "second is being done")))
 	g.Expect(reconcile.Noted[string](p)).To(BeEmpty())
 	p.Note = "said"
 	g.Expect(reconcile.Noted[string](p)).To(Equal("said"))

@@ -96,8 +96,8 @@ func TestStepsWithoutEffectBackOff(t *testing.T) {
 		To(And(BeNumerically(">=", 10), BeNumerically("<=", 16)), "at least every minute, and hardly more often")
 	g.Expect(f.said).
 		To(MatchError(And(ContainSubstring("grant CREATE ANY DATABASE"), ContainSubstring("without an effect"))))
-	g.Expect(Outcome(conditions.InProgress(conditions.ReasonSeedingFailed, "it failed"), f.said)).To(Equal(
-		conditions.InProgress(conditions.ReasonStepWithoutEffect, "it failed; "+f.said.Error())))
+	g.Expect(Outcome(conditions.InProgress(v1alpha1.ReasonSeedingFailed, "it failed"), f.said)).To(Equal(
+		conditions.InProgress(v1alpha1.ReasonStepWithoutEffect, "it failed; "+f.said.Error())))
 
 	f.plan = []Step{grant("seed again"), grant("look")}
 	g.Expect(f.run(t, 250*time.Millisecond)).To(Equal(2))

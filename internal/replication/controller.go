@@ -126,7 +126,7 @@ func (k Kind[O, D, V]) frame(
 // unresolved waits for what the object refers to. An object that is being deleted and keeps its things goes although it
 // is not known what it asked for.
 func (k Kind[O, D, V]) unresolved(object O, unknown error) reconcile.Plan {
-	outcome := conditions.InProgress(conditions.ReasonReferenceMissing, unknown.Error())
+	outcome := conditions.InProgress(v1alpha1.ReasonReferenceMissing, unknown.Error())
 	if object.GetDeletionTimestamp() == nil {
 		return reconcile.Plan{Outcome: outcome}
 	}

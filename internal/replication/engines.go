@@ -149,16 +149,16 @@ func (p Party) Primary(servers map[v1alpha1.ServerName]Server) v1alpha1.ServerNa
 func Usable(name v1alpha1.ServerName, s Server) (conditions.Outcome, bool) {
 	switch {
 	case s.Err != nil && (mssql.Is(s.Err, mssql.Unknown) || mssql.Is(s.Err, mssql.Unreachable)):
-		return conditions.Unknown(conditions.ReasonEngineNotAnswering, s.Err.Error()), false
+		return conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, s.Err.Error()), false
 	case s.Err != nil:
-		return conditions.InProgress(conditions.ReasonEngineNotAnswering, s.Err.Error()), false
+		return conditions.InProgress(v1alpha1.ReasonEngineNotAnswering, s.Err.Error()), false
 	case s.State == nil:
 		return conditions.Unknown(
-			conditions.ReasonEngineNotAnswering,
+			v1alpha1.ReasonEngineNotAnswering,
 			fmt.Sprintf("server %s has not been asked", credentials.HostName(name)),
 		), false
 	case !s.State.Sysadmin:
-		return conditions.InProgress(conditions.ReasonWaitingForServer, fmt.Sprintf(
+		return conditions.InProgress(v1alpha1.ReasonWaitingForServer, fmt.Sprintf(
 			"on server %s the operator's login is not a sysadmin yet, which configuring replication takes",
 			credentials.HostName(name),
 		)), false
