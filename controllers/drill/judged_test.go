@@ -198,7 +198,7 @@ func TestAFreezeIsThawedUntilItIsSeen(t *testing.T) {
 	g.Expect(s.d.Status.Faults[0].Targets).To(Equal([]string{"site quincy"}))
 	s.look(time.Second)
 	g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(metav1.ConditionTrue))
-	thaw := ConsistOf(Thaw{Server: "quisec", Careless: true})
+	thaw := ConsistOf(Thaw{Server: "quisec", BestEffort: true})
 	g.Expect(planDelete(s.w.Desired, s.w).Steps).To(thaw)
 	g.Expect(planDelete(s.w.Desired, s.w).Done).To(BeFalse(), "the engine is still stopped")
 	g.Expect(s.look(20 * time.Second)).To(thaw)

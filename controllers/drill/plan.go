@@ -386,7 +386,7 @@ func (p *planner) thawLeft() {
 		}
 		for _, server := range struckBy(f) {
 			if p.frozen[server] > 0 {
-				p.do(Thaw{Server: server, Careless: true})
+				p.do(Thaw{Server: server, BestEffort: true})
 			}
 		}
 	}
@@ -399,7 +399,7 @@ func planDelete(_ Desired, w *Observed) reconcile.Plan {
 	for _, f := range w.drill.Status.Faults {
 		for _, server := range struckBy(f) {
 			if _, known := w.frozen[server]; mayFreeze(f) && !known {
-				p.do(Thaw{Server: server, Careless: true})
+				p.do(Thaw{Server: server, BestEffort: true})
 			}
 		}
 	}

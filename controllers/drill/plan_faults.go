@@ -256,8 +256,8 @@ func (p *planner) asDeclared(f *v1alpha1.FaultStatus, r fault.Resolved) bool {
 		slices.Equal(r.Struck, struckBy(*f))
 }
 
-// declared is what is left to do of a fault of which a part is done: of what it consists of now only what was said
-// before. Roles that have moved since must not make two faults of one.
+// declared keeps of a fault that was begun only the objects that the status announced. Roles that have moved since must
+// not make two faults of one.
 func declared(f *v1alpha1.FaultStatus, r fault.Resolved) fault.Resolved {
 	if !slices.Equal(r.Targets, f.Targets) || !slices.Equal(r.Struck, struckBy(*f)) {
 		r.Objects = nil
@@ -367,7 +367,7 @@ func (p *planner) seeRemoving(f *v1alpha1.FaultStatus) sighting {
 func (p *planner) takeBack(f *v1alpha1.FaultStatus) {
 	if f.Kind == v1alpha1.FaultFreeze {
 		for _, name := range p.halted(f) {
-			p.do(Thaw{Server: name, Careless: true})
+			p.do(Thaw{Server: name, BestEffort: true})
 		}
 		return
 	}

@@ -118,8 +118,8 @@ func plan(o Observed) reconcile.Plan {
 	return p
 }
 
-// waitsFor is the name of the Failover that the one of an index waits for, empty for none: the group does one thing at
-// a time, oldest first. A Failover, which is for when there is no primary, waits for none that itself waits, for a
+// waitsFor is the name of the Failover that blocks Failovers[i], empty for none: the group does one thing at a time,
+// oldest first. A Failover, which is for when there is no primary, waits for none that itself waits, for a
 // primary say; nor, while there is none, for one whose agents have had the time of an election: the agents go by the
 // newest request.
 func waitsFor(o Observed, now []v1alpha1.FailoverStatus, i int) string {

@@ -20,8 +20,8 @@ import (
 // the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
 	return reconcile.Stages(d, o,
-		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish, planLost, planRestored,
-		planLogReader, planPublication, planRedirection,
+		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish,
+		planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	)
 }
@@ -165,10 +165,10 @@ func planPublish(d Desired, o Observed, p *replication.Plan) bool {
 	return p.Proceed("database %s is being published", d.database())
 }
 
-// planLost notices that the distributor was made anew under a publication: adding one tells the distributor first, so
-// the publisher alone knows only what the distributor has lost. What was not delivered is lost to subscribers, and a
-// new copy replaces their tables: a person says so.
-func planLost(d Desired, o Observed, p *replication.Plan) bool {
+// planDistributorLost notices that the distributor was made anew under a publication: adding one tells the distributor
+// first, so the publisher alone knows only what the distributor has lost. What was not delivered is lost to
+// subscribers, and a new copy replaces their tables: a person says so.
+func planDistributorLost(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
 	if have == nil || have.Description != d.description() || o.At.Known {
 		return true

@@ -92,7 +92,7 @@ func (k Kind[O, D, V]) frame(
 	frame := reconcile.Kind[O, asked[O, D], V]{
 		Stays: reconcile.WhileDeclared[O](server, topology.Declares),
 		Name:  k.Name, New: k.New, Finalizer: v1alpha1.Finalizer, Timeout: k.Timeout,
-		Look: reconcile.Look{Step: lookStep, Soon: lookSoon, Again: k.LookAgain},
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookStep, Progress: lookSoon, Resync: k.LookAgain},
 		Desire: func(ctx context.Context, object O) (asked[O, D], error) {
 			d, err := k.Desire(ctx, object)
 			return asked[O, D]{object, d}, err
