@@ -97,8 +97,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.AvailabilityGroup, Desired, Observed]{
 		Name: "AvailabilityGroup", New: func() *v1alpha1.AvailabilityGroup { return &v1alpha1.AvailabilityGroup{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:   reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
-		Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookStep, Progress: lookSoon, Resync: lookAgain},
+		Desire:       r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 		Stays: reconcile.WhileDeclared[*v1alpha1.AvailabilityGroup](local.GetAPIReader(), topology.Declares),
 	})
 	builder := reconcile.Controller(

@@ -26,7 +26,6 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/account"
 	"geosql.dev/operator/internal/tsql"
@@ -88,8 +87,8 @@ func (o *Observed) takeServers(d Desired) {
 		if reason := awaited(d.Group, server); reason != "" {
 			o.NotReady[name] = reason
 		}
-		pending := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending)
-		if isTrue(pending) && pending.Reason == conditions.ReasonSidecarOutdated {
+		pending := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionRestartPending)
+		if isTrue(pending) && pending.Reason == v1alpha1.ReasonSidecarOutdated {
 			o.Outdated = append(o.Outdated, name)
 		}
 	}

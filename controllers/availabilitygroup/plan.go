@@ -30,7 +30,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 }
 
 func creating(format string, args ...any) conditions.Outcome {
-	return conditions.InProgress(conditions.ReasonCreating, fmt.Sprintf(format, args...))
+	return conditions.InProgress(v1alpha1.ReasonCreating, fmt.Sprintf(format, args...))
 }
 
 func list[T ~string](names []T) string {
@@ -44,7 +44,7 @@ func list[T ~string](names []T) string {
 // planReferences ends the plan while servers are not declared.
 func planReferences(_ Desired, o Observed, p *reconcile.Plan) bool {
 	if len(o.Missing) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonReferenceMissing,
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonReferenceMissing,
 			"these servers are not declared yet: "+list(o.Missing)))
 	}
 	return true
@@ -64,7 +64,7 @@ func planServers(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	return p.Settle(
 		conditions.InProgress(
-			conditions.ReasonServersNotReady,
+			v1alpha1.ReasonServersNotReady,
 			"these servers are not ready yet: "+strings.Join(waiting, ", "),
 		),
 	)
@@ -74,7 +74,7 @@ func planServers(d Desired, o Observed, p *reconcile.Plan) bool {
 // by changing a list.
 func planPrimary(d Desired, o Observed, p *reconcile.Plan) bool {
 	if primary := o.primary(d); primary != "" && !slices.Contains(d.servers(), primary) {
-		return p.Settle(conditions.Stalled(conditions.ReasonPrimaryNotDeclared, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonPrimaryNotDeclared, fmt.Sprintf(
 			"%s is the primary and no longer a declared replica: declare it again and switch over to another replica first",
 			host(primary),
 		)))
@@ -96,7 +96,7 @@ func planVotes(d Desired, o Observed, p *reconcile.Plan) bool {
 		case v.Err == nil:
 		case errors.Is(v.Err, votes.ErrAbsent) && !begun:
 			if silent := o.silent(d); len(silent) > 0 {
-				return p.Settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+				return p.Settle(conditions.Unknown(v1alpha1.ReasonReplicaNotAnswering, fmt.Sprintf(
 					"the votes can be created only when every replica says that it has no such group; no answer from %s",
 					o.why(silent),
 				)))
@@ -107,14 +107,14 @@ func planVotes(d Desired, o Observed, p *reconcile.Plan) bool {
 		case errors.Is(v.Err, votes.ErrAbsent):
 			return p.Settle(votesLost(d, o))
 		case !begun:
-			return p.Settle(conditions.Unknown(conditions.ReasonVoterNotAnswering, fmt.Sprintf("voter %s: %v", v.Site, v.Err)))
+			return p.Settle(conditions.Unknown(v1alpha1.ReasonVoterNotAnswering, fmt.Sprintf("voter %s: %v", v.Site, v.Err)))
 		}
 	}
 	if begun {
 		planJoining(d, o, p)
 	}
 	if o.VoterAddress != nil {
-		return p.Settle(conditions.Stalled(conditions.ReasonVoterAddressMissing, o.VoterAddress.Error()))
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonVoterAddressMissing, o.VoterAddress.Error()))
 	}
 	if outcome, ok := sameTimings(d, o, begun); !ok {
 		return p.Settle(outcome)
@@ -154,7 +154,7 @@ func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
 			silent = append(silent, s)
 		case a.Told == nil:
 		case !reflect.DeepEqual(a.Told.Timings, d.orders().Timings):
-			return conditions.Stalled(conditions.ReasonTimingsDiffer, fmt.Sprintf(
+			return conditions.Stalled(v1alpha1.ReasonTimingsDiffer, fmt.Sprintf(
 				"the agent of %s counts by other timings than spec.timings: those of a group that is there are not changed. "+
 					"Declare the group with the timings that it has",
 				host(s),
@@ -165,7 +165,7 @@ func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
 	}
 	if begun && !known && len(silent) > 0 {
 		return conditions.Unknown(
-			conditions.ReasonTimingsDiffer,
+			v1alpha1.ReasonTimingsDiffer,
 			fmt.Sprintf("by what timings the group counts is not known: the orders of %s cannot be read", list(silent)),
 		), false
 	}
@@ -185,7 +185,7 @@ func planElection(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(outcome)
 	}
 	if leading, known := o.leading(); known && leading.State == votes.StateClaimed && o.primary(d) == "" {
-		return p.Settle(conditions.InProgress(conditions.ReasonElection, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonElection, fmt.Sprintf(
 			"%s claims the votes in term %d; nothing is changed until it is primary", leading.Holder.Server, leading.Term)))
 	}
 	return planHealth(d, o, p) && false
@@ -225,7 +225,7 @@ func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 	if len(other) > 0 {
 		has += fmt.Sprintf(", the newest of what it and %s have", list(other))
 	}
-	return conditions.Stalled(conditions.ReasonReplicasNotJoined, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonReplicasNotJoined, fmt.Sprintf(
 		"no replica is primary, and %s, without the group, cannot tell what was agreed on: nobody is promoted without a "+
 			"person. "+
 			"kubectl geosql failover %s --to %s --allow-data-loss -n %s goes on with %s; %s then join by themselves",
@@ -262,7 +262,7 @@ func votesLost(d Desired, o Observed) conditions.Outcome {
 	if len(silent) > 0 {
 		unknown = fmt.Sprintf(" (no answer from %s)", list(silent))
 	}
-	return conditions.Stalled(conditions.ReasonVotesLost, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonVotesLost, fmt.Sprintf(
 		"the Leases %s/%s are gone at %s%s: nobody can have %s, so nobody may be primary, and no failover can succeed. "+
 			"Every replica keeps its data: delete nothing. %s says how the Leases are restored by hand, and when they must "+
 			"not be",
@@ -288,7 +288,7 @@ func planNone(d Desired, o Observed, p *reconcile.Plan) bool {
 	case d.Group.Status.GroupID != "" && !awaited:
 		return p.Settle(groupLost(d, o))
 	case d.Group.Status.GroupID != "":
-		return p.Settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+		return p.Settle(conditions.Unknown(v1alpha1.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"group %s was created, and no replica that answers has it; no answer from %s. Nothing is created meanwhile: a "+
 				"server that has lost "+
 				"its volumes joins the group again when one that has it is primary (%s)",
@@ -297,7 +297,7 @@ func planNone(d Desired, o Observed, p *reconcile.Plan) bool {
 			lostVolumesRunbook,
 		)))
 	case len(silent) > 0:
-		return p.Settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+		return p.Settle(conditions.Unknown(v1alpha1.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"the group can be created only when every replica says that it has none; no answer from %s", o.why(silent))))
 	}
 	if d.fenced() {
@@ -324,7 +324,7 @@ func groupLost(d Desired, o Observed) conditions.Outcome {
 	if len(copies) > 0 {
 		known = "of its databases " + strings.Join(copies, ", ")
 	}
-	return conditions.Stalled(conditions.ReasonGroupLost, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonGroupLost, fmt.Sprintf(
 		"group %s was created, and none of its servers has it any more; %s. Nothing is created in its place, for that "+
 			"would be empty: %s says how the data "+
 			"comes back and how the group is made anew",

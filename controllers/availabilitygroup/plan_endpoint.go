@@ -50,7 +50,7 @@ func planEndpoints(d Desired, o Observed, p *reconcile.Plan) bool {
 			}
 			executeAsSA(p, s, tsql.CreateMirroringEndpoint(MirroringPort, newest.Name, role))
 		case m.Endpoint.Port != MirroringPort:
-			return p.Settle(conditions.Stalled(conditions.ReasonEndpointConflict, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonEndpointConflict, fmt.Sprintf(
 				"%s has the mirroring endpoint %s on port %d; an instance has only one, and this operator's is on %d: "+
 					"drop it there",
 				host(s),

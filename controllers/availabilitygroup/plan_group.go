@@ -43,7 +43,7 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 			execute(p, server, tsql.BackupDatabaseFull(name, firstBackup(name, o.Now)))
 		case database.InGroup || database.State != "ONLINE":
 		case database.Owner != credentials.RoleOperator.Login() && !d.adopts():
-			return p.Settle(conditions.Stalled(conditions.ReasonDatabaseConflict, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonDatabaseConflict, fmt.Sprintf(
 				"database %s exists on %s and belongs to %q: annotate the group with %s=true to take it into the group, or name "+
 					"another database",
 				name,
@@ -64,7 +64,7 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 // databaseElsewhere is of a database that the group is to have and that another replica has: what is there may be the
 // data that is meant, and an empty one could not be seeded over it (error 1801).
 func databaseElsewhere(d Desired, o Observed, server v1alpha1.ServerName, name string) conditions.Outcome {
-	return conditions.Stalled(conditions.ReasonDatabaseMissing, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonDatabaseMissing, fmt.Sprintf(
 		"database %s is to be one of the group's, and %s, on which it would be made, does not have it, but %s. Nothing is "+
 			"created beside it: "+
 			"restore on %[2]s what is to be in the group, and drop or rename the other ones, which nothing is seeded over",
@@ -83,7 +83,7 @@ func databaseMissing(d Desired, o Observed, primary v1alpha1.ServerName, name st
 	if len(copies) > 0 {
 		known = list(copies) + " of those that answer have it"
 	}
-	return conditions.Stalled(conditions.ReasonDatabaseMissing, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonDatabaseMissing, fmt.Sprintf(
 		"database %s is one of the group's, and the primary %s does not have it; %s. Nothing is created in its place: let "+
 			"a replica that has it become primary, "+
 			"or take it out of spec.databases, restore it on the primary, and put it back",
@@ -232,7 +232,7 @@ func modeFixed(d Desired, group *mssql.Group) (conditions.Outcome, bool) {
 			servers = append(servers, fmt.Sprintf("%s (%s)", have.Server, have.Mode))
 		}
 	}
-	return conditions.Stalled(conditions.ReasonReplicaModeFixed, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonReplicaModeFixed, fmt.Sprintf(
 		"SQL Server changes no replica with data into a configuration-only one, nor the other way (errors 47112, 47113): "+
 			"set availabilityMode back for %s, "+
 			"or declare another server with the other availabilityMode in its place. Everything else is as declared",
@@ -395,7 +395,7 @@ func planSeeding(d Desired, o Observed, p *reconcile.Plan) bool {
 		}
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonSeedingFailed,
+				v1alpha1.ReasonSeedingFailed,
 				"a seeding has not begun or has failed; it is begun again: "+strings.Join(missing, "; "),
 			),
 		)

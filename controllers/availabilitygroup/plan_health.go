@@ -51,10 +51,10 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	if primary == "" {
 		if len(silent) > 0 {
-			return p.Settle(conditions.Unknown(conditions.ReasonPrimaryUnknown, fmt.Sprintf(
+			return p.Settle(conditions.Unknown(v1alpha1.ReasonPrimaryUnknown, fmt.Sprintf(
 				"no replica that answers is primary; no answer from %s", o.why(silent))))
 		}
-		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, withoutPrimary(d, o)))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonNoPrimary, withoutPrimary(d, o)))
 	}
 	if outcome, isFixed := modeFixed(d, o.Instances[primary].Group); isFixed {
 		return p.Settle(outcome)
@@ -63,7 +63,7 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(outcome)
 	}
 	if len(silent) > 0 {
-		return p.Settle(conditions.Unknown(conditions.ReasonReplicaNotAnswering, fmt.Sprintf(
+		return p.Settle(conditions.Unknown(v1alpha1.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"%s is primary and serves; no answer from %s%s", host(primary), o.why(silent), withoutDead(d, o, primary))))
 	}
 	if outcome, left := leftOutside(d, o, o.Instances[primary].Group); left {
@@ -73,7 +73,7 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(outcome)
 	}
 	if lagging := notSynchronized(d, o, primary); len(lagging) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonSynchronizing, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonSynchronizing, fmt.Sprintf(
 			"%s is primary and serves; not synchronized yet: %s", host(primary), strings.Join(lagging, ", "))))
 	}
 	if outcome, changing := votersOutcome(d, o); changing {
@@ -83,9 +83,9 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 	if !d.fenced() {
 		message += "; clusterType None: nothing fences a second primary"
 	} else if len(o.Voters) < 3 {
-		message += fmt.Sprintf("; %d voter: failover is manual (%s)", len(o.Voters), conditions.ReasonNoWitness)
+		message += fmt.Sprintf("; %d voter: failover is manual (%s)", len(o.Voters), v1alpha1.ReasonNoWitness)
 	}
-	p.Outcome = conditions.Ready(conditions.ReasonSynchronized, message)
+	p.Outcome = conditions.Ready(v1alpha1.ReasonSynchronized, message)
 	return true
 }
 

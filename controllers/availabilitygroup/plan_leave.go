@@ -202,11 +202,11 @@ func takeOrders(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
 
 func deleting(what string, waiting []string) conditions.Outcome {
 	if len(waiting) > 0 {
-		return conditions.Unknown(conditions.ReasonDeleting, fmt.Sprintf(
+		return conditions.Unknown(v1alpha1.ReasonDeleting, fmt.Sprintf(
 			"%s; waiting for an answer from %s; if its site is gone for good set the Site's lifecycle to Lost",
 			what,
 			list(waiting),
 		))
 	}
-	return conditions.InProgress(conditions.ReasonDeleting, what)
+	return conditions.InProgress(v1alpha1.ReasonDeleting, what)
 }

@@ -12,7 +12,6 @@ import (
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -44,23 +43,23 @@ func TestNothingIsMadeWhereAGroupMayBe(t *testing.T) {
 		"the first primary has new volumes, and nobody else answers": {
 			change: func(_ *environ, o *Observed) {
 				o.Instances["quisec"], o.Instances["dubcfg"] = Instance{Err: errSilent}, Instance{Err: errSilent}
-			}, reason: conditions.ReasonReplicaNotAnswering, says: []string{"no answer from quisec", "lost-volumes.md"}},
+			}, reason: v1alpha1.ReasonReplicaNotAnswering, says: []string{"no answer from quisec", "lost-volumes.md"}},
 		"the others' sites are lost": {
 			change: func(_ *environ, o *Observed) {
 				o.Instances["quisec"], o.Instances["dubcfg"] = Instance{Err: sites.ErrSiteLost}, Instance{Err: sites.ErrSiteLost}
-			}, reason: conditions.ReasonGroupLost,
+			}, reason: v1alpha1.ReasonGroupLost,
 			says: []string{"no server that answers has a database of it", "lost-volumes.md"}},
 		"nobody has the group any more": {
 			change: func(_ *environ, o *Observed) {
 				alter(*o, "quisec", func(i *Instance) { i.Group = nil })
 				alter(*o, "dubcfg", func(i *Instance) { i.Group = nil })
-			}, reason: conditions.ReasonGroupLost, says: []string{"Content is on quisec"}},
+			}, reason: v1alpha1.ReasonGroupLost, says: []string{"Content is on quisec"}},
 		"a hub that knows of no group, and a replica that does not answer": {
 			change: func(e *environ, o *Observed) {
 				e.d.Group.Status = v1alpha1.AvailabilityGroupStatus{}
 				alter(*o, "quisec", func(i *Instance) { i.Group = nil })
 				o.Instances["dubcfg"] = Instance{Err: errSilent}
-			}, reason: conditions.ReasonReplicaNotAnswering, says: []string{"no answer from dubcfg"}},
+			}, reason: v1alpha1.ReasonReplicaNotAnswering, says: []string{"no answer from dubcfg"}},
 		"a hub that knows of no group, and votes of one": {
 			change: func(e *environ, o *Observed) {
 				e.d.Group.Status = v1alpha1.AvailabilityGroupStatus{}
@@ -70,7 +69,7 @@ func TestNothingIsMadeWhereAGroupMayBe(t *testing.T) {
 					o.Voters[i].Record = votes.Record{Term: 3, State: votes.StateHeld,
 						Holder: votes.Holder{Server: "quisec-0"}}
 				}
-			}, reason: conditions.ReasonCreating, says: []string{"term 3 of quisec-0"}},
+			}, reason: v1alpha1.ReasonCreating, says: []string{"term 3 of quisec-0"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -111,7 +110,7 @@ func TestADatabaseIsNotMadeBesideAnother(t *testing.T) {
 				Owner:         "sa",
 			}
 			p := e.settle(everything)
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDatabaseMissing), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDatabaseMissing), p.Outcome.Message)
 			g.Expect(p.Outcome.Message).To(ContainSubstring("quisec has one of the name"))
 			g.Expect(strings.Join(e.done, "\n")).NotTo(ContainSubstring("CREATE DATABASE [" + wanted))
 		})

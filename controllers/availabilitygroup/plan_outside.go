@@ -83,7 +83,7 @@ func writtenOutside(d Desired, o Observed) (conditions.Outcome, bool) {
 	} else if len(o.silent(d)) == 0 {
 		who = withoutPrimary(d, o)
 	}
-	return conditions.Stalled(conditions.ReasonDatabaseOutside, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonDatabaseOutside, fmt.Sprintf(
 		"%s; outside of the group: %s. Whoever writes there makes rows that no other replica has, and the listener does "+
 			"not lead there. "+
 			"End the writers, save what is to be kept, and DROP DATABASE (or rename it) there: then it is seeded anew by itself",
@@ -129,7 +129,7 @@ func leftOutside(d Desired, o Observed, group *mssql.Group) (conditions.Outcome,
 	if len(copies) == 0 {
 		return conditions.Outcome{}, false
 	}
-	return conditions.Stalled(conditions.ReasonDatabaseOutside,
+	return conditions.Stalled(v1alpha1.ReasonDatabaseOutside,
 		"a copy is not in the group, and nothing is seeded over it: "+strings.Join(copies, "; ")), true
 }
 
@@ -165,7 +165,7 @@ func held(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Outcom
 	serves := host(primary) + " is primary and serves; "
 	switch {
 	case len(apart) > 0:
-		return conditions.Stalled(conditions.ReasonReplicaQuarantined, fmt.Sprintf(
+		return conditions.Stalled(v1alpha1.ReasonReplicaQuarantined, fmt.Sprintf(
 			"%s%s alone has log from before a failover with data loss, and takes none until a person has decided: kubectl "+
 				"geosql rejoin %s %s -n %s, or reseed",
 			serves,
@@ -175,7 +175,7 @@ func held(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Outcom
 			d.Group.Namespace,
 		)), true
 	case len(suspended) > 0:
-		return conditions.Stalled(conditions.ReasonSuspended, fmt.Sprintf(
+		return conditions.Stalled(v1alpha1.ReasonSuspended, fmt.Sprintf(
 			"%sa person has suspended data movement (SET HADR SUSPEND): %s. It is no second copy until ALTER DATABASE ... "+
 				"SET HADR RESUME there, and the primary keeps all log meanwhile",
 			serves,

@@ -92,7 +92,7 @@ func TestACopyOutsideOfTheGroupIsNamed(t *testing.T) {
 				e.work()
 			}
 			g.Expect(p.Steps).To(BeEmpty(), "nothing is repeated that changes nothing")
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDatabaseOutside))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDatabaseOutside))
 			g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
 			for _, text := range c.says {
 				g.Expect(p.Outcome.Message).To(ContainSubstring(text))
@@ -149,7 +149,7 @@ func TestAFailedSeedingIsTold(t *testing.T) {
 	g.Expect(steps(p)).
 		To(And(ContainSubstring("GRANT CREATE ANY DATABASE"), ContainSubstring("SEEDING_MODE = AUTOMATIC")),
 			"the copy that was in the way is gone")
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSeedingFailed))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSeedingFailed))
 }
 
 // A condition names who holds data movement up, not only that nothing moves.
@@ -185,14 +185,14 @@ func TestWhatIsSuspendedIsTold(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"by a person":   {suspend("SUSPEND_FROM_USER"), conditions.ReasonSuspended, "Content on quisec-0"},
-		"by the engine": {suspend("SUSPEND_FROM_REDO"), conditions.ReasonSynchronizing, "SUSPEND_FROM_REDO"},
+		"by a person":   {suspend("SUSPEND_FROM_USER"), v1alpha1.ReasonSuspended, "Content on quisec-0"},
+		"by the engine": {suspend("SUSPEND_FROM_REDO"), v1alpha1.ReasonSynchronizing, "SUSPEND_FROM_REDO"},
 		"kept apart after a failover with data loss": {func(o *Observed) {
 			suspend("SUSPEND_FROM_PARTNER")(o)
 			for i := range o.Voters {
 				o.Voters[i].Record.Notes.Apart = `[{"server":"quisec-0","term":1}]`
 			}
-		}, conditions.ReasonReplicaQuarantined, "kubectl geosql rejoin content quisec -n web"},
+		}, v1alpha1.ReasonReplicaQuarantined, "kubectl geosql rejoin content quisec -n web"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

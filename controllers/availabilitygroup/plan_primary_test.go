@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // A group without a primary says who is awaited, by its policy and by what people asked the agents for, and what a
@@ -37,7 +36,7 @@ func TestWithoutAPrimaryItSaysWhoIsAwaited(t *testing.T) {
 			said := withoutPrimary(e.d, o)
 			g.Expect(said).To(And(ContainSubstring(c.says), ContainSubstring("the votes are Held by tukpub-0 in term 1"),
 				ContainSubstring("kubectl geosql failover content --wait -n web")))
-			g.Expect(plan(e.d, o).Outcome.Reason).To(Equal(conditions.ReasonNoPrimary))
+			g.Expect(plan(e.d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonNoPrimary))
 		})
 	}
 }

@@ -35,7 +35,7 @@ func TestPlanMakesAGroup(t *testing.T) {
 	e := newEnviron(t, declared())
 	p := e.settle(everything)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSynchronized))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSynchronized))
 	g.Expect(e.group.primary).To(BeEquivalentTo("tukpub"))
 	g.Expect(e.group.required).To(Equal(0), "two synchronous replicas and a configuration-only one: 0")
 	g.Expect(e.group.listeners).To(Equal([]mssql.GroupListener{{Name: "content", IP: "10.96.7.7", Port: 1433}}))
@@ -303,48 +303,48 @@ func TestPlanOutcomes(t *testing.T) {
 	}{
 		"a server that is not declared": {
 			change: func(e *environ) { delete(e.servers, "quisec") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonReferenceMissing, message: "quisec",
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonReferenceMissing, message: "quisec",
 		},
 		"a server that is not ready before there is a group": {
 			change: func(e *environ) { e.notReady = map[v1alpha1.ServerName]string{"quisec": "PodPending"} },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonServersNotReady, message: "quisec (PodPending)",
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonServersNotReady, message: "quisec (PodPending)",
 		},
 		"a server that is not ready when there is a group": {
 			before: whole, change: func(e *environ) { e.notReady = map[v1alpha1.ServerName]string{"quisec": "PodPending"} },
-			ready: metav1.ConditionTrue, reason: conditions.ReasonSynchronized, message: "tukpub-0 is primary",
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonSynchronized, message: "tukpub-0 is primary",
 		},
 		"a replica that does not answer before there is a group": {
 			change: func(e *environ) { e.silent["dubcfg"] = true },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, message: "endpoints", steps: 4,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating, message: "endpoints", steps: 4,
 		},
 		"a replica that does not answer": {
 			before: whole, change: func(e *environ) { e.silent["quisec"] = true },
-			ready: metav1.ConditionUnknown, reason: conditions.ReasonReplicaNotAnswering,
+			ready: metav1.ConditionUnknown, reason: v1alpha1.ReasonReplicaNotAnswering,
 			message: "tukpub-0 is primary and serves; no answer from quisec",
 		},
 		"a primary that does not answer": {
 			before: whole, change: func(e *environ) { e.silent["tukpub"], e.group.primary = true, "" },
-			ready: metav1.ConditionUnknown, reason: conditions.ReasonPrimaryUnknown, message: "no answer from tukpub",
+			ready: metav1.ConditionUnknown, reason: v1alpha1.ReasonPrimaryUnknown, message: "no answer from tukpub",
 		},
 		"everybody answers and nobody is primary": {
 			before: whole, change: func(e *environ) { e.group.primary = "" },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonNoPrimary,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonNoPrimary,
 			message: "kubectl geosql failover content --wait -n web",
 		},
 		"a minority of lost votes": {
 			before: whole, change: func(e *environ) { delete(e.leases, "tukwila") },
-			ready: metav1.ConditionTrue, reason: conditions.ReasonSynchronized, message: "tukpub-0 is primary",
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonSynchronized, message: "tukpub-0 is primary",
 		},
 		"a majority of lost votes": {
 			before: whole, change: func(e *environ) { delete(e.leases, "tukwila"); delete(e.leases, "quincy") },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonVotesLost,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonVotesLost,
 			message: "the Leases web/geosql-content are gone at tukwila, quincy: nobody can have a majority of tukwila, " +
 				"quincy, dublin,",
 		},
 		"a foreign mirroring endpoint": {
 			before: func(e *environ) { e.settle(everything) },
 			change: func(e *environ) { e.servers["quisec"].mirroring.Endpoint.Port = 7022 },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonEndpointConflict, message: "7022",
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonEndpointConflict, message: "7022",
 		},
 		"a database that somebody else made": {
 			change: func(e *environ) {
@@ -352,26 +352,26 @@ func TestPlanOutcomes(t *testing.T) {
 					RecoveryModel: "FULL", LogChain: true, Owner: "sa"}
 				prepareEndpoints(e)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseConflict, message: "geosql.dev/adopt=true",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonDatabaseConflict, message: "geosql.dev/adopt=true",
 		},
 		"a database that the group has and its primary lacks": {
 			before: whole, change: func(e *environ) { delete(e.servers["tukpub"].mirroring.Databases, "Content") },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonDatabaseMissing,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonDatabaseMissing,
 			message: "the primary tukpub-0 does not have it; quisec of those that answer have it",
 		},
 		"a configuration-only replica that is to have data": {
 			before: whole, change: func(e *environ) { e.d.Group.Spec.Replicas[2].AvailabilityMode = v1alpha1.SynchronousCommit },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonReplicaModeFixed,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonReplicaModeFixed,
 			message: "set availabilityMode back for dubcfg-0 (CONFIGURATION_ONLY)",
 		},
 		"a replica with data that is to be configuration-only": {
 			before: whole, change: func(e *environ) { e.d.Group.Spec.Replicas[1].AvailabilityMode = v1alpha1.ConfigurationOnly },
-			ready: metav1.ConditionFalse, reason: conditions.ReasonReplicaModeFixed, message: "declare another server",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonReplicaModeFixed, message: "declare another server",
 		},
 		"a primary that is no longer declared": {
 			before: whole,
 			change: func(e *environ) { e.d.Group.Spec.Replicas = three().Spec.Replicas[1:] },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonPrimaryNotDeclared, message: "switch over",
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonPrimaryNotDeclared, message: "switch over",
 		},
 		"a group that was created and that nobody has": {
 			before: whole,
@@ -381,7 +381,7 @@ func TestPlanOutcomes(t *testing.T) {
 				}
 				e.silent["tukpub"] = true
 			},
-			ready: metav1.ConditionUnknown, reason: conditions.ReasonReplicaNotAnswering, message: "6a8b",
+			ready: metav1.ConditionUnknown, reason: v1alpha1.ReasonReplicaNotAnswering, message: "6a8b",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -442,14 +442,14 @@ func TestAFailedSeedingIsStartedAgain(t *testing.T) {
 	i.Group = &group
 	o.Instances["tukpub"] = i
 	p := plan(e.d, o)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSeedingFailed))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSeedingFailed))
 	g.Expect(p.Steps).To(HaveLen(2))
 	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("GRANT CREATE ANY DATABASE"))
 	g.Expect(p.Steps[1].Describe()).To(And(ContainSubstring("SEEDING_MODE = AUTOMATIC"), ContainSubstring("the network")))
 	group.SeedingFailures, group.Seeding = nil, []string{"QUISEC-0"}
 	p = plan(e.d, o)
 	g.Expect(p.Steps).To(BeEmpty(), "a seeding under way is left alone")
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSynchronizing))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSynchronizing))
 }
 
 func TestAGroupWithoutAFence(t *testing.T) {
@@ -467,7 +467,7 @@ func TestAGroupWithoutAFence(t *testing.T) {
 	}
 	o := e.observe()
 	g.Expect(fenced(e.d, o)).
-		To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonNotFenced)))
+		To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonNotFenced)))
 }
 
 func TestAVoterWithoutAnAddressStopsTheOrders(t *testing.T) {
@@ -478,6 +478,6 @@ func TestAVoterWithoutAnAddressStopsTheOrders(t *testing.T) {
 	o := e.observe()
 	o.VoterAddress = errors.New("voter dublin: set spec.apiServer")
 	p := plan(e.d, o)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonVoterAddressMissing))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonVoterAddressMissing))
 	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
 }

@@ -237,5 +237,5 @@ func votersChanging(d Desired, o Observed) string {
 // votersOutcome says of a group that is as declared otherwise that its voters are not yet.
 func votersOutcome(d Desired, o Observed) (conditions.Outcome, bool) {
 	text := votersChanging(d, o)
-	return conditions.InProgress(conditions.ReasonVotersChanging, text), text != ""
+	return conditions.InProgress(v1alpha1.ReasonVotersChanging, text), text != ""
 }

@@ -101,7 +101,7 @@ func TestVotersAreChanged(t *testing.T) {
 	e.d.Group.Spec.Voters = []v1alpha1.SiteName{"tukwila", "quincy", "blueridge"}
 	p := plan(e.d, e.observe())
 	g.Expect(p.Steps).To(ContainElement(HaveField("Site", v1alpha1.SiteName("blueridge"))))
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonVotersChanging), "it is no group in the making")
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonVotersChanging), "it is no group in the making")
 	p = e.settle(everything)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 	g.Expect(e.configurations).To(Equal([]votes.Configuration{
@@ -154,14 +154,14 @@ func TestNewVotersAreAwaited(t *testing.T) {
 	e.cut["blueridge"] = true
 	p := plan(e.d, e.observe())
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome).To(And(HaveField("Reason", conditions.ReasonVotersChanging), HaveField("Message", And(
+	g.Expect(p.Outcome).To(And(HaveField("Reason", v1alpha1.ReasonVotersChanging), HaveField("Message", And(
 		ContainSubstring(
 			"tukwila, quincy, blueridge are to vote, tukwila, quincy, dublin do",
 		),
 		ContainSubstring("waiting for site blueridge"),
 	))))
 	g.Expect(fenced(e.d, e.observe())).
-		To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", conditions.ReasonVotersChanging)))
+		To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonVotersChanging)))
 
 	e.cut["blueridge"] = false
 	o := e.observe()
@@ -327,7 +327,7 @@ func TestLostVotesAreNamed(t *testing.T) {
 			p := plan(e.d, e.observe())
 			g.Expect(p.Steps).To(BeEmpty(), "nothing is guessed")
 			g.Expect(p.Outcome).
-				To(And(HaveField("Reason", conditions.ReasonVotesLost), HaveField("Progress", conditions.Stuck),
+				To(And(HaveField("Reason", v1alpha1.ReasonVotesLost), HaveField("Progress", conditions.Stuck),
 					HaveField("Message", And(
 						HavePrefix(
 							"the Leases web/geosql-content are gone at ",
@@ -357,7 +357,7 @@ func TestRestoredVotesAreGoneOnWith(t *testing.T) {
 	p := plan(e.d, e.observe())
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome).
-		To(And(HaveField("Reason", conditions.ReasonElection),
+		To(And(HaveField("Reason", v1alpha1.ReasonElection),
 			HaveField("Message", ContainSubstring("nobody-0 claims the votes in term 1007"))))
 	for _, r := range e.leases {
 		*r = votes.Record{Term: 1008, State: votes.StateHeld, Holder: votes.Holder{Server: "quisec-0"}}

@@ -12,7 +12,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // settled is a group that serves, seen whole.
@@ -183,7 +182,7 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 		voted(o, "quisec-0", votes.StateClaimed)
 		alter(o, "tukpub", func(i *Instance) { i.Group.Role = "RESOLVING" })
 		p := plan(d, o)
-		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonElection))
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonElection))
 		g.Expect(p.Outcome.Message).To(ContainSubstring("quisec-0 claims the votes in term 2"))
 	})
 	t.Run("the outcome says that nobody can be elected", func(t *testing.T) {
@@ -192,7 +191,7 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 		voted(o, "tukpub-0", votes.StateClaimed)
 		alter(o, "tukpub", func(i *Instance) { i.Group.Role = "RESOLVING" })
 		alter(o, "quisec", func(i *Instance) { i.Group = nil })
-		g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonElection), "two of three have the group")
+		g.Expect(plan(d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonElection), "two of three have the group")
 		for _, server := range d.servers() {
 			if server != "tukpub" {
 				alter(o, server, func(i *Instance) { i.Group = nil })
@@ -200,7 +199,7 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 		}
 		p := plan(d, o)
 		g.Expect(p.Steps).To(BeEmpty())
-		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReplicasNotJoined))
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReplicasNotJoined))
 		g.Expect(p.Outcome.Message).To(And(
 			ContainSubstring(
 				"kubectl geosql failover content --to tukpub --allow-data-loss -n ",
@@ -267,10 +266,10 @@ func TestWithoutQuorumNamesWhatIsKnown(t *testing.T) {
 			tc.change(o)
 			outcome := plan(d, o).Outcome
 			if tc.best == "" {
-				g.Expect(outcome.Reason).NotTo(Equal(conditions.ReasonReplicasNotJoined), outcome.Message)
+				g.Expect(outcome.Reason).NotTo(Equal(v1alpha1.ReasonReplicasNotJoined), outcome.Message)
 				return
 			}
-			g.Expect(outcome.Reason).To(Equal(conditions.ReasonReplicasNotJoined), outcome.Message)
+			g.Expect(outcome.Reason).To(Equal(v1alpha1.ReasonReplicasNotJoined), outcome.Message)
 			g.Expect(outcome.Message).
 				To(And(ContainSubstring("dubcfg, dubthird, without the group"),
 					ContainSubstring("failover content --to "+tc.best+" --allow-data-loss"),

@@ -20,9 +20,9 @@ const statusOwner = client.FieldOwner("geosql-operator-availabilitygroup")
 
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
-	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeFenced,
-	conditions.TypeDegraded, conditions.TypeLogRoom,
-	conditions.TypeVotesComplete, conditions.TypeElectionsPaused,
+	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionFenced,
+	v1alpha1.ConditionDegraded, v1alpha1.ConditionLogRoom,
+	v1alpha1.ConditionVotesComplete, v1alpha1.ConditionElectionsPaused,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -51,7 +51,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 
 // fenced says whether votes and a write lease keep a second primary from writing.
 func fenced(d Desired, o Observed) metav1.Condition {
-	c := metav1.Condition{Type: conditions.TypeFenced, Status: metav1.ConditionTrue, Reason: conditions.ReasonFenced,
+	c := metav1.Condition{Type: v1alpha1.ConditionFenced, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonFenced,
 		Message: fmt.Sprintf(
 			"a majority of %d voters and a write lease of %s fence the primary",
 			len(o.Voters),
@@ -66,21 +66,21 @@ func fenced(d Desired, o Observed) metav1.Condition {
 	_, majority := o.leading()
 	switch {
 	case !d.fenced():
-		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonNotFenced
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNotFenced
 		c.Message = "clusterType None: nothing keeps a former primary from writing"
 	case len(o.Voters) < 3:
-		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonNoWitness
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonNoWitness
 		c.Message = fmt.Sprintf(
 			"%d voter: losing it stops the group, and failover is manual; name three sites in spec.voters",
 			len(o.Voters),
 		)
 	case !majority:
-		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonVoterNotAnswering
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonVoterNotAnswering
 		c.Message = fmt.Sprintf("%d of %d voters are known", known, len(o.Voters))
 	}
 	if changing := votersChanging(d, o); changing != "" {
 		if c.Status == metav1.ConditionTrue {
-			c.Reason = conditions.ReasonVotersChanging
+			c.Reason = v1alpha1.ReasonVotersChanging
 		}
 		c.Message += "; " + changing
 	}
@@ -89,11 +89,11 @@ func fenced(d Desired, o Observed) metav1.Condition {
 
 // degraded says whether the group serves with less than what is declared.
 func degraded(d Desired, o Observed) metav1.Condition {
-	c := metav1.Condition{Type: conditions.TypeDegraded, Status: metav1.ConditionFalse, Reason: conditions.ReasonComplete,
+	c := metav1.Condition{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonComplete,
 		Message: "every replica answers and is connected"}
 	primary := o.primary(d)
 	if primary == "" {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonPrimaryUnknown,
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPrimaryUnknown,
 			"no replica that answers is primary"
 		return c
 	}
@@ -105,7 +105,7 @@ func degraded(d Desired, o Observed) metav1.Condition {
 		}
 	}
 	if len(missing) > 0 {
-		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonReplicaDisconnected
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonReplicaDisconnected
 		c.Message = fmt.Sprintf("%s is primary; not connected to it: %s", host(primary), list(missing))
 	}
 	return c
@@ -115,17 +115,17 @@ func degraded(d Desired, o Observed) metav1.Condition {
 // the database is ONLINE, and what keeps the log from being truncated is the same on every replica
 // (docs/database-engine/availability-groups/windows/sql-server-always-on-database-health-detection-failover-option.md).
 func logRoom(d Desired, o Observed) metav1.Condition {
-	c := metav1.Condition{Type: conditions.TypeLogRoom, Status: metav1.ConditionTrue, Reason: conditions.ReasonLogHasRoom,
+	c := metav1.Condition{Type: v1alpha1.ConditionLogRoom, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonLogHasRoom,
 		Message: "the logs of the group's databases have room at the primary"}
 	primary := o.primary(d)
 	if primary == "" {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonPrimaryUnknown,
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonPrimaryUnknown,
 			"no replica that answers is primary"
 		return c
 	}
 	i := o.Instances[primary]
 	if i.LogsErr != nil || i.Logs == nil {
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonLogNotMeasured, fmt.Sprintf(
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonLogNotMeasured, fmt.Sprintf(
 			"the logs of %s are not known: %v",
 			host(primary),
 			i.LogsErr,
@@ -143,7 +143,7 @@ func logRoom(d Desired, o Observed) metav1.Condition {
 		}
 	}
 	if len(full) > 0 {
-		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonLogFull
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonLogFull
 		c.Message = fmt.Sprintf(
 			"the log is full on %s: %s. Transactions fail (9002) until a backup of the log, room on its volume or a greater "+
 				"MAXSIZE lets it go on; nothing fails over for it",

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // electionsPaused says whether nobody becomes primary by itself: a group that was paused and forgotten serves until its
@@ -16,9 +15,9 @@ import (
 // for.
 func electionsPaused(d Desired, o Observed) (metav1.Condition, bool) {
 	c := metav1.Condition{
-		Type:    conditions.TypeElectionsPaused,
+		Type:    v1alpha1.ConditionElectionsPaused,
 		Status:  metav1.ConditionFalse,
-		Reason:  conditions.ReasonNotPaused,
+		Reason:  v1alpha1.ReasonNotPaused,
 		Message: fmt.Sprintf("failoverPolicy %s holds", d.Group.Spec.FailoverPolicy),
 	}
 	known, paused := false, false
@@ -30,10 +29,10 @@ func electionsPaused(d Desired, o Observed) (metav1.Condition, bool) {
 	case !d.fenced():
 		return c, false
 	case d.Group.Spec.FailoverPolicy == v1alpha1.FailoverPaused:
-		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonPausedByPolicy
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonPausedByPolicy
 		c.Message = "failoverPolicy is Paused: when the primary is lost nobody becomes primary by itself"
 	case paused:
-		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonPausedByRequest
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonPausedByRequest
 		c.Message = fmt.Sprintf(
 			"somebody has paused the group: when the primary is lost nobody becomes primary by itself. kubectl geosql resume "+
 				"%s -n %s ends that",

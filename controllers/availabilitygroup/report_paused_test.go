@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // A group that was paused says so: nothing else shows it until its primary is lost.
@@ -28,11 +27,11 @@ func TestAPausedGroupSaysSo(t *testing.T) {
 		reason string
 	}{
 		"it goes by its policy": {v1alpha1.FailoverAutomatic, []Voter{{}, {}, {}}, true, metav1.ConditionFalse,
-			conditions.ReasonNotPaused},
+			v1alpha1.ReasonNotPaused},
 		"one voter's word is enough": {v1alpha1.FailoverAutomatic, []Voter{{}, {Paused: true}, {Err: cut}}, true,
-			metav1.ConditionTrue, conditions.ReasonPausedByRequest},
+			metav1.ConditionTrue, v1alpha1.ReasonPausedByRequest},
 		"by its policy": {v1alpha1.FailoverPaused, nil, true, metav1.ConditionTrue,
-			conditions.ReasonPausedByPolicy},
+			v1alpha1.ReasonPausedByPolicy},
 		"what is not read says nothing": {v1alpha1.FailoverAutomatic, []Voter{{Err: cut, Paused: true}}, false, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

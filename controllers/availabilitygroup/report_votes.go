@@ -13,7 +13,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // errNoVote is that of a Lease which is there and cannot be read as a vote: agents cannot read it either.
@@ -69,9 +68,9 @@ func votesComplete(d Desired, o Observed) (c metav1.Condition, known bool) {
 		return c, false
 	}
 	c = metav1.Condition{
-		Type:    conditions.TypeVotesComplete,
+		Type:    v1alpha1.ConditionVotesComplete,
 		Status:  metav1.ConditionTrue,
-		Reason:  conditions.ReasonEveryVoterVotes,
+		Reason:  v1alpha1.ReasonEveryVoterVotes,
 		Message: "every voter has the group's vote",
 	}
 	missing, silent, waiting := "", "", false
@@ -102,9 +101,9 @@ func votesComplete(d Desired, o Observed) (c metav1.Condition, known bool) {
 	}
 	switch {
 	case missing != "" && lost(o):
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonVotesLost, votesLost(d, o).Message
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonVotesLost, votesLost(d, o).Message
 	case missing != "":
-		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonVoteMissing
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonVoteMissing
 		c.Message = fmt.Sprintf(
 			"%s%s%s. Nothing makes the Lease anew by itself: %s says how the vote comes back",
 			furtherLoss(o, left),
@@ -113,7 +112,7 @@ func votesComplete(d Desired, o Observed) (c metav1.Condition, known bool) {
 			votesLostRunbook,
 		)
 	case silent != "":
-		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonVoterNotAnswering
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonVoterNotAnswering
 		c.Message = furtherLoss(o, left) + silent
 	case waiting:
 		return c, false

@@ -13,7 +13,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // Whoever reads the condition learns which vote is missing and what that means; an API server that is away for moments
@@ -36,28 +35,28 @@ func TestMissingVotesAreSaid(t *testing.T) {
 		c, known := say()
 		g.Expect(known).To(BeTrue())
 		g.Expect(c).
-			To(And(HaveField("Type", conditions.TypeVotesComplete), HaveField("Status", status), HaveField("Reason", reason)))
+			To(And(HaveField("Type", v1alpha1.ConditionVotesComplete), HaveField("Status", status), HaveField("Reason", reason)))
 		for _, text := range texts {
 			g.Expect(c.Message).To(ContainSubstring(text))
 		}
 	}
-	is(metav1.ConditionTrue, conditions.ReasonEveryVoterVotes)
+	is(metav1.ConditionTrue, v1alpha1.ReasonEveryVoterVotes)
 
 	kept := e.leases["dublin"]
 	delete(e.leases, "dublin")
 	missing := []string{"2 of 3 votes are left (tukwila, quincy): the loss of one more of them stops automatic failover",
 		"the Lease web/geosql-content is missing at dublin", "Nothing makes the Lease anew", votesLostRunbook}
-	is(metav1.ConditionFalse, conditions.ReasonVoteMissing, missing...)
+	is(metav1.ConditionFalse, v1alpha1.ReasonVoteMissing, missing...)
 	never := vote(t, "tukpub-0", votes.Configuration{})
 	e.leases["dublin"] = &never
-	is(metav1.ConditionFalse, conditions.ReasonVoteMissing, append(missing, "has never had a vote")...)
+	is(metav1.ConditionFalse, v1alpha1.ReasonVoteMissing, append(missing, "has never had a vote")...)
 	e.cut["quincy"] = true
-	is(metav1.ConditionFalse, conditions.ReasonVoteMissing, missing...)
+	is(metav1.ConditionFalse, v1alpha1.ReasonVoteMissing, missing...)
 	delete(e.leases, "quincy")
 	e.cut["quincy"] = false
-	is(metav1.ConditionFalse, conditions.ReasonVotesLost, "are gone at quincy, dublin")
+	is(metav1.ConditionFalse, v1alpha1.ReasonVotesLost, "are gone at quincy, dublin")
 	e.leases["quincy"], e.leases["dublin"] = kept, kept
-	is(metav1.ConditionTrue, conditions.ReasonEveryVoterVotes)
+	is(metav1.ConditionTrue, v1alpha1.ReasonEveryVoterVotes)
 
 	for range 3 {
 		e.cut["dublin"] = true
@@ -67,14 +66,14 @@ func TestMissingVotesAreSaid(t *testing.T) {
 		_, known = say()
 		g.Expect(known).To(BeFalse())
 		e.cut["dublin"] = false
-		is(metav1.ConditionTrue, conditions.ReasonEveryVoterVotes)
+		is(metav1.ConditionTrue, v1alpha1.ReasonEveryVoterVotes)
 	}
 	e.cut["dublin"] = true
 	_, _ = say()
 	e.now = e.now.Add(silentAfter)
 	is(
 		metav1.ConditionUnknown,
-		conditions.ReasonVoterNotAnswering,
+		v1alpha1.ReasonVoterNotAnswering,
 		"the loss of one more of them stops automatic failover",
 		"the vote at dublin is not known since 2026-",
 	)
@@ -82,13 +81,13 @@ func TestMissingVotesAreSaid(t *testing.T) {
 	_, known = say()
 	g.Expect(known).To(BeFalse(), "a manager that was restarted says what was said before")
 	e.cut["dublin"] = false
-	is(metav1.ConditionTrue, conditions.ReasonEveryVoterVotes)
+	is(metav1.ConditionTrue, v1alpha1.ReasonEveryVoterVotes)
 
 	unreadable := e.observe()
 	unreadable.Voters[2].Err = fmt.Errorf("%w: its term is none", errNoVote)
 	c, _ := votesComplete(e.d, unreadable)
 	g.Expect(c).
-		To(And(HaveField("Reason", conditions.ReasonVoteMissing), HaveField("Message", ContainSubstring("its term is none"))))
+		To(And(HaveField("Reason", v1alpha1.ReasonVoteMissing), HaveField("Message", ContainSubstring("its term is none"))))
 
 	five := unreadable
 	five.Configuration = votes.Configuration{Voters: []string{"tukwila", "quincy", "dublin", "blueridge", "ashburn"}}
@@ -113,7 +112,7 @@ func TestCredentialsAreGivenWhenTheVotesAreBack(t *testing.T) {
 		}
 		return o
 	}
-	g.Expect(plan(e.d, stale()).Outcome.Reason).To(Equal(conditions.ReasonVotesLost))
+	g.Expect(plan(e.d, stale()).Outcome.Reason).To(Equal(v1alpha1.ReasonVotesLost))
 	e.leases, e.group.primary = leases, ""
 	var given []v1alpha1.ServerName
 	for _, s := range plan(e.d, stale()).Steps {

@@ -107,7 +107,7 @@ func staying(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Out
 		)
 	}
 	return conditions.InProgress(
-		conditions.ReasonSynchronizing,
+		v1alpha1.ReasonSynchronizing,
 		fmt.Sprintf("%s is primary and serves; %s stays as it is and waits for %s",
 			host(primary), list(kept), what),
 	), true

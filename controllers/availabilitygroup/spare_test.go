@@ -11,7 +11,6 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // synchronizedNow are the secondaries that have every commit.
@@ -104,7 +103,7 @@ func TestWhatAReplicaThatIsToLeaveWaitsFor(t *testing.T) {
 		e.work()
 	}
 	p := plan(e.d, e.observe())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSynchronizing))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSynchronizing))
 	g.Expect(p.Outcome.Message).
 		To(And(ContainSubstring("tuknew, quinew, which must have the data first"), ContainSubstring("quisec-0"),
 			ContainSubstring("dubthird-0")))

@@ -51,6 +51,6 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Near:    []client.Object{&v1alpha1.Publication{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}},
 		Timeout: reconcileTimeout, LookAgain: lookAgain,
 		Reclaim: func(d *v1alpha1.Distributor) v1alpha1.ReclaimPolicy { return d.Spec.ReclaimPolicy },
-		Desire:  r.desire, Observe: observe, Plan: plan, PlanDelete: planDelete, Report: r.report,
+		Desire:  r.desire, Observe: observe, Plan: plan, PlanDelete: planDelete, Apply: apply, Report: r.report,
 	}.SetupWithManager(mgr, o.Connector)
 }

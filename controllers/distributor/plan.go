@@ -36,7 +36,7 @@ func planLogin(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.distributor(d)
 	host := d.System.Host()
 	if have.Distributor != "" && !strings.EqualFold(have.Distributor, host) {
-		return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorConflict, fmt.Sprintf(
 			"server %s has %s for its distributor: an instance that distributes for others has itself; take it away there, "+
 				"or declare the distributor on another server",
 			host,
@@ -44,7 +44,7 @@ func planLogin(d Desired, o Observed, p *replication.Plan) bool {
 		)))
 	}
 	if have.LoginSID == nil && (have.HasDistributor || len(have.Distribution) > 0) && !d.adopts() {
-		return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorConflict, fmt.Sprintf(
 			"server %s is a distributor already and not the operator's: annotate the Distributor with %s=true to take it over",
 			host, v1alpha1.AdoptAnnotation)))
 	}
@@ -80,10 +80,10 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	if have == nil && o.distributor(d).Database(s.Database) != nil {
 		switch {
 		case o.OwnerErr != nil:
-			return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.OwnerErr.Error()))
+			return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, o.OwnerErr.Error()))
 		case o.Owner.User != "":
 			// The agents' user comes after the entry in msdb: it was there.
-			return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, unlisted(d)))
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorConflict, unlisted(d)))
 		}
 	}
 	if have == nil {
@@ -97,7 +97,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 		p.Execute(s.Server, replication.Master, tsql.ChangeHistoryRetention(s.Database, s.HistoryRetention))
 	}
 	if o.OwnerErr != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.OwnerErr.Error()))
+		return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, o.OwnerErr.Error()))
 	}
 	p.Owner(s, s.Server, s.Database, o.Owner)
 	return p.Proceed("distribution database %s is being prepared", s.Database)
@@ -128,7 +128,7 @@ func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 			}))
 			continue
 		case !strings.EqualFold(have.Database, s.Database):
-			return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorConflict, fmt.Sprintf(
 				"%s publishes through distribution database %s, not %s: drop its publications there first, or name that "+
 					"database in spec.database",
 				name,
@@ -157,7 +157,7 @@ func planLinks(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		have := server.State
 		if have.Distributor != "" && !strings.EqualFold(have.Distributor, d.System.Host()) {
-			return p.Settle(conditions.Stalled(conditions.ReasonDistributorConflict, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorConflict, fmt.Sprintf(
 				"publisher %s has %s for its distributor, not %s: drop its publications and take that distributor away there first",
 				credentials.HostName(publisher), have.Distributor, d.System.Host())))
 		}
@@ -197,7 +197,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	if len(d.Missing) > 0 {
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonReferenceMissing,
+				v1alpha1.ReasonReferenceMissing,
 				"these publishers are not declared yet: "+strings.Join(d.Missing, ", "),
 			),
 		)
@@ -209,7 +209,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		}
 	}
 	p.Outcome = conditions.Ready(
-		conditions.ReasonConfigured,
+		v1alpha1.ReasonConfigured,
 		fmt.Sprintf("%s distributes for %d servers", d.System.Host(), len(d.Publishers)),
 	)
 	return true

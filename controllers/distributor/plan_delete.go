@@ -21,7 +21,7 @@ import (
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	if len(d.Ending) > 0 && !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
-		p.Await(conditions.InProgress(conditions.ReasonDeleting, "these end first, which need to know where they are: "+
+		p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "these end first, which need to know where they are: "+
 			strings.Join(d.Ending, ", ")), "where one cannot end, set its reclaimPolicy to Retain")
 		return p
 	}
@@ -30,7 +30,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	if len(d.Publications) > 0 {
-		p.Await(conditions.InProgress(conditions.ReasonDeleting, "the distributor is still named by these Publications: "+
+		p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "the distributor is still named by these Publications: "+
 			strings.Join(d.Publications, ", ")), "delete them; "+replication.Retain)
 		return p
 	}
@@ -65,14 +65,14 @@ func planUnused(d Desired, o Observed, p *replication.Plan) bool {
 			return p.Await(outcome, sites.WayOut(server))
 		}
 		if names := o.published(d, server); len(names) > 0 {
-			return p.Await(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf(
+			return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, fmt.Sprintf(
 				"%s still publishes %s through the distributor", credentials.HostName(server), strings.Join(names, ", "))),
 				"delete the Publications with reclaimPolicy Delete (declare again those that were retained), or end by hand "+
 					"what somebody made (sp_droppublication, sp_replicationdboption); "+replication.Retain)
 		}
 	}
 	if names := o.foreign(d); len(names) > 0 {
-		return p.Await(conditions.InProgress(conditions.ReasonDeleting, fmt.Sprintf(
+		return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, fmt.Sprintf(
 			"%s admits %s, of which the operator cannot ask whether it publishes", d.System.Host(), strings.Join(names, ", "))),
 			"end that there and take it away (sp_dropdistpublisher); "+replication.Retain)
 	}
@@ -145,7 +145,7 @@ func planTakeAway(d Desired, o Observed, p *replication.Plan) {
 	// The login, which marks the distributor as the operator's, last: without it nobody comes here again.
 	p.Execute(server, replication.Master, tsql.DropLogin(d.System.Login))
 	p.Done = true
-	p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the distributor is being taken away"))
+	p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "the distributor is being taken away"))
 }
 
 // planWithout ends what can be ended without the distributor's server, which nobody expects back.
@@ -158,6 +158,6 @@ func planWithout(d Desired, o Observed, why string) replication.Plan {
 	p.Leave("on %s distribution database %s, its jobs and login %s (%s)",
 		d.System.Host(), d.System.Database, d.System.Login, why)
 	p.Done = true
-	p.Settle(conditions.InProgress(conditions.ReasonDeleting, "publishers are being unlinked"))
+	p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "publishers are being unlinked"))
 	return p
 }

@@ -13,7 +13,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/tsql/tsqltest"
@@ -195,7 +194,7 @@ func TestDistributorFromNothing(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
 	p := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonConfigured))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonConfigured))
 	g.Expect(configured(w.d, w.o)).To(Equal([]string{"quisec-0", "tukpub-0"}))
 	g.Expect(w.server(distributor).Publisher("TUKPUB-0").WorkingDirectory).To(Equal("//dist-0/ReplData"))
 	g.Expect(w.link).To(HaveLen(3), "one password on every server")
@@ -206,7 +205,7 @@ func TestEveryStepMayBeTheLast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(declared())
 		p := w.settle(t, crashes(t))
-		if p.Outcome.Reason != conditions.ReasonConfigured || len(configured(w.d, w.o)) != 2 {
+		if p.Outcome.Reason != v1alpha1.ReasonConfigured || len(configured(w.d, w.o)) != 2 {
 			t.Fatalf("ended as %+v", p.Outcome)
 		}
 		// New passwords, with crashes in between.
@@ -233,15 +232,15 @@ func TestDistributorPlan(t *testing.T) {
 	}{
 		"does not answer": {func(w *world) {
 			w.o.Servers[distributor] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
-		}, conditions.ReasonEngineNotAnswering, "", metav1.ConditionUnknown},
+		}, v1alpha1.ReasonEngineNotAnswering, "", metav1.ConditionUnknown},
 		"no rights yet": {func(w *world) { w.server(distributor).Sysadmin = false },
-			conditions.ReasonWaitingForServer, "sysadmin", metav1.ConditionFalse},
-		"somebody's distributor": {func(w *world) { w.has("dist-0") }, conditions.ReasonDistributorConflict,
+			v1alpha1.ReasonWaitingForServer, "sysadmin", metav1.ConditionFalse},
+		"somebody's distributor": {func(w *world) { w.has("dist-0") }, v1alpha1.ReasonDistributorConflict,
 			"geosql.dev/adopt", metav1.ConditionFalse},
-		"distributes elsewhere": {func(w *world) { w.has("other-0") }, conditions.ReasonDistributorConflict, "other-0",
+		"distributes elsewhere": {func(w *world) { w.has("other-0") }, v1alpha1.ReasonDistributorConflict, "other-0",
 			metav1.ConditionFalse},
 		"login of somebody else's": {func(w *world) { w.server(distributor).LoginSID = somebody },
-			conditions.ReasonLoginConflict, "another SID", metav1.ConditionFalse},
+			v1alpha1.ReasonLoginConflict, "another SID", metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -262,7 +261,7 @@ func TestAdoptedDistributor(t *testing.T) {
 	w.has("DIST-0")
 	w.link[distributor] = "link-secret"
 	w.d.Distributor.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
-	g.Expect(w.settle(t, all).Outcome.Reason).To(Equal(conditions.ReasonConfigured))
+	g.Expect(w.settle(t, all).Outcome.Reason).To(Equal(v1alpha1.ReasonConfigured))
 }
 
 func TestDriftOfADistributor(t *testing.T) {
@@ -271,7 +270,7 @@ func TestDriftOfADistributor(t *testing.T) {
 	w.settle(t, all)
 	at := w.server(distributor)
 	at.Distribution[0].Retention, at.Publishers[0].WorkingDirectory, w.o.Owner.IsOwner = 1, "/tmp", false
-	g.Expect(w.settle(t, all).Outcome.Reason).To(Equal(conditions.ReasonConfigured))
+	g.Expect(w.settle(t, all).Outcome.Reason).To(Equal(v1alpha1.ReasonConfigured))
 	g.Expect(at.Distribution[0].Retention).To(Equal(72))
 	g.Expect(at.Publishers[0].WorkingDirectory).To(Equal("//dist-0/ReplData"))
 	g.Expect(w.o.Owner.IsOwner).To(BeTrue())

@@ -11,7 +11,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -52,7 +51,7 @@ func TestADistributionDatabaseThatMsdbDoesNotList(t *testing.T) {
 			g.Expect(p.Outcome.Ready).To(Equal(c.ready))
 			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
 			if c.ready == metav1.ConditionFalse {
-				g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDistributorConflict))
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDistributorConflict))
 			}
 		})
 	}

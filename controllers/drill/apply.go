@@ -82,7 +82,7 @@ func (r *Reconciler) carryOut(ctx context.Context, w *Observed, steps []reconcil
 		case Freeze:
 			return r.freeze(ctx, w, s, done)
 		case Thaw:
-			if _, err := r.inServer(ctx, w, s.Server, askTimeout, "drill", "thaw"); err != nil && !s.Careless {
+			if _, err := r.inServer(ctx, w, s.Server, askTimeout, "drill", "thaw"); err != nil && !s.BestEffort {
 				return err
 			}
 			return nil

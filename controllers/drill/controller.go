@@ -127,8 +127,8 @@ func (r *Reconciler) kind() reconcile.Kind[*v1alpha1.Drill, Desired, *Observed] 
 	return reconcile.Kind[*v1alpha1.Drill, Desired, *Observed]{
 		Name: "Drill", New: func() *v1alpha1.Drill { return &v1alpha1.Drill{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout, Repeats: true,
-		Look:   reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},
-		Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookSoon / 4, Progress: lookSoon, Stalled: lookAgain, Resync: lookAgain},
+		Desire:       r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	}
 }
 

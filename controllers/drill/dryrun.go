@@ -73,7 +73,7 @@ func (p *planner) dryRun() {
 	if len(p.ungranted) > 0 {
 		message += "; " + p.notGranted()
 	}
-	p.complete("", conditions.ReasonDryRun, message)
+	p.complete("", v1alpha1.ReasonDryRun, message)
 }
 
 // shown counts the objects of a dry run, and the bytes of those that are in the status.

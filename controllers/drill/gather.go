@@ -108,7 +108,7 @@ func (r *Reconciler) gather(ctx context.Context, w *Observed) (*judged, error) {
 // notKept notes that the evidence is too large to be kept. Nobody can look at it later: that is no pass.
 func (j *judged) notKept(err error) {
 	if j.Verdict == v1alpha1.VerdictPassed {
-		j.Verdict, j.Reason = v1alpha1.VerdictInconclusive, conditions.ReasonEvidenceMissing
+		j.Verdict, j.Reason = v1alpha1.VerdictInconclusive, v1alpha1.ReasonEvidenceMissing
 	}
 	j.Message += "; the evidence is not kept: " + err.Error()
 }

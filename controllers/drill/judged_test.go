@@ -16,7 +16,6 @@ import (
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/workload/history"
 )
 
@@ -117,7 +116,7 @@ func TestARunIDThatComesBack(t *testing.T) {
 				g.Expect(s.look(time.Second)).To(BeEmpty())
 			}
 			g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillPending))
-			g.Expect(s.d.Status.Reason).To(Equal(conditions.ReasonRunOver))
+			g.Expect(s.d.Status.Reason).To(Equal(v1alpha1.ReasonRunOver))
 			s.d.Spec.RunID, s.w.archived = "3", false
 			s.until(v1alpha1.DrillPreparing)
 		})
@@ -199,7 +198,7 @@ func TestAFreezeIsThawedUntilItIsSeen(t *testing.T) {
 	g.Expect(s.d.Status.Faults[0].Targets).To(Equal([]string{"site quincy"}))
 	s.look(time.Second)
 	g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(metav1.ConditionTrue))
-	thaw := ConsistOf(Thaw{Server: "quisec", Careless: true})
+	thaw := ConsistOf(Thaw{Server: "quisec", BestEffort: true})
 	g.Expect(planDelete(s.w.Desired, s.w).Steps).To(thaw)
 	g.Expect(planDelete(s.w.Desired, s.w).Done).To(BeFalse(), "the engine is still stopped")
 	g.Expect(s.look(20 * time.Second)).To(thaw)

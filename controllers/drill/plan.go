@@ -94,7 +94,7 @@ func plan(_ Desired, w *Observed) reconcile.Plan {
 		if p.now.Sub(p.s.Ended.Time) > drill.Recovery(w.drill.Spec)+keepWithin {
 			p.complete(
 				v1alpha1.VerdictInconclusive,
-				conditions.ReasonEvidenceMissing,
+				v1alpha1.ReasonEvidenceMissing,
 				"the evidence could not be gathered and kept: "+failure(w.drill.Status.Conditions),
 			)
 			break
@@ -121,7 +121,7 @@ func (p *planner) begin() {
 		Phase:      v1alpha1.DrillPending,
 		History:    kept[:min(len(kept), maxHistory)],
 	}
-	p.wait(conditions.ReasonDrillWaiting, "the target is looked at")
+	p.wait(v1alpha1.ReasonDrillWaiting, "the target is looked at")
 }
 
 func (p *planner) wait(reason, message string) {
@@ -134,30 +134,30 @@ func (p *planner) pending() {
 	switch {
 	case p.ranBefore():
 		p.wait(
-			conditions.ReasonRunOver,
+			v1alpha1.ReasonRunOver,
 			fmt.Sprintf(
 				"run %q is over, and its verdict stands: change spec.runID to one that was never used to run again",
 				p.s.RunID,
 			),
 		)
 	case p.drill.Spec.Abort:
-		p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonDrillAborted, "it was aborted before it began")
+		p.complete(v1alpha1.VerdictInconclusive, v1alpha1.ReasonDrillAborted, "it was aborted before it began")
 	case t.missing != "":
-		p.wait(conditions.ReasonTargetMissing, t.missing)
+		p.wait(v1alpha1.ReasonTargetMissing, t.missing)
 	case t.denied != "":
-		p.wait(conditions.ReasonNotAllowed, t.denied)
+		p.wait(v1alpha1.ReasonNotAllowed, t.denied)
 	case p.drill.Spec.DryRun:
 		p.dryRun()
 	case len(p.ungranted) > 0:
-		p.wait(conditions.ReasonDrillsNotGranted, p.notGranted())
+		p.wait(v1alpha1.ReasonDrillsNotGranted, p.notGranted())
 	case p.unasked != "":
-		p.wait(conditions.ReasonSiteUnreachable, p.unasked)
+		p.wait(v1alpha1.ReasonSiteUnreachable, p.unasked)
 	case p.busy != "":
-		p.wait(conditions.ReasonDrillWaiting, fmt.Sprintf("Drill %s runs on the same target", p.busy))
+		p.wait(v1alpha1.ReasonDrillWaiting, fmt.Sprintf("Drill %s runs on the same target", p.busy))
 	case t.unwell != "":
-		p.wait(conditions.ReasonTargetUnwell, t.unwell+"; a drill begins on a target that is well")
+		p.wait(v1alpha1.ReasonTargetUnwell, t.unwell+"; a drill begins on a target that is well")
 	case p.leftover() != "":
-		p.wait(conditions.ReasonDrillWaiting, p.leftover())
+		p.wait(v1alpha1.ReasonDrillWaiting, p.leftover())
 	default:
 		p.accept()
 	}
@@ -198,7 +198,7 @@ func (p *planner) accept() {
 	list := drill.ClientSites(p.drill.Spec, t.sites())
 	for _, site := range list {
 		if p.members[site] == nil {
-			p.wait(conditions.ReasonSiteUnreachable, fmt.Sprintf("clients should run at %s: %v", site, p.unusable(site)))
+			p.wait(v1alpha1.ReasonSiteUnreachable, fmt.Sprintf("clients should run at %s: %v", site, p.unusable(site)))
 			return
 		}
 	}
@@ -217,7 +217,7 @@ func (p *planner) accept() {
 		p.s.Faults = append(p.s.Faults, v1alpha1.FaultStatus{Name: o.Name, Kind: o.Kind, State: v1alpha1.FaultWaiting})
 	}
 	p.note(p.now, "Started", "", "run "+p.s.RunID+" on "+describeTarget(*p.s))
-	p.wait(conditions.ReasonDrillPreparing, "clients are started")
+	p.wait(v1alpha1.ReasonDrillPreparing, "clients are started")
 }
 
 // preparing starts the clients and waits until all of them are served.
@@ -230,7 +230,7 @@ func (p *planner) preparing() {
 		for _, site := range missing {
 			p.do(RememberRun{Site: site})
 		}
-		p.wait(conditions.ReasonDrillPreparing, "the run is noted at the target's sites")
+		p.wait(v1alpha1.ReasonDrillPreparing, "the run is noted at the target's sites")
 		return
 	}
 	if !p.secret {
@@ -241,7 +241,7 @@ func (p *planner) preparing() {
 		return
 	}
 	if text := notReady("Login "+p.login.Name, p.login.Status.Conditions); text != "" {
-		p.wait(conditions.ReasonDrillPreparing, text)
+		p.wait(v1alpha1.ReasonDrillPreparing, text)
 		return
 	}
 	if p.s.RecordedAfter == nil {
@@ -249,7 +249,7 @@ func (p *planner) preparing() {
 		return
 	}
 	if waits := p.prepareReaders(); len(waits) > 0 {
-		p.wait(conditions.ReasonDrillPreparing, "arrival is to be measured: "+strings.Join(waits, "; "))
+		p.wait(v1alpha1.ReasonDrillPreparing, "arrival is to be measured: "+strings.Join(waits, "; "))
 		return
 	}
 	var waits []string
@@ -274,12 +274,12 @@ func (p *planner) preparing() {
 		c.Ready, c.Message, c.LastAcknowledged = true, "", at(acknowledged.Time())
 	}
 	if len(waits) > 0 {
-		p.wait(conditions.ReasonDrillPreparing, "clients are not served yet: "+strings.Join(waits, "; "))
+		p.wait(v1alpha1.ReasonDrillPreparing, "clients are not served yet: "+strings.Join(waits, "; "))
 		return
 	}
 	p.s.Phase, p.s.Baseline = v1alpha1.DrillBaseline, at(p.now)
 	p.wait(
-		conditions.ReasonDrillBaseline,
+		v1alpha1.ReasonDrillBaseline,
 		fmt.Sprintf("what clients see is measured for %s", drill.Baseline(p.drill.Spec)),
 	)
 }
@@ -291,7 +291,7 @@ func (p *planner) baseline() {
 	}
 	p.s.Phase, p.s.Started = v1alpha1.DrillRunning, at(p.now)
 	p.note(p.now, "BaselineMeasured", "", "")
-	p.wait(conditions.ReasonDrillRunning, "faults are injected when their time comes")
+	p.wait(v1alpha1.ReasonDrillRunning, "faults are injected when their time comes")
 }
 
 // recovering waits until all is well again, or has been waited for long enough.
@@ -312,7 +312,7 @@ func (p *planner) recovering() {
 	}
 	switch {
 	case p.faultsLeft() > 0 && waited < limit:
-		p.wait(conditions.ReasonDrillRecovering, "faults are being taken back: "+strings.Join(p.leftNames(), ", "))
+		p.wait(v1alpha1.ReasonDrillRecovering, "faults are being taken back: "+strings.Join(p.leftNames(), ", "))
 	case well && p.faultsLeft() == 0 && waited >= settledFor:
 		p.note(p.now, "Recovered", "", "")
 		p.judge()
@@ -323,7 +323,7 @@ func (p *planner) recovering() {
 		p.note(p.now, eventNotRecovered, "", cmp.Or(text, "it was not seen that all is well"))
 		p.judge()
 	default:
-		p.wait(conditions.ReasonDrillRecovering, cmp.Or(text, "clients work on for a while"))
+		p.wait(v1alpha1.ReasonDrillRecovering, cmp.Or(text, "clients work on for a while"))
 	}
 }
 
@@ -337,7 +337,7 @@ func failure(list []metav1.Condition) string {
 
 func (p *planner) judge() {
 	p.s.Phase = v1alpha1.DrillJudging
-	p.wait(conditions.ReasonDrillJudging, "histories are gathered and judged")
+	p.wait(v1alpha1.ReasonDrillJudging, "histories are gathered and judged")
 }
 
 // servedSince says whether the clients of all sites were acknowledged what they sent after that time.
@@ -386,7 +386,7 @@ func (p *planner) thawLeft() {
 		}
 		for _, server := range struckBy(f) {
 			if p.frozen[server] > 0 {
-				p.do(Thaw{Server: server, Careless: true})
+				p.do(Thaw{Server: server, BestEffort: true})
 			}
 		}
 	}
@@ -399,7 +399,7 @@ func planDelete(_ Desired, w *Observed) reconcile.Plan {
 	for _, f := range w.drill.Status.Faults {
 		for _, server := range struckBy(f) {
 			if _, known := w.frozen[server]; mayFreeze(f) && !known {
-				p.do(Thaw{Server: server, Careless: true})
+				p.do(Thaw{Server: server, BestEffort: true})
 			}
 		}
 	}
@@ -415,12 +415,12 @@ func planDelete(_ Desired, w *Observed) reconcile.Plan {
 		}
 		slices.Sort(names)
 		return p.plan(
-			conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: "+
+			conditions.Unknown(v1alpha1.ReasonSiteUnreachable, fmt.Sprintf("whether faults are left at %s cannot be told: "+
 				"the site has to be declared, allow the namespace, and answer; declare it Lost if it is gone for good",
 				strings.Join(names, ", "))),
 		)
 	}
-	deletion := p.plan(conditions.InProgress(conditions.ReasonDeleting, "faults and clients are taken away"))
+	deletion := p.plan(conditions.InProgress(v1alpha1.ReasonDeleting, "faults and clients are taken away"))
 	deletion.Done = len(w.swept) == 0 && !frozen
 	return deletion
 }
@@ -433,9 +433,9 @@ func outcome(s *v1alpha1.DrillStatus) conditions.Outcome {
 		return conditions.Ready(s.Reason, message)
 	case s.Phase == v1alpha1.DrillCompleted:
 		return conditions.Stalled(s.Reason, message)
-	case s.Reason == conditions.ReasonRunOver || s.Reason == conditions.ReasonNotAllowed ||
-		s.Reason == conditions.ReasonTargetMissing ||
-		s.Reason == conditions.ReasonDrillsNotGranted:
+	case s.Reason == v1alpha1.ReasonRunOver || s.Reason == v1alpha1.ReasonNotAllowed ||
+		s.Reason == v1alpha1.ReasonTargetMissing ||
+		s.Reason == v1alpha1.ReasonDrillsNotGranted:
 		return conditions.Stalled(s.Reason, message)
 	}
 	return conditions.InProgress(s.Reason, message)

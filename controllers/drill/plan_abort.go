@@ -71,8 +71,8 @@ func (p *planner) abort(event, why string) {
 	}
 	if p.s.Started == nil {
 		// Nothing was done that could be judged.
-		p.complete(v1alpha1.VerdictInconclusive, conditions.ReasonDrillAborted, why)
+		p.complete(v1alpha1.VerdictInconclusive, v1alpha1.ReasonDrillAborted, why)
 		return
 	}
-	p.wait(conditions.ReasonDrillRecovering, "the drill is ended: "+why)
+	p.wait(v1alpha1.ReasonDrillRecovering, "the drill is ended: "+why)
 }

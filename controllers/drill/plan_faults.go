@@ -40,18 +40,18 @@ func (p *planner) runFaults() {
 		p.faultsLeft() == 0 &&
 		left > 0 {
 		p.wait(
-			conditions.ReasonDrillRunning,
+			v1alpha1.ReasonDrillRunning,
 			fmt.Sprintf("every fault is over; clients work on for %s", left.Round(time.Second)),
 		)
 		return
 	}
 	if waiting == 0 && p.faultsLeft() == 0 {
 		p.s.Phase, p.s.Ended = v1alpha1.DrillRecovering, at(p.now)
-		p.wait(conditions.ReasonDrillRecovering, "every fault is over; the replicas catch up")
+		p.wait(v1alpha1.ReasonDrillRecovering, "every fault is over; the replicas catch up")
 		return
 	}
 	p.wait(
-		conditions.ReasonDrillRunning,
+		v1alpha1.ReasonDrillRunning,
 		fmt.Sprintf("%d faults wait for their time, %d are under way", waiting, p.faultsLeft()),
 	)
 }
@@ -256,8 +256,8 @@ func (p *planner) asDeclared(f *v1alpha1.FaultStatus, r fault.Resolved) bool {
 		slices.Equal(r.Struck, struckBy(*f))
 }
 
-// declared is what is left to do of a fault of which a part is done: of what it consists of now only what was said
-// before. Roles that have moved since must not make two faults of one.
+// declared keeps of a fault that was begun only the objects that the status announced. Roles that have moved since must
+// not make two faults of one.
 func declared(f *v1alpha1.FaultStatus, r fault.Resolved) fault.Resolved {
 	if !slices.Equal(r.Targets, f.Targets) || !slices.Equal(r.Struck, struckBy(*f)) {
 		r.Objects = nil
@@ -367,7 +367,7 @@ func (p *planner) seeRemoving(f *v1alpha1.FaultStatus) sighting {
 func (p *planner) takeBack(f *v1alpha1.FaultStatus) {
 	if f.Kind == v1alpha1.FaultFreeze {
 		for _, name := range p.halted(f) {
-			p.do(Thaw{Server: name, Careless: true})
+			p.do(Thaw{Server: name, BestEffort: true})
 		}
 		return
 	}

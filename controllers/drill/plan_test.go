@@ -18,7 +18,6 @@ import (
 	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/workload/history"
 )
@@ -414,20 +413,20 @@ func TestWaiting(t *testing.T) {
 		reason string
 	}{
 		"no such group": {func(s *stage) { s.w.target.missing = "there is no group" },
-			conditions.ReasonTargetMissing},
-		"no label": {func(s *stage) { s.w.target.denied = "label it" }, conditions.ReasonNotAllowed},
+			v1alpha1.ReasonTargetMissing},
+		"no label": {func(s *stage) { s.w.target.denied = "label it" }, v1alpha1.ReasonNotAllowed},
 		"rights that nobody granted": {func(
 			s *stage) {
 			s.w.ungranted = map[v1alpha1.SiteName]string{"quincy": "create pods"}
-		}, conditions.ReasonDrillsNotGranted},
-		"rights of which nothing is known": {func(s *stage) { s.w.unasked = "silent" }, conditions.ReasonSiteUnreachable},
-		"another drill":                    {func(s *stage) { s.w.busy = "other" }, conditions.ReasonDrillWaiting},
+		}, v1alpha1.ReasonDrillsNotGranted},
+		"rights of which nothing is known": {func(s *stage) { s.w.unasked = "silent" }, v1alpha1.ReasonSiteUnreachable},
+		"another drill":                    {func(s *stage) { s.w.busy = "other" }, v1alpha1.ReasonDrillWaiting},
 		"not well": {func(s *stage) { s.w.target.unwell = "not Ready" },
-			conditions.ReasonTargetUnwell},
+			v1alpha1.ReasonTargetUnwell},
 		"a site is silent": {func(s *stage) {
 			delete(s.w.members, "quincy")
 			s.w.siteErr = map[v1alpha1.SiteName]error{"quincy": errors.New("silent")}
-		}, conditions.ReasonSiteUnreachable},
+		}, v1alpha1.ReasonSiteUnreachable},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

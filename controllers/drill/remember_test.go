@@ -10,7 +10,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // The target's sites know of a run before anything is done there: the Drill's own memory goes with it.
@@ -29,12 +28,12 @@ func TestARunIsNotedBeforeAnythingIsDone(t *testing.T) {
 		s.w.begun[site] = reconcile.Read([]begunRun{{ID: "1", UID: "uid"}})
 	}
 	g.Expect(s.look(time.Second)).To(ContainElement(MakeSecret{}))
-	g.Expect(s.d.Status.Reason).NotTo(Equal(conditions.ReasonRunOver), "its own note is none against it")
+	g.Expect(s.d.Status.Reason).NotTo(Equal(v1alpha1.ReasonRunOver), "its own note is none against it")
 
 	// The same manifest after a restore: another UID, no status.
 	s.d.UID, s.d.Status = "another", v1alpha1.DrillStatus{}
 	g.Expect(s.look(time.Second)).To(BeEmpty())
-	g.Expect(s.d.Status).To(And(HaveField("Phase", v1alpha1.DrillPending), HaveField("Reason", conditions.ReasonRunOver)))
+	g.Expect(s.d.Status).To(And(HaveField("Phase", v1alpha1.DrillPending), HaveField("Reason", v1alpha1.ReasonRunOver)))
 	s.d.Spec.RunID = "2"
 	s.until(v1alpha1.DrillPreparing)
 }

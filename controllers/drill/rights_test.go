@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
 	"geosql.dev/operator/test/support/apiserver"
@@ -53,7 +52,7 @@ func TestDrillsHaveToBeGranted(t *testing.T) {
 	g.Expect(s.w.ungranted).
 		To(Equal(map[v1alpha1.SiteName]string{"quincy": "create pods, create pods/exec, create dnschaos.chaos-mesh.org"}))
 	s.look(time.Second)
-	g.Expect(s.d.Status.Reason).To(Equal(conditions.ReasonDrillsNotGranted))
+	g.Expect(s.d.Status.Reason).To(Equal(v1alpha1.ReasonDrillsNotGranted))
 	g.Expect(s.d.Status.Message).To(ContainSubstring("kubectl geosql site join quincy --drills"))
 
 	s.w.members["quincy"] = joined(true)

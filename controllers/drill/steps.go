@@ -61,10 +61,10 @@ func (s Freeze) Describe() string {
 	return fmt.Sprintf("freeze %v for %s (fault %s)", s.Servers, s.For, s.Fault)
 }
 
-// Thaw lets an engine go on. Careless: that it cannot be asked is no failure, since the freeze ends by itself.
+// Thaw lets an engine go on. BestEffort: that it cannot be asked is no failure, since the freeze ends by itself.
 type Thaw struct {
-	Server   v1alpha1.ServerName
-	Careless bool
+	Server     v1alpha1.ServerName
+	BestEffort bool
 }
 
 // Describe implements reconcile.Step.

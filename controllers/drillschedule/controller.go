@@ -71,7 +71,9 @@ func (r *Reconciler) Frame() *reconcile.Reconciler[*v1alpha1.DrillSchedule, Desi
 	return reconcile.New(r.hub, reconcile.Kind[*v1alpha1.DrillSchedule, Desired, Observed]{
 		Name: "DrillSchedule", New: func() *v1alpha1.DrillSchedule { return &v1alpha1.DrillSchedule{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout, Repeats: true,
-		Look:   reconcile.Look{Step: time.Second, Soon: 5 * time.Second, Stuck: lookAgain, Again: lookAgain},
+		RequeueAfter: reconcile.RequeueAfter{
+			Steps: time.Second, Progress: 5 * time.Second, Stalled: lookAgain, Resync: lookAgain,
+		},
 		Desire: desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
 }

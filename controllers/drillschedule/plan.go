@@ -30,10 +30,10 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	s := d.Schedule.Status.DeepCopy()
 	p := reconcile.Plan{Note: s}
 	if d.Err != nil {
-		p.Outcome = conditions.Stalled(conditions.ReasonScheduleInvalid, d.Err.Error())
+		p.Outcome = conditions.Stalled(v1alpha1.ReasonScheduleInvalid, d.Err.Error())
 		return p
 	}
-	p.Outcome = conditions.Ready(conditions.ReasonScheduled, "drills are made when their time comes")
+	p.Outcome = conditions.Ready(v1alpha1.ReasonScheduled, "drills are made when their time comes")
 	sumUp(o.Drills, s)
 	p.Steps = surplus(d, o)
 	after := d.Schedule.CreationTimestamp.Time
@@ -67,7 +67,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		p.Add(Make{Drill: made})
 	}
 	if suspended {
-		p.Outcome = conditions.Ready(conditions.ReasonScheduleSuspended, "no drills are made while spec.suspend is true")
+		p.Outcome = conditions.Ready(v1alpha1.ReasonScheduleSuspended, "no drills are made while spec.suspend is true")
 	}
 	return p
 }
@@ -76,7 +76,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 func planDelete(d Desired, _ Observed) reconcile.Plan {
 	return reconcile.Plan{
 		Done:    true,
-		Outcome: conditions.InProgress(conditions.ReasonDeleting, ""),
+		Outcome: conditions.InProgress(v1alpha1.ReasonDeleting, ""),
 		Note:    d.Schedule.Status.DeepCopy(),
 	}
 }

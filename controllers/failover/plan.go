@@ -118,8 +118,8 @@ func plan(o Observed) reconcile.Plan {
 	return p
 }
 
-// waitsFor is the name of the Failover that the one of an index waits for, empty for none: the group does one thing at
-// a time, oldest first. A Failover, which is for when there is no primary, waits for none that itself waits, for a
+// waitsFor is the name of the Failover that blocks Failovers[i], empty for none: the group does one thing at a time,
+// oldest first. A Failover, which is for when there is no primary, waits for none that itself waits, for a
 // primary say; nor, while there is none, for one whose agents have had the time of an election: the agents go by the
 // newest request.
 func waitsFor(o Observed, now []v1alpha1.FailoverStatus, i int) string {
@@ -185,21 +185,21 @@ func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool
 				o,
 				s,
 				v1alpha1.FailoverUnknown,
-				conditions.ReasonAnswerMissing,
+				v1alpha1.ReasonAnswerMissing,
 				"an agent began with it and never said how it ended: the group's status says who is primary",
 			)
 			return true
 		}
 		s.Phase = v1alpha1.FailoverRunning
-		s.Reason, s.Message = cmp.Or(s.Reason, conditions.ReasonAccepted), cmp.Or(s.Message, "an agent has begun with it")
+		s.Reason, s.Message = cmp.Or(s.Reason, v1alpha1.ReasonAccepted), cmp.Or(s.Message, "an agent has begun with it")
 	case votes.OutcomeDone:
-		complete(o, s, v1alpha1.FailoverSucceeded, cmp.Or(s.Reason, conditions.ReasonDone), s.Message)
+		complete(o, s, v1alpha1.FailoverSucceeded, cmp.Or(s.Reason, v1alpha1.ReasonDone), s.Message)
 	case votes.OutcomeRefused:
-		complete(o, s, refusal(s.Reason), cmp.Or(s.Reason, conditions.ReasonRefused), s.Message)
+		complete(o, s, refusal(s.Reason), cmp.Or(s.Reason, v1alpha1.ReasonRefused), s.Message)
 	case votes.OutcomeFailed:
-		complete(o, s, v1alpha1.FailoverFailed, cmp.Or(s.Reason, conditions.ReasonFailed), s.Message)
+		complete(o, s, v1alpha1.FailoverFailed, cmp.Or(s.Reason, v1alpha1.ReasonFailed), s.Message)
 	default:
-		complete(o, s, v1alpha1.FailoverUnknown, cmp.Or(s.Reason, conditions.ReasonAnswerMissing), s.Message)
+		complete(o, s, v1alpha1.FailoverUnknown, cmp.Or(s.Reason, v1alpha1.ReasonAnswerMissing), s.Message)
 	}
 	return true
 }
@@ -226,7 +226,7 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 		return s, nil
 	}
 	if was := o.Votes.CarriedOut(f.Name, specOf(f), string(f.UID)); was != nil {
-		complete(o, &s, v1alpha1.FailoverSuperseded, conditions.ReasonCarriedOut, fmt.Sprintf(
+		complete(o, &s, v1alpha1.FailoverSuperseded, v1alpha1.ReasonCarriedOut, fmt.Sprintf(
 			"nothing was changed: Failover %s, which asked for the same, was carried out at %s, and this one has come back, "+
 				"from a backup or a repository, say. If you want it done again, make one of another name",
 			f.Name,
@@ -249,11 +249,11 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 		return s, nil
 	}
 	if o.Group == nil {
-		return pending(conditions.ReasonGroupMissing, "there is no AvailabilityGroup %s", f.Spec.Group)
+		return pending(v1alpha1.ReasonGroupMissing, "there is no AvailabilityGroup %s", f.Spec.Group)
 	}
 	if before != "" {
 		return pending(
-			conditions.ReasonWaiting,
+			v1alpha1.ReasonWaiting,
 			"Failover %s of group %s is not completed yet; kubectl delete failover %[1]s -n %[3]s if it is not to be waited for",
 			before,
 			f.Spec.Group,
@@ -279,17 +279,17 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 	voter := chooseVoter(o.Votes, "")
 	if voter == "" {
 		return pending(
-			conditions.ReasonVotersNotAnswering,
+			v1alpha1.ReasonVotersNotAnswering,
 			"of group %s no voter that has the Lease answers: %s",
 			f.Spec.Group,
 			silence(o.Votes),
 		)
 	}
 	if o.Now.After(expires(f)) {
-		return pending(conditions.ReasonExpired, "the operator did not look at it before")
+		return pending(v1alpha1.ReasonExpired, "the operator did not look at it before")
 	}
 	at := metav1.NewMicroTime(o.Votes.Issue(o.Now))
-	s.Phase, s.Reason, s.Message = v1alpha1.FailoverRequested, conditions.ReasonRequested,
+	s.Phase, s.Reason, s.Message = v1alpha1.FailoverRequested, v1alpha1.ReasonRequested,
 		"the agents are asked; none has answered yet"
 	s.Requested, s.Voter, s.From = &at, voter, o.Group.Status.Primary
 	if requests.Promotes(f.Spec.Kind) {
@@ -319,7 +319,7 @@ func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1
 			o,
 			&s,
 			v1alpha1.FailoverUnknown,
-			conditions.ReasonAnswerMissing,
+			v1alpha1.ReasonAnswerMissing,
 			"no answer could be read at a majority of the voters: the group's status says who is primary",
 		)
 		return s, nil
@@ -328,7 +328,7 @@ func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1
 			o,
 			&s,
 			v1alpha1.FailoverExpired,
-			conditions.ReasonExpired,
+			v1alpha1.ReasonExpired,
 			"no agent began with it in time: do agents run beside the replicas, and do they reach the voters?",
 		)
 		return s, nil

@@ -13,7 +13,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // recordName of the election of a term.
@@ -103,7 +102,7 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 	}
 	if timeline == nil {
 		if f.Spec.RecordedTerm != nil && s.Phase == "" {
-			s.Phase, s.Reason, s.Message = v1alpha1.FailoverPending, conditions.ReasonTimelineMissing,
+			s.Phase, s.Reason, s.Message = v1alpha1.FailoverPending, v1alpha1.ReasonTimelineMissing,
 				"this object records an election; no voter that answers has its timeline"
 		}
 		return s

@@ -14,7 +14,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // note does what Remember says.
@@ -72,7 +71,7 @@ func TestWhatComesBackIsNotCarriedOutAgain(t *testing.T) {
 					HaveField("Outcome", v1alpha1.FailoverSuperseded),
 					HaveField(
 						"Reason",
-						conditions.ReasonCarriedOut,
+						v1alpha1.ReasonCarriedOut,
 					),
 					HaveField("Message", ContainSubstring("make one of another name")),
 				))
@@ -100,7 +99,7 @@ func TestWhatWasRefusedMayBeAskedForAgain(t *testing.T) {
 	again := failover("f", 0, switchover("tukpub"))
 	again.UID = types.UID("another")
 	o.Failovers, o.Group.Status.Primary = []v1alpha1.Failover{again}, "quisec-0"
-	g.Expect(statusOf(o, plan(o), "f").Reason).NotTo(Equal(conditions.ReasonCarriedOut))
+	g.Expect(statusOf(o, plan(o), "f").Reason).NotTo(Equal(v1alpha1.ReasonCarriedOut))
 }
 
 // The term in which somebody decided is looked at first: in another one nothing else is waited for.

@@ -25,7 +25,7 @@ func condition(f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) []conditions.Ch
 	reason := s.Reason
 	if !reasonForm.MatchString(reason) {
 		// It came from an annotation.
-		reason = conditions.ReasonRequested
+		reason = v1alpha1.ReasonRequested
 	}
 	outcome := conditions.InProgress(reason, message)
 	switch {

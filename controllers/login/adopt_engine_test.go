@@ -15,7 +15,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/engine"
@@ -53,6 +52,6 @@ func TestObservingALoginThatIsTakenOver(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(l).To(Equal(read))
 	p := plan(d, o)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonLoginChanging), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonLoginChanging), p.Outcome.Message)
 	g.Expect(reported(d, o, p).SID).To(Equal(tsql.Binary(otherID)))
 }

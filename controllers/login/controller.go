@@ -63,8 +63,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Login, Desired, Observed]{
 		Name: "Login", New: func() *v1alpha1.Login { return &v1alpha1.Login{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:   reconcile.Look{Step: lookSoon / 4, Soon: lookSoon, Stuck: lookAgain, Again: lookAgain},
-		Desire: r.desireLogin, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookSoon / 4, Progress: lookSoon, Stalled: lookAgain, Resync: lookAgain},
+		Desire:       r.desireLogin, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
 	hubOnly := []mcbuilder.WatchesOption{
 		mcbuilder.WithEngageWithLocalCluster(true),

@@ -14,7 +14,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -78,7 +77,7 @@ func TestWhatADeletionSaysWasRead(t *testing.T) {
 	user.Owns = []mssql.Owned{{Class: "SCHEMA", Name: "app"}}
 	o.Users["Content"] = user
 	p := planDelete(d, o)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonLoginOwns))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonLoginOwns))
 	g.Expect(p.Outcome.Message).To(And(
 		ContainSubstring("login app is disabled on tukpub-0 and has no session there"),
 		ContainSubstring("not known of quisec-0 (no answer)"),

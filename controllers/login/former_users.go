@@ -12,7 +12,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -110,7 +109,7 @@ const maxUsers = 64
 // recordUsers is what status remembers of the users: what is declared, what they have yet of what was, and the former
 // ones that are not rid of it. What cannot be told leaves the record as it is.
 func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserStatus {
-	if d.Primary == "" || p.Outcome.Reason == conditions.ReasonLoginConflict {
+	if d.Primary == "" || p.Outcome.Reason == v1alpha1.ReasonLoginConflict {
 		return d.Login.Status.Users
 	}
 	var users []v1alpha1.LoginUserStatus

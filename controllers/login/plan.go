@@ -57,11 +57,11 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Plan{Apart: true}
 	switch {
 	case d.Missing != "":
-		p.Outcome = conditions.InProgress(conditions.ReasonReferenceMissing, d.Missing)
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
 		return p
 	case d.Owner != "":
 		p.Outcome = conditions.Stalled(
-			conditions.ReasonLoginConflict,
+			v1alpha1.ReasonLoginConflict,
 			fmt.Sprintf(
 				"Login %s declares %s on one of the servers too: delete one of the two, or name it otherwise",
 				d.Owner,
@@ -71,11 +71,11 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		return p
 	}
 	if conflict := conflicts(d, o); conflict != "" {
-		p.Outcome = conditions.Stalled(conditions.ReasonLoginConflict, conflict)
+		p.Outcome = conditions.Stalled(v1alpha1.ReasonLoginConflict, conflict)
 		return p
 	}
 	if shut := shut(d, o); len(shut) > 0 {
-		p.Outcome = conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
+		p.Outcome = conditions.Stalled(v1alpha1.ReasonLoginFailed, fmt.Sprintf(
 			"what is declared is done and looked at as sa, which is refused: %s. sa must stay enabled under that name, with "+
 				"the password of key %s in the server's Secret",
 			strings.Join(shut, "; "),
@@ -102,7 +102,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	unknown = append(unknown, planSecrets(d, o, &p)...)
 	unknown = append(unknown, planFormer(o, &p)...)
 	if len(inPlace) > 0 {
-		p.Outcome = conditions.Stalled(conditions.ReasonSecondary, strings.Join(inPlace, "; "))
+		p.Outcome = conditions.Stalled(v1alpha1.ReasonSecondary, strings.Join(inPlace, "; "))
 		return p
 	}
 	settle(&p, d, o, unknown, missing)
@@ -114,19 +114,19 @@ func settle(p *reconcile.Plan, d Desired, o Observed, unknown, missing []string)
 	switch {
 	case len(p.Steps) > 0:
 		p.Outcome = conditions.InProgress(
-			conditions.ReasonLoginChanging,
+			v1alpha1.ReasonLoginChanging,
 			"login, users or connection Secret are being brought to what is declared",
 		)
 	case len(unknown) > 0:
 		p.Outcome = conditions.Unknown(
-			conditions.ReasonLoginUnknown,
+			v1alpha1.ReasonLoginUnknown,
 			"not known, and looked at again: "+strings.Join(unknown, "; "),
 		)
 	case len(missing) > 0:
-		p.Outcome = conditions.InProgress(conditions.ReasonReferenceMissing, strings.Join(missing, "; "))
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, strings.Join(missing, "; "))
 	default:
 		p.Outcome = conditions.Ready(
-			conditions.ReasonLoginReady,
+			v1alpha1.ReasonLoginReady,
 			fmt.Sprintf("login %s is as declared on %s", d.name(), hosts(d.Servers))+outside(o)+replicaOnly(d),
 		)
 	}

@@ -26,7 +26,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	d = d.adopting(o)
 	p := reconcile.Plan{
 		Apart:   true,
-		Outcome: conditions.InProgress(conditions.ReasonDeleting, "login, users and connection Secret are being dropped"),
+		Outcome: conditions.InProgress(v1alpha1.ReasonDeleting, "login, users and connection Secret are being dropped"),
 	}
 	if !v1alpha1.MayDestroy(d.Login, d.Login.Spec.ReclaimPolicy) || d.Owner != "" {
 		p.Done = true
@@ -63,13 +63,13 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	}
 	switch {
 	case len(owned) > 0:
-		p.Outcome = conditions.Stalled(conditions.ReasonLoginOwns, fmt.Sprintf(
+		p.Outcome = conditions.Stalled(v1alpha1.ReasonLoginOwns, fmt.Sprintf(
 			"%s. It cannot be dropped yet: %s. Or set reclaimPolicy to Retain, and it stays so",
 			o.shutOut(d),
 			strings.Join(owned, "; "),
 		))
 	case len(waiting) > 0:
-		p.Outcome = conditions.Unknown(conditions.ReasonDeleting, "waiting for "+strings.Join(waiting, "; "))
+		p.Outcome = conditions.Unknown(v1alpha1.ReasonDeleting, "waiting for "+strings.Join(waiting, "; "))
 	}
 	return p
 }

@@ -74,117 +74,117 @@ func TestPlan(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"as declared": {ready: "True", reason: conditions.ReasonLoginReady, says: "tukpub-0, quisec-0"},
+		"as declared": {ready: "True", reason: v1alpha1.ReasonLoginReady, says: "tukpub-0, quisec-0"},
 		"not there": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{} },
 			steps: []string{"on quisec-0 in master: create login app: IF SUSER_ID(N'app') IS NULL\n    CREATE LOGIN [app] " +
-				"WITH PASSWORD = N'***', SID = 0x"}, ready: "False", reason: conditions.ReasonLoginChanging},
+				"WITH PASSWORD = N'***', SID = 0x"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"another password": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.PasswordMatches = false },
-			steps: []string{"ALTER LOGIN [app] WITH PASSWORD = N'***'"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"ALTER LOGIN [app] WITH PASSWORD = N'***'"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"disabled": {change: func(_ *Desired, o *Observed) { o.Servers["tukpub"].Login.Disabled = true },
-			steps: []string{"ALTER LOGIN [app] ENABLE"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"ALTER LOGIN [app] ENABLE"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"CONNECT SQL revoked": {change: func(_ *Desired, o *Observed) { o.Servers["tukpub"].Login.MayConnect = false },
 			steps: []string{"on tukpub-0 in master: grant CONNECT SQL to app: GRANT CONNECT SQL TO [app]"}, ready: "False",
-			reason: conditions.ReasonLoginChanging},
+			reason: v1alpha1.ReasonLoginChanging},
 		"CONNECT SQL denied": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.ConnectDenied = true },
 			steps: []string{"on quisec-0 in master: grant CONNECT SQL to app"}, ready: "False",
-			reason: conditions.ReasonLoginChanging},
+			reason: v1alpha1.ReasonLoginChanging},
 		"its default database is gone": {change: func(_ *Desired,
 			o *Observed) {
 			o.Servers["quisec"].Login.HasDefault = false
 		},
 			steps: []string{"ALTER LOGIN [app] WITH DEFAULT_DATABASE = [master]"}, ready: "False",
-			reason: conditions.ReasonLoginChanging},
+			reason: v1alpha1.ReasonLoginChanging},
 		"locked out": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"].Login.LockedOut = true },
 			steps: []string{"ALTER LOGIN [app] WITH PASSWORD = N'***' UNLOCK"}, ready: "False",
-			reason: conditions.ReasonLoginChanging},
+			reason: v1alpha1.ReasonLoginChanging},
 		"CONNECT revoked": {change: user(func(u *mssql.UserState) { u.Permissions = u.Permissions[1:] }),
 			steps: []string{"on tukpub-0 in Content: grant CONNECT to user app"}, ready: "False",
-			reason: conditions.ReasonLoginChanging},
+			reason: v1alpha1.ReasonLoginChanging},
 		"CONNECT denied": {change: user(func(u *mssql.UserState) {
 			u.Permissions, u.Denied = u.Permissions[1:],
 				[]string{"CONNECT"}
 		}),
-			steps: []string{"GRANT CONNECT TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"GRANT CONNECT TO [app]"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"something denied": {change: user(func(u *mssql.UserState) { u.Denied = []string{"SELECT"} }),
-			steps: []string{"REVOKE SELECT FROM [app] CASCADE"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"REVOKE SELECT FROM [app] CASCADE"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"what is declared is denied": {change: user(func(u *mssql.UserState) { u.Denied = []string{"EXECUTE"} }),
-			steps: []string{"GRANT EXECUTE TO [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"GRANT EXECUTE TO [app]"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"sa is disabled": {change: func(_ *Desired, o *Observed) {
 			o.Servers["quisec"] = Server{Err: &mssql.Error{Class: mssql.LoginFailed, Err: driver.Error{Number: 18470}}}
-		}, ready: "False", reason: conditions.ReasonLoginFailed,
+		}, ready: "False", reason: v1alpha1.ReasonLoginFailed,
 			says: "quisec-0: login sa is disabled: ALTER LOGIN [sa] ENABLE"},
 		"another SID": {change: func(_ *Desired, o *Observed) {
 			o.Servers["quisec"] = Server{Login: &mssql.LoginState{SID: otherID, PasswordMatches: true}}
 		},
-			ready: "False", reason: conditions.ReasonLoginConflict, says: "geosql.dev/adopt=true"},
+			ready: "False", reason: v1alpha1.ReasonLoginConflict, says: "geosql.dev/adopt=true"},
 		"a replica is silent": {change: func(_ *Desired, o *Observed) { o.Servers["quisec"] = Server{Err: errMute} },
-			ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "quisec-0 (no answer)"},
+			ready: "Unknown", reason: v1alpha1.ReasonLoginUnknown, says: "quisec-0 (no answer)"},
 		"no user": {change: func(_ *Desired, o *Observed) { o.Users["Content"] = User{} },
 			steps: []string{"on tukpub-0 in Content: create user app", "[db_datareader] ADD MEMBER [app]",
 				"[db_datawriter] ADD MEMBER [app]", "GRANT EXECUTE TO [app]"}, ready: "False",
-			reason: conditions.ReasonLoginChanging},
+			reason: v1alpha1.ReasonLoginChanging},
 		"an orphaned user": {change: user(func(u *mssql.UserState) { u.SID = otherID }),
-			steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"a user of another login": {change: user(func(u *mssql.UserState) { u.SID, u.Login = otherID, "reports" }),
-			ready: "False", reason: conditions.ReasonLoginConflict,
+			ready: "False", reason: v1alpha1.ReasonLoginConflict,
 			says: "user app in database Content is that of login reports"},
 		"a user of another login that is adopted": {change: func(d *Desired, o *Observed) {
 			d.Login.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 			o.Users["Content"].State.SID, o.Users["Content"].State.Login = otherID, "reports"
-		}, steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		}, steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"a role too few": {change: user(func(u *mssql.UserState) { u.Roles = u.Roles[:1] }),
-			steps: []string{"[db_datawriter] ADD MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"[db_datawriter] ADD MEMBER [app]"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"a role too many": {change: user(func(u *mssql.UserState) {
 			u.Roles = append(u.Roles,
 				"db_owner")
-		}), steps: []string{"[db_owner] DROP MEMBER [app]"}, ready: "False", reason: conditions.ReasonLoginChanging},
+		}), steps: []string{"[db_owner] DROP MEMBER [app]"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"a permission too many": {change: user(
 			func(u *mssql.UserState) { u.Permissions = append(u.Permissions, "CONTROL") }),
-			steps: []string{"REVOKE CONTROL FROM [app] CASCADE"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"REVOKE CONTROL FROM [app] CASCADE"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"a permission that is no name": {change: user(
 			func(u *mssql.UserState) { u.Permissions = append(u.Permissions, "X; DROP") }), ready: "True",
-			reason: conditions.ReasonLoginReady},
+			reason: v1alpha1.ReasonLoginReady},
 		"the owner of the database": {change: user(func(u *mssql.UserState) { u.SID = []byte{1} }),
-			ready: "False", reason: conditions.ReasonLoginConflict, says: "dbo"},
+			ready: "False", reason: v1alpha1.ReasonLoginConflict, says: "dbo"},
 		"a database of the group that its primary does not have": {change: func(_ *Desired, o *Observed) {
 			o.Users["Content"] = User{NoDatabase: true}
 		},
-			ready: "False", reason: conditions.ReasonReferenceMissing, says: "though it is one of the group's"},
+			ready: "False", reason: v1alpha1.ReasonReferenceMissing, says: "though it is one of the group's"},
 		"a database that is not there": {change: func(d *Desired, o *Observed) {
 			d.Databases = nil
 			o.Users["Content"] = User{NoDatabase: true}
 		},
-			ready: "False", reason: conditions.ReasonReferenceMissing, says: "no database Content on tukpub-0: create it"},
+			ready: "False", reason: v1alpha1.ReasonReferenceMissing, says: "no database Content on tukpub-0: create it"},
 		"a replica is named in place of its group": {change: func(d *Desired, o *Observed) {
 			d.InGroup = map[string]InGroup{"content": {Group: "articles", Elsewhere: "quisec-0"}}
 			o.Users["Content"] = User{}
-		}, ready: "False", reason: conditions.ReasonSecondary, says: "target.availabilityGroup articles"},
+		}, ready: "False", reason: v1alpha1.ReasonSecondary, says: "target.availabilityGroup articles"},
 		"a replica that is primary is named in place of its group": {change: func(d *Desired, _ *Observed) {
 			d.InGroup = map[string]InGroup{"content": {Group: "articles"}}
-		}, ready: "True", reason: conditions.ReasonLoginReady, says: "after a failover nobody can log in there"},
+		}, ready: "True", reason: v1alpha1.ReasonLoginReady, says: "after a failover nobody can log in there"},
 		"no primary": {change: func(d *Desired, o *Observed) { d.Primary, o.Users = "", nil },
-			ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "no replica is known to be primary"},
+			ready: "Unknown", reason: v1alpha1.ReasonLoginUnknown, says: "no replica is known to be primary"},
 		"a database that is none of the group's": {change: func(d *Desired, _ *Observed) { d.Databases = []string{"Orders"} },
-			ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "Content is none of the group's"},
+			ready: "Unknown", reason: v1alpha1.ReasonLoginUnknown, says: "Content is none of the group's"},
 		"a Secret that is not there": {change: func(_ *Desired, o *Observed) { o.Secrets["tukwila"] = Secret{} },
 			steps: []string{"write the connection Secret app-connection at site tukwila"}, ready: "False",
-			reason: conditions.ReasonLoginChanging},
+			reason: v1alpha1.ReasonLoginChanging},
 		"a Secret of before": {change: func(d *Desired, _ *Observed) { d.Host = "renamed.web.svc" },
-			steps: []string{"at site tukwila", "in the hub"}, ready: "False", reason: conditions.ReasonLoginChanging},
+			steps: []string{"at site tukwila", "in the hub"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"a Secret of somebody else": {change: func(_ *Desired,
 			o *Observed) {
 			o.Secrets["tukwila"] = Secret{Exists: true}
-		}, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "made by somebody else"},
+		}, ready: "Unknown", reason: v1alpha1.ReasonLoginUnknown, says: "made by somebody else"},
 		"a site that is silent": {change: func(_ *Desired,
 			o *Observed) {
 			o.Secrets["tukwila"] = Secret{Err: errMute}
-		}, ready: "Unknown", reason: conditions.ReasonLoginUnknown, says: "at site tukwila: no answer"},
+		}, ready: "Unknown", reason: v1alpha1.ReasonLoginUnknown, says: "at site tukwila: no answer"},
 		"no group": {change: func(d *Desired,
 			_ *Observed) {
 			d.Missing = "there is no AvailabilityGroup content"
-		}, ready: "False", reason: conditions.ReasonReferenceMissing},
+		}, ready: "False", reason: v1alpha1.ReasonReferenceMissing},
 		"declared twice": {change: func(d *Desired, _ *Observed) { d.Owner = "first" },
-			ready: "False", reason: conditions.ReasonLoginConflict, says: "Login first"},
+			ready: "False", reason: v1alpha1.ReasonLoginConflict, says: "Login first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -219,7 +219,7 @@ func TestALoginThatIsTakenOver(t *testing.T) {
 	o := whole(d)
 	o.Servers["tukpub"].Login.SID, o.Servers["quisec"] = otherID, Server{}
 	o.Users["Content"].State.SID = otherID
-	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginConflict), "nobody has allowed it")
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonLoginConflict), "nobody has allowed it")
 
 	d.Login.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 	p := plan(d, o)
@@ -234,7 +234,7 @@ func TestALoginThatIsTakenOver(t *testing.T) {
 	g.Expect(planDelete(d, o).Steps).To(HaveLen(3), "the one login, two Secrets")
 	d.Login.Status = status
 	o.Servers["tukpub"] = Server{Login: &mssql.LoginState{SID: sid, PasswordMatches: true}}
-	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginConflict), "it takes over one login, once")
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonLoginConflict), "it takes over one login, once")
 }
 
 // The Secret of a former name has the password too: it goes wherever it is the operator's, and is remembered until it
@@ -267,7 +267,7 @@ func TestTheSecretOfAFormerNameGoes(t *testing.T) {
 	p = plan(d, o)
 	g.Expect(p.Outcome.Message).To(ContainSubstring("former Secret yesterday at site tukwila: no answer"))
 	o.Former[3].Secret = Secret{}
-	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginReady))
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonLoginReady))
 	g.Expect(former(d, o)).To(BeEmpty())
 }
 
@@ -300,19 +300,19 @@ func TestAUserThatIsDeclaredNoMoreLosesWhatItWasGranted(t *testing.T) {
 	g.Expect(recordUsers(d, o, reconcile.Plan{})).To(Equal(record))
 
 	state.Roles, state.Permissions = []string{"db_owner"}, []string{"CONNECT", "SELECT"}
-	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonLoginReady))
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonLoginReady))
 	g.Expect(recordUsers(d, o, reconcile.Plan{})).To(BeEmpty())
 
 	state.SID, state.Roles = otherID, []string{"db_datareader"}
 	g.Expect(plan(d, o).Steps).To(BeEmpty(), "a user with another SID is another's")
 	o.FormerUsers[0].User = User{Err: errMute}
 	g.Expect(plan(d, o).Outcome).
-		To(And(HaveField("Reason", conditions.ReasonLoginUnknown),
+		To(And(HaveField("Reason", v1alpha1.ReasonLoginUnknown),
 			HaveField("Message", ContainSubstring("former user app of database Content: no answer"))))
 	g.Expect(recordUsers(d, o, reconcile.Plan{})).To(Equal(record))
 	o.FormerUsers[0] = FormerUser{LoginUserStatus: record[0], Outside: true}
 	g.Expect(plan(d, o).Outcome).
-		To(And(HaveField("Reason", conditions.ReasonLoginReady),
+		To(And(HaveField("Reason", v1alpha1.ReasonLoginReady),
 			HaveField("Message", ContainSubstring("none of the group's any more"))))
 	d.Primary = ""
 	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("no replica is known to be primary"))
@@ -369,7 +369,7 @@ func TestPlanOfADeletion(t *testing.T) {
 	p = planDelete(d, o)
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Done).To(BeFalse())
-	g.Expect(p.Outcome).To(And(HaveField("Reason", conditions.ReasonLoginOwns), HaveField("Progress", conditions.Stuck),
+	g.Expect(p.Outcome).To(And(HaveField("Reason", v1alpha1.ReasonLoginOwns), HaveField("Progress", conditions.Stuck),
 		HaveField("Message", ContainSubstring("ALTER AUTHORIZATION ON SCHEMA::[app] TO dbo"))))
 
 	o.Users["Content"] = User{}

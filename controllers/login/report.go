@@ -58,7 +58,7 @@ func state(o Observed, p reconcile.Plan, server v1alpha1.ServerName) string {
 	switch {
 	case s.Err != nil, !asked:
 		return "Unknown"
-	case p.Outcome.Reason == conditions.ReasonLoginConflict:
+	case p.Outcome.Reason == v1alpha1.ReasonLoginConflict:
 		return "Conflict"
 	}
 	for _, step := range p.Steps {

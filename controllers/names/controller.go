@@ -115,9 +115,9 @@ func kindOf[O client.Object](
 ) reconcile.Kind[O, Desired, Observed] {
 	return reconcile.Kind[O, Desired, Observed]{
 		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout, Repeats: true,
-		Look:   reconcile.Look{Step: lookStep, Soon: lookSoon, Again: lookAgain},
-		Soon:   func(_ Desired, o Observed) bool { return o.settling() },
-		Desire: desire,
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookStep, Progress: lookSoon, Resync: lookAgain},
+		Soon:         func(_ Desired, o Observed) bool { return o.settling() },
+		Desire:       desire,
 		Observe: func(ctx context.Context, d Desired) (Observed, error) {
 			object, ok := d.object.(O)
 			if !ok {

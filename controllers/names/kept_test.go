@@ -12,7 +12,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -51,11 +50,11 @@ func TestWhatIsLeftToASite(t *testing.T) {
 		steps           bool
 		reason          string
 	}{
-		"at once where nobody else does it":         {0, false, false, true, conditions.ReasonNamesPublished},
-		"at once where the site was not told of it": {0, true, false, true, conditions.ReasonNamesPublished},
-		"left at first":           {0, true, true, false, conditions.ReasonNamesPublished},
-		"said when it takes long": {behindAfter, true, true, false, conditions.ReasonNamesPartial},
-		"put right in the end":    {patience, true, true, true, conditions.ReasonNamesPublished},
+		"at once where nobody else does it":         {0, false, false, true, v1alpha1.ReasonNamesPublished},
+		"at once where the site was not told of it": {0, true, false, true, v1alpha1.ReasonNamesPublished},
+		"left at first":           {0, true, true, false, v1alpha1.ReasonNamesPublished},
+		"said when it takes long": {behindAfter, true, true, false, v1alpha1.ReasonNamesPartial},
+		"put right in the end":    {patience, true, true, true, v1alpha1.ReasonNamesPublished},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

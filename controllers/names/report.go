@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -77,26 +78,26 @@ func (r *reconciler) report(ctx context.Context, obj client.Object, old []metav1
 
 // condition says it, the worst first.
 func (p noted) condition(w Observed) metav1.Condition {
-	c := metav1.Condition{Type: conditions.TypeNamesReady, ObservedGeneration: w.object.GetGeneration()}
+	c := metav1.Condition{Type: v1alpha1.ConditionNamesReady, ObservedGeneration: w.object.GetGeneration()}
 	var texts []string
 	for _, x := range p.conflicts {
 		texts = append(texts, x.text)
 	}
 	switch {
 	case len(p.conflicts) > 0:
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonNamesConflict, strings.Join(texts, "; ")
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonNamesConflict, strings.Join(texts, "; ")
 	case len(p.failed) > 0:
 		for _, site := range slices.Sorted(maps.Keys(p.failed)) {
 			texts = append(texts, p.failed[site].Error())
 		}
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonApplyFailed, strings.Join(texts, "; ")
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, strings.Join(texts, "; ")
 	case len(p.unknown) > 0:
-		c.Status, c.Reason = metav1.ConditionUnknown, conditions.ReasonNamesPartial
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNamesPartial
 		c.Message = fmt.Sprintf("%s. The name is right at: %s", strings.Join(p.unknown, "; "), p.right(w))
 	case w.addressless != "":
-		c.Status, c.Reason, c.Message = metav1.ConditionFalse, conditions.ReasonNoAddress, w.addressless
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonNoAddress, w.addressless
 	default:
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, conditions.ReasonNamesPublished, "at "+p.right(w)
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonNamesPublished, "at "+p.right(w)
 	}
 	return c
 }

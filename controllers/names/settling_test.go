@@ -19,7 +19,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -34,9 +33,9 @@ func TestANewManagerLeavesWhatWasReported(t *testing.T) {
 	meta.SetStatusCondition(
 		&server.Status.Conditions,
 		metav1.Condition{
-			Type:   conditions.TypeNamesReady,
+			Type:   v1alpha1.ConditionNamesReady,
 			Status: metav1.ConditionTrue,
-			Reason: conditions.ReasonNamesPublished,
+			Reason: v1alpha1.ReasonNamesPublished,
 		},
 	)
 	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithStatusSubresource(server).WithObjects(server,
@@ -59,7 +58,7 @@ func TestANewManagerLeavesWhatWasReported(t *testing.T) {
 		g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(server), &now)).To(Succeed())
 		return meta.FindStatusCondition(
 				now.Status.Conditions,
-				conditions.TypeNamesReady,
+				v1alpha1.ConditionNamesReady,
 			).Status, result.RequeueAfter, len(
 				recorder.Events,
 			)

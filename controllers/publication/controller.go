@@ -63,6 +63,6 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Observe: func(ctx context.Context, engines replication.Engines, d Desired) Observed {
 			return observe(ctx, engines, d, time.Now())
 		},
-		Plan: plan, PlanDelete: planDelete, Report: r.report,
+		Plan: plan, PlanDelete: planDelete, Apply: apply, Report: r.report,
 	}.SetupWithManager(mgr, o.Connector)
 }

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -104,6 +105,29 @@ func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o 
 		o.At.Original = known
 		return nil
 	})
+}
+
+// observeSubscribers reads the tables of those who lack articles, unless they may be replaced anyway.
+func observeSubscribers(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	if o.DatabaseErr != nil || o.Database.Publication == nil {
+		return
+	}
+	for _, who := range o.lacking() {
+		if who.kept ||
+			!slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.receiver, article) }) {
+			continue
+		}
+		server := credentials.ServerOf(who.server)
+		var tables map[string]mssql.Table
+		err := engines.Read(ctx, server, who.database, func(ctx context.Context, db *mssql.DB) (err error) {
+			tables, err = mssql.ReadTables(ctx, db)
+			return err
+		})
+		if o.Theirs == nil {
+			o.Theirs = map[receiver]reconcile.Reading[map[string]mssql.Table]{}
+		}
+		o.Theirs[who.receiver] = reconcile.Asked(tables, err)
+	}
 }
 
 // observeSizes measures the tables once it is known which of them need a new copy: the subscribers' own tables say that

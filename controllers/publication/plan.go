@@ -20,8 +20,8 @@ import (
 // the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) replication.Plan {
 	return reconcile.Stages(d, o,
-		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish, planLost, planRestored,
-		planLogReader, planPublication, planRedirection,
+		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish,
+		planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	)
 }
@@ -31,7 +31,7 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	if missing := slices.Concat(d.Missing, d.MissingProfiles); len(missing) > 0 {
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonReferenceMissing,
+				v1alpha1.ReasonReferenceMissing,
 				"these objects are not declared yet: "+strings.Join(missing, ", "),
 			),
 		)
@@ -39,7 +39,7 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	if d.Moving != "" {
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonSwitching,
+				v1alpha1.ReasonSwitching,
 				fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving),
 			),
 		)
@@ -55,7 +55,7 @@ func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
 	at := o.Servers[d.System.Server].State
 	for _, server := range d.Publisher.Servers {
 		if at.Publisher(credentials.HostName(server)) == nil {
-			return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDistributor, fmt.Sprintf(
+			return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDistributor, fmt.Sprintf(
 				"distributor %s does not admit %s yet", d.System.Host(), credentials.HostName(server))))
 		}
 	}
@@ -67,7 +67,7 @@ func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
 			}
 		}
 		return p.Settle(
-			conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary: nothing can be published now"),
+			conditions.InProgress(v1alpha1.ReasonNoPrimary, d.Publisher.Name+" has no primary: nothing can be published now"),
 		)
 	}
 	if outcome, ok := replication.Usable(primary, o.Servers[primary]); !ok {
@@ -75,11 +75,11 @@ func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	if have := o.Servers[primary].State; !strings.EqualFold(have.Distributor, d.System.Host()) ||
 		!have.HasLogin(d.System.SID) {
-		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDistributor, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDistributor, fmt.Sprintf(
 			"publisher %s is not linked to distributor %s yet", credentials.HostName(primary), d.System.Host())))
 	}
 	if o.AtErr != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.AtErr.Error()))
+		return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, o.AtErr.Error()))
 	}
 	return true
 }
@@ -90,7 +90,7 @@ func planPublisherLost(d Desired, o Observed, p *replication.Plan) bool {
 	if !o.publisherLost(d) || d.rebuilds() {
 		return true
 	}
-	return p.Settle(conditions.Stalled(conditions.ReasonPublisherLost, fmt.Sprintf(
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonPublisherLost, fmt.Sprintf(
 		"distributor %[1]s knows publication %[2]s, and database %[3]s on %[4]s has nothing of it: the database was lost, "+
 			"or made anew. Subscribers keep what they have, which may be the last copy. Restore the database on %[4]s, from "+
 			"a backup or from a subscriber's copy; then annotate the Publication with %[5]s to publish what is there: %[6]s "+
@@ -112,13 +112,13 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Servers[primary].State.Database(d.database())
 	switch {
 	case have == nil && d.Publisher.Group != "":
-		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
 			"%s does not have database %s yet", d.Publisher.Name, d.database())))
 	case have == nil:
 		p.Execute(primary, replication.Master, tsql.CreateDatabase(d.database()), replication.DatabaseExists)
 		p.Execute(primary, replication.Master, tsql.SetRecoveryFull(d.database()))
 	case have.State != "ONLINE":
-		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is %s", d.database(), credentials.HostName(primary), strings.ToLower(have.State))))
 	case o.DatabaseErr != nil:
 		// A secondary's log chain is its primary's, and no backup of it begins one.
@@ -145,7 +145,7 @@ func planOwnership(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(replication.Unanswered(o.DatabaseErr))
 	}
 	if have := o.Database.Publication; have != nil && have.Description != d.description() && !d.adopts() {
-		return p.Settle(conditions.Stalled(conditions.ReasonPublicationConflict, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationConflict, fmt.Sprintf(
 			"database %s has a publication %s that somebody else made: annotate the Publication with %s=true to take it "+
 				"over, or choose another name",
 			d.database(),
@@ -165,16 +165,16 @@ func planPublish(d Desired, o Observed, p *replication.Plan) bool {
 	return p.Proceed("database %s is being published", d.database())
 }
 
-// planLost notices that the distributor was made anew under a publication: adding one tells the distributor first, so
-// the publisher alone knows only what the distributor has lost. What was not delivered is lost to subscribers, and a
-// new copy replaces their tables: a person says so.
-func planLost(d Desired, o Observed, p *replication.Plan) bool {
+// planDistributorLost notices that the distributor was made anew under a publication: adding one tells the distributor
+// first, so the publisher alone knows only what the distributor has lost. What was not delivered is lost to
+// subscribers, and a new copy replaces their tables: a person says so.
+func planDistributorLost(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
 	if have == nil || have.Description != d.description() || o.At.Known {
 		return true
 	}
 	if !d.rebuilds() {
-		return p.Settle(conditions.Stalled(conditions.ReasonDistributorLost, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorLost, fmt.Sprintf(
 			"distributor %s does not know publication %s of %s: its databases were lost, and subscribers receive nothing. "+
 				"Restore them, or annotate the Publication with %s to publish anew: %s lets subscribers whose tables are equal "+
 				"to the publisher's go on with them and gives the others a new copy, true gives all of them one",

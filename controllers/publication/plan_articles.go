@@ -69,7 +69,7 @@ func planCompression(d Desired, o Observed, p *replication.Plan) bool {
 		if o.Database.Online {
 			waits = "online"
 		}
-		return p.Settle(conditions.Stalled(conditions.ReasonCompressionPending, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonCompressionPending, fmt.Sprintf(
 			"table %s has compression %s and is declared with %s. To rebuild it takes %s, %s, which is not done unasked: do "+
 				"it in %s when it suits (%s), or declare what it has",
 			a.Table,
@@ -148,6 +148,54 @@ func changeArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Articl
 		)
 	}
 	limitArticle(d, o, p, a, c)
+}
+
+// change is how an article differs from what is declared of it, by what the publication's own tables say. Each part of
+// it takes a new copy of the table at those who subscribe to it.
+type change struct {
+	// add and drop are columns that are not published and should be, or the other way round.
+	add, drop []string
+	// filter tells that it is another one, whole that there should be none any more.
+	filter, whole bool
+	// view tells that the view is missing that a snapshot of some columns or rows is read from.
+	view bool
+	// compression tells that it does not reach subscribers.
+	compression bool
+	// rules tells that identity columns, defaults or CHECK constraints do not reach subscribers.
+	rules bool
+}
+
+// changed compares an article with what is declared of it.
+func (d Desired) changed(a v1alpha1.Article, have mssql.PublishedArticle) change {
+	c := change{
+		whole:       a.Filter == "" && have.Filter != "",
+		compression: compressed(a) && !tsql.ReplicatesCompression(have.SchemaOption),
+		rules:       d.publishable() && !tsql.ReplicatesRules(have.SchemaOption),
+	}
+	if c.whole {
+		return c
+	}
+	c.filter = a.Filter != have.Filter
+	for _, column := range a.Columns {
+		if !replication.Contains(have.Columns, column) {
+			c.add = append(c.add, column)
+		}
+	}
+	if len(a.Columns) == 0 {
+		c.add = have.LeftOut
+	}
+	for _, column := range have.Columns {
+		if len(a.Columns) > 0 && !replication.Contains(a.Columns, column) {
+			c.drop = append(c.drop, column)
+		}
+	}
+	limited := len(a.Columns) > 0 || a.Filter != ""
+	c.view = limited && !have.Limited || c.filter || len(c.add) > 0 || len(c.drop) > 0
+	return c
+}
+
+func (c change) none() bool {
+	return !c.filter && !c.whole && !c.view && !c.compression && !c.rules
 }
 
 // limitArticle chooses the columns and rows of an article, and defines the view that its snapshot is read from when it

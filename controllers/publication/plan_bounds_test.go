@@ -11,7 +11,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -27,7 +26,7 @@ func TestAPublisherIsLinkedByNameAndLogin(t *testing.T) {
 			change(w.o.Servers[publisher].State)
 			p := plan(w.d, w.look())
 			g.Expect(p.Steps).To(BeEmpty())
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonWaitingForDistributor))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForDistributor))
 			g.Expect(p.Outcome.Message).To(ContainSubstring("tukpub-0 is not linked to distributor dist-0 yet"))
 		})
 	}
@@ -105,13 +104,13 @@ func TestWhatIsSaidOfASnapshot(t *testing.T) {
 		ready, running bool
 		reason, says   string
 	}{
-		"made, after one that failed": {mssql.RunFailed, false, true, conditions.ReasonSnapshotRunning,
+		"made, after one that failed": {mssql.RunFailed, false, true, v1alpha1.ReasonSnapshotRunning,
 			"the snapshot is being made"},
-		"made, after one that was not enough": {mssql.RunSucceeded, false, true, conditions.ReasonSnapshotRunning,
+		"made, after one that was not enough": {mssql.RunSucceeded, false, true, v1alpha1.ReasonSnapshotRunning,
 			"the snapshot is being made"},
-		"there, and a later one has failed":    {mssql.RunFailed, true, false, conditions.ReasonPublished, ""},
-		"there, and a later one has succeeded": {mssql.RunSucceeded, true, false, conditions.ReasonPublished, ""},
-		"failed": {mssql.RunFailed, false, false, conditions.ReasonSnapshotFailed,
+		"there, and a later one has failed":    {mssql.RunFailed, true, false, v1alpha1.ReasonPublished, ""},
+		"there, and a later one has succeeded": {mssql.RunSucceeded, true, false, v1alpha1.ReasonPublished, ""},
+		"failed": {mssql.RunFailed, false, false, v1alpha1.ReasonSnapshotFailed,
 			"is started again"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -179,5 +178,5 @@ func TestAPublicationThatMakesNoSnapshotsAnyMore(t *testing.T) {
 	g.Expect(o.At.Snapshot).NotTo(BeNil(), "its history is there")
 	p := plan(w.d, o)
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 }

@@ -18,54 +18,6 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// change is how an article differs from what is declared of it, by what the publication's own tables say. Each part of
-// it takes a new copy of the table at those who subscribe to it.
-type change struct {
-	// add and drop are columns that are not published and should be, or the other way round.
-	add, drop []string
-	// filter tells that it is another one, whole that there should be none any more.
-	filter, whole bool
-	// view tells that the view is missing that a snapshot of some columns or rows is read from.
-	view bool
-	// compression tells that it does not reach subscribers.
-	compression bool
-	// rules tells that identity columns, defaults or CHECK constraints do not reach subscribers.
-	rules bool
-}
-
-// changed compares an article with what is declared of it.
-func (d Desired) changed(a v1alpha1.Article, have mssql.PublishedArticle) change {
-	c := change{
-		whole:       a.Filter == "" && have.Filter != "",
-		compression: compressed(a) && !tsql.ReplicatesCompression(have.SchemaOption),
-		rules:       d.publishable() && !tsql.ReplicatesRules(have.SchemaOption),
-	}
-	if c.whole {
-		return c
-	}
-	c.filter = a.Filter != have.Filter
-	for _, column := range a.Columns {
-		if !replication.Contains(have.Columns, column) {
-			c.add = append(c.add, column)
-		}
-	}
-	if len(a.Columns) == 0 {
-		c.add = have.LeftOut
-	}
-	for _, column := range have.Columns {
-		if len(a.Columns) > 0 && !replication.Contains(a.Columns, column) {
-			c.drop = append(c.drop, column)
-		}
-	}
-	limited := len(a.Columns) > 0 || a.Filter != ""
-	c.view = limited && !have.Limited || c.filter || len(c.add) > 0 || len(c.drop) > 0
-	return c
-}
-
-func (c change) none() bool {
-	return !c.filter && !c.whole && !c.view && !c.compression && !c.rules
-}
-
 // why says it in words, with what else could be done about it.
 func (c change) why() string {
 	var all []string
@@ -289,7 +241,7 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	if ways := replication.WaysOut(d.Publication, d.strangers(o), n.WaitingFor); ways != "" {
 		message += ". " + ways
 	}
-	return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, message))
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, message))
 }
 
 // reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried

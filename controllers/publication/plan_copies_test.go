@@ -77,7 +77,7 @@ func TestNothingIsCopiedUnasked(t *testing.T) {
 			c.change(w)
 			p, done := w.settle(t, all)
 			g.Expect(done).To(BeEmpty())
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReinitializationNeeded), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReinitializationNeeded), p.Outcome.Message)
 			g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
 			g.Expect(p.Outcome.Message).
 				To(And(ContainSubstring(c.words), ContainSubstring("kubectl geosql reinitialize for each of: dublin")))
@@ -114,7 +114,7 @@ func TestNothingIsCopiedUnasked(t *testing.T) {
 			w.d.Publication.Spec.Articles[1].Filter = "Id > 9"
 			w.settle(t, all)
 			g.Expect(plan(w.d, w.look()).Outcome.Reason).
-				To(Equal(conditions.ReasonReinitializationNeeded), "a request is carried out once")
+				To(Equal(v1alpha1.ReasonReinitializationNeeded), "a request is carried out once")
 		})
 	}
 }
@@ -182,7 +182,7 @@ func TestByProductsAreNoDrift(t *testing.T) {
 	for range 3 {
 		p, done := w.settle(t, all)
 		g.Expect(done).To(BeEmpty())
-		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 	}
 }
 
@@ -264,11 +264,11 @@ func TestWhichTablesAreRebuilt(t *testing.T) {
 			p, done := w.settle(t, all)
 			if c.text != "" {
 				g.Expect(done).To(ContainElement(ContainSubstring(c.text)))
-				g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished))
 				return
 			}
 			g.Expect(done).NotTo(ContainElement(ContainSubstring("REBUILD")))
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCompressionPending))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCompressionPending))
 			g.Expect(p.Outcome.Message).
 				To(And(ContainSubstring(c.waits), ContainSubstring("ALTER TABLE [dbo].[Attachment] REBUILD WITH")))
 			g.Expect(w.o.Database.Publication.Articles).To(HaveLen(2), "it is published all the same")

@@ -54,7 +54,7 @@ func (d Desired) ending() []string {
 func planDelete(d Desired, o Observed) replication.Plan {
 	var p replication.Plan
 	if ending := d.ending(); len(ending) > 0 && !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
-		p.Await(conditions.InProgress(conditions.ReasonDeleting, "these Subscriptions end first, which need to know what "+
+		p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "these Subscriptions end first, which need to know what "+
 			"they are to: "+strings.Join(ending, ", ")), "where one cannot end, set its reclaimPolicy to Retain")
 		return p
 	}
@@ -72,12 +72,12 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		return p
 	}
 	if p.Done = len(p.Steps) == 0; !p.Done {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "subscriptions of servers that are gone are being ended"))
+		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "subscriptions of servers that are gone are being ended"))
 		return p
 	}
 	planEnd(d, o, &p)
 	if p.Done = len(p.Steps) == 0; !p.Done {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the publication is being dropped"))
+		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "the publication is being dropped"))
 		return p
 	}
 	leaveJobs(d, o, &p)
@@ -132,7 +132,7 @@ func planUnsubscribed(d Desired, o Observed, p *replication.Plan) bool {
 		own := declaredFor(d, server, s.Database)
 		if own != "" || !ours || o.gone(d, server) == "" {
 			text := fmt.Sprintf("database %s on %s is still subscribed", s.Database, s.Subscriber)
-			return p.Await(conditions.InProgress(conditions.ReasonDeleting, text), unsubscribe(server, own, ours))
+			return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, text), unsubscribe(server, own, ours))
 		}
 		drop := tsql.DropSubscription(one)
 		if o.forgotten(d) != "" || !o.At.Known {

@@ -62,7 +62,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	ended := at != nil && o.SnapshotJob != nil && !o.SnapshotJob.Running
 	switch {
 	case len(states[stateNoPrimaryKey]) > 0:
-		return p.Settle(conditions.Stalled(conditions.ReasonNoPrimaryKey, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonNoPrimaryKey, fmt.Sprintf(
 			"no primary key: %s; transactional replication takes one: ALTER TABLE ... ADD PRIMARY KEY, or leave the table "+
 				"out. %d of %d articles are published",
 			strings.Join(states[stateNoPrimaryKey], ", "),
@@ -70,12 +70,12 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 			len(d.Publication.Spec.Articles),
 		)))
 	case len(states[stateColumns]) > 0:
-		return p.Settle(conditions.Stalled(conditions.ReasonColumnsNotPublishable, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonColumnsNotPublishable, fmt.Sprintf(
 			"the columns of %s lack some of the primary key: add them to the article's columns",
 			strings.Join(states[stateColumns], ", "),
 		)))
 	case len(states[stateWaitingForTable]) > 0:
-		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForTable, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForTable, fmt.Sprintf(
 			"not in database %s yet: %s; %d of %d articles are published",
 			d.database(),
 			strings.Join(states[stateWaitingForTable], ", "),
@@ -83,7 +83,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 			len(d.Publication.Spec.Articles),
 		)))
 	case !ready && ended && at.Status == failed && (&replication.Failure{For: at.FailingFor}).Lasts():
-		return p.Settle(conditions.Stalled(conditions.ReasonSnapshotFailed, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonSnapshotFailed, fmt.Sprintf(
 			"the snapshot agent has been started again and again for %s: %s. Mend what it says; docs/runbooks/replication.md "+
 				"has more",
 			at.FailingFor.Truncate(time.Minute),
@@ -92,23 +92,23 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	case !ready && ended && at.Status == failed:
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonSnapshotFailed,
+				v1alpha1.ReasonSnapshotFailed,
 				"the snapshot agent failed and is started again: "+at.Message,
 			),
 		)
 	case !ready && ended && at.Status == mssql.RunSucceeded:
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonSnapshotRunning,
+				v1alpha1.ReasonSnapshotRunning,
 				"the newest snapshot does not have every article: another is made soon",
 			),
 		)
 	case !ready:
-		return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, "the snapshot is being made"))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonSnapshotRunning, "the snapshot is being made"))
 	}
 	switch failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile); {
 	case foreignLogReader(d, o) && !o.LogReaderJob.Running:
-		return p.Settle(conditions.Stalled(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonLogReaderNotRunning, fmt.Sprintf(
 			"job %s at %s, the log reader of %s, does not run, and somebody else made it: start it there, or annotate the "+
 				"Publication with %s=true to take it over",
 			logReaderJob(d, o).Name,
@@ -119,7 +119,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	case failure == nil:
 	case failure.Status == mssql.RunFailed:
 		if failure.Lasts() {
-			return p.Settle(conditions.Stalled(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonLogReaderNotRunning, fmt.Sprintf(
 				"the log reader has been started again and again for %s, and delivers nothing: %s. Mend what it says; "+
 					"docs/runbooks/replication.md has more",
 				failure.For.Truncate(time.Minute),
@@ -127,7 +127,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 			)))
 		}
 		return p.Settle(
-			conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message),
+			conditions.InProgress(v1alpha1.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message),
 		)
 	default:
 		return p.Settle(failure.Retrying("log reader", 0))
@@ -135,7 +135,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	if !planNeeded(d, o, p) || !planUnread(d, o, p) || !planCompression(d, o, p) {
 		return false
 	}
-	p.Outcome = conditions.Ready(conditions.ReasonPublished, fmt.Sprintf(
+	p.Outcome = conditions.Ready(v1alpha1.ReasonPublished, fmt.Sprintf(
 		"%d articles of %s are published through %s", len(o.Database.Publication.Articles), d.database(), d.System.Host()))
 	return true
 }

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -32,7 +33,7 @@ func TestDeletedJobs(t *testing.T) {
 	delete(w.jobs, readerJob)
 	delete(w.jobs, snapshotsJob)
 	p, done := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 	g.Expect(w.jobs[readerJob].Running).To(BeTrue())
 	g.Expect(w.jobs[snapshotsJob].Enabled).To(BeTrue())
 	g.Expect(done).
@@ -41,7 +42,7 @@ func TestDeletedJobs(t *testing.T) {
 
 	w.o.Database.Publication.SnapshotReady, w.o.Now = false, start.Add(time.Hour)
 	p, done = w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 	g.Expect(done).
 		To(ConsistOf(And(ContainSubstring("sp_start_job"), ContainSubstring(snapshotsJob))),
 			"the publisher's procedure would not find the job")
@@ -72,23 +73,23 @@ func TestLogReaderOfSomebodyElse(t *testing.T) {
 	before := *byHand(w)
 	p := plan(w.d, w.look())
 	g.Expect(described(p)).To(BeEmpty())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublicationConflict))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublicationConflict))
 
 	w = newWorld(declared(false))
 	w.settle(t, all)
 	job := byHand(w)
 	p, _ = w.settle(t, all)
 	g.Expect(*job).To(Equal(before), "it reads for another publication of the database, too")
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 	job.Running = false
 	p = plan(w.d, w.look())
 	g.Expect(described(p)).To(BeEmpty())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonLogReaderNotRunning))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonLogReaderNotRunning))
 	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
 
 	w.d.Publication.Annotations = map[string]string{"geosql.dev/adopt": "true"}
 	p, _ = w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 	g.Expect(job.Command).To(ContainSubstring("-PublisherLogin"))
 	g.Expect(job.Running).To(BeTrue())
 	w.d.Publication.Annotations = nil

@@ -51,7 +51,7 @@ const stopFor = 5 * time.Minute
 func behind(d Desired, o Observed) conditions.Outcome {
 	primary := credentials.HostName(o.primary(d))
 	if forgetful(d, o) {
-		return conditions.Stalled(conditions.ReasonDistributorBehind, fmt.Sprintf(
+		return conditions.Stalled(v1alpha1.ReasonDistributorBehind, fmt.Sprintf(
 			"distribution database %[1]s on %[2]s was restored from a backup: what had been brought there since, and not to "+
 				"every subscriber, is in no log any more, and nobody can tell which rows subscribers lack. The log of %[3]s on "+
 				"%[4]s is not read meanwhile. Annotate the Publication with %[5]s: %[6]s lets subscribers whose tables are equal "+
@@ -59,7 +59,7 @@ func behind(d Desired, o Observed) conditions.Outcome {
 			d.System.Database, d.System.Host(), d.database(), primary, v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare,
 		))
 	}
-	return conditions.Stalled(conditions.ReasonPublisherBehind, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonPublisherBehind, fmt.Sprintf(
 		"database %[1]s on %[2]s was restored from a backup: distributor %[3]s may have transactions of it that it does "+
 			"not have, and subscribers their rows. Its log is not read, so that nothing is left out. Bring over what is "+
 			"missing, then annotate the Publication with %[4]s to publish what is there: %[5]s lets subscribers whose tables "+

@@ -9,7 +9,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // A database that was restored in its place is older than what the distributor has of it. That is said, and the log is
@@ -36,19 +35,19 @@ func TestDatabaseThatWasRestored(t *testing.T) {
 				Article: "dbo.Attachment", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: 2})
 			w.o.At.Newest, w.o.Database.LogEnd = number(30, 1), number(30, 1)
 			reason, _ := look()
-			g.Expect(reason).To(Equal(conditions.ReasonPublished), "the log may end with what the distributor has")
+			g.Expect(reason).To(Equal(v1alpha1.ReasonPublished), "the log may end with what the distributor has")
 			w.o.Database.LogEnd = number(29, 200)
 			reason, lines := look()
-			g.Expect(reason).To(Equal(conditions.ReasonPublisherBehind))
+			g.Expect(reason).To(Equal(v1alpha1.ReasonPublisherBehind))
 			g.Expect(lines).To(BeEmpty(), "the status says it first: it is known when the log has grown")
 			w.o.Database.LogEnd = number(31, 1)
 			reason, _ = look()
-			g.Expect(reason).To(Equal(conditions.ReasonPublisherBehind))
+			g.Expect(reason).To(Equal(v1alpha1.ReasonPublisherBehind))
 			g.Expect(w.jobs[readerJob].Running || w.jobs[readerJob].Enabled).
 				To(BeFalse(), "it would go on now, and leave out what was written meanwhile")
 			for range 3 {
 				reason, lines = look()
-				g.Expect(reason).To(Equal(conditions.ReasonPublisherBehind))
+				g.Expect(reason).To(Equal(v1alpha1.ReasonPublisherBehind))
 				g.Expect(lines).To(BeEmpty())
 			}
 			w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: rebuild}
@@ -58,7 +57,7 @@ func TestDatabaseThatWasRestored(t *testing.T) {
 				done = append(done, lines...)
 			}
 			reason, lines = look()
-			g.Expect(reason).To(Equal(conditions.ReasonPublished))
+			g.Expect(reason).To(Equal(v1alpha1.ReasonPublished))
 			g.Expect(lines).To(BeEmpty())
 			g.Expect(done[:3]).
 				To(HaveExactElements(ContainSubstring("sp_replrestart"), ContainSubstring("sp_dropsubscription"),
@@ -85,24 +84,24 @@ func TestADistributionDatabaseThatWasRestored(t *testing.T) {
 		return p.Outcome.Reason
 	}
 	w.o.At.Fork = "one"
-	g.Expect(look()).To(Equal(conditions.ReasonPublished))
+	g.Expect(look()).To(Equal(v1alpha1.ReasonPublished))
 	g.Expect(w.d.Publication.Status.DistributionFork).To(HaveSuffix(" one"))
 	w.o.At.Fork = ""
-	g.Expect(look()).To(Equal(conditions.ReasonPublished), "not told is not another one")
+	g.Expect(look()).To(Equal(v1alpha1.ReasonPublished), "not told is not another one")
 	w.o.At.Fork = "two"
-	g.Expect(look()).To(Equal(conditions.ReasonDistributorBehind))
+	g.Expect(look()).To(Equal(v1alpha1.ReasonDistributorBehind))
 	for range 3 {
-		g.Expect(look()).To(Equal(conditions.ReasonDistributorBehind))
+		g.Expect(look()).To(Equal(v1alpha1.ReasonDistributorBehind))
 	}
 	g.Expect(w.jobs[readerJob].Enabled || w.jobs[readerJob].Running).To(BeFalse(), "the rest would not join on")
 	w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare}
 	for range 30 {
 		look()
 	}
-	g.Expect(look()).To(Equal(conditions.ReasonPublished))
+	g.Expect(look()).To(Equal(v1alpha1.ReasonPublished))
 	g.Expect(w.d.Publication.Status.DistributionFork).To(HaveSuffix(" two"))
 	w.d.Publication.Status.DistributionFork = "elsewhere-0 one"
-	g.Expect(look()).To(Equal(conditions.ReasonPublished))
+	g.Expect(look()).To(Equal(v1alpha1.ReasonPublished))
 }
 
 // A log that is as long as it was does not hide that its database was restored: that has another recovery fork. Of a
@@ -113,11 +112,11 @@ func TestRecoveryFork(t *testing.T) {
 		status string
 		reason string
 	}{
-		"restored":         {false, "tukpub-0 one", conditions.ReasonPublisherBehind},
-		"the same":         {false, "tukpub-0 two", conditions.ReasonPublished},
-		"not known":        {false, "", conditions.ReasonPublished},
-		"another server's": {false, "dubsub-0 one", conditions.ReasonPublished},
-		"a group's":        {true, "tukpub-0 one", conditions.ReasonPublished},
+		"restored":         {false, "tukpub-0 one", v1alpha1.ReasonPublisherBehind},
+		"the same":         {false, "tukpub-0 two", v1alpha1.ReasonPublished},
+		"not known":        {false, "", v1alpha1.ReasonPublished},
+		"another server's": {false, "dubsub-0 one", v1alpha1.ReasonPublished},
+		"a group's":        {true, "tukpub-0 one", v1alpha1.ReasonPublished},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -127,7 +126,7 @@ func TestRecoveryFork(t *testing.T) {
 			o := w.look()
 			g.Expect(plan(w.d, o).Outcome.Reason).To(Equal(c.reason))
 			s := describe(w.d, o)
-			g.Expect(s.Behind != nil).To(Equal(c.reason == conditions.ReasonPublisherBehind))
+			g.Expect(s.Behind != nil).To(Equal(c.reason == v1alpha1.ReasonPublisherBehind))
 			if !c.group && s.Behind == nil {
 				g.Expect(s.RecoveryFork).To(Equal("tukpub-0 two"))
 			}

@@ -3,15 +3,12 @@
 package publication
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
@@ -91,29 +88,6 @@ func (d Desired) replaces(s receiver, article string) bool {
 			slices.Contains(done.Requests, declared.Annotations[v1alpha1.ReinitializeAnnotation])
 }
 
-// observeSubscribers reads the tables of those who lack articles, unless they may be replaced anyway.
-func observeSubscribers(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	if o.DatabaseErr != nil || o.Database.Publication == nil {
-		return
-	}
-	for _, who := range o.lacking() {
-		if who.kept ||
-			!slices.ContainsFunc(who.articles, func(article string) bool { return !d.replaces(who.receiver, article) }) {
-			continue
-		}
-		server := credentials.ServerOf(who.server)
-		var tables map[string]mssql.Table
-		err := engines.Read(ctx, server, who.database, func(ctx context.Context, db *mssql.DB) (err error) {
-			tables, err = mssql.ReadTables(ctx, db)
-			return err
-		})
-		if o.Theirs == nil {
-			o.Theirs = map[receiver]reconcile.Reading[map[string]mssql.Table]{}
-		}
-		o.Theirs[who.receiver] = reconcile.Asked(tables, err)
-	}
-}
-
 // standing are the articles that a subscriber lacks whose tables it has, which a snapshot would replace. An error says
 // that it is not known.
 func standing(d Desired, o Observed, who lacking) (articles []string, err error) {
@@ -164,7 +138,7 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 func planUnread(d Desired, o Observed, p *replication.Plan) bool {
 	for _, who := range o.lacking() {
 		if _, err := standing(d, o, who); err != nil {
-			return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
+			return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, fmt.Sprintf(
 				"%s on %s is not subscribed to %s yet: whether it has tables of these names, which a snapshot would replace, is "+
 					"not known: %v",
 				who.database,

@@ -12,7 +12,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // An article that comes after its subscribers replaces no table that one of them has under that name.
@@ -27,52 +26,52 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 		steps  []string
 	}{
 		"no such table": {func(w *world) { w.theirs = map[string]map[string]mssql.Table{"dubsub-0": {"dbo.other": {}}} },
-			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
-		"a table of its own": {func(*world) {}, conditions.ReasonReinitializationNeeded,
+			v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		"a table of its own": {func(*world) {}, v1alpha1.ReasonReinitializationNeeded,
 			"it came after dublin, where a table of this name is already", []string{"dublin"}, nil},
 		"not read": {func(w *world) {
 			w.o.Theirs = map[receiver]reconcile.Reading[map[string]mssql.Table]{
 				dublin: reconcile.NotRead[map[string]mssql.Table](errors.New("cut off")),
 			}
-		}, conditions.ReasonEngineNotAnswering, "Content on dubsub-0 is not subscribed to dbo.attachment yet", nil, nil},
-		"asked for": {func(w *world) { w.ask("u1/1") }, conditions.ReasonPublished, "", nil,
+		}, v1alpha1.ReasonEngineNotAnswering, "Content on dubsub-0 is not subscribed to dbo.attachment yet", nil, nil},
+		"asked for": {func(w *world) { w.ask("u1/1") }, v1alpha1.ReasonPublished, "", nil,
 			[]string{"sp_refreshsubscriptions"}},
 		"automatic": {func(w *world) { w.d.Publication.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic },
-			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+			v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"told to adopt": {func(w *world) {
 			w.d.Subscriptions[0].Annotations =
 				map[string]string{v1alpha1.AdoptAnnotation: "true"}
 		},
-			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+			v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"no snapshot": {func(w *world) { w.d.Publication.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly },
-			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+			v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"the change that was asked for": {func(w *world) {
 			w.ask("u1/1")
 			w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Tables: []string{"dbo.Attachment"},
 				Requests: []string{"u1/1"}}
-		}, conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		}, v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"another change was asked for": {func(w *world) {
 			w.ask("u1/1")
 			w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Tables: []string{"dbo.Article"},
 				Requests: []string{"u1/1"}}
-		}, conditions.ReasonReinitializationNeeded, "it came after dublin", []string{"dublin"}, nil},
+		}, v1alpha1.ReasonReinitializationNeeded, "it came after dublin", []string{"dublin"}, nil},
 		"registered without a copy": {func(w *world) { w.o.Database.Publication.Subscriptions[0].DataWasThere = true },
-			conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
-		"nobody declares it": {func(w *world) { w.d.Subscriptions = nil }, conditions.ReasonReinitializationNeeded,
+			v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		"nobody declares it": {func(w *world) { w.d.Subscriptions = nil }, v1alpha1.ReasonReinitializationNeeded,
 			"it came after Content on dubsub-0, which no Subscription declares",
 			[]string{"Content on dubsub-0, which no Subscription declares"}, nil},
 		"beside one that pushes": {func(w *world) {
 			w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions,
 				mssql.ArticleSubscription{Article: "dbo.Article", Subscriber: "quisub-0", Database: "Content", Status: 2})
-		}, conditions.ReasonReinitializationNeeded, "dublin", []string{"dublin"}, []string{"@subscriber = N'quisub-0'"}},
+		}, v1alpha1.ReasonReinitializationNeeded, "dublin", []string{"dublin"}, []string{"@subscriber = N'quisub-0'"}},
 		"pushed to, registered without a copy": {func(w *world) {
 			s := &w.o.Database.Publication.Subscriptions[0]
 			s.Pull, s.DataWasThere = false, true
-		}, conditions.ReasonPublished, "", nil,
+		}, v1alpha1.ReasonPublished, "", nil,
 			[]string{"sp_refreshsubscriptions", "@sync_type = N'replication support only'"}},
 		"pushed to, with a copy": {func(w *world) {
 			w.o.Database.Publication.Subscriptions[0].Pull, w.theirs = false, nil
-		}, conditions.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions", "@sync_type = N'automatic'"}},
+		}, v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions", "@sync_type = N'automatic'"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

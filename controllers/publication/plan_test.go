@@ -22,7 +22,7 @@ func TestPublicationOfAGroup(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(true))
 	p, done := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 	g.Expect(w.o.At.RedirectedTo).To(Equal("content"), "agents follow the listener")
 	x := w.o.Database.Publication.Articles["dbo.attachment"]
 	g.Expect(x.Columns).To(Equal([]string{"Id", "Body"}))
@@ -43,7 +43,7 @@ func TestPublicationOfAServerAlone(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(false))
 	p, done := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 	g.Expect(w.o.At.RedirectedTo).To(BeEmpty())
 	g.Expect(done[0]).To(ContainSubstring("CREATE DATABASE"))
 	g.Expect(w.o.Servers[publisher].State.Databases["content"].LogChain).To(BeTrue(), "a first backup")
@@ -95,7 +95,7 @@ func TestPublicationAfterAFailover(t *testing.T) {
 	w.elect(secondary)
 	w.d.Publication.Spec.Articles = w.d.Publication.Spec.Articles[:1]
 	p, _ := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished))
 	g.Expect(w.o.Database.Publication.Articles).To(HaveLen(1))
 	g.Expect(w.jobs).To(HaveLen(2), "no second log reader")
 	g.Expect(w.o.At.Original).To(Equal("tukpub-0"))
@@ -175,7 +175,7 @@ func TestDriftOfJobs(t *testing.T) {
 	want := job.Command
 	job.Command, job.Enabled, job.Scheduled = "-Publisher [other]", false, false
 	p, _ := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished))
 	g.Expect(*job).
 		To(Equal(mssql.Job{Enabled: true, Description: job.Description, Command: want, HasServer: true, Scheduled: true,
 			Running: true}))
@@ -205,26 +205,26 @@ func TestPublicationPlan(t *testing.T) {
 		progress conditions.Progress
 		articles int
 	}{
-		"no distributor": {func(w *world) { w.d.Missing = []string{"Distributor main"} }, conditions.ReasonReferenceMissing,
+		"no distributor": {func(w *world) { w.d.Missing = []string{"Distributor main"} }, v1alpha1.ReasonReferenceMissing,
 			"Distributor main", conditions.Working, -1},
 		"not admitted": {func(w *world) { w.o.Servers[distributor].State.Publishers = nil },
-			conditions.ReasonWaitingForDistributor, "does not admit", conditions.Working, -1},
-		"no primary": {func(w *world) { w.elect("") }, conditions.ReasonNoPrimary, "no primary", conditions.Working, -1},
+			v1alpha1.ReasonWaitingForDistributor, "does not admit", conditions.Working, -1},
+		"no primary": {func(w *world) { w.elect("") }, v1alpha1.ReasonNoPrimary, "no primary", conditions.Working, -1},
 		"silent": {func(w *world) {
 			w.o.Servers[publisher] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
 			w.o.Servers[secondary] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
-		}, conditions.ReasonEngineNotAnswering, "", conditions.Working, -1},
+		}, v1alpha1.ReasonEngineNotAnswering, "", conditions.Working, -1},
 		"no table yet": {func(w *world) { delete(w.o.Database.Tables, "dbo.attachment") },
-			conditions.ReasonWaitingForTable, "dbo.Attachment", conditions.Working, 1},
+			v1alpha1.ReasonWaitingForTable, "dbo.Attachment", conditions.Working, 1},
 		"no primary key": {func(w *world) { table(w, func(x *mssql.Table) { x.PrimaryKey = nil }) },
-			conditions.ReasonNoPrimaryKey, "dbo.Attachment", conditions.Stuck, 1},
+			v1alpha1.ReasonNoPrimaryKey, "dbo.Attachment", conditions.Stuck, 1},
 		"the key is not published": {func(w *world) {
 			table(w,
 				func(x *mssql.Table) { x.PrimaryKey = []string{"Id", "Language"} })
 		},
-			conditions.ReasonColumnsNotPublishable, "dbo.Attachment", conditions.Stuck, 1},
+			v1alpha1.ReasonColumnsNotPublishable, "dbo.Attachment", conditions.Stuck, 1},
 		"the group has no such database": {func(w *world) { delete(w.o.Servers[publisher].State.Databases, "content") },
-			conditions.ReasonWaitingForDatabase, "Content", conditions.Working, -1},
+			v1alpha1.ReasonWaitingForDatabase, "Content", conditions.Working, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -248,11 +248,11 @@ func TestSomebodysPublication(t *testing.T) {
 	w.settle(t, all)
 	w.o.Database.Publication.Description = "by hand"
 	p, done := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublicationConflict))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublicationConflict))
 	g.Expect(done).To(BeEmpty())
 	w.d.Publication.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 	p, _ = w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished))
 }
 
 func TestSnapshotThatFailed(t *testing.T) {
@@ -265,12 +265,12 @@ func TestSnapshotThatFailed(t *testing.T) {
 	)
 	p, done := w.settle(t, all)
 	g.Expect(done).To(BeEmpty(), "not again and again")
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotFailed))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSnapshotFailed))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("no space left"))
 	g.Expect(p.Outcome.Progress).To(Equal(conditions.Working))
 	w.o.At.Snapshot.FailingFor = time.Hour
 	p, _ = w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotFailed))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSnapshotFailed))
 	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck), "a person has to mend that")
 	w.o.Now = start.Add(time.Minute)
 	_, done = w.settle(t, all)
@@ -289,21 +289,21 @@ func TestFailuresOfTheLogReader(t *testing.T) {
 		ready   metav1.ConditionStatus
 		steps   int
 	}{
-		"delivers": {0, 0, false, 0, conditions.ReasonPublished, metav1.ConditionTrue, 0},
-		"tried again": {mssql.RunRetrying, 5 * time.Second, true, 5 * time.Second, conditions.ReasonAgentRetrying,
+		"delivers": {0, 0, false, 0, v1alpha1.ReasonPublished, metav1.ConditionTrue, 0},
+		"tried again": {mssql.RunRetrying, 5 * time.Second, true, 5 * time.Second, v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionTrue, 0},
 		"hurried": {mssql.RunRetrying, 20 * time.Second, true, 20 * time.Second,
-			conditions.ReasonAgentRetrying, metav1.ConditionTrue, 2},
-		"another attempt": {mssql.RunRetrying, 30 * time.Second, false, 0, conditions.ReasonAgentRetrying,
+			v1alpha1.ReasonAgentRetrying, metav1.ConditionTrue, 2},
+		"another attempt": {mssql.RunRetrying, 30 * time.Second, false, 0, v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionTrue, 0},
-		"tried again for long": {mssql.RunRetrying, 61 * time.Second, true, 0, conditions.ReasonAgentRetrying,
+		"tried again for long": {mssql.RunRetrying, 61 * time.Second, true, 0, v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionFalse, 0},
-		"nobody was told of it": {0, 0, true, 0, conditions.ReasonAgentRetrying, metav1.ConditionTrue, 0},
-		"failed": {mssql.RunFailed, time.Second, true, 0, conditions.ReasonLogReaderNotRunning,
+		"nobody was told of it": {0, 0, true, 0, v1alpha1.ReasonAgentRetrying, metav1.ConditionTrue, 0},
+		"failed": {mssql.RunFailed, time.Second, true, 0, v1alpha1.ReasonLogReaderNotRunning,
 			metav1.ConditionFalse, 0},
-		"failed, another attempt": {mssql.RunFailed, time.Second, false, 0, conditions.ReasonLogReaderNotRunning,
+		"failed, another attempt": {mssql.RunFailed, time.Second, false, 0, v1alpha1.ReasonLogReaderNotRunning,
 			metav1.ConditionFalse, 0},
-		"failed for long": {mssql.RunFailed, 10 * time.Minute, false, 0, conditions.ReasonLogReaderNotRunning,
+		"failed for long": {mssql.RunFailed, 10 * time.Minute, false, 0, v1alpha1.ReasonLogReaderNotRunning,
 			metav1.ConditionFalse, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -339,7 +339,7 @@ func TestSnapshotThatDoesNotHelp(t *testing.T) {
 	w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = mssql.RunSucceeded, start.Add(-time.Second)
 	p, done := w.settle(t, all)
 	g.Expect(done).To(BeEmpty())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotRunning))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSnapshotRunning))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("another is made soon"))
 
 	w.o.At.Snapshot.Time, w.o.Now = start.Add(-time.Second), start.Add(time.Minute)
@@ -422,7 +422,7 @@ func TestLostDistributor(t *testing.T) {
 	w.o.At = replication.AtDistributor{}
 	p := plan(w.d, w.look())
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDistributorLost))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDistributorLost))
 	w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
 	p = plan(w.d, w.look())
 	g.Expect(p.Steps).To(HaveLen(2))
@@ -432,7 +432,7 @@ func TestLostDistributor(t *testing.T) {
 		To(And(ContainSubstring("sp_droppublication"), ContainSubstring("@ignore_distributor = 1")))
 	// Somebody else's publication is not dropped.
 	w.o.Database.Publication.Description = "mine"
-	g.Expect(plan(w.d, w.look()).Outcome.Reason).NotTo(Equal(conditions.ReasonDistributorLost))
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).NotTo(Equal(v1alpha1.ReasonDistributorLost))
 }
 
 // A published database that is gone, or was made anew, is noticed: nothing is published in its place until a person
@@ -461,7 +461,7 @@ func TestLostPublisher(t *testing.T) {
 			g := NewWithT(t)
 			w := newWorld(declared(c.group))
 			w.settle(t, all)
-			g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonPublished))
+			g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonPublished))
 			w.o.Database.Publication = nil
 			c.lose(w)
 			p := plan(w.d, w.look())
@@ -470,7 +470,7 @@ func TestLostPublisher(t *testing.T) {
 				return
 			}
 			g.Expect(p.Steps).To(BeEmpty())
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublisherLost), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublisherLost), p.Outcome.Message)
 			g.Expect(p.Outcome.Message).To(ContainSubstring("annotate the Publication with geosql.dev/rebuild"))
 		})
 	}

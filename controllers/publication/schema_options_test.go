@@ -8,7 +8,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -25,7 +24,7 @@ func TestSchemaOptionsOfAPublication(t *testing.T) {
 			d.Publication.Spec.SchemaOptions = c.options
 			w := newWorld(d)
 			p, _ := w.settle(t, all)
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished))
 			g.Expect(w.o.Database.Publication.Articles["dbo.article"].SchemaOption).
 				To(Equal(tsql.SchemaOption(false, c.publishable)))
 			g.Expect(w.o.Database.Publication.Articles["dbo.attachment"].SchemaOption).

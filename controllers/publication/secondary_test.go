@@ -8,8 +8,8 @@ import (
 	driver "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // A server that is named in place of its group is a secondary after a failover: its condition says so, and no backup is
@@ -29,6 +29,6 @@ func TestPublisherThatIsASecondary(t *testing.T) {
 	}
 	p := plan(w.d, o)
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSecondary))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSecondary))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("tukpub-0"))
 }

@@ -10,47 +10,58 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
 // fieldOwner of what a move writes into declarations.
 const fieldOwner = client.FieldOwner("geosql-operator-publishermove")
 
-// carryOut carries out a step that changes declarations. Each may be carried out again. Objects are written as they
-// were read: what somebody else changed meanwhile is looked at first.
-func (r *Reconciler) carryOut(ctx context.Context, d Desired, step replication.Step) error {
-	switch s := step.(type) {
-	case LetCompare:
-		return r.annotate(ctx, d, s.Subscription, v1alpha1.InitializeCompare)
-	case EndCompare:
-		return r.annotate(ctx, d, s.Subscription, "")
-	case KeepTables:
-		if s.Topology != "" {
-			return r.editTopology(ctx, d, func(spec *v1alpha1.TopologySpec) {
-				for i := range spec.Subscriptions {
-					if string(spec.Subscriptions[i].Name) == s.Subscription {
-						spec.Subscriptions[i].ReclaimPolicy = v1alpha1.ReclaimRetain
-					}
-				}
-			})
+// apply carries out the steps one after the other: statements, and changes of what is declared. Each may be carried out
+// again. Objects are written as they were read: what somebody else changed meanwhile is looked at first.
+func (r *Reconciler) apply(ctx context.Context, engines replication.Engines, d Desired, p replication.Plan) error {
+	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step replication.Step) error {
+		switch s := step.(type) {
+		case LetCompare:
+			return r.annotate(ctx, d, s.Subscription, v1alpha1.InitializeCompare)
+		case EndCompare:
+			return r.annotate(ctx, d, s.Subscription, "")
+		case KeepTables:
+			return r.keepTables(ctx, d, s)
+		case EndSubscription:
+			return r.endSubscription(ctx, d, s)
+		case Switch:
+			return r.switchPublisher(ctx, d, s)
 		}
-		return edit(ctx, r.hub, d.target(), func(x *v1alpha1.Subscription) { x.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain })
-	case EndSubscription:
-		if s.Topology != "" {
-			return r.editTopology(ctx, d, func(spec *v1alpha1.TopologySpec) {
-				spec.Subscriptions = slices.DeleteFunc(spec.Subscriptions,
-					func(x v1alpha1.TopologySubscription) bool { return string(x.Name) == s.Subscription })
-			})
-		}
-		target := d.target()
-		return client.IgnoreNotFound(r.hub.Delete(ctx, target, client.Preconditions{UID: &target.UID}))
-	case Switch:
-		return r.carryOutSwitch(ctx, d, s)
-	}
-	return fmt.Errorf("step %T is not known", step)
+		return engines.CarryOut(ctx, step)
+	})
 }
 
-func (r *Reconciler) carryOutSwitch(ctx context.Context, d Desired, s Switch) error {
+func (r *Reconciler) keepTables(ctx context.Context, d Desired, s KeepTables) error {
+	if s.Topology == "" {
+		return edit(ctx, r.hub, d.target(), func(x *v1alpha1.Subscription) { x.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain })
+	}
+	return r.editTopology(ctx, d, func(spec *v1alpha1.TopologySpec) {
+		for i := range spec.Subscriptions {
+			if string(spec.Subscriptions[i].Name) == s.Subscription {
+				spec.Subscriptions[i].ReclaimPolicy = v1alpha1.ReclaimRetain
+			}
+		}
+	})
+}
+
+func (r *Reconciler) endSubscription(ctx context.Context, d Desired, s EndSubscription) error {
+	if s.Topology == "" {
+		target := d.target()
+		return client.IgnoreNotFound(r.hub.Delete(ctx, target, client.Preconditions{UID: &target.UID}))
+	}
+	return r.editTopology(ctx, d, func(spec *v1alpha1.TopologySpec) {
+		spec.Subscriptions = slices.DeleteFunc(spec.Subscriptions,
+			func(x v1alpha1.TopologySubscription) bool { return string(x.Name) == s.Subscription })
+	})
+}
+
+func (r *Reconciler) switchPublisher(ctx context.Context, d Desired, s Switch) error {
 	set := func(spec *v1alpha1.PublicationSpec) {
 		spec.Publisher, spec.Database = v1alpha1.ServerOrGroup{Server: s.Publisher}, s.Database
 		spec.Distributor, spec.MovedBy = s.Distributor, s.Move

@@ -13,7 +13,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // estimatedSite is a lost publisher whose move has an estimate that nobody has approved.
@@ -69,12 +68,12 @@ func TestAnApprovalIsAboutTheEstimateThatWasSeen(t *testing.T) {
 				c.edit(&d, &o)
 				p := plan(d, o)
 				if c.says == "" {
-					g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching), p.Outcome.Message)
+					g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveSwitching), p.Outcome.Message)
 					return
 				}
 				for range 3 {
 					g.Expect(p.Steps).To(BeEmpty())
-					g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonAwaitingApproval))
+					g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonAwaitingApproval))
 					g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
 					d.Move.Status = describe(d, o, p)
 					o.Now = o.Now.Add(2 * time.Minute)
@@ -83,7 +82,7 @@ func TestAnApprovalIsAboutTheEstimateThatWasSeen(t *testing.T) {
 				g.Expect(p.Outcome.Message).To(ContainSubstring("set spec.approvedEstimate to its digest, " +
 					d.Move.Status.Estimate.Digest))
 				d.Move.Spec.ApprovedEstimate = d.Move.Status.Estimate.Digest
-				g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MoveSwitching))
+				g.Expect(phaseOf(plan(d, o))).To(Equal(v1alpha1.MoveSwitching))
 			})
 		}
 	}
@@ -98,7 +97,7 @@ func TestAnApprovalBeforeTheEstimate(t *testing.T) {
 	for range 3 {
 		p := plan(d, o)
 		g.Expect(p.Steps).To(BeEmpty())
-		g.Expect(p.Phase).To(Equal(v1alpha1.MoveEstimated))
+		g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveEstimated))
 		d.Move.Status = describe(d, o, p)
 	}
 	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("names another estimate"))
@@ -106,7 +105,7 @@ func TestAnApprovalBeforeTheEstimate(t *testing.T) {
 	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("before there was an estimate"))
 	g.Expect(goes(d.Move)).To(BeFalse(), "and it keeps no other move waiting")
 	d.Move.Spec.ApprovedEstimate = d.Move.Status.Estimate.Digest
-	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MoveSwitching))
+	g.Expect(phaseOf(plan(d, o))).To(Equal(v1alpha1.MoveSwitching))
 }
 
 // The digest stays while nothing is worse, so what a person has read a minute ago can be approved.

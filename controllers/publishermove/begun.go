@@ -86,43 +86,43 @@ func (d Desired) again(o Observed) bool {
 }
 
 // planAgain ends a move that has come back without its status.
-func planAgain(d Desired, o Observed, p *Plan) bool {
+func planAgain(d Desired, o Observed, p *replication.Plan) bool {
 	if !d.again(o) {
 		return true
 	}
-	return p.settle(v1alpha1.MoveCompleted, carriedOut(d))
+	return settle(p, v1alpha1.MoveCompleted, carriedOut(d))
 }
 
 // carriedOut says what became of a move that has come back.
 func carriedOut(d Desired) conditions.Outcome {
 	if d.switched() && d.Publication.Spec.Publisher.Server == d.Move.Spec.To {
-		return conditions.Ready(conditions.ReasonCarriedOut, fmt.Sprintf(
+		return conditions.Ready(v1alpha1.ReasonCarriedOut, fmt.Sprintf(
 			"it was carried out before, by an object of this name: %s publishes %s. Nothing is done again",
 			credentials.HostName(d.Move.Spec.To), d.Move.Spec.Publication))
 	}
 	if d.switched() {
-		return conditions.Stalled(conditions.ReasonCarriedOut, fmt.Sprintf(
+		return conditions.Stalled(v1alpha1.ReasonCarriedOut, fmt.Sprintf(
 			"a PublisherMove of this name was carried out before, and not to %s: nothing is done. Make one of another name",
 			d.Move.Spec.To))
 	}
-	return conditions.Stalled(conditions.ReasonCarriedOut, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonCarriedOut, fmt.Sprintf(
 		"a PublisherMove of this name that asked for the same was begun before, by the word of the database at %s; this one "+
 			"has come back without its status, and is not carried out again. Delete it; if %s is to publish %s now, make one "+
 			"of another name", credentials.HostName(d.Move.Spec.To), d.Move.Spec.To, d.Move.Spec.Publication))
 }
 
 // planNote has the new publisher's database note that the move is begun, before its first step.
-func planNote(d Desired, o Observed, p *Plan) bool {
+func planNote(d Desired, o Observed, p *replication.Plan) bool {
 	if d.switched() {
 		return true
 	}
 	b, err := o.Begun.Get()
 	if err != nil {
-		return p.settle(v1alpha1.MoveSwitching, conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
+		return settle(p, v1alpha1.MoveSwitching, conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, fmt.Sprintf(
 			"whether a move of this name was begun before is not known: %v", err)))
 	}
 	if !b.Noted {
 		p.Execute(d.Move.Spec.To, d.noteDatabase(), tsql.NoteInDatabase(noteName(d.Move), noteValue(d.Move)), noteThere)
 	}
-	return p.proceed(v1alpha1.MoveSwitching, conditions.ReasonSwitching, "that the move is begun is being noted")
+	return stopIfSteps(p, v1alpha1.MoveSwitching, v1alpha1.ReasonSwitching, "that the move is begun is being noted")
 }

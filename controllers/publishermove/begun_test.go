@@ -10,7 +10,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -50,8 +49,8 @@ func TestAMoveThatComesBackIsNotCarriedOutAgain(t *testing.T) {
 			for range 3 {
 				p := plan(d, o)
 				g.Expect(p.Steps).To(BeEmpty())
-				g.Expect(p.Phase).To(Equal(v1alpha1.MoveCompleted))
-				g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCarriedOut))
+				g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveCompleted))
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCarriedOut))
 				g.Expect(p.Outcome.Ready).To(Equal(c.ready))
 				g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
 				d.Move.Status = describe(d, o, p)
@@ -94,8 +93,8 @@ func TestACompletedMoveSwitchedByItsOwnRecord(t *testing.T) {
 	d.Move.Status.From = &v1alpha1.ServerOrGroup{Server: "tukpub"}
 	d.Move.Status.Timeline = &v1alpha1.MoveTimeline{}
 	p := plan(d, o)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCarriedOut))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCarriedOut))
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
 	d.Move.Status.Timeline.Switched = &metav1.MicroTime{Time: o.Now}
-	g.Expect(plan(d, o).Outcome.Reason).To(Equal(conditions.ReasonMoved))
+	g.Expect(plan(d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonMoved))
 }

@@ -42,7 +42,7 @@ func (d Desired) compares(o Observed) bool {
 	if o.ReadOnly == "" || d.drained() || d.target() == nil || d.target().DeletionTimestamp != nil {
 		return false
 	}
-	if !reconcile.Through(&Plan{}, d, o, planReferences, planPublisherFenced, planSuccessor) {
+	if !reconcile.Through(&replication.Plan{}, d, o, planReferences, planPublisherFenced, planSuccessor) {
 		return false
 	}
 	_, waits := delivering(d, o)

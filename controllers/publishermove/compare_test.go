@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -103,11 +102,11 @@ func TestAPublisherThatIsOpenedWhileItIsCompared(t *testing.T) {
 		former func(*Observed)
 		reason string
 	}{
-		"opened":     {func(o *Observed) { o.Answering = []string{"tukpub-0"} }, conditions.ReasonPublisherAnswers},
-		"silent now": {func(*Observed) {}, conditions.ReasonPublisherNotFenced},
-		"as it was":  {func(o *Observed) { o.ReadOnly = "tukpub" }, conditions.ReasonSwitching},
+		"opened":     {func(o *Observed) { o.Answering = []string{"tukpub-0"} }, v1alpha1.ReasonPublisherAnswers},
+		"silent now": {func(*Observed) {}, v1alpha1.ReasonPublisherNotFenced},
+		"as it was":  {func(o *Observed) { o.ReadOnly = "tukpub" }, v1alpha1.ReasonSwitching},
 		"another lives": {func(o *Observed) { o.ReadOnly, o.Answering = "tukpub", []string{"quipub-0"} },
-			conditions.ReasonPublisherAnswers},
+			v1alpha1.ReasonPublisherAnswers},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -187,7 +186,7 @@ func TestWhatHelpsAgainstADifference(t *testing.T) {
 			d, o := living()
 			o.Comparison = &c.comparison
 			p := plan(d, o)
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCopyDiffers))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCopyDiffers))
 			g.Expect(p.Outcome.Message).
 				To(And(HavePrefix(c.comparison.Difference), ContainSubstring(c.says), Not(ContainSubstring(c.not))))
 		})

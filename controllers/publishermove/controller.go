@@ -72,11 +72,9 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			r.compared.keep(d.Move.UID, o.Compared)
 			return o
 		},
-		Plan:       func(d Desired, o Observed) replication.Plan { return plan(d, o).Plan },
+		Plan:       plan,
 		PlanDelete: func(Desired, Observed) replication.Plan { return replication.Plan{Plan: reconcile.Plan{Done: true}} },
-		CarryOut:   r.carryOut,
-		Report: func(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
-			return r.report(ctx, d, o, plan(d, o), failed)
-		},
+		Apply:      r.apply,
+		Report:     r.report,
 	}.SetupWithManager(mgr, o.Connector)
 }

@@ -270,8 +270,17 @@ func (d Desired) former(s mssql.SubscriptionHere) bool {
 		d.From.Has(s.Publisher)
 }
 
-// desire finds out what a move asks for.
+// desire finds out what a move asks for. One that is over needs nothing of what it names any more.
 func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove) (Desired, error) {
+	d, err := r.resolve(ctx, object)
+	if object.Status.Phase == v1alpha1.MoveCompleted || d.replaced() || d.overtaken() {
+		return d, nil
+	}
+	return d, err
+}
+
+// resolve finds what a move names. Where that fails, what was found before is returned, too.
+func (r *Reconciler) resolve(ctx context.Context, object *v1alpha1.PublisherMove) (Desired, error) {
 	d := Desired{Move: object, Lost: map[v1alpha1.ServerName]bool{}}
 	var publication v1alpha1.Publication
 	found, err := r.find(ctx, object, string(object.Spec.Publication), &publication, &d, "Publication")

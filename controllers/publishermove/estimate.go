@@ -38,7 +38,8 @@ func (d Desired) estimates(o Observed) bool {
 
 // estimable tells that all that an estimate needs is known.
 func (d Desired) estimable(o Observed) bool {
-	return reconcile.Through(&Plan{}, d, o, planReferences, planPublisherFenced, planSuccessor, planNothingLost)
+	var p replication.Plan
+	return reconcile.Through(&p, d, o, planReferences, planPublisherFenced, planSuccessor, planNothingLost)
 }
 
 // lossless tells that a former publisher that lives takes no writes by its own word, and has nothing that the new one
@@ -242,7 +243,7 @@ func steps(d Desired, o Observed) []string {
 			),
 		)
 	}
-	var p Plan
+	var p replication.Plan
 	planNote(d, o, &p)
 	planStop(d, o, &p)
 	planDeclare(d, o, &p)
@@ -252,7 +253,7 @@ func steps(d Desired, o Observed) []string {
 		}
 		ended := d
 		ended.Subscriptions = nil
-		var last Plan
+		var last replication.Plan
 		planDeclare(withTarget(ended, *s), o, &last)
 		p.Steps = append(p.Steps, last.Steps...)
 	}

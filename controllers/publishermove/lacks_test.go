@@ -12,7 +12,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
 )
 
 // bare is a publisher that lives, with rules on a table of which the copy has the rows alone, and part of another
@@ -110,19 +110,19 @@ func TestWhatACopyLacks(t *testing.T) {
 func TestLacksAreAccepted(t *testing.T) {
 	g := NewWithT(t)
 	d, o := bare()
-	look := func() Plan {
+	look := func() replication.Plan {
 		p := plan(d, o)
 		d.Move.Status = describe(d, o, p)
 		return plan(d, o)
 	}
 	p := look()
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonAwaitingApproval))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonAwaitingApproval))
 	g.Expect(p.Outcome.Message).
 		To(And(ContainSubstring("lacks Check, Columns, Default"), ContainSubstring("spec.acceptLacking")))
 	d.Move.Spec.Approved = true
 	o.Now = noon.Add(estimateFor)
 	p = look()
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveEstimated), "an approval is not about what it does not name")
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveEstimated), "an approval is not about what it does not name")
 	g.Expect(p.Steps).To(BeEmpty())
 	d.Move.Spec.AcceptLacking = []v1alpha1.MoveLackKind{
 		v1alpha1.LackCheck,
@@ -135,9 +135,9 @@ func TestLacksAreAccepted(t *testing.T) {
 	}
 	g.Expect(look().Outcome.Message).To(ContainSubstring("lacks Trigger,"))
 	d.Move.Spec.AcceptLacking = append(d.Move.Spec.AcceptLacking, v1alpha1.LackTrigger)
-	g.Expect(look().Phase).To(Equal(v1alpha1.MoveSwitching))
+	g.Expect(phaseOf(look())).To(Equal(v1alpha1.MoveSwitching))
 	d.Move.Spec.AcceptLacking = nil
-	g.Expect(look().Phase).To(Equal(v1alpha1.MoveSwitching), "what was begun goes on")
+	g.Expect(phaseOf(look())).To(Equal(v1alpha1.MoveSwitching), "what was begun goes on")
 }
 
 // No estimate is made of what was not read: it would say that nothing is lacking.

@@ -61,7 +61,8 @@ func (r *Reconciler) find(
 // observe asks the engines. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, d Desired, clock func() time.Time) Observed {
 	o := Observed{Now: clock(), Copies: map[string]Copy{}}
-	if d.Move.DeletionTimestamp != nil || d.Move.Status.Phase == v1alpha1.MoveCompleted || !planReferences(d, o, &Plan{}) {
+	over := d.Move.DeletionTimestamp != nil || d.Move.Status.Phase == v1alpha1.MoveCompleted
+	if over || !planReferences(d, o, &replication.Plan{}) {
 		return o
 	}
 	servers := engines.ReadServers(ctx, d.System, "", d.System.Server, d.Move.Spec.To)

@@ -16,57 +16,68 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// Plan is what to do next, and how far the move is.
-type Plan struct {
-	replication.Plan
-	Phase v1alpha1.PublisherMovePhase
-}
-
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) Plan {
-	p := Plan{Phase: v1alpha1.MovePending}
-	if d.Move.Status.Phase == v1alpha1.MoveCompleted {
-		p.Phase, p.Outcome = v1alpha1.MoveCompleted, conditions.Ready(conditions.ReasonMoved, moved(d))
-		if t := d.Move.Status.Timeline; t == nil || t.Switched == nil {
-			p.Outcome = carriedOut(d)
-		}
-		return p
-	}
-	reconcile.Through(&p, d, o,
-		planReferences, planAgain, planPublisherFenced, planSuccessor, planNothingLost, planApproval, planDrain, planBegin,
-		planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
+func plan(d Desired, o Observed) replication.Plan {
+	return reconcile.Stages(d, o,
+		planRecord, planReferences, planAgain, planPublisherFenced, planSuccessor, planNothingLost, planApproval,
+		planDrain, planBegin, planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
 	)
-	return p
 }
 
-// settle sets phase and outcome, and ends the planning.
-func (p *Plan) settle(phase v1alpha1.PublisherMovePhase, o conditions.Outcome) bool {
-	p.Phase = phase
+// phaseOf is how far a plan says that the move is: its note.
+func phaseOf(p replication.Plan) v1alpha1.PublisherMovePhase {
+	return cmp.Or(reconcile.Noted[v1alpha1.PublisherMovePhase](p.Plan), v1alpha1.MovePending)
+}
+
+// settle notes how far the move is, sets the outcome and ends the planning.
+func settle(p *replication.Plan, phase v1alpha1.PublisherMovePhase, o conditions.Outcome) bool {
+	p.Note = phase
 	return p.Settle(o)
+}
+
+// stopIfSteps is StopIfSteps of the plan, and notes how far the move is then.
+func stopIfSteps(p *replication.Plan, phase v1alpha1.PublisherMovePhase, reason, message string) bool {
+	if p.StopIfSteps(reason, "%s", message) {
+		return true
+	}
+	p.Note = phase
+	return false
+}
+
+// planRecord ends the plan of a move that is completed: it is a record and changes no more.
+func planRecord(d Desired, _ Observed, p *replication.Plan) bool {
+	if d.Move.Status.Phase != v1alpha1.MoveCompleted {
+		return true
+	}
+	outcome := conditions.Ready(v1alpha1.ReasonMoved, moved(d))
+	if t := d.Move.Status.Timeline; t == nil || t.Switched == nil {
+		outcome = carriedOut(d)
+	}
+	return settle(p, v1alpha1.MoveCompleted, outcome)
 }
 
 // planReferences ends the plan while something that is named is not declared, or another move is under way, and for
 // good when the Publication is not the one of the estimate, or is published by another one than then: what was approved
 // was not about that, and nobody would ask whether the publisher of now takes writes.
-func planReferences(d Desired, _ Observed, p *Plan) bool {
+func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	switch {
 	case len(d.Missing) > 0:
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonReferenceMissing,
+				v1alpha1.ReasonReferenceMissing,
 				"these objects are not declared: "+strings.Join(d.Missing, ", "),
 			),
 		)
 	case d.replaced():
-		return p.Settle(conditions.Stalled(conditions.ReasonPublicationReplaced, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationReplaced, fmt.Sprintf(
 			"Publication %s was deleted and declared anew since this move was estimated, and is not moved: delete this "+
 				"PublisherMove, and make another if that one is to move",
 			d.Publication.Name,
 		)))
 	case d.overtaken():
 		now := d.Publication.Spec
-		return p.Settle(conditions.Stalled(conditions.ReasonPublicationReplaced, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationReplaced, fmt.Sprintf(
 			"since this move was estimated Publication %s has been moved: it is published by %s, database %s, Distributor "+
 				"%s, and not by %s, database %s, Distributor %s. Nothing is done: delete this PublisherMove, and make another "+
 				"if it is to move once more",
@@ -81,7 +92,7 @@ func planReferences(d Desired, _ Observed, p *Plan) bool {
 	case d.Other != "":
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonWaiting,
+				v1alpha1.ReasonWaiting,
 				fmt.Sprintf("PublisherMove %s of this publication is not completed yet", d.Other),
 			),
 		)
@@ -99,15 +110,15 @@ func named(p v1alpha1.ServerOrGroup) string {
 // planPublisherFenced wants to know before a copy takes over that the former publisher takes no writes: by its own
 // word, when its database is read-only; else it has to be silent, and a person has to say so. Silence alone is no
 // evidence.
-func planPublisherFenced(d Desired, o Observed, p *Plan) bool {
+func planPublisherFenced(d Desired, o Observed, p *replication.Plan) bool {
 	if d.switched() {
 		return true
 	}
 	if len(o.Answering) > 0 && d.drained() {
-		return p.Settle(conditions.Stalled(conditions.ReasonPublisherAnswers, opened(d, o)))
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublisherAnswers, opened(d, o)))
 	}
 	if len(o.Answering) > 0 {
-		return p.Settle(conditions.Stalled(conditions.ReasonPublisherAnswers, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublisherAnswers, fmt.Sprintf(
 			"%s answers, and what it takes meanwhile would be lost. End its writers, wait until everything has arrived, and "+
 				"make the database read-only there: ALTER DATABASE %s SET READ_ONLY WITH ROLLBACK IMMEDIATE. A server that is "+
 				"to go without that is stopped first; inside a group a switchover moves publishing",
@@ -116,7 +127,7 @@ func planPublisherFenced(d Desired, o Observed, p *Plan) bool {
 		)))
 	}
 	if unfenced := d.unfenced(o); len(unfenced) > 0 {
-		return p.Settle(conditions.Stalled(conditions.ReasonPublisherNotFenced, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublisherNotFenced, fmt.Sprintf(
 			"%s is silent, and may still take writes: set its Site's lifecycle to Lost, or name it in spec.fencedServers if "+
 				"you know that it is off or cut from every client",
 			strings.Join(unfenced, ", "),
@@ -146,7 +157,7 @@ func opened(d Desired, o Observed) string {
 }
 
 // planSuccessor checks the server that takes over, and its distributor.
-func planSuccessor(d Desired, o Observed, p *Plan) bool {
+func planSuccessor(d Desired, o Observed, p *replication.Plan) bool {
 	to := credentials.HostName(d.Move.Spec.To)
 	if !planCopy(d, p) {
 		return false
@@ -155,7 +166,7 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 		return p.Settle(outcome)
 	}
 	if outcome, ok := replication.Usable(d.System.Server, o.System); !ok {
-		outcome.Reason = conditions.ReasonDistributorUnusable
+		outcome.Reason = v1alpha1.ReasonDistributorUnusable
 		outcome.Message = fmt.Sprintf(
 			"Distributor %s: %s; name another one in spec.distributor of a new PublisherMove if it is lost too",
 			d.System.Name,
@@ -164,11 +175,11 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 		return p.Settle(outcome)
 	}
 	if d.NotAdmitted {
-		return p.Settle(conditions.Stalled(conditions.ReasonDistributorUnusable, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorUnusable, fmt.Sprintf(
 			"Distributor %s does not admit %s: add it to the Distributor's spec.publishers", d.System.Name, d.Move.Spec.To)))
 	}
 	if have := o.To.State.Distributor; have != "" && !strings.EqualFold(have, d.System.Host()) {
-		return p.Settle(conditions.Stalled(conditions.ReasonDistributorUnusable, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorUnusable, fmt.Sprintf(
 			"%s has %s for its distributor, not %s: name the Distributor of that server in spec.distributor",
 			to,
 			have,
@@ -176,21 +187,21 @@ func planSuccessor(d Desired, o Observed, p *Plan) bool {
 		)))
 	}
 	if err := cmp.Or(o.Begun.Err(), o.Left.Err); !d.switched() && err != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error()))
+		return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, err.Error()))
 	}
 	return true
 }
 
 // planCopy wants to know which copy becomes the source, and keeps to it: another database of the same server is one
 // that nobody has looked at, compared or approved.
-func planCopy(d Desired, p *Plan) bool {
+func planCopy(d Desired, p *replication.Plan) bool {
 	known := d.Move.Status
 	switch {
 	case d.target() != nil, known.ToSubscription != "" && d.drained():
 		return true
 	case known.ToSubscription != "":
 		return p.Settle(
-			conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("Subscription %s of SQLServer %s into "+
+			conditions.Stalled(v1alpha1.ReasonNotSubscribed, fmt.Sprintf("Subscription %s of SQLServer %s into "+
 				"database %s, whose copy this move has looked at, was deleted or changed: declare it again as it was, or delete "+
 				"this "+
 				"PublisherMove and make another", known.ToSubscription, d.Move.Spec.To, known.ToDatabase)),
@@ -202,7 +213,7 @@ func planCopy(d Desired, p *Plan) bool {
 		}
 		slices.Sort(copies)
 		return p.Settle(
-			conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("SQLServer %s has several copies of %s, "+
+			conditions.Stalled(v1alpha1.ReasonNotSubscribed, fmt.Sprintf("SQLServer %s has several copies of %s, "+
 				"by the Subscriptions %s, and nothing says which one is to publish: delete the others first. Their tables stay, "+
 				"and "+
 				"they can be declared again once this move is completed", d.Move.Spec.To, d.Publication.Name,
@@ -210,7 +221,7 @@ func planCopy(d Desired, p *Plan) bool {
 		)
 	}
 	return p.Settle(
-		conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf("no Subscription to %s names SQLServer %s: "+
+		conditions.Stalled(v1alpha1.ReasonNotSubscribed, fmt.Sprintf("no Subscription to %s names SQLServer %s: "+
 			"only a subscriber has a copy. Subscribers are %s", d.Publication.Name, d.Move.Spec.To, subscribers(d))),
 	)
 }
@@ -229,13 +240,13 @@ func subscribers(d Desired) string {
 
 // planNothingLost wants the new publisher's tables to be equal to those of a former one that lives: then nothing is
 // lost. What its log still has it cannot deliver while its database is read-only, what its distributor has is awaited.
-func planNothingLost(d Desired, o Observed, p *Plan) bool {
+func planNothingLost(d Desired, o Observed, p *replication.Plan) bool {
 	if o.ReadOnly == "" || d.drained() {
 		return true
 	}
 	if t := d.target(); t == nil || t.DeletionTimestamp != nil {
 		// This move ends it only after the old way.
-		return p.Settle(conditions.Stalled(conditions.ReasonNotSubscribed, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonNotSubscribed, fmt.Sprintf(
 			"the Subscription of SQLServer %s to %s was deleted, so nothing says that it goes on to have all that %s has: "+
 				"declare it again, and wait until it delivers",
 			d.Move.Spec.To,
@@ -245,26 +256,26 @@ func planNothingLost(d Desired, o Observed, p *Plan) bool {
 	}
 	from := credentials.HostName(o.ReadOnly)
 	if outcome, waits := delivering(d, o); waits {
-		return p.settle(v1alpha1.MoveDraining, outcome)
+		return settle(p, v1alpha1.MoveDraining, outcome)
 	}
 	switch c := o.Comparison; {
 	case o.ComparisonErr != nil:
 		return p.Settle(
 			conditions.Unknown(
-				conditions.ReasonEngineNotAnswering,
+				v1alpha1.ReasonEngineNotAnswering,
 				fmt.Sprintf("whether %s has all that %s has is not known: %v",
 					credentials.HostName(d.Move.Spec.To), from, o.ComparisonErr),
 			),
 		)
 	case c == nil:
-		return p.Settle(conditions.InProgress(conditions.ReasonDraining, "the tables are to be compared"))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonDraining, "the tables are to be compared"))
 	case c.Equal:
 		return true
 	case o.Old.Pending[d.targetSubscription()] > 0:
-		return p.settle(v1alpha1.MoveDraining, conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf(
+		return settle(p, v1alpha1.MoveDraining, conditions.InProgress(v1alpha1.ReasonDraining, fmt.Sprintf(
 			"distributor %s still delivers: %s", d.FromSystem.Host(), strings.Join(undrained(d, o), ", "))))
 	default:
-		return p.Settle(conditions.Stalled(conditions.ReasonCopyDiffers, differs(d, c, from)))
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonCopyDiffers, differs(d, c, from)))
 	}
 }
 
@@ -300,50 +311,47 @@ func delivering(d Desired, o Observed) (conditions.Outcome, bool) {
 		return awaited(d, o)
 	}
 	n := o.Old.Pending[d.targetSubscription()]
-	return conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf("distributor %s still delivers: %d commands to %s",
+	return conditions.InProgress(v1alpha1.ReasonDraining, fmt.Sprintf("distributor %s still delivers: %d commands to %s",
 		d.FromSystem.Host(), n, credentials.HostName(d.Move.Spec.To))), n > 0 && !d.Move.Spec.SkipUndelivered
 }
 
 // planApproval ends the plan until a person has seen the estimate. What is known of the former publisher is in the
 // status before anything is changed.
-func planApproval(d Desired, o Observed, p *Plan) bool {
+func planApproval(d Desired, o Observed, p *replication.Plan) bool {
 	s := d.Move.Status
 	if d.drained() {
 		return true
 	}
 	if err := o.rulesUnread(); err != nil && (d.approved() || d.estimates(o)) {
-		return p.settle(
-			v1alpha1.MoveEstimated,
+		return settle(p, v1alpha1.MoveEstimated,
 			conditions.Unknown(
-				conditions.ReasonEngineNotAnswering,
+				v1alpha1.ReasonEngineNotAnswering,
 				"what the copy lacks beside rows is not known: "+err.Error(),
 			),
 		)
 	}
 	if s.From == nil || s.Estimate == nil {
-		return p.settle(
-			v1alpha1.MoveEstimated,
-			conditions.InProgress(conditions.ReasonAwaitingApproval, "the loss is being estimated"),
+		return settle(p, v1alpha1.MoveEstimated,
+			conditions.InProgress(v1alpha1.ReasonAwaitingApproval, "the loss is being estimated"),
 		)
 	}
 	kinds := strings.Join(unaccepted(d.Move), ", ")
 	switch {
 	case kinds != "":
-		return p.settle(
-			v1alpha1.MoveEstimated,
-			conditions.Stalled(conditions.ReasonAwaitingApproval, fmt.Sprintf("nothing was changed "+
+		return settle(p, v1alpha1.MoveEstimated,
+			conditions.Stalled(v1alpha1.ReasonAwaitingApproval, fmt.Sprintf("nothing was changed "+
 				"yet: the copy lacks %s, which writers will miss (status.estimate.lacks). Make it there once it publishes, and "+
 				"name each in "+
 				"spec.acceptLacking to go on. %s", kinds, s.Estimate.Summary)),
 		)
 	case !d.approved():
-		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(
-			conditions.ReasonAwaitingApproval,
+		return settle(p, v1alpha1.MoveEstimated, conditions.Stalled(
+			v1alpha1.ReasonAwaitingApproval,
 			"nothing was changed yet: "+unapproved(d)+". "+s.Estimate.Summary,
 		))
 	}
 	if worse := d.worse(o); worse != "" {
-		return p.settle(v1alpha1.MoveEstimated, conditions.Stalled(conditions.ReasonAwaitingApproval,
+		return settle(p, v1alpha1.MoveEstimated, conditions.Stalled(v1alpha1.ReasonAwaitingApproval,
 			"nothing was changed yet, and since the approval it is worse: "+worse))
 	}
 	return true
@@ -351,12 +359,12 @@ func planApproval(d Desired, o Observed, p *Plan) bool {
 
 // planDrain waits for the new publisher to have everything that the former distributor has, and for the other
 // subscribers, which are otherwise copied anew.
-func planDrain(d Desired, o Observed, p *Plan) bool {
+func planDrain(d Desired, o Observed, p *replication.Plan) bool {
 	if d.drained() {
 		return true
 	}
 	if outcome, waits := awaited(d, o); waits {
-		return p.settle(v1alpha1.MoveDraining, outcome)
+		return settle(p, v1alpha1.MoveDraining, outcome)
 	}
 	return true
 }
@@ -368,13 +376,13 @@ func awaited(d Desired, o Observed) (conditions.Outcome, bool) {
 	case o.Old.Err != nil:
 		// If it is as lost as the publisher, the estimate says so. Else it answered when the loss was estimated.
 		return conditions.Unknown(
-				conditions.ReasonEngineNotAnswering,
+				v1alpha1.ReasonEngineNotAnswering,
 				o.Old.Err.Error(),
 			), d.FromSystem.Server == d.System.Server ||
 				e != nil && e.Deliverable != nil
 	case o.Old.Asked: // else there is no such distributor, or it has lost its databases
 		if waiting := undrained(d, o); len(waiting) > 0 {
-			return conditions.InProgress(conditions.ReasonDraining, fmt.Sprintf(
+			return conditions.InProgress(v1alpha1.ReasonDraining, fmt.Sprintf(
 				"distributor %s still delivers: %s. If that cannot end, spec.skipUndelivered goes on without",
 				d.FromSystem.Host(),
 				strings.Join(waiting, ", "),
@@ -400,23 +408,14 @@ func undrained(d Desired, o Observed) []string {
 // planBegin has the status say that the old way is ended before its first step: the controllers of Publication and
 // Subscription make again what they miss, at a publisher that lives, unless they read that here. A step in the pass
 // that writes it would come before it.
-func planBegin(d Desired, _ Observed, p *Plan) bool {
+func planBegin(d Desired, _ Observed, p *replication.Plan) bool {
 	if d.drained() {
 		return true
 	}
-	return p.settle(
-		v1alpha1.MoveSwitching,
+	return settle(p, v1alpha1.MoveSwitching,
 		conditions.InProgress(
-			conditions.ReasonSwitching,
+			v1alpha1.ReasonSwitching,
 			"the new publisher has what it gets: the agents of the former one are ended next",
 		),
 	)
-}
-
-// proceed ends the plan when it has steps.
-func (p *Plan) proceed(phase v1alpha1.PublisherMovePhase, reason, message string) bool {
-	if len(p.Steps) > 0 {
-		return p.settle(phase, conditions.InProgress(reason, message))
-	}
-	return true
 }

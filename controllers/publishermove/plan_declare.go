@@ -13,11 +13,12 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
 )
 
 // planDeclare changes what is declared: the others may keep copies that are equal; the new publisher's Subscription
 // ends and keeps its tables; the Publication names its new publisher.
-func planDeclare(d Desired, _ Observed, p *Plan) bool {
+func planDeclare(d Desired, _ Observed, p *replication.Plan) bool {
 	if d.switched() {
 		return true
 	}
@@ -35,19 +36,16 @@ func planDeclare(d Desired, _ Observed, p *Plan) bool {
 		default:
 			p.Add(EndSubscription{Subscription: s.Name, Topology: topology(d, s)})
 		}
-		p.proceed(v1alpha1.MoveSwitching, conditions.ReasonSwitching, "")
-		return p.settle(
-			v1alpha1.MoveSwitching,
-			conditions.InProgress(conditions.ReasonSwitching, fmt.Sprintf("Subscription %s of the new publisher ends", s.Name)),
+		return settle(p, v1alpha1.MoveSwitching,
+			conditions.InProgress(v1alpha1.ReasonSwitching, fmt.Sprintf("Subscription %s of the new publisher ends", s.Name)),
 		)
 	}
 	p.Add(Switch{Publication: d.Publication.Name, Topology: topology(d, d.Publication), Publisher: d.Move.Spec.To,
 		Database: v1alpha1.DatabaseName(
 			d.targetDatabase(),
 		), Distributor: d.distributor(), Move: v1alpha1.ObjectName(d.Move.Name)})
-	return p.proceed(
-		v1alpha1.MoveSwitching,
-		conditions.ReasonSwitching,
+	return stopIfSteps(p, v1alpha1.MoveSwitching,
+		v1alpha1.ReasonSwitching,
 		"the Publication is being pointed at its new publisher",
 	)
 }
@@ -61,7 +59,7 @@ func topology(d Desired, obj metav1.Object) string {
 }
 
 // planPublished waits for the Publication's own controller.
-func planPublished(d Desired, _ Observed, p *Plan) bool {
+func planPublished(d Desired, _ Observed, p *replication.Plan) bool {
 	s := d.Publication.Status
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
 	if ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == d.Publication.Generation {
@@ -71,9 +69,8 @@ func planPublished(d Desired, _ Observed, p *Plan) bool {
 	if ready != nil && ready.ObservedGeneration == d.Publication.Generation {
 		message = ready.Reason + ": " + ready.Message
 	}
-	return p.settle(
-		v1alpha1.MovePublishing,
-		conditions.InProgress(conditions.ReasonPublishing, fmt.Sprintf("Publication %s is being published by %s: %s",
+	return settle(p, v1alpha1.MovePublishing,
+		conditions.InProgress(v1alpha1.ReasonPublishing, fmt.Sprintf("Publication %s is being published by %s: %s",
 			d.Publication.Name, credentials.HostName(d.Move.Spec.To), message)),
 	)
 }
@@ -90,7 +87,7 @@ func state(d Desired, o Observed, s v1alpha1.Subscription) string {
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 	begun := registeredAnew(d, s)
 	switch {
-	case begun && ready != nil && ready.Reason == conditions.ReasonDelivering:
+	case begun && ready != nil && ready.Reason == v1alpha1.ReasonDelivering:
 		return stateDelivering
 	case o.Copies[s.Name].Err != nil &&
 		(mssql.Is(o.Copies[s.Name].Err, mssql.Unreachable) || mssql.Is(o.Copies[s.Name].Err, mssql.Unknown)):
@@ -107,7 +104,7 @@ func registeredAnew(d Desired, s v1alpha1.Subscription) bool {
 
 // planDelivering waits for every other subscriber that answers. One that does not is brought to the new publisher by
 // its own controller when it does.
-func planDelivering(d Desired, o Observed, p *Plan) bool {
+func planDelivering(d Desired, o Observed, p *replication.Plan) bool {
 	var waiting []string
 	for _, s := range d.others() {
 		if state(d, o, s) == stateWaiting {
@@ -119,10 +116,9 @@ func planDelivering(d Desired, o Observed, p *Plan) bool {
 		}
 	}
 	if len(waiting) > 0 {
-		return p.settle(
-			v1alpha1.MovePublishing,
+		return settle(p, v1alpha1.MovePublishing,
 			conditions.InProgress(
-				conditions.ReasonPublishing,
+				v1alpha1.ReasonPublishing,
 				"subscribers are being brought to the new publisher: "+strings.Join(waiting, ", "),
 			),
 		)
@@ -132,16 +128,16 @@ func planDelivering(d Desired, o Observed, p *Plan) bool {
 
 // planDone takes the marks from Subscriptions that deliver. One that is silent keeps its mark, which a comparison makes
 // harmless.
-func planDone(d Desired, o Observed, p *Plan) bool {
+func planDone(d Desired, o Observed, p *replication.Plan) bool {
 	for _, s := range d.others() {
 		if state(d, o, s) == stateDelivering && s.Annotations[v1alpha1.InitializationAnnotation] != "" {
 			p.Add(EndCompare{Subscription: s.Name})
 		}
 	}
-	if !p.proceed(v1alpha1.MovePublishing, conditions.ReasonPublishing, "what was set for the move is taken back") {
+	if !stopIfSteps(p, v1alpha1.MovePublishing, v1alpha1.ReasonPublishing, "what was set for the move is taken back") {
 		return false
 	}
-	return p.settle(v1alpha1.MoveCompleted, conditions.Ready(conditions.ReasonMoved, moved(d)))
+	return settle(p, v1alpha1.MoveCompleted, conditions.Ready(v1alpha1.ReasonMoved, moved(d)))
 }
 
 func moved(d Desired) string {

@@ -13,7 +13,7 @@ import (
 )
 
 // planStop ends the agents of the old way and the new publisher's own subscription; tables stay.
-func planStop(d Desired, o Observed, p *Plan) bool {
+func planStop(d Desired, o Observed, p *replication.Plan) bool {
 	if d.switched() {
 		return true
 	}
@@ -22,7 +22,7 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 		p.EndLogin(d.Move.Spec.To, d.FormerLogin, o.Left.Sessions)
 	}
 	if err := unasked(d, o); err != nil {
-		return p.settle(v1alpha1.MoveSwitching, conditions.Unknown(conditions.ReasonEngineNotAnswering, fmt.Sprintf(
+		return settle(p, v1alpha1.MoveSwitching, conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, fmt.Sprintf(
 			"whether the agents of the former publisher have ended is not known, and they would deliver once they are back: "+
 				"%v%s",
 			err,
@@ -58,9 +58,8 @@ func planStop(d Desired, o Observed, p *Plan) bool {
 			p.Execute(to, database, tsql.CleanSubscription(end))
 		}
 	}
-	return p.proceed(
-		v1alpha1.MoveSwitching,
-		conditions.ReasonSwitching,
+	return stopIfSteps(p, v1alpha1.MoveSwitching,
+		v1alpha1.ReasonSwitching,
 		"the agents of the former publisher are being ended",
 	)
 }

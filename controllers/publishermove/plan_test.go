@@ -15,7 +15,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -111,60 +110,60 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		says   string
 	}{
 		"no publication": {func(d *Desired, _ *Observed) { d.Missing = []string{"Publication articles"} },
-			conditions.ReasonReferenceMissing, "Publication articles"},
+			v1alpha1.ReasonReferenceMissing, "Publication articles"},
 		"another publication of that name": {func(d *Desired, _ *Observed) {
 			d.Move.Status.PublicationUID,
 				d.Publication.UID = "first", "second"
 		},
-			conditions.ReasonPublicationReplaced, "make another"},
+			v1alpha1.ReasonPublicationReplaced, "make another"},
 		"a publisher that is no more": {func(d *Desired, _ *Observed) {
 			d.Publication.Spec.Publisher.Server, d.Publication.Spec.MovedBy = "dubsub", "other"
-		}, conditions.ReasonPublicationReplaced, "published by SQLServer dubsub"},
+		}, v1alpha1.ReasonPublicationReplaced, "published by SQLServer dubsub"},
 		"a database that is no more": {func(d *Desired, _ *Observed) {
 			d.Publication.Spec.Database, d.Publication.Spec.MovedBy = "Archive", "other"
-		}, conditions.ReasonPublicationReplaced, "make another"},
-		"another move": {func(d *Desired, _ *Observed) { d.Other = "first" }, conditions.ReasonWaiting, "first"},
+		}, v1alpha1.ReasonPublicationReplaced, "make another"},
+		"another move": {func(d *Desired, _ *Observed) { d.Other = "first" }, v1alpha1.ReasonWaiting, "first"},
 		"publisher answers": {func(d *Desired, o *Observed) { o.Answering = []string{"tukpub-0"}; d.Lost["tukpub"] = true },
-			conditions.ReasonPublisherAnswers, "tukpub-0 answers"},
+			v1alpha1.ReasonPublisherAnswers, "tukpub-0 answers"},
 		"silence alone": {func(d *Desired, _ *Observed) { d.Move.Spec.FencedServers = nil },
-			conditions.ReasonPublisherNotFenced, "lifecycle to Lost"},
+			v1alpha1.ReasonPublisherNotFenced, "lifecycle to Lost"},
 		"one replica's end": {func(d *Desired, _ *Observed) { d.From.Servers = append(d.From.Servers, "quipub") },
-			conditions.ReasonPublisherNotFenced, "quipub-0"},
+			v1alpha1.ReasonPublisherNotFenced, "quipub-0"},
 		"no subscriber": {func(d *Desired, _ *Observed) {
 			d.Move.Spec.To, d.Move.Status.ToSubscription = "blusub", ""
-		}, conditions.ReasonNotSubscribed, "dubsub, quisub"},
+		}, v1alpha1.ReasonNotSubscribed, "dubsub, quisub"},
 		"two copies at one server": {func(d *Desired, _ *Observed) {
 			d.Move.Status.ToSubscription = ""
 			d.Subscriptions = append(d.Subscriptions, intoArchive())
-		}, conditions.ReasonNotSubscribed, "dublin (database Content), dublin-archive (database Archive)"},
+		}, v1alpha1.ReasonNotSubscribed, "dublin (database Content), dublin-archive (database Archive)"},
 		"the copy that was looked at is no more": {func(d *Desired, _ *Observed) {
 			d.Subscriptions = []v1alpha1.Subscription{intoArchive()}
-		}, conditions.ReasonNotSubscribed, "Subscription dublin of SQLServer dubsub into database Content"},
+		}, v1alpha1.ReasonNotSubscribed, "Subscription dublin of SQLServer dubsub into database Content"},
 		"its name is another copy's now": {func(d *Desired, _ *Observed) {
 			d.Subscriptions[0].Spec.Database = "Archive"
-		}, conditions.ReasonNotSubscribed, "make another"},
+		}, v1alpha1.ReasonNotSubscribed, "make another"},
 		"silent successor": {func(_ *Desired, o *Observed) { o.To = replication.Server{Err: silent} },
-			conditions.ReasonEngineNotAnswering, "no route"},
+			v1alpha1.ReasonEngineNotAnswering, "no route"},
 		"silent distributor": {func(_ *Desired, o *Observed) { o.System = replication.Server{Err: silent} },
-			conditions.ReasonDistributorUnusable, "spec.distributor"},
-		"refused distributor": {func(d *Desired, _ *Observed) { d.NotAdmitted = true }, conditions.ReasonDistributorUnusable,
+			v1alpha1.ReasonDistributorUnusable, "spec.distributor"},
+		"refused distributor": {func(d *Desired, _ *Observed) { d.NotAdmitted = true }, v1alpha1.ReasonDistributorUnusable,
 			"spec.publishers"},
 		"other distributor": {func(_ *Desired, o *Observed) {
 			o.To = replication.Server{State: &mssql.ReplicationServer{Sysadmin: true, Distributor: "other-0"}}
-		}, conditions.ReasonDistributorUnusable, "other-0"},
-		"not approved": {func(d *Desired, _ *Observed) { d.Move.Spec.Approved = false }, conditions.ReasonAwaitingApproval,
+		}, v1alpha1.ReasonDistributorUnusable, "other-0"},
+		"not approved": {func(d *Desired, _ *Observed) { d.Move.Spec.Approved = false }, v1alpha1.ReasonAwaitingApproval,
 			"spec.approved"},
-		"no estimate": {func(d *Desired, _ *Observed) { d.Move.Status.Estimate = nil }, conditions.ReasonAwaitingApproval,
+		"no estimate": {func(d *Desired, _ *Observed) { d.Move.Status.Estimate = nil }, v1alpha1.ReasonAwaitingApproval,
 			"being estimated"},
 		"not drained": {func(_ *Desired, o *Observed) {
 			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
-		}, conditions.ReasonDraining, "7 commands to dubsub-0"},
+		}, v1alpha1.ReasonDraining, "7 commands to dubsub-0"},
 		"not drained, and one question to it failed": {func(_ *Desired, o *Observed) {
 			o.Old, o.Copies["dublin"] = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}, Copy{Err: silent}
-		}, conditions.ReasonDraining, "7 commands to dubsub-0"},
+		}, v1alpha1.ReasonDraining, "7 commands to dubsub-0"},
 		"not drained, and silent now": {func(d *Desired, _ *Observed) {
 			d.Move.Status.Estimate.Deliverable = ptr.To[int64](7)
-		}, conditions.ReasonEngineNotAnswering, "no route"},
+		}, v1alpha1.ReasonEngineNotAnswering, "no route"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -187,54 +186,54 @@ func TestMoveFromAPublisherThatLives(t *testing.T) {
 		phase  v1alpha1.PublisherMovePhase
 		reason string
 	}{
-		"equal": {func(*Desired, *Observed) {}, v1alpha1.MoveSwitching, conditions.ReasonSwitching},
+		"equal": {func(*Desired, *Observed) {}, v1alpha1.MoveSwitching, v1alpha1.ReasonSwitching},
 		"not approved": {func(d *Desired, _ *Observed) { d.Move.Spec.Approved = false },
-			v1alpha1.MoveEstimated, conditions.ReasonAwaitingApproval},
+			v1alpha1.MoveEstimated, v1alpha1.ReasonAwaitingApproval},
 		"it takes writes again": {func(_ *Desired, o *Observed) { o.ReadOnly, o.Answering = "", []string{"tukpub-0"} },
-			v1alpha1.MovePending, conditions.ReasonPublisherAnswers},
+			v1alpha1.MovePending, v1alpha1.ReasonPublisherAnswers},
 		"another replica takes writes": {func(d *Desired, o *Observed) {
 			d.From.Servers, o.Answering = append(d.From.Servers, "quipub"), []string{"quipub-0"}
-		}, v1alpha1.MovePending, conditions.ReasonPublisherAnswers},
+		}, v1alpha1.MovePending, v1alpha1.ReasonPublisherAnswers},
 		"another replica is silent": {func(d *Desired, _ *Observed) { d.From.Servers = append(d.From.Servers, "quipub") },
-			v1alpha1.MovePending, conditions.ReasonPublisherNotFenced},
+			v1alpha1.MovePending, v1alpha1.ReasonPublisherNotFenced},
 		"it differs": {func(_ *Desired, o *Observed) { o.Comparison = differs }, v1alpha1.MovePending,
-			conditions.ReasonCopyDiffers},
+			v1alpha1.ReasonCopyDiffers},
 		"it differs before the approval": {func(d *Desired, o *Observed) {
 			d.Move.Spec.Approved, o.Comparison = false,
 				differs
 		},
-			v1alpha1.MovePending, conditions.ReasonCopyDiffers},
+			v1alpha1.MovePending, v1alpha1.ReasonCopyDiffers},
 		"it differs, which nobody may skip": {func(d *Desired, o *Observed) {
 			d.Move.Spec.SkipUndelivered,
 				o.Comparison = true, differs
 		},
-			v1alpha1.MovePending, conditions.ReasonCopyDiffers},
+			v1alpha1.MovePending, v1alpha1.ReasonCopyDiffers},
 		"still on its way": {func(_ *Desired, o *Observed) {
 			o.Comparison, o.Old = differs, Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
 		},
-			v1alpha1.MoveDraining, conditions.ReasonDraining},
+			v1alpha1.MoveDraining, v1alpha1.ReasonDraining},
 		"not comparable": {func(_ *Desired, o *Observed) { o.Comparison, o.ComparisonErr = nil, silent },
-			v1alpha1.MovePending, conditions.ReasonEngineNotAnswering},
+			v1alpha1.MovePending, v1alpha1.ReasonEngineNotAnswering},
 		"still on its way to another": {func(_ *Desired, o *Observed) {
 			o.Comparison, o.Old.Pending = nil,
 				map[string]int64{"quincy": 7}
 		},
-			v1alpha1.MoveDraining, conditions.ReasonDraining},
+			v1alpha1.MoveDraining, v1alpha1.ReasonDraining},
 		"not compared yet": {func(_ *Desired, o *Observed) { o.Comparison = nil }, v1alpha1.MovePending,
-			conditions.ReasonDraining},
+			v1alpha1.ReasonDraining},
 		"its Subscription is gone": {func(d *Desired, o *Observed) {
 			d.Subscriptions, o.Comparison = d.Subscriptions[1:],
 				nil
 		},
-			v1alpha1.MovePending, conditions.ReasonNotSubscribed},
+			v1alpha1.MovePending, v1alpha1.ReasonNotSubscribed},
 		"its Subscription goes": {func(d *Desired,
 			_ *Observed) {
 			d.Subscriptions[0].DeletionTimestamp = &metav1.Time{Time: noon}
 		},
-			v1alpha1.MovePending, conditions.ReasonNotSubscribed},
+			v1alpha1.MovePending, v1alpha1.ReasonNotSubscribed},
 		"the old way is ended": {func(d *Desired, o *Observed) {
 			*d, o.Comparison = begun(*d), nil
-		}, v1alpha1.MoveSwitching, conditions.ReasonSwitching},
+		}, v1alpha1.MoveSwitching, v1alpha1.ReasonSwitching},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -247,7 +246,7 @@ func TestMoveFromAPublisherThatLives(t *testing.T) {
 			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 0, "quincy": 0}}
 			c.edit(&d, &o)
 			p := plan(d, o)
-			g.Expect(p.Phase).To(Equal(c.phase))
+			g.Expect(phaseOf(p)).To(Equal(c.phase))
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
 			g.Expect(len(p.Steps) > 0).To(Equal(d.drained() && c.phase == v1alpha1.MoveSwitching))
 		})
@@ -274,13 +273,13 @@ func TestMoveOfAPublicationThatWasDeclaredAnew(t *testing.T) {
 	d, o := lostSite()
 	d.Publication.UID = "first"
 	p := plan(d, o)
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveSwitching))
 	d.Move.Status = describe(d, o, p)
 	g.Expect(d.Move.Status.PublicationUID).To(BeEquivalentTo("first"))
 	d.Publication.UID = "second"
 	p = plan(d, o)
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublicationReplaced))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublicationReplaced))
 	g.Expect(describe(d, o, p).PublicationUID).To(BeEquivalentTo("first"))
 }
 
@@ -302,7 +301,7 @@ func TestTheRecordComesBeforeTheFirstStep(t *testing.T) {
 	d.Publication.UID = "one"
 	p := plan(d, o)
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveSwitching))
 	d.Move.Status = describe(d, o, p)
 	g.Expect(d.Move.Status.Timeline.Drained).NotTo(BeNil())
 	g.Expect(plan(d, o).Steps).NotTo(BeEmpty())
@@ -317,7 +316,7 @@ func TestWritesAfterTheOldWayHasEnded(t *testing.T) {
 	d = begun(d)
 	p := plan(d, o)
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublisherAnswers))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublisherAnswers))
 	g.Expect(p.Outcome.Message).
 		To(And(ContainSubstring("arrives nowhere"), ContainSubstring("delete this PublisherMove"),
 			ContainSubstring("SET READ_ONLY"),
@@ -348,7 +347,7 @@ func TestStepsOfAMove(t *testing.T) {
 	shown := steps(d, o)
 
 	p := plan(d, o)
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveSwitching))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveSwitching))
 	g.Expect(describeAll(p.Steps)).To(ConsistOf(ContainSubstring("sp_droppullsubscription")))
 	done := describeAll(p.Steps)
 	o.Left.Here = nil
@@ -372,31 +371,31 @@ func TestStepsOfAMove(t *testing.T) {
 	g.Expect(shown[:len(done)]).To(Equal(done), "what is shown before the approval is what is done")
 
 	d.Publication.Spec.MovedBy, d.Publication.Generation = "move", 2
-	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing))
+	g.Expect(phaseOf(plan(d, o))).To(Equal(v1alpha1.MovePublishing))
 	d.Publication.Status.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: 1},
 	}
-	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "what was Ready was the former publisher's")
+	g.Expect(phaseOf(plan(d, o))).To(Equal(v1alpha1.MovePublishing), "what was Ready was the former publisher's")
 	d.Publication.Status.Conditions[0].ObservedGeneration = 2
 	s := &d.Subscriptions[0].Status
 	s.Conditions = []metav1.Condition{
-		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: conditions.ReasonDelivering},
+		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonDelivering},
 	}
 	s.Initialization = &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Publisher: "tukpub-0"}
-	g.Expect(plan(d, o).Phase).To(Equal(v1alpha1.MovePublishing), "it still delivers from the former publisher")
+	g.Expect(phaseOf(plan(d, o))).To(Equal(v1alpha1.MovePublishing), "it still delivers from the former publisher")
 	s.Initialization.Publisher = "dubsub-0"
 	p = plan(d, o)
 	g.Expect(p.Steps).To(ConsistOf(EndCompare{"quincy"}))
 	d.Subscriptions[0].Annotations = nil
 	p = plan(d, o)
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveCompleted))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveCompleted))
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
 
 	// A silent subscriber keeps nobody waiting, and its mark.
 	d.Subscriptions[0].Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
-	s.Conditions[0].Reason, o.Copies["quincy"] = conditions.ReasonEngineNotAnswering, Copy{Err: silent}
+	s.Conditions[0].Reason, o.Copies["quincy"] = v1alpha1.ReasonEngineNotAnswering, Copy{Err: silent}
 	p = plan(d, o)
-	g.Expect(p.Phase).To(Equal(v1alpha1.MoveCompleted))
+	g.Expect(phaseOf(p)).To(Equal(v1alpha1.MoveCompleted))
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(describe(d, o, p).Subscriptions[0].State).To(Equal(stateNotAnswering))
 }
@@ -498,7 +497,7 @@ func TestSwitchOnlyAfterTheOldWay(t *testing.T) {
 				return
 			}
 			g.Expect(p.Steps).To(BeEmpty())
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonEngineNotAnswering))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonEngineNotAnswering))
 			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionUnknown))
 			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
 		})

@@ -11,28 +11,29 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
 )
 
 // report writes the status from the observation and what was done, and records events of what changed.
-func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p Plan, failed error) error {
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
 	status := describe(d, o, p)
 	changes := conditions.Set(&status.StatusBase, d.Move.Generation, reconcile.Outcome(p.Outcome, failed))
 	return r.reporter.Report(ctx, d.Move, &d.Move.Status, &status, changes)
 }
 
 // describe makes the status of what was observed. A completed move is a record and changes no more.
-func describe(d Desired, o Observed, p Plan) v1alpha1.PublisherMoveStatus {
+func describe(d Desired, o Observed, p replication.Plan) v1alpha1.PublisherMoveStatus {
 	s := *d.Move.Status.DeepCopy()
 	if s.Phase == v1alpha1.MoveCompleted {
 		return s
 	}
-	s.Phase = p.Phase
-	if p.Phase == v1alpha1.MovePending || d.again(o) {
+	s.Phase = phaseOf(p)
+	if phaseOf(p) == v1alpha1.MovePending || d.again(o) {
 		return s
 	}
 	remember(d, o, &s)
-	if worse := d.worse(o); !d.drained() && (!d.approved() || p.Phase == v1alpha1.MoveEstimated && worse != "") {
-		if p.Phase != v1alpha1.MoveEstimated {
+	if worse := d.worse(o); !d.drained() && (!d.approved() || phaseOf(p) == v1alpha1.MoveEstimated && worse != "") {
+		if phaseOf(p) != v1alpha1.MoveEstimated {
 			return s // whether anything is lost is not known yet
 		}
 		if (d.estimates(o) || worse != "") && o.rulesUnread() == nil {
@@ -76,7 +77,7 @@ func remember(d Desired, o Observed, s *v1alpha1.PublisherMoveStatus) {
 }
 
 // reach notes the moments that are reached.
-func reach(d Desired, o Observed, p Plan, s *v1alpha1.PublisherMoveStatus) {
+func reach(d Desired, o Observed, p replication.Plan, s *v1alpha1.PublisherMoveStatus) {
 	t := s.Timeline
 	note := func(into **metav1.MicroTime, reached bool) {
 		if reached && *into == nil {
@@ -84,18 +85,18 @@ func reach(d Desired, o Observed, p Plan, s *v1alpha1.PublisherMoveStatus) {
 			*into = &now
 		}
 	}
-	drained := p.Phase != v1alpha1.MoveDraining && p.Phase != v1alpha1.MoveEstimated
+	drained := phaseOf(p) != v1alpha1.MoveDraining && phaseOf(p) != v1alpha1.MoveEstimated
 	if n, ok := o.Old.Pending[d.targetSubscription()]; ok && t.Drained == nil && drained {
 		s.Undelivered = &n
 	}
 	note(&t.Approved, true)
 	note(&t.Drained, drained)
 	note(&t.Switched, d.switched())
-	note(&t.Published, d.switched() && p.Phase != v1alpha1.MoveSwitching && published(d))
-	note(&t.Delivering, p.Phase == v1alpha1.MoveCompleted)
+	note(&t.Published, d.switched() && phaseOf(p) != v1alpha1.MoveSwitching && published(d))
+	note(&t.Delivering, phaseOf(p) == v1alpha1.MoveCompleted)
 }
 
 func published(d Desired) bool {
-	var p Plan
+	var p replication.Plan
 	return planPublished(d, Observed{}, &p)
 }

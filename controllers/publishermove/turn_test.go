@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // Of two moves that are approved exactly one goes, whichever was approved first and however far both are: the one that
@@ -76,8 +75,8 @@ func TestOneMoveOfAPublication(t *testing.T) {
 				x.Move, x.Publication = m, d.Publication
 				x.Other = first(both, m, d.Publication)
 				p := plan(x, o)
-				if r := p.Outcome.Reason; m.Spec.Approved && r != conditions.ReasonWaiting &&
-					r != conditions.ReasonPublicationReplaced {
+				if r := p.Outcome.Reason; m.Spec.Approved && r != v1alpha1.ReasonWaiting &&
+					r != v1alpha1.ReasonPublicationReplaced {
 					goes = append(goes, m.Name)
 				}
 			}

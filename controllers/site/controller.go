@@ -62,8 +62,8 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		// Servers at a site need its credentials until they are gone.
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout, Repeats: true,
 		// A heartbeat that stays out makes no event.
-		Look:   reconcile.Look{Soon: lookSoon, Again: provider.UnknownAfter() / 3},
-		Desire: desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+		RequeueAfter: reconcile.RequeueAfter{Progress: lookSoon, Resync: provider.UnknownAfter() / 3},
+		Desire:       desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
 	err := reconcile.Controller(mgr, "site", &v1alpha1.Site{}, 1, reconcile.SpecOrAnnotations()).
 		Watches(&storagev1.StorageClass{}, ofSite).

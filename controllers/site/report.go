@@ -88,12 +88,12 @@ func outcome(o *Observed) conditions.Outcome {
 	cause := o.health.Cause
 	switch {
 	case o.site.DeletionTimestamp != nil && len(o.users) > 0 && o.site.Spec.Lifecycle != v1alpha1.SiteLost:
-		return conditions.Stalled(conditions.ReasonDeleting, fmt.Sprintf(
+		return conditions.Stalled(v1alpha1.ReasonDeleting, fmt.Sprintf(
 			"these servers run at the site: %s; delete them first, or set spec.lifecycle to Lost if the site is gone for good",
 			strings.Join(o.users, ", "),
 		))
 	case o.site.DeletionTimestamp != nil && len(o.voting) > 0 && o.site.Spec.Lifecycle != v1alpha1.SiteLost:
-		return conditions.Stalled(conditions.ReasonDeleting, fmt.Sprintf(
+		return conditions.Stalled(v1alpha1.ReasonDeleting, fmt.Sprintf(
 			"these groups have a vote at the site: %s; name another site in their spec.voters first, or set spec.lifecycle "+
 				"to Lost if the site is gone for good",
 			strings.Join(o.voting, ", "),
@@ -102,40 +102,40 @@ func outcome(o *Observed) conditions.Outcome {
 		return conditions.Outcome{
 			Ready:    metav1.ConditionFalse,
 			Progress: conditions.Settled,
-			Reason:   conditions.ReasonSiteLost,
+			Reason:   v1alpha1.ReasonSiteLost,
 			Message:  "the site is declared lost: finalizers do not wait for it; set spec.lifecycle to Active should it return",
 		}
 	case !o.known:
-		return conditions.Unknown(conditions.ReasonConnecting, "the first heartbeat is awaited")
+		return conditions.Unknown(v1alpha1.ReasonConnecting, "the first heartbeat is awaited")
 	case errors.As(cause, &badConfig):
-		return conditions.Stalled(conditions.ReasonKubeconfigInvalid, cause.Error())
+		return conditions.Stalled(v1alpha1.ReasonKubeconfigInvalid, cause.Error())
 	case errors.As(cause, &denied) && !denied.Expired.IsZero():
-		return conditions.Stalled(conditions.ReasonCredentialsExpired, cause.Error())
+		return conditions.Stalled(v1alpha1.ReasonCredentialsExpired, cause.Error())
 	case errors.As(cause, &denied):
-		return conditions.Stalled(conditions.ReasonCredentialsDenied, cause.Error())
+		return conditions.Stalled(v1alpha1.ReasonCredentialsDenied, cause.Error())
 	case errors.As(cause, &other):
-		return conditions.Stalled(conditions.ReasonOtherCluster, cause.Error())
+		return conditions.Stalled(v1alpha1.ReasonOtherCluster, cause.Error())
 	case errors.As(cause, &duplicate):
-		return conditions.Stalled(conditions.ReasonDuplicateCluster, cause.Error())
+		return conditions.Stalled(v1alpha1.ReasonDuplicateCluster, cause.Error())
 	case !o.health.Reachable(o.now, o.unknownAfter):
 		return unreachable(o)
 	case len(o.health.UnusableNamespaces) > 0:
-		return conditions.Stalled(conditions.ReasonNamespaceMissing, unusable(o))
+		return conditions.Stalled(v1alpha1.ReasonNamespaceMissing, unusable(o))
 	case o.storageErr != nil:
-		return conditions.Unknown(conditions.ReasonSiteUnreachable, o.storageErr.Error())
+		return conditions.Unknown(v1alpha1.ReasonSiteUnreachable, o.storageErr.Error())
 	}
-	return conditions.Ready(conditions.ReasonSiteReady, fmt.Sprintf("Kubernetes %s answers; namespaces %s",
+	return conditions.Ready(v1alpha1.ReasonSiteReady, fmt.Sprintf("Kubernetes %s answers; namespaces %s",
 		o.health.Version, strings.Join(o.health.Namespaces, ", ")))
 }
 
 func unreachable(o *Observed) conditions.Outcome {
 	cause := o.health.Cause
 	if cause == nil {
-		return conditions.Unknown(conditions.ReasonConnecting, "the site answers; its caches are being filled")
+		return conditions.Unknown(v1alpha1.ReasonConnecting, "the site answers; its caches are being filled")
 	}
 	err := &sites.UnreachableError{Site: v1alpha1.SiteName(o.site.Name), Since: o.health.LastHeartbeat, Cause: cause}
 	return conditions.Unknown(
-		conditions.ReasonSiteUnreachable,
+		v1alpha1.ReasonSiteUnreachable,
 		err.Error()+"; what is there is unknown, other sites are not affected",
 	)
 }
@@ -157,30 +157,30 @@ func unusable(o *Observed) string {
 
 // credentials is the condition that warns before the kubeconfig ends.
 func credentials(o *Observed) metav1.Condition {
-	c := metav1.Condition{Type: conditions.TypeCredentials}
+	c := metav1.Condition{Type: v1alpha1.ConditionCredentialsValid}
 	expire := o.health.CredentialsExpire
 	switch {
 	case !o.known:
-		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, conditions.ReasonConnecting,
+		c.Status, c.Reason, c.Message = metav1.ConditionUnknown, v1alpha1.ReasonConnecting,
 			"the kubeconfig has not been read yet"
 	case expire.IsZero():
-		c.Status, c.Reason, c.Message = metav1.ConditionTrue, conditions.ReasonCredentialsGood, "the credentials tell no end"
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonCredentialsGood, "the credentials tell no end"
 	case !o.now.Before(expire):
-		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonCredentialsExpired
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonCredentialsExpired
 		c.Message = fmt.Sprintf(
 			"they ended at %s; run `kubectl geosql site join %s` again",
 			expire.UTC().Format(time.RFC3339),
 			o.site.Name,
 		)
 	case expire.Sub(o.now) < warnBefore:
-		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonCredentialsExpireSoon
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonCredentialsExpireSoon
 		c.Message = fmt.Sprintf(
 			"they end at %s; run `kubectl geosql site join %s` again before that",
 			expire.UTC().Format(time.RFC3339),
 			o.site.Name,
 		)
 	default:
-		c.Status, c.Reason = metav1.ConditionTrue, conditions.ReasonCredentialsGood
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonCredentialsGood
 		c.Message = "they end at " + expire.UTC().Format(time.RFC3339)
 	}
 	return c
@@ -193,15 +193,15 @@ func renewal(o *Observed) *metav1.Condition {
 		return nil
 	}
 	c := &metav1.Condition{
-		Type:   conditions.TypeTokenRenewed,
+		Type:   v1alpha1.ConditionTokenRenewed,
 		Status: metav1.ConditionTrue,
-		Reason: conditions.ReasonTokenRenewed,
+		Reason: v1alpha1.ReasonTokenRenewed,
 	}
 	switch ends := o.token.Expires.UTC().Format(time.RFC3339); {
 	case o.token.Expires.IsZero():
 		c.Message = "the kubeconfig has no token that ends"
 	case o.renewed.err != nil && o.token.RenewalDue(o.now):
-		c.Status, c.Reason = metav1.ConditionFalse, conditions.ReasonTokenNotRenewed
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonTokenNotRenewed
 		c.Message = fmt.Sprintf(
 			"less than a third of the life of the manager's token is left (it ends at %s), and it cannot be renewed: %v; it "+
 				"is tried again every hour. Run `kubectl geosql site join %s` again: it gives the rights and a new token",

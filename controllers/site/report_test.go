@@ -16,7 +16,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -63,7 +62,7 @@ func TestATokenThatCannotBeRenewedIsTold(t *testing.T) {
 	g := NewWithT(t)
 	told := func(o *Observed) *metav1.Condition {
 		fill(o)
-		return meta.FindStatusCondition(o.site.Status.Conditions, conditions.TypeTokenRenewed)
+		return meta.FindStatusCondition(o.site.Status.Conditions, v1alpha1.ConditionTokenRenewed)
 	}
 	o := healthy()
 	g.Expect(told(o)).To(BeNil(), "its token was not read")
@@ -75,7 +74,7 @@ func TestATokenThatCannotBeRenewedIsTold(t *testing.T) {
 		To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("ends at 2027-01-24"))))
 	o.renewed = attempt{now, errors.New("serviceaccounts/token is forbidden")}
 	g.Expect(told(o)).
-		To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonTokenNotRenewed),
+		To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTokenNotRenewed),
 			HaveField("Message", And(ContainSubstring("is forbidden"), ContainSubstring("kubectl geosql site join quincy")))))
 	o.member = nil
 	g.Expect(told(o)).To(HaveField("Status", metav1.ConditionFalse), "a site that is silent changes nothing")
@@ -93,59 +92,59 @@ func TestConditionsOfASite(t *testing.T) {
 		progress map[string]metav1.ConditionStatus
 		says     string
 	}{
-		{"it answers", func(*Observed) {}, "True", conditions.ReasonSiteReady,
+		{"it answers", func(*Observed) {}, "True", v1alpha1.ReasonSiteReady,
 			map[string]metav1.ConditionStatus{"Reconciling": "False", "Stalled": "False"}, "namespaces web"},
-		{"one heartbeat is missing", func(o *Observed) { o.health.Cause = silent }, "True", conditions.ReasonSiteReady,
+		{"one heartbeat is missing", func(o *Observed) { o.health.Cause = silent }, "True", v1alpha1.ReasonSiteReady,
 			nil, ""},
 		{"silent for 15 s",
 			func(o *Observed) { o.health.Cause = silent; o.health.LastHeartbeat = now.Add(-15 * time.Second) },
-			"Unknown", conditions.ReasonSiteUnreachable, map[string]metav1.ConditionStatus{"Stalled": "False"},
+			"Unknown", v1alpha1.ReasonSiteUnreachable, map[string]metav1.ConditionStatus{"Stalled": "False"},
 			"no route to host"},
 		{"never answered", func(o *Observed) { o.health = sites.Health{Cause: silent} }, "Unknown",
-			conditions.ReasonSiteUnreachable, nil, "has not answered yet"},
+			v1alpha1.ReasonSiteUnreachable, nil, "has not answered yet"},
 		{"not seen yet", func(o *Observed) { o.known = false; o.health = sites.Health{} }, "Unknown",
-			conditions.ReasonConnecting, nil, ""},
-		{"caches are filled", func(o *Observed) { o.health = sites.Health{} }, "Unknown", conditions.ReasonConnecting, nil,
+			v1alpha1.ReasonConnecting, nil, ""},
+		{"caches are filled", func(o *Observed) { o.health = sites.Health{} }, "Unknown", v1alpha1.ReasonConnecting, nil,
 			""},
 		{"a wrong kubeconfig", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.KubeconfigError{Site: "quincy", Secret: "geosql-system/quincy",
 				Reason: "it refers to files"}}
-		}, "False", conditions.ReasonKubeconfigInvalid,
+		}, "False", v1alpha1.ReasonKubeconfigInvalid,
 			map[string]metav1.ConditionStatus{"Stalled": "True", "Reconciling": "False"}, "site join quincy"},
 		{"credentials refused", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401")}}
 		},
-			"False", conditions.ReasonCredentialsDenied, map[string]metav1.ConditionStatus{"Stalled": "True"}, "401"},
+			"False", v1alpha1.ReasonCredentialsDenied, map[string]metav1.ConditionStatus{"Stalled": "True"}, "401"},
 		{"credentials ended", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401"),
 				Expired: now.Add(-time.Hour)}}
-		}, "False", conditions.ReasonCredentialsExpired, nil, "expired at 2026-11-20T09:00:00Z"},
+		}, "False", v1alpha1.ReasonCredentialsExpired, nil, "expired at 2026-11-20T09:00:00Z"},
 		{"another cluster in its place", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.OtherClusterError{Site: "quincy", Was: "a", Is: "b"}}
 		},
-			"False", conditions.ReasonOtherCluster, map[string]metav1.ConditionStatus{"Stalled": "True"}, "--new-cluster"},
+			"False", v1alpha1.ReasonOtherCluster, map[string]metav1.ConditionStatus{"Stalled": "True"}, "--new-cluster"},
 		{"the same cluster as another", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.DuplicateClusterError{Site: "quincy", Other: "east"}}
 		},
-			"False", conditions.ReasonDuplicateCluster, nil, "delete one of them"},
+			"False", v1alpha1.ReasonDuplicateCluster, nil, "delete one of them"},
 		{"a namespace missing", func(o *Observed) {
 			o.health.UnusableNamespaces = map[string]string{"shop": "it does not exist there"}
 		},
-			"False", conditions.ReasonNamespaceMissing, nil, "namespace shop: it does not exist there"},
+			"False", v1alpha1.ReasonNamespaceMissing, nil, "namespace shop: it does not exist there"},
 		{"declared lost",
 			func(o *Observed) { o.site.Spec.Lifecycle = v1alpha1.SiteLost; o.health.Cause = sites.ErrSiteLost },
-			"False", conditions.ReasonSiteLost, map[string]metav1.ConditionStatus{"Stalled": "False", "Reconciling": "False"},
+			"False", v1alpha1.ReasonSiteLost, map[string]metav1.ConditionStatus{"Stalled": "False", "Reconciling": "False"},
 			""},
 		{"deleted while servers run", func(o *Observed) {
 			o.site.DeletionTimestamp = &metav1.Time{Time: now}
 			o.users = []string{"web/tukpub"}
 		},
-			"False", conditions.ReasonDeleting, nil, "web/tukpub"},
+			"False", v1alpha1.ReasonDeleting, nil, "web/tukpub"},
 		{"deleted while groups have votes there", func(o *Observed) {
 			o.site.DeletionTimestamp = &metav1.Time{Time: now}
 			o.voting = []string{"web/content"}
 		},
-			"False", conditions.ReasonDeleting, nil, "web/content; name another site in their spec.voters first"},
+			"False", v1alpha1.ReasonDeleting, nil, "web/content; name another site in their spec.voters first"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -171,17 +170,17 @@ func TestCredentialsAreWarnedOf(t *testing.T) {
 		status metav1.ConditionStatus
 		reason string
 	}{
-		{"no end is known", time.Time{}, "True", conditions.ReasonCredentialsGood},
-		{"a month", now.Add(30 * 24 * time.Hour), "True", conditions.ReasonCredentialsGood},
-		{"six days", now.Add(6 * 24 * time.Hour), "False", conditions.ReasonCredentialsExpireSoon},
-		{"over", now, "False", conditions.ReasonCredentialsExpired},
+		{"no end is known", time.Time{}, "True", v1alpha1.ReasonCredentialsGood},
+		{"a month", now.Add(30 * 24 * time.Hour), "True", v1alpha1.ReasonCredentialsGood},
+		{"six days", now.Add(6 * 24 * time.Hour), "False", v1alpha1.ReasonCredentialsExpireSoon},
+		{"over", now, "False", v1alpha1.ReasonCredentialsExpired},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := NewWithT(t)
 			o := healthy()
 			o.health.CredentialsExpire = c.ends
 			fill(o)
-			got := meta.FindStatusCondition(o.site.Status.Conditions, conditions.TypeCredentials)
+			got := meta.FindStatusCondition(o.site.Status.Conditions, v1alpha1.ConditionCredentialsValid)
 			g.Expect(got.Status).To(Equal(c.status))
 			g.Expect(got.Reason).To(Equal(c.reason))
 			g.Expect(meta.FindStatusCondition(o.site.Status.Conditions, "Ready").Status).

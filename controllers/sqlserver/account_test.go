@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // What has become of sa is told when it is so, and as what it is: it shows otherwise only when a certificate is to be
@@ -56,11 +56,11 @@ func TestWhatHasBecomeOfSAIsTold(t *testing.T) {
 			told := administeredCondition(e.d, e.o)
 			if c.says == "" {
 				g.Expect(told).
-					To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", conditions.ReasonAdministratorUsable)))
+					To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Reason", v1alpha1.ReasonAdministratorUsable)))
 				return
 			}
 			g.Expect(told).
-				To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonAdministratorShut),
+				To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonAdministratorShut),
 					HaveField("Message", ContainSubstring(c.says))))
 		})
 	}
@@ -102,7 +102,7 @@ func TestWhatWasTakenFromTheOperatorsLoginsIsGivenBack(t *testing.T) {
 			p = plan(e.d, e.o)
 			g.Expect(p.Steps).To(BeEmpty())
 			g.Expect(p.Outcome).
-				To(And(HaveField("Reason", conditions.ReasonLoginFailed),
+				To(And(HaveField("Reason", v1alpha1.ReasonLoginFailed),
 					HaveField("Message", ContainSubstring("that takes sa: login sa is disabled: ALTER LOGIN [sa] ENABLE"))))
 		})
 	}

@@ -13,7 +13,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
@@ -81,7 +80,7 @@ func TestASwitchoverSaysBeforeWhatItBreaks(t *testing.T) {
 			p := act(declared(s, mixed()))
 			g.Expect(waits(*p).Why).To(ContainSubstring(broken))
 			g.Expect(p.Steps).NotTo(ContainElement(ask), "it is said before it is done")
-			s.Status.Conditions = []metav1.Condition{{Type: conditions.TypeRestartPending, Message: waits(*p).Why}}
+			s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRestartPending, Message: waits(*p).Why}}
 			g.Expect(act(declared(s, mixed())).Steps).To(ContainElement(ask))
 
 			around := mixed()

@@ -92,8 +92,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.SQLServer, Desired, Observed]{
 		Name: "SQLServer", New: func() *v1alpha1.SQLServer { return &v1alpha1.SQLServer{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:   reconcile.Look{Step: lookStep, Soon: lookSoon, Stuck: lookStuck, Again: lookAgain},
-		Desire: r.desire, Observe: r.observe, Plan: plan, Apply: r.apply, Report: r.report,
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookStep, Progress: lookSoon, Stalled: lookStuck, Resync: lookAgain},
+		Desire:       r.desire, Observe: r.observe, Plan: plan, Apply: r.apply, Report: r.report,
 		PlanDelete: func(d Desired, o Observed) reconcile.Plan { return planDelete(d, o.left) },
 		Stays:      reconcile.WhileDeclared[*v1alpha1.SQLServer](local.GetAPIReader(), topology.Declares),
 		// A turn comes when another server has ended its own, which nobody tells.

@@ -15,7 +15,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -267,7 +266,7 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		}
 	}
 	d.Alone = alone(name, around)
-	if c := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending); c != nil {
+	if c := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionRestartPending); c != nil {
 		d.Announced = c.Message
 	}
 	for _, list := range []*[]string{&d.Groups, &d.Listeners, &d.References} {

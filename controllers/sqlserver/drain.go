@@ -44,7 +44,7 @@ func planDrain(d Desired, o Observed, p *reconcile.Plan) bool {
 			if ask, _ := makeRoom(d, o, turn); ask != nil {
 				wait += d.breaks(group)
 			}
-			pend(p, why+"; "+wait, conditions.ReasonNodeCordoned)
+			pend(p, why+"; "+wait, v1alpha1.ReasonNodeCordoned)
 			return keepPod(d, o, p, turn)
 		}
 		if turn.Holder == "" {
@@ -56,7 +56,7 @@ func planDrain(d Desired, o Observed, p *reconcile.Plan) bool {
 	if len(take) > 0 || times[annotationEvictable] == "" {
 		times[annotationEvictable] = o.Now.UTC().Format(time.RFC3339)
 	}
-	pend(p, why+"; the pod may be evicted now", conditions.ReasonNodeCordoned)
+	pend(p, why+"; the pod may be evicted now", v1alpha1.ReasonNodeCordoned)
 	p.Steps = append(p.Steps, take...)
 	return writeBudget(d, o, p, true, times)
 }
@@ -209,7 +209,7 @@ func keepPod(d Desired, o Observed, p *reconcile.Plan, waiting Turn) bool {
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonRestarting, waits(*p).Why))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, waits(*p).Why))
 	}
 	return true
 }
@@ -248,7 +248,7 @@ func writeBudget(d Desired, o Observed, p *reconcile.Plan, evictable bool, times
 	if waits(*p).Why != "" {
 		message = waits(*p).Why
 	}
-	return p.Settle(conditions.InProgress(conditions.ReasonRestarting, message))
+	return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, message))
 }
 
 func wantBudget(d Desired, o Observed, p *reconcile.Plan, evictable bool, times map[string]string) {

@@ -19,7 +19,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // drained is a group whose servers' nodes are cordoned; budgets are what the API server holds. The pods of the lazy are
@@ -324,7 +323,7 @@ func TestAPodThatKeepsDyingClaimsIsLeftAlone(t *testing.T) {
 			})
 			g.Expect(ends).To(Equal(!dying), "%s, dying %v: %v", name, dying, p.Steps)
 			if dying {
-				g.Expect(waits(p).Reason).To(Equal(conditions.ReasonVolumesTerminating))
+				g.Expect(waits(p).Reason).To(Equal(v1alpha1.ReasonVolumesTerminating))
 				g.Expect(waits(p).Why).To(ContainSubstring("tukpub-data"))
 			}
 		}
@@ -436,7 +435,7 @@ func TestPlanDrain(t *testing.T) {
 			g.Expect(waits(p).Why).To(ContainSubstring(c.says))
 			condition := restartPending(p)
 			if c.says != "" {
-				g.Expect(condition.Reason).To(Equal(conditions.ReasonNodeCordoned))
+				g.Expect(condition.Reason).To(Equal(v1alpha1.ReasonNodeCordoned))
 			}
 		})
 	}

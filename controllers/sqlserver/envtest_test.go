@@ -23,7 +23,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -63,13 +62,13 @@ func TestController(t *testing.T) {
 		certificate, err := credentials.ParseCertificate(tls.Data)
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(certificate.Covers("tukpub-0")).To(BeTrue())
-		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason(conditions.ReasonPodPending)))
+		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason(v1alpha1.ReasonPodPending)))
 	})
 
 	t.Run("brings the engine's logins to what they should be", func(t *testing.T) {
 		g := NewWithT(t)
 		b.startPod(t, "tukpub")
-		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason(conditions.ReasonEngineNotAnswering)))
+		g.Eventually(b.ready(t, "tukpub"), patient, often).Should(Satisfy(reason(v1alpha1.ReasonEngineNotAnswering)))
 		engine := b.startEngine(t, "tukpub")
 		// tempdb is moved to its volume, which takes one restart of the pod.
 		b.replacePod(t, "tukpub", engine)
@@ -77,7 +76,7 @@ func TestController(t *testing.T) {
 			Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))
 		var s v1alpha1.SQLServer
 		g.Expect(get(t, b.hub.Client, "tukpub", &s)()).To(Succeed())
-		g.Expect(meta.IsStatusConditionFalse(s.Status.Conditions, conditions.TypeRestartPending)).
+		g.Expect(meta.IsStatusConditionFalse(s.Status.Conditions, v1alpha1.ConditionRestartPending)).
 			To(BeTrue(), "one restart was enough: %v", s.Status.Conditions)
 		g.Expect(s.Status.Version).To(HavePrefix("16."))
 		g.Expect(s.Status.Engine).NotTo(BeEmpty())
@@ -233,7 +232,7 @@ func TestController(t *testing.T) {
 	t.Run("says which class excludes which node", func(t *testing.T) {
 		g := NewWithT(t)
 		b.create(t, "torn", func(s *v1alpha1.SQLServerSpec) { s.Storage.Backup.StorageClassName = ptr.To("archive") })
-		g.Eventually(b.ready(t, "torn"), patient, often).Should(Satisfy(reason(conditions.ReasonNoNodeForVolumes)))
+		g.Eventually(b.ready(t, "torn"), patient, often).Should(Satisfy(reason(v1alpha1.ReasonNoNodeForVolumes)))
 		g.Expect(b.ready(t, "torn")().Message).
 			To(ContainSubstring("class fast allows tukwila-worker; class archive allows tukwila-worker2; no node can serve"))
 		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "torn-data", &corev1.PersistentVolumeClaim{})())).
@@ -243,7 +242,7 @@ func TestController(t *testing.T) {
 	t.Run("names the storage classes that exist", func(t *testing.T) {
 		g := NewWithT(t)
 		b.create(t, "classless", func(s *v1alpha1.SQLServerSpec) { s.Storage.Data.StorageClassName = ptr.To("quick") })
-		g.Eventually(b.ready(t, "classless"), patient, often).Should(Satisfy(reason(conditions.ReasonStorageClassNotFound)))
+		g.Eventually(b.ready(t, "classless"), patient, often).Should(Satisfy(reason(v1alpha1.ReasonStorageClassNotFound)))
 		g.Expect(b.ready(t, "classless")().Message).To(ContainSubstring("existing classes: archive, capacity, fast"))
 	})
 
@@ -262,7 +261,7 @@ func TestController(t *testing.T) {
 		}
 		g.Expect(b.site.Client.Create(t.Context(), theirs)).To(Succeed())
 		s := b.create(t, "foreign", nil)
-		g.Eventually(b.ready(t, "foreign"), patient, often).Should(Satisfy(reason(conditions.ReasonObjectConflict)))
+		g.Eventually(b.ready(t, "foreign"), patient, often).Should(Satisfy(reason(v1alpha1.ReasonObjectConflict)))
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
 		g.Eventually(b.ready(t, "foreign"), patient, often).Should(Satisfy(reason("NotFound")))
 		g.Expect(get(t, b.site.Client, "foreign", theirs)()).To(Succeed(), "deletion takes nothing of somebody else's")
@@ -281,7 +280,7 @@ func TestController(t *testing.T) {
 		}
 		g.Expect(b.site.Client.Create(t.Context(), theirs)).To(Succeed())
 		s := b.create(t, "shop", func(s *v1alpha1.SQLServerSpec) { s.ReclaimPolicy = v1alpha1.ReclaimDelete })
-		g.Eventually(b.ready(t, "shop"), patient, often).Should(SatisfyAll(Satisfy(reason(conditions.ReasonObjectConflict)),
+		g.Eventually(b.ready(t, "shop"), patient, often).Should(SatisfyAll(Satisfy(reason(v1alpha1.ReasonObjectConflict)),
 			HaveField("Message", ContainSubstring("shop-tls of site tukwila"))))
 		unchanged := func() {
 			var now corev1.Secret
@@ -347,7 +346,7 @@ func TestController(t *testing.T) {
 					LastTimestamp: metav1.NewTime(time.Now().Add(time.Duration(i-1) * time.Minute))})).
 				To(Succeed())
 		}
-		g.Eventually(b.ready(t, "refused"), patient, often).Should(Satisfy(reason(conditions.ReasonPodRefused)))
+		g.Eventually(b.ready(t, "refused"), patient, often).Should(Satisfy(reason(v1alpha1.ReasonPodRefused)))
 		g.Expect(b.ready(t, "refused")().Message).
 			To(ContainSubstring("must specify limits.cpu for: agent"), "the API server's own words, the last ones")
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
@@ -365,7 +364,7 @@ func TestController(t *testing.T) {
 			g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
 			c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 			g.Expect(c).NotTo(BeNil())
-			g.Expect(c.Reason).To(Equal(conditions.ReasonNamespaceNotAllowed))
+			g.Expect(c.Reason).To(Equal(v1alpha1.ReasonNamespaceNotAllowed))
 			g.Expect(c.Message).To(ContainSubstring("allowed are web"))
 		}, patient, often).Should(Succeed())
 	})
@@ -384,7 +383,7 @@ func TestController(t *testing.T) {
 			return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(d), d)
 		}, patient, often).Should(Succeed())
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
-		g.Eventually(b.ready(t, "kept"), patient, often).Should(SatisfyAll(Satisfy(reason(conditions.ReasonDeleting)),
+		g.Eventually(b.ready(t, "kept"), patient, often).Should(SatisfyAll(Satisfy(reason(v1alpha1.ReasonDeleting)),
 			HaveField("Message", ContainSubstring("Distributor main"))))
 		g.Expect(get(t, b.site.Client, "kept", &appsv1.StatefulSet{})()).To(Succeed())
 		g.Expect(b.hub.Client.Delete(t.Context(), d)).To(Succeed())
@@ -408,7 +407,7 @@ func TestController(t *testing.T) {
 		}
 		g.Expect(b.hub.Client.Create(t.Context(), d)).To(Succeed())
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
-		g.Eventually(b.ready(t, "member"), patient, often).Should(Satisfy(reason(conditions.ReasonDeleting)))
+		g.Eventually(b.ready(t, "member"), patient, often).Should(Satisfy(reason(v1alpha1.ReasonDeleting)))
 		msdn := &v1alpha1.Topology{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "msdn"},
 			Spec:       v1alpha1.TopologySpec{Servers: []v1alpha1.TopologyServer{{Name: "member"}}},
@@ -443,7 +442,7 @@ func TestController(t *testing.T) {
 		b.site.Wire.Cut()
 		defer b.site.Wire.Mend()
 		g.Eventually(b.ready(t, "tukpub"), patient, often).
-			Should(SatisfyAll(Satisfy(reason(conditions.ReasonSiteUnreachable)),
+			Should(SatisfyAll(Satisfy(reason(v1alpha1.ReasonSiteUnreachable)),
 				HaveField("Status", metav1.ConditionUnknown)))
 		var s v1alpha1.SQLServer
 		g.Expect(get(t, b.hub.Client, "tukpub", &s)()).To(Succeed())

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -27,16 +26,16 @@ func TestDeletionOfAServer(t *testing.T) {
 	}{
 		"its namespace is gone or going": {left{Namespace: namespace("it is being deleted there", true)}, true, ""},
 		"its namespace gives no rights": {left{Namespace: namespace("the credentials have no rights there", false)},
-			false, conditions.ReasonNamespaceMissing},
+			false, v1alpha1.ReasonNamespaceMissing},
 		"its namespace was not looked at": {left{Namespace: namespace("it is not usable yet", false)}, false,
-			conditions.ReasonNamespaceMissing},
+			v1alpha1.ReasonNamespaceMissing},
 		"its namespace is allowed no more": {left{Namespace: namespace("", false)}, false,
-			conditions.ReasonNamespaceMissing},
+			v1alpha1.ReasonNamespaceMissing},
 		"its site is lost": {left{Site: fmt.Errorf("tukwila: %w", sites.ErrSiteLost)}, true, ""},
 		"its site does not answer": {left{Site: &sites.UnreachableError{Site: "tukwila"}}, false,
-			conditions.ReasonSiteUnreachable},
-		"its pod is there":                      {left{Pod: true}, false, conditions.ReasonDeleting},
-		"nothing of it is there but its things": {left{}, true, conditions.ReasonDeleting},
+			v1alpha1.ReasonSiteUnreachable},
+		"its pod is there":                      {left{Pod: true}, false, v1alpha1.ReasonDeleting},
+		"nothing of it is there but its things": {left{}, true, v1alpha1.ReasonDeleting},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -49,7 +48,7 @@ func TestDeletionOfAServer(t *testing.T) {
 			p := planDelete(d, c.left)
 			g.Expect(p.Done).To(Equal(c.done))
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason))
-			if c.reason == conditions.ReasonNamespaceMissing {
+			if c.reason == v1alpha1.ReasonNamespaceMissing {
 				g.Expect(p.Outcome.Message).To(And(ContainSubstring("deletion waits"), ContainSubstring("Lost")))
 			}
 		})

@@ -22,7 +22,6 @@ import (
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -66,7 +65,7 @@ func unreachable(err error) bool {
 }
 
 func namesReady(server *v1alpha1.SQLServer) *metav1.Condition {
-	return apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeNamesReady)
+	return apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionNamesReady)
 }
 
 // observeSecrets reads the server's Secrets at the site and in the hub, and the CA. They are read from the API servers:

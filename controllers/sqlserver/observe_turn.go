@@ -17,7 +17,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // observeTurns asks the groups of a server whose pod waits for a restart, or that has the turn.
@@ -157,12 +156,12 @@ func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.A
 			ready.Status != metav1.ConditionTrue {
 			t.Against = append(t.Against, fmt.Sprintf("SQLServer %s is not ready", replica.Server))
 		}
-		pending := apimeta.FindStatusCondition(s.Status.Conditions, conditions.TypeRestartPending)
+		pending := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionRestartPending)
 		waits := pending != nil && pending.Status == metav1.ConditionTrue
 		switch {
-		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == conditions.ReasonNodeCordoned:
+		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == v1alpha1.ReasonNodeCordoned:
 			t.Leaving = append(t.Leaving, replica.Server)
-		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == conditions.ReasonSidecarOutdated:
+		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == v1alpha1.ReasonSidecarOutdated:
 			// It may stay so for long, and keeps nobody from anything.
 		case s.Generation != s.Status.ObservedGeneration || waits:
 			t.Behind = append(t.Behind, replica.Server)

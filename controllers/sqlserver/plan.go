@@ -47,18 +47,18 @@ func plan(d Desired, o Observed) reconcile.Plan {
 
 func planRunning(d Desired, o Observed, p *reconcile.Plan) bool {
 	p.Outcome = conditions.Ready(
-		conditions.ReasonRunning,
+		v1alpha1.ReasonRunning,
 		fmt.Sprintf("%s runs on node %s: %s", d.host(), o.Pod.Spec.NodeName, o.Engine.Instance.Engine),
 	)
 	return true
 }
 
 func inProgress(message string) conditions.Outcome {
-	return conditions.InProgress(conditions.ReasonCreating, message)
+	return conditions.InProgress(v1alpha1.ReasonCreating, message)
 }
 
 func conflictingLogin(d Desired, login tsql.Login) conditions.Outcome {
-	return conditions.Stalled(conditions.ReasonLoginConflict, conflictMessage(d, login))
+	return conditions.Stalled(v1alpha1.ReasonLoginConflict, conflictMessage(d, login))
 }
 
 // planSite ends the plan when the site can't be used.
@@ -68,18 +68,18 @@ func planSite(d Desired, o Observed, p *reconcile.Plan) bool {
 	case o.Site == nil:
 		return true
 	case errors.As(o.Site, &namespace) && namespace.Missing != "":
-		return p.Settle(conditions.InProgress(conditions.ReasonNamespaceMissing, namespace.Error()))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonNamespaceMissing, namespace.Error()))
 	case errors.As(o.Site, &namespace):
-		return p.Settle(conditions.Stalled(conditions.ReasonNamespaceNotAllowed, namespace.Error()))
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonNamespaceNotAllowed, namespace.Error()))
 	case errors.Is(o.Site, sites.ErrUnknownSite):
-		return p.Settle(conditions.InProgress(conditions.ReasonUnknownSite, o.Site.Error()+"; declare the Site"))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonUnknownSite, o.Site.Error()+"; declare the Site"))
 	case errors.Is(o.Site, sites.ErrSiteLost):
 		return p.Settle(
-			conditions.Outcome{Ready: metav1.ConditionFalse, Reason: conditions.ReasonSiteLost, Progress: conditions.Stuck,
+			conditions.Outcome{Ready: metav1.ConditionFalse, Reason: v1alpha1.ReasonSiteLost, Progress: conditions.Stuck,
 				Message: o.Site.Error() + "; set its lifecycle to Active when it is back"},
 		)
 	}
-	return p.Settle(conditions.Unknown(conditions.ReasonSiteUnreachable, o.Site.Error()))
+	return p.Settle(conditions.Unknown(v1alpha1.ReasonSiteUnreachable, o.Site.Error()))
 }
 
 // planSecrets ends the plan while a Secret stands in the way that somebody else made: it would be written over.
@@ -87,7 +87,7 @@ func planSecrets(d Desired, o Observed, p *reconcile.Plan) bool {
 	if len(o.ForeignSecrets) == 0 {
 		return true
 	}
-	return p.Settle(conditions.Stalled(conditions.ReasonObjectConflict, fmt.Sprintf(
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonObjectConflict, fmt.Sprintf(
 		"these Secrets of namespace %s have names that the server's have, and are not the operator's: %s. Remove them, or "+
 			"name the server otherwise",
 		d.Server.Namespace,
@@ -99,7 +99,7 @@ func planSecrets(d Desired, o Observed, p *reconcile.Plan) bool {
 func planPasswords(d Desired, o Observed, p *reconcile.Plan) bool {
 	agreement, err := credentials.Agree(o.SitePasswords, o.HubPasswords, o.volumesExist())
 	if errors.Is(err, credentials.ErrLost) {
-		return p.Settle(conditions.Stalled(conditions.ReasonCredentialsLost, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonCredentialsLost, fmt.Sprintf(
 			"%v: restore Secret %s with the key %s in namespace %s of site %s or of the hub, or delete the volumes",
 			err, credentials.PasswordsName(d.name()), credentials.KeySA, d.Server.Namespace, d.Server.Spec.Site)))
 	}
@@ -173,7 +173,7 @@ func owned(d Desired, labels map[string]string) bool {
 }
 
 func foreign(kind, name string, d Desired) conditions.Outcome {
-	return conditions.Stalled(conditions.ReasonObjectConflict, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonObjectConflict, fmt.Sprintf(
 		"%s %s exists in namespace %s of site %s and is not the operator's: remove it, or name the server otherwise",
 		kind, name, d.Server.Namespace, d.Server.Spec.Site))
 }
@@ -181,16 +181,16 @@ func foreign(kind, name string, d Desired) conditions.Outcome {
 // planReadiness waits for what remains when engine and logins are right: the pod's readiness, and the server's name at
 // the other sites when somebody else's Service stands in its way.
 func planReadiness(d Desired, o Observed, p *reconcile.Plan) bool {
-	if n := o.Names; n != nil && n.Status == metav1.ConditionFalse && n.Reason == conditions.ReasonNamesConflict {
-		return p.Settle(conditions.Stalled(conditions.ReasonNamesConflict, n.Message))
+	if n := o.Names; n != nil && n.Status == metav1.ConditionFalse && n.Reason == v1alpha1.ReasonNamesConflict {
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonNamesConflict, n.Message))
 	}
 	if sidecarComes(o.Pod) {
-		return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is being replaced"))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, "the sidecar is being replaced"))
 	}
 	if sites.PodReady(o.Pod) {
 		return true
 	}
 	return p.Settle(
-		conditions.InProgress(conditions.ReasonPodNotReady, "the engine answers; the pod's readiness is awaited"),
+		conditions.InProgress(v1alpha1.ReasonPodNotReady, "the engine answers; the pod's readiness is awaited"),
 	)
 }

@@ -71,7 +71,7 @@ func planCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 		return writeCertificate(d, o, o.SiteCertificate, o.Authority.PEM(), p)
 	}
 	if waits := announce(d, o, o.Authority.PEM()); waits != "" {
-		pend(p, "a new certificate is needed ("+why+"); "+waits, conditions.ReasonRestartNeeded)
+		pend(p, "a new certificate is needed ("+why+"); "+waits, v1alpha1.ReasonRestartNeeded)
 		return writeCertificate(d, o, o.SiteCertificate, o.Authority.PEM(), p)
 	}
 	trust, issuers := trusted(o, o.Authority.PEM(), false)
@@ -100,14 +100,14 @@ func planUserCertificate(d Desired, o Observed, name string, p *reconcile.Plan) 
 	if why := unusable(d, o); why != "" {
 		return p.Settle(
 			conditions.Stalled(
-				conditions.ReasonCertificateInvalid,
+				v1alpha1.ReasonCertificateInvalid,
 				fmt.Sprintf("Secret %s of spec.tls can't be used: %s", name, why),
 			),
 		)
 	}
 	authority := o.UserCertificate[credentials.KeyCA]
 	if waits := announce(d, o, authority); waits != "" {
-		pend(p, "the certificate of Secret "+name+" is of another CA; "+waits, conditions.ReasonRestartNeeded)
+		pend(p, "the certificate of Secret "+name+" is of another CA; "+waits, v1alpha1.ReasonRestartNeeded)
 		return writeCertificate(d, o, o.SiteCertificate, authority, p)
 	}
 	return writeCertificate(d, o, o.UserCertificate, authority, p)

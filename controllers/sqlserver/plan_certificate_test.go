@@ -25,7 +25,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // rsaKey is made once: keys take time.
@@ -122,7 +121,7 @@ func TestACertificateIsJudgedBeforeAServerIsGivenIt(t *testing.T) {
 			p := plan(e.d, e.o)
 			g.Expect(p.Steps).To(BeEmpty())
 			g.Expect(p.Outcome).
-				To(And(HaveField("Ready", metav1.ConditionFalse), HaveField("Reason", conditions.ReasonCertificateInvalid),
+				To(And(HaveField("Ready", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonCertificateInvalid),
 					HaveField("Message", ContainSubstring(c.says))))
 		})
 	}

@@ -18,7 +18,7 @@ import (
 // unless a person has declared it lost.
 func planDelete(d Desired, l left) reconcile.Plan {
 	deleting := func(message string) conditions.Outcome {
-		return conditions.InProgress(conditions.ReasonDeleting, message)
+		return conditions.InProgress(v1alpha1.ReasonDeleting, message)
 	}
 	switch {
 	case errors.Is(l.Site, sites.ErrSiteLost):
@@ -39,7 +39,7 @@ func planDelete(d Desired, l left) reconcile.Plan {
 			),
 		}
 	case l.Site != nil:
-		return reconcile.Plan{Outcome: conditions.Unknown(conditions.ReasonSiteUnreachable, fmt.Sprintf(
+		return reconcile.Plan{Outcome: conditions.Unknown(v1alpha1.ReasonSiteUnreachable, fmt.Sprintf(
 			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost",
 			d.Server.Spec.Site,
 			l.Site,
@@ -48,7 +48,7 @@ func planDelete(d Desired, l left) reconcile.Plan {
 		return reconcile.Plan{Done: true}
 	case l.Namespace != nil:
 		// The pod may be there and run on, and nobody would look for it.
-		return reconcile.Plan{Outcome: conditions.InProgress(conditions.ReasonNamespaceMissing, fmt.Sprintf(
+		return reconcile.Plan{Outcome: conditions.InProgress(v1alpha1.ReasonNamespaceMissing, fmt.Sprintf(
 			"deletion waits for site %s: %v; if the site is gone for good set its lifecycle to Lost",
 			d.Server.Spec.Site,
 			l.Namespace,

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -28,10 +29,10 @@ func planEngine(d Desired, o Observed, p *reconcile.Plan) bool {
 	engine := o.Engine
 	switch {
 	case !engine.Asked:
-		return p.Settle(conditions.InProgress(conditions.ReasonPodPending, "the pod starts"))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonPodPending, "the pod starts"))
 	case mssql.Shut(engine.Err, credentials.RoleSA.Login()) != "" && !mssql.PasswordRefused(engine.Err):
 		return p.Settle(
-			conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
+			conditions.Stalled(v1alpha1.ReasonLoginFailed, fmt.Sprintf(
 				"the engine lets the operator in neither as %s (%v) nor as sa: %s",
 				credentials.RoleOperator.Login(),
 				engine.Refused[credentials.RoleOperator],
@@ -39,7 +40,7 @@ func planEngine(d Desired, o Observed, p *reconcile.Plan) bool {
 			)),
 		)
 	case mssql.Is(engine.Err, mssql.LoginFailed):
-		return p.Settle(conditions.Stalled(conditions.ReasonLoginFailed, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonLoginFailed, fmt.Sprintf(
 			"the engine takes neither the password of %s nor that of sa in Secret %s: %v; put the right %s into the Secret "+
 				"at site %s",
 			credentials.RoleOperator.Login(),
@@ -49,13 +50,13 @@ func planEngine(d Desired, o Observed, p *reconcile.Plan) bool {
 			d.Server.Spec.Site,
 		)))
 	case mssql.Is(engine.Err, mssql.Unknown):
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, engine.Err.Error()))
+		return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, engine.Err.Error()))
 	case engine.Err != nil:
-		return p.Settle(conditions.InProgress(conditions.ReasonEngineNotAnswering, engine.Err.Error()))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonEngineNotAnswering, engine.Err.Error()))
 	}
 	for _, name := range []string{engine.Instance.ServerName, engine.Instance.NetworkName} {
 		if !strings.EqualFold(name, d.host()) {
-			return p.Settle(conditions.Stalled(conditions.ReasonServerNameMismatch, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonServerNameMismatch, fmt.Sprintf(
 				"the instance calls itself %s (@@SERVERNAME %s, SERVERPROPERTY('ServerName') %s) instead of %s: its volumes are "+
 					"of another server; correct the name with sp_dropserver and sp_addserver and restart it",
 				name,
@@ -91,7 +92,7 @@ func planAdministrator(d Desired, o Observed, p *reconcile.Plan) bool {
 func administered(d Desired, o Observed, p *reconcile.Plan, message string) bool {
 	if why := administrator(d, o); why != "" {
 		p.Steps = nil
-		return p.Settle(conditions.Stalled(conditions.ReasonLoginFailed, message+", and that takes sa: "+why))
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonLoginFailed, message+", and that takes sa: "+why))
 	}
 	return p.Settle(inProgress(message))
 }

@@ -14,7 +14,6 @@ import (
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // outcomesOfEngines are about pods, engines and what is in them.
@@ -36,7 +35,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 					},
 				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{"restart pod tukpub-0: the pod's template changed"},
 		},
 		{
@@ -52,14 +51,14 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 					},
 				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "comes after its secondaries",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting, says: "comes after its secondaries",
 			pending: "comes after its secondaries",
 			steps:   []string{"leave the turn to restart to the other servers of group content"},
 		},
 		{
 			name:   "waits while it is another one's",
 			change: func(e *environ) { e.outdated(Turn{Group: "content", Declared: true, Holder: "dubcfg"}) },
-			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "in group content it is the turn of dubcfg",
+			ready:  metav1.ConditionTrue, reason: v1alpha1.ReasonRunning, pending: "in group content it is the turn of dubcfg",
 		},
 		{
 			name: "waits while a replica is not well",
@@ -68,7 +67,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 					Turn{Group: "content", Declared: true, Primary: "quisec", Against: []string{"dubcfg-0 is not connected"}},
 				)
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 			pending: "group content can't do without a replica now: dubcfg-0 is not connected",
 		},
 		{
@@ -76,20 +75,20 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 			change: func(e *environ) {
 				e.outdated(Turn{Group: "content", Declared: true, Err: errors.New("no server is known to be its primary")})
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "no server is known to be its primary",
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning, pending: "no server is known to be its primary",
 		},
 		{
 			name: "a primary comes after its secondaries",
 			change: func(e *environ) {
 				e.outdated(Turn{Group: "content", Declared: true, Primary: "tukpub", Behind: []v1alpha1.ServerName{"quisec"}})
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 			pending: "the primary of group content comes after its secondaries: quisec",
 		},
 		{
 			name:   "and waits for a switchover then",
 			change: func(e *environ) { e.outdated(Turn{Group: "content", Declared: true, Primary: "tukpub"}) },
-			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			ready:  metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 			pending: "kubectl geosql switchover content --to SERVER",
 		},
 		{
@@ -98,7 +97,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.o.Engine.Groups, e.o.Engine.TempDB[0].Path = []string{"content"}, "/var/opt/mssql/data/tempdb.mdf"
 				e.o.Turns = []Turn{{Group: "content", Declared: true, Primary: "quisec"}}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{"take the turn", "restart pod tukpub-0: tempdb moves to its volume"},
 		},
 		{
@@ -109,7 +108,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 					{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not synchronized"},
 				}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "tukpub-0 is not synchronized",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting, says: "tukpub-0 is not synchronized",
 		},
 		{
 			name: "and gives it back then",
@@ -117,7 +116,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.o.Engine.Groups = []string{"content"}
 				e.o.Turns = []Turn{{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec"}}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{"leave the turn to restart to the other servers of group content"},
 		},
 		{
@@ -128,7 +127,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "the server is in group theirs",
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning, pending: "the server is in group theirs",
 		},
 		{
 			name: "and behind a declared one while the engine does not answer",
@@ -138,7 +137,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
-			ready: metav1.ConditionUnknown, reason: conditions.ReasonEngineNotAnswering,
+			ready: metav1.ConditionUnknown, reason: v1alpha1.ReasonEngineNotAnswering,
 			pending: "the server is in group content",
 		},
 		{
@@ -148,7 +147,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.do(t, IssueCertificate{Names: e.d.certificateNames()})
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{"restart pod tukpub-0: the certificate changed"},
 		},
 		{
@@ -159,7 +158,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 				setRunning(e.o.Pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, steps: []string{"restart pod tukpub-0"},
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting, steps: []string{"restart pod tukpub-0"},
 		},
 		{
 			name: "a new place restarts nothing",
@@ -167,7 +166,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.d.Server.Spec.Scheduling = &v1alpha1.ServerScheduling{PriorityClassName: "high"}
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 		},
 		{
 			name: "an image that can't be pulled",
@@ -177,7 +176,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 					corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "not found"}},
 				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonImagePullFailed,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonImagePullFailed,
 			says: "image mssql:2022 of container mssql can't be had on node tukwila-worker (ErrImagePull): not found",
 		},
 		{
@@ -189,7 +188,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 					Reason:   "Error",
 				}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonPodNotReady, says: "last with exit code 1 (Error)",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonPodNotReady, says: "last with exit code 1 (Error)",
 		},
 		{
 			name: "a volume that is not bound",
@@ -197,14 +196,14 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.o.Pod.Spec.NodeName = ""
 				e.o.Claims[placement.RoleData].Status.Phase = corev1.ClaimPending
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonVolumePending, says: "volumes not bound yet: data",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonVolumePending, says: "volumes not bound yet: data",
 		},
 		{
 			name: "an engine that times out is unknown",
 			change: func(e *environ) {
 				e.o.Engine.Err = &mssql.Error{Server: "tukpub-0", Doing: "read", Class: mssql.Unknown, Err: errors.New("deadline")}
 			},
-			ready: metav1.ConditionUnknown, reason: conditions.ReasonEngineNotAnswering,
+			ready: metav1.ConditionUnknown, reason: v1alpha1.ReasonEngineNotAnswering,
 		},
 		{
 			name: "an engine whose name does not resolve",
@@ -216,7 +215,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 					Err:    errors.New("no such host"),
 				}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonEngineNotAnswering, says: "no such host",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonEngineNotAnswering, says: "no such host",
 		},
 		{
 			name: "passwords that the engine does not take",
@@ -228,31 +227,31 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 					Err:    errors.New("18456"),
 				}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonLoginFailed,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonLoginFailed,
 			says: "put the right sa-password into the Secret",
 		},
 		{
 			name:   "an instance of another name",
 			change: func(e *environ) { e.o.Engine.Instance.ServerName = "OTHER-0" },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonServerNameMismatch, says: "calls itself OTHER-0",
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonServerNameMismatch, says: "calls itself OTHER-0",
 		},
 		{
 			name:   "a login's password is put right",
 			change: func(e *environ) { e.o.Engine.Refused[credentials.RoleAgent] = errors.New("18456") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"refresh the Secrets of pod tukpub-0",
 				"execute as sa in master: ALTER LOGIN [geosql_agent] WITH PASSWORD = N'***'"},
 		},
 		{
 			name:   "a sa password changed in the Secret is given to the engine by the previous one",
 			change: func(e *environ) { e.changeSA("new"); e.o.Engine.Refused[credentials.RoleSA] = errors.New("18456") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"execute as sa in master: ALTER LOGIN [sa] WITH PASSWORD = N'***'"},
 		},
 		{
 			name:   "and the previous one is forgotten when the engine takes the new one",
 			change: func(e *environ) { e.changeSA("new") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating, steps: []string{"forget the previous sa password"},
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating, steps: []string{"forget the previous sa password"},
 		},
 		{
 			name: "a sa password that the engine does not take holds up what only sa can do",
@@ -260,37 +259,37 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.o.Engine.Refused[credentials.RoleSA] = errors.New("18456")
 				delete(e.o.Engine.Logins, "geosql_agent")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonLoginFailed,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonLoginFailed,
 			says: "put the right sa-password into the Secret",
 		},
 		{
 			name:   "and nothing else",
 			change: func(e *environ) { e.o.Engine.Refused[credentials.RoleSA] = errors.New("18456") },
-			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			ready:  metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 		},
 		{
 			name:   "a login of somebody else is left alone",
 			change: func(e *environ) { e.o.Engine.Logins["geosql_agent"] = mssql.Login{SID: make([]byte, 16)} },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonLoginConflict, says: "with another SID",
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonLoginConflict, says: "with another SID",
 		},
 		{
 			name: "a grant that was revoked",
 			change: func(e *environ) {
 				e.o.Engine.Permissions["geosql_agent"] = slices.Delete(slices.Clone(e.o.Engine.Permissions["geosql_agent"]), 1, 2)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"execute as sa in master: GRANT VIEW SERVER STATE TO [geosql_agent]"},
 		},
 		{
 			name:   "replication makes the operator a sysadmin",
 			change: func(e *environ) { e.d.Replicates = true },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"execute as sa in master: ALTER SERVER ROLE [sysadmin] ADD MEMBER [geosql_operator]"},
 		},
 		{
 			name:   "and no longer when it ends",
 			change: func(e *environ) { e.o.Engine.Sysadmins = []string{"sa", "geosql_operator"} },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"execute as sa in master: ALTER SERVER ROLE [sysadmin] DROP MEMBER [geosql_operator]"},
 		},
 		{
@@ -299,24 +298,24 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.o.Engine.TempDB[0].Path = "/var/opt/mssql/data/tempdb.mdf"
 				e.o.StatefulSet.Annotations[annotationRestarted] = hashOf(e.o.Engine.TempDB)
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "tempdb moves to its volume",
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning, pending: "tempdb moves to its volume",
 		},
 		{
 			name: "a foreign Service of the server's name",
 			change: func(e *environ) {
 				e.o.Names = &metav1.Condition{
-					Type:    conditions.TypeNamesReady,
+					Type:    v1alpha1.ConditionNamesReady,
 					Status:  metav1.ConditionFalse,
-					Reason:  conditions.ReasonNamesConflict,
+					Reason:  v1alpha1.ReasonNamesConflict,
 					Message: "Service tukpub-0 at site dublin is not the operator's",
 				}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonNamesConflict, says: "at site dublin",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonNamesConflict, says: "at site dublin",
 		},
 		{
 			name:   "a frozen engine's pod is not ready",
 			change: func(e *environ) { e.o.Pod.Status.Conditions[0].Status = corev1.ConditionFalse },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonPodNotReady,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonPodNotReady,
 		},
 	}
 }

@@ -18,7 +18,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -40,7 +39,7 @@ func TestPlanOutcomes(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared(server(), Surroundings{}))
 			settled, _ := e.settle(t, 100)
-			g.Expect(settled.Outcome.Reason).To(Equal(conditions.ReasonRunning))
+			g.Expect(settled.Outcome.Reason).To(Equal(v1alpha1.ReasonRunning))
 			tc.change(e)
 			p := plan(e.d, e.o)
 			g.Expect(p.Outcome.Reason).To(Equal(tc.reason), "%+v", p.Outcome)
@@ -67,7 +66,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 			change: func(e *environ) {
 				e.o.Site = &sites.UnreachableError{Site: "tukwila", Since: start, Cause: errors.New("i/o timeout")}
 			},
-			ready: metav1.ConditionUnknown, reason: conditions.ReasonSiteUnreachable,
+			ready: metav1.ConditionUnknown, reason: v1alpha1.ReasonSiteUnreachable,
 			says: "has not answered since 2026-11-20T10:00:00Z",
 		},
 		{
@@ -75,30 +74,30 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 			change: func(e *environ) {
 				e.o.Site = &sites.NamespaceError{Site: "tukwila", Namespace: "web", Allowed: []string{"shop"}}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonNamespaceNotAllowed, says: "allowed are shop",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonNamespaceNotAllowed, says: "allowed are shop",
 		},
 		{
 			name:   "a site that is declared lost",
 			change: func(e *environ) { e.o.Site = fmt.Errorf("site tukwila: %w", sites.ErrSiteLost) },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonSiteLost,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonSiteLost,
 		},
 		{
 			name: "lost passwords of existing volumes are not made again",
 			change: func(e *environ) {
 				e.o.SitePasswords, e.o.HubPasswords = nil, nil
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCredentialsLost, says: "restore Secret tukpub-credentials",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCredentialsLost, says: "restore Secret tukpub-credentials",
 		},
 		{
 			name:   "a rebuilt hub adopts the site's passwords",
 			change: func(e *environ) { e.o.HubPasswords = nil },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"agree on the passwords: the hub adopts those of the site"},
 		},
 		{
 			name:   "an old certificate is renewed",
 			change: func(e *environ) { e.o.Now = start.Add(250 * 24 * time.Hour) },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"issue a certificate: two thirds of its life", "refresh the Secrets of pod tukpub-0"},
 		},
 		{
@@ -107,7 +106,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
 				e.o.UserCertificate = issued(t, "tukpub-0")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"copy the certificate", "refresh the Secrets of pod tukpub-0"},
 		},
 		{
@@ -116,7 +115,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: credentials.CertificateName("tukpub")}
 				e.o.UserCertificate = e.o.HubCertificate
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 		},
 		{
 			name: "a certificate of the user's for another name",
@@ -124,7 +123,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
 				e.o.UserCertificate = issued(t, "sql.example.com")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid,
 			says: "it is not for the name tukpub-0 but for sql.example.com",
 		},
 		{
@@ -133,7 +132,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS, e.d.Groups = &v1alpha1.ServerTLS{SecretName: "mine"}, []string{"content"}
 				e.o.UserCertificate = issued(t, "tukpub-0", "tukpub-0.web")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid,
 			says: "in group content sidecars show it to each other: it must be for the name tukpub-0.web.svc, too",
 		},
 		{
@@ -142,7 +141,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS, e.d.Groups = &v1alpha1.ServerTLS{SecretName: "mine"}, []string{"content"}
 				e.o.UserCertificate = forServers(t, "tukpub-0", "*.web", "*.web.svc")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid, says: "client auth beside server auth",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid, says: "client auth beside server auth",
 		},
 		{
 			name: "a certificate of the user's for servers alone",
@@ -150,7 +149,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
 				e.o.UserCertificate = forServers(t, "tukpub-0")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"copy the certificate", "refresh the Secrets of pod tukpub-0",
 				"complete Secret geosql-agent-reader"},
 			pending: "it is shown once its CA is trusted beside the present one",
@@ -161,7 +160,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
 				e.o.UserCertificateError = errors.New("secret web/mine does not exist in the hub")
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid, says: "does not exist in the hub",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid, says: "does not exist in the hub",
 		},
 		{
 			name: "a certificate of the user's that has ended",
@@ -170,12 +169,12 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.o.UserCertificate = issued(t, "tukpub-0")
 				e.o.Now = start.Add(400 * 24 * time.Hour)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCertificateInvalid, says: "it ended at 2027-11-20",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid, says: "it ended at 2027-11-20",
 		},
 		{
 			name:   "a storage class that does not exist",
 			change: func(e *environ) { e.d.Site.Spec.StorageClasses.Log = "quick"; delete(e.o.Claims, placement.RoleLog) },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonStorageClassNotFound,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonStorageClassNotFound,
 			says: "storage class quick for log does not exist; existing classes: archive, capacity, fast",
 		},
 		{
@@ -184,38 +183,38 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Site.Spec.StorageClasses.Backup = "archive"
 				e.o.Claims, e.o.StatefulSet, e.o.Pod = map[placement.Role]*corev1.PersistentVolumeClaim{}, nil, nil
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonNoNodeForVolumes,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonNoNodeForVolumes,
 			says: "class fast allows tukwila-worker; class archive allows tukwila-worker2; no node can serve data, log, " +
 				"tempdb (fast) and backup (archive)",
 		},
 		{
 			name:   "a cordoned node is not held against a running pod",
 			change: func(e *environ) { e.o.Cluster.Nodes[0].Spec.Unschedulable = true },
-			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			ready:  metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 		},
 		{
 			name: "a claim of somebody else",
 			change: func(e *environ) {
 				e.o.Claims[placement.RoleLog].Labels = nil
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonObjectConflict,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonObjectConflict,
 			says: "PersistentVolumeClaim tukpub-log exists",
 		},
 		{
 			name:   "a Secret of somebody else",
 			change: func(e *environ) { e.o.ForeignSecrets = []string{"tukpub-tls of site tukwila"} },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonObjectConflict,
 			says: "not the operator's: tukpub-tls of site tukwila. Remove them",
 		},
 		{
 			name:   "a ConfigMap of somebody else",
 			change: func(e *environ) { e.o.ConfigMap.Labels = nil },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "ConfigMap tukpub-mssql-conf exists",
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonObjectConflict, says: "ConfigMap tukpub-mssql-conf exists",
 		},
 		{
 			name:   "a Role of somebody else",
 			change: func(e *environ) { e.o.Account.Role.Labels = nil },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "Role tukpub-agent exists",
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonObjectConflict, says: "Role tukpub-agent exists",
 		},
 		{
 			name: "a PodDisruptionBudget of somebody else",
@@ -223,23 +222,23 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.o.Budget = disruptionBudget(e.d, false, nil)
 				e.o.Budget.Labels = map[string]string{"app": "tukpub"}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "PodDisruptionBudget tukpub exists",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonObjectConflict, says: "PodDisruptionBudget tukpub exists",
 		},
 		{
 			name:   "a StatefulSet of somebody else",
 			change: func(e *environ) { e.o.StatefulSet.Labels = map[string]string{"app": "x"} },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonObjectConflict, says: "StatefulSet tukpub exists",
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonObjectConflict, says: "StatefulSet tukpub exists",
 		},
 		{
 			name:   "a volume grows where its class allows it",
 			change: func(e *environ) { e.d.Server.Spec.Storage.Backup.Size = resource.MustParse("80Gi") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"apply PersistentVolumeClaim tukpub-backup: it grows from 50Gi to 80Gi"},
 		},
 		{
 			name:   "a volume can't grow where its class does not allow it",
 			change: func(e *environ) { e.d.Server.Spec.Storage.Data.Size = resource.MustParse("80Gi") },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonVolumeCannotGrow,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonVolumeCannotGrow,
 			says: "storage class fast does not allow it",
 		},
 		{
@@ -248,18 +247,18 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.Storage.Data.Size = resource.MustParse("80Gi")
 				e.o.StatefulSet.Spec.Replicas = ptr.To[int32](2)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"apply StatefulSet tukpub: somebody changed spec.replicas"},
 		},
 		{
 			name:   "a volume never shrinks",
 			change: func(e *environ) { e.d.Server.Spec.Storage.Data.Size = resource.MustParse("1Gi") },
-			ready:  metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			ready:  metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 		},
 		{
 			name:   "what somebody changed is put right",
 			change: func(e *environ) { e.o.StatefulSet.Spec.Replicas = ptr.To[int32](2) },
-			ready:  metav1.ConditionFalse, reason: conditions.ReasonCreating,
+			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonCreating,
 			steps: []string{"apply StatefulSet tukpub: somebody changed spec.replicas"},
 		},
 		{
@@ -268,7 +267,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{"restart pod tukpub-0: the pod's template changed"},
 		},
 		{
@@ -279,7 +278,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
 				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning, pending: "the server is in group content",
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning, pending: "the server is in group content",
 		},
 		{
 			name: "a secondary takes its turn when all others are well",
@@ -288,7 +287,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 					Turn{Group: "content", Declared: true, Primary: "quisec", Behind: []v1alpha1.ServerName{"quisec", "dubcfg"}},
 				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{
 				"take the turn to restart among the servers of group content",
 				"restart pod tukpub-0: the pod's template changed",
@@ -301,7 +300,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 					Turn{Group: "content", Declared: true, Holder: "tukpub", Primary: "quisec", Self: "tukpub-0 is not connected"},
 				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{"restart pod tukpub-0: the pod's template changed"},
 		},
 		{
@@ -316,7 +315,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 					},
 				)
 			},
-			ready: metav1.ConditionTrue, reason: conditions.ReasonRunning,
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 			pending: "quisec-0 was its primary and does not say so any more",
 		},
 		{
@@ -327,7 +326,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				)
 				e.o.Engine = Engine{}
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{"restart pod tukpub-0: the pod's template changed"},
 		},
 		{
@@ -343,7 +342,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 					},
 				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "dubcfg-0 is not connected",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting, says: "dubcfg-0 is not connected",
 			pending: "dubcfg-0 is not connected",
 			steps:   []string{"leave the turn to restart to the other servers of group content"},
 		},
@@ -355,7 +354,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 						Against: []string{"dubcfg-0 is not connected"}},
 				)
 			},
-			ready: metav1.ConditionFalse, reason: conditions.ReasonRestarting, says: "tukpub-0 is not synchronized",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting, says: "tukpub-0 is not synchronized",
 			pending: "dubcfg-0 is not connected",
 		},
 	}

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -22,7 +23,7 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 		return true
 	}
 	if dying := dyingClaims(o); dying != "" {
-		pend(p, dying, conditions.ReasonVolumesTerminating)
+		pend(p, dying, v1alpha1.ReasonVolumesTerminating)
 		return true
 	}
 	want, have := o.StatefulSet.Spec.Template.Annotations, pod.Annotations
@@ -41,7 +42,7 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 		return replace(d, o, p, step)
 	}
 	p.Add(step)
-	return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+why))
+	return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, "the pod is restarted: "+why))
 }
 
 func restartOf(pod *corev1.Pod, why string) RestartPod {
@@ -58,7 +59,7 @@ func replace(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 		reason := ""
 		if leaves(o) != "" {
 			// It keeps no primary waiting that has to make room.
-			reason = conditions.ReasonNodeCordoned
+			reason = v1alpha1.ReasonNodeCordoned
 		}
 		pend(p, step.Reason+"; the pod would find no node: "+err.Error(), reason)
 		return true
@@ -129,7 +130,7 @@ func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
 	pod := o.Pod
 	switch {
 	case pod == nil && o.Refusal != "":
-		return p.Settle(conditions.Stalled(conditions.ReasonPodRefused, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonPodRefused, fmt.Sprintf(
 			"the API server of site %s does not let the pod in: %s. Change what refuses it there (ResourceQuota, LimitRange, "+
 				"policy, PriorityClass), or spec.resources and spec.scheduling; its sidecar asks for 100m CPU and 64Mi, and has "+
 				"a limit for memory alone, 256Mi",
@@ -137,9 +138,9 @@ func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
 			o.Refusal,
 		)))
 	case pod == nil:
-		return p.Settle(conditions.InProgress(conditions.ReasonPodPending, "the pod is awaited from its StatefulSet"))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonPodPending, "the pod is awaited from its StatefulSet"))
 	case pod.DeletionTimestamp != nil:
-		return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is ending"))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, "the pod is ending"))
 	case pod.Spec.NodeName == "":
 		return p.Settle(unscheduled(o))
 	}
@@ -151,7 +152,7 @@ func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
 	if !engineRuns(pod) || pod.Status.PodIP == "" {
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonPodPending,
+				v1alpha1.ReasonPodPending,
 				fmt.Sprintf("the pod starts on node %s%s", pod.Spec.NodeName, unboundClaims(o)),
 			),
 		)
@@ -168,9 +169,9 @@ func unscheduled(o Observed) conditions.Outcome {
 		}
 	}
 	if claims := unboundClaims(o); claims != "" {
-		return conditions.InProgress(conditions.ReasonVolumePending, message+claims)
+		return conditions.InProgress(v1alpha1.ReasonVolumePending, message+claims)
 	}
-	return conditions.InProgress(conditions.ReasonPodPending, message)
+	return conditions.InProgress(v1alpha1.ReasonPodPending, message)
 }
 
 func unboundClaims(o Observed) string {
@@ -237,18 +238,18 @@ func containerProblem(pod *corev1.Pod, c corev1.ContainerStatus) (conditions.Out
 	waiting := c.State.Waiting
 	switch {
 	case waiting != nil && slices.Contains(imageReasons, waiting.Reason):
-		return conditions.Stalled(conditions.ReasonImagePullFailed, fmt.Sprintf(
+		return conditions.Stalled(v1alpha1.ReasonImagePullFailed, fmt.Sprintf(
 			"image %s of container %s can't be had on node %s (%s): %s; correct the image, imagePullSecrets or imagePullPolicy",
 			c.Image, c.Name, pod.Spec.NodeName, waiting.Reason, waiting.Message)), true
 	case waiting != nil && cannotBeMade(waiting.Reason):
 		return conditions.Stalled(
-			conditions.ReasonPodNotReady,
+			v1alpha1.ReasonPodNotReady,
 			fmt.Sprintf("container %s can't be made: %s", c.Name, waiting.Message),
 		), true
 	case c.Name != ContainerEngine:
 		return conditions.Outcome{}, false
 	case waiting != nil && waiting.Reason == crashLoop, c.State.Terminated != nil:
-		return conditions.InProgress(conditions.ReasonPodNotReady, fmt.Sprintf(
+		return conditions.InProgress(v1alpha1.ReasonPodNotReady, fmt.Sprintf(
 			"the engine ends again and again%s; see `kubectl logs %s -c %s -p` at the site", lastEnd(c), pod.Name, c.Name)), true
 	}
 	return conditions.Outcome{}, false

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 func TestPlanCreatesAServer(t *testing.T) {
@@ -22,7 +22,7 @@ func TestPlanCreatesAServer(t *testing.T) {
 	e := newEnviron(t, declared(s, Surroundings{}))
 	p, done := e.settle(t, 100)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonRunning))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRunning))
 	g.Expect(waits(p).Why).To(BeEmpty())
 	g.Expect(done[0]).To(HavePrefix("agree on the passwords"))
 	g.Expect(strings.Join(done, "\n")).To(ContainSubstring("restart pod tukpub-0: tempdb moves to its volume"))

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -25,9 +26,9 @@ func planVolumes(d Desired, o Observed, decision placement.Decision, placementEr
 	var missing *placement.ClassNotFoundError
 	switch {
 	case errors.As(placementErr, &missing):
-		return p.Settle(conditions.Stalled(conditions.ReasonStorageClassNotFound, missing.Error()))
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonStorageClassNotFound, missing.Error()))
 	case placementErr != nil && (o.Pod == nil || o.Pod.Spec.NodeName == ""):
-		return p.Settle(conditions.Stalled(conditions.ReasonNoNodeForVolumes, placementErr.Error()))
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonNoNodeForVolumes, placementErr.Error()))
 	}
 	for _, v := range d.volumes() {
 		planVolume(d, o, v, decision.Claims[v.role], p)
@@ -72,7 +73,7 @@ func planGrowth(d Desired, o Observed, p *reconcile.Plan) bool {
 		}
 		size, class := have.Spec.Resources.Requests[corev1.ResourceStorage], *have.Spec.StorageClassName
 		if v.spec.Size.Cmp(size) > 0 && !expandable(class, o.Cluster.Classes) {
-			return p.Settle(conditions.Stalled(conditions.ReasonVolumeCannotGrow, fmt.Sprintf(
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonVolumeCannotGrow, fmt.Sprintf(
 				"volume %s can't grow from %s to %s: storage class %s does not allow it (allowVolumeExpansion); set the size "+
 					"back. Everything else is as declared", v.role, size.String(), v.spec.Size.String(), class)))
 		}

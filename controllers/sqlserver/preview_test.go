@@ -8,7 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/api/v1alpha1"
 )
 
 // What is announced is what is done: the preview of a new server has the steps that its creation takes, less the
@@ -48,5 +48,5 @@ func TestPreviewSaysWhatStandsInTheWay(t *testing.T) {
 	e := newEnviron(t, declared(server(), Surroundings{}))
 	e.d.Site.Spec.StorageClasses.Backup = "archive"
 	_, outcome := Preview(e.d, e.o)
-	g.Expect(outcome.Reason).To(Equal(conditions.ReasonNoNodeForVolumes))
+	g.Expect(outcome.Reason).To(Equal(v1alpha1.ReasonNoNodeForVolumes))
 }

@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -21,10 +22,10 @@ func TestARefusedPodIsTold(t *testing.T) {
 	e.settle(t, 100)
 	e.o.Pod = nil
 	g.Expect(plan(e.d, e.o).Outcome).
-		To(And(HaveField("Reason", conditions.ReasonPodPending), HaveField("Progress", conditions.Working)))
+		To(And(HaveField("Reason", v1alpha1.ReasonPodPending), HaveField("Progress", conditions.Working)))
 	e.o.Refusal = "pods \"tukpub-0\" is forbidden: exceeded quota: few"
 	g.Expect(plan(e.d, e.o).Outcome).
-		To(And(HaveField("Reason", conditions.ReasonPodRefused), HaveField("Progress", conditions.Stuck),
+		To(And(HaveField("Reason", v1alpha1.ReasonPodRefused), HaveField("Progress", conditions.Stuck),
 			HaveField("Message", And(ContainSubstring("exceeded quota: few"), ContainSubstring("spec.resources")))))
 }
 

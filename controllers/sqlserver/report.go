@@ -21,8 +21,8 @@ const statusOwner = client.FieldOwner("geosql-operator-sqlserver")
 
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
-	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, conditions.TypeRestartPending,
-	conditions.TypeAdministered,
+	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionRestartPending,
+	v1alpha1.ConditionAdministered,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -57,29 +57,29 @@ func administeredCondition(d Desired, o Observed) *metav1.Condition {
 	}
 	if why := administrator(d, o); why != "" {
 		return &metav1.Condition{
-			Type:   conditions.TypeAdministered,
+			Type:   v1alpha1.ConditionAdministered,
 			Status: metav1.ConditionFalse,
-			Reason: conditions.ReasonAdministratorShut,
+			Reason: v1alpha1.ReasonAdministratorShut,
 			Message: why +
 				". Until then logins, grants, certificates, new replicas and databases that are declared are not made; the " +
 				"server serves",
 		}
 	}
 	return &metav1.Condition{
-		Type:    conditions.TypeAdministered,
+		Type:    v1alpha1.ConditionAdministered,
 		Status:  metav1.ConditionTrue,
-		Reason:  conditions.ReasonAdministratorUsable,
+		Reason:  v1alpha1.ReasonAdministratorUsable,
 		Message: "the engine lets sa in",
 	}
 }
 
 func restartPending(p reconcile.Plan) metav1.Condition {
 	if waits(p).Why == "" {
-		return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionFalse,
-			Reason: conditions.ReasonUpToDate, Message: "nothing waits for the pod's next start"}
+		return metav1.Condition{Type: v1alpha1.ConditionRestartPending, Status: metav1.ConditionFalse,
+			Reason: v1alpha1.ReasonUpToDate, Message: "nothing waits for the pod's next start"}
 	}
-	return metav1.Condition{Type: conditions.TypeRestartPending, Status: metav1.ConditionTrue,
-		Reason: cmp.Or(waits(p).Reason, conditions.ReasonRestartNeeded), Message: waits(p).Why}
+	return metav1.Condition{Type: v1alpha1.ConditionRestartPending, Status: metav1.ConditionTrue,
+		Reason: cmp.Or(waits(p).Reason, v1alpha1.ReasonRestartNeeded), Message: waits(p).Why}
 }
 
 // describe writes what was observed into the status. What could not be observed stays as it was last seen.

@@ -10,9 +10,9 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // A certificate is renewed by itself, also while the one node on which a server's volumes are is cordoned: a pod that
@@ -26,11 +26,11 @@ func TestAPodWithoutAnotherNodeIsNotRestarted(t *testing.T) {
 		change func(*environ)
 		reason string
 	}{
-		"a server alone":      {change: cordon, reason: conditions.ReasonNodeCordoned},
-		"a server of a group": {change: cordon, turn: &secondary, reason: conditions.ReasonNodeCordoned},
-		"for tempdb":          {change: cordon, tempDB: true, reason: conditions.ReasonNodeCordoned},
+		"a server alone":      {change: cordon, reason: v1alpha1.ReasonNodeCordoned},
+		"a server of a group": {change: cordon, turn: &secondary, reason: v1alpha1.ReasonNodeCordoned},
+		"for tempdb":          {change: cordon, tempDB: true, reason: v1alpha1.ReasonNodeCordoned},
 		"the node is not ready to run": {change: func(e *environ) { e.o.Cluster.Nodes[0].Spec.Taints = notReady() },
-			reason: conditions.ReasonRestartNeeded},
+			reason: v1alpha1.ReasonRestartNeeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -46,7 +47,7 @@ func (s ReplaceSidecar) Describe() string {
 func planSidecar(d Desired, o Observed, p *reconcile.Plan, why string) bool {
 	pod, template := o.Pod, o.StatefulSet.Spec.Template
 	if kind := template.Annotations[annotationSidecar]; kind == "" || kind != pod.Annotations[annotationSidecar] {
-		pend(p, why+"; it takes effect when the pod next starts", conditions.ReasonSidecarOutdated)
+		pend(p, why+"; it takes effect when the pod next starts", v1alpha1.ReasonSidecarOutdated)
 		return true
 	}
 	broken := stuck(o, ContainerAgent)
@@ -61,12 +62,12 @@ func planSidecar(d Desired, o Observed, p *reconcile.Plan, why string) bool {
 					d.name(),
 					group,
 				),
-				conditions.ReasonSidecarOutdated,
+				v1alpha1.ReasonSidecarOutdated,
 			)
 			return true
 		}
 		if wait := wait(d, o, turn, known, group); wait != "" && !(broken && known && turn.Declared) {
-			pend(p, why+"; "+wait, conditions.ReasonSidecarOutdated)
+			pend(p, why+"; "+wait, v1alpha1.ReasonSidecarOutdated)
 			return true
 		}
 		if turn.Holder == "" {
@@ -92,7 +93,7 @@ func planSidecar(d Desired, o Observed, p *reconcile.Plan, why string) bool {
 	}
 	p.Steps = append(p.Steps, take...)
 	p.Add(step)
-	return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the sidecar is replaced: "+why))
+	return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, "the sidecar is replaced: "+why))
 }
 
 // sidecarComes tells whether the sidecar's new image was given to the pod and the kubelet has not replaced the

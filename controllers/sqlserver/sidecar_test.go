@@ -13,7 +13,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // Without their sidecars no server is primary: after all have been started with one that can't run, the right one waits
@@ -136,7 +135,7 @@ func TestPlanReplacesTheSidecar(t *testing.T) {
 			}
 			g.Expect(waits(p).Why).To(ContainSubstring(c.says))
 			if c.says != "" {
-				g.Expect(restartPending(p).Reason).To(Equal(conditions.ReasonSidecarOutdated))
+				g.Expect(restartPending(p).Reason).To(Equal(v1alpha1.ReasonSidecarOutdated))
 				g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
 				return
 			}

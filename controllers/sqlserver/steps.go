@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // ApplyObject writes an object at the site by server-side apply.
@@ -140,7 +140,7 @@ func waitFor(p *reconcile.Plan, why string) { pend(p, why, waits(*p).Reason) }
 func pend(p *reconcile.Plan, why, reason string) {
 	now := waits(*p)
 	switch {
-	case now.Why == "" || now.Reason == conditions.ReasonSidecarOutdated:
+	case now.Why == "" || now.Reason == v1alpha1.ReasonSidecarOutdated:
 		now.Reason = reason
 	case now.Reason != reason:
 		now.Reason = ""

@@ -80,7 +80,7 @@ func restart(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 				if d.told(group) {
 					p.Add(ask)
 				}
-				return p.Settle(conditions.InProgress(conditions.ReasonRestarting, waits(*p).Why))
+				return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, waits(*p).Why))
 			}
 			return true
 		}
@@ -90,7 +90,7 @@ func restart(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 	}
 	p.Steps = append(p.Steps, take...)
 	p.Add(step)
-	return p.Settle(conditions.InProgress(conditions.ReasonRestarting, "the pod is restarted: "+step.Reason))
+	return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, "the pod is restarted: "+step.Reason))
 }
 
 // wait says what a restart waits for; empty when it may begin.
@@ -172,25 +172,25 @@ func planTurn(d Desired, o Observed, p *reconcile.Plan) bool {
 		switch {
 		case letGo(o):
 			return p.Settle(
-				conditions.InProgress(conditions.ReasonRestarting, "the pod is about to end: its eviction was let through"),
+				conditions.InProgress(v1alpha1.ReasonRestarting, "the pod is about to end: its eviction was let through"),
 			)
 		case t.Err != nil:
 			return p.Settle(
 				conditions.InProgress(
-					conditions.ReasonRestarting,
+					v1alpha1.ReasonRestarting,
 					fmt.Sprintf("restarted; whether its replica of group %s is well is not known: %v", t.Group, t.Err),
 				),
 			)
 		case t.Self != "":
 			return p.Settle(
-				conditions.InProgress(conditions.ReasonRestarting, fmt.Sprintf("restarted; in group %s %s", t.Group, t.Self)),
+				conditions.InProgress(v1alpha1.ReasonRestarting, fmt.Sprintf("restarted; in group %s %s", t.Group, t.Self)),
 			)
 		}
 		p.Add(ReleaseTurn{Group: t.Group})
 	}
 	if len(p.Steps) > 0 {
 		return p.Settle(
-			conditions.InProgress(conditions.ReasonRestarting, cmp.Or(waits(*p).Why, "restarted and well in its groups")),
+			conditions.InProgress(v1alpha1.ReasonRestarting, cmp.Or(waits(*p).Why, "restarted and well in its groups")),
 		)
 	}
 	return true

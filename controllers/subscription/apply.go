@@ -5,31 +5,38 @@ package subscription
 import (
 	"cmp"
 	"context"
-	"fmt"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
-// carryOut carries out a step of the mirror. Each may be carried out again.
-func (r *Reconciler) carryOut(ctx context.Context, d Desired, step replication.Step) error {
-	switch s := step.(type) {
-	case GiveMirror:
-		return giveMirror(ctx, r.sidecars, d, s)
-	case TakeMirror:
-		for _, server := range []v1alpha1.ServerName{s.Subscriber, s.Distributor} {
-			if server == "" {
-				continue
-			}
-			if err := r.sidecars.Write(ctx, d.Subscription.Namespace, server, cmp.Or(s.Subscription, d.name()),
-				nil); err != nil {
-				return err
-			}
+// apply carries out the steps one after the other: statements, and those of the mirror. Each may be carried out again.
+func (r *Reconciler) apply(ctx context.Context, engines replication.Engines, d Desired, p replication.Plan) error {
+	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step replication.Step) error {
+		switch s := step.(type) {
+		case GiveMirror:
+			return giveMirror(ctx, r.sidecars, d, s)
+		case TakeMirror:
+			return takeMirror(ctx, r.sidecars, d, s)
 		}
-		return nil
+		return engines.CarryOut(ctx, step)
+	})
+}
+
+// takeMirror tells both sidecars that there is none any more.
+func takeMirror(ctx context.Context, sidecars Sidecars, d Desired, s TakeMirror) error {
+	name := cmp.Or(s.Subscription, d.name())
+	for _, server := range []v1alpha1.ServerName{s.Subscriber, s.Distributor} {
+		if server == "" {
+			continue
+		}
+		if err := sidecars.Write(ctx, d.Subscription.Namespace, server, name, nil); err != nil {
+			return err
+		}
 	}
-	return fmt.Errorf("step %T is not known", step)
+	return nil
 }
 
 // giveMirror tells the distributor's sidecar first, so that the subscriber's finds it willing.

@@ -214,7 +214,7 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 		case !d.comparesFirst():
 			return true
 		case !o.everyArticle(d):
-			return p.Settle(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf(
+			return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForPublication, fmt.Sprintf(
 				"%d of %d articles are published; tables are compared when all are",
 				len(o.Publication.Articles),
 				len(d.Publication.Spec.Articles),
@@ -222,12 +222,12 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 		case o.ComparisonErr != nil:
 			return p.Settle(
 				conditions.Unknown(
-					conditions.ReasonEngineNotAnswering,
+					v1alpha1.ReasonEngineNotAnswering,
 					"the tables could not be compared: "+o.ComparisonErr.Error(),
 				),
 			)
 		case o.Comparison == nil:
-			return p.Settle(conditions.InProgress(conditions.ReasonConfiguring, "the tables are being compared"))
+			return p.Settle(conditions.InProgress(v1alpha1.ReasonConfiguring, "the tables are being compared"))
 		}
 		return true
 	}
@@ -282,7 +282,7 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 	)
 	switch {
 	case s != nil && s.Differs != "" && lasts >= differsFor && !replacesKept(d):
-		return p.Settle(conditions.Stalled(conditions.ReasonCopyDiffers, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonCopyDiffers, fmt.Sprintf(
 			"%s: %s. Make them equal, or annotate the Subscription with %s=%s to have all its tables replaced by a snapshot "+
 				"unless all are equal",
 			which,
@@ -291,7 +291,7 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 			v1alpha1.InitializeCompare,
 		)))
 	case lasts >= validateFor:
-		return p.Settle(conditions.Stalled(conditions.ReasonValidating, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonValidating, fmt.Sprintf(
 			"%s, because they changed each time: let nobody write there for as long as it takes to read them three times, or "+
 				"have them replaced by a new copy, %s; %s",
 			which,
@@ -300,7 +300,7 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 		)))
 	}
 	return p.Settle(
-		conditions.InProgress(conditions.ReasonValidating, which+": they are compared when nothing is pending"),
+		conditions.InProgress(v1alpha1.ReasonValidating, which+": they are compared when nothing is pending"),
 	)
 }
 

@@ -92,7 +92,7 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	w := kept(t)
 	p := plan(w.d, w.look())
 	g.Expect(p.Outcome.Reason).
-		To(Equal(conditions.ReasonValidating), "rows of between the comparison and the registration may be missing: %s",
+		To(Equal(v1alpha1.ReasonValidating), "rows of between the comparison and the registration may be missing: %s",
 			p.Outcome.Message)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
 	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
@@ -131,7 +131,7 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	w = kept(t)
 	look(equal(), time.Second)
 	g.Expect(status().Validated).NotTo(BeNil())
-	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
 	look(differs, time.Second)
 	look(differs, differsFor)
 	g.Expect(describeSteps(look(differs, differsFor))).
@@ -217,7 +217,7 @@ func TestAKeptCopyWhoseStatusWasLost(t *testing.T) {
 				return
 			}
 			g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCopyDiffers), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCopyDiffers), p.Outcome.Message)
 			g.Expect(p.Outcome.Message).To(ContainSubstring(v1alpha1.InitializationAnnotation))
 		})
 	}
@@ -255,7 +255,7 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 		w.o.Comparison = equal()
 		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), plan(w.d, w.look()))
 		w.o.Comparison = nil
-		NewWithT(t).Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+		NewWithT(t).Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
 		w.o.Publication.Articles["dbo.more"] = mssql.PublishedArticle{ID: 3, Name: "dbo.More", Schema: "dbo", Table: "More"}
 		w.o.Publication.Subscriptions = append(w.o.Publication.Subscriptions, mssql.ArticleSubscription{
 			Article: "dbo.More", Subscriber: "dubsub-0", Database: "Content", Pull: true, Status: 2, DataWasThere: true})
@@ -265,11 +265,11 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 	w := added(t)
 	p := plan(w.d, w.look())
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonWaitingForTable))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForTable))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("dbo.More"))
 
 	w.o.Here.Tables["dbo.more"] = mssql.Table{Schema: "dbo", Name: "More"}
-	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonValidating))
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonValidating))
 	look := func(c *replication.Comparison, after time.Duration) replication.Plan {
 		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
 		p := plan(w.d, w.look())
@@ -286,7 +286,7 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 	g.Expect(describeSteps(p)).To(BeEmpty(), "nobody has said that all tables may be replaced")
 	p = look(nil, time.Second)
 	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonCopyDiffers))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCopyDiffers))
 	g.Expect(p.Outcome.Message).To(And(ContainSubstring("50 rows"), ContainSubstring(v1alpha1.InitializationAnnotation)))
 	g.Expect(due(w.d, w.look())).To(BeFalse(), "it reads every row")
 
@@ -296,7 +296,7 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 	w = added(t)
 	w.o.Here.Tables["dbo.more"] = mssql.Table{Schema: "dbo", Name: "More"}
 	look(&replication.Comparison{Equal: true, Steady: true, Same: []string{"dbo.more"}}, time.Second)
-	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+	g.Expect(look(nil, time.Second).Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
 	g.Expect(w.d.Subscription.Status.Initialization.ValidatedArticles).
 		To(ConsistOf("0 dbo.Article", "0 dbo.Attachment", "3 dbo.More"))
 	again := w.o.Publication.Articles["dbo.more"]
@@ -304,7 +304,7 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 	again.ID = 4
 	w.o.Publication.Articles["dbo.more"] = again
 	g.Expect(look(nil, time.Second).Outcome.Reason).
-		To(Equal(conditions.ReasonValidating), "it was dropped and added again")
+		To(Equal(v1alpha1.ReasonValidating), "it was dropped and added again")
 
 	w = added(t)
 	last := &w.o.Publication.Subscriptions[len(w.o.Publication.Subscriptions)-1]

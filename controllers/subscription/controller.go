@@ -75,7 +75,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Observe: func(ctx context.Context, engines replication.Engines, d Desired) Observed {
 			return observe(ctx, engines, r.sidecars, d, time.Now())
 		},
-		Plan: plan, PlanDelete: planDelete, CarryOut: r.carryOut, Report: r.report, Soon: mirrorAwaited,
+		Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report, Soon: mirrorAwaited,
 	}.SetupWithManager(mgr, o.Connector)
 }
 

@@ -318,7 +318,7 @@ func (o Observed) mirrored() bool {
 	return s != nil && s.State == files.Verified && s.Generation != "" && s.Generation == o.At.LastSnapshot
 }
 
-// awaitsMirror tells that a snapshot has to be brought to the agent of which it is not known that it was.
+// awaitsMirror tells that the newest snapshot needs a mirror at the agent, and none is confirmed.
 func (o Observed) awaitsMirror(d Desired) bool {
 	return o.mirrors(d) && !o.mirrored() && d.Subscription.Status.MirroredSnapshot != o.At.LastSnapshot
 }

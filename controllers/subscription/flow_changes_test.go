@@ -19,7 +19,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -127,14 +126,14 @@ func (b *bed) settle(t *testing.T, s *v1alpha1.Subscription, tables ...string) {
 		generation = s.Generation
 		for _, c := range s.Status.Conditions {
 			if c.Type == v1alpha1.ConditionReady && c.ObservedGeneration == generation {
-				if c.Reason != conditions.ReasonDelivering {
+				if c.Reason != v1alpha1.ReasonDelivering {
 					b.nudgeAll(t)
 				}
 				return c.Reason + ": " + c.Message
 			}
 		}
 		return "not looked at yet"
-	}, patient, 500*time.Millisecond).Should(HavePrefix(conditions.ReasonDelivering))
+	}, patient, 500*time.Millisecond).Should(HavePrefix(v1alpha1.ReasonDelivering))
 	for _, table := range tables {
 		g.Eventually(func() string {
 			b.nudgeAll(t)

@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // The jobs of all three agents are deleted at the distributor, as they are when its msdb is restored: rows and a new
@@ -85,7 +84,7 @@ func TestArticleAddedToACopyThatStays(t *testing.T) {
 			change(t, b, s, func(s *v1alpha1.Subscription) { s.Annotations = nil })
 			b.sql(t, "dubsub", "Content", "UPDATE dbo.Article SET Body = N'kept' WHERE Id = 7")
 			b.publishMore(t, p)
-			b.waitFor(t, s, &s.Status.StatusBase, conditions.ReasonWaitingForTable)
+			b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonWaitingForTable)
 			b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "More"))
 			b.fill(t, "dubsub", "dbo.More", 0, 50)
 			b.settle(t, s, "dbo.More")
@@ -158,7 +157,7 @@ func TestPublisherRestoredFromABackup(t *testing.T) {
 	b.sql(t, "tukpub", "master", `ALTER DATABASE Content SET SINGLE_USER WITH ROLLBACK IMMEDIATE;
 RESTORE DATABASE Content FROM DISK = N'night.bak' WITH REPLACE, RECOVERY;
 ALTER DATABASE Content SET MULTI_USER`)
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublisherBehind)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublisherBehind)
 	b.fill(t, "tukpub", "dbo.Article", 2000, 2300)
 	g.Eventually(func() string {
 		return b.rowsIn(t, "dist", "msdb", "SELECT name FROM msdb.dbo.sysjobs WHERE name LIKE N'%logreader' AND enabled = 0")
@@ -168,7 +167,7 @@ ALTER DATABASE Content SET MULTI_USER`)
 	change(t, b, p, func(p *v1alpha1.Publication) {
 		p.Annotations = map[string]string{v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare}
 	})
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublished)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublished)
 	b.settle(t, s, "dbo.Article")
 	b.fill(t, "tukpub", "dbo.Article", 3000, 3010)
 	b.settle(t, s, "dbo.Article")

@@ -14,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -145,7 +144,7 @@ func TestLimitedArticles(t *testing.T) {
 	// A migration adds a column, which reaches the subscriber by itself: nothing is copied anew for it.
 	b.sql(t, "dubsub", "Content", "UPDATE dbo.Part SET Note = N'k' WHERE Id = 3")
 	b.sql(t, "tukpub", "Content", "ALTER TABLE dbo.Part ADD Extra int NULL")
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonReinitializationNeeded)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonReinitializationNeeded)
 	b.sql(t, "tukpub", "Content", "INSERT dbo.Part VALUES (6, N'dublin', N'f', NULL, 6)")
 	g.Eventually(have, patient, 500*time.Millisecond).
 		Should(Equal("[2b 3k 4d 6f]"), "changes go on, and no row was replaced")
@@ -158,7 +157,7 @@ func TestLimitedArticles(t *testing.T) {
 		p.Spec.Articles[1].Filter = "Id < 5"
 	})
 	g.Eventually(func() string {
-		b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonReinitializationNeeded)
+		b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonReinitializationNeeded)
 		return p.Status.NeededReinitialization.Tables[0].Reason
 	}, patient, 500*time.Millisecond).Should(ContainSubstring("its filter is another one"))
 	g.Expect(p.Status.NeededReinitialization.Tables).To(HaveExactElements(HaveField("Rows", BeNumerically(">=", 5))))
@@ -230,13 +229,13 @@ func TestLostDistributor(t *testing.T) {
 	e.Wipe(t)
 	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (1000, N'never delivered')")
 	b.launchAnew(t, "dist")
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonDistributorLost)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonDistributorLost)
 	g.Consistently(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article"), 2*time.Second).
 		Should(Equal("[100]"), "the copy stays as it is")
 	change(t, b, p, func(p *v1alpha1.Publication) {
 		p.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
 	})
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublished)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublished)
 	b.settle(t, s, "dbo.Article")
 	b.fill(t, "tukpub", "dbo.Article", 2000, 2100)
 	b.settle(t, s, "dbo.Article")

@@ -12,7 +12,6 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -25,7 +24,7 @@ func TestLostPublisher(t *testing.T) {
 	e := b.engines["tukpub"]
 	e.Wipe(t)
 	b.launchAnew(t, "tukpub")
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublisherLost)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublisherLost)
 	g.Expect(b.rowsIn(t, "tukpub", "master", "SELECT name FROM sys.databases WHERE name = N'Content'")).
 		To(Equal("[]"), "no empty database takes its place")
 
@@ -37,13 +36,13 @@ func TestLostPublisher(t *testing.T) {
 	copied := b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article")
 	g.Consistently(func() string { b.nudgeAll(t); return copied() }, 5*time.Second, 500*time.Millisecond).
 		Should(Equal("[100]"), "the copy stays as it is")
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublisherLost)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublisherLost)
 
 	b.fill(t, "tukpub", "dbo.Article", 0, 7)
 	change(t, b, p, func(p *v1alpha1.Publication) {
 		p.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
 	})
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublished)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublished)
 	b.settle(t, s, "dbo.Article")
 	g.Expect(copied()).To(Equal("[7]"))
 }

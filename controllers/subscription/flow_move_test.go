@@ -20,7 +20,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/publishermove"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -113,7 +112,7 @@ func (b *bed) delivers(t *testing.T, s *v1alpha1.Subscription, publisher v1alpha
 		if err := b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s); err != nil {
 			return err.Error()
 		}
-		if ready := readyOf(s.Status.Conditions); ready.Reason != conditions.ReasonDelivering {
+		if ready := readyOf(s.Status.Conditions); ready.Reason != v1alpha1.ReasonDelivering {
 			return ready.Reason + ": " + ready.Message
 		}
 		a, c := b.sum(t, publisher, "dbo.Article")(), b.sum(t, s.Spec.Subscriber.Server, "dbo.Article")()
@@ -155,12 +154,12 @@ func TestPublishingMovesWithItsDistributor(t *testing.T) {
 	b.create(t, m)
 	ready := func() metav1.Condition { return *readyOf(m.Status.Conditions) }
 	b.carry(t, m, v1alpha1.MovePending, 3*time.Second, m)
-	g.Expect(ready().Reason).To(Equal(conditions.ReasonPublisherAnswers), "%+v", m.Status)
+	g.Expect(ready().Reason).To(Equal(v1alpha1.ReasonPublisherAnswers), "%+v", m.Status)
 	b.engines["tukpub"].Kill(t)
 	b.nudge(t, m)
 	b.mover(t, 4*time.Second)
 	g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(m), m)).To(Succeed())
-	g.Expect(ready().Reason).To(Equal(conditions.ReasonPublisherNotFenced), "silence alone is no evidence: %+v", m.Status)
+	g.Expect(ready().Reason).To(Equal(v1alpha1.ReasonPublisherNotFenced), "silence alone is no evidence: %+v", m.Status)
 
 	change(t, b, m, func(m *v1alpha1.PublisherMove) { m.Spec.FencedServers = []v1alpha1.ServerName{"tukpub"} })
 	b.carry(t, m, v1alpha1.MoveEstimated, 4*time.Second, m)
@@ -231,7 +230,7 @@ func TestPublishingMovesWithItsDistributor(t *testing.T) {
 	}, patient).Should(BeTrue())
 	b.create(t, again)
 	b.carry(t, again, v1alpha1.MoveCompleted, 3*time.Second, again)
-	g.Expect(readyOf(again.Status.Conditions).Reason).To(Equal(conditions.ReasonCarriedOut))
+	g.Expect(readyOf(again.Status.Conditions).Reason).To(Equal(v1alpha1.ReasonCarriedOut))
 }
 
 func readyOf(all []metav1.Condition) *metav1.Condition {
@@ -269,7 +268,7 @@ func TestPublishingMovesAfterTheDistributorHasDelivered(t *testing.T) {
 		Publication: "articles", To: "dubsub", FencedServers: []v1alpha1.ServerName{"tukpub"}, Approved: true}}
 	b.create(t, m)
 	b.carry(t, m, v1alpha1.MovePending, 3*time.Second, m)
-	g.Expect(readyOf(m.Status.Conditions).Reason).To(Equal(conditions.ReasonEngineNotAnswering), "%+v", m.Status)
+	g.Expect(readyOf(m.Status.Conditions).Reason).To(Equal(v1alpha1.ReasonEngineNotAnswering), "%+v", m.Status)
 	b.engines["dubsub"].Launch(t)
 	b.carry(t, m, v1alpha1.MoveCompleted, 3*time.Second, m, p, d, other)
 	g.Expect(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article")()).
@@ -316,10 +315,10 @@ func TestPublishingMovesFromAPublisherThatLives(t *testing.T) {
 	b.create(t, m)
 	b.carry(t, m, v1alpha1.MovePending, 3*time.Second, m)
 	g.Expect(*readyOf(m.Status.Conditions)).
-		To(And(HaveField("Reason", conditions.ReasonPublisherAnswers),
+		To(And(HaveField("Reason", v1alpha1.ReasonPublisherAnswers),
 			HaveField("Message", ContainSubstring("SET READ_ONLY"))))
 	b.sql(t, "tukpub", "master", "ALTER DATABASE Content SET READ_ONLY WITH ROLLBACK IMMEDIATE")
-	differs := func() bool { return readyOf(m.Status.Conditions).Reason == conditions.ReasonCopyDiffers }
+	differs := func() bool { return readyOf(m.Status.Conditions).Reason == v1alpha1.ReasonCopyDiffers }
 	b.nudge(t, m)
 	b.carryUntil(t, m, "a difference", differs, 4*time.Second, m)
 	g.Expect(readyOf(m.Status.Conditions).Message).To(ContainSubstring("201"))
@@ -380,11 +379,11 @@ func TestLostDistributorIsRebuiltByComparing(t *testing.T) {
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
 		return readyOf(p.Status.Conditions).Reason
 	}
-	g.Eventually(reason, veryPatient, 500*time.Millisecond).Should(Equal(conditions.ReasonDistributorLost))
+	g.Eventually(reason, veryPatient, 500*time.Millisecond).Should(Equal(v1alpha1.ReasonDistributorLost))
 	change(t, b, p, func(p *v1alpha1.Publication) {
 		p.Annotations = map[string]string{v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare}
 	})
-	g.Eventually(reason, veryPatient, 500*time.Millisecond).Should(Equal(conditions.ReasonPublished))
+	g.Eventually(reason, veryPatient, 500*time.Millisecond).Should(Equal(v1alpha1.ReasonPublished))
 	how := func(s *v1alpha1.Subscription) func() v1alpha1.Initialization {
 		return func() v1alpha1.Initialization {
 			b.nudge(t, p, s)

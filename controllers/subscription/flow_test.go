@@ -13,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // A publication on a server alone and a pull subscription with a mirrored snapshot, from nothing: rows that were there
@@ -27,15 +26,15 @@ func TestPullFromNothing(t *testing.T) {
 	d, p := published()
 	b.create(t, d)
 	b.create(t, p)
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonWaitingForTable)
-	b.waitFor(t, d, &d.Status.StatusBase, conditions.ReasonConfigured)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonWaitingForTable)
+	b.waitFor(t, d, &d.Status.StatusBase, v1alpha1.ReasonConfigured)
 	b.sql(t, "tukpub", "Content", fmt.Sprintf(createTable, "Article"))
 	b.fill(t, "tukpub", "dbo.Article", 0, 1000)
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonPublished)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublished)
 
 	s := subscribed(v1alpha1.SubscriptionPull)
 	b.create(t, s)
-	b.waitFor(t, s, &s.Status.StatusBase, conditions.ReasonDelivering)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
 	g.Eventually(b.sum(t, "dubsub", "dbo.Article"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.Article")()))
 	g.Expect(s.Status.MirroredSnapshot).NotTo(BeEmpty())
 	g.Expect(s.Status.Phase).To(Equal("Active"))
@@ -91,11 +90,11 @@ func TestForeignDataAndNoPrimaryKey(t *testing.T) {
 	s := subscribed(v1alpha1.SubscriptionPush)
 	b.create(t, d)
 	b.create(t, p, s)
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonNoPrimaryKey)
-	b.waitFor(t, s, &s.Status.StatusBase, conditions.ReasonSubscriberNotEmpty)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonNoPrimaryKey)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonSubscriberNotEmpty)
 	g.Consistently(b.sum(t, "dubsub", "dbo.Article"), 3*time.Second).Should(Equal("1 1000000 15"))
 	b.sql(t, "dubsub", "Content", "DROP TABLE dbo.Article")
-	b.waitFor(t, s, &s.Status.StatusBase, conditions.ReasonDelivering)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
 	g.Eventually(b.sum(t, "dubsub", "dbo.Article"), patient).Should(Equal(b.sum(t, "tukpub", "dbo.Article")()))
 
 	// The table gets its key: a push subscriber is subscribed to the article that comes later.
@@ -118,7 +117,7 @@ func TestForeignDataAndNoPrimaryKey(t *testing.T) {
 		p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.Late"})
 	})
 	late := b.rows(t, "dubsub", "SELECT Body FROM dbo.Late ORDER BY Id")
-	b.waitFor(t, p, &p.Status.StatusBase, conditions.ReasonReinitializationNeeded)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonReinitializationNeeded)
 	g.Expect(p.Status.NeededReinitialization.Tables).
 		To(HaveExactElements(And(HaveField("Table", "dbo.Late"), HaveField("Rows", int64(2)))))
 	g.Consistently(late, 3*time.Second).Should(Equal("[its own]"))

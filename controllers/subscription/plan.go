@@ -34,23 +34,23 @@ func plan(d Desired, o Observed) replication.Plan {
 func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	switch {
 	case d.Unsupported != "":
-		return p.Settle(conditions.Stalled(conditions.ReasonNotSupported, d.Unsupported))
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonNotSupported, d.Unsupported))
 	case len(d.Missing) > 0:
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonReferenceMissing,
+				v1alpha1.ReasonReferenceMissing,
 				"these objects are not declared yet: "+strings.Join(d.Missing, ", "),
 			),
 		)
 	case d.MissingProfile != "":
 		return p.Settle(
-			conditions.InProgress(conditions.ReasonReferenceMissing, "these objects are not declared yet: "+d.MissingProfile),
+			conditions.InProgress(v1alpha1.ReasonReferenceMissing, "these objects are not declared yet: "+d.MissingProfile),
 		)
 	}
 	if d.Moving != "" {
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonSwitching,
+				v1alpha1.ReasonSwitching,
 				fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving),
 			),
 		)
@@ -66,7 +66,7 @@ func planAsked(d Desired, o Observed, p *replication.Plan) bool {
 		}
 	}
 	if o.AtErr != nil {
-		return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.AtErr.Error()))
+		return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, o.AtErr.Error()))
 	}
 	if o.primary(d) == "" {
 		for _, server := range d.Publisher.Servers {
@@ -74,7 +74,7 @@ func planAsked(d Desired, o Observed, p *replication.Plan) bool {
 				return p.Settle(outcome)
 			}
 		}
-		return p.Settle(conditions.InProgress(conditions.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
 	}
 	if o.PublicationErr != nil {
 		return p.Settle(replication.Unanswered(o.PublicationErr))
@@ -92,14 +92,14 @@ func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 		o.Publication.Description != replication.Description(d.Publication.Namespace, d.publication()):
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonWaitingForPublication,
+				v1alpha1.ReasonWaitingForPublication,
 				fmt.Sprintf("publication %s is not there yet", d.publication()),
 			),
 		)
 	case len(o.Publication.Articles) == 0:
 		return p.Settle(
 			conditions.InProgress(
-				conditions.ReasonWaitingForPublication,
+				v1alpha1.ReasonWaitingForPublication,
 				fmt.Sprintf("publication %s has no article yet", d.publication()),
 			),
 		)
@@ -133,7 +133,7 @@ func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 		p.Execute(d.Subscriber, replication.Master, tsql.CreateDatabase(d.database()), replication.DatabaseExists)
 		return p.Proceed("database %s is being created on %s", d.database(), d.host())
 	case database.State != "ONLINE":
-		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForDatabase, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is %s", d.database(), d.host(), strings.ToLower(database.State))))
 	case o.HereErr != nil:
 		return p.Settle(replication.Unanswered(o.HereErr))
@@ -144,7 +144,7 @@ func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 // planDatabase leaves a database alone that holds other data, for the snapshot replaces tables, and lets agents in.
 func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	if again := replaces(d, o); len(again) > 0 {
-		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, fmt.Sprintf(
 			"the subscription was registered once and is not any more; database %s on %s still has %s. To go on takes a new "+
 				"copy, %s, which replaces them; %s",
 			d.database(),
@@ -155,7 +155,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 		)))
 	}
 	if foreign := foreignTables(d, o); len(foreign) > 0 {
-		return p.Settle(conditions.Stalled(conditions.ReasonSubscriberNotEmpty, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonSubscriberNotEmpty, fmt.Sprintf(
 			"database %s on %s holds tables that are not of this subscription: %s. They are left alone: name another "+
 				"database, or annotate the Subscription with %s=true to let the snapshot replace those of the articles",
 			d.database(),
@@ -201,7 +201,7 @@ func planJobs(_ Desired, o Observed, p *replication.Plan) bool {
 // jobsUnknown ends the plan while it is not known which agents run: nobody would look for them again once what they
 // serve has ended.
 func jobsUnknown(o Observed, p *replication.Plan) bool {
-	return p.Settle(conditions.Unknown(conditions.ReasonEngineNotAnswering, o.JobsErr.Error()))
+	return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, o.JobsErr.Error()))
 }
 
 // planFresh has a new snapshot made before a subscriber begins with one that is too old: what came after it may be gone
@@ -223,7 +223,7 @@ func planFresh(d Desired, o Observed, p *replication.Plan) bool {
 		a.Age >= snapshotPause {
 		p.StartSnapshot(d.System, o.At, o.primary(d), d.publisherDatabase(), d.publication())
 	}
-	return p.Settle(conditions.InProgress(conditions.ReasonSnapshotRunning, message))
+	return p.Settle(conditions.InProgress(v1alpha1.ReasonSnapshotRunning, message))
 }
 
 // snapshotPause is how long a snapshot agent that has just ended is left alone.
@@ -295,7 +295,7 @@ func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 			// The mirror is for a first copy; what is delivered goes on without it.
 			return true
 		}
-		return p.Settle(conditions.Unknown(conditions.ReasonSiteUnreachable, o.Mirror.Err.Error()))
+		return p.Settle(conditions.Unknown(v1alpha1.ReasonSiteUnreachable, o.Mirror.Err.Error()))
 	}
 	want, reader := mirrorOrder(d, o), readerOrder(d, o)
 	if o.Mirror.Reader == nil || *o.Mirror.Reader != reader || o.Mirror.Told == nil ||

@@ -135,7 +135,7 @@ func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
 // unrecorded is waited for before a registration is ended to be made anew: once it is gone, only the status tells that
 // the tables are the subscription's.
 var unrecorded = conditions.InProgress(
-	conditions.ReasonConfiguring,
+	v1alpha1.ReasonConfiguring,
 	"how the subscription is registered is being recorded",
 )
 
@@ -156,7 +156,7 @@ func planNeeded(declared Desired, d Desired, o Observed, p *replication.Plan) bo
 	needed := d.Publication.Status.NeededReinitialization
 	switch {
 	case declared.retypes(o):
-		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, fmt.Sprintf(
 			"the subscription is %s and goes on so: to become %s it takes a new copy, %s; %s",
 			d.kind(),
 			declared.kind(),
@@ -172,7 +172,7 @@ func planNeeded(declared Desired, d Desired, o Observed, p *replication.Plan) bo
 		if ways := replication.WaysOut(d.Publication, d.Publication.Status.Undeclared, needed.WaitingFor); ways != "" {
 			message += ". " + ways
 		}
-		return p.Settle(conditions.Stalled(conditions.ReasonReinitializationNeeded, message))
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, message))
 	}
 	return true
 }

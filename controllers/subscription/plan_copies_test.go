@@ -63,7 +63,7 @@ func TestANewCopyIsMadeWhenItIsAskedFor(t *testing.T) {
 				c.change(w)
 			}
 			p, done := w.settle(t, all)
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 			if !c.done {
 				g.Expect(done).NotTo(ContainElement(reinitialize))
 				return
@@ -92,7 +92,7 @@ func TestANewCopyOfTablesThatAreCompared(t *testing.T) {
 			g.Expect(w.o.keeps(w.d)).To(BeTrue())
 			w.d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation] = "u1/1"
 			p, _ := w.settle(t, all)
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 			g.Expect(w.o.keeps(w.d)).To(BeFalse())
 			s := w.d.Subscription.Status
 			g.Expect(s.Initialization.Method).To(Equal(v1alpha1.InitializeSnapshot))
@@ -141,7 +141,7 @@ func TestAnotherTypeWaits(t *testing.T) {
 			w.d.Profile = &v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentDistribution}
 			p, done := w.settle(t, all)
 			g.Expect(done).To(BeEmpty(), "its agent goes on")
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReinitializationNeeded))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReinitializationNeeded))
 			g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
 			g.Expect(p.Outcome.Message).To(And(ContainSubstring(c.is), ContainSubstring("1200 rows, 3.0 MiB"),
 				ContainSubstring("kubectl geosql reinitialize dublin -n web")))
@@ -149,7 +149,7 @@ func TestAnotherTypeWaits(t *testing.T) {
 
 			w.ask("u1/1")
 			p, _ = w.settle(t, all)
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 			g.Expect(w.o.registrations(w.d)[0].Pull).To(Equal(w.d.pull()))
 			g.Expect(w.dropped).To(Equal(2))
 			g.Expect(w.d.Subscription.Status.Reinitialization.Request).To(Equal("u1/1"))
@@ -167,7 +167,7 @@ func TestAnotherTypeInASharedDatabase(t *testing.T) {
 		w.d.Subscription.Spec.Type, w.d.Subscription.Spec.Reinitialization = kind, v1alpha1.ReinitializeAutomatic
 		for range 40 {
 			p := plan(w.d, w.look())
-			g.Expect(p.Outcome.Reason).NotTo(Equal(conditions.ReasonSubscriberNotEmpty), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).NotTo(Equal(v1alpha1.ReasonSubscriberNotEmpty), p.Outcome.Message)
 			for _, s := range p.Steps {
 				w.do(t, s)
 			}
@@ -176,7 +176,7 @@ func TestAnotherTypeInASharedDatabase(t *testing.T) {
 			}
 			w.run()
 		}
-		g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+		g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
 	}
 }
 
@@ -189,7 +189,7 @@ func TestASubscriptionThatWasGivenUp(t *testing.T) {
 	w.o.Agent.ErrorCode, w.o.Agent.FailureMessage = deactivated,
 		"The subscription(s) have been marked inactive and must be reinitialized."
 	p := plan(w.d, w.look())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSubscriptionInactive))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriptionInactive))
 	g.Expect(p.Outcome.Message).
 		To(And(ContainSubstring("1200 rows, 3.0 MiB"), ContainSubstring("kubectl geosql reinitialize dublin -n web")))
 	g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")))
@@ -222,7 +222,7 @@ func TestARequestThatWaitsForOthers(t *testing.T) {
 	w := waiting(t, stranger)
 	p, done := w.settle(t, all)
 	g.Expect(done).NotTo(ContainElement(reinitialize))
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonReinitializationNeeded))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReinitializationNeeded))
 	g.Expect(p.Outcome.Message).To(And(ContainSubstring("Nobody can ask for Content on QUISUB-0: declare a Subscription"),
 		ContainSubstring("EXEC sp_dropsubscription @publication = N'articles', @article = N'all', @subscriber = N'QUISUB-0'"),
 		ContainSubstring("Automatic"), Not(ContainSubstring("tuksub"))))
@@ -233,7 +233,7 @@ func TestARequestThatWaitsForOthers(t *testing.T) {
 	giveUp(w)
 	p, done = w.settle(t, all)
 	g.Expect(done).To(ContainElement(reinitialize))
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 	g.Expect(w.d.Subscription.Status.Reinitialization.Request).To(Equal("u1/1"))
 
 	w = waiting(t, "dublin")
@@ -253,39 +253,39 @@ func TestWhoseTables(t *testing.T) {
 		"the agents' user is there, and a table": {func(w *world) {
 			ended(w)
 			w.d.Subscription.Status.Initialization = nil
-		}, conditions.ReasonSubscriberNotEmpty},
+		}, v1alpha1.ReasonSubscriberNotEmpty},
 		"the database publishes": {func(w *world) {
 			ended(w)
 			w.d.Subscription.Status.Initialization = nil
 			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE",
 				Published: true}
-		}, conditions.ReasonSubscriberNotEmpty},
+		}, v1alpha1.ReasonSubscriberNotEmpty},
 		"the database publishes other tables": {func(w *world) {
 			ended(w)
 			w.d.Subscription.Status.Initialization = nil
 			w.o.Here.Tables = map[string]mssql.Table{"dbo.price": {Schema: "dbo", Name: "Price"}}
 			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE",
 				Published: true}
-		}, conditions.ReasonDelivering},
-		"ended by hand at both ends": {ended, conditions.ReasonReinitializationNeeded},
+		}, v1alpha1.ReasonDelivering},
+		"ended by hand at both ends": {ended, v1alpha1.ReasonReinitializationNeeded},
 		"ended by hand at the publisher": {func(w *world) { w.o.Publication.Subscriptions = nil },
-			conditions.ReasonReinitializationNeeded},
+			v1alpha1.ReasonReinitializationNeeded},
 		"ended by hand, adopted before": {func(w *world) {
 			ended(w)
 			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
-		}, conditions.ReasonReinitializationNeeded},
+		}, v1alpha1.ReasonReinitializationNeeded},
 		"ended by hand, and the tables are gone": {func(w *world) {
 			ended(w)
 			w.o.Here.Tables = map[string]mssql.Table{}
-		}, conditions.ReasonDelivering},
+		}, v1alpha1.ReasonDelivering},
 		"ended by hand, and asked for": {func(w *world) {
 			ended(w)
 			w.ask("u1/1")
-		}, conditions.ReasonDelivering},
+		}, v1alpha1.ReasonDelivering},
 		"made anew at its distributor": {func(w *world) {
 			w.o.Publication.Subscriptions = nil
 			w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
-		}, conditions.ReasonDelivering},
+		}, v1alpha1.ReasonDelivering},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -294,7 +294,7 @@ func TestWhoseTables(t *testing.T) {
 			c.change(w)
 			p, done := w.settle(t, all)
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
-			if c.reason != conditions.ReasonDelivering {
+			if c.reason != v1alpha1.ReasonDelivering {
 				g.Expect(w.dropped).To(Equal(before))
 				g.Expect(done).To(BeEmpty())
 				g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))

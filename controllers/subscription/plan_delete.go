@@ -74,7 +74,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 	}
 	planEnds(d, o, &p)
 	if p.Done = len(p.Steps) == 0; !p.Done {
-		p.Settle(conditions.InProgress(conditions.ReasonDeleting, "the subscription is being ended"))
+		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "the subscription is being ended"))
 		return p
 	}
 	leaveGone(d, o, &p)
@@ -117,7 +117,7 @@ func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
 	// What has no registration needs nothing of the publication to end.
 	own := replication.Description(d.Publication.Namespace, d.publication())
 	if len(o.registrations(d)) > 0 && o.Publication.Description != own {
-		return p.Await(conditions.InProgress(conditions.ReasonWaitingForPublication, fmt.Sprintf(
+		return p.Await(conditions.InProgress(v1alpha1.ReasonWaitingForPublication, fmt.Sprintf(
 			"publication %s is not the one that is declared", d.publication())), fmt.Sprintf(
 			"end the subscription of database %s on %s there by hand (sp_dropsubscription), or let Publication %s take the "+
 				"publication over with %s=true; ", d.database(), d.host(), d.publication(), v1alpha1.AdoptAnnotation)+

@@ -52,7 +52,7 @@ func TestSnapshotThatIsTooOld(t *testing.T) {
 					isSnapshot, err := ContainSubstring("sp_startpublication_snapshot").Match(line)
 					g.Expect(err).NotTo(HaveOccurred())
 					if isSnapshot {
-						g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSnapshotRunning))
+						g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSnapshotRunning))
 						snapshots++
 					}
 					if is, _ := ContainSubstring("sp_addsubscription").Match(line); is {
@@ -67,7 +67,7 @@ func TestSnapshotThatIsTooOld(t *testing.T) {
 			}
 			g.Expect(snapshots).To(Equal(c.steps))
 			g.Expect(registered).To(Equal(1))
-			g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+			g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
 		})
 	}
 
@@ -75,7 +75,7 @@ func TestSnapshotThatIsTooOld(t *testing.T) {
 	w := newWorld(declared())
 	w.settle(t, all)
 	w.o.At.SnapshotAge = 10 * retention
-	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering), "who has a copy needs none")
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "who has a copy needs none")
 	w = newWorld(declared())
 	w.o.At.SnapshotAge, w.o.At.Snapshot.Status = retention, mssql.RunInProgress
 	for range 10 {
@@ -97,15 +97,15 @@ func TestStatusOfRegistrations(t *testing.T) {
 		stuck  bool
 	}{
 		"reinitialized": {func(w *world) { w.o.Publication.Subscriptions[0].Status = mssql.SubscriptionWaiting },
-			conditions.ReasonSnapshotRunning, false},
+			v1alpha1.ReasonSnapshotRunning, false},
 		"inactive": {func(w *world) { w.o.Publication.Subscriptions[1].Status = mssql.SubscriptionInactive },
-			conditions.ReasonSubscriptionInactive, true},
+			v1alpha1.ReasonSubscriptionInactive, true},
 		"inactive by what the agent says": {func(w *world) {
 			w.fails(mssql.RunFailed, time.Second)
 			w.o.Agent.ErrorCode = "21074"
-		}, conditions.ReasonSubscriptionInactive, true},
-		"failed for long": {func(w *world) { w.fails(mssql.RunFailed, time.Hour) }, conditions.ReasonAgentFailed, true},
-		"failed a moment ago": {func(w *world) { w.fails(mssql.RunFailed, time.Minute) }, conditions.ReasonAgentFailed,
+		}, v1alpha1.ReasonSubscriptionInactive, true},
+		"failed for long": {func(w *world) { w.fails(mssql.RunFailed, time.Hour) }, v1alpha1.ReasonAgentFailed, true},
+		"failed a moment ago": {func(w *world) { w.fails(mssql.RunFailed, time.Minute) }, v1alpha1.ReasonAgentFailed,
 			false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestStatusOfRegistrations(t *testing.T) {
 			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse), p.Outcome.Message)
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
 			g.Expect(p.Outcome.Progress == conditions.Stuck).To(Equal(c.stuck), p.Outcome.Message)
-			if c.reason == conditions.ReasonSubscriptionInactive {
+			if c.reason == v1alpha1.ReasonSubscriptionInactive {
 				g.Expect(p.Outcome.Message).To(ContainSubstring("kubectl geosql reinitialize"))
 			}
 		})

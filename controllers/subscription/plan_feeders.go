@@ -87,7 +87,7 @@ func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
 		if !d.adopts() {
 			return p.Settle(
 				conditions.Stalled(
-					conditions.ReasonSubscriberNotEmpty,
+					v1alpha1.ReasonSubscriberNotEmpty,
 					fmt.Sprintf("tables of the articles in database %s on %s %s. %s",
 						d.database(), d.host(), who(d, f), remedy(d, o, f)),
 				),
@@ -96,7 +96,7 @@ func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
 		if reason := stays(d, o, f); reason != "" {
 			return p.Settle(
 				conditions.Stalled(
-					conditions.ReasonSubscriberNotEmpty,
+					v1alpha1.ReasonSubscriberNotEmpty,
 					fmt.Sprintf("%s=true cannot be done: tables of the articles in database %s on %s %s. %s",
 						v1alpha1.AdoptAnnotation, d.database(), d.host(), who(d, f), reason),
 				),
@@ -104,7 +104,7 @@ func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		mirrored, err := f.Mirrored.Get()
 		if err != nil {
-			return p.Settle(conditions.Unknown(conditions.ReasonSiteUnreachable, err.Error()))
+			return p.Settle(conditions.Unknown(v1alpha1.ReasonSiteUnreachable, err.Error()))
 		}
 		for _, name := range mirrored {
 			// Before what shows that there is a feeder: nobody would look for the orders of a Subscription that is gone.

@@ -87,7 +87,7 @@ func TestWhoFeedsTheTables(t *testing.T) {
 			w := renamed()
 			c.change(w)
 			p, _ := w.settle(t, all)
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonSubscriberNotEmpty))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriberNotEmpty))
 			g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
 			g.Expect(p.Outcome.Message).To(ContainSubstring(c.asked))
 
@@ -121,7 +121,7 @@ func TestWhoFeedsTheTables(t *testing.T) {
 			))
 			w.o.Here.Subscriptions, w.o.Feeders = nil, nil
 			p, _ = w.settle(t, all)
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 		})
 	}
 }
@@ -150,7 +150,7 @@ func TestWhoFeedsOtherTables(t *testing.T) {
 			g.Expect(w.o.feeding(w.d)).To(BeEmpty())
 			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 			p, done := w.settle(t, all)
-			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 			g.Expect(strings.Join(done, "\n")).NotTo(ContainSubstring("sp_dropsubscription"))
 		})
 	}

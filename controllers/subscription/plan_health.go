@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -101,13 +102,13 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		if o.At.LastSnapshot != "" {
 			return p.Settle(
 				conditions.InProgress(
-					conditions.ReasonSnapshotRunning,
+					v1alpha1.ReasonSnapshotRunning,
 					"a new snapshot is waited for: the newest one is older than the registration of an article",
 				),
 			)
 		}
 		return p.Settle(
-			conditions.InProgress(conditions.ReasonSnapshotRunning, "the publication's snapshot is not there yet"),
+			conditions.InProgress(v1alpha1.ReasonSnapshotRunning, "the publication's snapshot is not there yet"),
 		)
 	case phaseMirroring:
 		outcome := mirroring(o.Mirror)
@@ -116,18 +117,18 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		return p.Settle(outcome)
 	case phaseInitializing:
-		return p.Settle(conditions.InProgress(conditions.ReasonInitializing, "the snapshot is being applied: "+agent))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonInitializing, "the snapshot is being applied: "+agent))
 	case phaseFailed:
 		return p.Settle(failed(d, o, *failure))
 	}
 	if !o.running(d) {
-		return p.Settle(conditions.InProgress(conditions.ReasonAgentFailed, "the distribution agent does not run: "+agent))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonAgentFailed, "the distribution agent does not run: "+agent))
 	}
 	if failure != nil {
 		return p.Settle(failure.Retrying("distribution agent", d.latency()))
 	}
 	if absent := o.absent(d, true); len(absent) > 0 {
-		return p.Settle(conditions.InProgress(conditions.ReasonWaitingForTable, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForTable, fmt.Sprintf(
 			"database %s on %s does not have %s, and no snapshot brings it: create it there, with the rows that the "+
 				"publisher has",
 			d.database(),
@@ -138,7 +139,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	if !planLogRead(d, o, p) || !planProved(d, o, p) {
 		return false
 	}
-	p.Outcome = conditions.Ready(conditions.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles%s",
+	p.Outcome = conditions.Ready(v1alpha1.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles%s",
 		d.database(), d.host(), len(o.registrations(d)), skips(d, o)))
 	return true
 }
@@ -170,7 +171,7 @@ func skips(d Desired, o Observed) string {
 func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
 	what := "the distribution agent failed and is started again: " + f.Message
 	if !f.Lasts() {
-		return conditions.InProgress(conditions.ReasonAgentFailed, what)
+		return conditions.InProgress(v1alpha1.ReasonAgentFailed, what)
 	}
 	cure := "Mend what it says; docs/runbooks/replication.md has more"
 	if slices.Contains(outOfStep, o.Agent.ErrorCode) {
@@ -183,14 +184,14 @@ func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
 		)
 	}
 	return conditions.Stalled(
-		conditions.ReasonAgentFailed,
+		v1alpha1.ReasonAgentFailed,
 		fmt.Sprintf("%s. It has gone on so for %s. %s", what, f.For.Truncate(time.Minute), cure),
 	)
 }
 
 // inactive is the outcome of a subscription that the distributor has given up.
 func inactive(d Desired) conditions.Outcome {
-	return conditions.Stalled(conditions.ReasonSubscriptionInactive, fmt.Sprintf(
+	return conditions.Stalled(v1alpha1.ReasonSubscriptionInactive, fmt.Sprintf(
 		"distributor %s had to keep what %s on %s lacks for longer than its retention of %d hours, and has removed it: "+
 			"nothing is delivered before the subscriber gets a new copy (%s)",
 		d.System.Host(),
@@ -206,7 +207,7 @@ func planLogRead(d Desired, o Observed, p *replication.Plan) bool {
 	failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile)
 	switch {
 	case o.LogReaderJob == nil || !o.LogReaderJob.Running:
-		return p.Settle(conditions.InProgress(conditions.ReasonLogReaderNotRunning, fmt.Sprintf(
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonLogReaderNotRunning, fmt.Sprintf(
 			"the log reader of %s does not run: what is committed there now does not come; Publication %s says why",
 			d.publisherDatabase(),
 			d.publication(),
@@ -215,7 +216,7 @@ func planLogRead(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	case failure.Status == mssql.RunFailed:
 		return p.Settle(
-			conditions.InProgress(conditions.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message),
+			conditions.InProgress(v1alpha1.ReasonLogReaderNotRunning, "the log reader does not deliver: "+failure.Message),
 		)
 	}
 	return p.Settle(failure.Retrying("log reader", d.latency()))
@@ -225,19 +226,19 @@ func mirroring(m Mirror) conditions.Outcome {
 	switch {
 	case m.StatusErr != nil:
 		return conditions.Unknown(
-			conditions.ReasonMirroring,
+			v1alpha1.ReasonMirroring,
 			"how far the mirror of the snapshot is, is not known: "+m.StatusErr.Error(),
 		)
 	case m.Status == nil || m.Status.State == files.Waiting:
-		return conditions.InProgress(conditions.ReasonMirroring, "the subscriber's sidecar begins to mirror the snapshot")
+		return conditions.InProgress(v1alpha1.ReasonMirroring, "the subscriber's sidecar begins to mirror the snapshot")
 	case m.Status.State == files.Failing:
 		return conditions.InProgress(
-			conditions.ReasonMirroring,
+			v1alpha1.ReasonMirroring,
 			"the snapshot could not be mirrored and is tried again: "+m.Status.Message,
 		)
 	}
 	return conditions.InProgress(
-		conditions.ReasonMirroring,
+		v1alpha1.ReasonMirroring,
 		fmt.Sprintf("snapshot %s: %d of %d bytes are at the subscriber's site",
 			m.Status.Snapshot, m.Status.Bytes, m.Status.Total),
 	)

@@ -27,7 +27,7 @@ func TestPullSubscription(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
 	p, done := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 	j := w.jobs[subscriber][jobOfAll]
 	g.Expect(j.Running && j.Enabled && j.HasServer && j.Scheduled).To(BeTrue())
 	g.Expect(j.Command).To(ContainSubstring("-Distributor [dist-0] -DistributorSecurityMode 0"))
@@ -51,7 +51,7 @@ func TestPushSubscriptions(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(push(""))
 	p, _ := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 	g.Expect(w.jobs[distributor][jobOfAll].Running).To(BeTrue())
 	g.Expect(w.jobs[distributor][jobOfAll].Command).To(ContainSubstring("-SubscriptionType 0 "))
 	g.Expect(w.jobs[subscriber]).To(BeEmpty())
@@ -59,7 +59,7 @@ func TestPushSubscriptions(t *testing.T) {
 
 	w = newWorld(push(v1alpha1.AgentAtSubscriber))
 	p, _ = w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 	g.Expect(w.jobs[subscriber][jobOfAll].Running).To(BeTrue())
 	g.Expect(w.jobs[distributor][jobOfAll].Enabled).To(BeFalse())
 	g.Expect(w.jobs[distributor][jobOfAll].Running).To(BeFalse(), "one agent, not two")
@@ -79,7 +79,7 @@ func TestOrdersOfAMirrorThatNobodyReads(t *testing.T) {
 	}
 	w := mirrored()
 	p, _ := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 	g.Expect(w.o.Mirror.ordered()).To(BeFalse())
 
 	w = mirrored()
@@ -96,7 +96,7 @@ func TestOrdersOfAMirrorThatNobodyReads(t *testing.T) {
 	w.o.Mirror.Err = errors.New("site dublin does not answer")
 	p, _ = w.settle(t, all)
 	g.Expect(p.Outcome.Reason).
-		To(Equal(conditions.ReasonDelivering), "what is delivered needs no mirror: %s", p.Outcome.Message)
+		To(Equal(v1alpha1.ReasonDelivering), "what is delivered needs no mirror: %s", p.Outcome.Message)
 }
 
 // Whatever step is the last one of a process, the end is the same.
@@ -151,26 +151,26 @@ func TestForeignData(t *testing.T) {
 		change func(*world)
 		reason string
 	}{
-		"an empty database":             {foreign(), conditions.ReasonDelivering},
-		"a table of the article's name": {foreign("Article"), conditions.ReasonSubscriberNotEmpty},
-		"any other table":               {foreign("Orders"), conditions.ReasonSubscriberNotEmpty},
+		"an empty database":             {foreign(), v1alpha1.ReasonDelivering},
+		"a table of the article's name": {foreign("Article"), v1alpha1.ReasonSubscriberNotEmpty},
+		"any other table":               {foreign("Orders"), v1alpha1.ReasonSubscriberNotEmpty},
 		"tables of another subscription": {func(w *world) {
 			foreign("Orders")(w)
 			w.o.Here.Subscriptions = []mssql.SubscriptionHere{other}
-		}, conditions.ReasonDelivering},
+		}, v1alpha1.ReasonDelivering},
 		"the same table from another subscription": {func(w *world) {
 			foreign("Article")(w)
 			w.o.Here.Subscriptions, w.o.Here.Owner = []mssql.SubscriptionHere{other},
 				replication.Owner{User: w.d.System.Login, IsOwner: true}
-		}, conditions.ReasonSubscriberNotEmpty},
+		}, v1alpha1.ReasonSubscriberNotEmpty},
 		"told to adopt": {func(w *world) {
 			foreign("Article")(w)
 			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
-		}, conditions.ReasonDelivering},
+		}, v1alpha1.ReasonDelivering},
 		"the data is there": {func(w *world) {
 			foreign("Article")(w)
 			w.d.Publication.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
-		}, conditions.ReasonDelivering},
+		}, v1alpha1.ReasonDelivering},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -178,7 +178,7 @@ func TestForeignData(t *testing.T) {
 			c.change(w)
 			p, _ := w.settle(t, all)
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
-			if c.reason == conditions.ReasonSubscriberNotEmpty {
+			if c.reason == v1alpha1.ReasonSubscriberNotEmpty {
 				g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
 				g.Expect(p.Outcome.Message).To(ContainSubstring(v1alpha1.AdoptAnnotation + "=true"))
 				g.Expect(w.dropped).To(BeZero())
@@ -213,7 +213,7 @@ func TestDeletionKeepsTheTables(t *testing.T) {
 	g.Expect(w.o.Mirror.Told).To(BeNil())
 	w.d.Subscription.Status = v1alpha1.SubscriptionStatus{}
 	again, _ := w.settle(t, all)
-	g.Expect(again.Outcome.Reason).To(Equal(conditions.ReasonSubscriberNotEmpty))
+	g.Expect(again.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriberNotEmpty))
 }
 
 func TestSubscriptionPlan(t *testing.T) {
@@ -223,23 +223,23 @@ func TestSubscriptionPlan(t *testing.T) {
 		ready  metav1.ConditionStatus
 		phase  string
 	}{
-		"a group receives": {func(w *world) { w.d.Unsupported = "no" }, conditions.ReasonNotSupported,
+		"a group receives": {func(w *world) { w.d.Unsupported = "no" }, v1alpha1.ReasonNotSupported,
 			metav1.ConditionFalse, phasePending},
-		"no publication": {func(w *world) { w.o.Publication = nil }, conditions.ReasonWaitingForPublication,
+		"no publication": {func(w *world) { w.o.Publication = nil }, v1alpha1.ReasonWaitingForPublication,
 			metav1.ConditionFalse, phasePending},
 		"somebody's": {func(w *world) { w.o.Publication.Description = "by hand" },
-			conditions.ReasonWaitingForPublication, metav1.ConditionFalse, phasePending},
-		"no article": {func(w *world) { w.o.Publication.Articles = nil }, conditions.ReasonWaitingForPublication,
+			v1alpha1.ReasonWaitingForPublication, metav1.ConditionFalse, phasePending},
+		"no article": {func(w *world) { w.o.Publication.Articles = nil }, v1alpha1.ReasonWaitingForPublication,
 			metav1.ConditionFalse, phasePending},
-		"no snapshot yet": {func(w *world) { w.o.At.LastSnapshot = "" }, conditions.ReasonSnapshotRunning,
+		"no snapshot yet": {func(w *world) { w.o.At.LastSnapshot = "" }, v1alpha1.ReasonSnapshotRunning,
 			metav1.ConditionFalse, phaseSnapshot},
 		"sidecars unknown": {func(w *world) { w.o.Mirror.Err = errors.New("site dublin does not answer") },
-			conditions.ReasonSiteUnreachable, metav1.ConditionUnknown, phaseMirroring},
+			v1alpha1.ReasonSiteUnreachable, metav1.ConditionUnknown, phaseMirroring},
 		"subscriber silent": {func(w *world) {
 			w.o.Servers[subscriber] = replication.Server{Err: &mssql.Error{Class: mssql.Unknown}}
-		}, conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
+		}, v1alpha1.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
 		"publisher's unknown": {func(w *world) { w.o.PublicationErr = errors.New("time-out") },
-			conditions.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
+			v1alpha1.ReasonEngineNotAnswering, metav1.ConditionUnknown, phaseUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -275,11 +275,11 @@ func TestMirrorThatFails(t *testing.T) {
 	}
 	p := plan(w.d, w.look())
 	g.Expect(p.Steps).To(BeEmpty())
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonMirroring))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonMirroring))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("no space left"))
 	g.Expect(w.jobs[subscriber][jobOfAll].Enabled).To(BeFalse())
 	w.o.Mirror.Status = &files.Status{State: files.Verified, Generation: "2026-11-20T09:00:00"}
-	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonMirroring), "an older snapshot is not enough")
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonMirroring), "an older snapshot is not enough")
 }
 
 func TestAgentThatFails(t *testing.T) {
@@ -326,39 +326,39 @@ func TestFailuresOfAnAgent(t *testing.T) {
 		phase   string
 		steps   int
 	}{
-		"delivers": {0, 0, nil, conditions.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
-		"tried again": {mssql.RunRetrying, 5 * second, between, conditions.ReasonAgentRetrying,
+		"delivers": {0, 0, nil, v1alpha1.ReasonDelivering, metav1.ConditionTrue, phaseActive, 0},
+		"tried again": {mssql.RunRetrying, 5 * second, between, v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionTrue, phaseActive, 0},
-		"another attempt": {mssql.RunRetrying, 30 * second, nil, conditions.ReasonAgentRetrying,
+		"another attempt": {mssql.RunRetrying, 30 * second, nil, v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionTrue, phaseActive, 0},
 		"hurried": {mssql.RunRetrying, 30 * second,
-			job(func(j *mssql.Job) { j.BetweenRetries, j.Started = true, 20*second }), conditions.ReasonAgentRetrying,
+			job(func(j *mssql.Job) { j.BetweenRetries, j.Started = true, 20*second }), v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionTrue, phaseActive, 2},
-		"tried again for long": {mssql.RunRetrying, 61 * second, between, conditions.ReasonAgentRetrying,
+		"tried again for long": {mssql.RunRetrying, 61 * second, between, v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionFalse, phaseActive, 0},
-		"another attempt after long": {mssql.RunRetrying, 61 * second, nil, conditions.ReasonAgentRetrying,
+		"another attempt after long": {mssql.RunRetrying, 61 * second, nil, v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionFalse, phaseActive, 0},
-		"rows must be there in 3 s": {mssql.RunRetrying, 5 * second, within(3 * second), conditions.ReasonAgentRetrying,
+		"rows must be there in 3 s": {mssql.RunRetrying, 5 * second, within(3 * second), v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionFalse, phaseActive, 0},
-		"rows must be there in 30 s": {mssql.RunRetrying, 5 * second, within(30 * second), conditions.ReasonAgentRetrying,
+		"rows must be there in 30 s": {mssql.RunRetrying, 5 * second, within(30 * second), v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionTrue, phaseActive, 0},
-		"rows must be there in an hour": {mssql.RunRetrying, 61 * second, within(time.Hour), conditions.ReasonAgentRetrying,
+		"rows must be there in an hour": {mssql.RunRetrying, 61 * second, within(time.Hour), v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionFalse, phaseActive, 0},
-		"failed": {mssql.RunFailed, second, between, conditions.ReasonAgentFailed,
+		"failed": {mssql.RunFailed, second, between, v1alpha1.ReasonAgentFailed,
 			metav1.ConditionFalse, phaseFailed, 0},
-		"failed, another attempt": {mssql.RunFailed, second, nil, conditions.ReasonAgentFailed, metav1.ConditionFalse,
+		"failed, another attempt": {mssql.RunFailed, second, nil, v1alpha1.ReasonAgentFailed, metav1.ConditionFalse,
 			phaseFailed, 0},
-		"nobody was told of it": {0, 0, between, conditions.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive,
+		"nobody was told of it": {0, 0, between, v1alpha1.ReasonAgentRetrying, metav1.ConditionTrue, phaseActive,
 			0},
-		"waits for the newest snapshot": {mssql.RunFailed, 5 * second, newest, conditions.ReasonMirroring,
+		"waits for the newest snapshot": {mssql.RunFailed, 5 * second, newest, v1alpha1.ReasonMirroring,
 			metav1.ConditionTrue, phaseMirroring, 0},
-		"waits for it for long": {mssql.RunFailed, 61 * second, newest, conditions.ReasonMirroring,
+		"waits for it for long": {mssql.RunFailed, 61 * second, newest, v1alpha1.ReasonMirroring,
 			metav1.ConditionFalse, phaseMirroring, 0},
-		"nobody was told, in 3 s": {0, 5 * second, both(between, within(3*second)), conditions.ReasonAgentRetrying,
+		"nobody was told, in 3 s": {0, 5 * second, both(between, within(3*second)), v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionFalse, phaseActive, 0},
-		"nobody was told of it for long": {0, 121 * second, between, conditions.ReasonAgentRetrying, metav1.ConditionFalse,
+		"nobody was told of it for long": {0, 121 * second, between, v1alpha1.ReasonAgentRetrying, metav1.ConditionFalse,
 			phaseActive, 0},
-		"writes no history": {mssql.RunFailed, time.Hour, quiet, conditions.ReasonDelivering,
+		"writes no history": {mssql.RunFailed, time.Hour, quiet, v1alpha1.ReasonDelivering,
 			metav1.ConditionTrue, phaseActive, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -383,10 +383,10 @@ func TestFailuresOfAnAgent(t *testing.T) {
 			g.Expect(p.Steps).To(HaveLen(c.steps))
 			s := describe(w.d, w.look())
 			g.Expect(s.Phase).To(Equal(c.phase))
-			if c.reason != conditions.ReasonDelivering {
+			if c.reason != v1alpha1.ReasonDelivering {
 				g.Expect(p.Outcome.Progress).To(Equal(conditions.Working))
 			}
-			if c.failure != 0 && c.phase != phaseMirroring && c.reason != conditions.ReasonDelivering {
+			if c.failure != 0 && c.phase != phaseMirroring && c.reason != v1alpha1.ReasonDelivering {
 				g.Expect(p.Outcome.Message).To(ContainSubstring("20598"))
 				g.Expect(s.Agent.State).To(Equal(c.failure.String()))
 				g.Expect(s.Agent.Message).To(ContainSubstring("20598"))
@@ -414,7 +414,7 @@ func TestChangesOfASubscription(t *testing.T) {
 	w.o.Mirror.Status = nil
 	w.do(t, plan(w.d, w.look()).Steps[0])
 	g.Expect(w.o.Mirror.Told.Generation).To(Equal("2026-11-20T11:00:00"))
-	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
 	w.run()
 	w.fails(mssql.RunRetrying, time.Second)
 	p := plan(w.d, w.look())
@@ -473,7 +473,7 @@ func TestPushLeavesARowToPull(t *testing.T) {
 		{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"},
 	}
 	p, done := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
 	g.Expect(done[0]).To(ContainSubstring("sp_subscription_cleanup"))
 	g.Expect(w.o.Here.Subscriptions).To(HaveLen(1))
 	g.Expect(w.o.Here.Subscriptions[0].Pull).To(BeTrue())
@@ -502,17 +502,17 @@ func TestLogThatIsNotRead(t *testing.T) {
 		reason string
 		ready  metav1.ConditionStatus
 	}{
-		"no job": {func(w *world) { w.o.LogReaderJob = nil }, conditions.ReasonLogReaderNotRunning,
+		"no job": {func(w *world) { w.o.LogReaderJob = nil }, v1alpha1.ReasonLogReaderNotRunning,
 			metav1.ConditionFalse},
-		"does not run": {func(w *world) { w.o.LogReaderJob.Running = false }, conditions.ReasonLogReaderNotRunning,
+		"does not run": {func(w *world) { w.o.LogReaderJob.Running = false }, v1alpha1.ReasonLogReaderNotRunning,
 			metav1.ConditionFalse},
-		"failed": {func(w *world) { w.o.At.LogReader.Failure = mssql.RunFailed }, conditions.ReasonLogReaderNotRunning,
+		"failed": {func(w *world) { w.o.At.LogReader.Failure = mssql.RunFailed }, v1alpha1.ReasonLogReaderNotRunning,
 			metav1.ConditionFalse},
-		"tried again": {func(w *world) { w.o.At.LogReader.Failure = mssql.RunRetrying }, conditions.ReasonAgentRetrying,
+		"tried again": {func(w *world) { w.o.At.LogReader.Failure = mssql.RunRetrying }, v1alpha1.ReasonAgentRetrying,
 			metav1.ConditionTrue},
 		"tried again for long": {func(w *world) {
 			w.o.At.LogReader.Failure, w.o.At.LogReader.FailingFor = mssql.RunRetrying, 2*time.Minute
-		}, conditions.ReasonAgentRetrying, metav1.ConditionFalse},
+		}, v1alpha1.ReasonAgentRetrying, metav1.ConditionFalse},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -535,7 +535,7 @@ func TestDeletedPushJob(t *testing.T) {
 	delete(w.jobs[distributor], jobOfAll)
 	w.o.Agent.Job = ""
 	p, done := w.settle(t, all)
-	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDelivering), p.Outcome.Message)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
 	g.Expect(w.jobs[distributor][jobOfAll].Running).To(BeTrue())
 	g.Expect(done).NotTo(ContainElement(ContainSubstring("sp_addpushsubscription_agent")))
 }

@@ -55,8 +55,8 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 	frame := reconcile.New(r.hub, reconcile.Kind[*v1alpha1.Topology, Desired, Observed]{
 		Name: "Topology", New: func() *v1alpha1.Topology { return &v1alpha1.Topology{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
-		Look:   reconcile.Look{Step: lookSoon, Soon: lookSoon, Stuck: lookStuck, Again: lookAgain},
-		Desire: desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookSoon, Progress: lookSoon, Stalled: lookStuck, Resync: lookAgain},
+		Desire:       desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
 	// One at a time: two Topologies that declare one object are decided one after the other.
 	builder := reconcile.Controller(mgr, "topology", &v1alpha1.Topology{}, 1)

@@ -261,7 +261,7 @@ func TestController(t *testing.T) {
 			tp := &v1alpha1.Topology{}
 			g.Expect(b.get(tp, "msdn")).To(Succeed())
 			g.Expect(tp.Status.Members).
-				To(ContainElement(And(HaveField("Name", "dublin"), HaveField("Reason", conditions.ReasonLeaving))))
+				To(ContainElement(And(HaveField("Name", "dublin"), HaveField("Reason", v1alpha1.ReasonLeaving))))
 		}, patient, often).Should(Succeed())
 		g.Consistently(func() error { return b.get(server, "dubsub") }, 500*time.Millisecond, often).Should(Succeed())
 		g.Expect(server.DeletionTimestamp).To(BeNil())

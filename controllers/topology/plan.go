@@ -57,7 +57,7 @@ type Members struct {
 func plan(d Desired, o Observed) reconcile.Plan {
 	if d.Err != nil {
 		return reconcile.Plan{
-			Outcome: conditions.Stalled(conditions.ReasonManifestInvalid, d.Err.Error()),
+			Outcome: conditions.Stalled(v1alpha1.ReasonManifestInvalid, d.Err.Error()),
 			Note:    Members{All: d.Topology.Status.Members},
 		}
 	}
@@ -68,7 +68,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		declared[key] = true
 		existing := o.Objects[key]
 		if conflict := o.conflict(d.Topology, existing); conflict != "" {
-			m.All = append(m.All, member(key, metav1.ConditionFalse, conditions.ReasonMemberConflict, conflict))
+			m.All = append(m.All, member(key, metav1.ConditionFalse, v1alpha1.ReasonMemberConflict, conflict))
 			continue
 		}
 		if step := compare(d.Topology, key, obj, existing); step != nil {
@@ -181,7 +181,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	steps, leaving := planLeaving(d.Topology, o, func(Key) bool { return true })
 	return reconcile.Plan{Steps: steps, Apart: true, Note: Members{All: leaving}, Done: len(leaving) == 0,
 		Outcome: conditions.InProgress(
-			conditions.ReasonDeleting,
+			v1alpha1.ReasonDeleting,
 			"waiting for "+list(leaving)+" to go; volumes and databases stay unless their reclaimPolicy is Delete",
 		)}
 }

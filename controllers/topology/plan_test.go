@@ -77,7 +77,7 @@ func TestPlan(t *testing.T) {
 		members, down int
 	}{
 		"everything is ready": {
-			change: func(*v1alpha1.Topology, Observed) {}, reason: conditions.ReasonMembersReady, ready: "True",
+			change: func(*v1alpha1.Topology, Observed) {}, reason: v1alpha1.ReasonMembersReady, ready: "True",
 			progress: conditions.Settled,
 			message:  "9 of 9 ready", members: 9,
 		},
@@ -87,12 +87,12 @@ func TestPlan(t *testing.T) {
 				"SQLServer dubsub, " +
 				"create AvailabilityGroup content, create Distributor main, create Publication articles, create " +
 				"Subscription dublin",
-			reason: conditions.ReasonMembersNotReady, ready: "False", progress: conditions.Working, message: "0 of 9 ready",
+			reason: v1alpha1.ReasonMembersNotReady, ready: "False", progress: conditions.Working, message: "0 of 9 ready",
 			members: 9, down: 9,
 		},
 		"a field was changed by hand": {
 			change: func(_ *v1alpha1.Topology, o Observed) { server(o, "tukpub").Spec.Image = "other" },
-			steps:  "change SQLServer tukpub", why: "spec.image differs", reason: conditions.ReasonMembersNotReady,
+			steps:  "change SQLServer tukpub", why: "spec.image differs", reason: v1alpha1.ReasonMembersNotReady,
 			ready: "False", progress: conditions.Working,
 			message: "8 of 9 ready", members: 9, down: 1,
 		},
@@ -100,7 +100,7 @@ func TestPlan(t *testing.T) {
 			change: func(_ *v1alpha1.Topology, o Observed) {
 				server(o, "tukpub").Spec.MSSQLConf = map[string]string{"memory.x": "1"}
 			},
-			steps: "change SQLServer tukpub", why: "spec.mssqlConf differs", reason: conditions.ReasonMembersNotReady,
+			steps: "change SQLServer tukpub", why: "spec.mssqlConf differs", reason: v1alpha1.ReasonMembersNotReady,
 			ready:    "False",
 			progress: conditions.Working, message: "8 of 9 ready", members: 9, down: 1,
 		},
@@ -108,7 +108,7 @@ func TestPlan(t *testing.T) {
 			change: func(_ *v1alpha1.Topology, o Observed) {
 				server(o, "dist").OwnerReferences = []metav1.OwnerReference{{Kind: "Topology", Name: "msdn", UID: "former"}}
 			},
-			steps: "change SQLServer dist", why: "owner reference", reason: conditions.ReasonMembersReady, ready: "True",
+			steps: "change SQLServer dist", why: "owner reference", reason: v1alpha1.ReasonMembersReady, ready: "True",
 			progress: conditions.Settled,
 			message:  "9 of 9 ready", members: 9,
 		},
@@ -118,7 +118,7 @@ func TestPlan(t *testing.T) {
 				server(o, "dist").Labels[v1alpha1.LabelTopology] = "other"
 				server(o, "dist").Spec.Image = "theirs"
 			},
-			reason: conditions.ReasonMemberConflict, ready: "False", progress: conditions.Stuck,
+			reason: v1alpha1.ReasonMemberConflict, ready: "False", progress: conditions.Stuck,
 			message: "belongs to Topology other", members: 9, down: 1,
 		},
 		"a person made an object": {
@@ -126,7 +126,7 @@ func TestPlan(t *testing.T) {
 				server(o, "dist").Labels = nil
 				server(o, "dubsub").Spec.Image = "other"
 			},
-			steps: "change SQLServer dubsub", reason: conditions.ReasonMemberConflict, ready: "False",
+			steps: "change SQLServer dubsub", reason: v1alpha1.ReasonMemberConflict, ready: "False",
 			progress: conditions.Stuck,
 			message:  "annotate Topology msdn with geosql.dev/adopt", members: 9, down: 2,
 		},
@@ -135,12 +135,12 @@ func TestPlan(t *testing.T) {
 				t.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 				server(o, "dist").Labels = nil
 			},
-			steps: "adopt SQLServer dist", reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled,
+			steps: "adopt SQLServer dist", reason: v1alpha1.ReasonMembersReady, ready: "True", progress: conditions.Settled,
 			message: "9 of 9", members: 9,
 		},
 		"an object of a Topology that is gone is not taken without being told": {
 			change: func(_ *v1alpha1.Topology, o Observed) { server(o, "dist").Labels[v1alpha1.LabelTopology] = "gone" },
-			reason: conditions.ReasonMemberConflict, ready: "False", progress: conditions.Stuck, message: "to take it over",
+			reason: v1alpha1.ReasonMemberConflict, ready: "False", progress: conditions.Stuck, message: "to take it over",
 			members: 9, down: 1,
 		},
 		"objects left the manifest": {
@@ -148,7 +148,7 @@ func TestPlan(t *testing.T) {
 				t.Spec.Servers = t.Spec.Servers[:4]
 				t.Spec.Subscriptions = nil
 			},
-			steps: "remove Subscription dublin", reason: conditions.ReasonMembersLeaving, ready: "False",
+			steps: "remove Subscription dublin", reason: v1alpha1.ReasonMembersLeaving, ready: "False",
 			progress: conditions.Working,
 			message:  "7 of 7 ready. Leaving: Subscription dublin", members: 9, down: 2,
 		},
@@ -158,7 +158,7 @@ func TestPlan(t *testing.T) {
 				t.Spec.Subscriptions = nil
 				delete(o.Objects, Key{"Subscription", "dublin"})
 			},
-			steps: "remove SQLServer dubsub", reason: conditions.ReasonMembersLeaving, ready: "False",
+			steps: "remove SQLServer dubsub", reason: v1alpha1.ReasonMembersLeaving, ready: "False",
 			progress: conditions.Working,
 			message:  "SQLServer dubsub", members: 8, down: 1,
 		},
@@ -171,7 +171,7 @@ func TestPlan(t *testing.T) {
 				s.Name, s.Labels = "too", map[string]string{v1alpha1.LabelTopology: "other"}
 				o.Objects[keyOf(s)] = s
 			},
-			reason: conditions.ReasonMembersReady, ready: "True", progress: conditions.Settled, message: "9 of 9 ready",
+			reason: v1alpha1.ReasonMembersReady, ready: "True", progress: conditions.Settled, message: "9 of 9 ready",
 			members: 9,
 		},
 		"an object that was deleted by hand is waited for": {
@@ -179,7 +179,7 @@ func TestPlan(t *testing.T) {
 				server(o, "dist").DeletionTimestamp = &metav1.Time{}
 				server(o, "dist").Spec.Image = "other"
 			},
-			reason: conditions.ReasonMembersLeaving, ready: "False", progress: conditions.Working, message: "made again",
+			reason: v1alpha1.ReasonMembersLeaving, ready: "False", progress: conditions.Working, message: "made again",
 			members: 9, down: 1,
 		},
 		"an object needs a person": {
@@ -187,18 +187,18 @@ func TestPlan(t *testing.T) {
 				stall(server(o, "dist"))
 				server(o, "tukpub").Status.Conditions[0].Status = "False"
 			},
-			reason: conditions.ReasonMemberStalled, ready: "False", progress: conditions.Stuck,
+			reason: v1alpha1.ReasonMemberStalled, ready: "False", progress: conditions.Stuck,
 			message: "7 of 9 ready. SQLServer dist: NoNodeForVolumes (add a node)",
 			members: 9, down: 2,
 		},
 		"what is not known is not ready, nor unready": {
 			change: func(_ *v1alpha1.Topology, o Observed) { server(o, "dist").Status.Conditions[0].Status = "Unknown" },
-			reason: conditions.ReasonMembersUnknown, ready: "Unknown", progress: conditions.Working, message: "8 of 9 ready",
+			reason: v1alpha1.ReasonMembersUnknown, ready: "Unknown", progress: conditions.Working, message: "8 of 9 ready",
 			members: 9, down: 1,
 		},
 		"what speaks of an older spec does not count": {
 			change: func(_ *v1alpha1.Topology, o Observed) { server(o, "dist").Generation = 4 },
-			reason: conditions.ReasonMembersNotReady, ready: "False", progress: conditions.Working,
+			reason: v1alpha1.ReasonMembersNotReady, ready: "False", progress: conditions.Working,
 			message: "SQLServer dist: NotObserved", members: 9, down: 1,
 		},
 	} {
@@ -240,7 +240,7 @@ func TestPlanDelete(t *testing.T) {
 			break
 		}
 		g.Expect(p.Steps).NotTo(BeEmpty())
-		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonDeleting))
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDeleting))
 		order = append(order, verbs(p.Steps))
 		for _, s := range p.Steps {
 			delete(o.Objects, s.(Step).Key)
@@ -283,7 +283,7 @@ func TestFailuresAreReportedPerObject(t *testing.T) {
 	p := plan(Desire(topology), o)
 	refused := failure{Key{"SQLServer", "dist"}, errAppeared, true}
 	members, outcome := withFailures(p, failures{refused})
-	g.Expect(outcome.Reason).To(Equal(conditions.ReasonMemberRefused))
+	g.Expect(outcome.Reason).To(Equal(v1alpha1.ReasonMemberRefused))
 	g.Expect(outcome.Progress).To(Equal(conditions.Stuck))
 	g.Expect(outcome.Message).To(HavePrefix("8 of 9 ready. SQLServer dist: MemberRefused"))
 	for _, m := range members {
@@ -291,7 +291,7 @@ func TestFailuresAreReportedPerObject(t *testing.T) {
 	}
 	refused.refused = false
 	_, outcome = withFailures(p, failures{refused})
-	g.Expect(outcome.Reason).To(Equal(conditions.ReasonApplyFailed))
+	g.Expect(outcome.Reason).To(Equal(v1alpha1.ReasonApplyFailed))
 	g.Expect(outcome.Progress).To(Equal(conditions.Working))
 	g.Expect(failures{refused}).To(MatchError(errAppeared), "the cause is not lost")
 }

@@ -25,7 +25,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, _ Observed, p reconc
 	}
 	var outcome conditions.Outcome
 	status.Members, outcome = withFailures(p, steps)
-	if outcome.Reason != conditions.ReasonManifestInvalid {
+	if outcome.Reason != v1alpha1.ReasonManifestInvalid {
 		status.Summary = summary(status.Members, reconcile.Noted[Members](p).Declared)
 	}
 	if t.DeletionTimestamp != nil {
@@ -53,9 +53,9 @@ func withFailures(p reconcile.Plan, failed failures) ([]v1alpha1.MemberStatus, c
 	outcome := p.Outcome
 	var refused, others []v1alpha1.MemberStatus
 	for _, f := range failed {
-		status := member(f.key, metav1.ConditionFalse, conditions.ReasonApplyFailed, f.err.Error()+"; it is tried again")
+		status := member(f.key, metav1.ConditionFalse, v1alpha1.ReasonApplyFailed, f.err.Error()+"; it is tried again")
 		if f.refused {
-			status.Reason, status.Message = conditions.ReasonMemberRefused, f.err.Error()
+			status.Reason, status.Message = v1alpha1.ReasonMemberRefused, f.err.Error()
 			refused = append(refused, status)
 		} else {
 			others = append(others, status)
@@ -69,9 +69,9 @@ func withFailures(p reconcile.Plan, failed failures) ([]v1alpha1.MemberStatus, c
 	text := fmt.Sprintf("%s. ", summary(members, planned.Declared))
 	switch {
 	case len(refused) > 0:
-		outcome = conditions.Stalled(conditions.ReasonMemberRefused, text+explain(refused))
+		outcome = conditions.Stalled(v1alpha1.ReasonMemberRefused, text+explain(refused))
 	case len(others) > 0 && outcome.Progress != conditions.Stuck:
-		outcome = conditions.InProgress(conditions.ReasonApplyFailed, text+explain(others))
+		outcome = conditions.InProgress(v1alpha1.ReasonApplyFailed, text+explain(others))
 	}
 	return members, outcome
 }

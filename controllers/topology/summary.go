@@ -31,7 +31,7 @@ func member(key Key, ready metav1.ConditionStatus, reason, message string) v1alp
 // memberStatus is what an object says of itself, as far as it speaks of the spec that is declared.
 func memberStatus(key Key, desired, existing client.Object) v1alpha1.MemberStatus {
 	if existing == nil {
-		return member(key, metav1.ConditionFalse, conditions.ReasonNotObserved, "it is being created")
+		return member(key, metav1.ConditionFalse, v1alpha1.ReasonNotObserved, "it is being created")
 	}
 	if existing.GetDeletionTimestamp() != nil {
 		status := leavingStatus(key, existing)
@@ -41,16 +41,16 @@ func memberStatus(key Key, desired, existing client.Object) v1alpha1.MemberStatu
 	base := statusOf(existing)
 	if base == nil {
 		if !sameSpec(desired, existing) {
-			return member(key, metav1.ConditionFalse, conditions.ReasonNotObserved, "it is being changed")
+			return member(key, metav1.ConditionFalse, v1alpha1.ReasonNotObserved, "it is being changed")
 		}
-		return member(key, metav1.ConditionTrue, conditions.ReasonDeclared, "")
+		return member(key, metav1.ConditionTrue, v1alpha1.ReasonDeclared, "")
 	}
 	ready := meta.FindStatusCondition(base.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || base.ObservedGeneration < existing.GetGeneration() || !sameSpec(desired, existing) {
 		return member(
 			key,
 			metav1.ConditionFalse,
-			conditions.ReasonNotObserved,
+			v1alpha1.ReasonNotObserved,
 			"its controller has not looked at it as it is declared now",
 		)
 	}
@@ -61,11 +61,11 @@ func leavingStatus(key Key, obj client.Object) v1alpha1.MemberStatus {
 	message := "it is being deleted"
 	if base := statusOf(obj); base != nil && obj.GetDeletionTimestamp() != nil {
 		if ready := meta.FindStatusCondition(base.Conditions, v1alpha1.ConditionReady); ready != nil &&
-			ready.Reason == conditions.ReasonDeleting {
+			ready.Reason == v1alpha1.ReasonDeleting {
 			message = ready.Message
 		}
 	}
-	return member(key, metav1.ConditionFalse, conditions.ReasonLeaving, message)
+	return member(key, metav1.ConditionFalse, v1alpha1.ReasonLeaving, message)
 }
 
 // stalled tells whether an object says that it waits for a person.
@@ -80,19 +80,19 @@ func stalled(obj client.Object) bool {
 // sumUp is the Topology's outcome: what a person must do comes first, then what is not ready, then what is not known.
 func sumUp(members []v1alpha1.MemberStatus, o Observed, total int) conditions.Outcome {
 	var blocked, waiting, unknown, leaving []v1alpha1.MemberStatus
-	reason := conditions.ReasonMemberStalled
+	reason := v1alpha1.ReasonMemberStalled
 	for _, m := range members {
 		key := Key{m.Kind, m.Name}
 		switch {
-		case m.Reason == conditions.ReasonMemberConflict || m.Reason == conditions.ReasonMemberRefused:
+		case m.Reason == v1alpha1.ReasonMemberConflict || m.Reason == v1alpha1.ReasonMemberRefused:
 			if len(blocked) == 0 {
 				reason = m.Reason
 			}
 			blocked = append(blocked, m)
 		case m.Ready == string(metav1.ConditionTrue):
-		case m.Reason == conditions.ReasonLeaving:
+		case m.Reason == v1alpha1.ReasonLeaving:
 			leaving = append(leaving, m)
-		case m.Reason != conditions.ReasonNotObserved && stalled(o.Objects[key]):
+		case m.Reason != v1alpha1.ReasonNotObserved && stalled(o.Objects[key]):
 			blocked = append(blocked, m)
 		case m.Ready == string(metav1.ConditionUnknown):
 			unknown = append(unknown, m)
@@ -105,13 +105,13 @@ func sumUp(members []v1alpha1.MemberStatus, o Observed, total int) conditions.Ou
 	case len(blocked) > 0:
 		return conditions.Stalled(reason, notYet+explain(blocked))
 	case len(waiting) > 0:
-		return conditions.InProgress(conditions.ReasonMembersNotReady, notYet+explain(waiting))
+		return conditions.InProgress(v1alpha1.ReasonMembersNotReady, notYet+explain(waiting))
 	case len(unknown) > 0:
-		return conditions.Unknown(conditions.ReasonMembersUnknown, notYet+explain(unknown))
+		return conditions.Unknown(v1alpha1.ReasonMembersUnknown, notYet+explain(unknown))
 	case len(leaving) > 0:
-		return conditions.InProgress(conditions.ReasonMembersLeaving, notYet+"Leaving: "+explain(leaving))
+		return conditions.InProgress(v1alpha1.ReasonMembersLeaving, notYet+"Leaving: "+explain(leaving))
 	}
-	return conditions.Ready(conditions.ReasonMembersReady, summary(members, total))
+	return conditions.Ready(v1alpha1.ReasonMembersReady, summary(members, total))
 }
 
 // summary is such as "11 of 12 ready"; objects that are leaving do not count.

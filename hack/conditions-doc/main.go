@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command conditions-doc writes docs/reference/conditions.md: a table of the types and reasons of conditions, made of
-// the constants of internal/reconcile/conditions and their comments. `make generate` runs it.
+// the constants of api/v1alpha1 and their comments. `make generate` runs it.
 package main
 
 import (
@@ -17,7 +17,7 @@ import (
 	"strings"
 )
 
-const head = `<!-- Written by make generate from internal/reconcile/conditions and api/v1alpha1; change it there. -->
+const head = `<!-- Written by make generate from api/v1alpha1; change it there. -->
 # Conditions
 
 Every kind has three conditions, which follow kstatus:
@@ -64,7 +64,7 @@ func run(args []string) error {
 		}
 		for _, b := range found {
 			column := "Reason"
-			if strings.HasPrefix(b.constants[0].name, "Type") {
+			if strings.HasPrefix(b.constants[0].name, "Condition") {
 				column = "Condition"
 			}
 			fmt.Fprintf(&text, "\n## %s\n\n", strings.TrimSuffix(b.title, "."))
@@ -78,21 +78,22 @@ func run(args []string) error {
 // of them.
 var first = []string{
 	"reasons.go",
-	"sqlserver.go",
-	"group_reasons.go",
-	"failover.go",
-	"replication.go",
-	"login.go",
-	"topology.go",
+	"site_reasons.go",
+	"sqlserver_reasons.go",
+	"availabilitygroup_reasons.go",
+	"failover_reasons.go",
+	"replication_reasons.go",
+	"publishermove_reasons.go",
+	"login_reasons.go",
+	"topology_reasons.go",
 }
 
 // sources are the files with the constants, in the order of the document.
 func sources() ([]string, error) {
-	names, err := filepath.Glob("internal/reconcile/conditions/*.go")
+	names, err := filepath.Glob("api/v1alpha1/*reasons.go")
 	if err != nil {
 		return nil, err
 	}
-	names = slices.DeleteFunc(names, func(name string) bool { return strings.HasSuffix(name, "_test.go") })
 	rank := func(name string) int {
 		if i := slices.Index(first, filepath.Base(name)); i >= 0 {
 			return i
@@ -134,8 +135,7 @@ func blocks(file string) ([]block, error) {
 		for _, s := range declaration.Specs {
 			c, ok := read(s.(*ast.ValueSpec), declaration)
 			if ok &&
-				(strings.HasPrefix(c.name, "Reason") || strings.HasPrefix(c.name, "Type") ||
-					strings.HasPrefix(c.name, "Condition")) {
+				(strings.HasPrefix(c.name, "Reason") || strings.HasPrefix(c.name, "Condition")) {
 				b.constants = append(b.constants, c)
 			}
 		}

@@ -19,7 +19,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/conf"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // setting is the form of a key of mssql.conf, section.key (docs/linux/sql-server-linux-configure-mssql-conf.md).
@@ -185,7 +184,7 @@ func (w *World) grows(server string) bool {
 		return true
 	}
 	stalled := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionStalled)
-	return stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != conditions.ReasonVolumeCannotGrow
+	return stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != v1alpha1.ReasonVolumeCannotGrow
 }
 
 // volumes refuses what a claim cannot do: shrink, if it has grown, or move to another class.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // What an engine cannot start with, or a claim cannot become, is refused; a server that is there is not held to it when
@@ -105,11 +104,11 @@ func TestASizeThatAVolumeCannotHaveIsSetBack(t *testing.T) {
 	}{
 		"it has grown": {refused: true},
 		"it cannot grow": {stalled: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue,
-			Reason: conditions.ReasonVolumeCannotGrow}}},
+			Reason: v1alpha1.ReasonVolumeCannotGrow}}},
 		"something else stalls": {stalled: []metav1.Condition{{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue,
-			Reason: conditions.ReasonLoginConflict}}, refused: true},
+			Reason: v1alpha1.ReasonLoginConflict}}, refused: true},
 		"it could not, and can now": {stalled: []metav1.Condition{{Type: v1alpha1.ConditionStalled,
-			Status: metav1.ConditionFalse, Reason: conditions.ReasonVolumeCannotGrow}}, refused: true},
+			Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonVolumeCannotGrow}}, refused: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

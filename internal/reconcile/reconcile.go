@@ -23,20 +23,20 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// patience is how often in a row an object is looked at again without a word because somebody else changed it
-// meanwhile.
+// patience is how many conflicts in a row are retried before one is logged as an error.
 const patience = 8
 
-// Look says when an object is looked at again though nothing asks for it. Engines tell nobody of their changes.
-type Look struct {
-	// Step is for after steps were carried out: what they did is observed.
-	Step time.Duration
-	// Soon is for what is being worked on or waited for, and for the first repetition of a step that failed.
-	Soon time.Duration
-	// Stuck is for what needs a person: what that person does is not always watched. Again unless given.
-	Stuck time.Duration
-	// Again is for what is as it should be; up to a quarter is added by chance.
-	Again time.Duration
+// RequeueAfter says when an object is reconciled again though nothing asks for it. Engines tell nobody of their
+// changes.
+type RequeueAfter struct {
+	// Steps is for after steps were carried out: what they did is observed.
+	Steps time.Duration
+	// Progress is for what is being worked on or waited for, and for the first repetition of a step that failed.
+	Progress time.Duration
+	// Stalled is for what needs a person: what that person does is not always watched. Resync unless given.
+	Stalled time.Duration
+	// Resync is for what is as it should be; up to a quarter is added by chance.
+	Resync time.Duration
 }
 
 // Kind is the verbs of a kind: its objects O, what one of them asks for (D), and what is there (V). Each verb has a
@@ -49,8 +49,8 @@ type Kind[O client.Object, D, V any] struct {
 	// Finalizer is on every object until a plan of its deletion is done.
 	Finalizer string
 	// Timeout bounds one reconciliation, all remote calls together.
-	Timeout time.Duration
-	Look    Look
+	Timeout      time.Duration
+	RequeueAfter RequeueAfter
 	// Desire finds out what an object asks for, with its references resolved. It may read the hub, and writes nothing.
 	Desire func(context.Context, O) (D, error)
 	// Unresolved is the plan for an object of which it is not known what it asks for; nothing is observed then. Optional:
@@ -98,9 +98,9 @@ type Reconciler[O client.Object, D, V any] struct {
 
 // New makes a reconciler.
 func New[O client.Object, D, V any](hub client.Client, k Kind[O, D, V]) *Reconciler[O, D, V] {
-	longest := min(k.Look.Again, 8*k.Look.Soon)
+	longest := min(k.RequeueAfter.Resync, 8*k.RequeueAfter.Progress)
 	return &Reconciler[O, D, V]{kind: k, hub: hub, now: time.Now,
-		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.Look.Soon, longest)}
+		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.RequeueAfter.Progress, longest)}
 }
 
 // Reconcile brings one object a step nearer to what is declared. A step that fails is in the object's condition and is
@@ -117,7 +117,7 @@ func (r *Reconciler[O, D, V]) Reconcile(ctx context.Context, request mcreconcile
 	case apierrors.IsConflict(err) && r.backoff.NumRequeues(name) < patience:
 		log.FromContext(ctx).V(1).Info("somebody else changed the object meanwhile", "cause", err.Error())
 		r.backoff.When(name)
-		return ctrl.Result{RequeueAfter: r.kind.Look.Step}, nil
+		return ctrl.Result{RequeueAfter: r.kind.RequeueAfter.Steps}, nil
 	case err != nil:
 		return ctrl.Result{}, errors.Join(failed, err)
 	case failed != nil:
@@ -172,7 +172,7 @@ func (r *Reconciler[O, D, V]) reconcile(
 	if held == 0 {
 		failed = r.kind.Apply(ctx, desired, observed, plan)
 		if failed == nil {
-			r.repeats.note(name, does, r.kind.Look.Soon, r.now())
+			r.repeats.note(name, does, r.kind.RequeueAfter.Progress, r.now())
 		}
 	}
 	if plan.Done && failed == nil && held == 0 {
@@ -187,7 +187,7 @@ func (r *Reconciler[O, D, V]) reconcile(
 	}
 	if held > 0 {
 		// It is looked at meanwhile: what changes is acted on at once.
-		return min(held, r.kind.Look.Soon), nil, nil
+		return min(held, r.kind.RequeueAfter.Progress), nil, nil
 	}
 	return r.next(desired, observed, plan), failed, nil
 }
@@ -229,14 +229,14 @@ func (r *Reconciler[O, D, V]) gone(name types.NamespacedName) {
 
 // next is when to look again.
 func (r *Reconciler[O, D, V]) next(desired D, observed V, p Plan) time.Duration {
-	look := r.kind.Look
+	after := r.kind.RequeueAfter
 	switch {
 	case len(p.Steps) > 0:
-		return look.Step
+		return after.Steps
 	case p.Outcome.Progress == conditions.Working, r.kind.Soon != nil && r.kind.Soon(desired, observed):
-		return look.Soon
-	case p.Outcome.Progress == conditions.Stuck && look.Stuck > 0:
-		return look.Stuck
+		return after.Progress
+	case p.Outcome.Progress == conditions.Stuck && after.Stalled > 0:
+		return after.Stalled
 	}
-	return look.Again + time.Duration(rand.Int64N(int64(look.Again/4)))
+	return after.Resync + time.Duration(rand.Int64N(int64(after.Resync/4)))
 }

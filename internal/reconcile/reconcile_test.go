@@ -28,7 +28,9 @@ import (
 	"geosql.dev/operator/test/support/apiserver"
 )
 
-var look = reconcile.Look{Step: time.Second, Soon: 2 * time.Second, Stuck: 10 * time.Second, Again: time.Minute}
+var look = reconcile.RequeueAfter{
+	Steps: time.Second, Progress: 2 * time.Second, Stalled: 10 * time.Second, Resync: time.Minute,
+}
 
 // frame is a kind whose verbs the test decides, with what was called.
 type frame struct {
@@ -60,7 +62,7 @@ func newFrame() *frame {
 	decide := func(*v1alpha1.Distributor, string) reconcile.Plan { return f.plan }
 	f.kind = reconcile.Kind[*v1alpha1.Distributor, *v1alpha1.Distributor, string]{
 		Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
-		Finalizer: v1alpha1.Finalizer, Timeout: time.Minute, Look: look,
+		Finalizer: v1alpha1.Finalizer, Timeout: time.Minute, RequeueAfter: look,
 		Desire:  func(_ context.Context, d *v1alpha1.Distributor) (*v1alpha1.Distributor, error) { return d, f.desired },
 		Observe: func(context.Context, *v1alpha1.Distributor) (string, error) { return "world", f.observed },
 		Plan:    decide, PlanDelete: decide,
@@ -157,7 +159,7 @@ func TestConflictsAreQuietForAWhile(t *testing.T) {
 	)
 	result, err := f.reconcile(t)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(result.RequeueAfter).To(Equal(look.Step))
+	g.Expect(result.RequeueAfter).To(Equal(look.Steps))
 	g.Eventually(func() error { _, err := f.reconcile(t); return err }).
 		WithTimeout(time.Minute).
 		WithPolling(time.Millisecond).
@@ -194,7 +196,7 @@ func TestWhatIsNotKnownToBeAskedFor(t *testing.T) {
 	f.r = reconcile.New(f.hub, f.kind)
 	result, err := f.reconcile(t)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(result.RequeueAfter).To(Equal(look.Soon))
+	g.Expect(result.RequeueAfter).To(Equal(look.Progress))
 	g.Expect(f.reported).To(HaveLen(1))
 }
 
@@ -208,13 +210,13 @@ func TestStagesEndThePlan(t *testing.T) {
 			for range steps {
 				p.Add(somewhere{what: name})
 			}
-			return p.StopIfSteps(conditions.ReasonConfiguring, "%s is being done", name)
+			return p.StopIfSteps(v1alpha1.ReasonConfiguring, "%s is being done", name)
 		}
 	}
 	p := reconcile.Stages("", "", stage("first", 0), stage("second", 2), stage("third", 1))
 	g.Expect(asked).To(Equal([]string{"first", "second"}))
 	g.Expect(p.Steps).To(HaveLen(2))
-	g.Expect(p.Outcome).To(Equal(conditions.InProgress(conditions.ReasonConfiguring, "second is being done")))
+	g.Expect(p.Outcome).To(Equal(conditions.InProgress(v1alpha1.ReasonConfiguring, "second is being done")))
 	g.Expect(reconcile.Noted[string](p)).To(BeEmpty())
 	p.Note = "said"
 	g.Expect(reconcile.Noted[string](p)).To(Equal("said"))

@@ -46,10 +46,10 @@ func newGranting(t *testing.T) *granting {
 	f.r = New(hub, Kind[*v1alpha1.Distributor, *v1alpha1.Distributor, string]{
 		Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: time.Minute,
-		Look:    Look{Step: 250 * time.Millisecond, Soon: time.Second, Again: 5 * time.Second},
-		Desire:  func(_ context.Context, d *v1alpha1.Distributor) (*v1alpha1.Distributor, error) { return d, nil },
-		Observe: func(context.Context, *v1alpha1.Distributor) (string, error) { return "world", nil },
-		Plan:    decide, PlanDelete: decide,
+		RequeueAfter: RequeueAfter{Steps: 250 * time.Millisecond, Progress: time.Second, Resync: 5 * time.Second},
+		Desire:       func(_ context.Context, d *v1alpha1.Distributor) (*v1alpha1.Distributor, error) { return d, nil },
+		Observe:      func(context.Context, *v1alpha1.Distributor) (string, error) { return "world", nil },
+		Plan:         decide, PlanDelete: decide,
 		Apply: func(context.Context, *v1alpha1.Distributor, string, Plan) error {
 			f.applied += len(f.plan)
 			return nil
@@ -96,8 +96,8 @@ func TestStepsWithoutEffectBackOff(t *testing.T) {
 		To(And(BeNumerically(">=", 10), BeNumerically("<=", 16)), "at least every minute, and hardly more often")
 	g.Expect(f.said).
 		To(MatchError(And(ContainSubstring("grant CREATE ANY DATABASE"), ContainSubstring("without an effect"))))
-	g.Expect(Outcome(conditions.InProgress(conditions.ReasonSeedingFailed, "it failed"), f.said)).To(Equal(
-		conditions.InProgress(conditions.ReasonStepWithoutEffect, "it failed; "+f.said.Error())))
+	g.Expect(Outcome(conditions.InProgress(v1alpha1.ReasonSeedingFailed, "it failed"), f.said)).To(Equal(
+		conditions.InProgress(v1alpha1.ReasonStepWithoutEffect, "it failed; "+f.said.Error())))
 
 	f.plan = []Step{grant("seed again"), grant("look")}
 	g.Expect(f.run(t, 250*time.Millisecond)).To(Equal(2))

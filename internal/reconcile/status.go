@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -37,11 +38,11 @@ func Outcome(planned conditions.Outcome, failed error) conditions.Outcome {
 			return planned
 		}
 		if planned.Message += "; " + idle.Error(); planned.Progress == conditions.Working {
-			planned.Reason = conditions.ReasonStepWithoutEffect
+			planned.Reason = v1alpha1.ReasonStepWithoutEffect
 		}
 		return planned
 	}
-	return conditions.InProgress(conditions.ReasonApplyFailed, failed.Error()+"; it is tried again")
+	return conditions.InProgress(v1alpha1.ReasonApplyFailed, failed.Error()+"; it is tried again")
 }
 
 // Reporter writes the status of objects in the hub.
@@ -65,7 +66,7 @@ const longestNote = 1000
 // goes with its conditions: what nobody cleans up any more has to be told by something that stays.
 func (r Reporter) TellLeft(obj client.Object, left []string) {
 	if len(left) > 0 {
-		r.Events.Eventf(obj, nil, corev1.EventTypeWarning, conditions.ReasonLeftBehind, "Delete", "%s",
+		r.Events.Eventf(obj, nil, corev1.EventTypeWarning, v1alpha1.ReasonLeftBehind, "Delete", "%s",
 			conditions.Shorten("left behind: "+strings.Join(left, "; "), longestNote))
 	}
 }

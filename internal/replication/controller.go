@@ -51,8 +51,8 @@ type Kind[O client.Object, D, V any] struct {
 	Observe func(context.Context, Engines, D) V
 	// Plan and PlanDelete decide.
 	Plan, PlanDelete func(D, V) Plan
-	// CarryOut carries out a step that is not an Execute, for kinds that plan such.
-	CarryOut func(context.Context, D, Step) error
+	// Apply carries out the steps. Each may be carried out again.
+	Apply func(context.Context, Engines, D, Plan) error
 	// Report writes the status.
 	Report func(ctx context.Context, d D, v V, p Plan, failed error) error
 	// Soon tells of an object that is as it should be and is looked at again soon all the same. Optional.
@@ -92,7 +92,7 @@ func (k Kind[O, D, V]) frame(
 	frame := reconcile.Kind[O, asked[O, D], V]{
 		Stays: reconcile.WhileDeclared[O](server, topology.Declares),
 		Name:  k.Name, New: k.New, Finalizer: v1alpha1.Finalizer, Timeout: k.Timeout,
-		Look: reconcile.Look{Step: lookStep, Soon: lookSoon, Again: k.LookAgain},
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookStep, Progress: lookSoon, Resync: k.LookAgain},
 		Desire: func(ctx context.Context, object O) (asked[O, D], error) {
 			d, err := k.Desire(ctx, object)
 			return asked[O, D]{object, d}, err
@@ -104,15 +104,7 @@ func (k Kind[O, D, V]) frame(
 		Plan:       func(a asked[O, D], v V) reconcile.Plan { return k.Plan(a.desired, v).Plan },
 		PlanDelete: func(a asked[O, D], v V) reconcile.Plan { return k.PlanDelete(a.desired, v).Plan },
 		Apply: func(ctx context.Context, a asked[O, D], _ V, p reconcile.Plan) error {
-			err := reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s Step) error {
-				if execute, ok := s.(Execute); ok {
-					return engines(a.object).Execute(ctx, execute)
-				}
-				if k.CarryOut == nil {
-					return fmt.Errorf("step %T is not known", s)
-				}
-				return k.CarryOut(ctx, a.desired, s)
-			})
+			err := k.Apply(ctx, engines(a.object), a.desired, Plan{p})
 			if err == nil && p.Done {
 				reconcile.Reporter{Events: recorder}.TellLeft(a.object, p.Left)
 			}
@@ -134,7 +126,7 @@ func (k Kind[O, D, V]) frame(
 // unresolved waits for what the object refers to. An object that is being deleted and keeps its things goes although it
 // is not known what it asked for.
 func (k Kind[O, D, V]) unresolved(object O, unknown error) reconcile.Plan {
-	outcome := conditions.InProgress(conditions.ReasonReferenceMissing, unknown.Error())
+	outcome := conditions.InProgress(v1alpha1.ReasonReferenceMissing, unknown.Error())
 	if object.GetDeletionTimestamp() == nil {
 		return reconcile.Plan{Outcome: outcome}
 	}

@@ -20,8 +20,8 @@ func TestADeletionThatFailsHasAWayOut(t *testing.T) {
 	g := NewWithT(t)
 	refused := errors.New("login owns a database")
 	frame := Kind[*v1alpha1.Distributor, int, int]{
-		Reclaim:  func(d *v1alpha1.Distributor) v1alpha1.ReclaimPolicy { return d.Spec.ReclaimPolicy },
-		CarryOut: func(context.Context, int, Step) error { return refused },
+		Reclaim: func(d *v1alpha1.Distributor) v1alpha1.ReclaimPolicy { return d.Spec.ReclaimPolicy },
+		Apply:   func(context.Context, Engines, int, Plan) error { return refused },
 	}.frame(nil, events.NewFakeRecorder(1), nil)
 	w := asked[*v1alpha1.Distributor, int]{object: &v1alpha1.Distributor{}}
 	err := frame.Apply(t.Context(), w, 0, reconcile.Plan{Steps: []Step{step{}}})
@@ -43,7 +43,7 @@ func TestADeletionThatFailsHasAWayOut(t *testing.T) {
 	g.Expect(frame.Unresolved(w.object, unknown).Done).To(BeTrue())
 }
 
-// step is one that CarryOut carries out.
+// step is one that Apply carries out.
 type step struct{}
 
 func (step) Describe() string { return "a step" }

@@ -57,6 +57,15 @@ func (e Engines) Read(
 	return read(ctx, db)
 }
 
+// CarryOut carries out a step of every kind of replication: a statement. What a kind adds to them it carries out
+// itself.
+func (e Engines) CarryOut(ctx context.Context, step Step) error {
+	if s, ok := step.(Execute); ok {
+		return e.Execute(ctx, s)
+	}
+	return fmt.Errorf("step %T is not known", step)
+}
+
 // Execute carries out a statement. An error that says that it is so already is none.
 func (e Engines) Execute(ctx context.Context, s Execute) error {
 	timeout := statementTimeout
@@ -140,16 +149,16 @@ func (p Party) Primary(servers map[v1alpha1.ServerName]Server) v1alpha1.ServerNa
 func Usable(name v1alpha1.ServerName, s Server) (conditions.Outcome, bool) {
 	switch {
 	case s.Err != nil && (mssql.Is(s.Err, mssql.Unknown) || mssql.Is(s.Err, mssql.Unreachable)):
-		return conditions.Unknown(conditions.ReasonEngineNotAnswering, s.Err.Error()), false
+		return conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, s.Err.Error()), false
 	case s.Err != nil:
-		return conditions.InProgress(conditions.ReasonEngineNotAnswering, s.Err.Error()), false
+		return conditions.InProgress(v1alpha1.ReasonEngineNotAnswering, s.Err.Error()), false
 	case s.State == nil:
 		return conditions.Unknown(
-			conditions.ReasonEngineNotAnswering,
+			v1alpha1.ReasonEngineNotAnswering,
 			fmt.Sprintf("server %s has not been asked", credentials.HostName(name)),
 		), false
 	case !s.State.Sysadmin:
-		return conditions.InProgress(conditions.ReasonWaitingForServer, fmt.Sprintf(
+		return conditions.InProgress(v1alpha1.ReasonWaitingForServer, fmt.Sprintf(
 			"on server %s the operator's login is not a sysadmin yet, which configuring replication takes",
 			credentials.HostName(name),
 		)), false

@@ -103,5 +103,5 @@ func (f *Failure) Bear(o conditions.Outcome, latency time.Duration) conditions.O
 
 // Retrying is the outcome of an object whose agent is tried again by itself.
 func (f *Failure) Retrying(agent string, latency time.Duration) conditions.Outcome {
-	return f.Bear(conditions.InProgress(conditions.ReasonAgentRetrying, "the "+agent+" tries again: "+f.Message), latency)
+	return f.Bear(conditions.InProgress(v1alpha1.ReasonAgentRetrying, "the "+agent+" tries again: "+f.Message), latency)
 }

@@ -59,5 +59,5 @@ func (p *Plan) AwaitPrimary(publisher Party, servers map[v1alpha1.ServerName]Ser
 			return false
 		}
 	}
-	return p.Await(conditions.InProgress(conditions.ReasonNoPrimary, publisher.Name+" has no primary now"), Retain)
+	return p.Await(conditions.InProgress(v1alpha1.ReasonNoPrimary, publisher.Name+" has no primary now"), Retain)
 }

@@ -30,7 +30,7 @@ func (p *Plan) Execute(server v1alpha1.ServerName, database string, s tsql.State
 
 // Proceed ends the planning when there is something to do, and says what is being configured.
 func (p *Plan) Proceed(format string, args ...any) bool {
-	return p.StopIfSteps(conditions.ReasonConfiguring, format, args...)
+	return p.StopIfSteps(v1alpha1.ReasonConfiguring, format, args...)
 }
 
 const (
@@ -54,7 +54,7 @@ func (p *Plan) Login(s System, server v1alpha1.ServerName, have *mssql.Replicati
 	case have.LoginSID == nil:
 		p.Execute(server, Master, tsql.CreateLogin(login), loginExists)
 	case !have.HasLogin(s.SID):
-		return p.Settle(conditions.Stalled(conditions.ReasonLoginConflict, fmt.Sprintf(
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonLoginConflict, fmt.Sprintf(
 			"login %s exists on server %s with another SID than %s: drop it there, it is made again",
 			login.Name, credentials.HostName(server), tsql.Binary(s.SID))))
 	case !have.PasswordRight:

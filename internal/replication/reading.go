@@ -59,9 +59,9 @@ var ofAReplica = []int32{976, 983}
 // replica's has answered: waiting for it helps nothing as long as another one is primary.
 func Unanswered(err error) conditions.Outcome {
 	if mssql.HasNumber(err, ofAReplica...) {
-		return conditions.InProgress(conditions.ReasonSecondary, "the database is in an availability group, "+
+		return conditions.InProgress(v1alpha1.ReasonSecondary, "the database is in an availability group, "+
 			"of which this server is not the primary: name the group where the server is named "+
 			"(publisher.availabilityGroup), or a database of the server's own: "+err.Error())
 	}
-	return conditions.Unknown(conditions.ReasonEngineNotAnswering, err.Error())
+	return conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, err.Error())
 }

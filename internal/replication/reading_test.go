@@ -10,8 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -20,14 +20,14 @@ func TestWhatWasNotAnswered(t *testing.T) {
 	g := NewWithT(t)
 	for _, number := range []int32{976, 983} {
 		o := replication.Unanswered(&mssql.Error{Server: "n3x-0", Class: mssql.Refused, Err: driver.Error{Number: number}})
-		g.Expect(o.Reason).To(Equal(conditions.ReasonSecondary))
+		g.Expect(o.Reason).To(Equal(v1alpha1.ReasonSecondary))
 		g.Expect(o.Ready).To(Equal(metav1.ConditionFalse))
 		g.Expect(o.Message).To(And(ContainSubstring("publisher.availabilityGroup"), ContainSubstring("n3x-0")))
 	}
 	for _, err := range []error{&mssql.Error{Class: mssql.Refused, Err: driver.Error{Number: 229}},
 		&mssql.Error{Class: mssql.Unreachable, Err: errors.New("no route to host")}} {
 		o := replication.Unanswered(err)
-		g.Expect(o.Reason).To(Equal(conditions.ReasonEngineNotAnswering))
+		g.Expect(o.Reason).To(Equal(v1alpha1.ReasonEngineNotAnswering))
 		g.Expect(o.Ready).To(Equal(metav1.ConditionUnknown))
 	}
 }

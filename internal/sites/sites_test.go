@@ -22,7 +22,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/site"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -86,7 +85,7 @@ func (f *fleet) namesReady(
 		if err := f.hub.Client.Get(ctx, client.ObjectKeyFromObject(obj), obj); err != nil {
 			return metav1.Condition{Message: err.Error()}
 		}
-		if c := meta.FindStatusCondition(of(), conditions.TypeNamesReady); c != nil {
+		if c := meta.FindStatusCondition(of(), v1alpha1.ConditionNamesReady); c != nil {
 			return *c
 		}
 		return metav1.Condition{}
@@ -162,9 +161,9 @@ func TestSites(t *testing.T) {
 
 	t.Run("a site that is dead at the start holds up no other", func(t *testing.T) {
 		g := NewWithT(t)
-		g.Eventually(f.siteReady(ctx, "dublin"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
+		g.Eventually(f.siteReady(ctx, "dublin"), patient).Should(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
 		g.Eventually(f.siteReady(ctx, "tukwila"), patient).
-			Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
+			Should(be(metav1.ConditionUnknown, v1alpha1.ReasonSiteUnreachable))
 		_, err := f.provider.Member("tukwila")
 		g.Expect(sites.IsUnreachable(err)).To(BeTrue(), "%v", err)
 		_, err = f.provider.Member("nowhere")
@@ -177,17 +176,17 @@ func TestSites(t *testing.T) {
 		g := NewWithT(t)
 		g.Expect(f.hub.Client.Create(ctx, server)).To(Succeed())
 		g.Eventually(f.namesReady(ctx, server, conditionsOf), patient).
-			Should(be(metav1.ConditionUnknown, conditions.ReasonNamesPartial))
+			Should(be(metav1.ConditionUnknown, v1alpha1.ReasonNamesPartial))
 	})
 
 	t.Run("it is engaged when it answers, and names follow the pod's address", func(t *testing.T) {
 		g := NewWithT(t)
 		makePod(t, f.tukwila, "tukpub", "10.101.0.7")
 		f.tukwila.Wire.Mend()
-		g.Eventually(f.siteReady(ctx, "tukwila"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
+		g.Eventually(f.siteReady(ctx, "tukwila"), patient).Should(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
 		g.Eventually(addresses(ctx, f.hub, "tukpub-0"), patient).Should(ConsistOf("10.101.0.7"))
 		g.Eventually(f.namesReady(ctx, server, conditionsOf), patient).
-			Should(be(metav1.ConditionTrue, conditions.ReasonNamesPublished))
+			Should(be(metav1.ConditionTrue, v1alpha1.ReasonNamesPublished))
 		var home corev1.Service
 		g.Expect(f.tukwila.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: "tukpub-0"}, &home)).To(Succeed())
 		g.Expect(home.Spec.Selector).
@@ -206,9 +205,9 @@ func TestSites(t *testing.T) {
 		g := NewWithT(t)
 		f.tukwila.Wire.Cut()
 		g.Eventually(f.siteReady(ctx, "tukwila"), patient).
-			Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
+			Should(be(metav1.ConditionUnknown, v1alpha1.ReasonSiteUnreachable))
 		f.quincy.Join(t, f.hub, operatorNamespace, "quincy", "web")
-		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
+		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
 		second := newServer("quisec", "quincy")
 		g.Expect(f.hub.Client.Create(ctx, second)).To(Succeed())
 		makePod(t, f.quincy, "quisec", "10.102.0.5")
@@ -249,8 +248,8 @@ func TestSites(t *testing.T) {
 		g := NewWithT(t)
 		f.quincy.Join(t, f.hub, operatorNamespace, "quincy-again", "web")
 		g.Eventually(f.siteReady(ctx, "quincy-again"), patient).
-			Should(be(metav1.ConditionFalse, conditions.ReasonDuplicateCluster))
-		g.Expect(f.siteReady(ctx, "quincy")()).To(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
+			Should(be(metav1.ConditionFalse, v1alpha1.ReasonDuplicateCluster))
+		g.Expect(f.siteReady(ctx, "quincy")()).To(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
 		g.Expect(f.hub.Client.Delete(ctx, &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy-again"}})).To(Succeed())
 	})
 	t.Run("another cluster that answers in a site's place", func(t *testing.T) { testOtherCluster(t, f) })
@@ -262,7 +261,7 @@ func TestSites(t *testing.T) {
 		before := client.MergeFrom(s.DeepCopy())
 		s.Spec.AllowedNamespaces = []string{"web", "later"}
 		g.Expect(f.hub.Client.Patch(ctx, &s, before)).To(Succeed())
-		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionFalse, conditions.ReasonNamespaceMissing))
+		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionFalse, v1alpha1.ReasonNamespaceMissing))
 		member, err := f.provider.Member("quincy")
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(member.CheckNamespace("web")).To(Succeed())
@@ -271,13 +270,13 @@ func TestSites(t *testing.T) {
 		g.Expect(sites.IsNamespaceGone(member.CheckNamespace("other"))).To(BeFalse(), "nobody has looked")
 		g.Expect(member.CheckNamespace("other")).To(MatchError(ContainSubstring("allowed are web, later")))
 		f.quincy.Namespace(t, "later")
-		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
+		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
 	})
 	t.Run("a Site with servers is not removed until they are gone, and takes their names along", func(t *testing.T) {
 		g := NewWithT(t)
 		quincy := &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy"}}
 		g.Expect(f.hub.Client.Delete(ctx, quincy)).To(Succeed())
-		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionFalse, conditions.ReasonDeleting))
+		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionFalse, v1alpha1.ReasonDeleting))
 		g.Expect(f.hub.Client.Delete(ctx, newServer("quisec", "quincy"))).To(Succeed())
 		g.Eventually(func() bool {
 			return apierrors.IsNotFound(f.hub.Client.Get(ctx, client.ObjectKeyFromObject(quincy), quincy))
@@ -294,7 +293,7 @@ func TestSites(t *testing.T) {
 		g := NewWithT(t)
 		f.tukwila.Wire.Cut()
 		g.Eventually(f.siteReady(ctx, "tukwila"), patient).
-			Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
+			Should(be(metav1.ConditionUnknown, v1alpha1.ReasonSiteUnreachable))
 		g.Expect(f.hub.Client.Delete(ctx, newServer("tukpub", "tukwila"))).To(Succeed())
 		key := client.ObjectKey{Namespace: "web", Name: "tukpub"}
 		g.Consistently(func() error { return f.hub.Client.Get(ctx, key, &v1alpha1.SQLServer{}) }, "2s", "200ms").
@@ -304,7 +303,7 @@ func TestSites(t *testing.T) {
 		before := client.MergeFrom(s.DeepCopy())
 		s.Spec.Lifecycle = v1alpha1.SiteLost
 		g.Expect(f.hub.Client.Patch(ctx, &s, before)).To(Succeed())
-		g.Eventually(f.siteReady(ctx, "tukwila"), patient).Should(be(metav1.ConditionFalse, conditions.ReasonSiteLost))
+		g.Eventually(f.siteReady(ctx, "tukwila"), patient).Should(be(metav1.ConditionFalse, v1alpha1.ReasonSiteLost))
 		g.Eventually(func() bool {
 			return apierrors.IsNotFound(f.hub.Client.Get(ctx, key, &v1alpha1.SQLServer{}))
 		}, patient).Should(BeTrue())

@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -45,7 +44,7 @@ func testListener(t *testing.T, f *fleet) {
 			{Server: "dubthird", AvailabilityMode: v1alpha1.SynchronousCommit}}}}
 	g.Expect(f.hub.Client.Create(ctx, group)).To(Succeed())
 	of := func() []metav1.Condition { return group.Status.Conditions }
-	g.Eventually(f.namesReady(ctx, group, of), patient).Should(be(metav1.ConditionFalse, conditions.ReasonNoAddress))
+	g.Eventually(f.namesReady(ctx, group, of), patient).Should(be(metav1.ConditionFalse, v1alpha1.ReasonNoAddress))
 	roles := func(primary string, readable ...string) {
 		g.Eventually(func() error {
 			if err := f.hub.Client.Get(ctx, client.ObjectKeyFromObject(group), group); err != nil {
@@ -73,13 +72,13 @@ func testListener(t *testing.T, f *fleet) {
 		}
 	}
 	roles("tukpub", "dubsec")
-	g.Eventually(f.namesReady(ctx, group, of), patient).Should(be(metav1.ConditionTrue, conditions.ReasonNamesPublished))
+	g.Eventually(f.namesReady(ctx, group, of), patient).Should(be(metav1.ConditionTrue, v1alpha1.ReasonNamesPublished))
 	roles("dubsec", "tukpub")
 	// Nobody is primary: the listener keeps its address.
 	g.Expect(f.hub.Client.Get(ctx, client.ObjectKeyFromObject(group), group)).To(Succeed())
 	group.Status.Primary = ""
 	g.Expect(f.hub.Client.Status().Update(ctx, group)).To(Succeed())
-	g.Eventually(f.namesReady(ctx, group, of), patient).Should(be(metav1.ConditionFalse, conditions.ReasonNoAddress))
+	g.Eventually(f.namesReady(ctx, group, of), patient).Should(be(metav1.ConditionFalse, v1alpha1.ReasonNoAddress))
 	g.Expect(addresses(ctx, f.tukwila, "content")()).To(ConsistOf("10.103.0.4"))
 	// Deleted: its names go, the servers' stay.
 	g.Expect(f.hub.Client.Delete(ctx, group)).To(Succeed())
@@ -107,7 +106,7 @@ func testForeignService(t *testing.T, f *fleet) {
 	g.Expect(f.hub.Client.Create(ctx, server)).To(Succeed())
 	of := func() []metav1.Condition { return server.Status.Conditions }
 	g.Eventually(f.namesReady(ctx, server, of), patient).Should(And(
-		be(metav1.ConditionFalse, conditions.ReasonNamesConflict),
+		be(metav1.ConditionFalse, v1alpha1.ReasonNamesConflict),
 		HaveField("Message", ContainSubstring("Service web/taken-0 at site quincy"))))
 	g.Expect(f.quincy.Client.Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
 	g.Expect(foreign.Spec.Selector).To(Equal(map[string]string{"app": "other"}))
@@ -115,7 +114,7 @@ func testForeignService(t *testing.T, f *fleet) {
 	// At the other sites the name is made; when the stranger goes, here too.
 	g.Expect(f.hub.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: "taken-0"}, &corev1.Service{})).To(Succeed())
 	g.Expect(f.quincy.Client.Delete(ctx, foreign)).To(Succeed())
-	g.Eventually(f.namesReady(ctx, server, of), patient).Should(HaveField("Reason", conditions.ReasonNoAddress))
+	g.Eventually(f.namesReady(ctx, server, of), patient).Should(HaveField("Reason", v1alpha1.ReasonNoAddress))
 	g.Expect(f.hub.Client.Delete(ctx, server)).To(Succeed())
 }
 
@@ -126,7 +125,7 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 		KubeconfigSecretRef: &v1alpha1.SecretReference{Name: "odd"}, AllowedNamespaces: []string{"web"}}}
 	g.Expect(f.hub.Client.Create(ctx, odd)).To(Succeed())
 	g.Eventually(f.siteReady(ctx, "odd"), patient).
-		Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
+		Should(And(be(metav1.ConditionFalse, v1alpha1.ReasonKubeconfigInvalid),
 			HaveField("Message", ContainSubstring("the Secret does not exist"))))
 	put := func(kubeconfig string) {
 		t.Helper()
@@ -139,13 +138,13 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 	}
 	put("{")
 	g.Eventually(f.siteReady(ctx, "odd"), patient).
-		Should(And(be(metav1.ConditionFalse, conditions.ReasonKubeconfigInvalid),
+		Should(And(be(metav1.ConditionFalse, v1alpha1.ReasonKubeconfigInvalid),
 			HaveField("Message", ContainSubstring("no kubeconfig"))))
 	// Nobody listens there.
 	nowhere := rest.CopyConfig(f.quincy.Config)
 	nowhere.Host = "https://127.0.0.1:1"
 	put(string(apiserver.Kubeconfig(nowhere)))
-	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(be(metav1.ConditionUnknown, conditions.ReasonSiteUnreachable))
+	g.Eventually(f.siteReady(ctx, "odd"), patient).Should(be(metav1.ConditionUnknown, v1alpha1.ReasonSiteUnreachable))
 	// A server that is somebody else's.
 	stranger := rest.CopyConfig(f.quincy.Config)
 	stranger.CAData = f.tukwila.Config.CAData
@@ -164,7 +163,7 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 	}
 	put(withToken(request.Status.Token))
 	g.Eventually(f.siteReady(ctx, "odd"), patient).
-		Should(And(be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
+		Should(And(be(metav1.ConditionFalse, v1alpha1.ReasonCredentialsDenied),
 			HaveField("Message", ContainSubstring("forbidden"))))
 	g.Eventually(func() *metav1.Time {
 		_ = f.hub.Client.Get(ctx, client.ObjectKeyFromObject(odd), odd)
@@ -174,7 +173,7 @@ func testKubeconfigs(t *testing.T, f *fleet) {
 	g.Expect(f.quincy.Client.Delete(ctx, account)).To(Succeed())
 	g.Eventually(f.siteReady(ctx, "odd"), patient).
 		Should(And(
-			be(metav1.ConditionFalse, conditions.ReasonCredentialsDenied),
+			be(metav1.ConditionFalse, v1alpha1.ReasonCredentialsDenied),
 			HaveField(
 				"Message",
 				And(ContainSubstring("asked for the client to provide credentials"), ContainSubstring("site join odd")),
@@ -263,15 +262,15 @@ func testOtherCluster(t *testing.T, f *fleet) {
 			before := client.MergeFrom(site.DeepCopy())
 			site.Spec.ClusterUID = was
 			g.Expect(f.hub.Client.Patch(ctx, &site, before)).To(Succeed())
-			g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
+			g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
 		}
 		put(wrong)
-		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionFalse, conditions.ReasonOtherCluster))
+		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionFalse, v1alpha1.ReasonOtherCluster))
 		_, err := f.provider.Member("quincy")
 		g.Expect(sites.IsUnreachable(err)).To(BeTrue(), "%v", err)
 		g.Expect(f.hub.Client.Get(ctx, key, &site)).To(Succeed())
 		g.Expect(site.Status.ClusterUID).To(Equal(was))
 		put(right)
-		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, conditions.ReasonSiteReady))
+		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
 	}
 }

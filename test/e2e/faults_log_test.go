@@ -20,7 +20,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/workload/history"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -127,8 +126,8 @@ func fillLogVolume(volumes map[string]logVolume) func(*matrix, *injected) {
 			if err != nil || free != "0" {
 				return "", err
 			}
-			c, err := m.condition(ctx, conditions.TypeLogRoom)
-			if err != nil || c.Reason != conditions.ReasonLogFull {
+			c, err := m.condition(ctx, v1alpha1.ConditionLogRoom)
+			if err != nil || c.Reason != v1alpha1.ReasonLogFull {
 				return "", err
 			}
 			if !said {
@@ -142,7 +141,7 @@ func fillLogVolume(volumes map[string]logVolume) func(*matrix, *injected) {
 			NewWithT(t).Expect(m.term(t)).To(Equal(term), "nothing fails over for a full log")
 			m.b.NodeExec(t, v.node, "rm", v.path+"/filler")
 			bed.Wait(t, "the log has room again", time.Minute, func(ctx context.Context) (bool, string, error) {
-				c, err := m.condition(ctx, conditions.TypeLogRoom)
+				c, err := m.condition(ctx, v1alpha1.ConditionLogRoom)
 				return c.Status == metav1.ConditionTrue, c.Message, err
 			})
 		}

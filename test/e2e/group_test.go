@@ -25,7 +25,6 @@ import (
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -414,7 +413,7 @@ func (gt *groupTest) deleteInVain(site string) {
 		func(ctx context.Context) (bool, string, error) {
 			err := gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
 			c := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
-			return c != nil && c.Reason == conditions.ReasonDeleting &&
+			return c != nil && c.Reason == v1alpha1.ReasonDeleting &&
 					strings.Contains(c.Message, gt.group.Name), fmt.Sprintf(
 					"%+v",
 					c,

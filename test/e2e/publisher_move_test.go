@@ -19,7 +19,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -167,7 +166,7 @@ func declareMoved(t *testing.T, b *bed.Bed) *movedTopology {
 		declareReplication(t, b, obj)
 	}
 	for _, s := range []*v1alpha1.Subscription{m.toQuincy, m.toDublin} {
-		waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 5*time.Minute)
+		waitForReady(t, b, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering, 5*time.Minute)
 	}
 	m.atQuincy, m.atDublin = at(m.quincy, "Content"), at(m.dublin, "Content")
 	insertRows(t, m.source, "dbo.Article", 2000, 2300)
@@ -198,7 +197,7 @@ func TestPublishingMovesFromALostSite(t *testing.T) {
 	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(out).
-		To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherNotFenced)),
+		To(And(ContainSubstring("nothing was changed"), ContainSubstring(v1alpha1.ReasonPublisherNotFenced)),
 			"silence alone is no evidence")
 	g.Expect(lifecycle(t.Context(), b, "tukwila", v1alpha1.SiteLost)).To(Succeed())
 	out, err = plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
@@ -257,7 +256,7 @@ func TestPublishingMovesFromAServerThatLives(t *testing.T) {
 	out, err := plugin(t, b, "dublin", 3*time.Minute, append(move, "--estimate")...)
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(out).
-		To(And(ContainSubstring("nothing was changed"), ContainSubstring(conditions.ReasonPublisherAnswers),
+		To(And(ContainSubstring("nothing was changed"), ContainSubstring(v1alpha1.ReasonPublisherAnswers),
 			ContainSubstring("SET READ_ONLY")))
 
 	write(t, m.source, "ALTER DATABASE Content SET READ_ONLY WITH ROLLBACK IMMEDIATE")

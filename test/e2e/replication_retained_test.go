@@ -17,7 +17,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/e2e/bed"
 )
 
@@ -54,7 +53,7 @@ func TestReplicationOnRetainedVolumes(t *testing.T) {
 	if changed {
 		reinitialize(t, b, s)
 	}
-	waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 3*time.Minute)
+	waitForReady(t, b, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering, 3*time.Minute)
 	connector := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
 	source := open(t, connector, r.publisher(), credentials.RoleSA, "Content")
 	copied := open(t, connector, r.subscriber(), credentials.RoleSA, "Content")
@@ -97,7 +96,7 @@ func TestReplicationOnRetainedVolumes(t *testing.T) {
 		createReplication(t, b, obj)
 	}
 	s = r.subscription
-	waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 5*time.Minute)
+	waitForReady(t, b, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering, 5*time.Minute)
 	copied = open(t, connector, r.subscriber(), credentials.RoleSA, "Content")
 	g.Eventually(digest(t, copied, "dbo.Article"), 2*time.Minute, time.Second).Should(HavePrefix(fmt.Sprint(rows+1, " ")))
 	t.Logf(

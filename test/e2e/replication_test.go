@@ -21,7 +21,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -128,7 +127,7 @@ func killDuringSnapshot(t *testing.T, b *bed.Bed, p *v1alpha1.Publication) {
 		for _, c := range p.Status.Conditions {
 			if c.Type == v1alpha1.ConditionReady {
 				return strings.Contains(c.Message, "snapshot") && strings.Contains(c.Message, "being made") ||
-					c.Reason == conditions.ReasonNoPrimaryKey, c.Message, err
+					c.Reason == v1alpha1.ReasonNoPrimaryKey, c.Message, err
 			}
 		}
 		return false, "no condition yet", err
@@ -145,7 +144,7 @@ func killDuringSnapshot(t *testing.T, b *bed.Bed, p *v1alpha1.Publication) {
 // it said.
 func reinitialize(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription) string {
 	t.Helper()
-	message := waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonReinitializationNeeded, time.Minute)
+	message := waitForReady(t, b, s, &s.Status.StatusBase, v1alpha1.ReasonReinitializationNeeded, time.Minute)
 	t.Log(message)
 	_, err := plugin(t, b, b.Hub().Name, time.Minute, "reinitialize", s.Name, "--yes")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
@@ -172,12 +171,12 @@ func TestReplicationOverTheWAN(t *testing.T) {
 	createReplication(t, b, r.distributor)
 	createReplication(t, b, p)
 	killDuringSnapshot(t, b, p)
-	message := waitForReady(t, b, p, &p.Status.StatusBase, conditions.ReasonNoPrimaryKey, 3*time.Minute)
+	message := waitForReady(t, b, p, &p.Status.StatusBase, v1alpha1.ReasonNoPrimaryKey, 3*time.Minute)
 	g.Expect(message).To(ContainSubstring("dbo.Bare"))
 
 	began := time.Now()
 	createReplication(t, b, s)
-	waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 5*time.Minute)
+	waitForReady(t, b, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering, 5*time.Minute)
 	copied := open(t, connector, subscriber, credentials.RoleSA, "Content")
 	g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).
 		Should(Equal(digest(t, source, "dbo.Article")()))
@@ -210,7 +209,7 @@ func TestReplicationOverTheWAN(t *testing.T) {
 		if at == v1alpha1.AgentAtSubscriber {
 			g.Expect(reinitialize(t, b, s)).To(ContainSubstring("to become Push"))
 		}
-		waitForReady(t, b, s, &s.Status.StatusBase, conditions.ReasonDelivering, 3*time.Minute)
+		waitForReady(t, b, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering, 3*time.Minute)
 		g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).
 			Should(Equal(digest(t, source, "dbo.Article")()), "pushed by the agent at the %s", at)
 	}
@@ -224,6 +223,6 @@ func TestReplicationOverTheWAN(t *testing.T) {
 	write(t, kept, "CREATE TABLE dbo.Article (Id int NOT NULL PRIMARY KEY, Body nvarchar(1000) NOT NULL)")
 	write(t, kept, "INSERT dbo.Article VALUES (7, N'kept')")
 	declareReplication(t, b, other)
-	waitForReady(t, b, other, &other.Status.StatusBase, conditions.ReasonSubscriberNotEmpty, time.Minute)
+	waitForReady(t, b, other, &other.Status.StatusBase, v1alpha1.ReasonSubscriberNotEmpty, time.Minute)
 	g.Expect(digest(t, kept, "dbo.Article")()).To(Equal("1 7 4"))
 }

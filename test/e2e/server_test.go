@@ -27,7 +27,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -156,7 +155,7 @@ func TestServerAcrossSites(t *testing.T) {
 	write(t, kept, "CREATE TABLE dbo.t (id int NOT NULL PRIMARY KEY, v nvarchar(40))")
 	write(t, kept, "INSERT dbo.t VALUES (1, N'before the restart')")
 
-	g.Expect(meta.IsStatusConditionFalse(server.Status.Conditions, conditions.TypeRestartPending)).
+	g.Expect(meta.IsStatusConditionFalse(server.Status.Conditions, v1alpha1.ConditionRestartPending)).
 		To(BeTrue(), "tempdb is on its volume: %v", server.Status.Conditions)
 	late := map[string][]time.Duration{}
 	for range 3 {
@@ -274,7 +273,7 @@ func TestServerThatNoNodeCanServe(t *testing.T) {
 		s.Storage.Data.StorageClassName = ptr.To("fast")
 		s.Storage.Backup.StorageClassName = ptr.To("archive")
 	})
-	waitForReason(t, b, server, conditions.ReasonNoNodeForVolumes)
+	waitForReason(t, b, server, v1alpha1.ReasonNoNodeForVolumes)
 	_, text := describeServer(server)
 	g.Expect(text).To(ContainSubstring("class fast allows tukwila-worker; class archive allows tukwila-worker2; "))
 	g.Expect(text).To(ContainSubstring("no node can serve data, log, tempdb (fast) and backup (archive)"))
@@ -296,7 +295,7 @@ func TestServerOfAClassThatDoesNotExist(t *testing.T) {
 		"quincy",
 		func(s *v1alpha1.SQLServerSpec) { s.Storage.Log.StorageClassName = ptr.To("quick") },
 	)
-	waitForReason(t, b, server, conditions.ReasonStorageClassNotFound)
+	waitForReason(t, b, server, v1alpha1.ReasonStorageClassNotFound)
 	_, text := describeServer(server)
 	g.Expect(text).To(ContainSubstring("storage class quick for log does not exist; existing classes: "))
 }
@@ -316,7 +315,7 @@ func TestServerOfAnImageThatDoesNotExist(t *testing.T) {
 		).DeepCopyInto(server)
 		createServer(t, b, server)
 	})
-	waitForReason(t, b, server, conditions.ReasonImagePullFailed)
+	waitForReason(t, b, server, v1alpha1.ReasonImagePullFailed)
 	_, text := describeServer(server)
 	g.Expect(text).To(ContainSubstring("nobody-has-this:1"))
 	before := client.MergeFrom(server.DeepCopy())

@@ -13,7 +13,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/e2e/bed"
 )
 
@@ -41,14 +40,14 @@ var overTheWAN = &bed.Shared[replicated]{
 		createReplication(t, r.b, r.distributor)
 		createReplication(t, r.b, r.publication)
 		createReplication(t, r.b, r.subscription)
-		waitForReady(t, r.b, r.subscription, &r.subscription.Status.StatusBase, conditions.ReasonDelivering, 5*time.Minute)
+		waitForReady(t, r.b, r.subscription, &r.subscription.Status.StatusBase, v1alpha1.ReasonDelivering, 5*time.Minute)
 	},
 	Well: func(t *testing.T, r *replicated) error {
 		return bed.Until(t, "rows are delivered", wellWithin, func(ctx context.Context) (bool, string, error) {
 			err := r.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(r.subscription), r.subscription)
 			for _, c := range r.subscription.Status.Conditions {
 				if c.Type == v1alpha1.ConditionReady {
-					return c.Reason == conditions.ReasonDelivering, c.Reason + ": " + c.Message, err
+					return c.Reason == v1alpha1.ReasonDelivering, c.Reason + ": " + c.Message, err
 				}
 			}
 			return false, "no condition yet", err

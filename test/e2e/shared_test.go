@@ -21,7 +21,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/e2e/bed"
 )
 
@@ -146,7 +145,7 @@ func (gt *groupTest) well(t *testing.T) error {
 			), nil
 		}
 		if len(status.Voters) != len(groupSites) ||
-			meta.IsStatusConditionFalse(status.Conditions, conditions.TypeVotesComplete) {
+			meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionVotesComplete) {
 			return false, fmt.Sprintf("it has %d votes", len(status.Voters)), nil
 		}
 		for _, site := range groupSites {

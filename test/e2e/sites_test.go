@@ -22,7 +22,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -41,8 +40,8 @@ func readSite(ctx context.Context, b *bed.Bed, name string) (*v1alpha1.Site, str
 }
 
 const (
-	answering   = string(metav1.ConditionTrue) + " " + conditions.ReasonSiteReady
-	unreachable = string(metav1.ConditionUnknown) + " " + conditions.ReasonSiteUnreachable
+	answering   = string(metav1.ConditionTrue) + " " + v1alpha1.ReasonSiteReady
+	unreachable = string(metav1.ConditionUnknown) + " " + v1alpha1.ReasonSiteUnreachable
 )
 
 func waitForSite(t *testing.T, b *bed.Bed, name, state string, timeout time.Duration) *v1alpha1.Site {
@@ -114,7 +113,7 @@ func TestSiteIsCutOff(t *testing.T) {
 	server := gt.servers["quincy"]
 	bed.Wait(t, "the server's name leads to it", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
-		c := meta.FindStatusCondition(server.Status.Conditions, conditions.TypeNamesReady)
+		c := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionNamesReady)
 		if err != nil || c == nil {
 			return false, "", err
 		}

@@ -21,7 +21,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/workload/history"
 	"geosql.dev/operator/test/e2e/bed"
@@ -243,7 +242,7 @@ func (m *matrix) keepsItsSidecar(ctx context.Context, server string) (bool, erro
 	if err := m.b.Hub().Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: server}, &s); err != nil {
 		return false, err
 	}
-	c := meta.FindStatusCondition(s.Status.Conditions, conditions.TypeRestartPending)
-	return c != nil && c.Status == "True" && c.Reason == conditions.ReasonSidecarOutdated &&
+	c := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionRestartPending)
+	return c != nil && c.Status == "True" && c.Reason == v1alpha1.ReasonSidecarOutdated &&
 		strings.Contains(c.Message, "is no longer the primary"), nil
 }

@@ -18,9 +18,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/e2e/bed"
 	"geosql.dev/operator/test/support/checkout"
 )
@@ -40,7 +40,7 @@ func (gt *groupTest) votesComplete(want metav1.ConditionStatus, site string) {
 	gt.t.Helper()
 	bed.Wait(gt.t, "VotesComplete is "+string(want), time.Minute, func(ctx context.Context) (bool, string, error) {
 		_, err := gt.ready(ctx)
-		c := meta.FindStatusCondition(gt.group.Status.Conditions, conditions.TypeVotesComplete)
+		c := meta.FindStatusCondition(gt.group.Status.Conditions, v1alpha1.ConditionVotesComplete)
 		if c == nil {
 			return false, "no condition yet", err
 		}
@@ -137,7 +137,7 @@ func (gt *groupTest) losesItsVotes(w *writer) {
 		2*time.Minute,
 		func(ctx context.Context) (bool, string, error) {
 			c, err := gt.ready(ctx)
-			return c.Reason == conditions.ReasonVotesLost, c.Reason + ": " + c.Message, err
+			return c.Reason == v1alpha1.ReasonVotesLost, c.Reason + ": " + c.Message, err
 		},
 	)
 	bed.Wait(

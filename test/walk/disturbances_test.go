@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/support/stage"
 )
 
@@ -117,7 +116,7 @@ func leaveGroup(_ *manifest, _ []*manifest, chance *rand.Rand) change {
 	return change{said: way + " on " + secondary, carry: func(t *testing.T, w *walk) {
 		w.ready(t)
 		w.stage.SQL(t, secondary, "master", way)
-		w.says(t, "AvailabilityGroup "+stage.Group, conditions.ReasonDatabaseOutside, published+" on "+secondary)
+		w.says(t, "AvailabilityGroup "+stage.Group, v1alpha1.ReasonDatabaseOutside, published+" on "+secondary)
 		query := func(text string) []string { return w.stage.Query(t, secondary, "master", text, 1) }
 		NewWithT(t).Eventually(func() []string { return query("SELECT name FROM sys.availability_groups") }, patient,
 			200*time.Millisecond).Should(Equal([]string{stage.Group}), w.told(t))

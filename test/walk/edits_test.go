@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // change is what an edit makes of a manifest. What it does beside that is done before the manifest is declared (carry)
@@ -221,7 +220,7 @@ func renameRetained(m *manifest, _ []*manifest, chance *rand.Rand) change {
 	c := said("publication %s, which is retained, is called %s", name, to)
 	c.carry = func(t *testing.T, w *walk) { w.declares(t, retained); w.ready(t) }
 	c.after = func(t *testing.T, w *walk) {
-		w.says(t, "Subscription "+to, conditions.ReasonSubscriberNotEmpty, name)
+		w.says(t, "Subscription "+to, v1alpha1.ReasonSubscriberNotEmpty, name)
 		w.adopts(t, to)
 		w.ready(t)
 		w.once(t)
@@ -275,7 +274,7 @@ func addOwnTable(m *manifest, _ []*manifest, chance *rand.Rand) change {
 		w.stage.SQL(t, subscriber, published, "INSERT "+table+" (Mine) VALUES (1)")
 	}
 	c.after = func(t *testing.T, w *walk) {
-		w.says(t, "Subscription "+name, conditions.ReasonSubscriberNotEmpty, table)
+		w.says(t, "Subscription "+name, v1alpha1.ReasonSubscriberNotEmpty, table)
 		NewWithT(t).Expect(w.stage.Query(t, subscriber, published, "SELECT Mine FROM "+table, 1)).To(Equal([]string{"1"}))
 		w.stage.SQL(t, subscriber, published, "DROP TABLE "+table)
 	}

@@ -24,7 +24,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/support/stage"
 )
 
@@ -355,7 +354,7 @@ func (w *walk) ready(t *testing.T) {
 		unready := w.stage.Unready(t)
 		for _, name := range w.declared.names() {
 			c := unready["Subscription "+name]
-			if c != nil && c.Reason == conditions.ReasonSubscriberNotEmpty && !w.delivered[w.subscription(t, name)] {
+			if c != nil && c.Reason == v1alpha1.ReasonSubscriberNotEmpty && !w.delivered[w.subscription(t, name)] {
 				w.adopts(t, name)
 			}
 		}

@@ -123,18 +123,18 @@ func (j *Judgement) sumUp() {
 	}
 	switch {
 	case len(failed) > 0:
-		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictFailed, conditions.ReasonObjectivesMissed, "missed: "+strings.Join(
+		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictFailed, v1alpha1.ReasonObjectivesMissed, "missed: "+strings.Join(
 			failed,
 			"; ",
 		)
 	case len(open) > 0:
-		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictInconclusive, conditions.ReasonEvidenceMissing,
+		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictInconclusive, v1alpha1.ReasonEvidenceMissing,
 			"cannot be told: "+strings.Join(
 				open,
 				"; ",
 			)
 	default:
-		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictPassed, conditions.ReasonObjectivesMet, fmt.Sprintf(
+		j.Verdict, j.Reason, j.Message = v1alpha1.VerdictPassed, v1alpha1.ReasonObjectivesMet, fmt.Sprintf(
 			"all %d objectives were met",
 			len(j.Objectives),
 		)

@@ -62,7 +62,7 @@ func answerMove(m *v1alpha1.PublisherMove) {
 		return
 	case m.Spec.To == "quisub":
 		s.Phase = v1alpha1.MovePending
-		set(conditions.Stalled(conditions.ReasonPublisherNotFenced, "tukpub-0 is silent, and may still take writes"))
+		set(conditions.Stalled(v1alpha1.ReasonPublisherNotFenced, "tukpub-0 is silent, and may still take writes"))
 	case m.Spec.Approved:
 		s.Phase, s.ToDatabase, s.ToSubscription = v1alpha1.MoveCompleted, "Content", "dublin"
 		s.Timeline = &v1alpha1.MoveTimeline{Approved: now, Delivering: ptr.To(metav1.NewMicroTime(now.Add(7 * time.Second)))}
@@ -74,7 +74,7 @@ func answerMove(m *v1alpha1.PublisherMove) {
 				Reason: "12 rows of 1 articles are equal",
 			},
 		}
-		set(conditions.Ready(conditions.ReasonMoved, "dubsub-0 publishes articles"))
+		set(conditions.Ready(v1alpha1.ReasonMoved, "dubsub-0 publishes articles"))
 	default:
 		s.Phase, s.Steps = v1alpha1.MoveEstimated, []string{"remove Subscription dublin; its tables stay"}
 		s.Estimate = &v1alpha1.MoveEstimate{
@@ -88,7 +88,7 @@ func answerMove(m *v1alpha1.PublisherMove) {
 			s.Estimate.Lacks = []v1alpha1.MoveLack{{Table: "dbo.Article", Kind: v1alpha1.LackCheck, Names: "CK_Price"},
 				{Table: "dbo.Article", Kind: v1alpha1.LackIdentity, Names: "Id"}}
 		}
-		set(conditions.Stalled(conditions.ReasonAwaitingApproval, "nothing was changed yet"))
+		set(conditions.Stalled(v1alpha1.ReasonAwaitingApproval, "nothing was changed yet"))
 	}
 }
 

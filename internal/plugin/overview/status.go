@@ -13,7 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // WriteStatus writes the state as text for people, as of now: first whether data can be written and is copied, then
@@ -359,7 +358,7 @@ func (s *Snapshot) writeConditions(out io.Writer) {
 			say(name+": nothing is known", "no controller has looked at it yet; does the operator run?")
 		}
 		for _, c := range notAsItShouldBe(base.Conditions) {
-			if kind == "Topology" && (strings.HasPrefix(c.Reason, "Members") || c.Reason == conditions.ReasonMemberStalled) {
+			if kind == "Topology" && (strings.HasPrefix(c.Reason, "Members") || c.Reason == v1alpha1.ReasonMemberStalled) {
 				continue
 			}
 			who := ""

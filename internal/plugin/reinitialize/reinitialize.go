@@ -16,7 +16,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/plugin/cli"
-	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -162,7 +161,7 @@ func copiesAll(s *v1alpha1.Subscription, p *v1alpha1.Publication) bool {
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
 	return p.Spec.Initialization != v1alpha1.InitializeReplicationSupportOnly &&
 		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly ||
-			ready != nil && ready.Reason == conditions.ReasonSubscriptionInactive)
+			ready != nil && ready.Reason == v1alpha1.ReasonSubscriptionInactive)
 }
 
 func state(s *v1alpha1.Subscription) string {

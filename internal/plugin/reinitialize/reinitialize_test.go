@@ -26,7 +26,7 @@ func objects() (*v1alpha1.Subscription, *v1alpha1.Publication) {
 		Spec: v1alpha1.SubscriptionSpec{
 			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}, Database: "Content"},
 	}
-	conditions.Set(&s.Status.StatusBase, 0, conditions.Ready(conditions.ReasonDelivering, "it receives"))
+	conditions.Set(&s.Status.StatusBase, 0, conditions.Ready(v1alpha1.ReasonDelivering, "it receives"))
 	p := &v1alpha1.Publication{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"},
 		Spec: v1alpha1.PublicationSpec{
@@ -76,7 +76,7 @@ func TestReinitialize(t *testing.T) {
 		{name: "one table, given up", flags: flags{dryRun: true},
 			change: func(s *v1alpha1.Subscription, p *v1alpha1.Publication) {
 				needs(p)
-				conditions.Set(&s.Status.StatusBase, 0, conditions.Stalled(conditions.ReasonSubscriptionInactive, "given up"))
+				conditions.Set(&s.Status.StatusBase, 0, conditions.Stalled(v1alpha1.ReasonSubscriptionInactive, "given up"))
 			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced", "1200 rows"}},
 		{name: "no copies", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) {
 			p.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly

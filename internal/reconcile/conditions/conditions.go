@@ -30,7 +30,7 @@ const (
 type Outcome struct {
 	// Ready is the status of the condition Ready. Unknown is for what cannot be told; it is not False.
 	Ready metav1.ConditionStatus
-	// Reason of Ready, one of the constants of this package.
+	// Reason of Ready, one of the constants of api/v1alpha1.
 	Reason string
 	// Message says what is so and, unless Ready is True, what to do or what is waited for.
 	Message string
@@ -119,7 +119,7 @@ func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 		case c.New.Status == metav1.ConditionUnknown,
 			bad && c.New.Type == v1alpha1.ConditionReady && stalled(changes),
 			// A restart that waits for its turn is work that goes on.
-			bad && c.New.Type != v1alpha1.ConditionReady && c.New.Type != TypeRestartPending:
+			bad && c.New.Type != v1alpha1.ConditionReady && c.New.Type != v1alpha1.ConditionRestartPending:
 			kind = corev1.EventTypeWarning
 		}
 		// The events API refuses notes over 1 kB.
@@ -130,7 +130,8 @@ func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 // GoodStatus is what a condition of a type says when all is well.
 func GoodStatus(conditionType string) metav1.ConditionStatus {
 	switch conditionType {
-	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, TypeDegraded, TypeRestartPending, TypeElectionsPaused:
+	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionDegraded,
+		v1alpha1.ConditionRestartPending, v1alpha1.ConditionElectionsPaused:
 		return metav1.ConditionFalse
 	}
 	return metav1.ConditionTrue

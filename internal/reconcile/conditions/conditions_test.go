@@ -82,12 +82,12 @@ func TestEventsOnChangeOnly(t *testing.T) {
 // on.
 func TestEventsOfAKindsOwnConditions(t *testing.T) {
 	for kind, warns := range map[string]metav1.ConditionStatus{
-		conditions.TypeFenced: metav1.ConditionFalse, conditions.TypeLogRoom: metav1.ConditionFalse,
-		conditions.TypeVotesComplete: metav1.ConditionFalse,
-		conditions.TypeCredentials:   metav1.ConditionFalse, conditions.TypeNamesReady: metav1.ConditionFalse,
-		conditions.TypeAdministered: metav1.ConditionFalse, conditions.TypeTokenRenewed: metav1.ConditionFalse,
-		conditions.TypeDegraded: metav1.ConditionTrue, conditions.TypeElectionsPaused: metav1.ConditionTrue,
-		conditions.TypeRestartPending: "",
+		v1alpha1.ConditionFenced: metav1.ConditionFalse, v1alpha1.ConditionLogRoom: metav1.ConditionFalse,
+		v1alpha1.ConditionVotesComplete:    metav1.ConditionFalse,
+		v1alpha1.ConditionCredentialsValid: metav1.ConditionFalse, v1alpha1.ConditionNamesReady: metav1.ConditionFalse,
+		v1alpha1.ConditionAdministered: metav1.ConditionFalse, v1alpha1.ConditionTokenRenewed: metav1.ConditionFalse,
+		v1alpha1.ConditionDegraded: metav1.ConditionTrue, v1alpha1.ConditionElectionsPaused: metav1.ConditionTrue,
+		v1alpha1.ConditionRestartPending: "",
 	} {
 		for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse,
 			metav1.ConditionUnknown} {

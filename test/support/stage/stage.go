@@ -143,7 +143,7 @@ func (b *Stage) startServer(t testing.TB, server v1alpha1.ServerName) {
 			Storage: &v1alpha1.ServerStorage{Data: size, Log: size, TempDB: size, Backup: size}},
 	}
 	b.create(t, object)
-	conditions.Set(&object.Status.StatusBase, object.Generation, conditions.Ready(conditions.ReasonRunning, "it runs"))
+	conditions.Set(&object.Status.StatusBase, object.Generation, conditions.Ready(v1alpha1.ReasonRunning, "it runs"))
 	g.Expect(b.Hub.Client.Status().Update(t.Context(), object)).To(gomega.Succeed())
 	account := &corev1.ServiceAccount{ObjectMeta: named("default")}
 	g.Expect(client.IgnoreAlreadyExists(b.Hub.Client.Create(t.Context(), account))).To(gomega.Succeed())

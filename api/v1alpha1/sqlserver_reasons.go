@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package conditions
+package v1alpha1
 
-// TypeRestartPending is True on a SQLServer whose pod was started from an older template than the one declared now and
-// waits: for its turn among the servers of a group, for a switchover, or for whatever starts it next; and on one whose
-// pod is about to be evicted from a cordoned node.
-const TypeRestartPending = "RestartPending"
+// ConditionRestartPending is True on a SQLServer whose pod was started from an older template than the one declared now
+// and waits: for its turn among the servers of a group, for a switchover, or for whatever starts it next; and on one
+// whose pod is about to be evicted from a cordoned node.
+const ConditionRestartPending = "RestartPending"
 
-// TypeAdministered is True on a SQLServer whose login sa lets the operator in: certificates, logins, grants and new
-// replicas are made by it. The server serves without, and what is declared later is not done.
-const TypeAdministered = "Administered"
+// ConditionAdministered is True on a SQLServer whose login sa lets the operator in: certificates, logins, grants and
+// new replicas are made by it. The server serves without, and what is declared later is not done.
+const ConditionAdministered = "Administered"
 
 // Reasons of a SQLServer.
 const (

@@ -1,17 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package conditions
-
-// Condition types beside Ready, Reconciling and Stalled.
-const (
-	// TypeNamesReady is True on a SQLServer or AvailabilityGroup when its name resolves to its address at every site that
-	// answers. It is written by the controller of names with a field manager of its own.
-	TypeNamesReady = "NamesReady"
-	// TypeTokenRenewed is False on a Site whose token the manager cannot renew, though it is time.
-	TypeTokenRenewed = "TokenRenewed"
-	// TypeCredentials is False on a Site whose credentials end soon or have ended.
-	TypeCredentials = "CredentialsValid"
-)
+package v1alpha1
 
 // Reasons that several kinds have.
 const (
@@ -39,31 +28,9 @@ const (
 	ReasonStepWithoutEffect = "StepWithoutEffect"
 )
 
-// Reasons of a Site.
-const (
-	// ReasonSiteReady: the site answers.
-	ReasonSiteReady = "Answering"
-	// ReasonConnecting: the first heartbeat is awaited or the caches are being filled.
-	ReasonConnecting = "Connecting"
-	// ReasonKubeconfigInvalid: the kubeconfig cannot be used as it is.
-	ReasonKubeconfigInvalid = "KubeconfigInvalid"
-	// ReasonCredentialsDenied: the API server does not accept the credentials, or they lack rights.
-	ReasonCredentialsDenied = "CredentialsDenied"
-	// ReasonCredentialsExpired: the token or certificate has ended.
-	ReasonCredentialsExpired = "CredentialsExpired"
-	// ReasonCredentialsExpireSoon: the token or certificate ends within a week.
-	ReasonCredentialsExpireSoon = "CredentialsExpireSoon"
-	// ReasonTokenRenewed: the manager renews its token for the site, or there is none that ends (TokenRenewed).
-	ReasonTokenRenewed = "TokenRenewed"
-	// ReasonTokenNotRenewed: it is time, and the renewal is refused (TokenRenewed).
-	ReasonTokenNotRenewed = "TokenNotRenewed"
-	// ReasonCredentialsGood: they do not end soon.
-	ReasonCredentialsGood = "CredentialsGood"
-	// ReasonOtherCluster: another cluster answers than the site's; nothing is done there.
-	ReasonOtherCluster = "OtherCluster"
-	// ReasonDuplicateCluster: another, older Site is the same cluster.
-	ReasonDuplicateCluster = "DuplicateCluster"
-)
+// ConditionNamesReady is True on a SQLServer or AvailabilityGroup when its name resolves to its address at every site
+// that answers. It is written by the controller of names with a field manager of its own.
+const ConditionNamesReady = "NamesReady"
 
 // Reasons of NamesReady.
 const (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package conditions
+package v1alpha1
 
 // Reasons of an AvailabilityGroup.
 const (
@@ -48,15 +48,15 @@ const (
 
 // Condition types of an AvailabilityGroup beside Ready, Reconciling and Stalled.
 const (
-	// TypeFenced says whether votes and a write lease keep a second primary from writing.
-	TypeFenced = "Fenced"
-	// TypeDegraded is True while the group serves with less than what is declared.
-	TypeDegraded = "Degraded"
-	// TypeLogRoom is False while the log of one of the group's databases at the primary is full: transactions fail (9002),
-	// and nothing fails over for it.
-	TypeLogRoom = "LogRoom"
-	// TypeVotesComplete is False while a voter of the group has lost its vote; the others may still decide.
-	TypeVotesComplete = "VotesComplete"
+	// ConditionFenced says whether votes and a write lease keep a second primary from writing.
+	ConditionFenced = "Fenced"
+	// ConditionDegraded is True while the group serves with less than what is declared.
+	ConditionDegraded = "Degraded"
+	// ConditionLogRoom is False while the log of one of the group's databases at the primary is full: transactions fail
+	// (9002), and nothing fails over for it.
+	ConditionLogRoom = "LogRoom"
+	// ConditionVotesComplete is False while a voter of the group has lost its vote; the others may still decide.
+	ConditionVotesComplete = "VotesComplete"
 )
 
 // Reasons of Fenced, Degraded, LogRoom, VotesComplete and of conflicts.
@@ -95,4 +95,18 @@ const (
 	ReasonReplicaQuarantined = "ReplicaQuarantined"
 	// ReasonVoterAddressMissing: nobody said where a voter's API server is reached from the other sites.
 	ReasonVoterAddressMissing = "VoterAddressMissing"
+)
+
+// ConditionElectionsPaused is True on an AvailabilityGroup in which nobody becomes primary by itself, by a Pause or by
+// its failoverPolicy.
+const ConditionElectionsPaused = "ElectionsPaused"
+
+// Reasons of ElectionsPaused.
+const (
+	// ReasonPausedByRequest: somebody has paused the group; the message says how it is resumed.
+	ReasonPausedByRequest = "PausedByRequest"
+	// ReasonPausedByPolicy: the group's failoverPolicy is Paused.
+	ReasonPausedByPolicy = "PausedByPolicy"
+	// ReasonNotPaused: the agents go by failoverPolicy.
+	ReasonNotPaused = "NotPaused"
 )

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package conditions
+package v1alpha1
 
 // Reasons of a Topology.
 const (

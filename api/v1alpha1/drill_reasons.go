@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package conditions
+package v1alpha1
 
 // Reasons of a Drill, before its end and of its verdict.
 const (
@@ -29,7 +29,7 @@ const (
 	ReasonDrillJudging = "DrillJudging"
 	// ReasonDrillAborted: the drill was ended before anything was done.
 	ReasonDrillAborted = "DrillAborted"
-	// ReasonDryRun: status.plan shows what the drill would create.
+	// ReasonDryRun: the plan in its status shows what the drill would create.
 	ReasonDryRun = "DryRun"
 	// ReasonObjectivesMet: the drill has passed.
 	ReasonObjectivesMet = "ObjectivesMet"
@@ -37,14 +37,4 @@ const (
 	ReasonObjectivesMissed = "ObjectivesMissed"
 	// ReasonEvidenceMissing: the drill is inconclusive; status.objectives says what could not be told.
 	ReasonEvidenceMissing = "EvidenceMissing"
-)
-
-// Reasons of a DrillSchedule.
-const (
-	// ReasonScheduled: drills are made when their time comes.
-	ReasonScheduled = "Scheduled"
-	// ReasonScheduleSuspended: spec.suspend is true.
-	ReasonScheduleSuspended = "ScheduleSuspended"
-	// ReasonScheduleInvalid: schedule or timeZone cannot be read.
-	ReasonScheduleInvalid = "ScheduleInvalid"
 )

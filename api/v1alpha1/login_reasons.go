@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package conditions
+package v1alpha1
 
 // Reasons of a Login. LoginConflict, which SQLServers have too, says that a login of the name is somebody else's.
 const (

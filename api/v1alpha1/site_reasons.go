@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Condition types of a Site beside Ready, Reconciling and Stalled.
+const (
+	// ConditionTokenRenewed is False on a Site whose token the manager cannot renew, though it is time.
+	ConditionTokenRenewed = "TokenRenewed"
+	// ConditionCredentialsValid is False on a Site whose credentials end soon or have ended.
+	ConditionCredentialsValid = "CredentialsValid"
+)
+
+// Reasons of a Site.
+const (
+	// ReasonSiteReady: the site answers.
+	ReasonSiteReady = "Answering"
+	// ReasonConnecting: the first heartbeat is awaited or the caches are being filled.
+	ReasonConnecting = "Connecting"
+	// ReasonKubeconfigInvalid: the kubeconfig cannot be used as it is.
+	ReasonKubeconfigInvalid = "KubeconfigInvalid"
+	// ReasonCredentialsDenied: the API server does not accept the credentials, or they lack rights.
+	ReasonCredentialsDenied = "CredentialsDenied"
+	// ReasonCredentialsExpired: the token or certificate has ended.
+	ReasonCredentialsExpired = "CredentialsExpired"
+	// ReasonCredentialsExpireSoon: the token or certificate ends within a week.
+	ReasonCredentialsExpireSoon = "CredentialsExpireSoon"
+	// ReasonTokenRenewed: the manager renews its token for the site, or there is none that ends (TokenRenewed).
+	ReasonTokenRenewed = "TokenRenewed"
+	// ReasonTokenNotRenewed: it is time, and the renewal is refused (TokenRenewed).
+	ReasonTokenNotRenewed = "TokenNotRenewed"
+	// ReasonCredentialsGood: they do not end soon.
+	ReasonCredentialsGood = "CredentialsGood"
+	// ReasonOtherCluster: another cluster answers than the site's; nothing is done there.
+	ReasonOtherCluster = "OtherCluster"
+	// ReasonDuplicateCluster: another, older Site is the same cluster.
+	ReasonDuplicateCluster = "DuplicateCluster"
+)
