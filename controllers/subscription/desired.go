@@ -36,6 +36,8 @@ type Desired struct {
 	Profile, LogReaderProfile *v1alpha1.AgentProfileSpec
 	// FormerLogin is the one with which agents of a former Distributor could still come, empty when there is none.
 	FormerLogin string
+	// FormerPublishers are those from which the publication has moved, by the records of the moves.
+	FormerPublishers []replication.PublishedFrom
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
 	// MissingProfile is an agent's profile that does not exist (yet): an end does without it. Empty when none is missing.
@@ -58,6 +60,9 @@ type Beside struct {
 	Name, Publication string
 	// Tables of the publication as it is declared, nil while it is not.
 	Tables []string
+	// Publishers of the publication: the one that is declared, and those from which it has moved. Nil while it is not
+	// declared.
+	Publishers []replication.PublishedFrom
 }
 
 func (d Desired) name() string              { return d.Subscription.Name }
@@ -432,6 +437,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	if d.FormerLogin, err = r.formerLogin(ctx, d); err != nil {
+		return d, err
+	}
+	if d.FormerPublishers, err = replication.FormerPublishers(ctx, r.hub, d.Publication); err != nil {
 		return d, err
 	}
 	d.Source = r.address(object.Namespace, d.System.Server)

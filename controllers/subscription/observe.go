@@ -33,16 +33,31 @@ func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) 
 			continue
 		}
 		b := Beside{Name: s.Name, Publication: string(s.Spec.Publication)}
-		for _, p := range publications.Items {
-			for _, a := range p.Spec.Articles {
-				if p.Name == b.Publication {
-					b.Tables = append(b.Tables, a.Table)
-				}
+		for i := range publications.Items {
+			if publications.Items[i].Name != b.Publication {
+				continue
+			}
+			if err := b.publishedBy(ctx, r.hub, &publications.Items[i]); err != nil {
+				return nil, err
 			}
 		}
 		all = append(all, b)
 	}
 	return all, nil
+}
+
+// publishedBy fills in what the publication is declared to be.
+func (b *Beside) publishedBy(ctx context.Context, hub client.Reader, p *v1alpha1.Publication) error {
+	for _, a := range p.Spec.Articles {
+		b.Tables = append(b.Tables, a.Table)
+	}
+	now, err := replication.Resolve(ctx, hub, p.Namespace, p.Spec.Publisher)
+	if err != nil {
+		return err
+	}
+	former, err := replication.FormerPublishers(ctx, hub, p)
+	b.Publishers = append(former, replication.PublishedFrom{Party: now, Database: string(p.Spec.Database)})
+	return err
 }
 
 func (r *Reconciler) find(

@@ -30,11 +30,15 @@ func (f Feeder) name() string {
 	return fmt.Sprintf("publication %s of %s at %s", f.Here.Publication, f.Here.PublisherDatabase, f.Here.Publisher)
 }
 
-// declares finds the Subscription that declares a feeder, nil when none does.
+// declares finds the Subscription that declares a feeder, nil when none does. Another publisher's publication of the
+// same name is not what it declares.
 func (d Desired) declares(f Feeder) *Beside {
 	for i := range d.Beside {
-		if strings.EqualFold(d.Beside[i].Publication, f.Here.Publication) {
-			return &d.Beside[i]
+		b := &d.Beside[i]
+		known := b.Publishers == nil ||
+			slices.ContainsFunc(b.Publishers, func(p replication.PublishedFrom) bool { return p.Feeds(f.Here) })
+		if known && strings.EqualFold(b.Publication, f.Here.Publication) {
+			return b
 		}
 	}
 	return nil
