@@ -32,6 +32,8 @@ type Desired struct {
 	Subscriber v1alpha1.ServerName
 	// Beside are the other Subscriptions of the same database that are declared and not being deleted.
 	Beside []Beside
+	// Declared are the names of the Subscriptions of the namespace, but those of this database that are being deleted.
+	Declared []string
 	// Profile of the distribution agent, LogReaderProfile of the publication's log reader; nil without one.
 	Profile, LogReaderProfile *v1alpha1.AgentProfileSpec
 	// FormerLogin is the one with which agents of a former Distributor could still come, empty when there is none.
@@ -404,7 +406,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if err != nil {
 		return d, err
 	}
-	if d.Beside, err = r.beside(ctx, object); err != nil {
+	if d.Beside, d.Declared, err = r.beside(ctx, object); err != nil {
 		return d, err
 	}
 	profile, missing, err := replication.Profile(ctx, r.hub, object.Namespace, object.Spec.Profile)

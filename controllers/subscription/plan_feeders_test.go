@@ -126,6 +126,42 @@ func TestWhoFeedsTheTables(t *testing.T) {
 	}
 }
 
+// The end of a feeder takes the orders of its own mirror along, and none of a Subscription of another database of the
+// server that mirrors the same publication.
+func TestWhoseMirrorEndsWithAFeeder(t *testing.T) {
+	for name, c := range map[string]struct {
+		declared []string
+		mark     string
+		mirrored []string
+		taken    []string
+	}{
+		"the feeder's alone":                   {nil, "geosql.dev web/old", []string{"old"}, []string{"old"}},
+		"another database's that is declared":  {[]string{"other"}, "", []string{"old", "other"}, []string{"old"}},
+		"another database's that was retained": {nil, "geosql.dev web/old", []string{"old", "other"}, []string{"old"}},
+		"the name is another database's now":   {[]string{"old"}, "geosql.dev web/old", []string{"old"}, nil},
+		"nobody says whose":                    {nil, "", []string{"old", "other"}, []string{"old", "other"}},
+		"a mark that no order has": {[]string{"other"}, "geosql.dev web/gone", []string{"old", "other"},
+			[]string{"old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := renamed()
+			w.d.Declared, w.o.Feeders[0].Mirrored = c.declared, reconcile.Read(c.mirrored)
+			w.o.Feeders[0].Jobs[subscriber].Description = c.mark
+			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			var p replication.Plan
+			g.Expect(planFeeders(w.d, w.look(), &p)).To(BeFalse())
+			var taken []string
+			for _, s := range p.Steps {
+				if take, ok := s.(TakeMirror); ok {
+					taken = append(taken, take.Subscription)
+				}
+			}
+			g.Expect(taken).To(Equal(c.taken))
+		})
+	}
+}
+
 // A subscription that feeds other tables of the database is in nobody's way.
 func TestWhoFeedsOtherTables(t *testing.T) {
 	for name, change := range map[string]func(*world){
