@@ -416,7 +416,7 @@ func planBegin(d Desired, _ Observed, p *Plan) bool {
 // proceed ends the plan when it has steps.
 func (p *Plan) proceed(phase v1alpha1.PublisherMovePhase, reason, message string) bool {
 	if len(p.Steps) > 0 {
-		return p.settle(phase, conditions.InProgress(reason, message))
+		return p.settle(phase, conditions.InProgress(reason, p.WithLeft(message)))
 	}
 	return true
 }

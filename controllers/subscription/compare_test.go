@@ -151,7 +151,8 @@ func TestSubscriptionOfAMovedPublication(t *testing.T) {
 				Publication:       "articles",
 				Pull:              true,
 			},
-			Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {Running: true}},
+			Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {
+				Running: true, Description: "geosql.dev web/dublin"}},
 		},
 	}
 	var lines []string

@@ -31,7 +31,8 @@ func renamed() *world {
 	}
 	w.o.Here.Subscriptions = []mssql.SubscriptionHere{here}
 	w.o.Feeders = []Feeder{
-		{Former: Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {Enabled: true, Running: true}}},
+		{Former: Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {
+			Enabled: true, Running: true, Description: "geosql.dev web/old"}}},
 			Publication: reconcile.Read(
 				&mssql.Publication{Description: "geosql.dev web/former", Articles: map[string]mssql.PublishedArticle{
 					"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}}},
