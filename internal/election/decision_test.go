@@ -40,6 +40,7 @@ func TestWhatSpeaksAgainstADecision(t *testing.T) {
 	suspended := Observation{Exists: true, Role: RoleSecondary, Suspended: []string{"App"}}
 	quiet := Observation{Exists: true, Role: RoleSecondary}
 	stale := []Copy{{Name: "App", State: "RESTORING"}}
+	theirs := Copy{Name: "Shop", State: "ONLINE", Other: "a database of availability group blog"}
 	for name, c := range map[string]struct {
 		kind       RequestKind
 		fork       *Fork
@@ -60,8 +61,20 @@ func TestWhatSpeaksAgainstADecision(t *testing.T) {
 		"rejoin, nothing forced": {
 			RequestRejoin, nil, Remembered{Quarantined: 3}, suspended, nil, ReasonNotQuarantined,
 		},
-		"reseed, quarantined":             {RequestReseed, fork, Remembered{Quarantined: 3}, quiet, nil, ""},
-		"reseed, apart and suspended":     {RequestReseed, fork, Remembered{}, suspended, nil, ""},
+		"reseed, quarantined":         {RequestReseed, fork, Remembered{Quarantined: 3}, quiet, nil, ""},
+		"reseed, apart and suspended": {RequestReseed, fork, Remembered{}, suspended, nil, ""},
+		"reseed, quarantined, and all is another group's": {
+			RequestReseed, fork, Remembered{Quarantined: 3}, quiet, []Copy{theirs}, ReasonOwnData,
+		},
+		"reseed, apart and suspended, and all is another group's": {
+			RequestReseed, fork, Remembered{}, suspended, []Copy{theirs}, ReasonOwnData,
+		},
+		"reseed, quarantined, and some is another group's": {
+			RequestReseed, fork, Remembered{Quarantined: 3}, quiet, append([]Copy{theirs}, stale...), "",
+		},
+		"rejoin, quarantined, and all is another group's": {
+			RequestRejoin, fork, Remembered{Quarantined: 3}, quiet, []Copy{theirs}, "",
+		},
 		"reseed, apart and nothing waits": {RequestReseed, fork, Remembered{}, quiet, stale, ReasonOwnData},
 		"reseed, suspended alone":         {RequestReseed, nil, Remembered{}, suspended, nil, ReasonNotQuarantined},
 		"reseed, a stale copy":            {RequestReseed, nil, Remembered{}, quiet, stale, ""},
@@ -105,6 +118,23 @@ func (b *bench) answered(t *testing.T) Answer {
 	a, _, err := ParseAnswer(b.voters[0].record.Notes.annotations())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return a
+}
+
+// A reseed of a replica that is apart gives up its own group's copies alone, and says which it has left.
+func TestAReseedSaysWhatItLeaves(t *testing.T) {
+	g := NewWithT(t)
+	fork := &Fork{Term: 2, Server: "rival-0", Databases: map[string]string{"App": "3"}}
+	b := asked(t, Request{Kind: RequestReseed}, fork)
+	b.saved.Quarantined = 2
+	b.copies = []Copy{{Name: "App", State: "RESTORING"},
+		{Name: "Shop", State: "ONLINE", Other: "a database of availability group blog"}}
+	for range 3 {
+		b.Step(t.Context())
+		b.clock.now += time.Second
+	}
+	g.Expect(b.statements).To(ContainElement("RESEED App"))
+	g.Expect(b.answered(t)).To(And(HaveField("Outcome", OutcomeDone),
+		HaveField("Message", ContainSubstring("Shop here is a database of availability group blog"))))
 }
 
 // A reseed drops what it is about: of a replica that is not apart the stale copies alone. Nothing is decided about a
