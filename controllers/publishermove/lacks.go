@@ -182,6 +182,50 @@ func unaccepted(m *v1alpha1.PublisherMove) []string {
 	return slices.Compact(kinds)
 }
 
+// lacksMore says what is lacking now and was not before, item by item: an order, letters' case or spaces are no
+// difference, and less of it is nothing worse. What only another subscriber's copy shows counts neither now nor before.
+func lacksMore(before, now []v1alpha1.MoveLack) []string {
+	var more []string
+	for _, l := range now {
+		if l.SeenAt != "" {
+			continue
+		}
+		i := slices.IndexFunc(before, func(b v1alpha1.MoveLack) bool {
+			return b.SeenAt == "" && b.Kind == l.Kind && strings.EqualFold(b.Table, l.Table)
+		})
+		if i < 0 {
+			more = append(more, fmt.Sprintf("%s lacks %s (%s)", l.Table, l.Kind, l.Names))
+			continue
+		}
+		had, has := before[i].Names, l.Names
+		if l.Kind == v1alpha1.LackColumns {
+			// These are the columns that there are.
+			had, has = has, had
+		}
+		if gone := without(items(l.Kind, has), items(l.Kind, had)); len(gone) > 0 {
+			more = append(more, fmt.Sprintf("%s lacks %s (%s)", l.Table, l.Kind, strings.Join(gone, ", ")))
+		}
+	}
+	return more
+}
+
+// items are what the names of a lack list. A filter is one.
+func items(kind v1alpha1.MoveLackKind, names string) []string {
+	if kind == v1alpha1.LackRows {
+		return []string{strings.Join(strings.Fields(names), " ")}
+	}
+	all := strings.Split(names, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+// without are the items that others do not have, compared without case.
+func without(all, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return replication.Contains(others, one) })
+}
+
 // lacking says in words what writers would miss, for the summary.
 func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
 	to := credentials.HostName(d.Move.Spec.To)
