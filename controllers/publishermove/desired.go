@@ -273,6 +273,9 @@ func (d Desired) former(s mssql.SubscriptionHere) bool {
 // desire finds out what a move asks for.
 func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove) (Desired, error) {
 	d := Desired{Move: object, Lost: map[v1alpha1.ServerName]bool{}}
+	if recorded(object) != nil {
+		return d, nil // what it named may be gone since
+	}
 	var publication v1alpha1.Publication
 	found, err := r.find(ctx, object, string(object.Spec.Publication), &publication, &d, "Publication")
 	if err != nil || !found {

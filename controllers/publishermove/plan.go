@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -27,10 +30,7 @@ type Plan struct {
 func plan(d Desired, o Observed) Plan {
 	p := Plan{Phase: v1alpha1.MovePending}
 	if d.Move.Status.Phase == v1alpha1.MoveCompleted {
-		p.Phase, p.Outcome = v1alpha1.MoveCompleted, conditions.Ready(conditions.ReasonMoved, moved(d))
-		if t := d.Move.Status.Timeline; t == nil || t.Switched == nil {
-			p.Outcome = carriedOut(d)
-		}
+		p.Phase, p.Outcome = v1alpha1.MoveCompleted, completed(d)
 		return p
 	}
 	reconcile.Through(&p, d, o,
@@ -38,6 +38,35 @@ func plan(d Desired, o Observed) Plan {
 		planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
 	)
 	return p
+}
+
+// completed is the outcome of a move that is over. It is the one that was recorded: what was so when it ended says
+// nothing else because the publication has moved again, or objects have gone, since.
+func completed(d Desired) conditions.Outcome {
+	if o := recorded(d.Move); o != nil {
+		return *o
+	}
+	if t := d.Move.Status.Timeline; t == nil || t.Switched == nil {
+		return carriedOut(d)
+	}
+	return conditions.Ready(conditions.ReasonMoved, moved(d))
+}
+
+// recorded is the outcome with which a move has ended; nil when it has not, or the status lacks it.
+func recorded(m *v1alpha1.PublisherMove) *conditions.Outcome {
+	ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
+	if m.Status.Phase != v1alpha1.MoveCompleted || ready == nil {
+		return nil
+	}
+	switch {
+	case ready.Status == metav1.ConditionTrue:
+		o := conditions.Ready(ready.Reason, ready.Message)
+		return &o
+	case ready.Status == metav1.ConditionFalse && ready.Reason == conditions.ReasonCarriedOut:
+		o := conditions.Stalled(ready.Reason, ready.Message)
+		return &o
+	}
+	return nil
 }
 
 // settle sets phase and outcome, and ends the planning.
