@@ -129,22 +129,28 @@ func witnesses(d Desired, o Observed) []witness {
 	return all
 }
 
-// none are the kinds of which no published table of the copy that is to publish has any, false when that is not known.
-func none(d Desired, o Observed) (kinds []string, known bool) {
+// ownRules says in words how many rules of each kind the published tables of the copy that is to publish have, by its
+// own catalogue; false when that is not known. The distributor knows of no article what copies get beside rows: its
+// schema options are in the published database alone
+// (docs/relational-databases/system-tables/msarticles-transact-sql.md, sysarticles-transact-sql.md).
+func ownRules(d Desired, o Observed) (string, bool) {
 	have, err := o.CopyRules[d.targetSubscription()].Get()
 	if err != nil {
-		return nil, false
+		return "", false
 	}
-	for _, kind := range []v1alpha1.MoveLackKind{v1alpha1.LackIdentity, v1alpha1.LackDefault, v1alpha1.LackCheck,
-		v1alpha1.LackForeignKey, v1alpha1.LackTrigger, v1alpha1.LackRowVersion} {
-		if !slices.ContainsFunc(have, func(r mssql.TableRule) bool {
-			return r.Kind == string(kind) && slices.ContainsFunc(d.Publication.Spec.Articles,
-				func(a v1alpha1.Article) bool { return strings.EqualFold(a.Table, r.Table) })
-		}) {
-			kinds = append(kinds, string(kind))
+	counts := map[string]int{}
+	for _, r := range have {
+		if slices.ContainsFunc(d.Publication.Spec.Articles,
+			func(a v1alpha1.Article) bool { return strings.EqualFold(a.Table, r.Table) }) {
+			counts[r.Kind]++
 		}
 	}
-	return kinds, true
+	var parts []string
+	for _, kind := range []v1alpha1.MoveLackKind{v1alpha1.LackIdentity, v1alpha1.LackDefault, v1alpha1.LackCheck,
+		v1alpha1.LackForeignKey, v1alpha1.LackTrigger, v1alpha1.LackRowVersion} {
+		parts = append(parts, fmt.Sprintf("%s %d", kind, counts[string(kind)]))
+	}
+	return strings.Join(parts, ", "), true
 }
 
 // missing is the kind of what a copy lacks of a rule, empty when it has it.
@@ -228,7 +234,6 @@ func without(all, others []string) []string {
 
 // lacking says in words what writers would miss, for the summary.
 func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
-	to := credentials.HostName(d.Move.Spec.To)
 	var parts []string
 	counted := map[v1alpha1.MoveLackKind]int{}
 	seen := ""
@@ -255,11 +260,21 @@ func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
 	}
 	if o.ReadOnly == "" {
 		text += seen
-		if kinds, known := none(d, o); known && len(kinds) > 0 {
-			text += fmt.Sprintf(" No published table of %s has any of: %s.", to, strings.Join(kinds, ", "))
-		}
-		text += fmt.Sprintf(" Whether tables of %s lack identity columns, defaults, constraints or triggers "+
-			"that %s had is not known: look there before writers come.", to, d.From.Name)
+		text += uncompared(d, o)
 	}
 	return text
+}
+
+// uncompared says what is known without a former publisher that could be asked.
+func uncompared(d Desired, o Observed) string {
+	to := credentials.HostName(d.Move.Spec.To)
+	text := fmt.Sprintf(" What the tables of %s have beside rows is not known either.", to)
+	if has, known := ownRules(d, o); known {
+		text = fmt.Sprintf(" The published tables of %s have, by its own catalogue: %s.", to, has)
+	}
+	if d.Publication.Spec.SchemaOptions != v1alpha1.SchemaPublishable {
+		text += " The publication's snapshots bring no identity columns, defaults or CHECK constraints (spec.schemaOptions)."
+	}
+	return text + fmt.Sprintf(" What %s had of them, and foreign keys and triggers, could not be compared: look there "+
+		"before writers come.", d.From.Name)
 }
