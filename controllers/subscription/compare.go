@@ -41,7 +41,8 @@ func observeComparison(ctx context.Context, engines replication.Engines, d Desir
 	articles := o.Publication.Articles
 	switch {
 	case len(o.registrations(d)) > 0:
-		if articles = o.unproved(d); o.Pending == nil || *o.Pending > 0 || !due(d, *o) {
+		if articles = o.unproved(d); o.Pending == nil || *o.Pending > 0 || !o.logIsRead(d) ||
+			!due(d, *o) {
 			return
 		}
 	case !d.comparesFirst() || !o.everyArticle(d):
@@ -66,6 +67,13 @@ func due(d Desired, o Observed) bool {
 	}
 	return s.LastCompared == nil || s.DiffersSince == nil ||
 		o.Now.Sub(s.LastCompared.Time) >= min(validateFor, s.LastCompared.Sub(s.DiffersSince.Time))
+}
+
+// logIsRead tells that the log reader delivers: while it does not, rows are on their way that the distributor does not
+// know of and counts for nobody.
+func (o Observed) logIsRead(d Desired) bool {
+	return o.LogReaderJob != nil && o.LogReaderJob.Running &&
+		replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile) == nil
 }
 
 // comparable tells that publisher and subscriber answer.
@@ -133,7 +141,7 @@ func replacesKept(d Desired) bool {
 // differs tells that tables of which nobody knew were found different, and stayed so.
 func differs(d Desired, o Observed) bool {
 	s := d.Subscription.Status.Initialization
-	return o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal &&
+	return o.logIsRead(d) && o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal &&
 		s.Differs == limit(o.Comparison.Difference) &&
 		s.DiffersSince != nil &&
 		o.Now.Sub(s.DiffersSince.Time) >= differsFor
