@@ -409,13 +409,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if d.Beside, d.Declared, err = r.beside(ctx, object); err != nil {
 		return d, err
 	}
-	profile, missing, err := replication.Profile(ctx, r.hub, object.Namespace, object.Spec.Profile)
-	if err != nil {
-		return d, err
-	}
-	d.Profile, d.MissingProfile = profile, missing
-	if d.LogReaderProfile, _, err = replication.Profile(ctx, r.hub, object.Namespace,
-		publication.Spec.LogReaderProfile); err != nil {
+	if err := r.desireProfiles(ctx, &d); err != nil {
 		return d, err
 	}
 	for _, m := range []string{d.Publisher.Missing, subscriber.Missing} {
@@ -438,12 +432,29 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		d.Unsupported != "" {
 		return d, err
 	}
-	if d.FormerLogin, err = r.formerLogin(ctx, d); err != nil {
-		return d, err
-	}
-	if d.FormerPublishers, err = replication.FormerPublishers(ctx, r.hub, d.Publication); err != nil {
+	if err := r.desireFormer(ctx, &d); err != nil {
 		return d, err
 	}
 	d.Source = r.address(object.Namespace, d.System.Server)
 	return d, d.readSecrets(ctx, r.access)
+}
+
+// desireProfiles finds the profiles of the distribution agent and of the publication's log reader.
+func (r *Reconciler) desireProfiles(ctx context.Context, d *Desired) (err error) {
+	namespace := d.Subscription.Namespace
+	d.Profile, d.MissingProfile, err = replication.Profile(ctx, r.hub, namespace, d.Subscription.Spec.Profile)
+	if err != nil {
+		return err
+	}
+	d.LogReaderProfile, _, err = replication.Profile(ctx, r.hub, namespace, d.Publication.Spec.LogReaderProfile)
+	return err
+}
+
+// desireFormer finds from where the publication has moved, and with which login its former agents could still come.
+func (r *Reconciler) desireFormer(ctx context.Context, d *Desired) (err error) {
+	if d.FormerLogin, err = r.formerLogin(ctx, *d); err != nil {
+		return err
+	}
+	d.FormerPublishers, err = replication.FormerPublishers(ctx, r.hub, d.Publication)
+	return err
 }
