@@ -11,6 +11,15 @@ import (
 	"geosql.dev/operator/internal/replication"
 )
 
+// engines are the servers of the object's namespace.
+func (r *Reconciler) engines(d Desired) replication.Engines {
+	return replication.Engines{Connector: r.connector, Namespace: d.Distributor.Namespace}
+}
+
+func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
+	return observe(ctx, r.engines(d), d), nil
+}
+
 // observe asks the engines. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, d Desired) Observed {
 	servers := append([]v1alpha1.ServerName{d.System.Server}, d.others()...)

@@ -18,12 +18,12 @@ import (
 
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) replication.Plan {
+func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
 		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish,
 		planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
-	)
+	).Plan
 }
 
 // planReferences ends the plan while something that is named is not declared.

@@ -58,6 +58,19 @@ func (r *Reconciler) find(
 	return true, nil
 }
 
+// engines are the servers of the object's namespace.
+func (r *Reconciler) engines(d Desired) replication.Engines {
+	return replication.Engines{Connector: r.connector, Namespace: d.Move.Namespace}
+}
+
+// observe remembers the comparison of the tables, which is dear.
+func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
+	d.Compared = r.compared.of(d.Move.UID)
+	o := observe(ctx, r.engines(d), d, time.Now)
+	r.compared.keep(d.Move.UID, o.Compared)
+	return o, nil
+}
+
 // observe asks the engines. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, d Desired, clock func() time.Time) Observed {
 	o := Observed{Now: clock(), Copies: map[string]Copy{}}

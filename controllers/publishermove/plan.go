@@ -18,16 +18,19 @@ import (
 
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) replication.Plan {
+func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
 		planRecord, planReferences, planAgain, planPublisherFenced, planSuccessor, planNothingLost, planApproval,
 		planDrain, planBegin, planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
-	)
+	).Plan
 }
 
+// planDelete lets a move go: nothing is its own.
+func planDelete(Desired, Observed) reconcile.Plan { return reconcile.Plan{Done: true} }
+
 // phaseOf is how far a plan says that the move is: its note.
-func phaseOf(p replication.Plan) v1alpha1.PublisherMovePhase {
-	return cmp.Or(reconcile.Noted[v1alpha1.PublisherMovePhase](p.Plan), v1alpha1.MovePending)
+func phaseOf(p reconcile.Plan) v1alpha1.PublisherMovePhase {
+	return cmp.Or(reconcile.Noted[v1alpha1.PublisherMovePhase](p), v1alpha1.MovePending)
 }
 
 // settle notes how far the move is, sets the outcome and ends the planning.
