@@ -37,14 +37,10 @@ func observe(ctx context.Context, engines replication.Engines, d Desired) Observ
 	if at == nil || at.Database(d.System.Database) == nil {
 		return o
 	}
-	o.OwnerErr = engines.Read(
-		ctx,
-		d.System.Server,
-		d.System.Database,
-		func(ctx context.Context, db *mssql.DB) (err error) {
-			o.Owner.User, o.Owner.IsOwner, err = mssql.ReadOwner(ctx, db, d.System.Login)
-			return err
-		},
-	)
+	owner := func(ctx context.Context, db *mssql.DB) (err error) {
+		o.Owner.User, o.Owner.IsOwner, err = mssql.ReadOwner(ctx, db, d.System.Login)
+		return err
+	}
+	o.OwnerErr = engines.Read(ctx, d.System.Server, d.System.Database, owner)
 	return o
 }

@@ -67,14 +67,16 @@ func planUnused(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		if names := o.published(d, server); len(names) > 0 {
 			return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, fmt.Sprintf(
-				"%s still publishes %s through the distributor", credentials.HostName(server), strings.Join(names, ", "))),
+				"%s still publishes %s through the distributor",
+				credentials.HostName(server), strings.Join(names, ", "))),
 				"delete the Publications with reclaimPolicy Delete (declare again those that were retained), or end by hand "+
 					"what somebody made (sp_droppublication, sp_replicationdboption); "+replication.Retain)
 		}
 	}
 	if names := o.foreign(d); len(names) > 0 {
 		return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, fmt.Sprintf(
-			"%s admits %s, of which the operator cannot ask whether it publishes", d.System.Host(), strings.Join(names, ", "))),
+			"%s admits %s, of which the operator cannot ask whether it publishes",
+			d.System.Host(), strings.Join(names, ", "))),
 			"end that there and take it away (sp_dropdistpublisher); "+replication.Retain)
 	}
 	return true
@@ -136,9 +138,7 @@ func planTakeAway(d Desired, o Observed, p *replication.Plan) {
 	switch {
 	case len(others) > 0:
 		p.Leave(
-			"on %s the distributor itself: it has distribution database %s too",
-			d.System.Host(),
-			strings.Join(others, ", "),
+			"on %s the distributor itself: it has distribution database %s too", d.System.Host(), strings.Join(others, ", "),
 		)
 	case have.HasDistributor:
 		p.Execute(server, replication.Master, tsql.DropDistributor())

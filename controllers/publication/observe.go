@@ -161,9 +161,7 @@ func observeDatabase(ctx context.Context, engines replication.Engines, d Desired
 		return
 	}
 	o.DatabaseErr = engines.Read(
-		ctx,
-		primary,
-		d.database(),
+		ctx, primary, d.database(),
 		func(ctx context.Context, db *mssql.DB) error { return o.Database.read(ctx, db, d, *o) },
 	)
 	if d.Publication.DeletionTimestamp == nil || o.DatabaseErr != nil || o.Database.Publication == nil {

@@ -24,8 +24,7 @@ func (c change) why() string {
 	var all []string
 	if len(c.drop) > 0 {
 		all = append(
-			all,
-			fmt.Sprintf("%s published and not among the article's columns: add it there to keep it", is(c.drop)),
+			all, fmt.Sprintf("%s published and not among the article's columns: add it there to keep it", is(c.drop)),
 		)
 	}
 	if len(c.add) > 0 {
@@ -236,8 +235,7 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	message := fmt.Sprintf(
 		"a new copy at each subscriber is needed of %s. Nothing is copied, and everything goes on as it was, until it is "+
 			"asked for, by kubectl geosql reinitialize for each of: %s",
-		strings.Join(tables, ", "),
-		strings.Join(n.WaitingFor, ", "),
+		strings.Join(tables, ", "), strings.Join(n.WaitingFor, ", "),
 	)
 	if ways := replication.WaysOut(d.Publication, d.strangers(o), n.WaitingFor); ways != "" {
 		message += ". " + ways

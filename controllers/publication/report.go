@@ -82,10 +82,8 @@ func undeclared(d Desired, o Observed) []v1alpha1.Undeclared {
 			!own && replication.Contains(d.Beside, s.Publication) {
 			continue
 		}
-		all = slices.DeleteFunc(
-			all,
-			func(u v1alpha1.Undeclared) bool { return u.Publication == s.Publication && u.Subscriber == "" },
-		)
+		whole := func(u v1alpha1.Undeclared) bool { return u.Publication == s.Publication && u.Subscriber == "" }
+		all = slices.DeleteFunc(all, whole)
 		all = append(all, v1alpha1.Undeclared{Publication: s.Publication, Subscriber: s.Server, Database: s.Database})
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.Undeclared) int {
