@@ -18,7 +18,7 @@ soak-properties: ## Run property tests with SOAK_CHECKS checks each.
 	@echo "soak: properties, $(SOAK_CHECKS) checks each"
 	@hack/gotest soak-properties -count 1 -timeout 30m $(SOAK_PROPERTIES) -rapid.checks=$(SOAK_CHECKS)
 	@echo "soak: $(SOAK_SCHEDULES) random schedules of the election"
-	@hack/gotest soak-schedules -count 1 -timeout 60m -run 'TestSchedules|TestNothingIsLost' ./internal/election -rapid.checks=$(SOAK_SCHEDULES)
+	@hack/gotest soak-schedules -count 1 -timeout 60m -run 'TestSchedules|TestNothingIsLost' ./internal/election/keeper -rapid.checks=$(SOAK_SCHEDULES)
 
 soak-interruptions: ## End the manager at every moment of every statement and write that it makes.
 	@echo "soak: the manager dies about 300 times, about 6 minutes"

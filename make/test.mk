@@ -26,7 +26,7 @@ RACE := ./internal/election/... ./internal/agent/... ./internal/sites/... ./inte
 # A part of `make test`: what votes, connections and the frame of all controllers share between goroutines, in packages that need
 # few engines. internal/agent/holder is worth it as well and takes minutes. Searches at random are left out: they run the same
 # code again, on a clock of their own, for minutes.
-RACE_SHORT := ./internal/election ./internal/mssql ./internal/reconcile
+RACE_SHORT := ./internal/election/... ./internal/mssql ./internal/reconcile
 RACE_SEARCHES := ^TestSchedules|^TestNothingIsLost|^TestBrokenOnPurpose
 
 .PHONY: test-race

@@ -17,7 +17,7 @@
 #define OTHER2(s)  (((s) + 2) % 3)
 #define NOBODY     3
 
-/* State of a vote: internal/election State, and a Lease that is not there. */
+/* State of a vote: internal/election/votes State, and a Lease that is not there. */
 #define ABSENT   0
 #define RELEASED 1
 #define CLAIMED  2

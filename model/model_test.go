@@ -13,7 +13,8 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 func read(t *testing.T, name string) string {
@@ -38,12 +39,12 @@ func TestModelHasTheStatesOfAVote(t *testing.T) {
 	g := NewWithT(t)
 	numbers := defines(read(t, "election.pml"))
 	ofVoters := defines(read(t, "voters.pml"))
-	for _, state := range []election.State{election.StateReleased, election.StateClaimed, election.StateHeld} {
+	for _, state := range []votes.State{votes.StateReleased, votes.StateClaimed, votes.StateHeld} {
 		name := strings.ToUpper(string(state))
 		g.Expect(numbers).To(HaveKey(name))
 		g.Expect(ofVoters).To(HaveKeyWithValue(name, numbers[name]))
 	}
-	for _, role := range []election.Role{election.RolePrimary, election.RoleSecondary, election.RoleResolving} {
+	for _, role := range []ballot.Role{ballot.RolePrimary, ballot.RoleSecondary, ballot.RoleResolving} {
 		g.Expect(numbers).To(HaveKey(string(role)))
 	}
 }
@@ -55,15 +56,15 @@ func TestModelHasTheReportQuorum(t *testing.T) {
 	g.Expect(found).To(BeTrue(), "the quorum of the protocol as it is, without its mutation")
 	quorum, err := strconv.Atoi(right[:1])
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(election.ReportQuorum(3)).To(Equal(quorum), "three synchronous replicas, or two and a configuration-only one")
+	g.Expect(ballot.ReportQuorum(3)).To(Equal(quorum), "three synchronous replicas, or two and a configuration-only one")
 	// membership.pml: MAJORITY(have, set) is COUNT(have & set) > COUNT(set) / 2.
 	for n := 1; n <= 9; n++ {
-		g.Expect(election.ReportQuorum(n) > n/2 && election.ReportQuorum(n)-1 <= n/2).To(BeTrue(), "%d replicas", n)
+		g.Expect(ballot.ReportQuorum(n) > n/2 && ballot.ReportQuorum(n)-1 <= n/2).To(BeTrue(), "%d replicas", n)
 	}
 	// voters.pml: the same, of both sets while the voters change.
-	simple := election.Configuration{Voters: []string{"a", "b", "c"}}
-	joint := election.Configuration{Voters: simple.Voters, Next: []string{"c", "d", "e"}}
-	quorate := func(c election.Configuration, have string) bool {
+	simple := votes.Configuration{Voters: []string{"a", "b", "c"}}
+	joint := votes.Configuration{Voters: simple.Voters, Next: []string{"c", "d", "e"}}
+	quorate := func(c votes.Configuration, have string) bool {
 		return c.Quorum(func(site string) bool { return strings.Contains(have, site) })
 	}
 	g.Expect(quorate(simple, "ab") && !quorate(simple, "a") && !quorate(simple, "ade")).
@@ -79,12 +80,12 @@ func TestModelHasTheTimings(t *testing.T) {
 	g.Expect(ticks).To(And(HaveKey("D"), HaveKey("W"), HaveKey("X")))
 	g.Expect(ticks["X"]+ticks["W"]).To(BeNumerically("<=", ticks["D"]), "X + W <= D")
 
-	timings := election.DefaultTimings()
+	timings := ballot.DefaultTimings()
 	g.Expect(timings.Check()).To(Succeed())
 	// What the configuration "short-expiry" of ./mutations has: a lease that outlives the votes.
 	timings.Expiry = timings.Acknowledge + timings.WriteLease - time.Millisecond
 	g.Expect(timings.Check()).NotTo(Succeed())
-	g.Expect(election.DefaultTimings().SuspectAfter()).To(BeNumerically(">=", election.DefaultTimings().Expiry),
+	g.Expect(ballot.DefaultTimings().SuspectAfter()).To(BeNumerically(">=", ballot.DefaultTimings().Expiry),
 		"nobody counts a vote as expired sooner than its holder")
 }
 

@@ -30,6 +30,8 @@ const (
 	ReasonTokenNotRenewed = "TokenNotRenewed"
 	// ReasonCredentialsGood: they do not end soon.
 	ReasonCredentialsGood = "CredentialsGood"
+	// ReasonOtherCluster: another cluster answers than the site's; nothing is done there.
+	ReasonOtherCluster = "OtherCluster"
 	// ReasonDuplicateCluster: another, older Site is the same cluster.
 	ReasonDuplicateCluster = "DuplicateCluster"
 )

@@ -77,6 +77,11 @@ type SiteSpec struct {
 	// `kubectl geosql site join` makes it. Left out, the site is the hub itself.
 	// +optional
 	KubeconfigSecretRef *SecretReference `json:"kubeconfigSecretRef,omitempty"`
+	// clusterUID is the UID of namespace kube-system of the cluster that the site is: `kubectl geosql site join` writes it.
+	// Nothing is done at another cluster. Left out, it is the cluster that answered first.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	ClusterUID string `json:"clusterUID,omitempty"`
 	// apiServer is the URL at which the other sites reach this cluster's API server. The kubeconfig's is taken unless
 	// given; the hub's own site has none, so a group whose voter it is needs it.
 	// +optional
@@ -135,7 +140,8 @@ type StorageClassStatus struct {
 // SiteStatus is the observed state of a Site.
 type SiteStatus struct {
 	StatusBase `json:",inline"`
-	// clusterUID is the UID of the cluster's kube-system namespace: two sites may not be one cluster.
+	// clusterUID is the UID of namespace kube-system of the cluster that answered first or that the spec names: two sites
+	// may not be one cluster, and a site does not become another one unnoticed.
 	// +optional
 	ClusterUID string `json:"clusterUID,omitempty"`
 	// kubernetesVersion of the API server.
@@ -173,6 +179,14 @@ type Site struct {
 
 	Spec   SiteSpec   `json:"spec"`
 	Status SiteStatus `json:"status,omitempty"`
+}
+
+// Cluster is the cluster that the site is, as UID of its namespace kube-system; empty until one has answered.
+func (s *Site) Cluster() string {
+	if s.Spec.ClusterUID != "" {
+		return s.Spec.ClusterUID
+	}
+	return s.Status.ClusterUID
 }
 
 // SiteList is a list of Sites.

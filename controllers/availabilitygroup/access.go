@@ -15,7 +15,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/account"
 )
@@ -64,7 +64,7 @@ func mintAt(
 		{
 			APIGroups:     []string{"coordination.k8s.io"},
 			Resources:     []string{"leases"},
-			ResourceNames: []string{election.LeaseName(group.Name)},
+			ResourceNames: []string{votes.LeaseName(group.Name)},
 			Verbs:         []string{"get", "update"},
 		},
 	})

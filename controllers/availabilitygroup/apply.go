@@ -18,7 +18,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -131,7 +131,7 @@ func (r *Reconciler) createLease(ctx context.Context, d Desired, s CreateLease) 
 	if err != nil {
 		return err
 	}
-	lease := election.NewLease(d.Group.Namespace, s.Group, s.InitialPrimary, s.Configuration)
+	lease := votes.NewLease(d.Group.Namespace, s.Group, s.InitialPrimary, s.Configuration)
 	lease.Labels = groupLabels(d.Group)
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
@@ -258,7 +258,7 @@ func (r *Reconciler) removeVotes(ctx context.Context, d Desired, s RemoveVotes) 
 	}
 	meta := metav1.ObjectMeta{Namespace: group.Namespace, Name: accountName(group.Name)}
 	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: election.LeaseName(group.Name)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: votes.LeaseName(group.Name)},
 	}
 	for _, obj := range []client.Object{
 		&rbacv1.RoleBinding{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta}, &corev1.ServiceAccount{ObjectMeta: meta},

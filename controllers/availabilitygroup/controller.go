@@ -16,7 +16,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/requests"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
@@ -43,8 +43,8 @@ type Options struct {
 	Sites *sites.Provider
 	// Connector connects to servers.
 	Connector *mssql.Connector
-	// Timings of the votes; election.DefaultTimings unless given. The agents have the same.
-	Timings election.Timings
+	// Timings of the votes; ballot.DefaultTimings unless given. The agents have the same.
+	Timings ballot.Timings
 }
 
 // reach is how the sites are reached: a sites.Provider.
@@ -57,7 +57,7 @@ type reach interface {
 type Reconciler struct {
 	sites     reach
 	connector *mssql.Connector
-	timings   election.Timings
+	timings   ballot.Timings
 
 	hub client.Client
 	// secrets reads the hub's Secrets from the API server.
@@ -77,8 +77,8 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
-	if o.Timings == (election.Timings{}) {
-		o.Timings = election.DefaultTimings()
+	if o.Timings == (ballot.Timings{}) {
+		o.Timings = ballot.DefaultTimings()
 	}
 	if err := o.Timings.Check(); err != nil {
 		return fmt.Errorf("timings of the votes: %w", err)

@@ -16,7 +16,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
@@ -45,7 +46,7 @@ type Desired struct {
 	// NeverAnswered are the servers that are being deleted before an engine of theirs has ever answered.
 	NeverAnswered map[v1alpha1.ServerName]bool
 	// Timings of the votes of groups that declare none.
-	Timings election.Timings
+	Timings ballot.Timings
 
 	// objects are the servers that are declared, and those that were replicas.
 	objects map[v1alpha1.ServerName]*v1alpha1.SQLServer
@@ -82,7 +83,7 @@ func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGro
 }
 
 // timings of the votes: the group's own, or those of all groups without any.
-func (d Desired) timings() election.Timings {
+func (d Desired) timings() ballot.Timings {
 	if t := orders.Timings(d.Group.Spec.Timings); t != nil {
 		return *t
 	}
@@ -129,14 +130,14 @@ func (d Desired) orders() orders.Group {
 }
 
 // configuration of voters as it was last seen; the one that the group begins with while there is none.
-func (d Desired) configuration() election.Configuration {
+func (d Desired) configuration() votes.Configuration {
 	status := d.Group.Status
-	var c election.Configuration
+	var c votes.Configuration
 	switch {
 	case status.GroupID == "" || len(status.Voters) == 0:
 		c.Voters = siteStrings(d.declaredVoters())
 	case status.VoterConfiguration != nil:
-		c = election.Configuration{Term: status.VoterConfiguration.Term, Number: status.VoterConfiguration.Number,
+		c = votes.Configuration{Term: status.VoterConfiguration.Term, Number: status.VoterConfiguration.Number,
 			Voters: status.VoterConfiguration.Voters, Next: status.VoterConfiguration.Next}
 	default:
 		for _, v := range status.Voters {

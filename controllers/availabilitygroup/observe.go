@@ -21,7 +21,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -163,7 +164,7 @@ func (r *Reconciler) observeInstance(
 		i.Group, err = mssql.ReadGroup(ctx, db, group.Name)
 	}
 	if err == nil && group.Spec.OnDeadReplica == v1alpha1.DeadReplicaDemoteToAsync && i.Group != nil &&
-		i.Group.Role == string(election.RolePrimary) {
+		i.Group.Role == string(ballot.RolePrimary) {
 		var on bool
 		on, err = mssql.ReadTraceFlag(ctx, db, tsql.TraceFlagLogReaderIgnoresAsynchronous)
 		i.IgnoresAsynchronous = &on
@@ -171,7 +172,7 @@ func (r *Reconciler) observeInstance(
 	if err != nil {
 		return Instance{Err: sites.Explain(ctx, r.distrust(group.Namespace, server, err))}
 	}
-	if i.Group != nil && i.Group.Role == string(election.RolePrimary) {
+	if i.Group != nil && i.Group.Role == string(ballot.RolePrimary) {
 		i.Logs, i.LogsErr = mssql.ReadLogs(ctx, db)
 	}
 	return i
@@ -266,19 +267,19 @@ func readVote(ctx context.Context, member *sites.Member, group *v1alpha1.Availab
 	var lease coordinationv1.Lease
 	err := member.APIReader.Get(
 		ctx,
-		client.ObjectKey{Namespace: group.Namespace, Name: election.LeaseName(group.Name)},
+		client.ObjectKey{Namespace: group.Namespace, Name: votes.LeaseName(group.Name)},
 		&lease,
 	)
 	switch {
 	case apierrors.IsNotFound(err):
-		v.Err = election.ErrAbsent
+		v.Err = votes.ErrAbsent
 	case err != nil:
 		v.Err = fmt.Errorf("read the lease of group %s at voter %s: %w", group.Name, v.Site, sites.Explain(ctx, err))
 	default:
-		if v.Record, err = election.DecodeLease(&lease); err != nil {
+		if v.Record, err = votes.DecodeLease(&lease); err != nil {
 			v.Err = fmt.Errorf("%w: %w", errNoVote, err)
 		}
-		v.Paused = lease.Annotations[election.AnnotationPaused] == "true"
+		v.Paused = lease.Annotations[votes.AnnotationPaused] == "true"
 	}
 	return v
 }

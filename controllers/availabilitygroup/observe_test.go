@@ -18,7 +18,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/sites"
 )
@@ -83,7 +84,7 @@ func TestACutSiteHoldsUpAnObservationNoLongerThanItsPatience(t *testing.T) {
 			)
 			cache := fake.NewClientBuilder().
 				WithScheme(scheme).
-				WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).
+				WithObjects(votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})).
 				Build()
 			api := client.Reader(cache)
 			if site == string(reached.cut) {
@@ -125,7 +126,7 @@ func TestACutSiteHoldsUpAnObservationNoLongerThanItsPatience(t *testing.T) {
 			connector: connector,
 			hub:       hub.Build(),
 			now:       time.Now,
-			timings:   election.DefaultTimings(),
+			timings:   ballot.DefaultTimings(),
 		}
 		began := time.Now()
 		d, err := r.desire(t.Context(), group)

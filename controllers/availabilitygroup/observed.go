@@ -10,7 +10,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -35,7 +36,7 @@ type Observed struct {
 	// and without fencing.
 	FirstPod string
 	// Configuration of voters, the newest that is known of.
-	Configuration election.Configuration
+	Configuration votes.Configuration
 	// Voters in the order of the configuration.
 	Voters []Voter
 	// Joining are the declared sites that do not vote yet. Former are, when the group is being deleted, those that do not
@@ -76,11 +77,11 @@ type Instance struct {
 // Voter is one voter's Lease.
 type Voter struct {
 	Site v1alpha1.SiteName
-	// Err is why it is not known; election.ErrAbsent when there is none, errNoVote when the Lease is not one.
+	// Err is why it is not known; votes.ErrAbsent when there is none, errNoVote when the Lease is not one.
 	Err error
 	// SilentSince is since when it is not known what the voter has; zero when it is.
 	SilentSince time.Time
-	Record      election.Record
+	Record      votes.Record
 	// Paused forbids automatic elections.
 	Paused bool
 }
@@ -96,14 +97,14 @@ type Orders struct {
 }
 
 // quarantine is what the votes that answer tell of a replica that is kept apart; nil for one that is not.
-func (o Observed) quarantine(server v1alpha1.ServerName) *election.Apart {
-	var records []election.Record
+func (o Observed) quarantine(server v1alpha1.ServerName) *votes.Apart {
+	var records []votes.Record
 	for _, v := range o.Voters {
 		if v.Err == nil {
 			records = append(records, v.Record)
 		}
 	}
-	for _, a := range election.QuarantinedReplicas(records...) {
+	for _, a := range votes.QuarantinedReplicas(records...) {
 		if strings.EqualFold(a.Server, host(server)) && !a.Over {
 			return &a
 		}
@@ -152,12 +153,12 @@ func (o Observed) why(servers []v1alpha1.ServerName) string {
 func (o Observed) primary(d Desired) v1alpha1.ServerName {
 	var claimants []v1alpha1.ServerName
 	for _, s := range append(o.answering(d), d.former()...) {
-		if g := o.Instances[s].Group; o.Instances[s].Err == nil && g != nil && g.Role == string(election.RolePrimary) {
+		if g := o.Instances[s].Group; o.Instances[s].Err == nil && g != nil && g.Role == string(ballot.RolePrimary) {
 			claimants = append(claimants, s)
 		}
 	}
 	leading, known := o.leading()
-	voted := d.fenced() && leading.Holder.Server != "" && leading.State != election.StateReleased
+	voted := d.fenced() && leading.Holder.Server != "" && leading.State != votes.StateReleased
 	for _, s := range claimants {
 		if voted && strings.EqualFold(leading.Holder.Server, host(s)) {
 			return s
@@ -185,7 +186,7 @@ func (o Observed) decided(d Desired) bool {
 	}
 	leading, known := o.leading()
 	primary := o.primary(d)
-	return known && primary != "" && leading.State != election.StateReleased &&
+	return known && primary != "" && leading.State != votes.StateReleased &&
 		strings.EqualFold(leading.Holder.Server, host(primary))
 }
 
@@ -204,7 +205,7 @@ func (o Observed) exists(d Desired) bool {
 func (o Observed) newest(d Desired) (best v1alpha1.ServerName, other []v1alpha1.ServerName) {
 	for _, s := range append(o.answering(d), d.former()...) {
 		i := o.Instances[s]
-		if i.Err != nil || i.Group == nil || i.mode(s) != election.ModeSynchronous {
+		if i.Err != nil || i.Group == nil || i.mode(s) != ballot.ModeSynchronous {
 			continue
 		}
 		if best == "" {
@@ -214,7 +215,7 @@ func (o Observed) newest(d Desired) (best v1alpha1.ServerName, other []v1alpha1.
 		than := o.Instances[best]
 		if cmp.Or(
 			cmp.Compare(i.Group.SequenceNumber, than.Group.SequenceNumber),
-			election.CompareLogs(i.logs(), than.logs()),
+			ballot.CompareLogs(i.logs(), than.logs()),
 		) > 0 {
 			best, s = s, best
 		}
@@ -224,9 +225,9 @@ func (o Observed) newest(d Desired) (best v1alpha1.ServerName, other []v1alpha1.
 }
 
 // mode is the one that an instance has by what it knows itself of the group, empty when it does not know.
-func (i Instance) mode(server v1alpha1.ServerName) election.Mode {
+func (i Instance) mode(server v1alpha1.ServerName) ballot.Mode {
 	if r := i.Group.Replica(host(server)); r != nil {
-		return election.Mode(r.Mode)
+		return ballot.Mode(r.Mode)
 	}
 	return ""
 }
@@ -236,21 +237,21 @@ func (i Instance) mode(server v1alpha1.ServerName) election.Mode {
 // with no lease that ends (docs/t-sql/statements/drop-availability-group-transact-sql.md, the note at its beginning),
 // and without orders its agent would not make it step down.
 func (i Instance) callsItselfPrimary() bool {
-	return i.Group != nil && i.Group.Role == string(election.RolePrimary)
+	return i.Group != nil && i.Group.Role == string(ballot.RolePrimary)
 }
 
 // logs are the instance's copies of the group's databases.
-func (i Instance) logs() []election.DatabaseState {
-	var states []election.DatabaseState
+func (i Instance) logs() []ballot.DatabaseState {
+	var states []ballot.DatabaseState
 	for _, s := range i.Group.States {
-		states = append(states, election.DatabaseState{Name: s.Database, Local: s.Local, HardenedLSN: s.HardenedLSN})
+		states = append(states, ballot.DatabaseState{Name: s.Database, Local: s.Local, HardenedLSN: s.HardenedLSN})
 	}
 	return states
 }
 
 // leading is what a majority of the votes says, or else the newest vote, and whether a majority of the voters is known.
-func (o Observed) leading() (election.Record, bool) {
-	records := map[string]election.Record{}
+func (o Observed) leading() (votes.Record, bool) {
+	records := map[string]votes.Record{}
 	for _, v := range o.Voters {
 		if v.Err == nil {
 			records[string(v.Site)] = v.Record
@@ -260,11 +261,11 @@ func (o Observed) leading() (election.Record, bool) {
 }
 
 // granted says whether a majority of the votes is that of one run in one term, which it has not given up.
-func (o Observed) granted(leading election.Record) bool {
+func (o Observed) granted(leading votes.Record) bool {
 	return o.Configuration.Quorum(func(site string) bool {
 		return slices.ContainsFunc(o.Voters, func(v Voter) bool {
 			r := v.Record
-			return string(v.Site) == site && v.Err == nil && r.State != election.StateReleased && r.Term == leading.Term &&
+			return string(v.Site) == site && v.Err == nil && r.State != votes.StateReleased && r.Term == leading.Term &&
 				r.Holder.SameRun(leading.Holder)
 		})
 	})

@@ -11,7 +11,8 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -93,7 +94,7 @@ func planVotes(d Desired, o Observed, p *reconcile.Plan) bool {
 	for _, v := range o.Voters {
 		switch {
 		case v.Err == nil:
-		case errors.Is(v.Err, election.ErrAbsent) && !begun:
+		case errors.Is(v.Err, votes.ErrAbsent) && !begun:
 			if silent := o.silent(d); len(silent) > 0 {
 				return p.Settle(conditions.Unknown(v1alpha1.ReasonReplicaNotAnswering, fmt.Sprintf(
 					"the votes can be created only when every replica says that it has no such group; no answer from %s",
@@ -101,9 +102,9 @@ func planVotes(d Desired, o Observed, p *reconcile.Plan) bool {
 				)))
 			}
 			p.Add(CreateLease{Site: v.Site, Group: d.name(), InitialPrimary: host(d.Group.Spec.InitialPrimary)})
-		case errors.Is(v.Err, election.ErrAbsent) && !lost(o):
+		case errors.Is(v.Err, votes.ErrAbsent) && !lost(o):
 			// A minority of lost votes stops nothing; the condition VotesComplete tells of it.
-		case errors.Is(v.Err, election.ErrAbsent):
+		case errors.Is(v.Err, votes.ErrAbsent):
 			return p.Settle(votesLost(d, o))
 		case !begun:
 			return p.Settle(conditions.Unknown(v1alpha1.ReasonVoterNotAnswering, fmt.Sprintf("voter %s: %v", v.Site, v.Err)))
@@ -183,7 +184,7 @@ func planElection(d Desired, o Observed, p *reconcile.Plan) bool {
 		}
 		return p.Settle(outcome)
 	}
-	if leading, known := o.leading(); known && leading.State == election.StateClaimed && o.primary(d) == "" {
+	if leading, known := o.leading(); known && leading.State == votes.StateClaimed && o.primary(d) == "" {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonElection, fmt.Sprintf(
 			"%s claims the votes in term %d; nothing is changed until it is primary", leading.Holder.Server, leading.Term)))
 	}
@@ -204,8 +205,8 @@ func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 	voting := 0
 	for _, r := range o.Instances[best].Group.Replicas {
 		i, seen := o.Instances[serverOf(r.Server)]
-		silent, mode := !seen || i.Err != nil, election.Mode(r.Mode)
-		if silent && mode != election.ModeConfigurationOnly {
+		silent, mode := !seen || i.Err != nil, ballot.Mode(r.Mode)
+		if silent && mode != ballot.ModeConfigurationOnly {
 			return conditions.Outcome{}, false
 		}
 		if !mode.Votes() {
@@ -216,7 +217,7 @@ func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 			without = append(without, serverOf(r.Server))
 		}
 	}
-	if voting-len(without) >= election.ReportQuorum(voting) {
+	if voting-len(without) >= ballot.ReportQuorum(voting) {
 		return conditions.Outcome{}, false
 	}
 	slices.Sort(without)
@@ -241,7 +242,7 @@ func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 func lost(o Observed) bool {
 	gone := map[string]bool{}
 	for _, v := range o.Voters {
-		gone[string(v.Site)] = errors.Is(v.Err, election.ErrAbsent)
+		gone[string(v.Site)] = errors.Is(v.Err, votes.ErrAbsent)
 	}
 	return !o.Configuration.Quorum(func(site string) bool { return !gone[site] })
 }
@@ -251,7 +252,7 @@ func votesLost(d Desired, o Observed) conditions.Outcome {
 	var gone, silent []v1alpha1.SiteName
 	for _, v := range o.Voters {
 		switch {
-		case errors.Is(v.Err, election.ErrAbsent):
+		case errors.Is(v.Err, votes.ErrAbsent):
 			gone = append(gone, v.Site)
 		case v.Err != nil:
 			silent = append(silent, v.Site)
@@ -265,7 +266,7 @@ func votesLost(d Desired, o Observed) conditions.Outcome {
 		"the Leases %s/%s are gone at %s%s: nobody can have %s, so nobody may be primary, and no failover can succeed. "+
 			"Every replica keeps its data: delete nothing. %s says how the Leases are restored by hand, and when they must "+
 			"not be",
-		d.Group.Namespace, election.LeaseName(d.name()), list(gone), unknown, o.Configuration, votesLostRunbook))
+		d.Group.Namespace, votes.LeaseName(d.name()), list(gone), unknown, o.Configuration, votesLostRunbook))
 }
 
 // votesLostRunbook is the page that goes on where the votes are lost.
@@ -384,7 +385,7 @@ func inTheWay(d Desired, left string) conditions.Outcome {
 	return creating("%s: what a group of that name has left that was there before. Agents that have read it believe it. "+
 		"If no server has that group any more, delete this one with reclaimPolicy Delete, which takes the Leases %s away, "+
 		"and apply it again. "+
-		"If one has, those are its votes, and this group needs another name", left, election.LeaseName(d.name()))
+		"If one has, those are its votes, and this group needs another name", left, votes.LeaseName(d.name()))
 }
 
 // voteOf names a vote.
@@ -425,9 +426,9 @@ func leftVotes(o Observed, first string) string {
 			beside = true
 		case r.Holder.Server != first:
 			left = append(left, text)
-		case r.State == election.StateHeld:
+		case r.State == votes.StateHeld:
 			held = append(held, text)
-		case r.State == election.StateClaimed:
+		case r.State == votes.StateClaimed:
 			beside = beside || slices.ContainsFunc(all, func(o Voter) bool { return o.Err == nil && o.Record.Term > r.Term })
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
@@ -289,13 +289,13 @@ func TestDeletingAGroupWhoseEnginesNeverStarted(t *testing.T) {
 		"nothing was made": {func(*environ) {}, true},
 		"votes that nobody ever held": {func(e *environ) {
 			for _, site := range homes {
-				e.leases[site] = &election.Record{State: election.StateReleased, InitialPrimary: "tukpub-0"}
+				e.leases[site] = &votes.Record{State: votes.StateReleased, InitialPrimary: "tukpub-0"}
 			}
 			e.orders["tukpub"] = &orders.Group{Name: "content"}
 		}, true},
 		"a term was claimed": {func(e *environ) {
-			e.leases["dublin"] = &election.Record{State: election.StateClaimed, Term: 1,
-				Holder: election.Holder{Server: "tukpub-0"}}
+			e.leases["dublin"] = &votes.Record{State: votes.StateClaimed, Term: 1,
+				Holder: votes.Holder{Server: "tukpub-0"}}
 		}, false},
 		"a voter does not answer":   {func(e *environ) { e.cut["dublin"] = true }, false},
 		"the group was seen before": {func(e *environ) { e.d.Group.Status.GroupID = "6a8b" }, false},

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -167,7 +167,7 @@ func allConnected(d Desired, o Observed) bool {
 	group := o.Instances[primary].Group
 	return !slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
 		seen := group.Replica(host(r.Server))
-		return seen == nil || seen.Role != string(election.RolePrimary) &&
+		return seen == nil || seen.Role != string(ballot.RolePrimary) &&
 			(seen.Connected != "CONNECTED" || r.AvailabilityMode != v1alpha1.ConfigurationOnly && seen.Health != "HEALTHY")
 	})
 }

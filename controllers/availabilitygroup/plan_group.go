@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -427,7 +427,7 @@ func (o Observed) unseeded(group *mssql.Group, r v1alpha1.Replica) (lacking []st
 	if have := group.Replica(host(r.Server)); have == nil || fixed(have, replica(r)) {
 		return nil
 	}
-	if !ok || i.Err != nil || i.Group == nil || i.Group.Role != string(election.RoleSecondary) ||
+	if !ok || i.Err != nil || i.Group == nil || i.Group.Role != string(ballot.RoleSecondary) ||
 		r.AvailabilityMode == v1alpha1.ConfigurationOnly || r.Seeding == v1alpha1.SeedingManual ||
 		contains(group.Seeding, host(r.Server)) {
 		return nil

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -51,7 +51,7 @@ func (o Observed) neverMade(d Desired) bool {
 		return false
 	}
 	return !slices.ContainsFunc(slices.Concat(o.Voters, o.Joining), func(v Voter) bool {
-		return v.Err != nil && !errors.Is(v.Err, election.ErrAbsent) && !errors.Is(v.Err, sites.ErrSiteLost) ||
+		return v.Err != nil && !errors.Is(v.Err, votes.ErrAbsent) && !errors.Is(v.Err, sites.ErrSiteLost) ||
 			v.Err == nil && v.Record.Term > 0
 	})
 }
@@ -104,7 +104,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	var waiting []string
 	for _, v := range slices.Concat(o.Voters, o.Joining, o.Former) {
 		switch {
-		case errors.Is(v.Err, election.ErrAbsent),
+		case errors.Is(v.Err, votes.ErrAbsent),
 			errors.Is(v.Err, sites.ErrSiteLost),
 			errors.Is(v.Err, sites.ErrUnknownSite):
 		case v.Err != nil:

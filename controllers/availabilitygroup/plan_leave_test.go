@@ -10,7 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
@@ -135,8 +135,8 @@ func TestDeletionOfVotes(t *testing.T) {
 			steps: []string{"votes tukwila", "votes quincy", "votes dublin"}},
 		"one is silent": {errs: []error{errSilent, nil, nil}, steps: []string{"votes quincy", "votes dublin"},
 			waiting: true},
-		"only the silent one is left": {errs: []error{errSilent, election.ErrAbsent, election.ErrAbsent}, waiting: true},
-		"none has any": {errs: []error{election.ErrAbsent, sites.ErrSiteLost, sites.ErrUnknownSite},
+		"only the silent one is left": {errs: []error{errSilent, votes.ErrAbsent, votes.ErrAbsent}, waiting: true},
+		"none has any": {errs: []error{votes.ErrAbsent, sites.ErrSiteLost, sites.ErrUnknownSite},
 			done: true},
 	} {
 		t.Run(name, func(t *testing.T) {

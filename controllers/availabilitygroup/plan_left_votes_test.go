@@ -11,27 +11,27 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // A majority of the votes is left of a former group that had a primary. The first primary's agent claims nothing then,
 // and the plan says what is in the way instead of waiting for it.
 func TestVotesThatTellOfAPrimaryAreNamedWhereNobodyClaims(t *testing.T) {
 	promoted, err := json.Marshal(
-		[]election.Timeline{{Term: 4, To: "tukpub-0", Promoted: &metav1.MicroTime{Time: time.Unix(1_800_000_000, 0)}}},
+		[]votes.Timeline{{Term: 4, To: "tukpub-0", Promoted: &metav1.MicroTime{Time: time.Unix(1_800_000_000, 0)}}},
 	)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	for name, r := range map[string]election.Record{
-		"held":     {Term: 4, State: election.StateHeld},
-		"released": {Term: 4, State: election.StateReleased, Notes: election.Notes{Timelines: string(promoted)}},
+	for name, r := range map[string]votes.Record{
+		"held":     {Term: 4, State: votes.StateHeld},
+		"released": {Term: 4, State: votes.StateReleased, Notes: votes.Notes{Timelines: string(promoted)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared())
 			e.firstPod = "present"
 			for _, site := range e.d.Group.Spec.Voters {
-				left := vote(t, "tukpub-0", election.Configuration{})
-				left.Term, left.State, left.Notes, left.Holder = r.Term, r.State, r.Notes, election.Holder{
+				left := vote(t, "tukpub-0", votes.Configuration{})
+				left.Term, left.State, left.Notes, left.Holder = r.Term, r.State, r.Notes, votes.Holder{
 					Server: "tukpub-0",
 					PodUID: "former",
 				}
@@ -54,9 +54,9 @@ func TestAVoteOfAFormerGroupIsInTheWayOfAChange(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
 	e.settle(everything)
-	made := election.Configuration{Term: 7, Number: 2, Voters: []string{"blueridge"}}
+	made := votes.Configuration{Term: 7, Number: 2, Voters: []string{"blueridge"}}
 	left := vote(t, "tukpub-0", made)
-	left.Term, left.State, left.Holder = 9, election.StateHeld, election.Holder{Server: "quisec-0", PodUID: "former"}
+	left.Term, left.State, left.Holder = 9, votes.StateHeld, votes.Holder{Server: "quisec-0", PodUID: "former"}
 	e.leases["blueridge"] = &left
 	e.d.Group.Spec.Voters = []v1alpha1.SiteName{"tukwila", "quincy", "blueridge"}
 	o := e.observe()

@@ -9,7 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
@@ -66,8 +66,8 @@ func TestNothingIsMadeWhereAGroupMayBe(t *testing.T) {
 				alter(*o, "quisec", func(i *Instance) { i.Group, i.Mirroring.Databases = nil, nil })
 				alter(*o, "dubcfg", func(i *Instance) { i.Group = nil })
 				for i := range o.Voters {
-					o.Voters[i].Record = election.Record{Term: 3, State: election.StateHeld,
-						Holder: election.Holder{Server: "quisec-0"}}
+					o.Voters[i].Record = votes.Record{Term: 3, State: votes.StateHeld,
+						Holder: votes.Holder{Server: "quisec-0"}}
 				}
 			}, reason: v1alpha1.ReasonCreating, says: []string{"term 3 of quisec-0"}},
 	} {

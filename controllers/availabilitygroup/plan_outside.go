@@ -24,7 +24,7 @@ type outsider struct {
 
 // alone says that the copy may have rows that nobody else has: it does not wait for log, so that it is written to
 // beside the group, or was before it went OFFLINE, RECOVERING or SUSPECT (the agents judge by the same,
-// election.Copy.Alone).
+// keeper.Copy.Alone).
 func (s outsider) alone() bool { return s.state != "RESTORING" }
 
 // outsiders are the copies that stand outside of a group that was made. The primary's are not among them: what it has

@@ -8,7 +8,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -37,7 +37,7 @@ func (e *environ) elect(server v1alpha1.ServerName) {
 	e.group.primary = server
 	for _, r := range e.leases {
 		r.Term++
-		r.State, r.Holder = election.StateHeld, election.Holder{Server: host(server), PodUID: "b"}
+		r.State, r.Holder = votes.StateHeld, votes.Holder{Server: host(server), PodUID: "b"}
 	}
 }
 

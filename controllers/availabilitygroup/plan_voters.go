@@ -10,7 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -19,7 +19,7 @@ import (
 // that declares none keeps those that it has.
 func otherVoters(d Desired, o Observed) []string {
 	declared := siteStrings(d.Group.Spec.Voters)
-	if d.Group.Status.GroupID == "" || len(declared) == 0 || election.SameSites(declared, o.Configuration.Final()) {
+	if d.Group.Status.GroupID == "" || len(declared) == 0 || votes.SameSites(declared, o.Configuration.Final()) {
 		return nil
 	}
 	return declared
@@ -31,10 +31,10 @@ func otherVoters(d Desired, o Observed) []string {
 func configured(
 	d Desired,
 	agents map[v1alpha1.ServerName]Orders,
-	votes map[v1alpha1.SiteName]Voter,
-) election.Configuration {
-	records := map[string]election.Record{}
-	for site, v := range votes {
+	voted map[v1alpha1.SiteName]Voter,
+) votes.Configuration {
+	records := map[string]votes.Record{}
+	for site, v := range voted {
 		if v.Err == nil {
 			records[string(site)] = v.Record
 		}
@@ -48,7 +48,7 @@ func configured(
 			c = c.Learn(a.Told.Voting())
 		}
 	}
-	return election.Known(c, c.Among(records)...).Follow(records)
+	return votes.Known(c, c.Among(records)...).Follow(records)
 }
 
 // readVotes reads the votes of all sites that vote, of those that are to and, of a group that is being deleted, of
@@ -177,7 +177,7 @@ func planJoining(d Desired, o Observed, p *reconcile.Plan) {
 		return
 	}
 	for _, v := range o.Joining {
-		if errors.Is(v.Err, election.ErrAbsent) {
+		if errors.Is(v.Err, votes.ErrAbsent) {
 			p.Add(
 				CreateLease{
 					Site:           v.Site,
@@ -213,7 +213,7 @@ func votersChanging(d Desired, o Observed) string {
 			if err := v.Record.InTheWay(leading, c); err != nil {
 				text += fmt.Sprintf("; %s is in the way at site %s (%v). The site does not vote: while that is so, "+
 					"`kubectl delete lease %[1]s -n %[4]s` there takes away what a former group of the name has left",
-					election.LeaseName(d.name()), v.Site, err, d.Group.Namespace)
+					votes.LeaseName(d.name()), v.Site, err, d.Group.Namespace)
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/test/support/checkout"
@@ -33,7 +33,7 @@ func (e *environ) observeVotes(o *Observed) {
 			case e.cut[site]:
 				v.Err = errSilent
 			case record == nil:
-				v.Err = election.ErrAbsent
+				v.Err = votes.ErrAbsent
 			default:
 				v.Record = *record
 			}
@@ -54,13 +54,13 @@ func (e *environ) changeVoters() {
 	}
 	c := told.Voting()
 	for _, r := range e.leases {
-		c = election.Configured(c, *r)
+		c = votes.Configured(c, *r)
 	}
-	next := election.Configuration{Term: 1, Number: c.Number + 1, Voters: c.Voters}
+	next := votes.Configuration{Term: 1, Number: c.Number + 1, Voters: c.Voters}
 	switch {
 	case c.Changing():
 		next.Voters = c.Next
-	case len(told.Wanted) > 0 && reaches(*told, told.Wanted) && !election.SameSites(told.Wanted, c.Voters):
+	case len(told.Wanted) > 0 && reaches(*told, told.Wanted) && !votes.SameSites(told.Wanted, c.Voters):
 		next.Next = told.Wanted
 	default:
 		next = c
@@ -75,7 +75,7 @@ func (e *environ) changeVoters() {
 		if r := e.leases[site]; answers(string(site)) {
 			r.Voters = vote(e.t, "", next).Voters
 			if r.Term == 0 {
-				r.Term, r.State, r.Holder = 1, election.StateHeld, election.Holder{Server: host(e.group.primary)}
+				r.Term, r.State, r.Holder = 1, votes.StateHeld, votes.Holder{Server: host(e.group.primary)}
 			}
 		}
 	}
@@ -85,8 +85,8 @@ func (e *environ) changeVoters() {
 }
 
 // vote is that of a new Lease.
-func vote(t testing.TB, initial string, c election.Configuration) election.Record {
-	record, err := election.DecodeLease(election.NewLease("web", "content", initial, c))
+func vote(t testing.TB, initial string, c votes.Configuration) votes.Record {
+	record, err := votes.DecodeLease(votes.NewLease("web", "content", initial, c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestVotersAreChanged(t *testing.T) {
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonVotersChanging), "it is no group in the making")
 	p = e.settle(everything)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
-	g.Expect(e.configurations).To(Equal([]election.Configuration{
+	g.Expect(e.configurations).To(Equal([]votes.Configuration{
 		{
 			Term:   1,
 			Number: 1,
@@ -272,12 +272,12 @@ func TestChangesOfVotersSurviveAnEndAfterAnyStep(t *testing.T) {
 		}
 		clear(e.cut)
 		e.settle(everything)
-		if got := e.d.configuration(); got.Changing() || !election.SameSites(got.Voters, siteStrings(e.d.Group.Spec.Voters)) {
+		if got := e.d.configuration(); got.Changing() || !votes.SameSites(got.Voters, siteStrings(e.d.Group.Spec.Voters)) {
 			rt.Fatalf("%v vote, %v are declared", got, e.d.Group.Spec.Voters)
 		}
-		last := election.Configuration{Voters: siteStrings(declared().Spec.Voters)}
+		last := votes.Configuration{Voters: siteStrings(declared().Spec.Voters)}
 		for _, c := range e.configurations {
-			if !election.SameSites(c.Voters, last.Final()) || c.Changing() && last.Changing() {
+			if !votes.SameSites(c.Voters, last.Final()) || c.Changing() && last.Changing() {
 				rt.Fatalf("%v came after %v", c, last)
 			}
 			last = c
@@ -310,7 +310,7 @@ func TestLostVotesAreNamed(t *testing.T) {
 		},
 		"those that are to vote": {
 			change: func(e *environ) {
-				c := election.Configuration{Term: 1, Number: 1, Voters: []string{"tukwila", "quincy", "dublin"},
+				c := votes.Configuration{Term: 1, Number: 1, Voters: []string{"tukwila", "quincy", "dublin"},
 					Next: []string{"blueridge"}}
 				for _, r := range e.leases {
 					r.Voters = vote(e.t, "", c).Voters
@@ -348,10 +348,10 @@ func TestRestoredVotesAreGoneOnWith(t *testing.T) {
 	clear(e.leases)
 	e.group.primary = ""
 	for _, site := range e.d.declaredVoters() {
-		e.leases[site] = &election.Record{
+		e.leases[site] = &votes.Record{
 			Term:   1007,
-			State:  election.StateClaimed,
-			Holder: election.Holder{Server: "nobody-0", PodUID: "restored"},
+			State:  votes.StateClaimed,
+			Holder: votes.Holder{Server: "nobody-0", PodUID: "restored"},
 		}
 	}
 	p := plan(e.d, e.observe())
@@ -360,7 +360,7 @@ func TestRestoredVotesAreGoneOnWith(t *testing.T) {
 		To(And(HaveField("Reason", v1alpha1.ReasonElection),
 			HaveField("Message", ContainSubstring("nobody-0 claims the votes in term 1007"))))
 	for _, r := range e.leases {
-		*r = election.Record{Term: 1008, State: election.StateHeld, Holder: election.Holder{Server: "quisec-0"}}
+		*r = votes.Record{Term: 1008, State: votes.StateHeld, Holder: votes.Holder{Server: "quisec-0"}}
 	}
 	e.group.primary = "quisec"
 	p = e.settle(everything)
@@ -379,7 +379,7 @@ func TestAGroupIsMadeOnceEveryVoterHasHadAVote(t *testing.T) {
 		}
 		e.work()
 		if e.leases["dublin"] != nil {
-			*e.leases["dublin"] = vote(t, "tukpub-0", election.Configuration{})
+			*e.leases["dublin"] = vote(t, "tukpub-0", votes.Configuration{})
 		}
 	}
 	g.Expect(e.group).To(BeNil())
@@ -391,23 +391,23 @@ func TestAGroupIsMadeOnceEveryVoterHasHadAVote(t *testing.T) {
 // A site was lost when a group was deleted, and votes in another one of that name: its vote is of the former group, and
 // beside it no group is made, whoever says that the first primary's agent has the others.
 func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
-	alone := election.Configuration{Term: 4, Number: 2, Voters: []string{"dublin"}}
+	alone := votes.Configuration{Term: 4, Number: 2, Voters: []string{"dublin"}}
 	for name, tc := range map[string]struct {
 		term          int64
-		state         election.State
+		state         votes.State
 		server        string
-		configuration election.Configuration
+		configuration votes.Configuration
 		says          string
 	}{
-		"held": {5, election.StateHeld, "tukpub-0", election.Configuration{},
+		"held": {5, votes.StateHeld, "tukpub-0", votes.Configuration{},
 			"the vote at dublin (term 5 of tukpub-0): what a group"},
-		"released by another": {5, election.StateReleased, "quisec-0", election.Configuration{},
+		"released by another": {5, votes.StateReleased, "quisec-0", votes.Configuration{},
 			"the vote at dublin (term 5 of quisec-0): what a group"},
-		"other voters": {5, election.StateHeld, "tukpub-0", alone,
+		"other voters": {5, votes.StateHeld, "tukpub-0", alone,
 			"the vote at dublin (term 5 of tukpub-0), which needs a majority of dublin: what a group"},
-		"other voters, never anybody's": {0, election.StateReleased, "", alone,
+		"other voters, never anybody's": {0, votes.StateReleased, "", alone,
 			"which needs a majority of dublin: what a group"},
-		"other voters, and the same term": {1, election.StateClaimed, "tukpub-0", alone,
+		"other voters, and the same term": {1, votes.StateClaimed, "tukpub-0", alone,
 			"which needs a majority of dublin: what a group"},
 	} {
 		for _, claims := range []bool{false, true} {
@@ -417,7 +417,7 @@ func TestAVoteOfAFormerGroupIsSaid(t *testing.T) {
 				left := vote(t, "tukpub-0", tc.configuration)
 				left.Term, left.State = tc.term, tc.state
 				if tc.server != "" {
-					left.Holder = election.Holder{Server: tc.server, PodUID: "former"}
+					left.Holder = votes.Holder{Server: tc.server, PodUID: "former"}
 				}
 				e.leases["dublin"] = &left
 				var p reconcile.Plan
@@ -462,8 +462,8 @@ func TestAGroupIsMadeOnceAMajorityHasGrantedOneClaim(t *testing.T) {
 		at   v1alpha1.SiteName
 		term int64
 	}{{"tukwila", 3}, {"quincy", 1}, {"dublin", 2}} {
-		r := vote(t, "tukpub-0", election.Configuration{})
-		r.Term, r.State, r.Holder = claim.term, election.StateClaimed, election.Holder{Server: "tukpub-0", PodUID: "pod"}
+		r := vote(t, "tukpub-0", votes.Configuration{})
+		r.Term, r.State, r.Holder = claim.term, votes.StateClaimed, votes.Holder{Server: "tukpub-0", PodUID: "pod"}
 		e.leases[claim.at] = &r
 	}
 	var p reconcile.Plan
@@ -486,11 +486,11 @@ func TestAGroupIsMadeOnceAMajorityHasGrantedOneClaim(t *testing.T) {
 // agent has them: a group that is made then is taken OFFLINE at once, and nobody else has joined who could be agreed
 // with. So it is where the engine has ended and its agent has released what it could.
 func TestAGroupIsMadeOnlyForTheRunThatHasTheVotes(t *testing.T) {
-	claimed := []election.State{election.StateClaimed, election.StateClaimed, election.StateClaimed}
-	released := []election.State{election.StateReleased, election.StateClaimed, election.StateReleased}
+	claimed := []votes.State{votes.StateClaimed, votes.StateClaimed, votes.StateClaimed}
+	released := []votes.State{votes.StateReleased, votes.StateClaimed, votes.StateReleased}
 	for name, c := range map[string]struct {
 		pod    string
-		states []election.State
+		states []votes.State
 	}{"another pod": {"present", claimed}, "no pod, or one that ends": {"", claimed},
 		"another run in that pod": {"former", released}} {
 		t.Run(name, func(t *testing.T) {
@@ -498,8 +498,8 @@ func TestAGroupIsMadeOnlyForTheRunThatHasTheVotes(t *testing.T) {
 			e := newEnviron(t, declared())
 			e.firstPod = c.pod
 			for i, site := range e.d.Group.Spec.Voters {
-				r := vote(t, "tukpub-0", election.Configuration{})
-				r.Term, r.State, r.Holder = 1, c.states[i], election.Holder{Server: "tukpub-0", PodUID: "former"}
+				r := vote(t, "tukpub-0", votes.Configuration{})
+				r.Term, r.State, r.Holder = 1, c.states[i], votes.Holder{Server: "tukpub-0", PodUID: "former"}
 				e.leases[site] = &r
 			}
 			for range 30 {
@@ -512,7 +512,7 @@ func TestAGroupIsMadeOnlyForTheRunThatHasTheVotes(t *testing.T) {
 				To(ContainSubstring("the agent of tukpub-0 is to claim the votes first"))
 			e.firstPod = "present"
 			for _, r := range e.leases {
-				r.State, r.Holder.PodUID = election.StateClaimed, "present"
+				r.State, r.Holder.PodUID = votes.StateClaimed, "present"
 			}
 			p := e.settle(everything)
 			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
@@ -532,5 +532,5 @@ func TestAMinorityOfLostVotesComesBack(t *testing.T) {
 		g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 		g.Expect(siteNames(e.d.configuration().Voters)).To(Equal(voters))
 	}
-	g.Expect(*e.leases["dublin"]).To(And(HaveField("Term", int64(1)), HaveField("State", election.StateHeld)))
+	g.Expect(*e.leases["dublin"]).To(And(HaveField("Term", int64(1)), HaveField("State", votes.StateHeld)))
 }

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
@@ -30,7 +31,7 @@ func Preview(d Desired, now time.Time) []reconcile.Step {
 		}
 	}
 	for _, site := range d.voters() {
-		o.Voters = append(o.Voters, Voter{Site: site, Err: election.ErrAbsent})
+		o.Voters = append(o.Voters, Voter{Site: site, Err: votes.ErrAbsent})
 	}
 	var steps []reconcile.Step
 	for _, s := range []struct {
@@ -81,8 +82,8 @@ func previewEndpoints(d Desired, o *Observed) {
 func previewVotes(d Desired, o *Observed) {
 	first := host(d.Group.Spec.InitialPrimary)
 	for i := range o.Voters {
-		o.Voters[i] = Voter{Site: o.Voters[i].Site, Record: election.Record{Term: 1, State: election.StateClaimed,
-			Holder: election.Holder{Server: first}, InitialPrimary: first}}
+		o.Voters[i] = Voter{Site: o.Voters[i].Site, Record: votes.Record{Term: 1, State: votes.StateClaimed,
+			Holder: votes.Holder{Server: first}, InitialPrimary: first}}
 	}
 	for _, s := range d.servers() {
 		o.Agents[s] = Orders{UpToDate: true}
@@ -102,7 +103,7 @@ func previewDatabases(d Desired, o *Observed) {
 
 func previewGroup(d Desired, o *Observed) {
 	group := &mssql.Group{
-		Role:                            string(election.RolePrimary),
+		Role:                            string(ballot.RolePrimary),
 		RequiredSynchronizedSecondaries: d.required(),
 		Databases:                       d.databases(),
 	}

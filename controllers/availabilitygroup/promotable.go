@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// Reasons of a replica's promotability, beside those of package election.
+// Reasons of a replica's promotability, beside those of package votes.
 const (
 	reasonSynchronized   = "Synchronized"
 	reasonNotAnswering   = "NotAnswering"
@@ -43,13 +43,13 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 	case !declared:
 		return say(metav1.ConditionFalse, reasonNotDeclared, "%s is no longer a declared replica", server)
 	case mode == v1alpha1.ConfigurationOnly:
-		return say(metav1.ConditionFalse, election.ReasonNotAReplica, "a ConfigurationOnly replica holds no databases")
+		return say(metav1.ConditionFalse, votes.ReasonNotAReplica, "a ConfigurationOnly replica holds no databases")
 	case server == primary:
-		return say(metav1.ConditionFalse, election.ReasonAlreadyPrimary, "%s is the primary", host(server))
+		return say(metav1.ConditionFalse, votes.ReasonAlreadyPrimary, "%s is the primary", host(server))
 	case mode == v1alpha1.AsynchronousCommit:
 		return say(
 			metav1.ConditionFalse,
-			election.ReasonNotSynchronous,
+			votes.ReasonNotSynchronous,
 			"an AsynchronousCommit replica may lack acknowledged writes",
 		)
 	}
@@ -88,7 +88,7 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 	if behind := notReady(d, o.Instances[primary].Group, host(server)); len(behind) > 0 {
 		return say(
 			metav1.ConditionFalse,
-			election.ReasonNotSynchronized,
+			votes.ReasonNotSynchronized,
 			"not ready for failover: %s",
 			strings.Join(behind, ", "),
 		)
@@ -126,14 +126,14 @@ func unfit(d Desired, i Instance) (reason, message string) {
 		case row == nil:
 			return reasonNotSeeded, fmt.Sprintf("database %s is not there yet", name)
 		case row.Suspended:
-			return election.ReasonSuspended, fmt.Sprintf(
+			return votes.ReasonSuspended, fmt.Sprintf(
 				"data movement of database %s is suspended (%s)%s",
 				name,
 				cmp.Or(row.SuspendReason, "no reason is given"),
 				release(d, row.SuspendReason),
 			)
 		case strings.EqualFold(row.State, "REVERTING"), strings.EqualFold(row.State, "INITIALIZING"):
-			return election.ReasonReverting, fmt.Sprintf(
+			return votes.ReasonReverting, fmt.Sprintf(
 				"database %s is %s: wait until it is synchronized",
 				name,
 				strings.ToLower(row.State),

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -115,9 +115,9 @@ func notReadyRow(i *Instance) {
 
 // A former primary that has not noticed is neither shown as primary nor told to change anything.
 func TestAStalePrimaryIsNotBelieved(t *testing.T) {
-	voted := func(o Observed, server string, state election.State) {
+	voted := func(o Observed, server string, state votes.State) {
 		for k := range o.Voters {
-			o.Voters[k].Record = election.Record{Term: 2, State: state, Holder: election.Holder{Server: server}}
+			o.Voters[k].Record = votes.Record{Term: 2, State: state, Holder: votes.Holder{Server: server}}
 		}
 	}
 	promote := func(o Observed, server v1alpha1.ServerName) {
@@ -135,17 +135,17 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 		"the holder says PRIMARY": {change: func(Observed) {}, primary: "tukpub", changes: true},
 		"two say PRIMARY: the holder of the votes": {change: func(o Observed) {
 			voted(o, "quisec-0",
-				election.StateHeld)
+				votes.StateHeld)
 			promote(o, "quisec")
 		}, primary: "quisec", changes: true},
-		"another holds the votes and is not seen": {change: func(o Observed) { voted(o, "quisec-0", election.StateHeld) }},
+		"another holds the votes and is not seen": {change: func(o Observed) { voted(o, "quisec-0", votes.StateHeld) }},
 		"another claims the votes": {change: func(o Observed) {
 			voted(o, "quisec-0",
-				election.StateClaimed)
+				votes.StateClaimed)
 		}},
 		"the votes are released": {change: func(o Observed) {
 			voted(o, "tukpub-0",
-				election.StateReleased)
+				votes.StateReleased)
 		}, primary: "tukpub"},
 		"the votes cannot be read": {change: func(o Observed) {
 			for k := range o.Voters {
@@ -179,7 +179,7 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 	t.Run("the outcome says who claims", func(t *testing.T) {
 		g := NewWithT(t)
 		d, o := settled(t)
-		voted(o, "quisec-0", election.StateClaimed)
+		voted(o, "quisec-0", votes.StateClaimed)
 		alter(o, "tukpub", func(i *Instance) { i.Group.Role = "RESOLVING" })
 		p := plan(d, o)
 		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonElection))
@@ -188,7 +188,7 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 	t.Run("the outcome says that nobody can be elected", func(t *testing.T) {
 		g := NewWithT(t)
 		d, o := settled(t)
-		voted(o, "tukpub-0", election.StateClaimed)
+		voted(o, "tukpub-0", votes.StateClaimed)
 		alter(o, "tukpub", func(i *Instance) { i.Group.Role = "RESOLVING" })
 		alter(o, "quisec", func(i *Instance) { i.Group = nil })
 		g.Expect(plan(d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonElection), "two of three have the group")

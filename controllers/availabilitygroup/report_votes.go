@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // errNoVote is that of a Lease which is there and cannot be read as a vote: agents cannot read it either.
@@ -22,7 +22,7 @@ var errNoVote = errors.New("the Lease is no vote")
 // has never had a vote, because another one may have had it until a moment ago.
 var errNeverVoted = fmt.Errorf(
 	"the Lease that is there has never had a vote, and agents take it for none: %w",
-	election.ErrAbsent,
+	votes.ErrAbsent,
 )
 
 // silentAfter is how long a voter's vote may be out of sight before that is said: an API server that is away for
@@ -59,7 +59,7 @@ func (s *silences) note(group types.NamespacedName, voters []Voter, now time.Tim
 }
 
 // gone says that a voter answers and has no vote.
-func gone(v Voter) bool { return errors.Is(v.Err, election.ErrAbsent) || errors.Is(v.Err, errNoVote) }
+func gone(v Voter) bool { return errors.Is(v.Err, votes.ErrAbsent) || errors.Is(v.Err, errNoVote) }
 
 // votesComplete says whether every voter has the group's vote. It is not known while a voter is silent that was not for
 // long: what was said before stays.
@@ -83,7 +83,7 @@ func votesComplete(d Desired, o Observed) (c metav1.Condition, known bool) {
 			missing += fmt.Sprintf(
 				"; the Lease %s/%s is missing at %s (%v)",
 				d.Group.Namespace,
-				election.LeaseName(d.name()),
+				votes.LeaseName(d.name()),
 				v.Site,
 				v.Err,
 			)

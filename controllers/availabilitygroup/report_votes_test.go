@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // Whoever reads the condition learns which vote is missing and what that means; an API server that is away for moments
@@ -47,7 +47,7 @@ func TestMissingVotesAreSaid(t *testing.T) {
 	missing := []string{"2 of 3 votes are left (tukwila, quincy): the loss of one more of them stops automatic failover",
 		"the Lease web/geosql-content is missing at dublin", "Nothing makes the Lease anew", votesLostRunbook}
 	is(metav1.ConditionFalse, v1alpha1.ReasonVoteMissing, missing...)
-	never := vote(t, "tukpub-0", election.Configuration{})
+	never := vote(t, "tukpub-0", votes.Configuration{})
 	e.leases["dublin"] = &never
 	is(metav1.ConditionFalse, v1alpha1.ReasonVoteMissing, append(missing, "has never had a vote")...)
 	e.cut["quincy"] = true
@@ -90,7 +90,7 @@ func TestMissingVotesAreSaid(t *testing.T) {
 		To(And(HaveField("Reason", v1alpha1.ReasonVoteMissing), HaveField("Message", ContainSubstring("its term is none"))))
 
 	five := unreadable
-	five.Configuration = election.Configuration{Voters: []string{"tukwila", "quincy", "dublin", "blueridge", "ashburn"}}
+	five.Configuration = votes.Configuration{Voters: []string{"tukwila", "quincy", "dublin", "blueridge", "ashburn"}}
 	five.Voters = append(five.Voters, Voter{Site: "blueridge"}, Voter{Site: "ashburn"})
 	c, _ = votesComplete(e.d, five)
 	g.Expect(c.Message).
@@ -102,8 +102,8 @@ func TestCredentialsAreGivenWhenTheVotesAreBack(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
 	e.settle(everything)
-	votes := e.leases
-	e.leases = map[v1alpha1.SiteName]*election.Record{}
+	leases := e.leases
+	e.leases = map[v1alpha1.SiteName]*votes.Record{}
 	stale := func() Observed {
 		o := e.observe()
 		for s, a := range o.Agents {
@@ -113,7 +113,7 @@ func TestCredentialsAreGivenWhenTheVotesAreBack(t *testing.T) {
 		return o
 	}
 	g.Expect(plan(e.d, stale()).Outcome.Reason).To(Equal(v1alpha1.ReasonVotesLost))
-	e.leases, e.group.primary = votes, ""
+	e.leases, e.group.primary = leases, ""
 	var given []v1alpha1.ServerName
 	for _, s := range plan(e.d, stale()).Steps {
 		if s, ok := s.(GiveOrders); ok {

@@ -17,7 +17,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -34,7 +35,7 @@ type environ struct {
 	absences lasting
 	unseeded lasting
 	servers  map[v1alpha1.ServerName]*engine
-	leases   map[v1alpha1.SiteName]*election.Record
+	leases   map[v1alpha1.SiteName]*votes.Record
 	orders   map[v1alpha1.ServerName]*orders.Group
 	// cut sites and silent servers do not answer.
 	cut    map[v1alpha1.SiteName]bool
@@ -42,7 +43,7 @@ type environ struct {
 	// unaware agents are of a release that does not change voters.
 	unaware bool
 	// configurations of voters that were made.
-	configurations []election.Configuration
+	configurations []votes.Configuration
 	// firstPod is the UID of the first primary's pod.
 	firstPod string
 	// notReady is what the hub thinks of servers.
@@ -107,12 +108,12 @@ func newEnviron(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
 		t:       t,
 		now:     begin,
 		servers: map[v1alpha1.ServerName]*engine{},
-		leases:  map[v1alpha1.SiteName]*election.Record{},
+		leases:  map[v1alpha1.SiteName]*votes.Record{},
 		orders:  map[v1alpha1.ServerName]*orders.Group{},
 		cut:     map[v1alpha1.SiteName]bool{},
 		silent:  map[v1alpha1.ServerName]bool{},
 	}
-	e.d = Desired{Group: group, Sites: homes, Timings: election.DefaultTimings()}
+	e.d = Desired{Group: group, Sites: homes, Timings: ballot.DefaultTimings()}
 	for name := range homes {
 		e.servers[name] = &engine{logins: map[string]mssql.Login{}, lag: map[string]int{}, mirroring: mssql.Mirroring{
 			Certificates: map[string]mssql.Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{},
@@ -222,19 +223,19 @@ const catchesUp = 3
 // work is what engines and agents do by themselves.
 func (e *environ) work() {
 	first := e.d.Group.Spec.InitialPrimary
-	votes := 0
+	voted := 0
 	for _, r := range e.leases {
 		if r.Holder.Server == "" && e.orders[first] != nil && e.d.fenced() {
-			*r = election.Record{
+			*r = votes.Record{
 				Term:           1,
-				State:          election.StateClaimed,
-				Holder:         election.Holder{Server: host(first), PodUID: e.firstPod},
+				State:          votes.StateClaimed,
+				Holder:         votes.Holder{Server: host(first), PodUID: e.firstPod},
 				InitialPrimary: host(first),
 				Voters:         r.Voters,
 			}
 		}
 		if r.Holder.Server == host(first) {
-			votes++
+			voted++
 		}
 	}
 	c := e.group
@@ -242,8 +243,8 @@ func (e *environ) work() {
 		return
 	}
 	for _, r := range e.leases {
-		if r.State == election.StateClaimed && serverOf(r.Holder.Server) == c.primary {
-			r.State = election.StateHeld
+		if r.State == votes.StateClaimed && serverOf(r.Holder.Server) == c.primary {
+			r.State = votes.StateHeld
 		}
 	}
 	for server, r := range c.replicas {

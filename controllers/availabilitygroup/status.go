@@ -16,7 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -76,14 +76,14 @@ func formerVoters(before v1alpha1.AvailabilityGroupStatus, o Observed) []string 
 		add(v.Site)
 	}
 	for _, v := range o.Joining {
-		if !errors.Is(v.Err, election.ErrAbsent) {
+		if !errors.Is(v.Err, votes.ErrAbsent) {
 			add(string(v.Site))
 		}
 	}
 	for _, site := range before.FormerVoters {
 		gone := slices.ContainsFunc(
 			o.Former,
-			func(v Voter) bool { return string(v.Site) == site && errors.Is(v.Err, election.ErrAbsent) },
+			func(v Voter) bool { return string(v.Site) == site && errors.Is(v.Err, votes.ErrAbsent) },
 		)
 		if !gone {
 			add(site)
@@ -121,7 +121,7 @@ func describeVoters(d Desired, o Observed) []v1alpha1.VoterStatus {
 		case v.Err == nil:
 			status.Holder, status.Term, status.State = v.Record.Holder.Server, v.Record.Term, string(v.Record.State)
 			status.HolderIdentity, status.Paused = identity(v.Record.Holder), v.Paused
-		case errors.Is(v.Err, election.ErrAbsent):
+		case errors.Is(v.Err, votes.ErrAbsent):
 			status.State = "Absent"
 		default:
 			status.State = unknown
@@ -139,7 +139,7 @@ func describeVoters(d Desired, o Observed) []v1alpha1.VoterStatus {
 }
 
 // identity of a holder without its nonce, which is another at every renewal.
-func identity(h election.Holder) string {
+func identity(h votes.Holder) string {
 	if h.Server == "" {
 		return ""
 	}
@@ -208,7 +208,7 @@ func describeReplica(
 }
 
 // describeQuarantine is what the votes tell of a replica that is kept apart; nil for one that is not.
-func describeQuarantine(apart *election.Apart) *v1alpha1.Quarantine {
+func describeQuarantine(apart *votes.Apart) *v1alpha1.Quarantine {
 	if apart == nil {
 		return nil
 	}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -110,7 +110,7 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 	clear(e.silent)
 	delete(e.leases, "dublin")
 	g.Expect(describe(s, e.d, e.observe()).Voters[2]).To(Equal(v1alpha1.VoterStatus{Site: "dublin", State: "Absent"}))
-	e.leases["dublin"] = &election.Record{Term: 7, State: election.StateHeld, Holder: election.Holder{Server: "quisec-0"}}
+	e.leases["dublin"] = &votes.Record{Term: 7, State: votes.StateHeld, Holder: votes.Holder{Server: "quisec-0"}}
 	g.Expect(describe(s, e.d, e.observe()).Term).
 		To(Equal(int64(1)), "what one voter alone has granted is not the group's term")
 	e.leases["quincy"] = e.leases["dublin"]

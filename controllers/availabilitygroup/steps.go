@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -38,7 +38,7 @@ type CreateLease struct {
 	Group          string
 	InitialPrimary string
 	// Configuration of voters of a group that exists; zero for one that is yet to be made.
-	Configuration election.Configuration
+	Configuration votes.Configuration
 }
 
 // Describe names the voter.

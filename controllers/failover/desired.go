@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 const (
@@ -46,7 +46,7 @@ func expires(f *v1alpha1.Failover) time.Time {
 
 // request is what the agents are asked for. It is the same however often it is made: a manager that ended between
 // saying so in the status and writing it asks for the same thing again.
-func request(f *v1alpha1.Failover, issued time.Time) election.Request {
+func request(f *v1alpha1.Failover, issued time.Time) votes.Request {
 	r := requests.Asked(f.Spec)
 	r.ID, r.Issued, r.ExpiresSeconds = string(f.UID), issued.UTC(), max(1, int(expires(f).Sub(issued)/time.Second))
 	r.By, r.Failover = "Failover "+f.Namespace+"/"+f.Name, f.Name

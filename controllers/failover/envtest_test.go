@@ -19,7 +19,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/failover"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -45,7 +45,7 @@ func newBed(t *testing.T) *bed {
 	b.site.Join(t, b.hub, system, "tukwila", "web")
 	b.hub.JoinHub(t, "dublin", "web")
 	for _, server := range []*apiserver.Server{b.site, b.hub} {
-		lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+		lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 		lease.Labels = map[string]string{
 			v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
 			v1alpha1.LabelGroup:     "content",
@@ -53,7 +53,7 @@ func newBed(t *testing.T) *bed {
 		}
 		lease.Spec.LeaseTransitions = ptr.To[int32](3)
 		lease.Spec.HolderIdentity = ptr.To("tukpub-0/pod/engine/nonce")
-		lease.Annotations["geosql.dev/vote-state"] = string(election.StateHeld)
+		lease.Annotations["geosql.dev/vote-state"] = string(votes.StateHeld)
 		g.Expect(server.Client.Create(t.Context(), lease)).To(Succeed())
 	}
 	b.startManager()
@@ -130,9 +130,9 @@ func lease(b *bed, at *apiserver.Server) *coordinationv1.Lease {
 }
 
 // request on the Lease at a voter, as a function to wait for.
-func (b *bed) request(at *apiserver.Server) func() election.Request {
-	return func() election.Request {
-		r, _, err := election.ParseRequest(lease(b, at).Annotations)
+func (b *bed) request(at *apiserver.Server) func() votes.Request {
+	return func() votes.Request {
+		r, _, err := votes.ParseRequest(lease(b, at).Annotations)
 		NewWithT(b.T).Expect(err).NotTo(HaveOccurred())
 		return r
 	}
@@ -167,26 +167,26 @@ func TestController(t *testing.T) {
 			Should(HaveField("ID", string(f.UID)), "nobody answers: the next voter has it too")
 		b.annotate(
 			b.hub,
-			election.AnnotationAnswer,
-			election.Answer{ID: string(f.UID), Outcome: election.OutcomeAccepted, By: "quisec-0"},
+			votes.AnnotationAnswer,
+			votes.Answer{ID: string(f.UID), Outcome: votes.OutcomeAccepted, By: "quisec-0"},
 		)
 		g.Eventually(b.status("go"), patient, often).Should(HaveField("Phase", v1alpha1.FailoverRunning))
 		at := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))
 		b.annotate(
 			b.hub,
-			election.AnnotationTimelines,
-			[]election.Timeline{
-				{Term: 4, Cause: election.CauseSwitchover, RequestID: string(f.UID), From: "tukpub-0", To: "quisec-0",
-					Suspected: &at, Promoted: &at, Outcome: election.OutcomeDone},
+			votes.AnnotationTimelines,
+			[]votes.Timeline{
+				{Term: 4, Cause: votes.CauseSwitchover, RequestID: string(f.UID), From: "tukpub-0", To: "quisec-0",
+					Suspected: &at, Promoted: &at, Outcome: votes.OutcomeDone},
 			},
 		)
 		b.annotate(
 			b.hub,
-			election.AnnotationAnswer,
-			election.Answer{
+			votes.AnnotationAnswer,
+			votes.Answer{
 				ID:      string(f.UID),
-				Outcome: election.OutcomeDone,
-				Reason:  election.ReasonPromoted,
+				Outcome: votes.OutcomeDone,
+				Reason:  votes.ReasonPromoted,
 				Message: "quisec-0 is primary",
 				Term:    4,
 			},
@@ -210,21 +210,21 @@ func TestController(t *testing.T) {
 	t.Run("records the agents' own election", func(t *testing.T) {
 		g := NewWithT(t)
 		at := metav1.NewMicroTime(time.Now().Truncate(time.Microsecond))
-		own := election.Timeline{
+		own := votes.Timeline{
 			Term:      5,
-			Cause:     election.CauseAutomatic,
+			Cause:     votes.CauseAutomatic,
 			From:      "quisec-0",
 			To:        "tukpub-0",
 			Suspected: &at,
-			Outcome:   election.OutcomeAccepted,
+			Outcome:   votes.OutcomeAccepted,
 		}
-		b.annotate(b.site, election.AnnotationTimelines, []election.Timeline{own})
+		b.annotate(b.site, votes.AnnotationTimelines, []votes.Timeline{own})
 		g.Eventually(b.status("content-5"), patient, often).
 			Should(And(HaveField("Phase", v1alpha1.FailoverRunning), HaveField("Cause", "Automatic")))
-		own.Outcome, own.Promoted, own.Lost = election.OutcomeDone, &at, &election.LostRange{
-			Databases: []election.LostDatabase{{Name: "Content", FromLSN: "9"}},
+		own.Outcome, own.Promoted, own.Lost = votes.OutcomeDone, &at, &votes.LostRange{
+			Databases: []votes.LostDatabase{{Name: "Content", FromLSN: "9"}},
 		}
-		b.annotate(b.site, election.AnnotationTimelines, []election.Timeline{own})
+		b.annotate(b.site, votes.AnnotationTimelines, []votes.Timeline{own})
 		g.Eventually(b.status("content-5"), patient, often).
 			Should(And(HaveField("Outcome", v1alpha1.FailoverSucceeded), HaveField("Lost.Databases", HaveLen(1))))
 	})
@@ -236,7 +236,7 @@ func TestController(t *testing.T) {
 		f := b.create("around", v1alpha1.FailoverPause, "")
 		g.Eventually(b.request(b.hub), patient, often).Should(HaveField("ID", string(f.UID)))
 		g.Eventually(b.status("around"), patient, often).Should(HaveField("Voter", Not(BeEmpty())))
-		b.annotate(b.hub, election.AnnotationAnswer, election.Answer{ID: string(f.UID), Outcome: election.OutcomeDone})
+		b.annotate(b.hub, votes.AnnotationAnswer, votes.Answer{ID: string(f.UID), Outcome: votes.OutcomeDone})
 		g.Eventually(b.status("around"), patient, often).Should(HaveField("Outcome", v1alpha1.FailoverSucceeded))
 	})
 }

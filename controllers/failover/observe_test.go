@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // voterReader is a voter's API server that answers with a Lease after some time, or not at all.
@@ -30,8 +30,8 @@ func (v voterReader) Get(ctx context.Context, _ client.ObjectKey, o client.Objec
 	}
 	select {
 	case <-answer:
-		*o.(*coordinationv1.Lease) = *election.NewLease("web", "content", "tukpub-0",
-			election.Configuration{Voters: []string{"tukwila", "quincy", "dublin"}})
+		*o.(*coordinationv1.Lease) = *votes.NewLease("web", "content", "tukpub-0",
+			votes.Configuration{Voters: []string{"tukwila", "quincy", "dublin"}})
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -34,7 +34,7 @@ func (s SetStatus) Describe() string {
 // Ask writes a request on the group's Lease at a voter.
 type Ask struct {
 	Voter   string
-	Request election.Request
+	Request votes.Request
 }
 
 // Describe names the voter.
@@ -50,7 +50,7 @@ func (s Ask) Describe() string {
 // Remember notes on the group's Lease at a voter which Failovers were carried out: their own status is gone with them.
 type Remember struct {
 	Voter      string
-	CarriedOut []election.CarriedOut
+	CarriedOut []votes.CarriedOut
 }
 
 // Describe names the voter.
@@ -161,14 +161,14 @@ func advance(o Observed, f *v1alpha1.Failover, before string) (v1alpha1.Failover
 // answered takes over what an agent wrote, as an answer or as a timeline; false when there is nothing.
 func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool {
 	answer, timeline := o.Votes.Answer(string(f.UID)), o.Votes.TimelineOf(string(f.UID))
-	outcome := election.AnswerOutcome("")
+	outcome := votes.AnswerOutcome("")
 	if timeline != nil {
 		takeTimeline(s, *timeline)
 		outcome = timeline.Outcome
 		s.Reason, s.Message = "", shorten(timeline.Message)
-		if outcome == election.OutcomeDone {
+		if outcome == votes.OutcomeDone {
 			// The timeline may be read before the answer: both must leave the same reason.
-			s.Reason = election.ReasonPromoted
+			s.Reason = votes.ReasonPromoted
 		}
 	}
 	if answer != nil && (outcome == "" || answer.Final()) {
@@ -179,7 +179,7 @@ func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool
 	switch outcome {
 	case "":
 		return false
-	case election.OutcomeAccepted:
+	case votes.OutcomeAccepted:
 		if o.Now.After(expires(f).Add(unknownAfter)) {
 			complete(
 				o,
@@ -192,11 +192,11 @@ func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool
 		}
 		s.Phase = v1alpha1.FailoverRunning
 		s.Reason, s.Message = cmp.Or(s.Reason, v1alpha1.ReasonAccepted), cmp.Or(s.Message, "an agent has begun with it")
-	case election.OutcomeDone:
+	case votes.OutcomeDone:
 		complete(o, s, v1alpha1.FailoverSucceeded, cmp.Or(s.Reason, v1alpha1.ReasonDone), s.Message)
-	case election.OutcomeRefused:
+	case votes.OutcomeRefused:
 		complete(o, s, refusal(s.Reason), cmp.Or(s.Reason, v1alpha1.ReasonRefused), s.Message)
-	case election.OutcomeFailed:
+	case votes.OutcomeFailed:
 		complete(o, s, v1alpha1.FailoverFailed, cmp.Or(s.Reason, v1alpha1.ReasonFailed), s.Message)
 	default:
 		complete(o, s, v1alpha1.FailoverUnknown, cmp.Or(s.Reason, v1alpha1.ReasonAnswerMissing), s.Message)
@@ -206,9 +206,9 @@ func answered(o Observed, f *v1alpha1.Failover, s *v1alpha1.FailoverStatus) bool
 
 func refusal(reason string) v1alpha1.FailoverOutcome {
 	switch reason {
-	case election.ReasonSuperseded:
+	case votes.ReasonSuperseded:
 		return v1alpha1.FailoverSuperseded
-	case election.ReasonExpired:
+	case votes.ReasonExpired:
 		return v1alpha1.FailoverExpired
 	}
 	return v1alpha1.FailoverRefused
@@ -239,7 +239,7 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 			o,
 			&s,
 			v1alpha1.FailoverSuperseded,
-			election.ReasonSuperseded,
+			votes.ReasonSuperseded,
 			fmt.Sprintf(
 				"refused, nothing was changed: the group is in term %d, and it was decided on in term %d",
 				leading.Term,

@@ -11,7 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -25,10 +25,10 @@ func planRecords(p *reconcile.Plan, o Observed) {
 		return
 	}
 	for _, t := range o.Votes.Timelines() {
-		if t.Cause != election.CauseInitial && !knows(o.Failovers, o.Group.Name, t) {
+		if t.Cause != votes.CauseInitial && !knows(o.Failovers, o.Group.Name, t) {
 			p.Add(Record{Failover: record(o.Group, t)})
 		}
-		setBusy(p, t.Outcome == election.OutcomeAccepted && !newer(o, t) && !settled(o, t))
+		setBusy(p, t.Outcome == votes.OutcomeAccepted && !newer(o, t) && !settled(o, t))
 	}
 	var recorded, asked []*v1alpha1.Failover
 	for i := range o.Failovers {
@@ -57,16 +57,16 @@ func ofAServer(f *v1alpha1.Failover) bool {
 }
 
 // knows says whether an object of the hub stands for the election already: the one that asked for it, or its record.
-func knows(failovers []v1alpha1.Failover, group string, t election.Timeline) bool {
+func knows(failovers []v1alpha1.Failover, group string, t votes.Timeline) bool {
 	return slices.ContainsFunc(failovers, func(f v1alpha1.Failover) bool {
 		return t.RequestID != "" && string(f.UID) == t.RequestID || f.Name == recordName(group, t.Term)
 	})
 }
 
 // record is the Failover of an election that the agents held by themselves, or that somebody asked for at a site.
-func record(group *v1alpha1.AvailabilityGroup, t election.Timeline) *v1alpha1.Failover {
+func record(group *v1alpha1.AvailabilityGroup, t votes.Timeline) *v1alpha1.Failover {
 	kind := v1alpha1.FailoverFailover
-	if t.Cause == election.CauseSwitchover && t.To != "" {
+	if t.Cause == votes.CauseSwitchover && t.To != "" {
 		kind = v1alpha1.FailoverSwitchover
 	}
 	return &v1alpha1.Failover{
@@ -93,7 +93,7 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 	if s.Completed != nil && o.Now.Sub(s.Completed.Time) > followFor {
 		return s
 	}
-	var timeline *election.Timeline
+	var timeline *votes.Timeline
 	for _, t := range o.Votes.Timelines() {
 		if f.Spec.RecordedTerm != nil && t.Term == *f.Spec.RecordedTerm ||
 			f.Spec.RecordedTerm == nil && t.RequestID == string(f.UID) {
@@ -114,11 +114,11 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 	}
 	reason := string(timeline.Cause)
 	switch timeline.Outcome {
-	case election.OutcomeDone:
+	case votes.OutcomeDone:
 		complete(o, &s, v1alpha1.FailoverSucceeded, reason, timeline.Message)
-	case election.OutcomeFailed, election.OutcomeRefused:
+	case votes.OutcomeFailed, votes.OutcomeRefused:
 		complete(o, &s, v1alpha1.FailoverFailed, reason, timeline.Message)
-	case election.OutcomeUnknown:
+	case votes.OutcomeUnknown:
 		complete(o, &s, v1alpha1.FailoverUnknown, reason, timeline.Message)
 	default:
 		s.Phase, s.Reason, s.Message = v1alpha1.FailoverRunning, reason, shorten(timeline.Message)
@@ -148,19 +148,19 @@ func follow(o Observed, f *v1alpha1.Failover, before v1alpha1.FailoverStatus) v1
 
 // newer says that a later election has begun: what did not end by then never will. A holder that goes on in a higher
 // term than the one that it was elected in is none.
-func newer(o Observed, t election.Timeline) bool {
+func newer(o Observed, t votes.Timeline) bool {
 	leading, known := o.Votes.Leading()
-	line := election.LineOf(o.Votes.Timelines(), leading)
+	line := votes.LineOf(o.Votes.Timelines(), leading)
 	return known && leading.Term > t.Term && (line == nil || line.Term != t.Term)
 }
 
 // settled says that the promotion was so long ago that nobody waits any more for the replicas that lag.
-func settled(o Observed, t election.Timeline) bool {
+func settled(o Observed, t votes.Timeline) bool {
 	return t.Promoted != nil && o.Now.Sub(t.Promoted.Time) > settleFor
 }
 
 // lagging is what is said of an election that is settled.
-func lagging(t election.Timeline) string {
+func lagging(t votes.Timeline) string {
 	if t.FirstWrite == nil {
 		return "the new primary is promoted and has not been seen able to commit: kubectl geosql status says which " +
 			"replicas are not synchronized"
@@ -169,7 +169,7 @@ func lagging(t election.Timeline) string {
 }
 
 // takeTimeline copies what an agent noted.
-func takeTimeline(s *v1alpha1.FailoverStatus, t election.Timeline) {
+func takeTimeline(s *v1alpha1.FailoverStatus, t votes.Timeline) {
 	s.Cause, s.Term = string(t.Cause), t.Term
 	s.From, s.To = cmp.Or(t.From, s.From), t.To
 	s.Timeline = &v1alpha1.FailoverTimeline{
@@ -186,7 +186,7 @@ func takeTimeline(s *v1alpha1.FailoverStatus, t election.Timeline) {
 
 // takeLost copies what a forced failover cost. What an earlier look knew of the old primary's log stays: the votes tell
 // of the newest forced failover only.
-func takeLost(now election.LostRange, before *v1alpha1.LostWrites) *v1alpha1.LostWrites {
+func takeLost(now votes.LostRange, before *v1alpha1.LostWrites) *v1alpha1.LostWrites {
 	lost := &v1alpha1.LostWrites{Known: now.Known || before != nil && before.Known}
 	for _, d := range now.Databases[:min(len(now.Databases), maxDatabases)] {
 		one := v1alpha1.LostDatabase{

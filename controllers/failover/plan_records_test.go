@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -20,27 +20,27 @@ func TestElectionsOfTheAgentsAreRecorded(t *testing.T) {
 	g := NewWithT(t)
 	o := world()
 	o.tell(7)
-	o.Votes[1].Timelines = []election.Timeline{
-		{Term: 1, Cause: election.CauseInitial, To: "tukpub-0", Outcome: election.OutcomeDone},
+	o.Votes[1].Timelines = []votes.Timeline{
+		{Term: 1, Cause: votes.CauseInitial, To: "tukpub-0", Outcome: votes.OutcomeDone},
 		{
 			Term:      4,
-			Cause:     election.CauseSwitchover,
+			Cause:     votes.CauseSwitchover,
 			RequestID: "uid-f",
 			From:      "tukpub-0",
 			To:        "quisec-0",
-			Outcome:   election.OutcomeDone,
+			Outcome:   votes.OutcomeDone,
 		},
 		{
 			Term:    5,
-			Cause:   election.CauseAutomatic,
+			Cause:   votes.CauseAutomatic,
 			From:    "quisec-0",
 			To:      "tukpub-0",
-			Outcome: election.OutcomeDone,
+			Outcome: votes.OutcomeDone,
 			Message: "the holder was silent",
 		},
-		{Term: 6, Cause: election.CauseFailover, From: "tukpub-0", To: "dubasy-0", Outcome: election.OutcomeAccepted,
-			Lost: &election.LostRange{Databases: []election.LostDatabase{{Name: "Content", FromLSN: "7"}}}},
-		{Term: 7, Cause: election.CauseAutomatic, To: "quisec-0", Outcome: election.OutcomeAccepted},
+		{Term: 6, Cause: votes.CauseFailover, From: "tukpub-0", To: "dubasy-0", Outcome: votes.OutcomeAccepted,
+			Lost: &votes.LostRange{Databases: []votes.LostDatabase{{Name: "Content", FromLSN: "7"}}}},
+		{Term: 7, Cause: votes.CauseAutomatic, To: "quisec-0", Outcome: votes.OutcomeAccepted},
 	}
 	o.Failovers = []v1alpha1.Failover{failover("f", time.Hour, switchover("quisec"))}
 	o.Failovers[0].Status.Phase = v1alpha1.FailoverCompleted
@@ -100,14 +100,14 @@ func TestAnElectionThatPromotedHasNotFailed(t *testing.T) {
 			v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)},
 		),
 	)
-	served := election.Timeline{
+	served := votes.Timeline{
 		Term:       4,
-		Cause:      election.CauseAutomatic,
+		Cause:      votes.CauseAutomatic,
 		From:       "tukpub-0",
 		To:         "quisec-0",
 		Promoted:   at,
 		FirstWrite: at,
-		Outcome:    election.OutcomeAccepted,
+		Outcome:    votes.OutcomeAccepted,
 	}
 	o.tell(4, served)
 	g.Expect(statusOf(o, plan(o), "content-4").Phase).
@@ -130,24 +130,24 @@ func TestAHigherTermOfTheSameHolderIsNoElection(t *testing.T) {
 			v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, RecordedTerm: ptr.To[int64](4)},
 		),
 	)
-	serves := election.Timeline{
+	serves := votes.Timeline{
 		Term:     4,
-		Cause:    election.CauseAutomatic,
+		Cause:    votes.CauseAutomatic,
 		From:     "tukpub-0",
 		To:       "quisec-0",
 		Promoted: at,
-		Outcome:  election.OutcomeAccepted,
+		Outcome:  votes.OutcomeAccepted,
 	}
-	vain := election.Timeline{
+	vain := votes.Timeline{
 		Term:    5,
-		Cause:   election.CauseAutomatic,
+		Cause:   votes.CauseAutomatic,
 		From:    "quisec-0",
 		To:      "tukpub-0",
-		Outcome: election.OutcomeAccepted,
+		Outcome: votes.OutcomeAccepted,
 	}
 	o.tell(6, serves, vain)
 	for i := range o.Votes {
-		o.Votes[i].Record.State, o.Votes[i].Record.Holder = election.StateHeld, election.Holder{Server: "quisec-0"}
+		o.Votes[i].Record.State, o.Votes[i].Record.Holder = votes.StateHeld, votes.Holder{Server: "quisec-0"}
 	}
 	p := plan(o)
 	g.Expect(statusOf(o, p, "content-4").Phase).To(Equal(v1alpha1.FailoverRunning))
@@ -163,7 +163,7 @@ func TestAHigherTermOfTheSameHolderIsNoElection(t *testing.T) {
 	g.Expect(statusOf(o, plan(o), "content-5")).
 		To(HaveField("Outcome", v1alpha1.FailoverFailed), "what came to nothing is over")
 	for i := range o.Votes {
-		o.Votes[i].Record.Holder = election.Holder{Server: "tukpub-0"}
+		o.Votes[i].Record.Holder = votes.Holder{Server: "tukpub-0"}
 	}
 	g.Expect(statusOf(o, plan(o), "content-4").Phase).
 		To(Equal(v1alpha1.FailoverCompleted), "somebody else holds the votes")
@@ -181,14 +181,14 @@ func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
 		),
 	)
 	promoted := ptr.To(metav1.NewMicroTime(o.Now.Add(-settleFor)))
-	serves := election.Timeline{
+	serves := votes.Timeline{
 		Term:       4,
-		Cause:      election.CauseAutomatic,
+		Cause:      votes.CauseAutomatic,
 		From:       "tukpub-0",
 		To:         "quisec-0",
 		Promoted:   promoted,
 		FirstWrite: promoted,
-		Outcome:    election.OutcomeAccepted,
+		Outcome:    votes.OutcomeAccepted,
 	}
 	o.tell(4, serves)
 	p := plan(o)
@@ -219,7 +219,7 @@ func TestAnElectionIsOverThoughAReplicaIsLost(t *testing.T) {
 
 	o.Failovers[0].Status = over
 	o.Now = o.Now.Add(time.Hour)
-	serves.Outcome, serves.AllSynchronized = election.OutcomeDone, ptr.To(metav1.NewMicroTime(o.Now))
+	serves.Outcome, serves.AllSynchronized = votes.OutcomeDone, ptr.To(metav1.NewMicroTime(o.Now))
 	o.tell(4, serves)
 	g.Expect(statusOf(o, plan(o), "content-4")).
 		To(And(HaveField("Phase", v1alpha1.FailoverCompleted), HaveField("Completed", Equal(over.Completed)),

@@ -10,7 +10,7 @@ import (
 	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -45,24 +45,24 @@ func hadEffect(s v1alpha1.FailoverStatus) bool {
 
 // planRemembered has every voter that answers note what was carried out.
 func planRemembered(p *reconcile.Plan, o Observed, now []v1alpha1.FailoverStatus) {
-	var done []election.CarriedOut
+	var done []votes.CarriedOut
 	for i := range o.Failovers {
 		if f := &o.Failovers[i]; f.Spec.RecordedTerm == nil && hadEffect(now[i]) {
 			done = append(
 				done,
-				election.CarriedOut{Name: f.Name, Spec: specOf(f), ID: string(f.UID), At: now[i].Requested.UTC()},
+				votes.CarriedOut{Name: f.Name, Spec: specOf(f), ID: string(f.UID), At: now[i].Requested.UTC()},
 			)
 		}
 	}
-	slices.SortStableFunc(done, func(a, b election.CarriedOut) int { return a.At.Compare(b.At) })
+	slices.SortStableFunc(done, func(a, b votes.CarriedOut) int { return a.At.Compare(b.At) })
 	done = done[max(0, len(done)-rememberedMost):]
 	for _, v := range o.Votes {
 		if !o.Votes.Counts(v) {
 			continue
 		}
-		missing := slices.DeleteFunc(slices.Clone(done), func(c election.CarriedOut) bool {
+		missing := slices.DeleteFunc(slices.Clone(done), func(c votes.CarriedOut) bool {
 			// Older ones than those that the voter has room for are not noted again.
-			return slices.ContainsFunc(v.CarriedOut, func(o election.CarriedOut) bool { return o.ID == c.ID }) ||
+			return slices.ContainsFunc(v.CarriedOut, func(o votes.CarriedOut) bool { return o.ID == c.ID }) ||
 				len(v.CarriedOut) >= rememberedMost && c.At.Before(v.CarriedOut[0].At)
 		})
 		if len(missing) > 0 {

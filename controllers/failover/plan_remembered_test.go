@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -26,11 +26,11 @@ func (o *Observed) note(p reconcile.Plan) (noted int) {
 		for i := range o.Votes {
 			if v := &o.Votes[i]; v.Site == r.Voter {
 				annotations := map[string]string{}
-				election.NoteCarriedOut(annotations, v.CarriedOut)
-				if election.NoteCarriedOut(annotations, r.CarriedOut) {
+				votes.NoteCarriedOut(annotations, v.CarriedOut)
+				if votes.NoteCarriedOut(annotations, r.CarriedOut) {
 					noted++
 				}
-				v.CarriedOut, _ = election.ParseCarriedOut(annotations)
+				v.CarriedOut, _ = votes.ParseCarriedOut(annotations)
 			}
 		}
 	}
@@ -116,16 +116,16 @@ func TestTheExpectedTermIsJudgedFirst(t *testing.T) {
 
 func TestTheNewestAreRemembered(t *testing.T) {
 	g := NewWithT(t)
-	var all []election.CarriedOut
+	var all []votes.CarriedOut
 	for i := range 70 {
 		all = append(
 			all,
-			election.CarriedOut{Name: "f", ID: string(rune('a' + i)), At: begun.Add(time.Duration(i) * time.Second)},
+			votes.CarriedOut{Name: "f", ID: string(rune('a' + i)), At: begun.Add(time.Duration(i) * time.Second)},
 		)
 	}
-	annotations := map[string]string{election.AnnotationCarriedOut: "nonsense"}
-	g.Expect(election.NoteCarriedOut(annotations, all)).To(BeTrue())
-	kept, err := election.ParseCarriedOut(annotations)
+	annotations := map[string]string{votes.AnnotationCarriedOut: "nonsense"}
+	g.Expect(votes.NoteCarriedOut(annotations, all)).To(BeTrue())
+	kept, err := votes.ParseCarriedOut(annotations)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(kept).To(Equal(all[6:]))
 }

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -110,7 +110,7 @@ func world(failovers ...v1alpha1.Failover) Observed {
 			o.Votes,
 			requests.Vote{
 				Site:   site,
-				Record: election.Record{Term: 3, State: election.StateHeld, Holder: election.Holder{Server: "tukpub-0"}},
+				Record: votes.Record{Term: 3, State: votes.StateHeld, Holder: votes.Holder{Server: "tukpub-0"}},
 			},
 		)
 	}
@@ -118,7 +118,7 @@ func world(failovers ...v1alpha1.Failover) Observed {
 }
 
 // tell lets the votes say that a term leads, with what their agents noted.
-func (o *Observed) tell(term int64, timelines ...election.Timeline) {
+func (o *Observed) tell(term int64, timelines ...votes.Timeline) {
 	for i := range o.Votes {
 		o.Votes[i].Record.Term, o.Votes[i].Timelines = term, timelines
 	}
@@ -255,7 +255,7 @@ func TestTheRequestIsTheFailover(t *testing.T) {
 	p := plan(o)
 	ask := p.Steps[1].(Ask)
 	g.Expect(ask.Request).
-		To(Equal(election.Request{ID: "uid-f", Kind: election.RequestFailover, To: "dubasy-0", AllowDataLoss: true,
+		To(Equal(votes.Request{ID: "uid-f", Kind: votes.RequestFailover, To: "dubasy-0", AllowDataLoss: true,
 			FencedHolder: "tukpub-0/p/e/n",
 			ExpectedTerm: 3, Issued: begun, ExpiresSeconds: 240, By: "Failover web/f", Failover: "f"}))
 	g.Expect(ask.Request.Check()).To(Succeed())
@@ -273,7 +273,7 @@ func asked(at time.Duration) v1alpha1.Failover {
 }
 
 func TestARequestThatIsNotAnswered(t *testing.T) {
-	written := func(o *Observed) { o.Votes[0].Request = &election.Request{ID: "uid-f"} }
+	written := func(o *Observed) { o.Votes[0].Request = &votes.Request{ID: "uid-f"} }
 	for name, tc := range map[string]struct {
 		after   time.Duration
 		change  func(*Observed)
@@ -283,11 +283,11 @@ func TestARequestThatIsNotAnswered(t *testing.T) {
 		"was never written: it is written again": {after: time.Second, asked: []string{"tukwila"}},
 		"was written a moment ago":               {after: time.Second, change: written},
 		"agents do not read at a Lease that has never had a vote": {after: time.Second, change: func(o *Observed) {
-			o.Votes[0].Record = election.Record{State: election.StateReleased}
+			o.Votes[0].Record = votes.Record{State: votes.StateReleased}
 		}, asked: []string{"quincy"}},
 		"its time is over and the voter that may have the answer is cut off": {after: 6 * time.Minute,
 			change: func(o *Observed) {
-				o.Votes[0].Record, o.Votes[1].Err = election.Record{State: election.StateReleased}, errCut
+				o.Votes[0].Record, o.Votes[1].Err = votes.Record{State: votes.StateReleased}, errCut
 			}},
 		"was written just as long ago as one waits": {after: otherVoterAfter, change: written},
 		"was written for a while: the next voter has it": {after: 5 * time.Second, change: written,
@@ -328,9 +328,9 @@ func TestAnswers(t *testing.T) {
 	at := func(seconds int) *metav1.MicroTime {
 		return ptr.To(metav1.NewMicroTime(begun.Add(time.Duration(seconds) * time.Second)))
 	}
-	timeline := election.Timeline{
+	timeline := votes.Timeline{
 		Term:      4,
-		Cause:     election.CauseSwitchover,
+		Cause:     votes.CauseSwitchover,
 		RequestID: "uid-f",
 		From:      "tukpub-0",
 		To:        "quisec-0",
@@ -338,11 +338,11 @@ func TestAnswers(t *testing.T) {
 		Claimed:   at(2),
 		Fenced:    at(2),
 		Promoted:  at(3),
-		Outcome:   election.OutcomeAccepted,
+		Outcome:   votes.OutcomeAccepted,
 	}
-	answer := func(site int, outcome election.AnswerOutcome, reason string) func(*Observed) {
+	answer := func(site int, outcome votes.AnswerOutcome, reason string) func(*Observed) {
 		return func(o *Observed) {
-			o.Votes[site].Answer = &election.Answer{ID: "uid-f", Outcome: outcome, Reason: reason, Message: "because", Term: 4}
+			o.Votes[site].Answer = &votes.Answer{ID: "uid-f", Outcome: outcome, Reason: reason, Message: "because", Term: 4}
 		}
 	}
 	all := func(changes ...func(*Observed)) func(*Observed) {
@@ -359,42 +359,42 @@ func TestAnswers(t *testing.T) {
 		reason  string
 		ready   metav1.ConditionStatus
 	}{
-		"accepted": {change: answer(1, election.OutcomeAccepted, ""), phase: "Running",
+		"accepted": {change: answer(1, votes.OutcomeAccepted, ""), phase: "Running",
 			reason: "Accepted", ready: metav1.ConditionFalse},
-		"refused": {change: answer(1, election.OutcomeRefused, "Reverting"), phase: "Completed",
+		"refused": {change: answer(1, votes.OutcomeRefused, "Reverting"), phase: "Completed",
 			outcome: "Refused", reason: "Reverting", ready: metav1.ConditionFalse},
-		"refused in another term": {change: answer(1, election.OutcomeRefused, "Superseded"), phase: "Completed",
+		"refused in another term": {change: answer(1, votes.OutcomeRefused, "Superseded"), phase: "Completed",
 			outcome: "Superseded", reason: "Superseded", ready: metav1.ConditionFalse},
-		"done": {change: answer(1, election.OutcomeDone, "Promoted"), phase: "Completed",
+		"done": {change: answer(1, votes.OutcomeDone, "Promoted"), phase: "Completed",
 			outcome: "Succeeded", reason: "Promoted", ready: metav1.ConditionTrue},
-		"failed": {change: answer(1, election.OutcomeFailed, "RolledBack"), phase: "Completed",
+		"failed": {change: answer(1, votes.OutcomeFailed, "RolledBack"), phase: "Completed",
 			outcome: "Failed", reason: "RolledBack", ready: metav1.ConditionFalse},
-		"done, and an old accepted": {change: all(answer(1, election.OutcomeDone, "Promoted"),
-			answer(2, election.OutcomeAccepted, "")), phase: "Completed", outcome: "Succeeded", reason: "Promoted",
+		"done, and an old accepted": {change: all(answer(1, votes.OutcomeDone, "Promoted"),
+			answer(2, votes.OutcomeAccepted, "")), phase: "Completed", outcome: "Succeeded", reason: "Promoted",
 			ready: metav1.ConditionTrue},
-		"a reason that is no reason": {change: answer(1, election.OutcomeRefused, "no reason!"), phase: "Completed",
+		"a reason that is no reason": {change: answer(1, votes.OutcomeRefused, "no reason!"), phase: "Completed",
 			outcome: "Refused", reason: "no reason!", ready: metav1.ConditionFalse},
 		"an answer to another request": {change: func(o *Observed) {
-			o.Votes[0].Answer = &election.Answer{ID: "other",
-				Outcome: election.OutcomeDone}
+			o.Votes[0].Answer = &votes.Answer{ID: "other",
+				Outcome: votes.OutcomeDone}
 		}, phase: "Requested", reason: "Requested", ready: metav1.ConditionFalse},
-		"a timeline without an answer": {change: func(o *Observed) { o.Votes[2].Timelines = []election.Timeline{timeline} },
+		"a timeline without an answer": {change: func(o *Observed) { o.Votes[2].Timelines = []votes.Timeline{timeline} },
 			phase: "Running", reason: "Accepted", ready: metav1.ConditionFalse},
-		"a voter that is cut has no say": {change: all(answer(1, election.OutcomeDone, ""),
+		"a voter that is cut has no say": {change: all(answer(1, votes.OutcomeDone, ""),
 			func(o *Observed) { o.Votes[1].Err = errCut }), phase: "Requested", reason: "Requested",
 			ready: metav1.ConditionFalse},
 		"the answer was overwritten, its timeline is done": {change: func(o *Observed) {
 			done := timeline
-			done.Outcome, done.AllSynchronized = election.OutcomeDone, at(9)
-			o.Votes[2].Timelines = []election.Timeline{done}
-			o.Votes[0].Timelines = []election.Timeline{timeline}
+			done.Outcome, done.AllSynchronized = votes.OutcomeDone, at(9)
+			o.Votes[2].Timelines = []votes.Timeline{done}
+			o.Votes[0].Timelines = []votes.Timeline{timeline}
 		}, phase: "Completed", outcome: "Succeeded", reason: "Promoted", ready: metav1.ConditionTrue},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			o := world(asked(0))
 			o.Now = begun.Add(3 * time.Second)
-			o.Votes[0].Request = &election.Request{ID: "uid-f"}
+			o.Votes[0].Request = &votes.Request{ID: "uid-f"}
 			tc.change(&o)
 			p := plan(o)
 			s := statusOf(o, p, "f")
@@ -410,8 +410,8 @@ func TestAnswers(t *testing.T) {
 	t.Run("the timeline is taken over, and kept up to date after the end", func(t *testing.T) {
 		g := NewWithT(t)
 		o := world(asked(0))
-		timeline.Outcome = election.OutcomeDone
-		o.Votes[2].Timelines = []election.Timeline{timeline}
+		timeline.Outcome = votes.OutcomeDone
+		o.Votes[2].Timelines = []votes.Timeline{timeline}
 		s := statusOf(o, plan(o), "f")
 		g.Expect(s.Timeline.Promoted).To(Equal(at(3)))
 		g.Expect(s.Timeline.AllSynchronized).To(BeNil())
@@ -420,7 +420,7 @@ func TestAnswers(t *testing.T) {
 				HaveField("Cause", "Switchover")))
 		o.Failovers[0].Status = s
 		timeline.AllSynchronized = at(60)
-		o.Votes[2].Timelines = []election.Timeline{timeline}
+		o.Votes[2].Timelines = []votes.Timeline{timeline}
 		o.Now = begun.Add(time.Hour)
 		later := statusOf(o, plan(o), "f")
 		g.Expect(later.Timeline.AllSynchronized).To(Equal(at(60)))
@@ -442,7 +442,7 @@ func TestOneAtATimeOldestFirst(t *testing.T) {
 	g.Expect(statusOf(o, p, "second")).To(And(HaveField("Phase", v1alpha1.FailoverPending), HaveField("Reason", "Waiting"),
 		HaveField("Message", ContainSubstring("Failover first of group content is not completed"))))
 	o.Failovers[0].Status = statusOf(o, p, "first")
-	o.Votes[0].Answer = &election.Answer{ID: "uid-first", Outcome: election.OutcomeDone}
+	o.Votes[0].Answer = &votes.Answer{ID: "uid-first", Outcome: votes.OutcomeDone}
 	p = plan(o)
 	g.Expect(statusOf(o, p, "first").Outcome).To(Equal(v1alpha1.FailoverSucceeded))
 	g.Expect(statusOf(o, p, "second").Phase).To(Equal(v1alpha1.FailoverRequested))
@@ -466,10 +466,10 @@ func TestAFailoverIsCarriedOutOnce(t *testing.T) {
 				o.Votes[site].Err = nil
 			case 2:
 				if o.Votes[site].Request != nil {
-					outcome := rapid.SampledFrom([]election.AnswerOutcome{election.OutcomeAccepted, election.OutcomeDone,
-						election.OutcomeRefused}).
+					outcome := rapid.SampledFrom([]votes.AnswerOutcome{votes.OutcomeAccepted, votes.OutcomeDone,
+						votes.OutcomeRefused}).
 						Draw(t, "outcome")
-					o.Votes[site].Answer = &election.Answer{ID: o.Votes[site].Request.ID, Outcome: outcome, At: o.Now}
+					o.Votes[site].Answer = &votes.Answer{ID: o.Votes[site].Request.ID, Outcome: outcome, At: o.Now}
 				}
 			}
 			for _, s := range plan(o).Steps {

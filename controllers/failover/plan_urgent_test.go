@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // Somebody whose clock is ahead has asked for something at a site. What is asked for now counts, as the newest does
@@ -19,7 +19,7 @@ func TestARequestIsNewerThanThoseThatAreThere(t *testing.T) {
 	g := NewWithT(t)
 	o := world(failover("f", 0, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover}))
 	ahead := begun.Add(10 * time.Minute)
-	o.Votes[2].Request = &election.Request{ID: "laptop", Issued: ahead}
+	o.Votes[2].Request = &votes.Request{ID: "laptop", Issued: ahead}
 	p := plan(o)
 	first := p.Steps[1].(Ask)
 	g.Expect(first.Request.Issued).To(BeTemporally(">", ahead))
@@ -50,7 +50,7 @@ func TestAFailoverGoesAheadOfWhatCannotGoOn(t *testing.T) {
 			g := NewWithT(t)
 			o := world(tc.first, second)
 			o.Group.Status.Primary = ""
-			o.Votes[0].Answer = &election.Answer{ID: string(accepted.UID), Outcome: election.OutcomeAccepted}
+			o.Votes[0].Answer = &votes.Answer{ID: string(accepted.UID), Outcome: votes.OutcomeAccepted}
 			p := plan(o)
 			s := statusOf(o, p, "second")
 			if !tc.asked {
@@ -62,7 +62,7 @@ func TestAFailoverGoesAheadOfWhatCannotGoOn(t *testing.T) {
 			g.Expect(s.Phase).To(Equal(v1alpha1.FailoverRequested), s.Message)
 			g.Expect(statusOf(o, p, "first").Phase).NotTo(Equal(v1alpha1.FailoverCompleted))
 
-			o.Failovers[1].Status, o.Votes[0].Request = s, &election.Request{ID: string(second.UID)}
+			o.Failovers[1].Status, o.Votes[0].Request = s, &votes.Request{ID: string(second.UID)}
 			o.Group.Status.Primary = "tukpub-0"
 			g.Expect(asks(plan(o))).To(BeEmpty(), "one at a time: what waited goes on waiting for what went ahead")
 		})

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
@@ -122,34 +122,34 @@ func TestNamesGoWithTheirNamespace(t *testing.T) {
 // was not seen so yet is the claimant.
 func TestGivenTo(t *testing.T) {
 	g := NewWithT(t)
-	held := func(term int64, server string) election.Record {
-		return election.Record{Term: term, State: election.StateHeld, Holder: election.Holder{Server: server}}
+	held := func(term int64, server string) votes.Record {
+		return votes.Record{Term: term, State: votes.StateHeld, Holder: votes.Holder{Server: server}}
 	}
 	claimed := held(4, "quisec-0")
-	claimed.State = election.StateClaimed
-	three := election.Configuration{Voters: []string{"a", "b", "c"}}
-	by := func(c election.Configuration, votes ...election.Record) map[string]election.Record {
-		records := map[string]election.Record{}
-		for i, v := range votes {
+	claimed.State = votes.StateClaimed
+	three := votes.Configuration{Voters: []string{"a", "b", "c"}}
+	by := func(c votes.Configuration, each ...votes.Record) map[string]votes.Record {
+		records := map[string]votes.Record{}
+		for i, v := range each {
 			records[c.Sites()[i]] = v
 		}
 		return records
 	}
-	of := func(c election.Configuration, votes ...election.Record) string {
-		return givenTo(election.StateHeld, by(c, votes...), c)
+	of := func(c votes.Configuration, each ...votes.Record) string {
+		return givenTo(votes.StateHeld, by(c, each...), c)
 	}
 	g.Expect(of(three, held(3, "tukpub-0"), held(3, "tukpub-0"))).To(Equal("tukpub"))
 	g.Expect(of(three, held(3, "tukpub-0"))).To(BeEmpty())
 	g.Expect(of(three, held(3, "tukpub-0"), held(4, "tukpub-0"))).To(BeEmpty())
 	g.Expect(of(three, held(3, "tukpub-0"), held(4, "quisec-0"), held(4, "quisec-0"))).To(Equal("quisec"))
 	g.Expect(of(three, claimed, claimed, claimed)).To(BeEmpty())
-	g.Expect(givenTo(election.StateClaimed, by(three, held(3, "tukpub-0"), claimed, claimed), three)).To(Equal("quisec"))
-	g.Expect(givenTo(election.StateClaimed, by(three, held(3, "tukpub-0"), held(4, "quisec-0"), claimed), three)).
+	g.Expect(givenTo(votes.StateClaimed, by(three, held(3, "tukpub-0"), claimed, claimed), three)).To(Equal("quisec"))
+	g.Expect(givenTo(votes.StateClaimed, by(three, held(3, "tukpub-0"), held(4, "quisec-0"), claimed), three)).
 		To(BeEmpty())
-	changing := election.Configuration{Term: 3, Number: 1, Voters: three.Voters, Next: []string{"c", "d", "e"}}
+	changing := votes.Configuration{Term: 3, Number: 1, Voters: three.Voters, Next: []string{"c", "d", "e"}}
 	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(2, "tukpub-0"), held(3, "tukpub-0"))).
 		To(BeEmpty(), "one of the next")
 	g.Expect(of(changing, held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"), held(3, "tukpub-0"))).
 		To(Equal("tukpub"))
-	g.Expect(givenTo(election.StateHeld, nil, election.Configuration{})).To(BeEmpty())
+	g.Expect(givenTo(votes.StateHeld, nil, votes.Configuration{})).To(BeEmpty())
 }

@@ -29,7 +29,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
@@ -179,13 +179,13 @@ func leads(t *testing.T, at *apiserver.Server, service string) func() string {
 // vote writes a group's vote at a voter as agents do.
 func vote(t *testing.T, at *apiserver.Server, group, holder string, term int64) {
 	t.Helper()
-	voteAs(t, at, group, holder, term, election.StateHeld)
+	voteAs(t, at, group, holder, term, votes.StateHeld)
 }
 
-func voteAs(t *testing.T, at *apiserver.Server, group, holder string, term int64, state election.State) {
+func voteAs(t *testing.T, at *apiserver.Server, group, holder string, term int64, state votes.State) {
 	t.Helper()
 	g := NewWithT(t)
-	lease := election.NewLease("web", group, holder, election.Configuration{})
+	lease := votes.NewLease("web", group, holder, votes.Configuration{})
 	lease.Labels = map[string]string{
 		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
 		v1alpha1.LabelGroup:     group,
@@ -207,9 +207,9 @@ func release(t *testing.T, at *apiserver.Server, group string) {
 	t.Helper()
 	g := NewWithT(t)
 	var lease coordinationv1.Lease
-	g.Expect(at.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: election.LeaseName(group)}, &lease)).
+	g.Expect(at.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: votes.LeaseName(group)}, &lease)).
 		To(Succeed())
-	lease.Annotations["geosql.dev/vote-state"] = string(election.StateReleased)
+	lease.Annotations["geosql.dev/vote-state"] = string(votes.StateReleased)
 	g.Expect(at.Client.Update(t.Context(), &lease)).To(Succeed())
 }
 
@@ -322,7 +322,7 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		}
 		g.Eventually(leads(t, a.quincy, "content"), patient, often).Should(Equal("10.101.2.1"))
 		for _, at := range []*apiserver.Server{a.tukwila, a.quincy} {
-			voteAs(t, at, "content", "quisec-0", 7, election.StateClaimed)
+			voteAs(t, at, "content", "quisec-0", 7, votes.StateClaimed)
 		}
 		g.Consistently(leads(t, a.quincy, "content"), 2*time.Second, often).
 			Should(Equal("10.101.2.1"), "its site answers, and so does its pod")

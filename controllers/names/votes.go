@@ -15,7 +15,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
@@ -25,9 +26,9 @@ func nowMicro() metav1.MicroTime { return metav1.NowMicro() }
 // PRIMARY in it, and claimant the one that holds them and has not been seen so yet; empty when the voters that answer
 // do not add up to that.
 func (k *keeper) elected(ctx context.Context, namespace string, group orders.NamedGroup) (elected, claimant string) {
-	records, c := map[string]election.Record{}, election.Configuration{Voters: group.Voters}
+	records, c := map[string]votes.Record{}, votes.Configuration{Voters: group.Voters}
 	asked := map[string]bool{}
-	for range election.MaxConfigurations {
+	for range ballot.MaxConfigurations {
 		for _, voter := range c.Sites() {
 			if asked[voter] {
 				continue
@@ -40,26 +41,26 @@ func (k *keeper) elected(ctx context.Context, namespace string, group orders.Nam
 			var lease coordinationv1.Lease
 			if member.Client.Get(
 				ctx,
-				client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group.Name)},
+				client.ObjectKey{Namespace: namespace, Name: votes.LeaseName(group.Name)},
 				&lease,
 			) != nil {
 				continue
 			}
-			if record, err := election.DecodeLease(&lease); err == nil {
+			if record, err := votes.DecodeLease(&lease); err == nil {
 				records[voter] = record
 			}
 		}
-		newest := election.Configured(c, slices.Collect(maps.Values(records))...)
+		newest := votes.Configured(c, slices.Collect(maps.Values(records))...)
 		if newest.Same(c) {
 			break
 		}
 		c = newest
 	}
-	return givenTo(election.StateHeld, records, c), givenTo(election.StateClaimed, records, c)
+	return givenTo(votes.StateHeld, records, c), givenTo(votes.StateClaimed, records, c)
 }
 
 // givenTo counts the votes in a state, by site.
-func givenTo(state election.State, records map[string]election.Record, c election.Configuration) string {
+func givenTo(state votes.State, records map[string]votes.Record, c votes.Configuration) string {
 	type vote struct {
 		term   int64
 		server string
@@ -87,8 +88,8 @@ func holderChanged() predicate.Predicate {
 		if !ok {
 			return false
 		}
-		old, oldErr := election.DecodeLease(before)
-		now, nowErr := election.DecodeLease(after)
+		old, oldErr := votes.DecodeLease(before)
+		now, nowErr := votes.DecodeLease(after)
 		return (oldErr == nil) != (nowErr == nil) || old.Voters != now.Voters || old.Term != now.Term ||
 			old.State != now.State ||
 			old.Holder.Server != now.Holder.Server

@@ -82,6 +82,7 @@ func outcome(o *Observed) conditions.Outcome {
 	var (
 		badConfig *sites.KubeconfigError
 		denied    *sites.CredentialsError
+		other     *sites.OtherClusterError
 		duplicate *sites.DuplicateClusterError
 	)
 	cause := o.health.Cause
@@ -112,6 +113,8 @@ func outcome(o *Observed) conditions.Outcome {
 		return conditions.Stalled(v1alpha1.ReasonCredentialsExpired, cause.Error())
 	case errors.As(cause, &denied):
 		return conditions.Stalled(v1alpha1.ReasonCredentialsDenied, cause.Error())
+	case errors.As(cause, &other):
+		return conditions.Stalled(v1alpha1.ReasonOtherCluster, cause.Error())
 	case errors.As(cause, &duplicate):
 		return conditions.Stalled(v1alpha1.ReasonDuplicateCluster, cause.Error())
 	case !o.health.Reachable(o.now, o.unknownAfter):

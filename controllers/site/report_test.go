@@ -119,6 +119,10 @@ func TestConditionsOfASite(t *testing.T) {
 			o.health = sites.Health{Cause: &sites.CredentialsError{Site: "quincy", Cause: errors.New("401"),
 				Expired: now.Add(-time.Hour)}}
 		}, "False", v1alpha1.ReasonCredentialsExpired, nil, "expired at 2026-11-20T09:00:00Z"},
+		{"another cluster in its place", func(o *Observed) {
+			o.health = sites.Health{Cause: &sites.OtherClusterError{Site: "quincy", Was: "a", Is: "b"}}
+		},
+			"False", v1alpha1.ReasonOtherCluster, map[string]metav1.ConditionStatus{"Stalled": "True"}, "--new-cluster"},
 		{"the same cluster as another", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.DuplicateClusterError{Site: "quincy", Other: "east"}}
 		},

@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // failover checks a new Failover against its group's declaration: what can never be carried out is refused here. What
@@ -37,7 +37,7 @@ func (w *World) failover(at *field.Path, old, f *v1alpha1.Failover) field.ErrorL
 
 // fencedHolder refuses a word about somebody who cannot be the holder.
 func fencedHolder(at *field.Path, g *v1alpha1.AvailabilityGroup, holder string) field.ErrorList {
-	h, err := election.ParseHolder(holder)
+	h, err := votes.ParseHolder(holder)
 	if err != nil {
 		return field.ErrorList{
 			field.Invalid(at, holder, err.Error()+"; kubectl geosql failover --confirm-fenced SERVER fills it in"),

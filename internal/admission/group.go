@@ -13,7 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 )
 
 // listenerServices are the Services of a group: for writers and for readers.
@@ -144,7 +144,7 @@ func timings(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 
 // bounds refuses timings between which what safety rests on does not hold, at the field that is to change, with the
 // least or the most that it may be.
-func bounds(at *field.Path, t election.Timings) field.ErrorList {
+func bounds(at *field.Path, t ballot.Timings) field.ErrorList {
 	var errs field.ErrorList
 	if t.WriteLease%time.Second != 0 || t.WriteLease <= 0 {
 		errs = append(errs,

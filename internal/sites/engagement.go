@@ -27,6 +27,8 @@ type engagement struct {
 	name v1alpha1.SiteName
 	site *v1alpha1.Site
 	cfg  *rest.Config
+	// is the site's cluster, by the UID of its namespace kube-system; empty until one has answered. Guarded like health.
+	is string
 	// basis is the fingerprint of all that it depends on.
 	basis string
 
@@ -42,7 +44,7 @@ type engagement struct {
 }
 
 func newEngagement(p *Provider, site *v1alpha1.Site, cfg *rest.Config, basis string) *engagement {
-	run := &engagement{p: p, name: v1alpha1.SiteName(site.Name), site: site, cfg: cfg, basis: basis,
+	run := &engagement{p: p, name: v1alpha1.SiteName(site.Name), site: site, cfg: cfg, is: site.Cluster(), basis: basis,
 		stopping: make(chan struct{}), done: make(chan struct{})}
 	run.health.Site = run.name
 	if cfg != nil {

@@ -102,6 +102,26 @@ func (e *DuplicateClusterError) Error() string {
 	)
 }
 
+// OtherClusterError says that a Site's kubeconfig reaches another cluster than the site is. What is at the site is
+// unknown, and nothing is done at the other cluster.
+type OtherClusterError struct {
+	Site v1alpha1.SiteName
+	// Was and Is are the UIDs of the namespaces kube-system of the site's cluster and of the one that answers.
+	Was, Is string
+}
+
+// Error says how the other cluster is taken in the site's place.
+func (e *OtherClusterError) Error() string {
+	return fmt.Sprintf(
+		"another cluster answers for site %s: its kube-system has UID %s, the site's has %s; nothing is done there. Correct "+
+			"the kubeconfig, or, if the site's cluster was made anew, run `kubectl geosql site join %s --new-cluster`",
+		e.Site,
+		e.Is,
+		e.Was,
+		e.Site,
+	)
+}
+
 // KubeconfigError says that a Site's kubeconfig cannot be used as it is; nothing will change until it is replaced.
 type KubeconfigError struct {
 	Site   v1alpha1.SiteName

@@ -29,7 +29,7 @@ type Health struct {
 	// UnusableNamespaces says for each other allowed namespace why it cannot be used.
 	UnusableNamespaces map[string]string
 	// Cause of the last failure since LastHeartbeat, nil while the site answers: a *KubeconfigError, *CredentialsError,
-	// *DuplicateClusterError, ErrSiteLost, or whatever the network said.
+	// *OtherClusterError, *DuplicateClusterError, ErrSiteLost, or whatever the network said.
 	Cause error
 }
 

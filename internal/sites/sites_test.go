@@ -252,6 +252,7 @@ func TestSites(t *testing.T) {
 		g.Expect(f.siteReady(ctx, "quincy")()).To(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
 		g.Expect(f.hub.Client.Delete(ctx, &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy-again"}})).To(Succeed())
 	})
+	t.Run("another cluster that answers in a site's place", func(t *testing.T) { testOtherCluster(t, f) })
 	t.Run("kubeconfigs that cannot be used", func(t *testing.T) { testKubeconfigs(t, f) })
 	t.Run("a namespace that is missing, and then is there", func(t *testing.T) {
 		g := NewWithT(t)

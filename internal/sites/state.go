@@ -91,10 +91,17 @@ func isDenied(err error) bool {
 	return errors.As(err, &denied)
 }
 
-// claim checks that no older Site is the same cluster. The winner is the same whatever the order in which sites answer.
+// claim checks that the cluster is the one that the site is, and that no older Site is the same cluster. The winner is
+// the same whatever the order in which sites answer.
 func (run *engagement) claim(got answer) error {
 	run.p.mu.Lock()
 	defer run.p.mu.Unlock()
+	if run.is == "" {
+		run.is = got.clusterUID
+	}
+	if got.clusterUID != "" && got.clusterUID != run.is {
+		return &OtherClusterError{Site: run.name, Was: run.is, Is: got.clusterUID}
+	}
 	run.health.ClusterUID = got.clusterUID
 	for name, other := range run.p.runs {
 		if got.clusterUID == "" {

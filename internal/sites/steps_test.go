@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
 
@@ -233,4 +234,43 @@ func testHandOver(t *testing.T, f *fleet) {
 		}
 		return member.Site.Spec.Region
 	}, patient, "1ms").Should(Equal("elsewhere"))
+}
+
+// A kubeconfig that leads to another cluster is not followed there: the Site says so, keeps what it was, and is used
+// again once the kubeconfig is right. So it is with a Site that names its cluster, as a join writes it, and with one of
+// which only the status knows it.
+func testOtherCluster(t *testing.T, f *fleet) {
+	g, ctx := NewWithT(t), t.Context()
+	var site v1alpha1.Site
+	key := client.ObjectKey{Name: "quincy"}
+	g.Expect(f.hub.Client.Get(ctx, key, &site)).To(Succeed())
+	was := site.Status.ClusterUID
+	g.Expect(was).NotTo(BeEmpty())
+	secret := func(name string) *corev1.Secret {
+		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: operatorNamespace, Name: name}}
+		g.Expect(f.hub.Client.Get(ctx, client.ObjectKeyFromObject(s), s)).To(Succeed())
+		return s
+	}
+	right, wrong := secret("quincy").Data, secret("tukwila").Data
+	put := func(data map[string][]byte) {
+		s := secret("quincy")
+		s.Data = data
+		g.Expect(f.hub.Client.Update(ctx, s)).To(Succeed())
+	}
+	for _, named := range []bool{false, true} {
+		if named {
+			before := client.MergeFrom(site.DeepCopy())
+			site.Spec.ClusterUID = was
+			g.Expect(f.hub.Client.Patch(ctx, &site, before)).To(Succeed())
+			g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
+		}
+		put(wrong)
+		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionFalse, v1alpha1.ReasonOtherCluster))
+		_, err := f.provider.Member("quincy")
+		g.Expect(sites.IsUnreachable(err)).To(BeTrue(), "%v", err)
+		g.Expect(f.hub.Client.Get(ctx, key, &site)).To(Succeed())
+		g.Expect(site.Status.ClusterUID).To(Equal(was))
+		put(right)
+		g.Eventually(f.siteReady(ctx, "quincy"), patient).Should(be(metav1.ConditionTrue, v1alpha1.ReasonSiteReady))
+	}
 }

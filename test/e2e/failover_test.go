@@ -16,19 +16,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/e2e/bed"
 )
 
 // vote is the group's Lease at a site.
-func (gt *groupTest) vote(ctx context.Context, site string) (coordinationv1.Lease, election.Record, error) {
+func (gt *groupTest) vote(ctx context.Context, site string) (coordinationv1.Lease, votes.Record, error) {
 	var lease coordinationv1.Lease
-	key := client.ObjectKey{Namespace: namespace, Name: election.LeaseName(gt.group.Name)}
+	key := client.ObjectKey{Namespace: namespace, Name: votes.LeaseName(gt.group.Name)}
 	if err := gt.b.Site(site).Client.Get(ctx, key, &lease); err != nil {
-		return lease, election.Record{}, err
+		return lease, votes.Record{}, err
 	}
-	record, err := election.DecodeLease(&lease)
+	record, err := votes.DecodeLease(&lease)
 	return lease, record, err
 }
 
@@ -38,7 +38,7 @@ func (gt *groupTest) electedAt(site, witness string, timeout time.Duration) {
 	want := credentials.HostName(gt.server(site))
 	bed.Wait(gt.t, want+" is primary", timeout, func(ctx context.Context) (bool, string, error) {
 		_, r, err := gt.vote(ctx, witness)
-		return r.State == election.StateHeld &&
+		return r.State == votes.StateHeld &&
 				r.Holder.Server == want, fmt.Sprintf(
 				"term %d %s %s",
 				r.Term,
@@ -49,7 +49,7 @@ func (gt *groupTest) electedAt(site, witness string, timeout time.Duration) {
 }
 
 // request writes a request on the Lease at a site, as kubectl geosql does when the hub is away.
-func (gt *groupTest) request(site string, r election.Request) {
+func (gt *groupTest) request(site string, r votes.Request) {
 	gt.t.Helper()
 	r.Issued = time.Now().UTC()
 	bed.Wait(gt.t, "the request is written at "+site, 20*time.Second, func(ctx context.Context) (bool, string, error) {
@@ -64,15 +64,15 @@ func (gt *groupTest) request(site string, r election.Request) {
 }
 
 // answered waits for the final answer to a request.
-func (gt *groupTest) answered(site, id string, timeout time.Duration) election.Answer {
+func (gt *groupTest) answered(site, id string, timeout time.Duration) votes.Answer {
 	gt.t.Helper()
-	var answer election.Answer
+	var answer votes.Answer
 	bed.Wait(gt.t, "request "+id+" is answered", timeout, func(ctx context.Context) (bool, string, error) {
 		lease, _, err := gt.vote(ctx, site)
 		if err != nil {
 			return false, "", err
 		}
-		answer, _, err = election.ParseAnswer(lease.Annotations)
+		answer, _, err = votes.ParseAnswer(lease.Annotations)
 		return answer.ID == id && answer.Final(), fmt.Sprintf("%+v", answer), err
 	})
 	return answer
@@ -125,7 +125,7 @@ func TestGroupFailover(t *testing.T) {
 		bed.Wait(t, "another server is primary", time.Minute, func(ctx context.Context) (bool, string, error) {
 			_, r, err := gt.vote(ctx, "dublin")
 			text := fmt.Sprintf("term %d %s %s", r.Term, r.State, r.Holder.Server)
-			return r.State == election.StateHeld && r.Holder.Server != credentials.HostName(gt.server("tukwila")), text, err
+			return r.State == votes.StateHeld && r.Holder.Server != credentials.HostName(gt.server("tukwila")), text, err
 		})
 	}
 	back := func(id string) {
@@ -136,9 +136,9 @@ func TestGroupFailover(t *testing.T) {
 		took := w.gap(t, func() {
 			gt.request(
 				"quincy",
-				election.Request{
+				votes.Request{
 					ID:   id,
-					Kind: election.RequestSwitchover,
+					Kind: votes.RequestSwitchover,
 					To:   credentials.HostName(gt.server("tukwila")),
 					By:   "e2e",
 				},
@@ -146,7 +146,7 @@ func TestGroupFailover(t *testing.T) {
 		},
 			func() { gt.electedAt("tukwila", "dublin", time.Minute) })
 		t.Logf("%s: switched back, no acknowledgement for %.1f s", id, took.Seconds())
-		g.Expect(gt.answered("dublin", id, 30*time.Second)).To(HaveField("Outcome", election.OutcomeDone))
+		g.Expect(gt.answered("dublin", id, 30*time.Second)).To(HaveField("Outcome", votes.OutcomeDone))
 		_, r, err = gt.vote(t.Context(), "dublin")
 		g.Expect(err).NotTo(HaveOccurred())
 		gt.wait("the group is synchronized again", r.Term, 3*time.Minute)
@@ -192,14 +192,14 @@ func (gt *groupTest) explainTimelines() {
 
 // timelines are those that the vote at Dublin has, none where it cannot be read: they explain, nothing is judged by
 // them.
-func (gt *groupTest) timelines() []election.Timeline {
+func (gt *groupTest) timelines() []votes.Timeline {
 	gt.t.Helper()
 	lease, _, err := gt.vote(gt.t.Context(), "dublin")
 	if err != nil {
 		gt.t.Logf("timelines: %v", err)
 		return nil
 	}
-	lines, err := election.ParseTimelines(lease.Annotations)
+	lines, err := votes.ParseTimelines(lease.Annotations)
 	if err != nil {
 		gt.t.Logf("timelines: %v", err)
 	}
@@ -207,7 +207,7 @@ func (gt *groupTest) timelines() []election.Timeline {
 }
 
 // explain says what came when: seconds since the moment, or since the term was suspected where no moment is given.
-func explain(l election.Timeline, since time.Time) string {
+func explain(l votes.Timeline, since time.Time) string {
 	text := fmt.Sprintf("term %d %s %s -> %s %s:", l.Term, l.Cause, l.From, l.To, l.Outcome)
 	if since.IsZero() && l.Suspected != nil {
 		since = l.Suspected.Time

@@ -23,7 +23,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/test/e2e/bed"
 )
 
@@ -69,7 +70,7 @@ const (
 	afterExpiry = 3 * time.Second
 )
 
-var expired = election.DefaultTimings().Expiry + afterExpiry
+var expired = ballot.DefaultTimings().Expiry + afterExpiry
 
 // container is a running container of a pod.
 type container struct{ node, id, pid string }
@@ -448,7 +449,7 @@ func returnDuringElection(m *matrix, f *injected) {
 				site,
 			).Client.Get(
 				ctx,
-				client.ObjectKey{Namespace: namespace, Name: election.LeaseName(m.group.Name)},
+				client.ObjectKey{Namespace: namespace, Name: votes.LeaseName(m.group.Name)},
 				&lease,
 			)
 			if err == nil && lease.Spec.HolderIdentity != nil && !strings.HasPrefix(*lease.Spec.HolderIdentity, old) {

@@ -22,7 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/workload/history"
@@ -114,7 +114,7 @@ func matrixOf(t *testing.T, gt *groupTest) *matrix {
 		groupTest:  gt,
 		shells:     map[string]*bed.Shell{},
 		connectors: map[string]*mssql.Connector{},
-		expiry:     election.DefaultTimings().Expiry,
+		expiry:     ballot.DefaultTimings().Expiry,
 		alone:      func() {},
 	}
 	if timings := gt.group.Spec.Timings; timings != nil {

@@ -13,7 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/workload/history"
 )
 
@@ -22,7 +22,7 @@ type faultTerm struct {
 	fault string
 	// injected is the fault's beginning on the wall clock that all machines of the bed share.
 	injected time.Time
-	line     election.Timeline
+	line     votes.Timeline
 }
 
 // explainTerms keeps and logs what the elections since a fault did when, in seconds after it.

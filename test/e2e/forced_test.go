@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
@@ -73,7 +73,7 @@ func (gt *groupTest) isolate(w *writer) []int {
 		},
 	)
 	b.Wan(t, "cut", "tukwila", "quincy")
-	timings := election.DefaultTimings()
+	timings := ballot.DefaultTimings()
 	bed.Wait(t, "the primary acknowledges nothing any more", time.Minute, func(context.Context) (bool, string, error) {
 		return time.Since(w.lastAck()) > timings.WriteLease+timings.Acknowledge+timings.Overrun, "", nil
 	})

@@ -21,7 +21,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
@@ -133,7 +134,7 @@ func (gt *groupTest) remove() {
 	NewWithT(gt.t).Eventually(func() bool {
 		return apierrors.IsNotFound(gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(gt.group), gt.group))
 	}, 90*time.Second, time.Second).Should(BeTrue(), "AvailabilityGroup %s goes", gt.group.Name)
-	lease := election.NewLease(namespace, gt.group.Name, "", election.Configuration{})
+	lease := votes.NewLease(namespace, gt.group.Name, "", votes.Configuration{})
 	for _, site := range gt.b.Sites {
 		if err := site.Client.Get(ctx, client.ObjectKeyFromObject(lease), lease); !apierrors.IsNotFound(err) {
 			gt.t.Errorf("the group's lease is left at %s: %v", site.Name, err)
@@ -314,7 +315,7 @@ func (gt *groupTest) cutOff(elsewhere *writer, meanwhile func()) {
 	b.Wan(t, "cut", "tukwila", "quincy")
 	b.Wan(t, "cut", "tukwila", "dublin")
 	cut := time.Now()
-	timings := election.DefaultTimings()
+	timings := ballot.DefaultTimings()
 	bed.Wait(t, "nothing is acknowledged for a while", time.Minute, func(context.Context) (bool, string, error) {
 		return time.Since(near.lastAck()) > 12*time.Second, "", nil
 	})

@@ -17,7 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
@@ -70,7 +70,7 @@ func (m *matrix) drained(t *testing.T) {
 	})
 	_, r, err := m.vote(t.Context(), "dublin")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(r.State).To(Equal(election.StateHeld))
+	g.Expect(r.State).To(Equal(votes.StateHeld))
 	g.Expect(r.Holder.Server).To(Equal(credentials.HostName(m.server(next))), "it switched over before")
 	f.Proof = fmt.Sprintf("the primary's pod was evicted %.1f s after its node was cordoned", time.Since(began).Seconds())
 	t.Log(f.Proof)

@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/test/e2e/bed"
 )
 
@@ -150,7 +150,7 @@ func (gt *groupTest) well(t *testing.T) error {
 		}
 		for _, site := range groupSites {
 			_, r, err := gt.vote(ctx, site)
-			if err != nil || r.State != election.StateHeld || r.Holder.Server != status.Primary {
+			if err != nil || r.State != votes.StateHeld || r.Holder.Server != status.Primary {
 				return false, fmt.Sprintf("the vote of %s is %s, %s", site, r.State, r.Holder.Server), err
 			}
 		}

@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/e2e/bed"
 )
@@ -36,7 +36,7 @@ func (gt *groupTest) revote(policy v1alpha1.FailoverPolicy, sites ...v1alpha1.Si
 		for _, site := range sites {
 			_, r, err := gt.vote(ctx, string(site))
 			if c := r.Configuration(); err != nil || c.Changing() || !sameVoters(c.Voters, sites) ||
-				r.State != election.StateHeld {
+				r.State != votes.StateHeld {
 				return false, fmt.Sprintf("%s: %s, %s", site, r.State, c), err
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/e2e/bed"
 	"geosql.dev/operator/test/support/checkout"
@@ -93,14 +93,14 @@ func (gt *groupTest) outgrowsAClaim(w *writer) {
 			}
 			term, rival := int32(
 				vote.Term,
-			)+2, election.Holder{
+			)+2, votes.Holder{
 				Server: credentials.HostName(gt.server("dublin")),
 				PodUID: "none",
 				Engine: "none",
 				Nonce:  "none",
 			}.String()
 			lease.Spec.LeaseTransitions, lease.Spec.HolderIdentity = &term, &rival
-			lease.Annotations["geosql.dev/vote-state"] = string(election.StateClaimed)
+			lease.Annotations["geosql.dev/vote-state"] = string(votes.StateClaimed)
 			// Its holder renews the vote at any moment: then this one comes too late, and is written anew.
 			err = gt.b.Site("dublin").Client.Update(ctx, &lease)
 			return err == nil, fmt.Sprint(err), nil

@@ -14,7 +14,8 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/keeper"
 )
 
 // Pattern is the path under which a Holder answers the sidecars of other servers.
@@ -65,10 +66,10 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case what == pathFence && r.Method == http.MethodPost:
 		h.serveFence(w, r, group, runner)
 	case what == pathReport && r.Method == http.MethodGet:
-		h.answer(w, func() (election.Report, error) {
+		h.answer(w, func() (ballot.Report, error) {
 			return runner.ask(
 				r.Context(),
-				func(ctx context.Context, k *election.Keeper) (election.Report, error) { return k.Report(ctx) },
+				func(ctx context.Context, k *keeper.Keeper) (ballot.Report, error) { return k.Report(ctx) },
 			)
 		})
 	case what == pathWake && r.Method == http.MethodPost:
@@ -92,7 +93,7 @@ func isOf(leaf *x509.Certificate, namespace string) bool {
 // serveFence fences this server's replica of a group for a candidate that is who it says, and a replica of that group.
 // A body that names another group than the path is refused: what is asked about and what is fenced must be the same.
 func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, group string, runner *runner) {
-	var request election.FenceRequest
+	var request ballot.FenceRequest
 	if err := json.NewDecoder(io.LimitReader(r.Body, requestBytes)).Decode(&request); err != nil {
 		http.Error(w, "the request is no JSON of the known form", http.StatusBadRequest)
 		return
@@ -118,17 +119,17 @@ func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, group string
 		)
 		return
 	}
-	h.answer(w, func() (election.Report, error) {
-		return runner.ask(r.Context(), func(ctx context.Context, k *election.Keeper) (election.Report, error) {
+	h.answer(w, func() (ballot.Report, error) {
+		return runner.ask(r.Context(), func(ctx context.Context, k *keeper.Keeper) (ballot.Report, error) {
 			seen, err := h.engine.Inspect(ctx, group)
 			if err != nil {
-				return election.Report{}, err
+				return ballot.Report{}, err
 			}
 			if !slices.ContainsFunc(
 				seen.Replicas,
-				func(p election.Replica) bool { return strings.EqualFold(p.Server, request.Candidate.Server) },
+				func(p ballot.Replica) bool { return strings.EqualFold(p.Server, request.Candidate.Server) },
 			) {
-				return election.Report{}, fmt.Errorf(
+				return ballot.Report{}, fmt.Errorf(
 					"%s is no replica of group %s: %w",
 					request.Candidate.Server,
 					group,
@@ -147,11 +148,11 @@ var (
 	errNoEngine = errors.New("no engine runs")
 )
 
-func (h *Holder) answer(w http.ResponseWriter, get func() (election.Report, error)) {
+func (h *Holder) answer(w http.ResponseWriter, get func() (ballot.Report, error)) {
 	report, err := get()
 	switch {
-	case errors.Is(err, election.ErrPromised):
-		w.Header().Set(headerPromised, strconv.FormatInt(election.PromisedTerm(err), 10))
+	case errors.Is(err, ballot.ErrPromised):
+		w.Header().Set(headerPromised, strconv.FormatInt(ballot.PromisedTerm(err), 10))
 		http.Error(w, err.Error(), http.StatusConflict)
 	case errors.Is(err, errNoReplica):
 		http.Error(w, err.Error(), http.StatusForbidden)

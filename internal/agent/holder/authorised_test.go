@@ -16,17 +16,18 @@ import (
 
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 )
 
 // host is an engine with replicas of two groups, each with another partner.
 type host struct{ *engine }
 
-func (host) Inspect(_ context.Context, group string) (election.Inspection, error) {
+func (host) Inspect(_ context.Context, group string) (ballot.Inspection, error) {
 	partner := map[string]string{"content": "dubsec-0", "shop": "quisec-0"}[group]
-	return election.Inspection{Sequence: 1, Replicas: []election.Replica{
-		{Server: "tukpub-0", Mode: election.ModeSynchronous}, {Server: partner, Mode: election.ModeSynchronous},
+	return ballot.Inspection{Sequence: 1, Replicas: []ballot.Replica{
+		{Server: "tukpub-0", Mode: ballot.ModeSynchronous}, {Server: partner, Mode: ballot.ModeSynchronous},
 	}}, nil
 }
 
@@ -45,7 +46,7 @@ func TestAServerFencesOnlyTheGroupThatItIsAReplicaOf(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		secret[orders.Key(name)] = data
 	}
-	e := host{&engine{run: "run1", exists: true, role: election.RoleSecondary}}
+	e := host{&engine{run: "run1", exists: true, role: ballot.RoleSecondary}}
 	told := make(changing, 1)
 	h, err := holder.New(
 		holder.Options{Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: e,
@@ -66,10 +67,10 @@ func TestAServerFencesOnlyTheGroupThatItIsAReplicaOf(t *testing.T) {
 			asQuisec(
 				g,
 				path+"/fence",
-				election.FenceRequest{
+				ballot.FenceRequest{
 					Group:     body,
 					Term:      1000,
-					Candidate: election.Holder{Server: "quisec-0", PodUID: "pod2", Engine: "run1"},
+					Candidate: votes.Holder{Server: "quisec-0", PodUID: "pod2", Engine: "run1"},
 				},
 			),
 		)

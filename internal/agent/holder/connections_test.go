@@ -19,7 +19,7 @@ import (
 
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/test/support/link"
 )
@@ -64,7 +64,7 @@ func newVoterThatAccepts(t *testing.T, again time.Duration, accepting func(int64
 	v.Server.StartTLS()
 	t.Cleanup(near.Close)
 
-	e := &engine{run: "run1", exists: true, role: election.RoleSecondary}
+	e := &engine{run: "run1", exists: true, role: ballot.RoleSecondary}
 	data, err := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{
 		Site: "dublin", Server: v.URL, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw}),
 		TLSServerName: "example.com",
@@ -117,7 +117,7 @@ func TestASlowVoterKeepsItsConnection(t *testing.T) {
 	// machine.
 	begun := v.connections.Load()
 	g.Expect(begun).To(BeNumerically("<=", 2))
-	v.delay.Store(int64(election.DefaultTimings().APITimeout * 3 / 2))
+	v.delay.Store(int64(ballot.DefaultTimings().APITimeout * 3 / 2))
 	v.answers(g)
 	v.delay.Store(0)
 	v.answers(g)
@@ -130,7 +130,7 @@ func TestAHandshakeOutlastsItsCall(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	v := newVoterThatAccepts(t, 0, func(n int64, ended <-chan struct{}) {
-		handshake := time.After(election.DefaultTimings().APITimeout * 11 / 10)
+		handshake := time.After(ballot.DefaultTimings().APITimeout * 11 / 10)
 		if n > 1 {
 			handshake = nil
 		}

@@ -10,7 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/keeper"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -26,17 +27,17 @@ const (
 	noAccess = 5011
 )
 
-// sqlEngine is the pod's engine over loopback, as election.Engine.
+// sqlEngine is the pod's engine over loopback, as keeper.Engine.
 type sqlEngine struct {
 	connector *mssql.Connector
 	target    mssql.Target
 	process   Process
 }
 
-var _ election.Engine = (*sqlEngine)(nil)
+var _ keeper.Engine = (*sqlEngine)(nil)
 
 // NewEngine is the engine of the target over T-SQL, ended through its process. The connector must be its own.
-func NewEngine(connector *mssql.Connector, target mssql.Target, process Process) election.Engine {
+func NewEngine(connector *mssql.Connector, target mssql.Target, process Process) keeper.Engine {
 	return &sqlEngine{connector: connector, target: target, process: process}
 }
 
@@ -72,7 +73,7 @@ func learn[T any](ctx context.Context, e *sqlEngine, f func(ctx context.Context,
 		case ctx.Err() != nil:
 			return nothing, errors.Join(ctx.Err(), a.err)
 		case mssql.Is(a.err, mssql.Unknown):
-			return nothing, errors.Join(election.ErrUnanswered, a.err)
+			return nothing, errors.Join(keeper.ErrUnanswered, a.err)
 		}
 		return nothing, a.err
 	case <-ctx.Done():
@@ -81,10 +82,10 @@ func learn[T any](ctx context.Context, e *sqlEngine, f func(ctx context.Context,
 	}
 }
 
-// Observe implements election.Engine.
-func (e *sqlEngine) Observe(ctx context.Context, group string) (election.Observation, error) {
-	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (election.Observation, error) {
-		var o election.Observation
+// Observe implements keeper.Engine.
+func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observation, error) {
+	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (ballot.Observation, error) {
+		var o ballot.Observation
 		before := time.Now()
 		err := db.Query(ctx, tsql.HolderState(group), func(r mssql.Row) error {
 			var role, connected, mode string
@@ -93,38 +94,38 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (election.Observa
 			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary); err != nil {
 				return err
 			}
-			o.Exists, o.Role, o.Mode, o.Connected = true, election.Role(role), election.Mode(mode), connected == "CONNECTED"
+			o.Exists, o.Role, o.Mode, o.Connected = true, ballot.Role(role), ballot.Mode(mode), connected == "CONNECTED"
 			if commit.Valid {
 				o.CommitPending = max(0, clock.Sub(commit.Time))
 			}
 			o.Skew = skew(clock, before, time.Now())
 			return nil
 		})
-		if err == nil && o.Exists && o.Role != election.RolePrimary {
+		if err == nil && o.Exists && o.Role != ballot.RolePrimary {
 			o.Suspended, o.Standing, err = standing(ctx, db, group)
 		}
 		return o, err
 	})
 }
 
-// Inspect implements election.Engine.
-func (e *sqlEngine) Inspect(ctx context.Context, group string) (election.Inspection, error) {
-	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (election.Inspection, error) {
+// Inspect implements keeper.Engine.
+func (e *sqlEngine) Inspect(ctx context.Context, group string) (ballot.Inspection, error) {
+	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (ballot.Inspection, error) {
 		g, err := mssql.ReadGroup(ctx, db, group)
 		if err != nil || g == nil {
-			return election.Inspection{}, err
+			return ballot.Inspection{}, err
 		}
 		return inspection(g), nil
 	})
 }
 
-func inspection(g *mssql.Group) election.Inspection {
-	i := election.Inspection{Sequence: g.SequenceNumber, Required: g.RequiredSynchronizedSecondaries, Names: g.Databases}
+func inspection(g *mssql.Group) ballot.Inspection {
+	i := ballot.Inspection{Sequence: g.SequenceNumber, Required: g.RequiredSynchronizedSecondaries, Names: g.Databases}
 	for _, r := range g.Replicas {
-		i.Replicas = append(i.Replicas, election.Replica{Server: r.Server, Mode: election.Mode(r.Mode)})
+		i.Replicas = append(i.Replicas, ballot.Replica{Server: r.Server, Mode: ballot.Mode(r.Mode)})
 	}
 	for _, s := range g.States {
-		i.Databases = append(i.Databases, election.DatabaseState{
+		i.Databases = append(i.Databases, ballot.DatabaseState{
 			Server: s.Server, Name: s.Database, Local: s.Local, State: s.State, Suspended: s.Suspended,
 			HardenedLSN: s.HardenedLSN, LastCommit: s.LastCommit, Ready: s.FailoverReady,
 		})
@@ -160,7 +161,7 @@ func standing(ctx context.Context, db *mssql.DB, group string) (suspended, idle 
 	return suspended, idle, err
 }
 
-// RenewLease implements election.Engine. The deadline is on the agent's clock; engine and agent share a machine, and
+// RenewLease implements keeper.Engine. The deadline is on the agent's clock; engine and agent share a machine, and
 // the keeper renews nothing while their clocks differ.
 func (e *sqlEngine) RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
@@ -168,12 +169,12 @@ func (e *sqlEngine) RenewLease(ctx context.Context, group string, validity time.
 	})
 }
 
-// Failover implements election.Engine.
+// Failover implements keeper.Engine.
 func (e *sqlEngine) Failover(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
 	return e.asManager(ctx, group, validity, deadline, tsql.Failover)
 }
 
-// Force implements election.Engine.
+// Force implements keeper.Engine.
 func (e *sqlEngine) Force(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
 	return e.asManager(ctx, group, validity, deadline, tsql.ForceFailover)
 }
@@ -202,24 +203,24 @@ func (e *sqlEngine) asManager(
 	case mssql.HasNumber(err, alreadyPrimary):
 		return nil
 	case mssql.HasNumber(err, notSynchronized):
-		return fmt.Errorf("%w: %w", election.ErrNotSynchronized, err)
+		return fmt.Errorf("%w: %w", keeper.ErrNotSynchronized, err)
 	}
 	return err
 }
 
-// Offline implements election.Engine.
+// Offline implements keeper.Engine.
 func (e *sqlEngine) Offline(ctx context.Context, group string) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, tsql.TakeOffline(group)) })
 }
 
-// BecomeSecondary implements election.Engine.
+// BecomeSecondary implements keeper.Engine.
 func (e *sqlEngine) BecomeSecondary(ctx context.Context, group string, deadline time.Time) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Exec(ctx, tsql.SetRoleSecondary(group, deadline))
 	})
 }
 
-// Resume implements election.Engine.
+// Resume implements keeper.Engine.
 func (e *sqlEngine) Resume(ctx context.Context, _ string, databases []string) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		var errs []error
@@ -230,9 +231,9 @@ func (e *sqlEngine) Resume(ctx context.Context, _ string, databases []string) er
 	})
 }
 
-// Copies implements election.Engine. The agent's login may alter any database, so it sees every name.
-func (e *sqlEngine) Copies(ctx context.Context, group string, databases []string) ([]election.Copy, error) {
-	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (copies []election.Copy, err error) {
+// Copies implements keeper.Engine. The agent's login may alter any database, so it sees every name.
+func (e *sqlEngine) Copies(ctx context.Context, group string, databases []string) ([]keeper.Copy, error) {
+	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (copies []keeper.Copy, err error) {
 		for _, name := range databases {
 			if copies, err = appendCopy(ctx, db, copies, group, name); err != nil {
 				return nil, err
@@ -246,13 +247,13 @@ func (e *sqlEngine) Copies(ctx context.Context, group string, databases []string
 func appendCopy(
 	ctx context.Context,
 	db *mssql.DB,
-	copies []election.Copy,
+	copies []keeper.Copy,
 	group, name string,
-) ([]election.Copy, error) {
+) ([]keeper.Copy, error) {
 	err := db.Query(ctx, tsql.DatabaseCopy(group, name), func(r mssql.Row) error {
 		var joined bool
 		var has, other string
-		c := election.Copy{Name: name}
+		c := keeper.Copy{Name: name}
 		if err := r.Scan(&c.State, &joined, &has, &other); err != nil {
 			return err
 		}
@@ -272,7 +273,7 @@ func appendCopy(
 	return copies, err
 }
 
-// Reseed implements election.Engine. A copy that is out of the group already is only dropped.
+// Reseed implements keeper.Engine. A copy that is out of the group already is only dropped.
 func (e *sqlEngine) Reseed(ctx context.Context, group string, databases []string) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		var errs []error
@@ -321,7 +322,7 @@ func giveUp(ctx context.Context, db *mssql.DB, group, name string) error {
 	return db.Exec(ctx, tsql.DropDatabase(name))
 }
 
-// EndSessions implements election.Engine. A session that has ended by itself meanwhile is no failure.
+// EndSessions implements keeper.Engine. A session that has ended by itself meanwhile is no failure.
 func (e *sqlEngine) EndSessions(ctx context.Context, group string, within time.Duration) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		sessions, err := mssql.ReadSessions(ctx, db, tsql.SessionsSince(group, int(within/time.Second)))
@@ -335,5 +336,5 @@ func (e *sqlEngine) EndSessions(ctx context.Context, group string, within time.D
 	})
 }
 
-// Kill implements election.Engine.
+// Kill implements keeper.Engine.
 func (e *sqlEngine) Kill() error { return e.process.Kill() }

@@ -17,7 +17,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/keeper"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
@@ -26,7 +27,7 @@ import (
 
 // hosted starts an instance with a group of itself alone, and the agent's login with the rights that the operator
 // grants.
-func hosted(t *testing.T) (*testengine.Engine, election.Engine) {
+func hosted(t *testing.T) (*testengine.Engine, keeper.Engine) {
 	t.Helper()
 	g := NewWithT(t)
 	e := testengine.Start(t, "web", "tukpub")
@@ -61,11 +62,11 @@ func hosted(t *testing.T) (*testengine.Engine, election.Engine) {
 	return e, holder.NewEngine(e.Connector(t), e.Target(agent), holder.ProcFS{Command: "none"})
 }
 
-func observed(t *testing.T, e election.Engine) func() election.Observation {
-	return func() election.Observation {
+func observed(t *testing.T, e keeper.Engine) func() ballot.Observation {
+	return func() ballot.Observation {
 		o, err := e.Observe(t.Context(), "content")
 		if err != nil {
-			return election.Observation{Role: election.Role(err.Error())}
+			return ballot.Observation{Role: ballot.Role(err.Error())}
 		}
 		return o
 	}
@@ -76,29 +77,29 @@ func TestEngineOverTSQL(t *testing.T) {
 	g := NewWithT(t)
 	process, e := hosted(t)
 	ctx := t.Context()
-	g.Expect(e.Observe(ctx, "another")).To(Equal(election.Observation{}))
+	g.Expect(e.Observe(ctx, "another")).To(Equal(ballot.Observation{}))
 	look := observed(t, e)
-	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RolePrimary)))
+	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", ballot.RolePrimary)))
 	g.Expect(e.Copies(ctx, "content", []string{"Another", "Content"})).
-		To(Equal([]election.Copy{{Name: "Content", State: "ONLINE", InGroup: true}}))
+		To(Equal([]keeper.Copy{{Name: "Content", State: "ONLINE", InGroup: true}}))
 	g.Expect(look().Skew).To(BeNumerically("~", 0, 200*time.Millisecond))
 
 	g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).
 		To(MatchError(ContainSubstring("50001")), "a late renewal does nothing")
 	for range 5 {
 		g.Expect(e.RenewLease(ctx, "content", 3*time.Second, time.Now().Add(time.Second))).To(Succeed())
-		g.Consistently(look, time.Second, 200*time.Millisecond).Should(HaveField("Role", election.RolePrimary))
+		g.Consistently(look, time.Second, 200*time.Millisecond).Should(HaveField("Role", ballot.RolePrimary))
 	}
-	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving), "without renewals the lease runs out")
+	g.Eventually(look, patience).Should(HaveField("Role", ballot.RoleResolving), "without renewals the lease runs out")
 
 	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(-time.Second))).
 		To(MatchError(ContainSubstring("50001")), "a late failover does nothing")
 	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(2*time.Second))).To(Succeed())
-	g.Eventually(look, patience).Should(HaveField("Role", election.RolePrimary))
+	g.Eventually(look, patience).Should(HaveField("Role", ballot.RolePrimary))
 	g.Expect(e.Failover(ctx, "content", 3*time.Second, time.Now().Add(2*time.Second))).
 		To(Succeed(), "already primary is done")
 	g.Expect(e.Offline(ctx, "content")).To(Succeed())
-	g.Eventually(look, patience).Should(HaveField("Role", election.RoleResolving))
+	g.Eventually(look, patience).Should(HaveField("Role", ballot.RoleResolving))
 
 	process.Freeze()
 	bounded, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
@@ -109,14 +110,14 @@ func TestEngineOverTSQL(t *testing.T) {
 	g.Expect(time.Since(began)).To(BeNumerically("<", 10*time.Second), "a frozen engine does not hold the agent up")
 	process.Thaw()
 	g.Eventually(look, patience).
-		Should(HaveField("Role", election.RoleResolving), "new connections work when the engine does")
+		Should(HaveField("Role", ballot.RoleResolving), "new connections work when the engine does")
 }
 
 // A statement whose connection breaks may be begun by the engine later: nobody reports as if it were none.
 func TestAConnectionThatBreaksLeavesItsStatementOpen(t *testing.T) {
 	g := NewWithT(t)
 	process, e := hosted(t)
-	g.Eventually(observed(t, e), patience).Should(HaveField("Role", election.RolePrimary))
+	g.Eventually(observed(t, e), patience).Should(HaveField("Role", ballot.RolePrimary))
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(func() { _ = listener.Close() })
@@ -159,19 +160,19 @@ func TestAConnectionThatBreaksLeavesItsStatementOpen(t *testing.T) {
 		Address: func(mssql.Target) string { return listener.Addr().String() }})
 	t.Cleanup(func() { _ = connector.Close() })
 	through := holder.NewEngine(connector, process.Target(credentials.RoleAgent), holder.ProcFS{Command: "none"})
-	g.Eventually(observed(t, through), patience).Should(HaveField("Role", election.RolePrimary))
+	g.Eventually(observed(t, through), patience).Should(HaveField("Role", ballot.RolePrimary))
 	process.Freeze()
 	defer process.Thaw()
 	breaking.Store(true)
 	g.Expect(through.BecomeSecondary(t.Context(), "content", time.Now().Add(time.Minute))).
-		To(MatchError(election.ErrUnanswered))
+		To(MatchError(keeper.ErrUnanswered))
 }
 
 // A former primary ends the sessions of applications that came to it in its first seconds as a secondary; others go on.
 func TestSessionsOfTheGroupAreEnded(t *testing.T) {
 	g := NewWithT(t)
 	process, e := hosted(t)
-	g.Eventually(observed(t, e), patience).Should(HaveField("Role", election.RolePrimary))
+	g.Eventually(observed(t, e), patience).Should(HaveField("Role", ballot.RolePrimary))
 	session := func(program, database string) *sql.Conn {
 		c := mssql.NewConnector(mssql.Options{Program: program,
 			Access: mssql.AccessFunc(
@@ -206,12 +207,12 @@ func TestARestartedEngineIsResolving(t *testing.T) {
 	g := NewWithT(t)
 	process, e := hosted(t)
 	look := observed(t, e)
-	g.Eventually(look, patience).Should(HaveField("Role", election.RolePrimary))
+	g.Eventually(look, patience).Should(HaveField("Role", ballot.RolePrimary))
 	process.Kill(t)
 	process.Launch(t)
-	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", election.RoleResolving)))
+	g.Eventually(look, patience).Should(And(HaveField("Exists", true), HaveField("Role", ballot.RoleResolving)))
 	g.Expect(e.Failover(t.Context(), "content", 3*time.Second, time.Now().Add(2*time.Second))).To(Succeed())
-	g.Eventually(look, patience).Should(HaveField("Role", election.RolePrimary))
+	g.Eventually(look, patience).Should(HaveField("Role", ballot.RolePrimary))
 	db, err := process.Connector(t).
 		Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA, Database: "Content"})
 	g.Expect(err).NotTo(HaveOccurred())
@@ -252,9 +253,9 @@ func TestReseedLeavesAnotherGroupsCopyAlone(t *testing.T) {
 	} {
 		g.Expect(sa.Exec(t.Context(), s)).To(Succeed(), s.Redacted())
 	}
-	theirs := election.Copy{Name: "Shop", State: "ONLINE", Other: "a database of availability group blog"}
+	theirs := keeper.Copy{Name: "Shop", State: "ONLINE", Other: "a database of availability group blog"}
 	g.Expect(e.Copies(t.Context(), "content", []string{"Shop", "Content"})).
-		To(Equal([]election.Copy{theirs, {Name: "Content", State: "ONLINE", InGroup: true}}))
+		To(Equal([]keeper.Copy{theirs, {Name: "Content", State: "ONLINE", InGroup: true}}))
 	g.Expect(e.Reseed(t.Context(), "content", []string{"Shop"})).
 		To(MatchError(ContainSubstring("a database of availability group blog")))
 	g.Expect(e.Copies(t.Context(), "content", []string{"Shop"})).To(ConsistOf(theirs))

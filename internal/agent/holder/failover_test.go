@@ -35,7 +35,7 @@ import (
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
@@ -64,7 +64,7 @@ func (v *leaseServer) cut(token string, on bool) {
 
 func newLeaseServer(t *testing.T) *leaseServer {
 	v := &leaseServer{
-		lease:   *election.NewLease("web", "content", "tukpub-0", election.Configuration{}),
+		lease:   *votes.NewLease("web", "content", "tukpub-0", votes.Configuration{}),
 		closing: make(chan struct{}),
 	}
 	v.lease.UID, v.lease.ResourceVersion = "1", "1"
@@ -128,9 +128,9 @@ func (v *leaseServer) get() coordinationv1.Lease {
 	return *v.lease.DeepCopy()
 }
 
-func (v *leaseServer) record() election.Record {
+func (v *leaseServer) record() votes.Record {
 	lease := v.get()
-	r, _ := election.DecodeLease(&lease)
+	r, _ := votes.DecodeLease(&lease)
 	return r
 }
 
@@ -421,7 +421,7 @@ func (c *trio) synchronized(primary int) {
 	c.t.Helper()
 	m := c.members[primary]
 	c.g.Eventually(func() (int, error) {
-		if r := c.voters[0].record(); r.State != election.StateHeld || r.Holder.Server != m.name {
+		if r := c.voters[0].record(); r.State != votes.StateHeld || r.Holder.Server != m.name {
 			return 0, fmt.Errorf("the votes say %s %s", r.State, r.Holder.Server)
 		}
 		var n int
@@ -487,7 +487,7 @@ func (c *trio) gap(do func(), until func()) time.Duration {
 	return c.last.Sub(before)
 }
 
-func (c *trio) ask(r election.Request) {
+func (c *trio) ask(r votes.Request) {
 	v := c.voters[rand.IntN(len(c.voters))]
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -504,13 +504,13 @@ func (c *trio) switchOver(id string, to int) (last string) {
 	m, asked := c.members[to], time.Time{}
 	c.g.Eventually(func() bool {
 		r := c.voters[0].record()
-		if r.State == election.StateHeld && r.Holder.Server == m.name {
+		if r.State == votes.StateHeld && r.Holder.Server == m.name {
 			return true
 		}
-		if r.State == election.StateHeld && time.Since(asked) > 10*time.Second {
+		if r.State == votes.StateHeld && time.Since(asked) > 10*time.Second {
 			asked = time.Now()
 			last = fmt.Sprintf("%s-%d", id, asked.UnixNano())
-			c.ask(election.Request{ID: last, Kind: election.RequestSwitchover, To: m.name})
+			c.ask(votes.Request{ID: last, Kind: votes.RequestSwitchover, To: m.name})
 		}
 		return false
 	}, busy, 20*time.Millisecond).Should(BeTrue(), "switched over to "+m.name)
@@ -523,7 +523,7 @@ func (c *trio) primaryOtherThan(server string) int {
 	c.g.Eventually(func() int {
 		r := c.voters[0].record()
 		found = slices.IndexFunc(c.members, func(m *member) bool { return m.name == r.Holder.Server })
-		if r.State != election.StateHeld || r.Holder.Server == server {
+		if r.State != votes.StateHeld || r.Holder.Server == server {
 			found = -1
 		}
 		return found
@@ -549,21 +549,21 @@ func TestGroupFailsOverAndBack(t *testing.T) {
 		})
 		t.Logf("round %d: switched back within %s", round, took)
 		// The new primary waits for a majority of the voters alone: this one may come to know a renewal later.
-		c.g.Eventually(func() (election.Answer, error) {
-			answer, _, err := election.ParseAnswer(c.voters[0].get().Annotations)
+		c.g.Eventually(func() (votes.Answer, error) {
+			answer, _, err := votes.ParseAnswer(c.voters[0].get().Annotations)
 			return answer, err
-		}, busy, 100*time.Millisecond).Should(And(HaveField("ID", id), HaveField("Outcome", election.OutcomeDone)))
+		}, busy, 100*time.Millisecond).Should(And(HaveField("ID", id), HaveField("Outcome", votes.OutcomeDone)))
 	}
 	stop()
 	c.check()
 	lease := c.voters[0].get()
-	lines, err := election.ParseTimelines(lease.Annotations)
+	lines, err := votes.ParseTimelines(lease.Annotations)
 	c.g.Expect(err).NotTo(HaveOccurred())
-	causes := map[election.Cause]int{}
+	causes := map[votes.Cause]int{}
 	for _, l := range lines {
 		causes[l.Cause]++
 	}
-	c.g.Expect(slices.Collect(maps.Keys(causes))).To(ContainElements(election.CauseAutomatic, election.CauseSwitchover))
+	c.g.Expect(slices.Collect(maps.Keys(causes))).To(ContainElements(votes.CauseAutomatic, votes.CauseSwitchover))
 }
 
 // check compares what was acknowledged with the rows of every copy.

@@ -15,7 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -57,14 +57,14 @@ func (c *trio) acknowledge(m *member, ids []int) {
 }
 
 // outcome asks for something and waits for the final answer.
-func (c *trio) outcome(r election.Request) election.Answer {
+func (c *trio) outcome(r votes.Request) votes.Answer {
 	c.t.Helper()
 	c.ask(r)
-	var answer election.Answer
+	var answer votes.Answer
 	c.g.Eventually(func() (bool, error) {
 		for _, v := range c.voters {
 			lease := v.get()
-			a, ok, err := election.ParseAnswer(lease.Annotations)
+			a, ok, err := votes.ParseAnswer(lease.Annotations)
 			if err != nil {
 				return false, err
 			}
@@ -118,7 +118,7 @@ func (c *trio) connections() string {
 // the loss; then the timeline tells of it. The old primary comes back apart, with every lost row readable, also after
 // another restart, until a person decides; afterwards both copies are equal and the primary can go back.
 func TestForcedFailoverIsCounted(t *testing.T) {
-	for _, way := range []election.RequestKind{election.RequestRejoin, election.RequestReseed} {
+	for _, way := range []votes.RequestKind{votes.RequestRejoin, votes.RequestReseed} {
 		t.Run(string(way), func(t *testing.T) {
 			t.Parallel()
 			c := newTrio(t, tsql.ConfigurationOnly)
@@ -131,9 +131,9 @@ func TestForcedFailoverIsCounted(t *testing.T) {
 
 			c.refuseWithoutLeave(next)
 			answer := c.outcome(
-				election.Request{ID: "forced", Kind: election.RequestFailover, To: next.name, AllowDataLoss: true},
+				votes.Request{ID: "forced", Kind: votes.RequestFailover, To: next.name, AllowDataLoss: true},
 			)
-			c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeDone), HaveField("Reason", election.ReasonPromoted)))
+			c.g.Expect(answer).To(And(HaveField("Outcome", votes.OutcomeDone), HaveField("Reason", votes.ReasonPromoted)))
 			c.countedLoss(next)
 			c.g.Expect(c.rows(next)).To(Equal(span(1, 20)))
 			c.acknowledge(next, span(101, 120))
@@ -151,9 +151,9 @@ func TestForcedFailoverIsCounted(t *testing.T) {
 			c.g.Eventually(quarantined(old), busy, 50*time.Millisecond).Should(BeTrue())
 
 			c.g.Expect(quarantined(c.members[1])()).To(BeFalse(), "a configuration-only replica has nothing to lose")
-			answer = c.outcome(election.Request{ID: "decided", Kind: way, To: old.name})
-			c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeDone), HaveField("By", old.name)), c.connections)
-			if way == election.RequestReseed {
+			answer = c.outcome(votes.Request{ID: "decided", Kind: way, To: old.name})
+			c.g.Expect(answer).To(And(HaveField("Outcome", votes.OutcomeDone), HaveField("By", old.name)), c.connections)
+			if way == votes.RequestReseed {
 				// The manager does so when it sees that a copy is missing; the first primary was never granted it.
 				// Its pool still has connections to the engine that was killed.
 				c.g.Eventually(func() error { return old.db.Exec(t.Context(), tsql.GrantCreateAnyDatabase("content")) }, busy,
@@ -180,12 +180,12 @@ func TestForcedFailoverIsCounted(t *testing.T) {
 func (c *trio) goBack(to *member) {
 	c.t.Helper()
 	for i := range 100 {
-		answer := c.outcome(election.Request{ID: fmt.Sprint("back", i), Kind: election.RequestSwitchover, To: to.name})
-		if answer.Outcome == election.OutcomeDone {
+		answer := c.outcome(votes.Request{ID: fmt.Sprint("back", i), Kind: votes.RequestSwitchover, To: to.name})
+		if answer.Outcome == votes.OutcomeDone {
 			return
 		}
 		c.g.Expect(answer).
-			To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNotSynchronized)),
+			To(And(HaveField("Outcome", votes.OutcomeRefused), HaveField("Reason", votes.ReasonNotSynchronized)),
 				answer.Message)
 	}
 	c.g.Expect("the switchover").To(Equal("done"))
@@ -201,14 +201,14 @@ func (c *trio) written(m *member) int {
 // refuseWithoutLeave asks for a failover that may lose nothing: it does not happen.
 func (c *trio) refuseWithoutLeave(next *member) {
 	c.t.Helper()
-	answer := c.outcome(election.Request{ID: "lossless", Kind: election.RequestFailover, To: next.name})
+	answer := c.outcome(votes.Request{ID: "lossless", Kind: votes.RequestFailover, To: next.name})
 	c.g.Expect(answer).
-		To(And(HaveField("Outcome", election.OutcomeFailed), HaveField("Reason", election.ReasonNotSynchronized)))
+		To(And(HaveField("Outcome", votes.OutcomeFailed), HaveField("Reason", votes.ReasonNotSynchronized)))
 	for _, v := range c.voters {
-		c.g.Expect(v.record()).NotTo(And(HaveField("State", election.StateHeld), HaveField("Holder.Server", next.name)))
+		c.g.Expect(v.record()).NotTo(And(HaveField("State", votes.StateHeld), HaveField("Holder.Server", next.name)))
 		// A claim needs a majority: the last voter may still show the term that the killed primary has released.
-		c.g.Eventually(func() election.State { return v.record().State }, busy, 20*time.Millisecond).
-			ShouldNot(Equal(election.StateHeld))
+		c.g.Eventually(func() votes.State { return v.record().State }, busy, 20*time.Millisecond).
+			ShouldNot(Equal(votes.StateHeld))
 	}
 }
 
@@ -216,10 +216,10 @@ func (c *trio) refuseWithoutLeave(next *member) {
 func (c *trio) countedLoss(next *member) {
 	c.t.Helper()
 	lease := c.voters[0].get()
-	lines, err := election.ParseTimelines(lease.Annotations)
+	lines, err := votes.ParseTimelines(lease.Annotations)
 	c.g.Expect(err).NotTo(HaveOccurred())
 	c.g.Expect(lines).To(ContainElement(And(
-		HaveField("RequestID", "forced"), HaveField("Cause", election.CauseFailover), HaveField("To", next.name),
+		HaveField("RequestID", "forced"), HaveField("Cause", votes.CauseFailover), HaveField("To", next.name),
 		HaveField("Lost", And(Not(BeNil()), HaveField("Known", BeFalse()), HaveField("Databases", ConsistOf(And(
 			HaveField("Name", "Content"), HaveField("FromLSN", Not(BeEmpty())), HaveField("LastCommit", Not(BeNil()))))))),
 	)))

@@ -16,28 +16,29 @@ import (
 
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 )
 
 // pair is an engine whose group has one other replica.
 type pair struct{ *engine }
 
-func (p pair) Inspect(ctx context.Context, group string) (election.Inspection, error) {
+func (p pair) Inspect(ctx context.Context, group string) (ballot.Inspection, error) {
 	i, err := p.engine.Inspect(ctx, group)
-	i.Replicas = append(i.Replicas, election.Replica{Server: "quisec-0", Mode: election.ModeSynchronous})
+	i.Replicas = append(i.Replicas, ballot.Replica{Server: "quisec-0", Mode: ballot.ModeSynchronous})
 	return i, err
 }
 
 // acquaintances are sidecars of which only greetings matter.
 type acquaintances struct{ greeted chan string }
 
-func (a acquaintances) Fence(context.Context, string, election.FenceRequest) (election.Report, error) {
-	return election.Report{}, errors.New("no answer")
+func (a acquaintances) Fence(context.Context, string, ballot.FenceRequest) (ballot.Report, error) {
+	return ballot.Report{}, errors.New("no answer")
 }
 
-func (a acquaintances) Report(context.Context, string, string) (election.Report, error) {
-	return election.Report{}, errors.New("no answer")
+func (a acquaintances) Report(context.Context, string, string) (ballot.Report, error) {
+	return ballot.Report{}, errors.New("no answer")
 }
 
 func (a acquaintances) Wake(context.Context, string, string) error { return nil }
@@ -54,16 +55,16 @@ func TestPartnersAreGreeted(t *testing.T) {
 	g := NewWithT(t)
 	v := newLeaseServer(t)
 	held := v.get()
-	holding, term := election.Holder{Server: "quisec-0", PodUID: "pod2", Engine: "run1", Nonce: "n"}.String(), int32(1)
+	holding, term := votes.Holder{Server: "quisec-0", PodUID: "pod2", Engine: "run1", Nonce: "n"}.String(), int32(1)
 	held.Spec.HolderIdentity, held.Spec.LeaseTransitions = &holding, &term
-	held.Annotations["geosql.dev/vote-state"] = string(election.StateHeld)
+	held.Annotations["geosql.dev/vote-state"] = string(votes.StateHeld)
 	v.lease = held
 	group := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{
 		Site: "tukwila", Server: v.URL, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw}),
 		Token: "token", Issued: time.Now(), Expires: time.Now().Add(time.Hour)}}}
 	data, err := group.Encode()
 	g.Expect(err).NotTo(HaveOccurred())
-	e := &engine{run: "run1", exists: true, role: election.RoleSecondary}
+	e := &engine{run: "run1", exists: true, role: ballot.RoleSecondary}
 	friends := acquaintances{make(chan string, 10)}
 	h, err := holder.New(holder.Options{
 		Target: mssql.Target{Namespace: "web", Server: "tukpub"}, PodUID: "pod1", Process: e, Engine: pair{e}, Peers: friends,

@@ -16,7 +16,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/keeper"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
@@ -33,19 +35,19 @@ type Options struct {
 	// Process is the engine's; ProcFS in a pod.
 	Process Process
 	// Engine is the pod's engine; over T-SQL by Connector and Target unless given.
-	Engine election.Engine
+	Engine keeper.Engine
 	// Source tells the orders.
 	Source Source
 	// Peers are the sidecars of the other servers; over HTTPS with the certificates in TLSDir unless given.
-	Peers election.Peers
+	Peers keeper.Peers
 	// TLSDir has tls.crt, tls.key and ca.crt of the server.
 	TLSDir string
 	// PeerAddress says where a server's sidecar answers, host:port; by the server's name unless given.
 	PeerAddress func(server string) string
 	// StateDir keeps the last orders and, for good, what was promised; empty to keep none, which only tests may.
 	StateDir string
-	// Timings of the votes of groups whose orders have none of their own; election.DefaultTimings unless given.
-	Timings election.Timings
+	// Timings of the votes of groups whose orders have none of their own; ballot.DefaultTimings unless given.
+	Timings ballot.Timings
 	// Log receives what changes.
 	Log *slog.Logger
 	// Registerer takes the metrics.
@@ -55,8 +57,8 @@ type Options struct {
 // Holder is the part.
 type Holder struct {
 	options Options
-	engine  election.Engine
-	peers   election.Peers
+	engine  keeper.Engine
+	peers   keeper.Peers
 	memory  memory
 	telling *telling
 	// found is the run of the engine that was there before this agent, empty for none: another agent may have served it.
@@ -72,8 +74,8 @@ type Holder struct {
 
 // New makes the part. Close nothing: Run ends with its context.
 func New(o Options) (*Holder, error) {
-	if o.Timings == (election.Timings{}) {
-		o.Timings = election.DefaultTimings()
+	if o.Timings == (ballot.Timings{}) {
+		o.Timings = ballot.DefaultTimings()
 	}
 	if err := o.Timings.Check(); err != nil {
 		return nil, err
@@ -178,7 +180,7 @@ func (h *Holder) followAll(
 }
 
 // timings of a group's votes.
-func (h *Holder) timings(g orders.Group) election.Timings {
+func (h *Holder) timings(g orders.Group) ballot.Timings {
 	if g.Timings != nil {
 		return *g.Timings
 	}
@@ -237,7 +239,7 @@ func (h *Holder) present() map[string]orders.Group {
 }
 
 // promises is what is remembered of a group for good.
-func (h *Holder) promises(g orders.Group) election.Memory {
+func (h *Holder) promises(g orders.Group) keeper.Memory {
 	if h.options.StateDir == "" {
 		return &volatile{}
 	}
@@ -245,10 +247,10 @@ func (h *Holder) promises(g orders.Group) election.Memory {
 }
 
 // volatile forgets with the process.
-type volatile struct{ remembered election.Remembered }
+type volatile struct{ remembered keeper.Remembered }
 
-func (v *volatile) Load() (election.Remembered, error) { return v.remembered, nil }
-func (v *volatile) Save(r election.Remembered) error   { v.remembered = r; return nil }
+func (v *volatile) Load() (keeper.Remembered, error) { return v.remembered, nil }
+func (v *volatile) Save(r keeper.Remembered) error   { v.remembered = r; return nil }
 
 // Drain returns when this server holds no group's votes any more, or its engine has ended and that was told to the
 // voters, or ctx ends. A sidecar whose pod is being ended lives on as long as that takes: its word is what spares the
@@ -277,6 +279,6 @@ func (h *Holder) holds() bool {
 }
 
 // self is the holder that this sidecar's votes name, for one run of the engine.
-func (h *Holder) self(run string) election.Holder {
-	return election.Holder{Server: credentials.HostName(h.options.Target.Server), PodUID: h.options.PodUID, Engine: run}
+func (h *Holder) self(run string) votes.Holder {
+	return votes.Holder{Server: credentials.HostName(h.options.Target.Server), PodUID: h.options.PodUID, Engine: run}
 }

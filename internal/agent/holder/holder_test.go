@@ -26,7 +26,9 @@ import (
 
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/keeper"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -36,7 +38,7 @@ type engine struct {
 	mu     sync.Mutex
 	run    string
 	exists bool
-	role   election.Role
+	role   ballot.Role
 	lease  time.Time
 	calls  []string
 }
@@ -61,8 +63,8 @@ func (e *engine) Kill() error {
 	return e.do(func() { e.run = ""; e.calls = append(e.calls, "kill") })
 }
 
-func (e *engine) Observe(context.Context, string) (o election.Observation, err error) {
-	err = e.do(func() { o = election.Observation{Exists: e.exists, Role: e.role, Mode: election.ModeSynchronous} })
+func (e *engine) Observe(context.Context, string) (o ballot.Observation, err error) {
+	err = e.do(func() { o = ballot.Observation{Exists: e.exists, Role: e.role, Mode: ballot.ModeSynchronous} })
 	return o, err
 }
 
@@ -71,11 +73,11 @@ func (e *engine) RenewLease(_ context.Context, _ string, validity time.Duration,
 }
 
 func (e *engine) Failover(context.Context, string, time.Duration, time.Time) error {
-	return e.do(func() { e.role = election.RolePrimary; e.calls = append(e.calls, "failover") })
+	return e.do(func() { e.role = ballot.RolePrimary; e.calls = append(e.calls, "failover") })
 }
 
 func (e *engine) Offline(context.Context, string) error {
-	return e.do(func() { e.role = election.RoleResolving; e.calls = append(e.calls, "offline") })
+	return e.do(func() { e.role = ballot.RoleResolving; e.calls = append(e.calls, "offline") })
 }
 
 func (e *engine) Force(context.Context, string, time.Duration, time.Time) error {
@@ -83,11 +85,11 @@ func (e *engine) Force(context.Context, string, time.Duration, time.Time) error 
 }
 
 // Inspect is a group of this one replica.
-func (e *engine) Inspect(context.Context, string) (i election.Inspection, err error) {
+func (e *engine) Inspect(context.Context, string) (i ballot.Inspection, err error) {
 	err = e.do(func() {
-		i = election.Inspection{
+		i = ballot.Inspection{
 			Sequence: 1,
-			Replicas: []election.Replica{{Server: "tukpub-0", Mode: election.ModeSynchronous}},
+			Replicas: []ballot.Replica{{Server: "tukpub-0", Mode: ballot.ModeSynchronous}},
 		}
 	})
 	return i, err
@@ -97,9 +99,9 @@ func (e *engine) BecomeSecondary(context.Context, string, time.Time) error { ret
 
 func (e *engine) Resume(context.Context, string, []string) error { return nil }
 
-func (e *engine) Copies(context.Context, string, []string) ([]election.Copy, error) { return nil, nil }
-func (e *engine) Reseed(context.Context, string, []string) error                    { return nil }
-func (e *engine) EndSessions(context.Context, string, time.Duration) error          { return nil }
+func (e *engine) Copies(context.Context, string, []string) ([]keeper.Copy, error) { return nil, nil }
+func (e *engine) Reseed(context.Context, string, []string) error                  { return nil }
+func (e *engine) EndSessions(context.Context, string, time.Duration) error        { return nil }
 
 func (e *engine) set(f func(*engine)) {
 	e.mu.Lock()
@@ -123,7 +125,7 @@ func voter(t *testing.T, api *apiserver.Server) orders.Voter {
 		&rbacv1.RoleBinding{ObjectMeta: meta,
 			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: meta.Name},
 			Subjects: []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: "web", Name: meta.Name}}},
-		election.NewLease("web", "content", "tukpub-0", election.Configuration{}),
+		votes.NewLease("web", "content", "tukpub-0", votes.Configuration{}),
 	} {
 		g.Expect(api.Client.Create(t.Context(), obj)).To(Succeed())
 	}
@@ -214,11 +216,11 @@ func TestHolderFollowsItsOrders(t *testing.T) {
 	g.Eventually(status(h), patience).
 		Should(And(HaveField("Term", int64(1)), HaveField("State", "Claimed")),
 			"the first term is claimed before there is a group")
-	e.set(func(e *engine) { e.exists, e.role = true, election.RolePrimary })
+	e.set(func(e *engine) { e.exists, e.role = true, ballot.RolePrimary })
 	g.Eventually(status(h), patience).Should(HaveField("State", "Held"))
 	e.set(func(e *engine) { g.Expect(e.lease).To(BeTemporally("~", time.Now().Add(6*time.Second), 2*time.Second)) })
 
-	e.set(func(e *engine) { e.run, e.role = "run2", election.RoleResolving })
+	e.set(func(e *engine) { e.run, e.role = "run2", ballot.RoleResolving })
 	g.Eventually(status(h), patience).
 		Should(And(HaveField("Term", BeNumerically(">=", 2)), HaveField("State", "Held"), HaveField("Role", "PRIMARY")),
 			"a restarted engine fails over to itself in a new term (a busy machine may make it claim twice)")
@@ -245,12 +247,12 @@ func TestPausedOrdersForbidClaims(t *testing.T) {
 	group := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{voter(t, api)}}
 	give(t, api, group)
 	g.Eventually(status(h), patience).Should(HaveField("Term", int64(1)))
-	e.set(func(e *engine) { e.exists, e.role = true, election.RolePrimary })
+	e.set(func(e *engine) { e.exists, e.role = true, ballot.RolePrimary })
 	g.Eventually(status(h), patience).Should(HaveField("State", "Held"))
 	group.Paused = true
 	give(t, api, group)
 	g.Eventually(status(h), patience).Should(HaveField("Paused", true))
-	e.set(func(e *engine) { e.run, e.role = "run2", election.RoleResolving })
+	e.set(func(e *engine) { e.run, e.role = "run2", ballot.RoleResolving })
 	g.Eventually(status(h), patience).Should(HaveField("Action", ContainSubstring("paused")))
 	g.Consistently(status(h), 3*time.Second).Should(HaveField("Role", "RESOLVING"))
 	group.Paused = false

@@ -21,7 +21,8 @@ import (
 
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
@@ -48,8 +49,8 @@ func asQuisec(g *WithT, path string, body any) *http.Request {
 func TestAFenceWaitsForWhatAnAgentBeforeHasSent(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	e := &engine{run: "run1", exists: true, role: election.RoleSecondary}
-	timings := election.DefaultTimings()
+	e := &engine{run: "run1", exists: true, role: ballot.RoleSecondary}
+	timings := ballot.DefaultTimings()
 	timings.Acknowledge, timings.WriteLease, timings.Expiry = 3*time.Minute, 6*time.Minute, 20*time.Minute
 	told := make(retold, 1)
 	h, err := holder.New(holder.Options{
@@ -67,9 +68,9 @@ func TestAFenceWaitsForWhatAnAgentBeforeHasSent(t *testing.T) {
 	// tell orders a voter at another address, where quisec-0 holds a term.
 	tell := func(term int32, vote string) {
 		v := newLeaseServer(t)
-		holding := election.Holder{Server: "quisec-0", PodUID: "pod2", Engine: "run1", Nonce: "n"}.String()
+		holding := votes.Holder{Server: "quisec-0", PodUID: "pod2", Engine: "run1", Nonce: "n"}.String()
 		v.lease.Spec.HolderIdentity, v.lease.Spec.LeaseTransitions = &holding, &term
-		v.lease.Annotations["geosql.dev/vote-state"] = string(election.StateHeld)
+		v.lease.Annotations["geosql.dev/vote-state"] = string(votes.StateHeld)
 		group := orders.Group{Name: "content", Namespace: "web", Voters: []orders.Voter{{
 			Site: "tukwila", Server: v.URL, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw}),
 			Token: "token", Issued: time.Now(), Expires: time.Now().Add(time.Hour)}}}
@@ -85,7 +86,7 @@ func TestAFenceWaitsForWhatAnAgentBeforeHasSent(t *testing.T) {
 			asQuisec(
 				g,
 				"content/fence",
-				election.FenceRequest{Group: "content", Term: 5, Candidate: election.Holder{Server: "quisec-0"}},
+				ballot.FenceRequest{Group: "content", Term: 5, Candidate: votes.Holder{Server: "quisec-0"}},
 			),
 		)
 		return answer

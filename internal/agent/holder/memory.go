@@ -10,30 +10,30 @@ import (
 	"os"
 
 	"geosql.dev/operator/internal/agent/durable"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/keeper"
 )
 
 // FileMemory keeps what an agent remembers of one group in a file on the data volume.
 type FileMemory struct{ Path string }
 
-// Load implements election.Memory.
-func (m FileMemory) Load() (election.Remembered, error) {
+// Load implements keeper.Memory.
+func (m FileMemory) Load() (keeper.Remembered, error) {
 	content, err := os.ReadFile(m.Path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return election.Remembered{}, nil
+		return keeper.Remembered{}, nil
 	}
-	var r election.Remembered
+	var r keeper.Remembered
 	if err == nil {
 		err = json.Unmarshal(content, &r)
 	}
 	if err != nil {
-		return election.Remembered{}, fmt.Errorf("read the promises in %s: %w", m.Path, err)
+		return keeper.Remembered{}, fmt.Errorf("read the promises in %s: %w", m.Path, err)
 	}
 	return r, nil
 }
 
-// Save implements election.Memory: the file is replaced as a whole, and file and folder are on disk.
-func (m FileMemory) Save(r election.Remembered) error {
+// Save implements keeper.Memory: the file is replaced as a whole, and file and folder are on disk.
+func (m FileMemory) Save(r keeper.Remembered) error {
 	content, err := json.Marshal(r)
 	if err == nil {
 		err = durable.Replace(m.Path, content)

@@ -10,7 +10,8 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/keeper"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // What an agent has promised is there after its restart: one that forgot could help two candidates of one term.
@@ -18,12 +19,12 @@ func TestPromisesAreOnDisk(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "promises-content.json")
 	g.Expect(holder.FileMemory{Path: path}.Load()).To(BeZero(), "nothing was ever saved")
-	saved := election.Remembered{
-		Promise: election.Promise{
+	saved := keeper.Remembered{
+		Promise: keeper.Promise{
 			Term: 9,
 			To:   "quisec-0",
 		}, Cleared: 3, Followed: 4, Quarantined: 5, Begun: "r", BegunIn: 8, Decided: "q",
-		Voters: &election.Configuration{Term: 7, Number: 2, Voters: []string{"a", "b", "c"}}, VotersBy: "tukpub-0/pod/run",
+		Voters: &votes.Configuration{Term: 7, Number: 2, Voters: []string{"a", "b", "c"}}, VotersBy: "tukpub-0/pod/run",
 	}
 	g.Expect(holder.FileMemory{Path: path}.Save(saved)).To(Succeed())
 	g.Expect(holder.FileMemory{Path: path}.Load()).To(Equal(saved))
@@ -53,6 +54,6 @@ func TestPromisesThatCannotBeSavedAreAnError(t *testing.T) {
 	g := NewWithT(t)
 	path := filepath.Join(t.TempDir(), "promises-content.json")
 	g.Expect(os.Mkdir(path, 0o700)).To(Succeed())
-	g.Expect(holder.FileMemory{Path: path}.Save(election.Remembered{})).
+	g.Expect(holder.FileMemory{Path: path}.Save(keeper.Remembered{})).
 		To(MatchError(ContainSubstring("keep the promises")))
 }

@@ -7,7 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/keeper"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/metrics"
 )
 
@@ -93,9 +95,9 @@ func number(b bool) float64 {
 }
 
 // observe tells the outcome of a step, and of each voter whether it answered.
-func (t *telling) observe(group string, out election.Outcome, now GroupStatus, took time.Duration) {
+func (t *telling) observe(group string, out keeper.Outcome, now GroupStatus, took time.Duration) {
 	t.term.WithLabelValues(group).Set(float64(out.Term))
-	t.held.WithLabelValues(group).Set(number(out.State == election.StateHeld && out.Role == election.RolePrimary))
+	t.held.WithLabelValues(group).Set(number(out.State == votes.StateHeld && out.Role == ballot.RolePrimary))
 	t.quarantined.WithLabelValues(group).Set(number(now.Quarantined))
 	t.paused.WithLabelValues(group).Set(number(now.Paused))
 	t.voters.WithLabelValues(group).Set(float64(len(now.Votes)))

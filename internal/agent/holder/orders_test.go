@@ -22,7 +22,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
@@ -112,7 +112,7 @@ type held struct {
 	goOn          chan struct{}
 }
 
-func (e *held) Observe(ctx context.Context, group string) (election.Observation, error) {
+func (e *held) Observe(ctx context.Context, group string) (ballot.Observation, error) {
 	e.most.Store(max(e.most.Load(), e.looking.Add(1)))
 	defer e.looking.Add(-1)
 	<-e.goOn

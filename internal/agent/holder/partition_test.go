@@ -13,7 +13,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -85,11 +85,11 @@ func TestAnIsolatedSiteIsReplaced(t *testing.T) {
 	c.members = append(c.members[:1], c.members[2:]...) // the second has no data
 	c.check()
 	lease := c.voters[1].get()
-	lines, err := election.ParseTimelines(lease.Annotations)
+	lines, err := votes.ParseTimelines(lease.Annotations)
 	c.g.Expect(err).NotTo(HaveOccurred())
 	last := lines[len(lines)-1]
 	c.g.Expect(last).
-		To(And(HaveField("Cause", election.CauseAutomatic), HaveField("From", "tukpub-0"),
+		To(And(HaveField("Cause", votes.CauseAutomatic), HaveField("From", "tukpub-0"),
 			HaveField("Promoted", Not(BeNil()))))
 	t.Logf("promoted %s after it was suspected", last.Promoted.Sub(last.Suspected.Time))
 }
@@ -112,7 +112,7 @@ func TestABystanderOfChangesCatchesUp(t *testing.T) {
 	for round := range 2 {
 		next := 2 - primary
 		reach(false)
-		c.ask(election.Request{ID: fmt.Sprint("move", round), Kind: election.RequestSwitchover, To: c.members[next].name})
+		c.ask(votes.Request{ID: fmt.Sprint("move", round), Kind: votes.RequestSwitchover, To: c.members[next].name})
 		c.g.Eventually(func() string {
 			r := c.voters[0].record()
 			return string(r.State) + " " + r.Holder.Server

@@ -21,7 +21,7 @@ import (
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
@@ -63,12 +63,12 @@ func newPeers(tlsDir string, address func(server string) string) *peers {
 	return &peers{tlsDir: tlsDir, address: address, clients: map[string]*peerClient{}}
 }
 
-// Fence implements election.Peers. A replica that nobody waits for is fenced all the same: otherwise it would go on
+// Fence implements keeper.Peers. A replica that nobody waits for is fenced all the same: otherwise it would go on
 // with the former primary until its own agent sees that there is another. Once it has seen that it refuses, however
 // late it is asked.
-func (p *peers) Fence(ctx context.Context, server string, r election.FenceRequest) (election.Report, error) {
+func (p *peers) Fence(ctx context.Context, server string, r ballot.FenceRequest) (ballot.Report, error) {
 	type answer struct {
-		report election.Report
+		report ballot.Report
 		err    error
 	}
 	answered := make(chan answer, 1)
@@ -83,18 +83,18 @@ func (p *peers) Fence(ctx context.Context, server string, r election.FenceReques
 	case a := <-answered:
 		return a.report, a.err
 	case <-ctx.Done():
-		return election.Report{}, fmt.Errorf("ask the agent of %s: %w", server, ctx.Err())
+		return ballot.Report{}, fmt.Errorf("ask the agent of %s: %w", server, ctx.Err())
 	}
 }
 
-// Report implements election.Peers.
-func (p *peers) Report(ctx context.Context, server, group string) (election.Report, error) {
-	var report election.Report
+// Report implements keeper.Peers.
+func (p *peers) Report(ctx context.Context, server, group string) (ballot.Report, error) {
+	var report ballot.Report
 	err := p.call(ctx, http.MethodGet, server, group, pathReport, nil, &report)
 	return report, err
 }
 
-// Wake implements election.Peers.
+// Wake implements keeper.Peers.
 func (p *peers) Wake(ctx context.Context, server, group string) error {
 	return p.call(ctx, http.MethodPost, server, group, pathWake, nil, nil)
 }
@@ -146,9 +146,9 @@ func (p *peers) call(ctx context.Context, method, server, group, path string, in
 		if err != nil {
 			term = 0
 		}
-		return election.Promised(
+		return ballot.Promised(
 			term,
-			fmt.Errorf("the agent of %s: %s: %w", server, bytes.TrimSpace(content), election.ErrPromised),
+			fmt.Errorf("the agent of %s: %s: %w", server, bytes.TrimSpace(content), ballot.ErrPromised),
 		)
 	case response.StatusCode != http.StatusOK && response.StatusCode != http.StatusNoContent:
 		return fmt.Errorf("the agent of %s answers %s: %s", server, response.Status, bytes.TrimSpace(content))

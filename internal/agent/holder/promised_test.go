@@ -12,7 +12,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 )
 
 // A sidecar that refuses to be fenced says for which term, and the one that asked hears it.
@@ -31,20 +31,20 @@ func TestARefusalTellsWhichTermWasPromised(t *testing.T) {
 					w.WriteHeader(http.StatusConflict)
 					return
 				}
-				h.answer(w, func() (election.Report, error) {
-					return election.Report{}, election.Promised(40, fmt.Errorf("promised: %w", election.ErrPromised))
+				h.answer(w, func() (ballot.Report, error) {
+					return ballot.Report{}, ballot.Promised(40, fmt.Errorf("promised: %w", ballot.ErrPromised))
 				})
 			}))
 			defer server.Close()
 			p := newPeers(t.TempDir(), func(string) string { return server.Listener.Addr().String() })
 			p.clients["quisec-0"] = &peerClient{http: server.Client(), made: time.Now()}
-			_, err := p.Fence(t.Context(), "quisec-0", election.FenceRequest{Group: "content", Term: 2})
-			g.Expect(err).To(MatchError(election.ErrPromised))
+			_, err := p.Fence(t.Context(), "quisec-0", ballot.FenceRequest{Group: "content", Term: 2})
+			g.Expect(err).To(MatchError(ballot.ErrPromised))
 			want := int64(0)
 			if tell == nil {
 				want = 40
 			}
-			g.Expect(election.PromisedTerm(err)).To(Equal(want))
+			g.Expect(ballot.PromisedTerm(err)).To(Equal(want))
 		})
 	}
 }

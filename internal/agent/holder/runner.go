@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/keeper"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
@@ -35,7 +37,7 @@ type runner struct {
 	// woken says that another agent has asked for the next step.
 	woken bool
 	// ballot is the stepper's, for those who wait for their turn; nil before there is one.
-	ballot atomic.Pointer[election.Ballot]
+	ballot atomic.Pointer[ballot.Ballot]
 
 	// greeted is when the partners' sidecars were last greeted, greeting has a token while nobody does so.
 	greeted  time.Time
@@ -91,8 +93,8 @@ func (r *runner) wakeUp() {
 // ask lets f use the keeper between two steps.
 func (r *runner) ask(
 	ctx context.Context,
-	f func(context.Context, *election.Keeper) (election.Report, error),
-) (election.Report, error) {
+	f func(context.Context, *keeper.Keeper) (ballot.Report, error),
+) (ballot.Report, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	if b := r.ballot.Load(); b != nil {
@@ -101,11 +103,11 @@ func (r *runner) ask(
 	select {
 	case <-r.turn:
 	case <-ctx.Done():
-		return election.Report{}, fmt.Errorf("the agent is busy: %w", ctx.Err())
+		return ballot.Report{}, fmt.Errorf("the agent is busy: %w", ctx.Err())
 	}
 	defer func() { r.turn <- struct{}{} }()
 	if err := r.s.prepare(ctx); err != nil {
-		return election.Report{}, err
+		return ballot.Report{}, err
 	}
 	return f(ctx, r.s.keeper)
 }
@@ -214,7 +216,7 @@ func (r *runner) ordered() orders.Group {
 	return g
 }
 
-func (r *runner) timings() election.Timings {
+func (r *runner) timings() ballot.Timings {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.h.timings(r.group)
@@ -323,11 +325,11 @@ func (r *runner) pause(ctx context.Context, wait time.Duration, held string) boo
 // stepper has what belongs to the one whose turn it is.
 type stepper struct {
 	r      *runner
-	ballot *election.Ballot
-	keeper *election.Keeper
+	ballot *ballot.Ballot
+	keeper *keeper.Keeper
 	run    string
 	// former is the keeper before other voters were ordered.
-	former *election.Keeper
+	former *keeper.Keeper
 }
 
 // prepare has a keeper for the present run of the engine and the present voters.
@@ -351,28 +353,28 @@ func (s *stepper) prepare(ctx context.Context) error {
 		return fmt.Errorf("the orders name no voters")
 	}
 	if changed || s.ballot == nil {
-		list := make([]election.Voter, len(voters))
+		list := make([]votes.Voter, len(voters))
 		for i, v := range voters {
 			list[i] = v
 		}
 		if s.keeper != nil {
 			s.former = s.keeper
 		}
-		s.ballot, s.keeper = election.NewBallot(group.Voting(), list, election.BootClock{}, h.timings(group).APITimeout), nil
+		s.ballot, s.keeper = ballot.New(group.Voting(), list, ballot.BootClock{}, h.timings(group).APITimeout), nil
 		s.r.ballot.Store(s.ballot)
 	}
 	if s.keeper == nil || s.run != run {
-		var former election.Legacy
+		var former keeper.Legacy
 		switch {
 		case s.former != nil && s.run == run:
 			former = s.former.Legacy()
 		case s.run == "" && run == h.found:
 			// An agent that has ended knew what it had sent.
-			former.Outstanding = election.BootClock{}.Now() + h.timings(group).BegunWithin()
+			former.Outstanding = ballot.BootClock{}.Now() + h.timings(group).BegunWithin()
 		}
-		s.keeper = election.New(election.Options{
+		s.keeper = keeper.New(keeper.Options{
 			Group: group.Name, Self: h.self(run), Ballot: s.ballot, Engine: h.engine, Peers: h.peers, Memory: h.promises(group),
-			Clock: election.BootClock{}, Timings: h.timings(group), Nonce: rand.Text, Random: mathrand.Float64,
+			Clock: ballot.BootClock{}, Timings: h.timings(group), Nonce: rand.Text, Random: mathrand.Float64,
 			Former: former,
 		})
 		s.run, s.former = run, nil
@@ -397,11 +399,11 @@ func (s *stepper) letGo(ctx context.Context, run string) {
 	s.keeper = nil
 }
 
-func (s *stepper) step(ctx context.Context) election.Outcome {
+func (s *stepper) step(ctx context.Context) keeper.Outcome {
 	began := time.Now()
-	var out election.Outcome
+	var out keeper.Outcome
 	if err := s.prepare(ctx); err != nil {
-		out = election.Outcome{Err: err}
+		out = keeper.Outcome{Err: err}
 	} else {
 		out = s.keeper.Step(ctx)
 	}
@@ -410,7 +412,7 @@ func (s *stepper) step(ctx context.Context) election.Outcome {
 }
 
 // report keeps the outcome for status and metrics, and logs what is new.
-func (s *stepper) report(out election.Outcome, began time.Time) {
+func (s *stepper) report(out keeper.Outcome, began time.Time) {
 	s.r.mu.Lock()
 	defer s.r.mu.Unlock()
 	old := s.r.status

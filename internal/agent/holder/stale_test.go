@@ -10,7 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -19,23 +19,23 @@ func TestACopyOutsideOfTheGroupIsSeededAnew(t *testing.T) {
 	c := newTrio(t, tsql.ConfigurationOnly)
 	primary, other := c.members[0], c.members[2]
 	c.acknowledge(primary, span(1, 10))
-	answer := c.outcome(election.Request{ID: "healthy", Kind: election.RequestReseed, To: other.name})
+	answer := c.outcome(votes.Request{ID: "healthy", Kind: votes.RequestReseed, To: other.name})
 	c.g.Expect(answer).
-		To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNotQuarantined)),
+		To(And(HaveField("Outcome", votes.OutcomeRefused), HaveField("Reason", votes.ReasonNotQuarantined)),
 			answer.Message)
 
 	c.exec(other, "ALTER DATABASE [Content] SET HADR OFF")
 	c.acknowledge(primary, span(11, 20))
 	answer = c.outcome(
-		election.Request{ID: "other", Kind: election.RequestReseedDatabases, Databases: []string{"Shop"}, To: other.name},
+		votes.Request{ID: "other", Kind: votes.RequestReseedDatabases, Databases: []string{"Shop"}, To: other.name},
 	)
 	c.g.Expect(answer).
-		To(And(HaveField("Outcome", election.OutcomeRefused), HaveField("Reason", election.ReasonNoSuchDatabase)),
+		To(And(HaveField("Outcome", votes.OutcomeRefused), HaveField("Reason", votes.ReasonNoSuchDatabase)),
 			answer.Message)
 	answer = c.outcome(
-		election.Request{ID: "stale", Kind: election.RequestReseedDatabases, Databases: []string{"Content"}, To: other.name},
+		votes.Request{ID: "stale", Kind: votes.RequestReseedDatabases, Databases: []string{"Content"}, To: other.name},
 	)
-	c.g.Expect(answer).To(And(HaveField("Outcome", election.OutcomeDone), HaveField("By", other.name)), answer.Message)
+	c.g.Expect(answer).To(And(HaveField("Outcome", votes.OutcomeDone), HaveField("By", other.name)), answer.Message)
 
 	// What the manager does when it sees that a copy is missing.
 	c.g.Eventually(func() error { return other.db.Exec(t.Context(), tsql.GrantCreateAnyDatabase("content")) }, busy,

@@ -15,7 +15,8 @@ import (
 
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -29,31 +30,31 @@ func (e *engine) leased() time.Duration {
 // nothing.
 func TestTimingsAreThoseOfTheOrders(t *testing.T) {
 	t.Parallel()
-	own := election.DefaultTimings()
+	own := ballot.DefaultTimings()
 	own.Expiry, own.WriteLease = 120*time.Second, 100*time.Second
 	for name, c := range map[string]struct {
-		timings   *election.Timings
+		timings   *ballot.Timings
 		longer    time.Duration
 		atLongest time.Duration
 	}{
 		"their own": {&own, 50 * time.Second, 100 * time.Second},
-		"none":      {nil, time.Second, election.DefaultTimings().WriteLease},
+		"none":      {nil, time.Second, ballot.DefaultTimings().WriteLease},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
 			v := newLeaseServer(t)
 			held := v.get()
-			holding, term := election.Holder{Server: "tukpub-0", PodUID: "pod1", Engine: "run1", Nonce: "n"}.String(), int32(1)
+			holding, term := votes.Holder{Server: "tukpub-0", PodUID: "pod1", Engine: "run1", Nonce: "n"}.String(), int32(1)
 			held.Spec.HolderIdentity, held.Spec.LeaseTransitions = &holding, &term
-			held.Annotations["geosql.dev/vote-state"] = string(election.StateHeld)
+			held.Annotations["geosql.dev/vote-state"] = string(votes.StateHeld)
 			v.lease = held
 			group := orders.Group{Name: "content", Namespace: "web", Timings: c.timings, Voters: []orders.Voter{{
 				Site: "tukwila", Server: v.URL, CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: v.Certificate().Raw}),
 				Token: "token", Issued: time.Now(), Expires: time.Now().Add(time.Hour)}}}
 			data, err := group.Encode()
 			g.Expect(err).NotTo(HaveOccurred())
-			e := &engine{run: "run1", exists: true, role: election.RolePrimary}
+			e := &engine{run: "run1", exists: true, role: ballot.RolePrimary}
 			h, err := holder.New(holder.Options{
 				Target: mssql.Target{
 					Namespace: "web",

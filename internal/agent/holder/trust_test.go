@@ -18,7 +18,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
@@ -81,7 +81,7 @@ func TestAVotersFormerCAIsTrustedUntilItShowsTheNextOne(t *testing.T) {
 	defer server.Close()
 
 	h := &Holder{
-		options: Options{Log: slog.New(slog.DiscardHandler), Timings: election.DefaultTimings()},
+		options: Options{Log: slog.New(slog.DiscardHandler), Timings: ballot.DefaultTimings()},
 		runners: map[string]*runner{},
 	}
 	group := orders.Group{

@@ -16,13 +16,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // voter is the vote at one API server, with a token that can be replaced while it is used.
 type voter struct {
-	*election.LeaseVoter
+	*votes.LeaseVoter
 	client      *kubernetes.Clientset
 	http        *http.Client
 	connections *connections
@@ -62,7 +62,7 @@ func newVoter(group orders.Group, told orders.Voter, formerCA []byte) (*voter, e
 		return nil, fmt.Errorf("make a client of voter %s: %w", told.Site, err)
 	}
 	v.http = client
-	v.LeaseVoter = election.NewLeaseVoter(told.Site, v.client.CoordinationV1().Leases(group.Namespace), group.Name)
+	v.LeaseVoter = votes.NewLeaseVoter(told.Site, v.client.CoordinationV1().Leases(group.Namespace), group.Name)
 	return v, nil
 }
 
@@ -100,16 +100,16 @@ func (v *voter) token() string {
 	return v.told.Token
 }
 
-// Read implements election.Voter.
-func (v *voter) Read(ctx context.Context) (election.Record, string, error) {
+// Read implements votes.Voter.
+func (v *voter) Read(ctx context.Context) (votes.Record, string, error) {
 	begun := time.Now()
 	record, version, err := v.LeaseVoter.Read(ctx)
 	v.distrust(err, begun)
 	return record, version, err
 }
 
-// Swap implements election.Voter.
-func (v *voter) Swap(ctx context.Context, version string, r election.Record) (string, error) {
+// Swap implements votes.Voter.
+func (v *voter) Swap(ctx context.Context, version string, r votes.Record) (string, error) {
 	begun := time.Now()
 	next, err := v.LeaseVoter.Swap(ctx, version, r)
 	v.distrust(err, begun)

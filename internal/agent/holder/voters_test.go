@@ -11,7 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -27,10 +27,10 @@ func TestAVoterIsReplacedWhileThePrimaryServes(t *testing.T) {
 			c.tell(m, orders.Group{Voters: c.reached(m, c.voters...), Joining: c.reached(m, added), Wanted: ordered})
 		}
 	}
-	var changed election.Configuration
+	var changed votes.Configuration
 	for _, v := range []*leaseServer{added, c.voters[0], c.voters[1]} {
-		c.g.Eventually(v.record, busy).Should(HaveField("State", election.StateHeld))
-		c.g.Eventually(func() election.Configuration { changed = v.record().Configuration(); return changed }, busy).
+		c.g.Eventually(v.record, busy).Should(HaveField("State", votes.StateHeld))
+		c.g.Eventually(func() votes.Configuration { changed = v.record().Configuration(); return changed }, busy).
 			Should(And(HaveField("Voters", wanted), HaveField("Next", BeEmpty())))
 	}
 	c.g.Expect(added.record().Notes.Timelines).NotTo(BeEmpty(), "the history goes along")
@@ -48,7 +48,7 @@ func TestAVoterIsReplacedWhileThePrimaryServes(t *testing.T) {
 	old := slices.IndexFunc(c.members, func(m *member) bool { return m.name == holder() })
 	c.members[old].engine.Kill(t)
 	c.g.Eventually(added.record, busy).
-		Should(And(HaveField("State", election.StateHeld), HaveField("Holder.Server", Not(Equal(c.members[old].name)))))
+		Should(And(HaveField("State", votes.StateHeld), HaveField("Holder.Server", Not(Equal(c.members[old].name)))))
 	before = c.count()
 	c.g.Eventually(c.count, busy).Should(BeNumerically(">", before+20))
 

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // keyPrefix precedes a group's name in the Secret's keys, timedPrefix that of a group with timings of its own: a
@@ -61,13 +62,13 @@ type Group struct {
 	Voters []Voter `json:"voters"`
 	// Configuration of voters, the newest that the manager has seen in the votes; nil while the group has the one that it
 	// began with.
-	Configuration *election.Configuration `json:"configuration,omitempty"`
+	Configuration *votes.Configuration `json:"configuration,omitempty"`
 	// Joining are sites that do not vote yet and are to.
 	Joining []Voter `json:"joining,omitempty"`
 	// Wanted are the sites that are to vote, nil for those that do. The holder's agent changes them.
 	Wanted []string `json:"wanted,omitempty"`
-	// Timings of the votes; nil for election.DefaultTimings. They never change while there is the group.
-	Timings *election.Timings `json:"timings,omitempty"`
+	// Timings of the votes; nil for ballot.DefaultTimings. They never change while there is the group.
+	Timings *ballot.Timings `json:"timings,omitempty"`
 }
 
 // Voter is an API server that holds the group's Lease, and the right to change it.
@@ -101,11 +102,11 @@ func (g Group) Reached() []Voter {
 }
 
 // Voting is the configuration of voters to begin with; a newer one is in the votes, if there is one.
-func (g Group) Voting() election.Configuration {
+func (g Group) Voting() votes.Configuration {
 	if g.Configuration != nil {
 		return *g.Configuration
 	}
-	var c election.Configuration
+	var c votes.Configuration
 	for _, v := range g.Voters {
 		c.Voters = append(c.Voters, v.Site)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 )
 
 var now = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
@@ -44,7 +44,7 @@ func TestOrdersWithTimings(t *testing.T) {
 		},
 	)
 	g.Expect(timed.Timings.Expiry).To(Equal(20 * time.Second))
-	g.Expect(timed.Timings.Renew).To(Equal(election.DefaultTimings().Renew), "what is left out has its default")
+	g.Expect(timed.Timings.Renew).To(Equal(ballot.DefaultTimings().Renew), "what is left out has its default")
 	g.Expect(timed.Key()).NotTo(HavePrefix("group."))
 	data, err := timed.Encode()
 	g.Expect(err).NotTo(HaveOccurred())

@@ -2,7 +2,8 @@
 
 // Package requests carries what people ask of a group's election to the Leases at its voters, where the agents read it,
 // and brings back what came of it. It is used by the manager, for Failover objects, and by kubectl geosql, which needs
-// no hub for it.
+// no hub for it. It decides nothing: the agents do, in package keeper next door; the form of what it writes is that of
+// package votes.
 package requests
 
 import (
@@ -15,37 +16,37 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // Vote is what a group's Lease at one voter says, to people as well as to agents.
 type Vote struct {
 	// Site is the voter, empty when it was read without knowing its name.
 	Site string
-	// Err is why nothing is known of it; election.ErrAbsent when there is no Lease.
+	// Err is why nothing is known of it; votes.ErrAbsent when there is no Lease.
 	Err error
 	// Record is the vote.
-	Record election.Record
+	Record votes.Record
 	// Request is the newest one that was written there, nil when there is none.
-	Request *election.Request
+	Request *votes.Request
 	// Answer is the newest one that an agent wrote there, nil when there is none.
-	Answer *election.Answer
+	Answer *votes.Answer
 	// Timelines of the last terms, oldest first.
-	Timelines []election.Timeline
+	Timelines []votes.Timeline
 	// Paused forbids automatic elections.
 	Paused bool
 	// CarriedOut are the last Failovers that were carried out, oldest first.
-	CarriedOut []election.CarriedOut
+	CarriedOut []votes.CarriedOut
 }
 
 // Read reads a group's Lease at one voter. reader must not be a cache: a request that was written must be seen.
 func Read(ctx context.Context, reader client.Reader, namespace, group string) Vote {
 	var lease coordinationv1.Lease
-	key := client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group)}
+	key := client.ObjectKey{Namespace: namespace, Name: votes.LeaseName(group)}
 	err := reader.Get(ctx, key, &lease)
 	switch {
 	case apierrors.IsNotFound(err):
-		return Vote{Err: election.ErrAbsent}
+		return Vote{Err: votes.ErrAbsent}
 	case err != nil:
 		return Vote{Err: fmt.Errorf("read Lease %s: %w", key, err)}
 	}
@@ -56,22 +57,22 @@ func Read(ctx context.Context, reader client.Reader, namespace, group string) Vo
 // not there: it must not hide the vote.
 func Of(lease *coordinationv1.Lease) Vote {
 	var v Vote
-	if v.Record, v.Err = election.DecodeLease(lease); v.Err != nil {
+	if v.Record, v.Err = votes.DecodeLease(lease); v.Err != nil {
 		return v
 	}
-	if r, ok, err := election.ParseRequest(lease.Annotations); ok && err == nil {
+	if r, ok, err := votes.ParseRequest(lease.Annotations); ok && err == nil {
 		v.Request = &r
 	}
-	if a, ok, err := election.ParseAnswer(lease.Annotations); ok && err == nil {
+	if a, ok, err := votes.ParseAnswer(lease.Annotations); ok && err == nil {
 		v.Answer = &a
 	}
-	if t, err := election.ParseTimelines(lease.Annotations); err == nil {
+	if t, err := votes.ParseTimelines(lease.Annotations); err == nil {
 		v.Timelines = t
 	}
-	if c, err := election.ParseCarriedOut(lease.Annotations); err == nil {
+	if c, err := votes.ParseCarriedOut(lease.Annotations); err == nil {
 		v.CarriedOut = c
 	}
-	v.Paused = lease.Annotations[election.AnnotationPaused] == "true"
+	v.Paused = lease.Annotations[votes.AnnotationPaused] == "true"
 	return v
 }
 
@@ -89,7 +90,7 @@ func Remember(
 	reader client.Reader,
 	writer client.Writer,
 	namespace, group string,
-	carriedOut []election.CarriedOut,
+	carriedOut []votes.CarriedOut,
 ) error {
 	return swap(
 		ctx,
@@ -99,20 +100,20 @@ func Remember(
 		group,
 		"note what was carried out",
 		func(annotations map[string]string) (bool, error) {
-			return election.NoteCarriedOut(annotations, carriedOut), nil
+			return votes.NoteCarriedOut(annotations, carriedOut), nil
 		},
 	)
 }
 
 // Write writes a request on a group's Lease at one voter by compare-and-swap. A request of the same ID that is there is
 // left alone, a newer one is ErrNewer. It changes nothing else. reader must not be a cache. An error other than
-// ErrNewer and election.ErrAbsent leaves open whether the request was written; writing it again does no harm.
+// ErrNewer and votes.ErrAbsent leaves open whether the request was written; writing it again does no harm.
 func Write(
 	ctx context.Context,
 	reader client.Reader,
 	writer client.Writer,
 	namespace, group string,
-	request election.Request,
+	request votes.Request,
 ) error {
 	if err := request.Check(); err != nil {
 		return err
@@ -125,7 +126,7 @@ func Write(
 		group,
 		"write the request",
 		func(annotations map[string]string) (bool, error) {
-			present, ok, err := election.ParseRequest(annotations)
+			present, ok, err := votes.ParseRequest(annotations)
 			if ok && err == nil {
 				if present.ID == request.ID {
 					return false, nil
@@ -155,13 +156,13 @@ func swap(
 	namespace, group, doing string,
 	change func(map[string]string) (bool, error),
 ) error {
-	key := client.ObjectKey{Namespace: namespace, Name: election.LeaseName(group)}
+	key := client.ObjectKey{Namespace: namespace, Name: votes.LeaseName(group)}
 	var last error
 	for range attempts {
 		var lease coordinationv1.Lease
 		if err := reader.Get(ctx, key, &lease); err != nil {
 			if apierrors.IsNotFound(err) {
-				return fmt.Errorf("Lease %s: %w", key, election.ErrAbsent)
+				return fmt.Errorf("Lease %s: %w", key, votes.ErrAbsent)
 			}
 			return fmt.Errorf("read Lease %s: %w", key, err)
 		}

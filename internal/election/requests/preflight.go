@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // Verdict is what can be said of a request before anything is touched.
@@ -26,7 +26,7 @@ const (
 	Refuse Verdict = "Refuse"
 )
 
-// Reasons of a Preflight, beside those of package election.
+// Reasons of a Preflight, beside those of package votes.
 const (
 	// ReasonNotFenced: clusterType None has no election.
 	ReasonNotFenced = "NotFenced"
@@ -83,7 +83,7 @@ func checkReseed(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec, 
 		meant := len(spec.Databases) == 0 ||
 			slices.ContainsFunc(spec.Databases, func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), name) })
 		if meant {
-			return Preflight{Verdict: Refuse, Reason: election.ReasonOwnData, Seen: *replica.ObservedAt, Message: fmt.Sprintf(
+			return Preflight{Verdict: Refuse, Reason: votes.ReasonOwnData, Seen: *replica.ObservedAt, Message: fmt.Sprintf(
 				"%s is ONLINE on %s outside of the group, and may have rows that nobody else has: save what is to be kept, and "+
 					"DROP DATABASE (or rename it) there; then it is seeded by itself",
 				name,
@@ -122,7 +122,7 @@ func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec)
 	case declared == nil:
 		return Preflight{
 			Verdict: Refuse,
-			Reason:  election.ReasonNotAReplica,
+			Reason:  votes.ReasonNotAReplica,
 			Message: fmt.Sprintf(
 				"%s is no replica of group %s; its replicas are %s",
 				spec.To,
@@ -133,11 +133,11 @@ func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec)
 	case declared.AvailabilityMode == v1alpha1.ConfigurationOnly && spec.Kind != v1alpha1.FailoverRejoin:
 		return Preflight{
 			Verdict: Refuse,
-			Reason:  election.ReasonNotAReplica,
+			Reason:  votes.ReasonNotAReplica,
 			Message: fmt.Sprintf("%s is a ConfigurationOnly replica: it holds no databases", spec.To),
 		}
 	case declared.AvailabilityMode == v1alpha1.AsynchronousCommit && Promotes(spec.Kind) && !spec.AllowDataLoss:
-		return Preflight{Verdict: Refuse, Reason: election.ReasonNotSynchronous, Message: fmt.Sprintf(
+		return Preflight{Verdict: Refuse, Reason: votes.ReasonNotSynchronous, Message: fmt.Sprintf(
 			"%s is an AsynchronousCommit replica and may lack acknowledged writes: make it SynchronousCommit first, or ask "+
 				"for a Failover with allowDataLoss",
 			spec.To,
@@ -150,7 +150,7 @@ func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec)
 		) {
 			return Preflight{
 				Verdict: Refuse,
-				Reason:  election.ReasonNoSuchDatabase,
+				Reason:  votes.ReasonNoSuchDatabase,
 				Message: fmt.Sprintf("%s is no database of group %s", name, group.Name),
 			}
 		}
@@ -159,14 +159,14 @@ func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec)
 }
 
 // Asked is what a Failover of the spec asks the agents for, without who asks and when.
-func Asked(spec v1alpha1.FailoverSpec) election.Request {
-	r := election.Request{
-		Kind:          election.RequestKind(spec.Kind),
+func Asked(spec v1alpha1.FailoverSpec) votes.Request {
+	r := votes.Request{
+		Kind:          votes.RequestKind(spec.Kind),
 		AllowDataLoss: spec.AllowDataLoss,
 		FencedHolder:  spec.FencedHolder,
 	}
 	for _, name := range spec.Databases {
-		r.Kind, r.Databases = election.RequestReseedDatabases, append(r.Databases, string(name))
+		r.Kind, r.Databases = votes.RequestReseedDatabases, append(r.Databases, string(name))
 	}
 	if spec.To != "" {
 		r.To = string(spec.To) + "-0"
@@ -184,7 +184,7 @@ func checkSwitchover(group *v1alpha1.AvailabilityGroup, to v1alpha1.ServerName, 
 	if group.Status.Primary == "" {
 		return Preflight{
 			Verdict: Wait,
-			Reason:  election.ReasonNoPrimary,
+			Reason:  votes.ReasonNoPrimary,
 			Message: "no server says that it is primary: a Switchover needs a primary that lives; a Failover does not",
 		}
 	}

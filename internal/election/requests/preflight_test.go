@@ -11,8 +11,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // group has a replica of each mode, and a status that was taken just now in which both that hold data could be
@@ -59,29 +59,29 @@ func TestPreflight(t *testing.T) {
 			reason: requests.ReasonNotFenced,
 			change: func(a *v1alpha1.AvailabilityGroup) { a.Spec.ClusterType = v1alpha1.ClusterNone }},
 		"to a stranger": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "other"}, verdict: requests.Refuse,
-			reason: election.ReasonNotAReplica,
+			reason: votes.ReasonNotAReplica,
 			says:   "other is no replica of group content; its replicas are tukpub, quisec, dubasy, dubcfg"},
 		"to a replica without data": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "dubcfg", AllowDataLoss: true},
-			verdict: requests.Refuse, reason: election.ReasonNotAReplica, says: "holds no databases"},
+			verdict: requests.Refuse, reason: votes.ReasonNotAReplica, says: "holds no databases"},
 		"a rejoin of one without data": {spec: v1alpha1.FailoverSpec{Kind: rejoin, To: "dubcfg"}, verdict: requests.Go},
 		"a failover to an asynchronous one": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "dubasy"},
-			verdict: requests.Refuse, reason: election.ReasonNotSynchronous},
+			verdict: requests.Refuse, reason: votes.ReasonNotSynchronous},
 		"a switchover to one": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "dubasy"},
-			verdict: requests.Refuse, reason: election.ReasonNotSynchronous},
+			verdict: requests.Refuse, reason: votes.ReasonNotSynchronous},
 		"with data loss": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "dubasy", AllowDataLoss: true},
 			verdict: requests.Go},
 		"a reseed of an asynchronous one": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "dubasy"}, verdict: requests.Go},
 		"a reseed of a database of others": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec",
-			Databases: []v1alpha1.DatabaseName{"Shop"}}, verdict: requests.Refuse, reason: election.ReasonNoSuchDatabase},
+			Databases: []v1alpha1.DatabaseName{"Shop"}}, verdict: requests.Refuse, reason: votes.ReasonNoSuchDatabase},
 		"a reseed of what is written to beside the group": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec"},
-			verdict: requests.Refuse, reason: election.ReasonOwnData, says: "DROP DATABASE",
+			verdict: requests.Refuse, reason: votes.ReasonOwnData, says: "DROP DATABASE",
 			change: quisec(func(r *v1alpha1.ReplicaStatus) { r.Outside = []string{"Content"} })},
 		"to nobody in particular": {spec: v1alpha1.FailoverSpec{Kind: failover}, verdict: requests.Go},
 		"before there is the group": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "quisec"}, verdict: requests.Wait,
 			reason: requests.ReasonNotCreated,
 			change: func(a *v1alpha1.AvailabilityGroup) { a.Status.GroupID = "" }},
 		"a switchover without a primary": {spec: v1alpha1.FailoverSpec{Kind: switchover, To: "quisec"},
-			verdict: requests.Wait, reason: election.ReasonNoPrimary,
+			verdict: requests.Wait, reason: votes.ReasonNoPrimary,
 			change: func(a *v1alpha1.AvailabilityGroup) { a.Status.Primary = "" }},
 		"a failover without a primary": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "quisec"}, verdict: requests.Go,
 			change: func(a *v1alpha1.AvailabilityGroup) { a.Status.Primary = "" }},
@@ -116,7 +116,7 @@ func TestPreflight(t *testing.T) {
 				To(And(HaveField("Verdict", c.verdict), HaveField("Reason", c.reason),
 					HaveField("Message", ContainSubstring(c.says))))
 			g.Expect(p.Seen.IsZero()).
-				To(Equal(p.Reason != "Why" && p.Reason != election.ReasonOwnData || p.Verdict != requests.Refuse),
+				To(Equal(p.Reason != "Why" && p.Reason != votes.ReasonOwnData || p.Verdict != requests.Refuse),
 					"a refusal by the status tells when that was taken")
 		})
 	}

@@ -19,19 +19,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 var begun = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
 
-func ask(id string, after time.Duration) election.Request {
-	return election.Request{ID: id, Kind: election.RequestSwitchover, To: "quisec-0", Issued: begun.Add(after)}
+func ask(id string, after time.Duration) votes.Request {
+	return votes.Request{ID: id, Kind: votes.RequestSwitchover, To: "quisec-0", Issued: begun.Add(after)}
 }
 
 // renew changes the Lease as its holder does once per second.
 func renew(ctx context.Context, c client.Client) error {
-	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+	lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 	if err := c.Get(ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func TestARequestIsWrittenBetweenRenewals(t *testing.T) {
 	conflicts := 3
 	c := fake.NewClientBuilder().
 		WithScheme(clientgoscheme.Scheme).
-		WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).
+		WithObjects(votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})).
 		WithInterceptorFuncs(interceptor.Funcs{Patch: func(ctx context.Context, c client.WithWatch, obj client.Object,
 			patch client.Patch, opts ...client.PatchOption) error {
 			if conflicts > 0 {
@@ -61,7 +61,7 @@ func TestARequestIsWrittenBetweenRenewals(t *testing.T) {
 	vote := requests.Read(t.Context(), c, "web", "content")
 	g.Expect(vote.Request).To(HaveValue(HaveField("ID", "a")))
 	g.Expect(vote.Record).
-		To(And(HaveField("State", election.StateReleased), HaveField("InitialPrimary", "tukpub-0")), "the vote is left alone")
+		To(And(HaveField("State", votes.StateReleased), HaveField("InitialPrimary", "tukpub-0")), "the vote is left alone")
 
 	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("a", 0))).To(Succeed(), "once more does no harm")
 	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("older", -time.Second))).
@@ -69,17 +69,17 @@ func TestARequestIsWrittenBetweenRenewals(t *testing.T) {
 	g.Expect(requests.Write(t.Context(), c, c, "web", "content", ask("newer", time.Second))).To(Succeed())
 	g.Expect(requests.Read(t.Context(), c, "web", "content").Request).To(HaveValue(HaveField("ID", "newer")))
 	g.Expect(requests.Write(t.Context(), c, c, "web", "other", ask("a", 0))).
-		To(MatchError(election.ErrAbsent), "a Lease that is missing is never made")
-	g.Expect(requests.Write(t.Context(), c, c, "web", "content", election.Request{ID: "x"})).NotTo(Succeed())
+		To(MatchError(votes.ErrAbsent), "a Lease that is missing is never made")
+	g.Expect(requests.Write(t.Context(), c, c, "web", "content", votes.Request{ID: "x"})).NotTo(Succeed())
 }
 
 // What people wrote into an annotation and nobody can read must hide neither the vote nor a new request.
 func TestUnreadableAnnotationsHideNothing(t *testing.T) {
 	g := NewWithT(t)
-	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
-	lease.Annotations[election.AnnotationRequest], lease.Annotations[election.AnnotationAnswer],
-		lease.Annotations[election.AnnotationTimelines] = "{", "{", "{"
-	lease.Annotations[election.AnnotationPaused] = "true"
+	lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
+	lease.Annotations[votes.AnnotationRequest], lease.Annotations[votes.AnnotationAnswer],
+		lease.Annotations[votes.AnnotationTimelines] = "{", "{", "{"
+	lease.Annotations[votes.AnnotationPaused] = "true"
 	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(lease).Build()
 	vote := requests.Read(t.Context(), c, "web", "content")
 	g.Expect(vote.Err).NotTo(HaveOccurred())
@@ -93,52 +93,52 @@ func TestVotesTogether(t *testing.T) {
 		return ptr.To(metav1.NewMicroTime(begun.Add(time.Duration(s) * time.Second)))
 	}
 	cut := errors.New("cut")
-	votes := requests.Votes{
+	told := requests.Votes{
 		{
 			Site:      "a",
-			Record:    election.Record{Term: 4, State: election.StateHeld},
-			Answer:    &election.Answer{ID: "r", Outcome: election.OutcomeAccepted, At: begun.Add(time.Hour)},
-			Timelines: []election.Timeline{{Term: 4, RequestID: "r", Promoted: at(1), Outcome: election.OutcomeAccepted}},
+			Record:    votes.Record{Term: 4, State: votes.StateHeld},
+			Answer:    &votes.Answer{ID: "r", Outcome: votes.OutcomeAccepted, At: begun.Add(time.Hour)},
+			Timelines: []votes.Timeline{{Term: 4, RequestID: "r", Promoted: at(1), Outcome: votes.OutcomeAccepted}},
 		},
 		{
 			Site:   "b",
-			Record: election.Record{Term: 4, State: election.StateReleased},
-			Answer: &election.Answer{ID: "r", Outcome: election.OutcomeDone, At: begun},
+			Record: votes.Record{Term: 4, State: votes.StateReleased},
+			Answer: &votes.Answer{ID: "r", Outcome: votes.OutcomeDone, At: begun},
 			Paused: true,
-			Timelines: []election.Timeline{
+			Timelines: []votes.Timeline{
 				{Term: 3},
-				{Term: 4, RequestID: "r", Promoted: at(1), Outcome: election.OutcomeDone},
+				{Term: 4, RequestID: "r", Promoted: at(1), Outcome: votes.OutcomeDone},
 			},
 		},
 		{
 			Site:   "c",
 			Err:    cut,
-			Record: election.Record{Term: 9},
-			Answer: &election.Answer{ID: "r", Outcome: election.OutcomeFailed, At: begun.Add(2 * time.Hour)},
+			Record: votes.Record{Term: 9},
+			Answer: &votes.Answer{ID: "r", Outcome: votes.OutcomeFailed, At: begun.Add(2 * time.Hour)},
 		},
 	}
-	leading, known := votes.Leading()
+	leading, known := told.Leading()
 	g.Expect(known).To(BeTrue())
-	g.Expect(leading).To(HaveField("State", election.StateHeld))
-	g.Expect(votes.Answer("r")).
-		To(HaveValue(HaveField("Outcome", election.OutcomeDone)),
+	g.Expect(leading).To(HaveField("State", votes.StateHeld))
+	g.Expect(told.Answer("r")).
+		To(HaveValue(HaveField("Outcome", votes.OutcomeDone)),
 			"a final answer leads; a voter that is cut off says nothing")
-	g.Expect(votes.Answer("other")).To(BeNil())
-	g.Expect(votes.Timelines()).To(HaveLen(2))
-	g.Expect(votes.TimelineOf("r")).
-		To(HaveValue(HaveField("Outcome", election.OutcomeDone)), "the copy that has come farthest")
-	g.Expect(votes.TimelineOf("")).To(BeNil())
-	g.Expect(votes.Paused()).To(BeTrue())
-	votes[1].Err = cut
-	_, known = votes.Leading()
+	g.Expect(told.Answer("other")).To(BeNil())
+	g.Expect(told.Timelines()).To(HaveLen(2))
+	g.Expect(told.TimelineOf("r")).
+		To(HaveValue(HaveField("Outcome", votes.OutcomeDone)), "the copy that has come farthest")
+	g.Expect(told.TimelineOf("")).To(BeNil())
+	g.Expect(told.Paused()).To(BeTrue())
+	told[1].Err = cut
+	_, known = told.Leading()
 	g.Expect(known).To(BeFalse())
-	votes[1] = requests.Vote{Site: "b", Record: election.Record{State: election.StateReleased}}
-	_, known = votes.Leading()
+	told[1] = requests.Vote{Site: "b", Record: votes.Record{State: votes.StateReleased}}
+	_, known = told.Leading()
 	g.Expect(known).
 		To(BeFalse(),
 			"a Lease that has never had a vote stands where one was lost: an answer may be at the voter that is cut off")
-	votes[0].Record = votes[1].Record
-	_, known = votes.Leading()
+	told[0].Record = told[1].Record
+	_, known = told.Leading()
 	g.Expect(known).To(BeTrue(), "a group that is new")
 }
 
@@ -152,13 +152,13 @@ func TestOnlyChangesThatMeanSomethingWake(t *testing.T) {
 		}, false},
 		"another term":   {func(l *coordinationv1.Lease) { l.Spec.LeaseTransitions = ptr.To[int32](2) }, true},
 		"another holder": {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = ptr.To("quisec-0/pod/engine/n1") }, true},
-		"an answer":      {func(l *coordinationv1.Lease) { l.Annotations[election.AnnotationAnswer] = "{}" }, true},
-		"a timeline":     {func(l *coordinationv1.Lease) { l.Annotations[election.AnnotationTimelines] = "[]" }, true},
-		"a pause":        {func(l *coordinationv1.Lease) { l.Annotations[election.AnnotationPaused] = "true" }, true},
+		"an answer":      {func(l *coordinationv1.Lease) { l.Annotations[votes.AnnotationAnswer] = "{}" }, true},
+		"a timeline":     {func(l *coordinationv1.Lease) { l.Annotations[votes.AnnotationTimelines] = "[]" }, true},
+		"a pause":        {func(l *coordinationv1.Lease) { l.Annotations[votes.AnnotationPaused] = "true" }, true},
 		"a label":        {func(l *coordinationv1.Lease) { l.Labels = map[string]string{"a": "b"} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+			before := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 			before.Spec.HolderIdentity = ptr.To("tukpub-0/pod/engine/n1")
 			after := before.DeepCopy()
 			c.change(after)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // Votes are what a group's voters say, in the order of the voters.
@@ -27,9 +27,9 @@ func (v Votes) Counts(x Vote) bool {
 
 // Leading is the record that a majority of those that vote agrees on, or else that of the highest term: see
 // Configuration.Leading. It is false when no majority is known.
-func (v Votes) Leading() (election.Record, bool) {
-	began := election.Configuration{}
-	records, told := map[string]election.Record{}, []election.Record(nil)
+func (v Votes) Leading() (votes.Record, bool) {
+	began := votes.Configuration{}
+	records, told := map[string]votes.Record{}, []votes.Record(nil)
 	for _, x := range v {
 		began.Voters = append(began.Voters, x.Site)
 		if v.Counts(x) {
@@ -37,13 +37,13 @@ func (v Votes) Leading() (election.Record, bool) {
 			told = append(told, x.Record)
 		}
 	}
-	return election.Configured(began, told...).Leading(records)
+	return votes.Configured(began, told...).Leading(records)
 }
 
 // Answer to the request of an ID: a final one leads one that was only accepted, then the newest. nil when none was
 // seen.
-func (v Votes) Answer(id string) *election.Answer {
-	var best *election.Answer
+func (v Votes) Answer(id string) *votes.Answer {
+	var best *votes.Answer
 	for _, x := range v {
 		a := x.Answer
 		if x.Err != nil || a == nil || a.ID != id {
@@ -74,7 +74,7 @@ func (v Votes) Carries(id string) bool {
 
 // CarriedOut is the Failover of a name that was carried out as another object: the same was asked for, and its UID was
 // not this one. nil when no voter tells of one.
-func (v Votes) CarriedOut(name, spec, id string) *election.CarriedOut {
+func (v Votes) CarriedOut(name, spec, id string) *votes.CarriedOut {
 	for _, x := range v {
 		if x.Err != nil {
 			continue
@@ -95,8 +95,8 @@ func (v Votes) Paused() bool {
 
 // Timelines of all voters, by term, oldest first. Of one term the copy counts that has come farthest: a voter that was
 // cut off has an older one.
-func (v Votes) Timelines() []election.Timeline {
-	byTerm := map[int64]election.Timeline{}
+func (v Votes) Timelines() []votes.Timeline {
+	byTerm := map[int64]votes.Timeline{}
 	for _, x := range v {
 		if x.Err != nil {
 			continue
@@ -107,28 +107,28 @@ func (v Votes) Timelines() []election.Timeline {
 			}
 		}
 	}
-	timelines := make([]election.Timeline, 0, len(byTerm))
+	timelines := make([]votes.Timeline, 0, len(byTerm))
 	for _, t := range byTerm {
 		timelines = append(timelines, t)
 	}
-	slices.SortFunc(timelines, func(a, b election.Timeline) int { return int(a.Term - b.Term) })
+	slices.SortFunc(timelines, func(a, b votes.Timeline) int { return int(a.Term - b.Term) })
 	return timelines
 }
 
 // Quarantined are the replicas that forced failovers left apart, those that were among them.
-func (v Votes) Quarantined() []election.Apart {
-	var records []election.Record
+func (v Votes) Quarantined() []votes.Apart {
+	var records []votes.Record
 	for _, x := range v {
 		if x.Err == nil {
 			records = append(records, x.Record)
 		}
 	}
-	return election.QuarantinedReplicas(records...)
+	return votes.QuarantinedReplicas(records...)
 }
 
 // TimelineOf the request of an ID, the newest if it took several terms; nil when there is none.
-func (v Votes) TimelineOf(id string) *election.Timeline {
-	var found *election.Timeline
+func (v Votes) TimelineOf(id string) *votes.Timeline {
+	var found *votes.Timeline
 	for _, t := range v.Timelines() {
 		if t.RequestID == id && id != "" {
 			found = &t
@@ -138,7 +138,7 @@ func (v Votes) TimelineOf(id string) *election.Timeline {
 }
 
 // progress counts what a timeline has reached.
-func progress(t election.Timeline) int {
+func progress(t votes.Timeline) int {
 	n := 0
 	for _, set := range []bool{
 		t.Suspected != nil, t.Claimed != nil, t.Fenced != nil, t.Promoted != nil, t.FirstWrite != nil,
@@ -148,7 +148,7 @@ func progress(t election.Timeline) int {
 			n++
 		}
 	}
-	if t.Outcome != election.OutcomeAccepted && t.Outcome != "" {
+	if t.Outcome != votes.OutcomeAccepted && t.Outcome != "" {
 		n += 8
 	}
 	return n

@@ -21,8 +21,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 var errCut = errors.New("cut")
@@ -30,7 +30,7 @@ var errCut = errors.New("cut")
 // A request is issued after every one that is there, so that the agents take it for the newest; one that cannot be read
 // says nothing.
 func TestARequestIsIssuedAfterThoseThatAreThere(t *testing.T) {
-	issued := func(after time.Duration) *election.Request { return ptr.To(ask("a", after)) }
+	issued := func(after time.Duration) *votes.Request { return ptr.To(ask("a", after)) }
 	for name, c := range map[string]struct {
 		votes requests.Votes
 		after time.Duration
@@ -66,7 +66,7 @@ func TestARequestIsCarriedByAnyVoterThatAnswers(t *testing.T) {
 // A pause counts at any voter that answers; a vote that was never anybody's counts only where all are so.
 func TestWhatVotersSayCountsOnlyWhereTheyAnswer(t *testing.T) {
 	g := NewWithT(t)
-	held, never := election.Record{Term: 4}, election.Record{}
+	held, never := votes.Record{Term: 4}, votes.Record{}
 	g.Expect(requests.Votes{{Err: errCut, Paused: true}, {}}.Paused()).To(BeFalse())
 	g.Expect(requests.Votes{{}, {Paused: true}}.Paused()).To(BeTrue())
 	fresh := requests.Votes{{Site: "a", Record: never}, {Site: "b", Record: never}, {Site: "c", Err: errCut, Record: held}}
@@ -81,23 +81,23 @@ func TestWhatVotersSayCountsOnlyWhereTheyAnswer(t *testing.T) {
 
 // A final answer leads whatever its time; of two that are alike in that the newer one.
 func TestTheAnswerThatLeads(t *testing.T) {
-	answer := func(outcome election.AnswerOutcome, after time.Duration) *election.Answer {
-		return &election.Answer{ID: "r", Outcome: outcome, At: begun.Add(after)}
+	answer := func(outcome votes.AnswerOutcome, after time.Duration) *votes.Answer {
+		return &votes.Answer{ID: "r", Outcome: outcome, At: begun.Add(after)}
 	}
-	accepted, done := election.OutcomeAccepted, election.OutcomeDone
+	accepted, done := votes.OutcomeAccepted, votes.OutcomeDone
 	for name, c := range map[string]struct {
-		answers []*election.Answer
+		answers []*votes.Answer
 		leads   int
 	}{
-		"the final one, though older":      {[]*election.Answer{answer(accepted, 1), answer(done, 0)}, 1},
-		"the final one that comes first":   {[]*election.Answer{answer(done, 0), answer(accepted, 1)}, 0},
-		"the newer of two accepted":        {[]*election.Answer{answer(accepted, 0), answer(accepted, 1)}, 1},
-		"the newer of two accepted, first": {[]*election.Answer{answer(accepted, 1), answer(accepted, 0)}, 0},
-		"the newer of two final": {[]*election.Answer{answer(done, 0), answer(election.OutcomeFailed, 1),
+		"the final one, though older":      {[]*votes.Answer{answer(accepted, 1), answer(done, 0)}, 1},
+		"the final one that comes first":   {[]*votes.Answer{answer(done, 0), answer(accepted, 1)}, 0},
+		"the newer of two accepted":        {[]*votes.Answer{answer(accepted, 0), answer(accepted, 1)}, 1},
+		"the newer of two accepted, first": {[]*votes.Answer{answer(accepted, 1), answer(accepted, 0)}, 0},
+		"the newer of two final": {[]*votes.Answer{answer(done, 0), answer(votes.OutcomeFailed, 1),
 			nil}, 1},
-		"the first of two that are of one time": {[]*election.Answer{answer(done, 1), answer(election.OutcomeFailed, 1)}, 0},
-		"the one that is there":                 {[]*election.Answer{nil, answer(accepted, 1)}, 1},
-		"the one behind that of another request": {[]*election.Answer{{ID: "q", Outcome: done, At: begun.Add(time.Hour)},
+		"the first of two that are of one time": {[]*votes.Answer{answer(done, 1), answer(votes.OutcomeFailed, 1)}, 0},
+		"the one that is there":                 {[]*votes.Answer{nil, answer(accepted, 1)}, 1},
+		"the one behind that of another request": {[]*votes.Answer{{ID: "q", Outcome: done, At: begun.Add(time.Hour)},
 			answer(accepted, 1)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestTheAnswerThatLeads(t *testing.T) {
 // Each moment that a timeline has reached makes it the farther one, and its end more than all of them.
 func TestTheTimelineThatHasComeFarthest(t *testing.T) {
 	at := ptr.To(metav1.NewMicroTime(begun))
-	all := election.Timeline{
+	all := votes.Timeline{
 		Term:            4,
 		RequestID:       "r",
 		Suspected:       at,
@@ -122,54 +122,54 @@ func TestTheTimelineThatHasComeFarthest(t *testing.T) {
 		Promoted:        at,
 		FirstWrite:      at,
 		AllSynchronized: at,
-		Lost:            &election.LostRange{},
-		Outcome:         election.OutcomeAccepted,
+		Lost:            &votes.LostRange{},
+		Outcome:         votes.OutcomeAccepted,
 	}
-	for name, lacks := range map[string]func(*election.Timeline){
-		"suspected":        func(t *election.Timeline) { t.Suspected = nil },
-		"claimed":          func(t *election.Timeline) { t.Claimed = nil },
-		"fenced":           func(t *election.Timeline) { t.Fenced = nil },
-		"promoted":         func(t *election.Timeline) { t.Promoted = nil },
-		"first write":      func(t *election.Timeline) { t.FirstWrite = nil },
-		"all synchronized": func(t *election.Timeline) { t.AllSynchronized = nil },
-		"lost":             func(t *election.Timeline) { t.Lost = nil },
+	for name, lacks := range map[string]func(*votes.Timeline){
+		"suspected":        func(t *votes.Timeline) { t.Suspected = nil },
+		"claimed":          func(t *votes.Timeline) { t.Claimed = nil },
+		"fenced":           func(t *votes.Timeline) { t.Fenced = nil },
+		"promoted":         func(t *votes.Timeline) { t.Promoted = nil },
+		"first write":      func(t *votes.Timeline) { t.FirstWrite = nil },
+		"all synchronized": func(t *votes.Timeline) { t.AllSynchronized = nil },
+		"lost":             func(t *votes.Timeline) { t.Lost = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			less := all
 			lacks(&less)
-			g.Expect(requests.Votes{{Timelines: []election.Timeline{less}},
-				{Timelines: []election.Timeline{all}}}.TimelineOf("r")).
+			g.Expect(requests.Votes{{Timelines: []votes.Timeline{less}},
+				{Timelines: []votes.Timeline{all}}}.TimelineOf("r")).
 				To(HaveValue(Equal(all)))
-			g.Expect(requests.Votes{{Timelines: []election.Timeline{all}},
-				{Timelines: []election.Timeline{less}}}.TimelineOf("r")).
+			g.Expect(requests.Votes{{Timelines: []votes.Timeline{all}},
+				{Timelines: []votes.Timeline{less}}}.TimelineOf("r")).
 				To(HaveValue(Equal(all)))
 		})
 	}
 	g := NewWithT(t)
-	ended := election.Timeline{Term: 4, RequestID: "r", Outcome: election.OutcomeFailed}
+	ended := votes.Timeline{Term: 4, RequestID: "r", Outcome: votes.OutcomeFailed}
 	unsaid := all
 	unsaid.Outcome = ""
-	g.Expect(requests.Votes{{Timelines: []election.Timeline{all}},
-		{Timelines: []election.Timeline{ended}}}.TimelineOf("r")).
+	g.Expect(requests.Votes{{Timelines: []votes.Timeline{all}},
+		{Timelines: []votes.Timeline{ended}}}.TimelineOf("r")).
 		To(HaveValue(Equal(ended)))
-	g.Expect(requests.Votes{{Timelines: []election.Timeline{ended}},
-		{Timelines: []election.Timeline{unsaid}}}.TimelineOf("r")).
+	g.Expect(requests.Votes{{Timelines: []votes.Timeline{ended}},
+		{Timelines: []votes.Timeline{unsaid}}}.TimelineOf("r")).
 		To(HaveValue(Equal(ended)))
 	farther := ended
 	farther.Suspected = at
-	g.Expect(requests.Votes{{Timelines: []election.Timeline{ended}},
-		{Timelines: []election.Timeline{farther}}}.TimelineOf("r")).
+	g.Expect(requests.Votes{{Timelines: []votes.Timeline{ended}},
+		{Timelines: []votes.Timeline{farther}}}.TimelineOf("r")).
 		To(HaveValue(Equal(farther)), "of two that have ended")
-	first := election.Timeline{Term: 4, RequestID: "r", From: "first"}
-	again := election.Timeline{Term: 4, RequestID: "r", From: "again"}
-	g.Expect(requests.Votes{{Timelines: []election.Timeline{first}},
-		{Timelines: []election.Timeline{again}}}.TimelineOf("r")).
+	first := votes.Timeline{Term: 4, RequestID: "r", From: "first"}
+	again := votes.Timeline{Term: 4, RequestID: "r", From: "again"}
+	g.Expect(requests.Votes{{Timelines: []votes.Timeline{first}},
+		{Timelines: []votes.Timeline{again}}}.TimelineOf("r")).
 		To(HaveField("From", "first"), "as far as the other")
 
-	votes := requests.Votes{{Err: errCut, Timelines: []election.Timeline{{Term: 9, RequestID: "r"}}},
+	votes := requests.Votes{{Err: errCut, Timelines: []votes.Timeline{{Term: 9, RequestID: "r"}}},
 		{
-			Timelines: []election.Timeline{
+			Timelines: []votes.Timeline{
 				{Term: 7},
 				{Term: 3, RequestID: "r"},
 				{Term: 5, RequestID: "r"},
@@ -191,7 +191,7 @@ func TestTheTimelineThatHasComeFarthest(t *testing.T) {
 // A replica that a forced failover left apart is told of by the voters that answer.
 func TestQuarantinedReplicasAreThoseOfVotersThatAnswer(t *testing.T) {
 	g := NewWithT(t)
-	apart := election.Record{Notes: election.Notes{Apart: `[{"server":"tukpub-0","term":4}]`}}
+	apart := votes.Record{Notes: votes.Notes{Apart: `[{"server":"tukpub-0","term":4}]`}}
 	g.Expect(requests.Votes{{Err: errCut, Record: apart}}.Quarantined()).To(BeEmpty())
 	g.Expect(requests.Votes{{}, {Record: apart}}.Quarantined()).To(ConsistOf(HaveField("Server", "tukpub-0")))
 }
@@ -199,16 +199,16 @@ func TestQuarantinedReplicasAreThoseOfVotersThatAnswer(t *testing.T) {
 // What a Lease has is read, and what it has not is nothing.
 func TestALeaseIsReadWithItsNotes(t *testing.T) {
 	g := NewWithT(t)
-	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+	lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 	g.Expect(requests.Of(lease)).
 		To(And(HaveField("Err", BeNil()), HaveField("Request", BeNil()), HaveField("Answer", BeNil()),
 			HaveField("Timelines", BeEmpty()), HaveField("Paused", false)))
 	ask("a", 0).Annotate(lease.Annotations)
-	lease.Annotations[election.AnnotationAnswer] = `{"id":"r","outcome":"Done"}`
-	lease.Annotations[election.AnnotationTimelines] = `[{"term":4},{"term":5}]`
+	lease.Annotations[votes.AnnotationAnswer] = `{"id":"r","outcome":"Done"}`
+	lease.Annotations[votes.AnnotationTimelines] = `[{"term":4},{"term":5}]`
 	vote := requests.Of(lease)
 	g.Expect(vote.Request).To(HaveField("ID", "a"))
-	g.Expect(vote.Answer).To(And(HaveField("ID", "r"), HaveField("Outcome", election.OutcomeDone)))
+	g.Expect(vote.Answer).To(And(HaveField("ID", "r"), HaveField("Outcome", votes.OutcomeDone)))
 	g.Expect(vote.Timelines).To(HaveExactElements(HaveField("Term", int64(4)), HaveField("Term", int64(5))))
 }
 
@@ -227,7 +227,7 @@ func TestAWriteThatIsRefusedIsNotRepeated(t *testing.T) {
 			asked := 0
 			f := fake.NewClientBuilder().
 				WithScheme(clientgoscheme.Scheme).
-				WithObjects(election.NewLease("web", "content", "tukpub-0", election.Configuration{})).
+				WithObjects(votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})).
 				WithInterceptorFuncs(interceptor.Funcs{Patch: func(context.Context, client.WithWatch, client.Object, client.Patch,
 					...client.PatchOption) error {
 					asked++
@@ -251,11 +251,11 @@ func TestAWriteThatIsRefusedIsNotRepeated(t *testing.T) {
 	})
 	t.Run("a Lease that is not there", func(t *testing.T) {
 		f := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
-		NewWithT(t).Expect(requests.Read(t.Context(), f, "web", "content").Err).To(Equal(election.ErrAbsent))
+		NewWithT(t).Expect(requests.Read(t.Context(), f, "web", "content").Err).To(Equal(votes.ErrAbsent))
 	})
 	t.Run("one of the same moment is newer", func(t *testing.T) {
 		g := NewWithT(t)
-		lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+		lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 		lease.Annotations = nil
 		f := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(lease).Build()
 		g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("a", 0))).
@@ -267,7 +267,7 @@ func TestAWriteThatIsRefusedIsNotRepeated(t *testing.T) {
 // A Lease that cannot be read is another than the same one that can; an object that is none has no meaning.
 func TestAnUnreadableLeaseMeansSomething(t *testing.T) {
 	g := NewWithT(t)
-	before := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+	before := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 	before.Spec.HolderIdentity = ptr.To("tukpub-0/pod/engine/n1")
 	spoilt := before.DeepCopy()
 	spoilt.Spec.HolderIdentity = ptr.To("nobody knows who")

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // Moved lets the changes of a Lease through that mean something: another term, state, holder, configuration of voters,
@@ -24,10 +24,10 @@ func Moved() predicate.Predicate {
 
 // notes are the annotations by which people, the manager and the agents speak to each other.
 var notes = []string{
-	election.AnnotationRequest,
-	election.AnnotationAnswer,
-	election.AnnotationTimelines,
-	election.AnnotationPaused,
+	votes.AnnotationRequest,
+	votes.AnnotationAnswer,
+	votes.AnnotationTimelines,
+	votes.AnnotationPaused,
 }
 
 // meaning is what of a Lease does not change by renewal.
@@ -36,7 +36,7 @@ func meaning(obj client.Object) string {
 	if !ok {
 		return ""
 	}
-	record, err := election.DecodeLease(lease)
+	record, err := votes.DecodeLease(lease)
 	holder := record.Holder
 	holder.Nonce = ""
 	parts := []string{string(record.State), holder.String(), strconv.FormatInt(record.Term, 10), record.Voters}

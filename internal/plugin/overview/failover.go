@@ -12,23 +12,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // promotable is whether a replica could become primary now without losing anything, in a word or two. What a replica
 // can never be by its declaration needs no reason of the moment.
 func promotable(g *v1alpha1.AvailabilityGroup, r v1alpha1.ReplicaStatus) string {
 	p := r.Promotable
-	votes := slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool {
+	witness := slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool {
 		return x.AvailabilityMode == v1alpha1.ConfigurationOnly && requests.SameServer(string(x.Server), r.Server)
 	})
 	switch {
-	case votes, r.AvailabilityMode == "CONFIGURATION_ONLY":
+	case witness, r.AvailabilityMode == "CONFIGURATION_ONLY":
 		return "no: it votes, and holds no data"
 	case p == nil:
 		return unknown
-	case p.Reason == election.ReasonAlreadyPrimary:
+	case p.Reason == votes.ReasonAlreadyPrimary:
 		return "-"
 	case p.Status == metav1.ConditionTrue:
 		return "yes"
@@ -40,12 +40,12 @@ func promotable(g *v1alpha1.AvailabilityGroup, r v1alpha1.ReplicaStatus) string 
 
 // inWords are reasons that say to whoever declared the group what it is that he declared.
 var inWords = map[string]string{
-	election.ReasonNotSynchronous: "asynchronous, it may lack writes",
-	election.ReasonNotAReplica:    "no replica of the group",
+	votes.ReasonNotSynchronous: "asynchronous, it may lack writes",
+	votes.ReasonNotAReplica:    "no replica of the group",
 }
 
 // byNature are reasons that the declaration gives: nothing is wrong.
-var byNature = []string{election.ReasonAlreadyPrimary, election.ReasonNotAReplica, election.ReasonNotSynchronous}
+var byNature = []string{votes.ReasonAlreadyPrimary, votes.ReasonNotAReplica, votes.ReasonNotSynchronous}
 
 // writeUnfit says of each replica that could not be promoted why not.
 func writeUnfit(out io.Writer, g *v1alpha1.AvailabilityGroup) {

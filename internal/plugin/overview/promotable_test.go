@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // Why a replica cannot be promoted by its nature is said in words, not by the name of a reason.
@@ -32,9 +32,9 @@ func TestPromotableInWords(t *testing.T) {
 			},
 		)
 	}
-	g.Expect(say("CONFIGURATION_ONLY", election.ReasonNotAReplica)).To(Equal("no: it votes, and holds no data"))
+	g.Expect(say("CONFIGURATION_ONLY", votes.ReasonNotAReplica)).To(Equal("no: it votes, and holds no data"))
 	g.Expect(promotable(group, v1alpha1.ReplicaStatus{Server: "dubcfg-0"})).To(Equal("no: it votes, and holds no data"))
-	g.Expect(say("ASYNCHRONOUS_COMMIT", election.ReasonNotSynchronous)).To(Equal("no: asynchronous, it may lack writes"))
+	g.Expect(say("ASYNCHRONOUS_COMMIT", votes.ReasonNotSynchronous)).To(Equal("no: asynchronous, it may lack writes"))
 	g.Expect(say("SYNCHRONOUS_COMMIT", "Reverting")).To(Equal("no: Reverting"))
 	g.Expect(promotable(group, v1alpha1.ReplicaStatus{Server: "a-0"})).To(Equal(unknown))
 }

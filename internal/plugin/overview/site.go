@@ -23,8 +23,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
 )
@@ -97,10 +97,10 @@ type VoteHere struct {
 	// Quarantined are the servers that are kept apart after a forced failover.
 	Quarantined []string `json:"quarantined,omitempty"`
 	// Asked is the newest request of a person that was written here, Answered what became of it.
-	Asked    *election.Request `json:"asked,omitempty"`
-	Answered *election.Answer  `json:"answered,omitempty"`
+	Asked    *votes.Request `json:"asked,omitempty"`
+	Answered *votes.Answer  `json:"answered,omitempty"`
 	// Timelines of the last terms, oldest first.
-	Timelines []election.Timeline `json:"timelines,omitempty"`
+	Timelines []votes.Timeline `json:"timelines,omitempty"`
 }
 
 // AskAgent asks the agent in a pod for its /status, by a token of the pod's namespace and verified by a CA (PEM).
@@ -221,7 +221,7 @@ func (v *SiteView) readVotes(ctx context.Context, site client.Reader) error {
 			v.Site = l.Labels[v1alpha1.LabelSite]
 			continue
 		}
-		group, ok := election.GroupOf(l.Name)
+		group, ok := votes.GroupOf(l.Name)
 		vote := requests.Of(l)
 		if !ok || vote.Err != nil && l.Labels[v1alpha1.LabelGroup] != group {
 			continue
@@ -251,7 +251,7 @@ func voteHere(l *coordinationv1.Lease, vote requests.Vote) *VoteHere {
 	if l.Spec.RenewTime != nil {
 		here.Renewed = &l.Spec.RenewTime.Time
 	}
-	for _, apart := range election.QuarantinedReplicas(r) {
+	for _, apart := range votes.QuarantinedReplicas(r) {
 		here.Quarantined = append(here.Quarantined, apart.Server)
 	}
 	return here

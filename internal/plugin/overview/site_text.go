@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/agent/holder"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 )
 
 // onlyTheHub says what a site's view lacks.
@@ -144,7 +144,7 @@ func (v *SiteView) writeVote(out io.Writer, g *GroupHere, now time.Time) {
 		fmt.Fprint(out, wrap("the vote here cannot be read, and counts for nobody: "+g.VoteError, "  "))
 		return
 	case vote == nil:
-		fmt.Fprintf(out, "  no vote here: there is no Lease %s\n", election.LeaseName(g.Name))
+		fmt.Fprintf(out, "  no vote here: there is no Lease %s\n", votes.LeaseName(g.Name))
 		return
 	}
 	text := fmt.Sprintf("vote here: %s in term %d", vote.State, vote.Term)

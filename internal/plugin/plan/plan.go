@@ -23,7 +23,7 @@ import (
 	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/sqlserver"
 	topologies "geosql.dev/operator/controllers/topology"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
 	"geosql.dev/operator/internal/replication"
@@ -227,7 +227,7 @@ func (p *planner) steps(s topologies.Step) {
 		}
 	case *v1alpha1.AvailabilityGroup:
 		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Express: p.express(),
-			Timings: election.DefaultTimings()}
+			Timings: ballot.DefaultTimings()}
 		for _, x := range availabilitygroup.Preview(d, p.now) {
 			lines = append(lines, x.Describe())
 		}

@@ -14,8 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/plugin/cli"
 )
 
@@ -47,7 +47,7 @@ func (a *asking) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	vote := requests.Vote{Err: election.ErrAbsent}
+	vote := requests.Vote{Err: votes.ErrAbsent}
 	if group == nil || a.flags.direct {
 		read, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 		vote = requests.Read(read, a.cluster, a.namespace, string(a.wish.spec.Group))
@@ -111,15 +111,15 @@ func (a *asking) undeclared(ctx context.Context, missing *cli.MissingError) erro
 		"refused, nothing was changed: %w. Lease %s is there all the same: a group of that name has left it, "+
 			"or its servers run on and the hub has lost the object. For the latter --direct writes the request on it",
 		missing,
-		election.LeaseName(missing.Name),
+		votes.LeaseName(missing.Name),
 	)
 }
 
 func (a *asking) noVote(err error) error {
-	if errors.Is(err, election.ErrAbsent) {
+	if errors.Is(err, votes.ErrAbsent) {
 		return fmt.Errorf("this cluster has neither AvailabilityGroup %s nor its Lease %s in namespace %s: name in "+
 			"--context the hub, or a site that is a voter of the group, and in -n its namespace",
-			a.wish.spec.Group, election.LeaseName(string(a.wish.spec.Group)), a.namespace)
+			a.wish.spec.Group, votes.LeaseName(string(a.wish.spec.Group)), a.namespace)
 	}
 	return err
 }
@@ -138,11 +138,11 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 		holders = heldBy(group)
 	}
 	for _, identity := range holders {
-		holder, err := election.ParseHolder(identity)
+		holder, err := votes.ParseHolder(identity)
 		if err != nil || holder.Server == "" {
 			continue
 		}
-		if given, err := election.ParseHolder(word); err == nil && given.SameRun(holder) ||
+		if given, err := votes.ParseHolder(word); err == nil && given.SameRun(holder) ||
 			requests.SameServer(word, holder.Server) {
 			a.wish.spec.FencedHolder = identity
 			return nil
@@ -157,16 +157,16 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 // heldBy is who holds the votes by the group's status, as identities: whoever a majority names, or else those of the
 // newest term. The votes of an older one name somebody who is not the holder any more.
 func heldBy(group *v1alpha1.AvailabilityGroup) (holders []string) {
-	votes := election.Configuration{}
-	records := map[string]election.Record{}
+	voting := votes.Configuration{}
+	records := map[string]votes.Record{}
 	for _, v := range group.Status.Voters {
-		votes.Voters = append(votes.Voters, v.Site)
-		if holder, err := election.ParseHolder(v.HolderIdentity + "/-"); err == nil && v.HolderIdentity != "" {
-			records[v.Site] = election.Record{Term: v.Term, State: election.State(v.State), Holder: holder}
+		voting.Voters = append(voting.Voters, v.Site)
+		if holder, err := votes.ParseHolder(v.HolderIdentity + "/-"); err == nil && v.HolderIdentity != "" {
+			records[v.Site] = votes.Record{Term: v.Term, State: votes.State(v.State), Holder: holder}
 		}
 	}
-	leading, _ := votes.Leading(records)
-	for _, site := range votes.Voters {
+	leading, _ := voting.Leading(records)
+	for _, site := range voting.Voters {
 		if r, known := records[site]; known && r.Term == leading.Term {
 			holders = append(holders, r.Holder.String())
 		}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/election/requests"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/plugin/cli"
 )
 
@@ -36,7 +36,7 @@ func (a *asking) onLease(ctx context.Context, vote requests.Vote) error {
 				describeRequest(*waiting),
 				by(*waiting),
 				a.namespace,
-				election.LeaseName(string(spec.Group)),
+				votes.LeaseName(string(spec.Group)),
 				waiting.Expires().UTC().Format(time.RFC3339),
 			)
 		}
@@ -50,7 +50,7 @@ func (a *asking) onLease(ctx context.Context, vote requests.Vote) error {
 	if err := requests.Write(write, a.cluster, a.cluster, a.namespace, string(spec.Group), r); err != nil {
 		return cli.Unsure(err, a.annotation("request"))
 	}
-	a.say("request %s is written on Lease %s/%s: %s", r.ID, a.namespace, election.LeaseName(string(spec.Group)),
+	a.say("request %s is written on Lease %s/%s: %s", r.ID, a.namespace, votes.LeaseName(string(spec.Group)),
 		describeWish(spec))
 	return a.await(ctx, r)
 }
@@ -58,11 +58,11 @@ func (a *asking) onLease(ctx context.Context, vote requests.Vote) error {
 // annotation says how to look at one of the Lease.
 func (a *asking) annotation(name string) string {
 	return fmt.Sprintf("kubectl get lease -n %s %s -o jsonpath='{.metadata.annotations.geosql\\.dev/%s}'", a.namespace,
-		election.LeaseName(string(a.wish.spec.Group)), name)
+		votes.LeaseName(string(a.wish.spec.Group)), name)
 }
 
 // await follows the answer with --wait, and says where it will be without.
-func (a *asking) await(ctx context.Context, r election.Request) error {
+func (a *asking) await(ctx context.Context, r votes.Request) error {
 	if !a.flags.wait {
 		a.say("see what becomes of it: %s", a.annotation("answer"))
 		return nil
@@ -74,7 +74,7 @@ func (a *asking) await(ctx context.Context, r election.Request) error {
 const unknownAfter = 2 * time.Minute
 
 // pending is the request on a vote that somebody may still begin with or has begun with; nil for none.
-func pending(vote requests.Vote, now time.Time) *election.Request {
+func pending(vote requests.Vote, now time.Time) *votes.Request {
 	r := vote.Request
 	if r == nil {
 		return nil
@@ -87,13 +87,13 @@ func pending(vote requests.Vote, now time.Time) *election.Request {
 }
 
 // same tells that a request asks for what is asked now.
-func (a *asking) same(r election.Request) bool {
+func (a *asking) same(r votes.Request) bool {
 	spec := a.wish.spec
 	return string(r.Kind) == string(spec.Kind) && r.To == toServer(spec.To) && r.AllowDataLoss == spec.AllowDataLoss &&
 		r.FencedHolder == spec.FencedHolder
 }
 
-func describeRequest(r election.Request) string {
+func describeRequest(r votes.Request) string {
 	text := string(r.Kind)
 	if r.To != "" {
 		text += " to " + r.To
@@ -105,7 +105,7 @@ func describeRequest(r election.Request) string {
 }
 
 // by is who made a request.
-func by(r election.Request) string {
+func by(r votes.Request) string {
 	if r.Failover != "" {
 		return "Failover " + r.Failover
 	}
@@ -121,7 +121,7 @@ func caller() string {
 }
 
 // followAnswer says what the agents answer until the answer is final.
-func (a *asking) followAnswer(ctx context.Context, r election.Request) error {
+func (a *asking) followAnswer(ctx context.Context, r votes.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, a.flags.timeout)
 	defer cancel()
 	said := ""
@@ -152,14 +152,14 @@ func (a *asking) followAnswer(ctx context.Context, r election.Request) error {
 	}
 }
 
-func (a *asking) sayAnswer(votes requests.Votes, id string, answer *election.Answer) error {
-	if t := votes.TimelineOf(id); t != nil {
+func (a *asking) sayAnswer(told requests.Votes, id string, answer *votes.Answer) error {
+	if t := told.TimelineOf(id); t != nil {
 		a.sayTimeline(t.From, t.To, t.Term, &v1alpha1.FailoverTimeline{
 			Suspected: t.Suspected, Claimed: t.Claimed, Fenced: t.Fenced,
 			Promoted: t.Promoted, FirstWrite: t.FirstWrite, AllSynchronized: t.AllSynchronized})
 	}
 	text := cmp.Or(answer.Message, answer.Reason)
-	if answer.Outcome != election.OutcomeDone {
+	if answer.Outcome != votes.OutcomeDone {
 		return fmt.Errorf("%s: %s (%s)", answer.Outcome, text, answer.Reason)
 	}
 	a.say("%s: %s", answer.Outcome, text)

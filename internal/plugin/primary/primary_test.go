@@ -21,7 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/terminal"
 )
@@ -290,15 +290,15 @@ func TestRequestsAtASite(t *testing.T) {
 	g := NewWithT(t)
 	site := apiserver.StartMember(t)
 	site.Namespace(t, "web")
-	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
-	held := election.Holder{Server: "tukpub-0", PodUID: "pod", Engine: "engine", Nonce: "n7"}
+	lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
+	held := votes.Holder{Server: "tukpub-0", PodUID: "pod", Engine: "engine", Nonce: "n7"}
 	lease.Spec.HolderIdentity = ptr.To(held.String())
 	g.Expect(site.Client.Create(t.Context(), lease)).To(Succeed())
 	at := []string{"--kubeconfig", site.KubeconfigFile(t), "-n", "web"}
-	present := func() (election.Request, map[string]string) {
+	present := func() (votes.Request, map[string]string) {
 		var now coordinationv1.Lease
 		g.Expect(site.Client.Get(t.Context(), client.ObjectKeyFromObject(lease), &now)).To(Succeed())
-		r, _, err := election.ParseRequest(now.Annotations)
+		r, _, err := votes.ParseRequest(now.Annotations)
 		g.Expect(err).NotTo(HaveOccurred())
 		return r, now.Annotations
 	}
@@ -312,7 +312,7 @@ func TestRequestsAtASite(t *testing.T) {
 	g.Expect(text).To(ContainSubstring("What would be lost is not known here"))
 	r, annotations := present()
 	g.Expect(r).
-		To(And(HaveField("Kind", election.RequestFailover), HaveField("To", "quisec-0"), HaveField("AllowDataLoss", true),
+		To(And(HaveField("Kind", votes.RequestFailover), HaveField("To", "quisec-0"), HaveField("AllowDataLoss", true),
 			HaveField("FencedHolder", held.String()), HaveField("ExpiresSeconds", 120), HaveField("ID", Not(BeEmpty()))))
 	g.Expect(annotations).To(HaveKeyWithValue("geosql.dev/vote-state", "Released"), "the vote is left alone")
 
@@ -349,7 +349,7 @@ func TestRequestsAtASite(t *testing.T) {
 		g := NewWithT(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeRefused, election.ReasonNotSynchronized)
+		go answer(ctx, site, client.ObjectKeyFromObject(lease), votes.OutcomeRefused, votes.ReasonNotSynchronized)
 		_, err := terminal.Run(
 			t,
 			NewSwitchoverCommand(),
@@ -359,7 +359,7 @@ func TestRequestsAtASite(t *testing.T) {
 		cancel()
 		ctx, cancel = context.WithCancel(t.Context())
 		defer cancel()
-		go answer(ctx, site, client.ObjectKeyFromObject(lease), election.OutcomeDone, election.ReasonPromoted)
+		go answer(ctx, site, client.ObjectKeyFromObject(lease), votes.OutcomeDone, votes.ReasonPromoted)
 		text, err := terminal.Run(
 			t,
 			NewPauseCommand(),
@@ -390,7 +390,7 @@ func answer(
 	ctx context.Context,
 	site *apiserver.Server,
 	key client.ObjectKey,
-	outcome election.AnswerOutcome,
+	outcome votes.AnswerOutcome,
 	reason string,
 ) {
 	for tick(ctx) {
@@ -398,11 +398,11 @@ func answer(
 		if site.Client.Get(ctx, key, &lease) != nil {
 			continue
 		}
-		r, ok, err := election.ParseRequest(lease.Annotations)
+		r, ok, err := votes.ParseRequest(lease.Annotations)
 		if !ok || err != nil {
 			continue
 		}
-		lease.Annotations[election.AnnotationAnswer] = `{"id":"` + r.ID + `","outcome":"` + string(
+		lease.Annotations[votes.AnnotationAnswer] = `{"id":"` + r.ID + `","outcome":"` + string(
 			outcome,
 		) + `","reason":"` + reason + `","message":"because"}`
 		_ = site.Client.Update(ctx, &lease)
@@ -412,7 +412,7 @@ func answer(
 // A hub that knows the kind and not the group is no site: what is asked of a group that is gone is not written on the
 // Lease that it left, unless somebody says so.
 func TestNothingIsAskedOfAGroupThatIsNotDeclared(t *testing.T) {
-	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+	lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 	other := votedGroup(time.Now())
 	other.Name = "other"
 	for _, command := range []*cobra.Command{NewSwitchoverCommand(), NewFailoverCommand(), NewPauseCommand(),
@@ -437,7 +437,7 @@ func TestNothingIsAskedOfAGroupThatIsNotDeclared(t *testing.T) {
 				ContainSubstring("Lease geosql-content is there"), ContainSubstring("--direct"))), command.Name())
 		var now coordinationv1.Lease
 		g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(lease), &now)).To(Succeed())
-		g.Expect(now.Annotations).NotTo(HaveKey(election.AnnotationRequest))
+		g.Expect(now.Annotations).NotTo(HaveKey(votes.AnnotationRequest))
 	}
 }
 
@@ -445,7 +445,7 @@ func TestNothingIsAskedOfAGroupThatIsNotDeclared(t *testing.T) {
 func TestAVoteThatWasNeverUsedIsSaid(t *testing.T) {
 	for term, said := range map[int32]bool{0: true, 7: false} {
 		g := NewWithT(t)
-		lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+		lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 		lease.Spec.LeaseTransitions = &term
 		var text strings.Builder
 		command := NewSwitchoverCommand()
@@ -468,7 +468,7 @@ func TestAVoteThatWasNeverUsedIsSaid(t *testing.T) {
 // A write that had no answer may have been done: who asked must not take it for refused, and ask twice.
 func TestASilentWriteIsUnknown(t *testing.T) {
 	group := votedGroup(time.Now())
-	lease := election.NewLease("web", "content", "tukpub-0", election.Configuration{})
+	lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 	ask := func(direct bool, err error) error {
 		hub := terminal.Hub(group.DeepCopy(), lease.DeepCopy()).WithInterceptorFuncs(interceptor.Funcs{
 			Create: func(context.Context, client.WithWatch, client.Object, ...client.CreateOption) error { return err },

@@ -28,7 +28,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
@@ -84,7 +84,7 @@ func siteAlone(t *testing.T) *apiserver.Server {
 		&discoveryv1.EndpointSlice{ObjectMeta: meta("content-1", map[string]string{discoveryv1.LabelServiceName: "content"}),
 			AddressType: discoveryv1.AddressTypeIPv4,
 			Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{"10.2.0.9"}}}},
-		election.NewLease("web", "content", "tukpub-0", election.Configuration{}),
+		votes.NewLease("web", "content", "tukpub-0", votes.Configuration{}),
 	} {
 		g.Expect(client.IgnoreAlreadyExists(site.Client.Create(t.Context(), object))).To(Succeed())
 	}
@@ -93,10 +93,10 @@ func siteAlone(t *testing.T) *apiserver.Server {
 	g.Expect(site.Client.Status().Update(t.Context(), pod)).To(Succeed())
 	kube, err := kubernetes.NewForConfig(site.Config)
 	g.Expect(err).NotTo(HaveOccurred())
-	voter := election.NewLeaseVoter("tukwila", kube.CoordinationV1().Leases("web"), "content")
+	voter := votes.NewLeaseVoter("tukwila", kube.CoordinationV1().Leases("web"), "content")
 	record, version, err := voter.Read(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
-	record.Term, record.State, record.Holder = 7, election.StateHeld, election.Holder{
+	record.Term, record.State, record.Holder = 7, votes.StateHeld, votes.Holder{
 		Server: "quisec-0",
 		PodUID: "pod",
 		Engine: "engine",

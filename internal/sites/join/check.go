@@ -84,8 +84,8 @@ func (r *Request) checkClasses(parent context.Context, said v1alpha1.VolumeClass
 	return nil
 }
 
-// checkCluster refuses a cluster that is another site's, or not the one that the site was. A cluster is known by the
-// UID of its namespace kube-system. before is the Site as it is, nil for a new one.
+// checkCluster refuses a cluster that is another site's, or not the one that the site was, and names it in the Site. A
+// cluster is known by the UID of its namespace kube-system. before is the Site as it is, nil for a new one.
 func (r *Request) checkCluster(parent context.Context, before *v1alpha1.Site) error {
 	ctx, cancel := context.WithTimeout(parent, callTimeout)
 	defer cancel()
@@ -107,22 +107,23 @@ func (r *Request) checkCluster(parent context.Context, before *v1alpha1.Site) er
 		return fmt.Errorf("listing the Sites of the hub: %w", err)
 	}
 	for _, other := range list.Items {
-		if other.Name != r.Name && other.Status.ClusterUID == uid && other.Spec.Lifecycle != v1alpha1.SiteLost {
+		if other.Name != r.Name && other.Cluster() == uid && other.Spec.Lifecycle != v1alpha1.SiteLost {
 			return fmt.Errorf(
 				"this cluster is site %s already: two sites may not be one cluster; name another context",
 				other.Name,
 			)
 		}
 	}
-	if before != nil && before.Status.ClusterUID != "" && before.Status.ClusterUID != uid && !r.NewCluster {
+	if before != nil && before.Cluster() != "" && before.Cluster() != uid && !r.NewCluster {
 		return fmt.Errorf(
 			"site %s is another cluster (kube-system had UID %s, here it has %s): name its context, or say with "+
 				"--new-cluster that the site's cluster was made anew",
 			r.Name,
-			before.Status.ClusterUID,
+			before.Cluster(),
 			uid,
 		)
 	}
+	r.Spec.ClusterUID = uid
 	return nil
 }
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package keeper
+
+import "time"
+
+// Legacy is what a keeper must know that takes the place of another one for the same run of the engine; both are
+// moments on their Clock.
+type Legacy struct {
+	// Outstanding is until when the engine may yet begin with a statement that has had no answer, 0 for none: a replica
+	// that reports before that could be made a secondary again afterwards.
+	Outstanding time.Duration
+	// Unanswered is since when the engine has not answered, 0 when it has: it is killed before the votes expire that count
+	// from then.
+	Unanswered time.Duration
+	// Held is from when the votes count that it has held last, 0 when it holds no term: an engine that does not answer
+	// this keeper's successor from the beginning has not answered since then, for all that one knows.
+	Held time.Duration
+}
+
+// Legacy is what this keeper leaves; nothing if there was none.
+func (k *Keeper) Legacy() Legacy {
+	if k == nil {
+		return Legacy{}
+	}
+	l := Legacy{Outstanding: k.outstanding, Unanswered: k.unanswered, Held: k.inherited}
+	if k.term > 0 {
+		l.Held = k.renewed
+	}
+	return l
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package keeper
+
+import (
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
+)
+
+// Promise is an agent's word not to serve, nor help to serve, any lower term.
+type Promise struct {
+	// Term that was promised.
+	Term int64 `json:"term"`
+	// To is the server that asked for it.
+	To string `json:"to,omitempty"`
+}
+
+// Remembered is what an agent must know of a group after a restart.
+type Remembered struct {
+	Promise Promise `json:"promise"`
+	// Cleared is the newest forced term whose lost range is no concern of this replica any more: it has none of it, or a
+	// person said what shall become of it.
+	Cleared int64 `json:"cleared,omitempty"`
+	// Followed is the newest forced term whose primary's log this replica has: it was synchronized behind it.
+	Followed int64 `json:"followed,omitempty"`
+	// Quarantined is the forced term because of which this replica stays suspended, 0 for none.
+	Quarantined int64 `json:"quarantined,omitempty"`
+	// Begun is the ID of the last request that this server began to carry out, BegunIn the term that led then.
+	Begun   string `json:"begun,omitempty"`
+	BegunIn int64  `json:"begunIn,omitempty"`
+	// Decided is the ID of the last Rejoin or Reseed that this server has carried out.
+	Decided string `json:"decided,omitempty"`
+	// Voters is the newest configuration of voters that a run of this server made, nil for none. It is remembered before
+	// it is in any vote: of one term and number there must not be two. It counts for that run and term alone: a group of
+	// the same name that was made later has terms of its own.
+	Voters *votes.Configuration `json:"voters,omitempty"`
+	// VotersBy is the run that made Voters, as a holder without nonce.
+	VotersBy string `json:"votersBy,omitempty"`
+}
+
+// forgetFormer forgets what is remembered of a former group of the name: its voters, and forced terms that this group
+// has not had. A majority of the votes had each term that was forced, so that of the group's own no majority tells of
+// lower ones. The promise stays: it holds for whoever asks.
+func (k *Keeper) forgetFormer(r Remembered, leading votes.Record, seen ballot.Observation) (Remembered, error) {
+	r, err := k.forgetVoters(r, leading, seen)
+	if err != nil || max(r.Cleared, r.Followed, r.Quarantined) <= leading.Term {
+		return r, err
+	}
+	r.Cleared, r.Followed, r.Quarantined = 0, 0, 0
+	return r, k.remember(r)
+}
+
+// Memory keeps what an agent remembers of one group. It must be as durable as the engine's own log.
+type Memory interface {
+	// Load reads what was saved, or the zero value when nothing ever was. An error means that the agent may have promised
+	// anything: it must not take part.
+	Load() (Remembered, error)
+	// Save makes the value durable before it returns.
+	Save(Remembered) error
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package keeper
+
+import (
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/votes"
+)
+
+// follower is a synchronized secondary of rival-0, which holds term 5, and was forced in none.
+func follower() rejoinView {
+	return rejoinView{
+		self:    "own-0",
+		leading: votes.Record{Term: 5, State: votes.StateHeld, Holder: rival},
+		seen: ballot.Observation{Exists: true, Role: ballot.RoleSecondary, Mode: ballot.ModeSynchronous, Connected: true,
+			Primary: "rival-0"},
+		local: []ballot.DatabaseState{{Name: "App", Local: true, State: "SYNCHRONIZED", HardenedLSN: "5"}},
+	}
+}
+
+// What is due on a replica's way back behind the primary that another server became.
+func TestThePlanOfARejoin(t *testing.T) {
+	// A fork of term 4, at which this replica's log ends.
+	forked := func(at string) func(*rejoinView) {
+		return func(v *rejoinView) {
+			v.fork = &votes.Fork{Term: 4, Server: "rival-0", Databases: map[string]string{"App": at}}
+		}
+	}
+	ahead, level := forked("4"), forked("5")
+	suspended := func(v *rejoinView) { v.seen.Suspended = []string{"App"} }
+	resolving := func(v *rejoinView) { v.seen.Role, v.seen.Connected, v.seen.Primary = ballot.RoleResolving, false, "" }
+	stranger := func(d time.Duration) func(*rejoinView) {
+		return func(v *rejoinView) { v.seen.Connected, v.stranger = false, d }
+	}
+	standing := func(d time.Duration) func(*rejoinView) { return func(v *rejoinView) { v.standing = d } }
+	unsynchronized := func(v *rejoinView) { v.local[0].State = "SYNCHRONIZING" }
+	bare := func(v *rejoinView) { v.local, v.bare = nil, true }
+	remembers := func(r Remembered) func(*rejoinView) { return func(v *rejoinView) { v.remembered = r } }
+	cleared := Remembered{Cleared: 4, Followed: 4}
+	for name, c := range map[string]struct {
+		changes []func(*rejoinView)
+		want    rejoinStep
+	}{
+		"it follows": {nil, rejoinStep{}},
+		"resolving":  {[]func(*rejoinView){resolving}, rejoinStep{become: true}},
+		"suspended":  {[]func(*rejoinView){suspended}, rejoinStep{resume: []string{"App"}}},
+		"no group": {
+			[]func(*rejoinView){resolving, func(v *rejoinView) { v.seen.Exists = false }}, rejoinStep{},
+		},
+		"nobody holds the term": {
+			[]func(*rejoinView){resolving, func(v *rejoinView) { v.leading.State = votes.StateClaimed }}, rejoinStep{},
+		},
+		"it holds the term itself": {
+			[]func(*rejoinView){resolving, func(v *rejoinView) { v.leading.Holder.Server = "OWN-0" }},
+			rejoinStep{}},
+		"it has promised a higher term": {[]func(*rejoinView){resolving, remembers(Remembered{Promise: Promise{Term: 6}})},
+			rejoinStep{}},
+		"it has promised this term": {[]func(*rejoinView){resolving, remembers(Remembered{Promise: Promise{Term: 5}})},
+			rejoinStep{become: true}},
+
+		"a stranger": {
+			[]func(*rejoinView){stranger(strangerPatience)}, rejoinStep{offline: true, become: true},
+		},
+		"a stranger, not yet": {[]func(*rejoinView){stranger(strangerPatience - 1)}, rejoinStep{}},
+		"it follows since":    {[]func(*rejoinView){func(v *rejoinView) { v.stranger = time.Hour }}, rejoinStep{}},
+		"it takes no log": {
+			[]func(*rejoinView){standing(standingPatience)}, rejoinStep{offline: true, become: true},
+		},
+		"it takes no log, not yet": {[]func(*rejoinView){standing(standingPatience - 1)}, rejoinStep{}},
+		"it takes no log of a stranger": {[]func(*rejoinView){stranger(0), standing(standingPatience)},
+			rejoinStep{}},
+
+		"ahead": {[]func(*rejoinView){ahead, suspended, unsynchronized},
+			rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
+		"ahead, as remembered": {[]func(*rejoinView){ahead, suspended, unsynchronized,
+			remembers(Remembered{Quarantined: 4})},
+			rejoinStep{quarantined: true}},
+		"ahead, of an earlier fork before": {[]func(*rejoinView){ahead, suspended, unsynchronized,
+			remembers(Remembered{Quarantined: 3})},
+			rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
+		"ahead, and it takes no log": {[]func(*rejoinView){ahead, unsynchronized, standing(time.Hour)},
+			rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
+		"ahead, and resolving": {[]func(*rejoinView){ahead, resolving, unsynchronized},
+			rejoinStep{quarantined: true, become: true, remember: &Remembered{Quarantined: 4}}},
+		"nobody knows how far": {
+			[]func(*rejoinView){level, unsynchronized, func(v *rejoinView) { v.local[0].HardenedLSN = "" }},
+			rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
+		"no copy is shown": {[]func(*rejoinView){level, func(v *rejoinView) { v.local = nil }},
+			rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
+		"no copy is shown of a group without any": {[]func(*rejoinView){func(v *rejoinView) {
+			v.fork, v.local = &votes.Fork{Term: 4, Server: "rival-0"}, nil
+		}}, rejoinStep{remember: &Remembered{Cleared: 4}}},
+		"ahead in a database that was not forked": {[]func(*rejoinView){level, func(v *rejoinView) {
+			v.local = append(v.local, ballot.DatabaseState{Name: "New", State: "SYNCHRONIZED", HardenedLSN: "9"})
+		}}, rejoinStep{remember: &cleared}},
+		"a database of unknown end that was not forked": {[]func(*rejoinView){level, func(v *rejoinView) {
+			v.local = append(v.local, ballot.DatabaseState{Name: "New", State: "SYNCHRONIZED"})
+		}}, rejoinStep{remember: &cleared}},
+
+		"level, and it follows": {[]func(*rejoinView){level}, rejoinStep{remember: &cleared}},
+		"level, not synchronized yet": {[]func(*rejoinView){level, unsynchronized},
+			rejoinStep{remember: &Remembered{Cleared: 4}}},
+		"level, and one is suspended": {
+			[]func(*rejoinView){level, suspended, func(v *rejoinView) { v.local[0].Suspended = true }},
+			rejoinStep{remember: &Remembered{Cleared: 4}, resume: []string{"App"}}},
+		"level, and suspended while cut off": {[]func(*rejoinView){level, suspended, stranger(0)},
+			rejoinStep{remember: &Remembered{Cleared: 4}, resume: []string{"App"}}},
+		"level, and resolving": {
+			[]func(*rejoinView){level, resolving}, rejoinStep{remember: &Remembered{Cleared: 4}, become: true},
+		},
+		"level, and cut off": {[]func(*rejoinView){level, stranger(0)}, rejoinStep{}},
+		"cleared, and followed since": {[]func(*rejoinView){level, remembers(Remembered{Cleared: 4})},
+			rejoinStep{remember: &cleared}},
+		"cleared, and ahead": {[]func(*rejoinView){ahead, unsynchronized, remembers(Remembered{Cleared: 4})}, rejoinStep{}},
+		"cleared and followed": {[]func(*rejoinView){ahead, remembers(cleared)},
+			rejoinStep{}},
+		"the votes are older than the fork": {[]func(*rejoinView){level, remembers(Remembered{Cleared: 4}),
+			func(v *rejoinView) { v.leading.Term = 3 }}, rejoinStep{}},
+		"the votes are of the fork's term": {[]func(*rejoinView){level, remembers(Remembered{Cleared: 4}),
+			func(v *rejoinView) { v.leading.Term = 4 }}, rejoinStep{remember: &cleared}},
+		"it was the one that was forced": {
+			[]func(*rejoinView){ahead, suspended, func(v *rejoinView) { v.fork.Server = "OWN-0" }},
+			rejoinStep{resume: []string{"App"}}},
+		"it holds no databases": {[]func(*rejoinView){level, func(v *rejoinView) {
+			v.seen.Mode, v.local = ballot.ModeConfigurationOnly, nil
+		}}, rejoinStep{}},
+
+		"new volumes": {[]func(*rejoinView){level, bare, resolving},
+			rejoinStep{remember: &Remembered{Cleared: 4}, become: true}},
+		"new volumes, before there is a group": {
+			[]func(*rejoinView){level, bare, func(v *rejoinView) { v.seen = ballot.Observation{} }},
+			rejoinStep{remember: &Remembered{Cleared: 4}}},
+		"new volumes, decided before": {[]func(*rejoinView){level, bare, resolving, remembers(Remembered{Cleared: 4})},
+			rejoinStep{become: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := follower()
+			for _, change := range c.changes {
+				change(&v)
+			}
+			NewWithT(t).Expect(planRejoin(v)).To(Equal(c.want))
+		})
+	}
+}
+
+// rejoins is a bench beside a primary that holds term 5, in its rejoin.
+func rejoins(t *testing.T, line *votes.Timeline) *bench {
+	t.Helper()
+	vote := votes.Record{Term: 5, State: votes.StateHeld, Holder: rival}
+	if line != nil {
+		vote.Notes.Timelines = votes.EncodeNote([]votes.Timeline{*line})
+	}
+	b := newBench(t, alike(vote)...)
+	b.refused = nil
+	return b
+}
+
+// A copy's end of log counts that is this replica's own: what its views show of others neither holds it back nor lets
+// it
+// go.
+func TestARejoinGoesByTheReplicasOwnCopies(t *testing.T) {
+	for name, c := range map[string]struct {
+		own, other  string
+		quarantined int64
+	}{"this copy is ahead": {"9", "5", 4}, "another is": {"5", "9", 0}} {
+		t.Run(name, func(t *testing.T) {
+			b := rejoins(t, nil)
+			b.vote(votes.Record{Term: 5, State: votes.StateHeld, Holder: rival, Notes: votes.Notes{
+				Forced: votes.EncodeNote(votes.Fork{Term: 4, Server: "rival-0", Databases: map[string]string{"App": "5"}})}})
+			b.shown.Databases[0].HardenedLSN = c.own
+			b.shown.Databases = append(b.shown.Databases,
+				ballot.DatabaseState{Server: "rival-0", Name: "App", State: "SYNCHRONIZED", HardenedLSN: c.other})
+			b.Step(t.Context())
+			NewWithT(t).Expect(b.saved.Quarantined).To(Equal(c.quarantined))
+		})
+	}
+}
+
+// stepped is what the engine is asked for in a step after some time, in which the holder has renewed its votes.
+func (b *bench) stepped(t *testing.T, after time.Duration) []string {
+	t.Helper()
+	b.clock.At += after
+	b.statements = nil
+	for _, v := range b.voters {
+		v.Record.Holder.Nonce, v.Version = b.nonce(), v.Version+1
+	}
+	b.Step(t.Context())
+	return b.statements
+}
+
+// A secondary that does not follow the holder is given time for it, from when the term began or it followed last.
+func TestHowLongAStrangerIsLeftAlone(t *testing.T) {
+	g := NewWithT(t)
+	b := rejoins(t, nil)
+	step := func(after time.Duration) []string { return b.stepped(t, after) }
+	g.Expect(step(time.Second)).To(BeEmpty())
+	b.seen.Connected = false
+	g.Expect(step(time.Second)).To(BeEmpty(), "it has followed until a second ago")
+	b.seen.Connected = true
+	g.Expect(step(3 * time.Second)).To(BeEmpty())
+	b.seen.Connected = false
+	g.Expect(step(strangerPatience-1)).To(BeEmpty(), "it has followed in between")
+	b.vote(votes.Record{Term: 6, State: votes.StateHeld, Holder: rival})
+	g.Expect(step(time.Second)).To(BeEmpty(), "another term")
+	g.Expect(step(strangerPatience - 1)).To(BeEmpty())
+	b.follows = func(s string) {
+		if s == "OFFLINE" {
+			b.seen.Role = ballot.RoleResolving
+		}
+	}
+	g.Expect(step(1)).To(Equal([]string{"OFFLINE", "SECONDARY"}))
+	g.Expect(strangerPatience).To(Equal(5 * time.Second))
+}
+
+// A replica that follows and takes no log is made to follow anew once in a term. It may be a stranger to the holder
+// meanwhile: that is none of its own.
+func TestAReplicaThatTakesNoLogIsRevived(t *testing.T) {
+	g := NewWithT(t)
+	b := rejoins(t, nil)
+	b.follows = func(s string) {
+		switch s {
+		case "OFFLINE":
+			b.seen.Role = ballot.RoleResolving
+		case "SECONDARY":
+			b.seen.Role, b.seen.Connected = ballot.RoleSecondary, true
+		}
+	}
+	step := func(after time.Duration) []string { return b.stepped(t, after) }
+	b.seen.Standing = []string{"App"}
+	step(0)
+	g.Expect(step(standingPatience - 1)).To(BeEmpty())
+	g.Expect(step(1)).To(Equal([]string{"OFFLINE", "SECONDARY"}))
+	g.Expect(b.rejoin.revived).To(BeTrue())
+	step(0)
+	g.Expect(step(2*standingPatience)).To(BeEmpty(), "once in a term")
+	b.seen.Connected = false
+	step(0)
+	g.Expect(step(strangerPatience)).To(Equal([]string{"OFFLINE", "SECONDARY"}), "it follows nobody")
+	b.vote(votes.Record{Term: 6, State: votes.StateHeld, Holder: rival})
+	step(0)
+	b.seen.Connected = false
+	step(0)
+	g.Expect(step(strangerPatience)).To(Equal([]string{"OFFLINE", "SECONDARY"}))
+	g.Expect(b.rejoin.revived).To(BeFalse(), "that was not for the log")
+	step(0)
+	g.Expect(step(standingPatience)).To(Equal([]string{"OFFLINE", "SECONDARY"}), "so it may be revived for that")
+}
+
+// Sessions are ended at a server that the listener may have led to: the former primary, or each one where nobody knows.
+func TestWhereSessionsAreEnded(t *testing.T) {
+	at := votes.MicroTime(time.Unix(1_800_000_000, 0))
+	line := func(from string) *votes.Timeline {
+		return &votes.Timeline{Term: 5, From: from, To: "rival-0", Promoted: at}
+	}
+	for name, c := range map[string]struct {
+		line *votes.Timeline
+		led  bool
+	}{
+		"the former primary":       {line("OWN-0"), true},
+		"another replica":          {line("third-0"), false},
+		"nobody knows":             {nil, false},
+		"it came from nobody":      {line(""), false},
+		"a server that is no more": {line("gone-0"), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := rejoins(t, c.line)
+			leading, _ := b.ballot.Leading()
+			g.Expect(b.mayHaveLed(t.Context(), leading)).To(Equal(c.led))
+		})
+	}
+}
+
+// They are ended at each step until the listener has moved, and a last time then.
+func TestForHowLongSessionsAreEnded(t *testing.T) {
+	g := NewWithT(t)
+	b := rejoins(t, nil)
+	r := &b.rejoin
+	g.Expect(r.endStrays(t.Context(), b.Keeper, b.seen)).To(BeZero())
+	r.followed = b.clock.At
+	resolving := b.seen
+	resolving.Role = ballot.RoleResolving
+	g.Expect(r.endStrays(t.Context(), b.Keeper, resolving)).To(BeZero())
+	g.Expect(b.statements).To(BeEmpty())
+	b.clock.At += strayFor - 1
+	g.Expect(r.endStrays(t.Context(), b.Keeper, b.seen).Action).To(BeEmpty())
+	g.Expect(b.statements).To(HaveLen(1))
+	g.Expect(b.endedWithin).To(Equal(strayFor-1+time.Second), "since it began to follow, and a moment more")
+	b.clock.At++
+	g.Expect(r.endStrays(t.Context(), b.Keeper, b.seen).Action).NotTo(BeEmpty())
+	g.Expect(b.statements).To(HaveLen(2))
+	b.clock.At += time.Second
+	g.Expect(r.endStrays(t.Context(), b.Keeper, b.seen)).To(BeZero())
+	g.Expect(b.statements).To(HaveLen(2))
+}
+
+// What a rejoin relies on is remembered before anything is done, and what the engine refuses is said.
+func TestARejoinRemembersFirst(t *testing.T) {
+	fork := votes.Notes{
+		Forced: votes.EncodeNote(votes.Fork{Term: 4, Server: "rival-0", Databases: map[string]string{"App": "5"}}),
+	}
+	for name, c := range map[string]struct {
+		unsaved, refused error
+		statements       []string
+		says             string
+	}{
+		"all goes well":   {nil, nil, []string{"RESUME App"}, ""},
+		"it is not saved": {errAway, nil, nil, errAway.Error()},
+		"the engine refuses": {
+			nil, errAway, []string{"RESUME App"}, "making own-0 a secondary of rival-0 in group content",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := rejoins(t, nil)
+			b.vote(votes.Record{Term: 5, State: votes.StateHeld, Holder: rival, Notes: fork})
+			b.seen.Suspended, b.unsaved, b.refused = []string{"App"}, c.unsaved, c.refused
+			out := b.Step(t.Context())
+			g.Expect(b.statements).To(Equal(c.statements))
+			if c.says == "" {
+				g.Expect(out.Err).NotTo(HaveOccurred())
+				g.Expect(out.Action).To(Equal("resumed App"))
+			} else {
+				g.Expect(out.Err).To(MatchError(ContainSubstring(c.says)))
+			}
+		})
+	}
+}
