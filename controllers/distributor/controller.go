@@ -27,9 +27,10 @@ type Options struct {
 
 // Reconciler of Distributors.
 type Reconciler struct {
-	access   mssql.AccessSource
-	hub      client.Client
-	reporter reconcile.Reporter
+	connector *mssql.Connector
+	access    mssql.AccessSource
+	hub       client.Client
+	reporter  reconcile.Reporter
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -41,16 +42,19 @@ type Reconciler struct {
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
-		access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
+		connector: o.Connector, access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
 		reporter: replication.NewReporter(local, "distributor"),
 	}
-	return replication.Kind[*v1alpha1.Distributor, Desired, Observed]{
-		Name: "Distributor", Controller: "distributor",
-		New:     func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
+	return replication.Controller[*v1alpha1.Distributor, Desired, Observed]{
+		Name: "distributor",
+		Kind: reconcile.Kind[*v1alpha1.Distributor, Desired, Observed]{
+			Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
+			Timeout: reconcileTimeout, RequeueAfter: reconcile.RequeueAfter{Resync: lookAgain},
+			Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete,
+			Apply: r.apply, Report: r.report,
+		},
 		List:    func() client.ObjectList { return &v1alpha1.DistributorList{} },
 		Near:    []client.Object{&v1alpha1.Publication{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}},
-		Timeout: reconcileTimeout, LookAgain: lookAgain,
 		Reclaim: func(d *v1alpha1.Distributor) v1alpha1.ReclaimPolicy { return d.Spec.ReclaimPolicy },
-		Desire:  r.desire, Observe: observe, Plan: plan, PlanDelete: planDelete, Apply: apply, Report: r.report,
-	}.SetupWithManager(mgr, o.Connector)
+	}.SetupWithManager(mgr)
 }

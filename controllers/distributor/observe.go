@@ -11,6 +11,15 @@ import (
 	"geosql.dev/operator/internal/replication"
 )
 
+// engines are the servers of the object's namespace.
+func (r *Reconciler) engines(d Desired) replication.Engines {
+	return replication.Engines{Connector: r.connector, Namespace: d.Distributor.Namespace}
+}
+
+func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
+	return observe(ctx, r.engines(d), d), nil
+}
+
 // observe asks the engines. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, d Desired) Observed {
 	servers := append([]v1alpha1.ServerName{d.System.Server}, d.others()...)
@@ -28,14 +37,10 @@ func observe(ctx context.Context, engines replication.Engines, d Desired) Observ
 	if at == nil || at.Database(d.System.Database) == nil {
 		return o
 	}
-	o.OwnerErr = engines.Read(
-		ctx,
-		d.System.Server,
-		d.System.Database,
-		func(ctx context.Context, db *mssql.DB) (err error) {
-			o.Owner.User, o.Owner.IsOwner, err = mssql.ReadOwner(ctx, db, d.System.Login)
-			return err
-		},
-	)
+	owner := func(ctx context.Context, db *mssql.DB) (err error) {
+		o.Owner.User, o.Owner.IsOwner, err = mssql.ReadOwner(ctx, db, d.System.Login)
+		return err
+	}
+	o.OwnerErr = engines.Read(ctx, d.System.Server, d.System.Database, owner)
 	return o
 }

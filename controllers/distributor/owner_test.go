@@ -10,7 +10,6 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/replication"
 )
 
 // The garbage collector's deletion of an object that came back with a dead owner is nobody's consent: its things stay.
@@ -21,5 +20,5 @@ func TestADeletionByAnOwnerKeepsWhatThereIs(t *testing.T) {
 	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	g.Expect(planDelete(w.d, w.o).Steps).NotTo(BeEmpty())
 	w.d.Distributor.OwnerReferences = []metav1.OwnerReference{{Kind: "Topology", Name: "msdn", UID: "former"}}
-	g.Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}))
+	g.Expect(planDelete(w.d, w.o)).To(Equal(reconcile.Plan{Done: true}))
 }

@@ -17,9 +17,9 @@ import (
 
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) replication.Plan {
+func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o, planLogin, planDistributor, planDatabase, planPublishers, planLinks, planLargeValues,
-		planHealth)
+		planHealth).Plan
 }
 
 func (o Observed) distributor(d Desired) *mssql.ReplicationServer {
@@ -39,8 +39,7 @@ func planLogin(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorConflict, fmt.Sprintf(
 			"server %s has %s for its distributor: an instance that distributes for others has itself; take it away there, "+
 				"or declare the distributor on another server",
-			host,
-			have.Distributor,
+			host, have.Distributor,
 		)))
 	}
 	if have.LoginSID == nil && (have.HasDistributor || len(have.Distribution) > 0) && !d.adopts() {
@@ -131,9 +130,7 @@ func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 			return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorConflict, fmt.Sprintf(
 				"%s publishes through distribution database %s, not %s: drop its publications there first, or name that "+
 					"database in spec.database",
-				name,
-				have.Database,
-				s.Database,
+				name, have.Database, s.Database,
 			)))
 		}
 		if !strings.EqualFold(have.WorkingDirectory, s.WorkingDirectory) {
@@ -195,12 +192,9 @@ func planLargeValues(d Desired, o Observed, p *replication.Plan) bool {
 
 func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	if len(d.Missing) > 0 {
-		return p.Settle(
-			conditions.InProgress(
-				v1alpha1.ReasonReferenceMissing,
-				"these publishers are not declared yet: "+strings.Join(d.Missing, ", "),
-			),
-		)
+		return p.Settle(conditions.InProgress(
+			v1alpha1.ReasonReferenceMissing, "these publishers are not declared yet: "+strings.Join(d.Missing, ", "),
+		))
 	}
 	for _, publisher := range d.others() {
 		if outcome, ok := replication.Usable(publisher, o.Servers[publisher]); !ok {
@@ -209,8 +203,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		}
 	}
 	p.Outcome = conditions.Ready(
-		v1alpha1.ReasonConfigured,
-		fmt.Sprintf("%s distributes for %d servers", d.System.Host(), len(d.Publishers)),
+		v1alpha1.ReasonConfigured, fmt.Sprintf("%s distributes for %d servers", d.System.Host(), len(d.Publishers)),
 	)
 	return true
 }

@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
@@ -18,39 +19,39 @@ import (
 // planDelete takes the distributor away when reclaimPolicy is Delete and nothing uses it any more; else everything
 // stays. sp_dropdistributor with @no_checks drops whatever is published, so that is looked for first, on every server
 // that the distributor admits: a Publication that was retained, or one that somebody made by hand, is declared nowhere.
-func planDelete(d Desired, o Observed) replication.Plan {
+func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p replication.Plan
 	if len(d.Ending) > 0 && !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
 		p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "these end first, which need to know where they are: "+
 			strings.Join(d.Ending, ", ")), "where one cannot end, set its reclaimPolicy to Retain")
-		return p
+		return p.Plan
 	}
 	if !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
 		p.Done = true
-		return p
+		return p.Plan
 	}
 	if len(d.Publications) > 0 {
 		p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "the distributor is still named by these Publications: "+
 			strings.Join(d.Publications, ", ")), "delete them; "+replication.Retain)
-		return p
+		return p.Plan
 	}
 	server := d.System.Server
 	if why := o.gone(d, server); why != "" {
 		return planWithout(d, o, why)
 	}
 	if !p.AwaitServer(server, o.Servers[server]) {
-		return p
+		return p.Plan
 	}
 	if have := o.distributor(d); !have.HasLogin(d.System.SID) {
 		p.Done = true
-		return p
+		return p.Plan
 	}
 	if !planUnused(d, o, &p) {
-		return p
+		return p.Plan
 	}
 	planUnlink(d, o, &p)
 	planTakeAway(d, o, &p)
-	return p
+	return p.Plan
 }
 
 // planUnused waits until it is known of every server that may publish through the distributor that none does.
@@ -66,14 +67,16 @@ func planUnused(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		if names := o.published(d, server); len(names) > 0 {
 			return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, fmt.Sprintf(
-				"%s still publishes %s through the distributor", credentials.HostName(server), strings.Join(names, ", "))),
+				"%s still publishes %s through the distributor",
+				credentials.HostName(server), strings.Join(names, ", "))),
 				"delete the Publications with reclaimPolicy Delete (declare again those that were retained), or end by hand "+
 					"what somebody made (sp_droppublication, sp_replicationdboption); "+replication.Retain)
 		}
 	}
 	if names := o.foreign(d); len(names) > 0 {
 		return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, fmt.Sprintf(
-			"%s admits %s, of which the operator cannot ask whether it publishes", d.System.Host(), strings.Join(names, ", "))),
+			"%s admits %s, of which the operator cannot ask whether it publishes",
+			d.System.Host(), strings.Join(names, ", "))),
 			"end that there and take it away (sp_dropdistpublisher); "+replication.Retain)
 	}
 	return true
@@ -135,9 +138,7 @@ func planTakeAway(d Desired, o Observed, p *replication.Plan) {
 	switch {
 	case len(others) > 0:
 		p.Leave(
-			"on %s the distributor itself: it has distribution database %s too",
-			d.System.Host(),
-			strings.Join(others, ", "),
+			"on %s the distributor itself: it has distribution database %s too", d.System.Host(), strings.Join(others, ", "),
 		)
 	case have.HasDistributor:
 		p.Execute(server, replication.Master, tsql.DropDistributor())
@@ -149,15 +150,15 @@ func planTakeAway(d Desired, o Observed, p *replication.Plan) {
 }
 
 // planWithout ends what can be ended without the distributor's server, which nobody expects back.
-func planWithout(d Desired, o Observed, why string) replication.Plan {
+func planWithout(d Desired, o Observed, why string) reconcile.Plan {
 	var p replication.Plan
 	if !planUnused(d, o, &p) {
-		return p
+		return p.Plan
 	}
 	planUnlink(d, o, &p)
 	p.Leave("on %s distribution database %s, its jobs and login %s (%s)",
 		d.System.Host(), d.System.Database, d.System.Login, why)
 	p.Done = true
 	p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "publishers are being unlinked"))
-	return p
+	return p.Plan
 }

@@ -38,7 +38,7 @@ func (w *world) lost(servers ...v1alpha1.ServerName) {
 	w.d.Gone = sites.GoneFor(why)
 }
 
-func texts(p replication.Plan) []string {
+func texts(p reconcile.Plan) []string {
 	var all []string
 	for _, s := range p.Steps {
 		all = append(all, s.Describe())
@@ -51,7 +51,7 @@ func TestDeletionOfADistributor(t *testing.T) {
 	w := deleted(t)
 	w.d.Distributor.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	g.Expect(planDelete(w.d, w.o)).
-		To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}), "everything stays unless the policy says Delete")
+		To(Equal(reconcile.Plan{Done: true}), "everything stays unless the policy says Delete")
 	w.d.Ending = []string{"Publication articles"}
 	g.Expect(planDelete(w.d, w.o).Done).To(BeFalse(), "a Publication whose end is under way needs to know where it is")
 	w = deleted(t)
@@ -73,7 +73,7 @@ func TestDeletionLeavesSomebodysDistributor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := deleted(t)
 			w.server(distributor).LoginSID = sid
-			NewWithT(t).Expect(planDelete(w.d, w.o)).To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}))
+			NewWithT(t).Expect(planDelete(w.d, w.o)).To(Equal(reconcile.Plan{Done: true}))
 		})
 	}
 }

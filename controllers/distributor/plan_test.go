@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/tsql/tsqltest"
@@ -146,7 +147,7 @@ func (w *world) ddl(t fatal, s replication.Execute, at *mssql.ReplicationServer)
 
 // settle plans and does until nothing is left. Only the first steps of each plan are done, as many as most says: every
 // step may be the last of a process.
-func (w *world) settle(t fatal, most func() int) replication.Plan {
+func (w *world) settle(t fatal, most func() int) reconcile.Plan {
 	t.Helper()
 	for range 200 {
 		p := plan(w.d, w.o)
@@ -162,7 +163,7 @@ func (w *world) settle(t fatal, most func() int) replication.Plan {
 		}
 	}
 	t.Fatalf("the plan does not come to an end")
-	return replication.Plan{}
+	return reconcile.Plan{}
 }
 
 func all() int { return 1000 }

@@ -7,11 +7,10 @@ import (
 
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
-	"geosql.dev/operator/internal/replication"
 )
 
 // report writes the status from the observation and what was done, and records events of what changed.
-func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	status := d.Distributor.Status.DeepCopy()
 	if at := o.distributor(d); at != nil {
 		status.ServerName, status.Publishers = d.System.Host(), configured(d, o)

@@ -10,6 +10,6 @@ import (
 )
 
 // apply carries out the steps, all of them statements, one after the other. Each may be carried out again.
-func apply(ctx context.Context, engines replication.Engines, _ Desired, p replication.Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, engines.CarryOut)
+func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconcile.Plan) error {
+	return replication.CarryOut(ctx, r.reporter, d.Publication, p, r.engines(d).CarryOut)
 }

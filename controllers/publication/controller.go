@@ -3,7 +3,6 @@
 package publication
 
 import (
-	"context"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,9 +28,10 @@ type Options struct {
 
 // Reconciler of Publications.
 type Reconciler struct {
-	access   mssql.AccessSource
-	hub      client.Client
-	reporter reconcile.Reporter
+	connector *mssql.Connector
+	access    mssql.AccessSource
+	hub       client.Client
+	reporter  reconcile.Reporter
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -43,26 +43,22 @@ type Reconciler struct {
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
-		access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
+		connector: o.Connector, access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
 		reporter: replication.NewReporter(local, "publication"),
 	}
-	return replication.Kind[*v1alpha1.Publication, Desired, Observed]{
-		Name: "Publication", Controller: "publication",
-		New:  func() *v1alpha1.Publication { return &v1alpha1.Publication{} },
+	return replication.Controller[*v1alpha1.Publication, Desired, Observed]{
+		Name: "publication",
+		Kind: reconcile.Kind[*v1alpha1.Publication, Desired, Observed]{
+			Name: "Publication", New: func() *v1alpha1.Publication { return &v1alpha1.Publication{} },
+			Timeout: reconcileTimeout, RequeueAfter: reconcile.RequeueAfter{Resync: lookAgain},
+			Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete,
+			Apply: r.apply, Report: r.report,
+		},
 		List: func() client.ObjectList { return &v1alpha1.PublicationList{} },
 		Near: []client.Object{
-			&v1alpha1.Distributor{},
-			&v1alpha1.AgentProfile{},
-			&v1alpha1.AvailabilityGroup{},
-			&v1alpha1.SQLServer{},
+			&v1alpha1.Distributor{}, &v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{},
 		},
 		Asked:   []client.Object{&v1alpha1.Subscription{}},
-		Timeout: reconcileTimeout, LookAgain: lookAgain,
 		Reclaim: func(p *v1alpha1.Publication) v1alpha1.ReclaimPolicy { return p.Spec.ReclaimPolicy },
-		Desire:  r.desire,
-		Observe: func(ctx context.Context, engines replication.Engines, d Desired) Observed {
-			return observe(ctx, engines, d, time.Now())
-		},
-		Plan: plan, PlanDelete: planDelete, Apply: apply, Report: r.report,
-	}.SetupWithManager(mgr, o.Connector)
+	}.SetupWithManager(mgr)
 }

@@ -274,11 +274,8 @@ func articleState(a v1alpha1.Article, db Database) string {
 func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (Desired, error) {
 	d := Desired{Publication: object}
 	var distributor v1alpha1.Distributor
-	err := r.hub.Get(
-		ctx,
-		client.ObjectKey{Namespace: object.Namespace, Name: string(object.Spec.Distributor)},
-		&distributor,
-	)
+	key := client.ObjectKey{Namespace: object.Namespace, Name: string(object.Spec.Distributor)}
+	err := r.hub.Get(ctx, key, &distributor)
 	switch {
 	case apierrors.IsNotFound(err):
 		d.Missing = append(d.Missing, "Distributor "+string(object.Spec.Distributor))

@@ -42,6 +42,15 @@ func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 	return nil
 }
 
+// engines are the servers of the object's namespace.
+func (r *Reconciler) engines(d Desired) replication.Engines {
+	return replication.Engines{Connector: r.connector, Namespace: d.Publication.Namespace}
+}
+
+func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
+	return observe(ctx, r.engines(d), d, time.Now()), nil
+}
+
 // observe asks the engines. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, d Desired, now time.Time) Observed {
 	o := Observed{Now: now, Servers: map[v1alpha1.ServerName]replication.Server{}}
@@ -152,9 +161,7 @@ func observeDatabase(ctx context.Context, engines replication.Engines, d Desired
 		return
 	}
 	o.DatabaseErr = engines.Read(
-		ctx,
-		primary,
-		d.database(),
+		ctx, primary, d.database(),
 		func(ctx context.Context, db *mssql.DB) error { return o.Database.read(ctx, db, d, *o) },
 	)
 	if d.Publication.DeletionTimestamp == nil || o.DatabaseErr != nil || o.Database.Publication == nil {

@@ -18,31 +18,26 @@ import (
 
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) replication.Plan {
+func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
 		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish,
 		planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
-	)
+	).Plan
 }
 
 // planReferences ends the plan while something that is named is not declared.
 func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	if missing := slices.Concat(d.Missing, d.MissingProfiles); len(missing) > 0 {
-		return p.Settle(
-			conditions.InProgress(
-				v1alpha1.ReasonReferenceMissing,
-				"these objects are not declared yet: "+strings.Join(missing, ", "),
-			),
-		)
+		return p.Settle(conditions.InProgress(
+			v1alpha1.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(missing, ", "),
+		))
 	}
 	if d.Moving != "" {
-		return p.Settle(
-			conditions.InProgress(
-				v1alpha1.ReasonSwitching,
-				fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving),
-			),
-		)
+		return p.Settle(conditions.InProgress(
+			v1alpha1.ReasonSwitching,
+			fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving),
+		))
 	}
 	return true
 }
@@ -96,11 +91,7 @@ func planPublisherLost(d Desired, o Observed, p *replication.Plan) bool {
 			"a backup or from a subscriber's copy; then annotate the Publication with %[5]s to publish what is there: %[6]s "+
 			"lets subscribers whose tables are equal to the publisher's go on with them and gives the others a new copy, "+
 			"true gives all of them one, which is empty if nothing was restored",
-		d.System.Host(),
-		d.name(),
-		d.database(),
-		credentials.HostName(o.primary(d)),
-		v1alpha1.RebuildAnnotation,
+		d.System.Host(), d.name(), d.database(), credentials.HostName(o.primary(d)), v1alpha1.RebuildAnnotation,
 		v1alpha1.RebuildCompare,
 	)))
 }
@@ -130,9 +121,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	if have != nil {
 		return p.Proceed(
-			"a first full backup of database %s on %s is being made",
-			d.database(),
-			credentials.HostName(primary),
+			"a first full backup of database %s on %s is being made", d.database(), credentials.HostName(primary),
 		)
 	}
 	return p.Proceed("database %s is being created on %s", d.database(), credentials.HostName(primary))
@@ -148,9 +137,7 @@ func planOwnership(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationConflict, fmt.Sprintf(
 			"database %s has a publication %s that somebody else made: annotate the Publication with %s=true to take it "+
 				"over, or choose another name",
-			d.database(),
-			d.name(),
-			v1alpha1.AdoptAnnotation,
+			d.database(), d.name(), v1alpha1.AdoptAnnotation,
 		)))
 	}
 	return true
@@ -178,11 +165,7 @@ func planDistributorLost(d Desired, o Observed, p *replication.Plan) bool {
 			"distributor %s does not know publication %s of %s: its databases were lost, and subscribers receive nothing. "+
 				"Restore them, or annotate the Publication with %s to publish anew: %s lets subscribers whose tables are equal "+
 				"to the publisher's go on with them and gives the others a new copy, true gives all of them one",
-			d.System.Host(),
-			d.name(),
-			d.database(),
-			v1alpha1.RebuildAnnotation,
-			v1alpha1.RebuildCompare,
+			d.System.Host(), d.name(), d.database(), v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare,
 		)))
 	}
 	primary := o.primary(d)
@@ -244,9 +227,7 @@ func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 func planRedirection(d Desired, o Observed, p *replication.Plan) bool {
 	if d.Publisher.Group != "" && !strings.EqualFold(o.At.RedirectedTo, d.Publisher.Address) {
 		p.Execute(
-			d.System.Server,
-			d.System.Database,
-			tsql.RedirectPublisher(o.original(d), d.database(), d.Publisher.Address),
+			d.System.Server, d.System.Database, tsql.RedirectPublisher(o.original(d), d.database(), d.Publisher.Address),
 		)
 	}
 	return p.Proceed("agents are being redirected to %s", d.Publisher.Address)
@@ -260,8 +241,7 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 	p.Job(d.System.Server, job, true, o.SnapshotJob)
 	if o.At.Snapshot == nil {
 		p.Execute(
-			o.primary(d),
-			d.database(),
+			o.primary(d), d.database(),
 			tsql.AddPublicationSnapshot(d.name(), job.Name, d.System.Login, d.System.AgentPassword),
 		)
 	}

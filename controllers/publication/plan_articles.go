@@ -72,12 +72,7 @@ func planCompression(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonCompressionPending, fmt.Sprintf(
 			"table %s has compression %s and is declared with %s. To rebuild it takes %s, %s, which is not done unasked: do "+
 				"it in %s when it suits (%s), or declare what it has",
-			a.Table,
-			table.Compression,
-			want,
-			replication.Cost(size.Rows, size.Bytes),
-			waits,
-			d.database(),
+			a.Table, table.Compression, want, replication.Cost(size.Rows, size.Bytes), waits, d.database(),
 			tsql.CompressTable(table.Schema, table.Name, want, o.Database.Online).Text,
 		)))
 	}
@@ -142,8 +137,7 @@ func changeArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Articl
 	}
 	if c.compression || c.rules {
 		p.Execute(
-			o.primary(d),
-			d.database(),
+			o.primary(d), d.database(),
 			tsql.SetArticleSchemaOption(d.name(), have.Name, have.SchemaOption, c.compression, c.rules),
 		)
 	}
@@ -209,18 +203,12 @@ func limitArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article
 		p.Execute(primary, d.database(), tsql.DropArticleColumn(d.name(), a.Table, column))
 	}
 	if c.filter {
-		p.Execute(
-			primary,
-			d.database(),
-			tsql.SetArticleFilter(d.name(), a.Table, limiting("filter", d.name(), a.Table), a.Filter),
-		)
+		procedure := limiting("filter", d.name(), a.Table)
+		p.Execute(primary, d.database(), tsql.SetArticleFilter(d.name(), a.Table, procedure, a.Filter))
 	}
 	if c.view {
-		p.Execute(
-			primary,
-			d.database(),
-			tsql.SetArticleView(d.name(), a.Table, limiting("view", d.name(), a.Table), a.Filter),
-		)
+		view := limiting("view", d.name(), a.Table)
+		p.Execute(primary, d.database(), tsql.SetArticleView(d.name(), a.Table, view, a.Filter))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
@@ -23,8 +24,7 @@ func (c change) why() string {
 	var all []string
 	if len(c.drop) > 0 {
 		all = append(
-			all,
-			fmt.Sprintf("%s published and not among the article's columns: add it there to keep it", is(c.drop)),
+			all, fmt.Sprintf("%s published and not among the article's columns: add it there to keep it", is(c.drop)),
 		)
 	}
 	if len(c.add) > 0 {
@@ -235,8 +235,7 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	message := fmt.Sprintf(
 		"a new copy at each subscriber is needed of %s. Nothing is copied, and everything goes on as it was, until it is "+
 			"asked for, by kubectl geosql reinitialize for each of: %s",
-		strings.Join(tables, ", "),
-		strings.Join(n.WaitingFor, ", "),
+		strings.Join(tables, ", "), strings.Join(n.WaitingFor, ", "),
 	)
 	if ways := replication.WaysOut(d.Publication, d.strangers(o), n.WaitingFor); ways != "" {
 		message += ". " + ways
@@ -246,7 +245,7 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 
 // reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried
 // out.
-func reinitialized(d Desired, o Observed, p replication.Plan, failed error) *v1alpha1.PublicationReinitialization {
+func reinitialized(d Desired, o Observed, p reconcile.Plan, failed error) *v1alpha1.PublicationReinitialization {
 	have := d.Publication.Status.Reinitialized
 	if failed != nil || o.Database.Publication == nil {
 		return have
@@ -328,7 +327,7 @@ func consented(
 }
 
 // calls tells that a plan calls one of some procedures.
-func calls(p replication.Plan, procedures ...string) bool {
+func calls(p reconcile.Plan, procedures ...string) bool {
 	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
 		execute, ok := s.(replication.Execute)
 		return ok && slices.Contains(procedures, execute.Statement.Procedure)

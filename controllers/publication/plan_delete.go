@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
@@ -50,34 +51,34 @@ func (d Desired) ending() []string {
 // planDelete drops the publication when reclaimPolicy is Delete; tables stay, and everything else stays when it is
 // Retain. Publisher and distributor are cleaned each by itself: one that nobody expects back keeps the other from
 // nothing.
-func planDelete(d Desired, o Observed) replication.Plan {
+func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p replication.Plan
 	if ending := d.ending(); len(ending) > 0 && !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
 		p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "these Subscriptions end first, which need to know what "+
 			"they are to: "+strings.Join(ending, ", ")), "where one cannot end, set its reclaimPolicy to Retain")
-		return p
+		return p.Plan
 	}
 	if !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
 		p.Done = true
-		return p
+		return p.Plan
 	}
 	if d.nowhere() {
 		p.Done = true
 		p.Leave("whatever servers have of publication %s, which nobody can find: these are not declared: %s",
 			d.name(), strings.Join(d.Missing, ", "))
-		return p
+		return p.Plan
 	}
 	if !planAnswers(d, o, &p) || !planUnsubscribed(d, o, &p) {
-		return p
+		return p.Plan
 	}
 	if p.Done = len(p.Steps) == 0; !p.Done {
 		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "subscriptions of servers that are gone are being ended"))
-		return p
+		return p.Plan
 	}
 	planEnd(d, o, &p)
 	if p.Done = len(p.Steps) == 0; !p.Done {
 		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, p.WithLeft("the publication is being dropped")))
-		return p
+		return p.Plan
 	}
 	if why := o.publisherGone(d); why != "" {
 		p.Leave("at %s publication %s of database %s, which keeps its log for it (%s)",
@@ -87,7 +88,7 @@ func planDelete(d Desired, o Observed) replication.Plan {
 		p.Leave("on distributor %s whatever it knows of publication %s should it come back, and its agents (%s)",
 			d.System.Host(), d.name(), why)
 	}
-	return p
+	return p.Plan
 }
 
 // planAnswers waits until publisher and distributor were read, unless nobody expects them back. A distributor that has

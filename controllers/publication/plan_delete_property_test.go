@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql/tsqltest"
@@ -207,7 +208,7 @@ func TestDeletionOfWhateverIsSeen(t *testing.T) {
 }
 
 // ended judges the plan without steps that a deletion came to.
-func ended(t *rapid.T, w *world, s sight, p replication.Plan) {
+func ended(t *rapid.T, w *world, s sight, p reconcile.Plan) {
 	if !p.Done {
 		if !strings.HasPrefix(p.Outcome.Message, "deletion waits: ") || !strings.Contains(p.Outcome.Message, "Retain") {
 			t.Fatalf("it waits without a way out: %+v", p.Outcome)

@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 )
@@ -30,7 +31,7 @@ func (w *world) away(gone bool, servers ...v1alpha1.ServerName) {
 	w.d.Gone = sites.GoneFor(why)
 }
 
-func texts(p replication.Plan) string {
+func texts(p reconcile.Plan) string {
 	var all []string
 	for _, s := range p.Steps {
 		all = append(all, s.Describe())

@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -114,7 +115,7 @@ func TestDeletionWithoutADistributionDatabase(t *testing.T) {
 			delete(w.o.Servers[distributor].State.Databases, "distribution")
 			w.o.At = replication.AtDistributor{}
 			said := ""
-			var p replication.Plan
+			var p reconcile.Plan
 			for range 5 {
 				if p = planDelete(w.d, w.look()); len(p.Steps) == 0 {
 					break

@@ -65,9 +65,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonNoPrimaryKey, fmt.Sprintf(
 			"no primary key: %s; transactional replication takes one: ALTER TABLE ... ADD PRIMARY KEY, or leave the table "+
 				"out. %d of %d articles are published",
-			strings.Join(states[stateNoPrimaryKey], ", "),
-			len(states[statePublished]),
-			len(d.Publication.Spec.Articles),
+			strings.Join(states[stateNoPrimaryKey], ", "), len(states[statePublished]), len(d.Publication.Spec.Articles),
 		)))
 	case len(states[stateColumns]) > 0:
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonColumnsNotPublishable, fmt.Sprintf(
@@ -78,31 +76,22 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForTable, fmt.Sprintf(
 			"not in database %s yet: %s; %d of %d articles are published",
 			d.database(),
-			strings.Join(states[stateWaitingForTable], ", "),
-			len(states[statePublished]),
-			len(d.Publication.Spec.Articles),
+			strings.Join(states[stateWaitingForTable], ", "), len(states[statePublished]), len(d.Publication.Spec.Articles),
 		)))
 	case !ready && ended && at.Status == failed && (&replication.Failure{For: at.FailingFor}).Lasts():
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonSnapshotFailed, fmt.Sprintf(
 			"the snapshot agent has been started again and again for %s: %s. Mend what it says; docs/runbooks/replication.md "+
 				"has more",
-			at.FailingFor.Truncate(time.Minute),
-			at.Message,
+			at.FailingFor.Truncate(time.Minute), at.Message,
 		)))
 	case !ready && ended && at.Status == failed:
-		return p.Settle(
-			conditions.InProgress(
-				v1alpha1.ReasonSnapshotFailed,
-				"the snapshot agent failed and is started again: "+at.Message,
-			),
-		)
+		return p.Settle(conditions.InProgress(
+			v1alpha1.ReasonSnapshotFailed, "the snapshot agent failed and is started again: "+at.Message,
+		))
 	case !ready && ended && at.Status == mssql.RunSucceeded:
-		return p.Settle(
-			conditions.InProgress(
-				v1alpha1.ReasonSnapshotRunning,
-				"the newest snapshot does not have every article: another is made soon",
-			),
-		)
+		return p.Settle(conditions.InProgress(
+			v1alpha1.ReasonSnapshotRunning, "the newest snapshot does not have every article: another is made soon",
+		))
 	case !ready:
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonSnapshotRunning, "the snapshot is being made"))
 	}
@@ -111,10 +100,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonLogReaderNotRunning, fmt.Sprintf(
 			"job %s at %s, the log reader of %s, does not run, and somebody else made it: start it there, or annotate the "+
 				"Publication with %s=true to take it over",
-			logReaderJob(d, o).Name,
-			d.System.Host(),
-			d.database(),
-			v1alpha1.AdoptAnnotation,
+			logReaderJob(d, o).Name, d.System.Host(), d.database(), v1alpha1.AdoptAnnotation,
 		)))
 	case failure == nil:
 	case failure.Status == mssql.RunFailed:
@@ -122,8 +108,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 			return p.Settle(conditions.Stalled(v1alpha1.ReasonLogReaderNotRunning, fmt.Sprintf(
 				"the log reader has been started again and again for %s, and delivers nothing: %s. Mend what it says; "+
 					"docs/runbooks/replication.md has more",
-				failure.For.Truncate(time.Minute),
-				failure.Message,
+				failure.For.Truncate(time.Minute), failure.Message,
 			)))
 		}
 		return p.Settle(

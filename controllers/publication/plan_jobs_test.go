@@ -10,13 +10,13 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
-	"geosql.dev/operator/internal/replication"
 )
 
 const readerJob, snapshotsJob = "geosql-tukpub-0-Content-logreader", "geosql-tukpub-0-Content-articles-snapshot"
 
-func described(p replication.Plan) []string {
+func described(p reconcile.Plan) []string {
 	var lines []string
 	for _, s := range p.Steps {
 		lines = append(lines, s.Describe())

@@ -64,10 +64,6 @@ func behind(d Desired, o Observed) conditions.Outcome {
 			"not have, and subscribers their rows. Its log is not read, so that nothing is left out. Bring over what is "+
 			"missing, then annotate the Publication with %[4]s to publish what is there: %[5]s lets subscribers whose tables "+
 			"are equal to the publisher's go on with them and gives the others a new copy, true gives all of them one",
-		d.database(),
-		primary,
-		d.System.Host(),
-		v1alpha1.RebuildAnnotation,
-		v1alpha1.RebuildCompare,
+		d.database(), primary, d.System.Host(), v1alpha1.RebuildAnnotation, v1alpha1.RebuildCompare,
 	))
 }

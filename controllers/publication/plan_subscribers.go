@@ -141,10 +141,7 @@ func planUnread(d Desired, o Observed, p *replication.Plan) bool {
 			return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, fmt.Sprintf(
 				"%s on %s is not subscribed to %s yet: whether it has tables of these names, which a snapshot would replace, is "+
 					"not known: %v",
-				who.database,
-				who.server,
-				strings.Join(who.articles, ", "),
-				err,
+				who.database, who.server, strings.Join(who.articles, ", "), err,
 			)))
 		}
 	}

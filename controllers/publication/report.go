@@ -19,7 +19,7 @@ import (
 )
 
 // report writes the status from the observation and what was done, and records events of what changed.
-func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	status := describe(d, o)
 	status.Reinitialized = reinitialized(d, o, p, failed)
 	changes := conditions.Set(&status.StatusBase, d.Publication.Generation, reconcile.Outcome(p.Outcome, failed))
@@ -82,10 +82,8 @@ func undeclared(d Desired, o Observed) []v1alpha1.Undeclared {
 			!own && replication.Contains(d.Beside, s.Publication) {
 			continue
 		}
-		all = slices.DeleteFunc(
-			all,
-			func(u v1alpha1.Undeclared) bool { return u.Publication == s.Publication && u.Subscriber == "" },
-		)
+		whole := func(u v1alpha1.Undeclared) bool { return u.Publication == s.Publication && u.Subscriber == "" }
+		all = slices.DeleteFunc(all, whole)
 		all = append(all, v1alpha1.Undeclared{Publication: s.Publication, Subscriber: s.Server, Database: s.Database})
 	}
 	slices.SortFunc(all, func(a, b v1alpha1.Undeclared) int {

@@ -397,7 +397,7 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 }
 
 // settle plans and does until nothing is left. Only the first steps of each plan are done, as many as most says.
-func (w *world) settle(t fatal, most func() int) (replication.Plan, []string) {
+func (w *world) settle(t fatal, most func() int) (reconcile.Plan, []string) {
 	t.Helper()
 	var done []string
 	for range 200 {
@@ -415,7 +415,7 @@ func (w *world) settle(t fatal, most func() int) (replication.Plan, []string) {
 		}
 	}
 	t.Fatalf("the plan does not come to an end: %q", done[len(done)-5:])
-	return replication.Plan{}, nil
+	return reconcile.Plan{}, nil
 }
 
 func all() int { return 1000 }

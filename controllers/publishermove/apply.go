@@ -19,8 +19,8 @@ const fieldOwner = client.FieldOwner("geosql-operator-publishermove")
 
 // apply carries out the steps one after the other: statements, and changes of what is declared. Each may be carried out
 // again. Objects are written as they were read: what somebody else changed meanwhile is looked at first.
-func (r *Reconciler) apply(ctx context.Context, engines replication.Engines, d Desired, p replication.Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step replication.Step) error {
+func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconcile.Plan) error {
+	return replication.CarryOut(ctx, r.reporter, d.Move, p, func(ctx context.Context, step replication.Step) error {
 		switch s := step.(type) {
 		case LetCompare:
 			return r.annotate(ctx, d, s.Subscription, v1alpha1.InitializeCompare)
@@ -33,7 +33,7 @@ func (r *Reconciler) apply(ctx context.Context, engines replication.Engines, d D
 		case Switch:
 			return r.switchPublisher(ctx, d, s)
 		}
-		return engines.CarryOut(ctx, step)
+		return r.engines(d).CarryOut(ctx, step)
 	})
 }
 

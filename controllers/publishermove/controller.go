@@ -3,7 +3,6 @@
 package publishermove
 
 import (
-	"context"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,10 +28,11 @@ type Options struct {
 
 // Reconciler of PublisherMoves.
 type Reconciler struct {
-	access   mssql.AccessSource
-	hub      client.Client
-	reporter reconcile.Reporter
-	compared comparisons
+	connector *mssql.Connector
+	access    mssql.AccessSource
+	hub       client.Client
+	reporter  reconcile.Reporter
+	compared  comparisons
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -47,34 +47,24 @@ type Reconciler struct {
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
-		access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
+		connector: o.Connector, access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
 		reporter: replication.NewReporter(local, "publishermove"),
 	}
 	// The status is the record of the move: what was estimated, approved and left behind.
 	r.reporter.Lock = true
-	return replication.Kind[*v1alpha1.PublisherMove, Desired, Observed]{
-		Name: "PublisherMove", Controller: "publishermove",
-		New:  func() *v1alpha1.PublisherMove { return &v1alpha1.PublisherMove{} },
+	return replication.Controller[*v1alpha1.PublisherMove, Desired, Observed]{
+		Name: "publishermove",
+		Kind: reconcile.Kind[*v1alpha1.PublisherMove, Desired, Observed]{
+			Name: "PublisherMove", New: func() *v1alpha1.PublisherMove { return &v1alpha1.PublisherMove{} },
+			Timeout: reconcileTimeout, RequeueAfter: reconcile.RequeueAfter{Resync: lookAgain},
+			Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete,
+			Apply: r.apply, Report: r.report,
+		},
 		List: func() client.ObjectList { return &v1alpha1.PublisherMoveList{} },
 		Near: []client.Object{
-			&v1alpha1.Publication{},
-			&v1alpha1.Subscription{},
-			&v1alpha1.Distributor{},
-			&v1alpha1.Site{},
+			&v1alpha1.Publication{}, &v1alpha1.Subscription{}, &v1alpha1.Distributor{}, &v1alpha1.Site{},
 		},
-		Timeout: reconcileTimeout, LookAgain: lookAgain,
 		// A record goes without a word: nothing is its own.
 		Reclaim: func(*v1alpha1.PublisherMove) v1alpha1.ReclaimPolicy { return v1alpha1.ReclaimRetain },
-		Desire:  r.desire,
-		Observe: func(ctx context.Context, engines replication.Engines, d Desired) Observed {
-			d.Compared = r.compared.of(d.Move.UID)
-			o := observe(ctx, engines, d, time.Now)
-			r.compared.keep(d.Move.UID, o.Compared)
-			return o
-		},
-		Plan:       plan,
-		PlanDelete: func(Desired, Observed) replication.Plan { return replication.Plan{Plan: reconcile.Plan{Done: true}} },
-		Apply:      r.apply,
-		Report:     r.report,
-	}.SetupWithManager(mgr, o.Connector)
+	}.SetupWithManager(mgr)
 }

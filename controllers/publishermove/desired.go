@@ -240,11 +240,7 @@ func (o Observed) original(d Desired) string {
 // job is the distribution agent's job of a subscription to the former publisher.
 func job(d Desired, original string, subscriber v1alpha1.ServerName, database string) replication.AgentJob {
 	return replication.DistributionAgent(
-		original,
-		d.FromDatabase,
-		d.Publication.Name,
-		credentials.HostName(subscriber),
-		database,
+		original, d.FromDatabase, d.Publication.Name, credentials.HostName(subscriber), database,
 	)
 }
 

@@ -152,11 +152,7 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 		}
 		return fmt.Sprintf(
 			"%s is lost: the database of %s is read-only, and %s has the same %d rows in every article, %s.",
-			what,
-			credentials.HostName(o.ReadOnly),
-			to,
-			c.Rows,
-			c.Words(),
+			what, credentials.HostName(o.ReadOnly), to, c.Rows, c.Words(),
 		)
 	}
 	var parts []string
@@ -183,10 +179,7 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 	default:
 		say(
 			"It lacks transactions that were replicated: it has %s (%s), and %s (%s) is known from the %s. They are lost.",
-			own.Last.Transaction,
-			moment(own.Last.Time),
-			e.Newest.Transaction,
-			moment(e.Newest.Time),
+			own.Last.Transaction, moment(own.Last.Time), e.Newest.Transaction, moment(e.Newest.Time),
 			strings.ToLower(e.NewestFrom),
 		)
 	}
@@ -204,8 +197,7 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 	if e.Newest != nil && e.Newest.Seen != nil {
 		say(
 			"What %s committed after %s and had not replicated is lost, and nobody can tell how much that is.",
-			d.From.Name,
-			moment(lastKnown(e, own)),
+			d.From.Name, moment(lastKnown(e, own)),
 		)
 	} else {
 		say("Nobody can tell what %s had committed and not replicated; it is lost.", d.From.Name)
@@ -233,15 +225,8 @@ func moment(t *metav1.Time) string {
 func steps(d Desired, o Observed) []string {
 	var lines []string
 	if n, ok := o.Old.Pending[d.targetSubscription()]; ok && n > 0 && !d.Move.Spec.SkipUndelivered {
-		lines = append(
-			lines,
-			fmt.Sprintf(
-				"wait until %s has the %d commands that %s has for it",
-				credentials.HostName(d.Move.Spec.To),
-				n,
-				d.FromSystem.Host(),
-			),
-		)
+		to, from := credentials.HostName(d.Move.Spec.To), d.FromSystem.Host()
+		lines = append(lines, fmt.Sprintf("wait until %s has the %d commands that %s has for it", to, n, from))
 	}
 	var p replication.Plan
 	planNote(d, o, &p)
@@ -261,14 +246,9 @@ func steps(d Desired, o Observed) []string {
 		lines = append(lines, s.Describe())
 	}
 	for _, s := range d.others() {
-		lines = append(
-			lines,
-			fmt.Sprintf(
-				"Subscription %s: end what it has of the former publisher, compare its tables, and register it without a copy "+
-					"if they are equal, else with a snapshot",
-				s.Name,
-			),
-		)
+		const others = "Subscription %s: end what it has of the former publisher, compare its tables, and register it " +
+			"without a copy if they are equal, else with a snapshot"
+		lines = append(lines, fmt.Sprintf(others, s.Name))
 	}
 	return lines
 }

@@ -13,7 +13,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/replication"
 )
 
 // bare is a publisher that lives, with rules on a table of which the copy has the rows alone, and part of another
@@ -111,7 +110,7 @@ func TestWhatACopyLacks(t *testing.T) {
 func TestLacksAreAccepted(t *testing.T) {
 	g := NewWithT(t)
 	d, o := bare()
-	look := func() replication.Plan {
+	look := func() reconcile.Plan {
 		p := plan(d, o)
 		d.Move.Status = describe(d, o, p)
 		return plan(d, o)

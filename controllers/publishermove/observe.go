@@ -58,6 +58,19 @@ func (r *Reconciler) find(
 	return true, nil
 }
 
+// engines are the servers of the object's namespace.
+func (r *Reconciler) engines(d Desired) replication.Engines {
+	return replication.Engines{Connector: r.connector, Namespace: d.Move.Namespace}
+}
+
+// observe remembers the comparison of the tables, which is dear.
+func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
+	d.Compared = r.compared.of(d.Move.UID)
+	o := observe(ctx, r.engines(d), d, time.Now)
+	r.compared.keep(d.Move.UID, o.Compared)
+	return o, nil
+}
+
 // observe asks the engines. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, d Desired, clock func() time.Time) Observed {
 	o := Observed{Now: clock(), Copies: map[string]Copy{}}
@@ -78,12 +91,8 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, clock 
 	}
 	observeOld(ctx, engines, d, &o)
 	observeLeft(ctx, engines, d, &o)
-	o.compare(
-		d,
-		clock,
-		func(from v1alpha1.ServerName) (*replication.Comparison, error) { return compare(ctx, engines, d, from) },
-		func(o *Observed) { observeFormer(ctx, engines, d, o) },
-	)
+	compared := func(from v1alpha1.ServerName) (*replication.Comparison, error) { return compare(ctx, engines, d, from) }
+	o.compare(d, clock, compared, func(o *Observed) { observeFormer(ctx, engines, d, o) })
 	estimates := d.estimates(o)
 	if estimates || d.approved() && !d.drained() && d.estimable(o) {
 		observeLacks(ctx, engines, d, &o)
@@ -125,20 +134,16 @@ func readOnly(s replication.Server, database string) bool {
 // readCopy reads how far a subscriber is.
 func readCopy(ctx context.Context, engines replication.Engines, d Desired, s v1alpha1.Subscription) Copy {
 	var c Copy
-	c.Err = engines.Read(
-		ctx,
-		s.Spec.Subscriber.Server,
-		string(s.Spec.Database),
-		func(ctx context.Context, db *mssql.DB) error {
-			all, err := mssql.ReadSubscriptionsHere(ctx, db)
-			for i := range all {
-				if d.former(all[i]) {
-					c.Here = &all[i]
-				}
+	server, database := s.Spec.Subscriber.Server, string(s.Spec.Database)
+	c.Err = engines.Read(ctx, server, database, func(ctx context.Context, db *mssql.DB) error {
+		all, err := mssql.ReadSubscriptionsHere(ctx, db)
+		for i := range all {
+			if d.former(all[i]) {
+				c.Here = &all[i]
 			}
-			return err
-		},
-	)
+		}
+		return err
+	})
 	return c
 }
 
@@ -149,22 +154,18 @@ func countRows(ctx context.Context, engines replication.Engines, d Desired, s v1
 		return nil
 	}
 	var rows int64
-	err := engines.Read(
-		ctx,
-		s.Spec.Subscriber.Server,
-		string(s.Spec.Database),
-		func(ctx context.Context, db *mssql.DB) error {
-			for _, a := range d.Publication.Spec.Articles {
-				schema, table, _ := strings.Cut(a.Table, ".")
-				one, err := mssql.ReadTableRows(ctx, db, schema, table)
-				if err != nil {
-					return err
-				}
-				rows += one
+	server, database := s.Spec.Subscriber.Server, string(s.Spec.Database)
+	err := engines.Read(ctx, server, database, func(ctx context.Context, db *mssql.DB) error {
+		for _, a := range d.Publication.Spec.Articles {
+			schema, table, _ := strings.Cut(a.Table, ".")
+			one, err := mssql.ReadTableRows(ctx, db, schema, table)
+			if err != nil {
+				return err
 			}
-			return nil
-		},
-	)
+			rows += one
+		}
+		return nil
+	})
 	if err != nil {
 		return nil
 	}

@@ -21,16 +21,19 @@ import (
 
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) replication.Plan {
+func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
 		planRecord, planReferences, planAgain, planPublisherFenced, planSuccessor, planNothingLost, planApproval,
 		planDrain, planBegin, planNote, planStop, planDeclare, planPublished, planDelivering, planDone,
-	)
+	).Plan
 }
 
+// planDelete lets a move go: nothing is its own.
+func planDelete(Desired, Observed) reconcile.Plan { return reconcile.Plan{Done: true} }
+
 // phaseOf is how far a plan says that the move is: its note.
-func phaseOf(p replication.Plan) v1alpha1.PublisherMovePhase {
-	return cmp.Or(reconcile.Noted[v1alpha1.PublisherMovePhase](p.Plan), v1alpha1.MovePending)
+func phaseOf(p reconcile.Plan) v1alpha1.PublisherMovePhase {
+	return cmp.Or(reconcile.Noted[v1alpha1.PublisherMovePhase](p), v1alpha1.MovePending)
 }
 
 // settle notes how far the move is, sets the outcome and ends the planning.
@@ -91,12 +94,9 @@ func recorded(m *v1alpha1.PublisherMove) *conditions.Outcome {
 func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	switch {
 	case len(d.Missing) > 0:
-		return p.Settle(
-			conditions.InProgress(
-				v1alpha1.ReasonReferenceMissing,
-				"these objects are not declared: "+strings.Join(d.Missing, ", "),
-			),
-		)
+		return p.Settle(conditions.InProgress(
+			v1alpha1.ReasonReferenceMissing, "these objects are not declared: "+strings.Join(d.Missing, ", "),
+		))
 	case d.replaced():
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationReplaced, fmt.Sprintf(
 			"Publication %s was deleted and declared anew since this move was estimated, and is not moved: delete this "+
@@ -109,21 +109,13 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 			"since this move was estimated Publication %s has been moved: it is published by %s, database %s, Distributor "+
 				"%s, and not by %s, database %s, Distributor %s. Nothing is done: delete this PublisherMove, and make another "+
 				"if it is to move once more",
-			d.Publication.Name,
-			named(now.Publisher),
-			now.Database,
-			now.Distributor,
-			named(*d.Move.Status.From),
-			d.Move.Status.FromDatabase,
-			d.Move.Status.FromDistributor,
+			d.Publication.Name, named(now.Publisher), now.Database, now.Distributor, named(*d.Move.Status.From),
+			d.Move.Status.FromDatabase, d.Move.Status.FromDistributor,
 		)))
 	case d.Other != "":
-		return p.Settle(
-			conditions.InProgress(
-				v1alpha1.ReasonWaiting,
-				fmt.Sprintf("PublisherMove %s of this publication is not completed yet", d.Other),
-			),
-		)
+		return p.Settle(conditions.InProgress(
+			v1alpha1.ReasonWaiting, fmt.Sprintf("PublisherMove %s of this publication is not completed yet", d.Other),
+		))
 	}
 	return true
 }
@@ -150,8 +142,7 @@ func planPublisherFenced(d Desired, o Observed, p *replication.Plan) bool {
 			"%s answers, and what it takes meanwhile would be lost. End its writers, wait until everything has arrived, and "+
 				"make the database read-only there: ALTER DATABASE %s SET READ_ONLY WITH ROLLBACK IMMEDIATE. A server that is "+
 				"to go without that is stopped first; inside a group a switchover moves publishing",
-			strings.Join(o.Answering, ", "),
-			tsql.Identifier(d.FromDatabase),
+			strings.Join(o.Answering, ", "), tsql.Identifier(d.FromDatabase),
 		)))
 	}
 	if unfenced := d.unfenced(o); len(unfenced) > 0 {
@@ -177,10 +168,7 @@ func opened(d Desired, o Observed) string {
 			"SET READ_ONLY WITH ROLLBACK IMMEDIATE): the move goes on, and such rows have to be copied by hand to %s once "+
 			"that publishes. Or delete this PublisherMove, which gives the old way back%s: they arrive by it, and another "+
 			"move begins after that",
-		strings.Join(o.Answering, ", "),
-		tsql.Identifier(d.FromDatabase),
-		credentials.HostName(d.Move.Spec.To),
-		again,
+		strings.Join(o.Answering, ", "), tsql.Identifier(d.FromDatabase), credentials.HostName(d.Move.Spec.To), again,
 	)
 }
 
@@ -197,8 +185,7 @@ func planSuccessor(d Desired, o Observed, p *replication.Plan) bool {
 		outcome.Reason = v1alpha1.ReasonDistributorUnusable
 		outcome.Message = fmt.Sprintf(
 			"Distributor %s: %s; name another one in spec.distributor of a new PublisherMove if it is lost too",
-			d.System.Name,
-			outcome.Message,
+			d.System.Name, outcome.Message,
 		)
 		return p.Settle(outcome)
 	}
@@ -209,9 +196,7 @@ func planSuccessor(d Desired, o Observed, p *replication.Plan) bool {
 	if have := o.To.State.Distributor; have != "" && !strings.EqualFold(have, d.System.Host()) {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorUnusable, fmt.Sprintf(
 			"%s has %s for its distributor, not %s: name the Distributor of that server in spec.distributor",
-			to,
-			have,
-			d.System.Host(),
+			to, have, d.System.Host(),
 		)))
 	}
 	if err := cmp.Or(o.Begun.Err(), o.Left.Err); !d.switched() && err != nil {
@@ -277,9 +262,7 @@ func planNothingLost(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonNotSubscribed, fmt.Sprintf(
 			"the Subscription of SQLServer %s to %s was deleted, so nothing says that it goes on to have all that %s has: "+
 				"declare it again, and wait until it delivers",
-			d.Move.Spec.To,
-			d.Publication.Name,
-			credentials.HostName(o.ReadOnly),
+			d.Move.Spec.To, d.Publication.Name, credentials.HostName(o.ReadOnly),
 		)))
 	}
 	from := credentials.HostName(o.ReadOnly)
@@ -288,13 +271,11 @@ func planNothingLost(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	switch c := o.Comparison; {
 	case o.ComparisonErr != nil:
-		return p.Settle(
-			conditions.Unknown(
-				v1alpha1.ReasonEngineNotAnswering,
-				fmt.Sprintf("whether %s has all that %s has is not known: %v",
-					credentials.HostName(d.Move.Spec.To), from, o.ComparisonErr),
-			),
-		)
+		return p.Settle(conditions.Unknown(
+			v1alpha1.ReasonEngineNotAnswering,
+			fmt.Sprintf("whether %s has all that %s has is not known: %v",
+				credentials.HostName(d.Move.Spec.To), from, o.ComparisonErr),
+		))
 	case c == nil:
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonDraining, "the tables are to be compared"))
 	case c.Equal:
@@ -315,10 +296,7 @@ func differs(d Desired, c *replication.Comparison, from string) string {
 		return fmt.Sprintf(
 			"%s, so nothing says that %s has all that %s has. Mend that if it can be, or move as from a server that is lost: "+
 				"end the writers, wait until everything has arrived, stop %s, and name it in spec.fencedServers",
-			c.Difference,
-			credentials.HostName(d.Move.Spec.To),
-			from,
-			from,
+			c.Difference, credentials.HostName(d.Move.Spec.To), from, from,
 		)
 	case !c.Steady:
 		return c.Difference + ": end whoever writes there. They are compared again"
@@ -326,9 +304,7 @@ func differs(d Desired, c *replication.Comparison, from string) string {
 	return fmt.Sprintf(
 		"%s. What the log of %s still has is not read while the database is read-only: let it write again (ALTER DATABASE "+
 			"%s SET READ_WRITE WITH ROLLBACK IMMEDIATE), wait until everything has arrived, and make it read-only once more",
-		c.Difference,
-		from,
-		tsql.Identifier(d.FromDatabase),
+		c.Difference, from, tsql.Identifier(d.FromDatabase),
 	)
 }
 
@@ -353,8 +329,7 @@ func planApproval(d Desired, o Observed, p *replication.Plan) bool {
 	if err := o.rulesUnread(); err != nil && (d.approved() || d.estimates(o)) {
 		return settle(p, v1alpha1.MoveEstimated,
 			conditions.Unknown(
-				v1alpha1.ReasonEngineNotAnswering,
-				"what the copy lacks beside rows is not known: "+err.Error(),
+				v1alpha1.ReasonEngineNotAnswering, "what the copy lacks beside rows is not known: "+err.Error(),
 			),
 		)
 	}
@@ -374,8 +349,7 @@ func planApproval(d Desired, o Observed, p *replication.Plan) bool {
 		)
 	case !d.approved():
 		return settle(p, v1alpha1.MoveEstimated, conditions.Stalled(
-			v1alpha1.ReasonAwaitingApproval,
-			"nothing was changed yet: "+unapproved(d)+". "+s.Estimate.Summary,
+			v1alpha1.ReasonAwaitingApproval, "nothing was changed yet: "+unapproved(d)+". "+s.Estimate.Summary,
 		))
 	}
 	if worse := d.worse(o); worse != "" {
@@ -412,8 +386,7 @@ func awaited(d Desired, o Observed) (conditions.Outcome, bool) {
 		if waiting := undrained(d, o); len(waiting) > 0 {
 			return conditions.InProgress(v1alpha1.ReasonDraining, fmt.Sprintf(
 				"distributor %s still delivers: %s. If that cannot end, spec.skipUndelivered goes on without",
-				d.FromSystem.Host(),
-				strings.Join(waiting, ", "),
+				d.FromSystem.Host(), strings.Join(waiting, ", "),
 			)), true
 		}
 	}
@@ -442,8 +415,7 @@ func planBegin(d Desired, _ Observed, p *replication.Plan) bool {
 	}
 	return settle(p, v1alpha1.MoveSwitching,
 		conditions.InProgress(
-			v1alpha1.ReasonSwitching,
-			"the new publisher has what it gets: the agents of the former one are ended next",
+			v1alpha1.ReasonSwitching, "the new publisher has what it gets: the agents of the former one are ended next",
 		),
 	)
 }

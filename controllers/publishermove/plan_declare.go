@@ -118,8 +118,7 @@ func planDelivering(d Desired, o Observed, p *replication.Plan) bool {
 	if len(waiting) > 0 {
 		return settle(p, v1alpha1.MovePublishing,
 			conditions.InProgress(
-				v1alpha1.ReasonPublishing,
-				"subscribers are being brought to the new publisher: "+strings.Join(waiting, ", "),
+				v1alpha1.ReasonPublishing, "subscribers are being brought to the new publisher: "+strings.Join(waiting, ", "),
 			),
 		)
 	}
@@ -142,9 +141,6 @@ func planDone(d Desired, o Observed, p *replication.Plan) bool {
 
 func moved(d Desired) string {
 	return fmt.Sprintf(
-		"%s publishes %s in place of %s",
-		credentials.HostName(d.Move.Spec.To),
-		d.Move.Spec.Publication,
-		d.From.Name,
+		"%s publishes %s in place of %s", credentials.HostName(d.Move.Spec.To), d.Move.Spec.Publication, d.From.Name,
 	)
 }

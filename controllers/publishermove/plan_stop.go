@@ -25,8 +25,7 @@ func planStop(d Desired, o Observed, p *replication.Plan) bool {
 		return settle(p, v1alpha1.MoveSwitching, conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, fmt.Sprintf(
 			"whether the agents of the former publisher have ended is not known, and they would deliver once they are back: "+
 				"%v%s",
-			err,
-			wayOn(d),
+			err, wayOn(d),
 		)))
 	}
 	original := o.original(d)

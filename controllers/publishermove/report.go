@@ -15,14 +15,14 @@ import (
 )
 
 // report writes the status from the observation and what was done, and records events of what changed.
-func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	status := describe(d, o, p)
 	changes := conditions.Set(&status.StatusBase, d.Move.Generation, reconcile.Outcome(p.Outcome, failed))
 	return r.reporter.Report(ctx, d.Move, &d.Move.Status, &status, changes)
 }
 
 // describe makes the status of what was observed. A completed move is a record and changes no more.
-func describe(d Desired, o Observed, p replication.Plan) v1alpha1.PublisherMoveStatus {
+func describe(d Desired, o Observed, p reconcile.Plan) v1alpha1.PublisherMoveStatus {
 	s := *d.Move.Status.DeepCopy()
 	if s.Phase == v1alpha1.MoveCompleted {
 		return s
@@ -77,7 +77,7 @@ func remember(d Desired, o Observed, s *v1alpha1.PublisherMoveStatus) {
 }
 
 // reach notes the moments that are reached.
-func reach(d Desired, o Observed, p replication.Plan, s *v1alpha1.PublisherMoveStatus) {
+func reach(d Desired, o Observed, p reconcile.Plan, s *v1alpha1.PublisherMoveStatus) {
 	t := s.Timeline
 	note := func(into **metav1.MicroTime, reached bool) {
 		if reached && *into == nil {

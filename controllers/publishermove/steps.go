@@ -17,9 +17,7 @@ func (s LetCompare) Describe() string {
 	return fmt.Sprintf(
 		"annotate Subscription %s with %s=%s: its tables are compared with the new publisher's, kept if they are equal, "+
 			"and copied anew if not",
-		s.Subscription,
-		v1alpha1.InitializationAnnotation,
-		v1alpha1.InitializeCompare,
+		s.Subscription, v1alpha1.InitializationAnnotation, v1alpha1.InitializeCompare,
 	)
 }
 
@@ -61,12 +59,7 @@ func (s Switch) Describe() string {
 	return fmt.Sprintf(
 		"let Publication %s%s name publisher %s, database %s, Distributor %s, movedBy %s; its controller publishes there, "+
 			"and those of the other Subscriptions register them",
-		s.Publication,
-		in(s.Topology),
-		credentials.HostName(s.Publisher),
-		s.Database,
-		s.Distributor,
-		s.Move,
+		s.Publication, in(s.Topology), credentials.HostName(s.Publisher), s.Database, s.Distributor, s.Move,
 	)
 }
 

@@ -135,8 +135,7 @@ func unreachable(o *Observed) conditions.Outcome {
 	}
 	err := &sites.UnreachableError{Site: v1alpha1.SiteName(o.site.Name), Since: o.health.LastHeartbeat, Cause: cause}
 	return conditions.Unknown(
-		v1alpha1.ReasonSiteUnreachable,
-		err.Error()+"; what is there is unknown, other sites are not affected",
+		v1alpha1.ReasonSiteUnreachable, err.Error()+"; what is there is unknown, other sites are not affected",
 	)
 }
 
@@ -146,13 +145,8 @@ func unusable(o *Observed) string {
 		parts = append(parts, fmt.Sprintf("namespace %s: %s", ns, reason))
 	}
 	sort.Strings(parts)
-	return strings.Join(
-		parts,
-		"; ",
-	) + fmt.Sprintf(
-		"; run `kubectl geosql site join %s` again or take it out of spec.allowedNamespaces",
-		o.site.Name,
-	)
+	const wayOut = "; run `kubectl geosql site join %s` again or take it out of spec.allowedNamespaces"
+	return strings.Join(parts, "; ") + fmt.Sprintf(wayOut, o.site.Name)
 }
 
 // credentials is the condition that warns before the kubeconfig ends.

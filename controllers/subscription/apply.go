@@ -13,16 +13,17 @@ import (
 )
 
 // apply carries out the steps one after the other: statements, and those of the mirror. Each may be carried out again.
-func (r *Reconciler) apply(ctx context.Context, engines replication.Engines, d Desired, p replication.Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, step replication.Step) error {
+func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconcile.Plan) error {
+	carryOut := func(ctx context.Context, step replication.Step) error {
 		switch s := step.(type) {
 		case GiveMirror:
 			return giveMirror(ctx, r.sidecars, d, s)
 		case TakeMirror:
 			return takeMirror(ctx, r.sidecars, d, s)
 		}
-		return engines.CarryOut(ctx, step)
-	})
+		return r.engines(d).CarryOut(ctx, step)
+	}
+	return replication.CarryOut(ctx, r.reporter, d.Subscription, p, carryOut)
 }
 
 // takeMirror tells both sidecars that there is none any more.

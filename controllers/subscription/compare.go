@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
@@ -200,7 +201,7 @@ func registration(d Desired, o Observed) tsql.Subscription {
 // initialization is how the subscription was registered, for status. A plan that registers it counts although a step of
 // it failed: that one, or the answer to it, may have come after the registration, and every new attempt is recorded
 // anew.
-func initialization(d Desired, o Observed, p replication.Plan) *v1alpha1.SubscriptionInitialization {
+func initialization(d Desired, o Observed, p reconcile.Plan) *v1alpha1.SubscriptionInitialization {
 	have := d.Subscription.Status.Initialization.DeepCopy()
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	switch {
@@ -259,7 +260,7 @@ func (o Observed) published(numberedName string) bool {
 // mostValidated is the most that status takes: as many as a Publication may have articles.
 const mostValidated = 256
 
-func registers(p replication.Plan) bool { return calls(p, tsql.AddsSubscription) }
+func registers(p reconcile.Plan) bool { return calls(p, tsql.AddsSubscription) }
 
 // unreported tells that there is a registration that the status, as far as it was read, does not tell of. A distributor
 // that was lost, or does not answer, does not say with which publisher: then nothing is concluded.

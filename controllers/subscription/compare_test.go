@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
@@ -96,7 +97,7 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 			p.Outcome.Message)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
 	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
-	look := func(c *replication.Comparison, after time.Duration) replication.Plan {
+	look := func(c *replication.Comparison, after time.Duration) reconcile.Plan {
 		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
 		p := plan(w.d, w.look())
 		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
@@ -167,7 +168,7 @@ func TestADifferenceWhileTheLogIsNotRead(t *testing.T) {
 			}
 			g.Expect(describeSteps(plan(w.d, o))).NotTo(drops)
 			before := w.d.Subscription.Status.Initialization.DeepCopy()
-			g.Expect(initialization(w.d, o, replication.Plan{}).DiffersSince).To(Equal(before.DiffersSince))
+			g.Expect(initialization(w.d, o, reconcile.Plan{}).DiffersSince).To(Equal(before.DiffersSince))
 		})
 	}
 }
@@ -215,14 +216,14 @@ func TestRegistrationThatWasNotReported(t *testing.T) {
 	for _, before := range []*v1alpha1.SubscriptionInitialization{nil,
 		{Method: v1alpha1.InitializeSnapshot, Publisher: "oldpub-0"}} {
 		w.d.Subscription.Status.Initialization = before
-		now := initialization(w.d, w.look(), replication.Plan{})
+		now := initialization(w.d, w.look(), reconcile.Plan{})
 		g.Expect(now.Method).To(Equal(v1alpha1.InitializeReplicationSupportOnly))
 		g.Expect(now.Publisher).To(Equal("tukpub-0"))
 	}
 	add := replication.Plan{}
 	add.Execute(publisher, "Content", tsql.AddSubscription(tsql.Subscription{}))
 	w.o.Comparison = &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
-	now := initialization(w.d, w.look(), add)
+	now := initialization(w.d, w.look(), add.Plan)
 	g.Expect(now.Method).To(Equal(v1alpha1.InitializeSnapshot))
 	g.Expect(now.Reason).To(ContainSubstring("dbo.Article has 3 rows"))
 }
@@ -239,7 +240,7 @@ func TestAKeptCopyWhoseStatusWasLost(t *testing.T) {
 			if !declared {
 				w.d.Subscription.Annotations = nil
 			}
-			var p replication.Plan
+			var p reconcile.Plan
 			for _, after := range []time.Duration{0, time.Second, differsFor, differsFor} {
 				w.o.Now = w.o.Now.Add(after)
 				p = plan(w.d, w.look())
@@ -273,9 +274,9 @@ func TestRegistrationAtALostDistributor(t *testing.T) {
 			o := w.look()
 			lose(&o)
 			g.Expect(o.registrations(w.d)).NotTo(BeEmpty())
-			g.Expect(initialization(w.d, o, replication.Plan{})).To(Equal(before))
+			g.Expect(initialization(w.d, o, reconcile.Plan{})).To(Equal(before))
 			w.d.Subscription.Status.Initialization = nil
-			g.Expect(initialization(w.d, o, replication.Plan{})).To(BeNil(), "with which publisher is not known")
+			g.Expect(initialization(w.d, o, reconcile.Plan{})).To(BeNil(), "with which publisher is not known")
 		})
 	}
 }
@@ -305,7 +306,7 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 
 	w.o.Here.Tables["dbo.more"] = mssql.Table{Schema: "dbo", Name: "More"}
 	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonValidating))
-	look := func(c *replication.Comparison, after time.Duration) replication.Plan {
+	look := func(c *replication.Comparison, after time.Duration) reconcile.Plan {
 		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
 		p := plan(w.d, w.look())
 		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
@@ -376,7 +377,7 @@ func TestCopyThatIsNeverValidated(t *testing.T) {
 	g.Expect(compared).To(BeNumerically("<", 20), "in an hour")
 }
 
-func describeSteps(p replication.Plan) []string {
+func describeSteps(p reconcile.Plan) []string {
 	var lines []string
 	for _, s := range p.Steps {
 		lines = append(lines, s.Describe())

@@ -3,7 +3,6 @@
 package subscription
 
 import (
-	"context"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,11 +33,12 @@ type Options struct {
 
 // Reconciler of Subscriptions.
 type Reconciler struct {
-	access   mssql.AccessSource
-	sidecars Sidecars
-	address  func(namespace string, server v1alpha1.ServerName) string
-	hub      client.Client
-	reporter reconcile.Reporter
+	connector *mssql.Connector
+	access    mssql.AccessSource
+	sidecars  Sidecars
+	address   func(namespace string, server v1alpha1.ServerName) string
+	hub       client.Client
+	reporter  reconcile.Reporter
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -54,29 +54,26 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	access := mssql.SecretAccess{Reader: local.GetAPIReader()}
 	r := &Reconciler{
-		access: access, address: o.Sidecar, hub: local.GetClient(),
+		connector: o.Connector, access: access, address: o.Sidecar, hub: local.GetClient(),
 		sidecars: siteSidecars{sites: o.Sites, hub: local.GetClient(), access: access, address: o.Sidecar},
 		reporter: replication.NewReporter(local, "subscription"),
 	}
-	return replication.Kind[*v1alpha1.Subscription, Desired, Observed]{
-		Name: "Subscription", Controller: "subscription",
-		New:  func() *v1alpha1.Subscription { return &v1alpha1.Subscription{} },
+	return replication.Controller[*v1alpha1.Subscription, Desired, Observed]{
+		Name: "subscription",
+		Kind: reconcile.Kind[*v1alpha1.Subscription, Desired, Observed]{
+			Name: "Subscription", New: func() *v1alpha1.Subscription { return &v1alpha1.Subscription{} },
+			Timeout: reconcileTimeout, RequeueAfter: reconcile.RequeueAfter{Resync: lookAgain},
+			Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete,
+			Apply: r.apply, Report: r.report,
+			Soon: mirrorAwaited,
+		},
 		List: func() client.ObjectList { return &v1alpha1.SubscriptionList{} },
 		Near: []client.Object{
-			&v1alpha1.Publication{},
-			&v1alpha1.Distributor{},
-			&v1alpha1.AgentProfile{},
-			&v1alpha1.AvailabilityGroup{},
+			&v1alpha1.Publication{}, &v1alpha1.Distributor{}, &v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{},
 			&v1alpha1.SQLServer{},
 		},
-		Timeout: reconcileTimeout, LookAgain: lookAgain,
 		Reclaim: func(s *v1alpha1.Subscription) v1alpha1.ReclaimPolicy { return s.Spec.ReclaimPolicy },
-		Desire:  r.desire,
-		Observe: func(ctx context.Context, engines replication.Engines, d Desired) Observed {
-			return observe(ctx, engines, r.sidecars, d, time.Now())
-		},
-		Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report, Soon: mirrorAwaited,
-	}.SetupWithManager(mgr, o.Connector)
+	}.SetupWithManager(mgr)
 }
 
 // mirrorAwaited tells that the subscriber's mirror does not have the newest snapshot yet.

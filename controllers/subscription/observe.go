@@ -101,6 +101,15 @@ func (d *Desired) readSecrets(ctx context.Context, source mssql.AccessSource) er
 	return err
 }
 
+// engines are the servers of the object's namespace.
+func (r *Reconciler) engines(d Desired) replication.Engines {
+	return replication.Engines{Connector: r.connector, Namespace: d.Subscription.Namespace}
+}
+
+func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
+	return observe(ctx, r.engines(d), r.sidecars, d, time.Now()), nil
+}
+
 // observe asks the engines and the sidecars. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, now time.Time) Observed {
 	o := Observed{

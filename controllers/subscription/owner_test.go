@@ -9,7 +9,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/replication"
 )
 
 // The garbage collector's deletion of an object that came back with a dead owner is nobody's consent: its things stay.
@@ -18,5 +17,5 @@ func TestADeletionByAnOwnerKeepsWhatThereIs(t *testing.T) {
 	w := subscribedAndDeleted(t)
 	g.Expect(planDelete(w.d, w.look()).Steps).NotTo(BeEmpty())
 	w.d.Subscription.OwnerReferences = []metav1.OwnerReference{{Kind: "Topology", Name: "msdn", UID: "former"}}
-	g.Expect(planDelete(w.d, w.look())).To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}))
+	g.Expect(planDelete(w.d, w.look())).To(Equal(reconcile.Plan{Done: true}))
 }

@@ -19,7 +19,7 @@ import (
 
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
-func plan(d Desired, o Observed) replication.Plan {
+func plan(d Desired, o Observed) reconcile.Plan {
 	declared := d
 	d = d.asRegistered(o)
 	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
@@ -27,7 +27,7 @@ func plan(d Desired, o Observed) replication.Plan {
 		planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer, planJobs, planKind,
 		planCompared,
 		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planToken, needed, planHealth,
-	)
+	).Plan
 }
 
 // planReferences ends the plan while something that is named is not declared, or cannot be done.

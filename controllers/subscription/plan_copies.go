@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
@@ -186,7 +187,7 @@ func (d Desired) kind() string {
 
 // reinitialization is the newest request that was carried out, for status. A step that failed may have come after it;
 // then the registration tells.
-func reinitialization(d Desired, o Observed, p replication.Plan, failed error) *v1alpha1.SubscriptionReinitialization {
+func reinitialization(d Desired, o Observed, p reconcile.Plan, failed error) *v1alpha1.SubscriptionReinitialization {
 	have, request := d.Subscription.Status.Reinitialization, d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation]
 	uid, which, _ := strings.Cut(request, "/")
 	if d.Publication == nil || which == "" || uid != string(d.Subscription.UID) || have != nil && have.Request == request {
@@ -202,7 +203,7 @@ func reinitialization(d Desired, o Observed, p replication.Plan, failed error) *
 }
 
 // calls tells that a plan calls a procedure.
-func calls(p replication.Plan, procedure string) bool {
+func calls(p reconcile.Plan, procedure string) bool {
 	return slices.ContainsFunc(p.Steps, func(s replication.Step) bool {
 		execute, ok := s.(replication.Execute)
 		return ok && execute.Statement.Procedure == procedure

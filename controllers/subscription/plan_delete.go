@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
@@ -53,31 +54,31 @@ func (o Observed) subscribedTo(d Desired) string {
 
 // planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is
 // Retain. Each end is cleaned by itself: one that nobody expects back keeps the others from nothing.
-func planDelete(d Desired, o Observed) replication.Plan {
+func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p replication.Plan
 	d = d.asRegistered(o)
 	// What is not supported as it is declared now may have been made as it was declared before; where no server receives
 	// nothing ever was.
 	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || d.Subscriber == "" {
 		p.Done = true
-		return p
+		return p.Plan
 	}
 	if d.nowhere() {
 		p.Done = true
 		p.Leave("whatever servers have of subscription %s to %s, which nobody can find: these are not declared: %s",
 			d.name(), d.Subscription.Spec.Publication, strings.Join(d.Missing, ", "))
-		return p
+		return p.Plan
 	}
 	if !planAnswers(d, o, &p) {
-		return p
+		return p.Plan
 	}
 	planEnds(d, o, &p)
 	if p.Done = len(p.Steps) == 0; !p.Done {
 		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, p.WithLeft("the subscription is being ended")))
-		return p
+		return p.Plan
 	}
 	leaveGone(d, o, &p)
-	return p
+	return p.Plan
 }
 
 // planAnswers waits until every end that is expected back was read: without it nothing may be ended, and the finalizer

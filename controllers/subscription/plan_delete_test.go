@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 )
@@ -29,9 +30,9 @@ func (w *world) away(gone bool, servers ...v1alpha1.ServerName) {
 }
 
 // end carries a deletion out, and returns the servers that it had work at and the plan that ended it.
-func (w *world) end(t *testing.T) (map[v1alpha1.ServerName]bool, replication.Plan) {
+func (w *world) end(t *testing.T) (map[v1alpha1.ServerName]bool, reconcile.Plan) {
 	at := map[v1alpha1.ServerName]bool{}
-	var p replication.Plan
+	var p reconcile.Plan
 	for range 6 {
 		if p = planDelete(w.d, w.look()); len(p.Steps) == 0 {
 			return at, p

@@ -32,7 +32,7 @@ func TestDeletionOfWhatIsNotSupportedAnyMore(t *testing.T) {
 
 // deletes looks at a Subscription that is being deleted as the controller does. No server has credentials any more, nor
 // an SQLServer.
-func deletes(t *testing.T, subscriber v1alpha1.ServerOrGroup) (Desired, Observed, replication.Plan) {
+func deletes(t *testing.T, subscriber v1alpha1.ServerOrGroup) (Desired, Observed, reconcile.Plan) {
 	t.Helper()
 	g := NewWithT(t)
 	scheme := runtime.NewScheme()
@@ -78,5 +78,5 @@ func TestDeletionOfWhatNeverReceived(t *testing.T) {
 	g := NewWithT(t)
 	_, o, p := deletes(t, v1alpha1.ServerOrGroup{AvailabilityGroup: "content"})
 	g.Expect(o.Servers).To(BeEmpty())
-	g.Expect(p).To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}))
+	g.Expect(p).To(Equal(reconcile.Plan{Done: true}))
 }

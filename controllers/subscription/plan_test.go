@@ -194,9 +194,9 @@ func TestDeletionKeepsTheTables(t *testing.T) {
 	w := newWorld(declared())
 	w.settle(t, all)
 	g.Expect(planDelete(w.d, w.look())).
-		To(Equal(replication.Plan{Plan: reconcile.Plan{Done: true}}), "everything goes on unless the policy says Delete")
+		To(Equal(reconcile.Plan{Done: true}), "everything goes on unless the policy says Delete")
 	w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-	var p replication.Plan
+	var p reconcile.Plan
 	for range 5 {
 		if p = planDelete(w.d, w.look()); p.Done {
 			break

@@ -20,7 +20,7 @@ import (
 const initializationOwner = client.FieldOwner("geosql-operator-initialization")
 
 // report writes the status from the observation and what was done, and records events of what changed.
-func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p replication.Plan, failed error) error {
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	before := d.Subscription.Status.DeepCopy()
 	own := r.reporter
 	own.Owner, own.Lock = initializationOwner, !registers(p) && !calls(p, tsql.Reinitializes)

@@ -12,6 +12,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql/tsqltest"
 )
@@ -333,7 +334,7 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 }
 
 // settle plans and does until nothing is left but what happens by itself, and that too.
-func (w *world) settle(t fatal, most func() int) (replication.Plan, []string) {
+func (w *world) settle(t fatal, most func() int) (reconcile.Plan, []string) {
 	t.Helper()
 	var done []string
 	idle := 0
@@ -364,7 +365,7 @@ func (w *world) settle(t fatal, most func() int) (replication.Plan, []string) {
 		}
 	}
 	t.Fatalf("the plan does not come to an end: %q", done[len(done)-5:])
-	return replication.Plan{}, nil
+	return reconcile.Plan{}, nil
 }
 
 func all() int { return 1000 }

@@ -52,10 +52,7 @@ func (r *Reconciler) list(ctx context.Context, list client.ObjectList, namespace
 	defer cancel()
 	if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return fmt.Errorf(
-			"list the objects of kind %s of namespace %s in the hub: %w",
-			v1alpha1.ListedKind(list),
-			namespace,
-			err,
+			"list the objects of kind %s of namespace %s in the hub: %w", v1alpha1.ListedKind(list), namespace, err,
 		)
 	}
 	return nil

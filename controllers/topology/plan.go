@@ -137,8 +137,7 @@ func (o Observed) conflict(t *v1alpha1.Topology, existing client.Object) string 
 	}
 	return fmt.Sprintf(
 		"it exists and no Topology declares it: use another name, or annotate Topology %s with %s: \"true\" to take it over",
-		t.Name,
-		v1alpha1.AdoptAnnotation,
+		t.Name, v1alpha1.AdoptAnnotation,
 	)
 }
 

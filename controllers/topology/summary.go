@@ -48,9 +48,7 @@ func memberStatus(key Key, desired, existing client.Object) v1alpha1.MemberStatu
 	ready := meta.FindStatusCondition(base.Conditions, v1alpha1.ConditionReady)
 	if ready == nil || base.ObservedGeneration < existing.GetGeneration() || !sameSpec(desired, existing) {
 		return member(
-			key,
-			metav1.ConditionFalse,
-			v1alpha1.ReasonNotObserved,
+			key, metav1.ConditionFalse, v1alpha1.ReasonNotObserved,
 			"its controller has not looked at it as it is declared now",
 		)
 	}

@@ -9,7 +9,6 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/events"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
@@ -19,31 +18,34 @@ import (
 func TestADeletionThatFailsHasAWayOut(t *testing.T) {
 	g := NewWithT(t)
 	refused := errors.New("login owns a database")
-	frame := Kind[*v1alpha1.Distributor, int, int]{
-		Reclaim: func(d *v1alpha1.Distributor) v1alpha1.ReclaimPolicy { return d.Spec.ReclaimPolicy },
-		Apply:   func(context.Context, Engines, int, Plan) error { return refused },
-	}.frame(nil, events.NewFakeRecorder(1), nil)
-	w := asked[*v1alpha1.Distributor, int]{object: &v1alpha1.Distributor{}}
-	err := frame.Apply(t.Context(), w, 0, reconcile.Plan{Steps: []Step{step{}}})
+	object := &v1alpha1.Distributor{}
+	apply := func() error {
+		return CarryOut(t.Context(), reconcile.Reporter{}, object, reconcile.Plan{Steps: []Step{step{}}},
+			func(context.Context, Step) error { return refused })
+	}
+	err := apply()
 	g.Expect(err).To(MatchError(refused))
 	g.Expect(err.Error()).NotTo(ContainSubstring("Retain"), "it is not being deleted")
 
-	w.object.DeletionTimestamp = &metav1.Time{}
-	w.object.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-	err = frame.Apply(t.Context(), w, 0, reconcile.Plan{Steps: []Step{step{}}})
+	object.DeletionTimestamp = &metav1.Time{}
+	object.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	err = apply()
 	g.Expect(err).To(MatchError(refused))
 	g.Expect(err).To(MatchError(ContainSubstring("Retain")))
 
+	frame := Controller[*v1alpha1.Distributor, int, int]{
+		Reclaim: func(d *v1alpha1.Distributor) v1alpha1.ReclaimPolicy { return d.Spec.ReclaimPolicy },
+	}.frame(nil)
 	unknown := errors.New("read Secret web/dist: no route to host")
-	p := frame.Unresolved(w.object, unknown)
+	p := frame.Unresolved(object, unknown)
 	g.Expect(p.Done).To(BeFalse())
 	g.Expect(p.Outcome.Message).To(And(HavePrefix("deletion waits: "), ContainSubstring("no route to host"),
 		ContainSubstring("Retain")))
-	w.object.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
-	g.Expect(frame.Unresolved(w.object, unknown).Done).To(BeTrue())
+	object.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
+	g.Expect(frame.Unresolved(object, unknown).Done).To(BeTrue())
 }
 
-// step is one that Apply carries out.
+// step is one that is refused.
 type step struct{}
 
 func (step) Describe() string { return "a step" }
