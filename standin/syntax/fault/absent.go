@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package syntax
+package fault
 
 import (
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/token"
 )
 
 // absentPhrase begins a statement or clause; what is what the refusal calls it.
@@ -53,41 +54,41 @@ func byFirstWord(list []absentPhrase) map[string][]absentPhrase {
 }
 
 // changedSources are rows of elsewhere that INSERT, UPDATE and DELETE may change in SQL Server.
-var changedSources = wordSet("OPENDATASOURCE OPENQUERY OPENROWSET")
+var changedSources = token.Words("OPENDATASOURCE OPENQUERY OPENROWSET")
 
 // absent refuses what is not there by its name (40517), before it could be taken for an error of syntax.
-func absent(tokens []token, inside []bool) *sqlerr.Error {
+func absent(tokens []token.Token, inside []bool) *sqlerr.Error {
 	for i, t := range tokens {
-		if inside[i] || t.kind != tokenWord {
+		if inside[i] || t.Kind != token.Word {
 			continue
 		}
-		for _, phrase := range absentPhrases[t.fold] {
+		for _, phrase := range absentPhrases[t.Fold] {
 			if follows(tokens[i:], phrase.words) {
-				return sqlerr.Unsupported(phrase.what).At(t.line)
+				return sqlerr.Unsupported(phrase.what).At(t.Line)
 			}
 		}
 		verb := ""
 		switch before := tokens[max(i-1, 0)]; {
-		case !changedSources[t.fold] || !tokens[i+1].is("("):
-		case before.isOneOf("INSERT", "UPDATE", "DELETE"):
-			verb = before.fold
-		case i > 1 && (before.is("INTO") && tokens[i-2].is("INSERT") || before.is("FROM") && tokens[i-2].is("DELETE")):
-			verb = tokens[i-2].fold
+		case !changedSources[t.Fold] || !tokens[i+1].Is("("):
+		case before.IsOneOf("INSERT", "UPDATE", "DELETE"):
+			verb = before.Fold
+		case i > 1 && (before.Is("INTO") && tokens[i-2].Is("INSERT") || before.Is("FROM") && tokens[i-2].Is("DELETE")):
+			verb = tokens[i-2].Fold
 		}
 		if verb != "" {
-			return sqlerr.Unsupported(verb + " of " + t.fold).At(t.line)
+			return sqlerr.Unsupported(verb + " of " + t.Fold).At(t.Line)
 		}
 	}
 	return nil
 }
 
 // follows tells whether tokens begin with words.
-func follows(tokens []token, words []string) bool {
+func follows(tokens []token.Token, words []string) bool {
 	if len(tokens) < len(words) {
 		return false
 	}
 	for i, word := range words {
-		if !tokens[i].is(word) {
+		if !tokens[i].Is(word) {
 			return false
 		}
 	}

@@ -1,26 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package syntax
+package fault
 
-import "geosql.dev/standin/sqlerr"
+import (
+	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/token"
+)
 
 // endless refuses lists in which teesql waits without end for what an element of theirs begins with: the numbers of ON
 // PARTITIONS (docs/t-sql/statements/alter-table-transact-sql.md, single_partition_rebuild__option), the namespaces of
 // XMLNAMESPACES (docs/t-sql/xml/with-xmlnamespaces.md, Syntax), the columns of a view
 // (docs/t-sql/statements/create-view-transact-sql.md, Syntax) and the values of OPTIMIZE FOR
 // (docs/t-sql/queries/hints-transact-sql-query.md, Syntax).
-func endless(tokens []token, inside []bool) *sqlerr.Error {
+func endless(tokens []token.Token, inside []bool) *sqlerr.Error {
 	view := endOfViewName(tokens)
 	for i := 1; i+1 < len(tokens); i++ {
-		if inside[i] || !tokens[i+1].is("(") {
+		if inside[i] || !tokens[i+1].Is("(") {
 			continue
 		}
 		element := namespaceAndPrefix
 		switch {
-		case tokens[i].is("XMLNAMESPACES"):
-		case tokens[i].is("FOR") && tokens[i-1].is("OPTIMIZE"):
+		case tokens[i].Is("XMLNAMESPACES"):
+		case tokens[i].Is("FOR") && tokens[i-1].Is("OPTIMIZE"):
 			element = valueToOptimizeFor
-		case tokens[i].is("PARTITIONS") && tokens[i-1].is("ON"):
+		case tokens[i].Is("PARTITIONS") && tokens[i-1].Is("ON"):
 			element = partitionNumbers
 		case i == view:
 			element = nameOfColumn
@@ -29,10 +32,10 @@ func endless(tokens []token, inside []bool) *sqlerr.Error {
 		}
 		for at := i + 2; ; at++ {
 			next, ok := element(tokens, at)
-			if !ok || !tokens[next].isOneOf(",", ")") {
-				return near(tokens, next)
+			if !ok || !tokens[next].IsOneOf(",", ")") {
+				return token.Near(tokens, next)
 			}
-			if at = next; tokens[at].is(")") {
+			if at = next; tokens[at].Is(")") {
 				break
 			}
 		}
@@ -42,74 +45,74 @@ func endless(tokens []token, inside []bool) *sqlerr.Error {
 
 // partitionNumbers reads a partition's number, or a range of them, to the token behind it; ok is false at the token
 // that is neither.
-func partitionNumbers(tokens []token, at int) (next int, ok bool) {
-	if tokens[at].kind != tokenInteger {
+func partitionNumbers(tokens []token.Token, at int) (next int, ok bool) {
+	if tokens[at].Kind != token.Integer {
 		return at, false
 	}
-	if !tokens[at+1].is("TO") {
+	if !tokens[at+1].Is("TO") {
 		return at + 1, true
 	}
-	if tokens[at+2].kind != tokenInteger {
+	if tokens[at+2].Kind != token.Integer {
 		return at + 2, false
 	}
 	return at + 3, true
 }
 
 // namespaceAndPrefix reads a namespace and its prefix, or DEFAULT and a namespace.
-func namespaceAndPrefix(tokens []token, at int) (next int, ok bool) {
+func namespaceAndPrefix(tokens []token.Token, at int) (next int, ok bool) {
 	switch {
-	case tokens[at].is("DEFAULT") && tokens[at+1].kind == tokenString:
+	case tokens[at].Is("DEFAULT") && tokens[at+1].Kind == token.String:
 		return at + 2, true
-	case tokens[at].is("DEFAULT"):
+	case tokens[at].Is("DEFAULT"):
 		return at + 1, false
-	case tokens[at].kind != tokenString:
+	case tokens[at].Kind != token.String:
 		return at, false
-	case !tokens[at+1].is("AS"):
+	case !tokens[at+1].Is("AS"):
 		return at + 1, false
-	case !isName(tokens[at+2]):
+	case !token.IsName(tokens[at+2]):
 		return at + 2, false
 	}
 	return at + 3, true
 }
 
 // endOfViewName is the last token of the name of the view that a batch defines, 0 when it defines none.
-func endOfViewName(tokens []token) int {
-	at, kind := moduleName(tokens)
+func endOfViewName(tokens []token.Token) int {
+	at, kind := token.ModuleName(tokens)
 	if kind != "VIEW" {
 		return 0
 	}
-	for at+2 < len(tokens) && tokens[at+1].is(".") {
+	for at+2 < len(tokens) && tokens[at+1].Is(".") {
 		at += 2
 	}
 	return at
 }
 
 // nameOfColumn reads one name.
-func nameOfColumn(tokens []token, at int) (next int, ok bool) {
-	if !isName(tokens[at]) {
+func nameOfColumn(tokens []token.Token, at int) (next int, ok bool) {
+	if !token.IsName(tokens[at]) {
 		return at, false
 	}
 	return at + 1, true
 }
 
 // valueToOptimizeFor reads a variable and the constant, or UNKNOWN, that a query is optimized for.
-func valueToOptimizeFor(tokens []token, at int) (next int, ok bool) {
+func valueToOptimizeFor(tokens []token.Token, at int) (next int, ok bool) {
 	switch {
-	case tokens[at].kind != tokenVariable:
+	case tokens[at].Kind != token.Variable:
 		return at, false
-	case tokens[at+1].is("UNKNOWN"):
+	case tokens[at+1].Is("UNKNOWN"):
 		return at + 2, true
-	case !tokens[at+1].is("="):
+	case !tokens[at+1].Is("="):
 		return at + 1, false
 	}
-	if at += 2; tokens[at].isOneOf("-", "+") {
+	if at += 2; tokens[at].IsOneOf("-", "+") {
 		at++
 	}
-	switch tokens[at].kind {
-	case tokenInteger, tokenNumber, tokenString, tokenBinary, tokenMoney:
+	switch tokens[at].Kind {
+	case token.Integer, token.Number, token.String, token.Binary, token.Money:
 		return at + 1, true
 	}
-	if tokens[at].is("NULL") {
+	if tokens[at].Is("NULL") {
 		return at + 1, true
 	}
 	return at, false

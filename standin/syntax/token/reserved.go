@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package syntax
+package token
 
 import "strings"
 
@@ -29,5 +29,15 @@ var reserved = func() map[string]bool {
 	return set
 }()
 
-// isReserved tells whether an unquoted word is a reserved keyword.
-func isReserved(word string) bool { return reserved[strings.ToUpper(word)] }
+// IsReserved tells whether an unquoted word is a reserved keyword.
+func IsReserved(word string) bool { return reserved[strings.ToUpper(word)] }
+
+// formerKeywords are on the list of reserved words and name columns and tables all the same: the statements that they
+// were of are gone, or have them in places where no name stands.
+var formerKeywords = Words("DISK DUMP LOAD PRECISION SECURITYAUDIT WITHIN")
+
+// IsKeyword tells whether an unquoted word can't be a name.
+func IsKeyword(word string) bool { return IsReserved(word) && !formerKeywords[Upper(word)] }
+
+// IsKeyword tells whether the token is an unquoted word that can't be a name.
+func (t Token) IsKeyword() bool { return t.Reserved && !formerKeywords[t.Fold] }

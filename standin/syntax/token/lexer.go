@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package syntax
+// Package token splits the text of a batch into its lexical elements, and finds by them alone what a reader of tokens
+// asks for: names, parentheses, the header, options and body of a module, the token that an error is near.
+package token
 
 import (
 	"slices"
@@ -11,41 +13,44 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-type tokenKind uint8
+// Kind is what a token is.
+type Kind uint8
 
+// The kinds of tokens. Every list of tokens ends with one of kind End.
 const (
-	tokenEnd      tokenKind = iota
-	tokenWord               // an unquoted identifier or keyword, #temporary names among them
-	tokenQuoted             // [name] or "name"
-	tokenString             // 'text', N'text', or "text" where QUOTED_IDENTIFIER is OFF
-	tokenInteger            // 12
-	tokenNumber             // 1.5, 1e3
-	tokenBinary             // 0x0102
-	tokenMoney              // $12.50
-	tokenVariable           // @name, @@name
-	tokenPunct              // everything else, one operator each
+	End      Kind = iota
+	Word          // an unquoted identifier or keyword, #temporary names among them
+	Quoted        // [name] or "name"
+	String        // 'text', N'text', or "text" where QUOTED_IDENTIFIER is OFF
+	Integer       // 12
+	Number        // 1.5, 1e3
+	Binary        // 0x0102
+	Money         // $12.50
+	Variable      // @name, @@name
+	Punct         // everything else, one operator each
 )
 
-// token is one lexical element of a batch. pos and end are byte offsets, line counts from 1.
-type token struct {
-	kind  tokenKind
-	text  string // as written
-	value string // without quotes
-	// fold is the text of a word or a variable in upper case, of others the text.
-	fold     string
-	pos, end int
-	line     int32
-	// reserved is set for an unquoted word that is on the list of those.
-	reserved bool
+// Token is one lexical element of a batch. Pos and End are byte offsets, Line counts from 1.
+type Token struct {
+	Kind  Kind
+	Text  string // as written
+	Value string // without quotes
+	// Fold is the text of a word or a variable in upper case, of others the text.
+	Fold     string
+	Pos, End int
+	Line     int32
+	// Reserved is set for an unquoted word that is on the list of those.
+	Reserved bool
 }
 
-// is tells whether the token is that unquoted word (in upper case here, in any case in the text) or operator.
-func (t token) is(word string) bool {
-	return t.fold == word && (t.kind == tokenWord || t.kind == tokenPunct)
+// Is tells whether the token is that unquoted word (in upper case here, in any case in the text) or operator.
+func (t Token) Is(word string) bool {
+	return t.Fold == word && (t.Kind == Word || t.Kind == Punct)
 }
 
-func (t token) isOneOf(words ...string) bool {
-	return (t.kind == tokenWord || t.kind == tokenPunct) && slices.Contains(words, t.fold)
+// IsOneOf tells whether the token is one of those words or operators.
+func (t Token) IsOneOf(words ...string) bool {
+	return (t.Kind == Word || t.Kind == Punct) && slices.Contains(words, t.Fold)
 }
 
 type lexer struct {
@@ -56,11 +61,11 @@ type lexer struct {
 	doubleQuotes bool
 }
 
-// tokenize splits a batch. White space and comments (nested block comments too) separate tokens.
+// Split splits a batch. White space and comments (nested block comments too) separate tokens.
 // Errors: 105 for an open quote, 113 for an open comment.
-func tokenize(text string, quotedIdentifier bool) ([]token, *sqlerr.Error) {
+func Split(text string, quotedIdentifier bool) ([]Token, *sqlerr.Error) {
 	l := &lexer{text: text, line: 1, doubleQuotes: quotedIdentifier}
-	tokens := make([]token, 0, len(text)/5+1)
+	tokens := make([]Token, 0, len(text)/5+1)
 	for {
 		if err := l.skipBlank(); err != nil {
 			return nil, err
@@ -70,21 +75,21 @@ func tokenize(text string, quotedIdentifier bool) ([]token, *sqlerr.Error) {
 		if err != nil {
 			return nil, err
 		}
-		t := token{kind: kind, text: text[start:l.pos], value: value, pos: start, end: l.pos, line: line}
-		if kind == tokenPunct && value != "" {
-			t.text = value
+		t := Token{Kind: kind, Text: text[start:l.pos], Value: value, Pos: start, End: l.pos, Line: line}
+		if kind == Punct && value != "" {
+			t.Text = value
 		}
-		if kind == tokenWord || kind == tokenPunct {
-			t.value = t.text
+		if kind == Word || kind == Punct {
+			t.Value = t.Text
 		}
-		if t.fold = t.text; kind == tokenWord || kind == tokenVariable {
-			if folded := upper(t.text); len(folded) == len(t.text) { // else letters beyond ASCII would become those of keywords
-				t.fold = folded
+		if t.Fold = t.Text; kind == Word || kind == Variable {
+			if folded := Upper(t.Text); len(folded) == len(t.Text) { // else letters beyond ASCII would become those of keywords
+				t.Fold = folded
 			}
-			t.reserved = kind == tokenWord && reserved[t.fold]
+			t.Reserved = kind == Word && reserved[t.Fold]
 		}
 		tokens = append(tokens, t)
-		if kind == tokenEnd {
+		if kind == End {
 			return tokens, nil
 		}
 		l.quotesFrom(tokens)
@@ -147,23 +152,23 @@ func (l *lexer) skipComment() *sqlerr.Error {
 	return sqlerr.New(113, 1).At(line)
 }
 
-func (l *lexer) scan() (tokenKind, string, *sqlerr.Error) {
+func (l *lexer) scan() (Kind, string, *sqlerr.Error) {
 	if l.pos >= len(l.text) {
-		return tokenEnd, "", nil
+		return End, "", nil
 	}
 	c := l.peek(0)
 	switch {
 	case c == '\'':
-		return l.quoted(tokenString, '\'')
+		return l.quoted(String, '\'')
 	case (c == 'N' || c == 'n') && l.peek(1) == '\'':
 		l.pos++
-		return l.quoted(tokenString, '\'')
+		return l.quoted(String, '\'')
 	case c == '[':
-		return l.quoted(tokenQuoted, ']')
+		return l.quoted(Quoted, ']')
 	case c == '"' && !l.doubleQuotes:
-		return l.quoted(tokenString, '"')
+		return l.quoted(String, '"')
 	case c == '"':
-		return l.quoted(tokenQuoted, '"')
+		return l.quoted(Quoted, '"')
 	case c >= '0' && c <= '9', c == '.' && isDigit(l.peek(1)):
 		kind := l.number()
 		return kind, "", nil
@@ -173,23 +178,23 @@ func (l *lexer) scan() (tokenKind, string, *sqlerr.Error) {
 			l.pos++
 		}
 		l.number()
-		return tokenMoney, "", nil
+		return Money, "", nil
 	case c == '@':
 		l.word()
-		return tokenVariable, "", nil
+		return Variable, "", nil
 	}
 	if r, _ := utf8.DecodeRuneInString(l.text[l.pos:]); isWordRune(r, true) {
 		l.word()
-		return tokenWord, "", nil
+		return Word, "", nil
 	}
 	if operator := l.spacedOperator(); operator != "" {
-		return tokenPunct, operator, nil
+		return Punct, operator, nil
 	}
 	l.operator()
-	return tokenPunct, "", nil
+	return Punct, "", nil
 }
 
-func (l *lexer) quoted(kind tokenKind, closing byte) (tokenKind, string, *sqlerr.Error) {
+func (l *lexer) quoted(kind Kind, closing byte) (Kind, string, *sqlerr.Error) {
 	line := l.line
 	start := l.pos + 1
 	l.pos++
@@ -204,8 +209,8 @@ func (l *lexer) quoted(kind tokenKind, closing byte) (tokenKind, string, *sqlerr
 			if doubled {
 				value = strings.ReplaceAll(value, string([]byte{closing, closing}), string([]byte{closing}))
 			}
-			if kind == tokenString {
-				value = continued(value)
+			if kind == String {
+				value = Continued(value)
 			}
 			l.pos++
 			return kind, value, nil
@@ -219,7 +224,7 @@ func (l *lexer) quoted(kind tokenKind, closing byte) (tokenKind, string, *sqlerr
 	return 0, "", sqlerr.New(105, 1, l.text[start:]).At(line)
 }
 
-func (l *lexer) number() tokenKind {
+func (l *lexer) number() Kind {
 	if l.peek(0) == '0' && (l.peek(1) == 'x' || l.peek(1) == 'X') {
 		l.pos += 2
 		for isHex(l.peek(0)) || l.continuation() > 0 {
@@ -229,14 +234,14 @@ func (l *lexer) number() tokenKind {
 			}
 			l.pos++
 		}
-		return tokenBinary
+		return Binary
 	}
-	kind := tokenInteger
+	kind := Integer
 	for isDigit(l.peek(0)) {
 		l.pos++
 	}
 	if l.peek(0) == '.' {
-		kind = tokenNumber
+		kind = Number
 		l.pos++
 		for isDigit(l.peek(0)) {
 			l.pos++
@@ -247,7 +252,7 @@ func (l *lexer) number() tokenKind {
 		if s := l.peek(1); s == '+' || s == '-' {
 			n = 2
 		}
-		kind = tokenNumber
+		kind = Number
 		l.pos += n
 		for isDigit(l.peek(0)) {
 			l.pos++
@@ -273,8 +278,8 @@ func (l *lexer) continuation() int {
 	return 0
 }
 
-// continued is a constant without its continuations.
-func continued(text string) string {
+// Continued is a constant without its continuations.
+func Continued(text string) string {
 	if !strings.Contains(text, "\\") {
 		return text
 	}
