@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"geosql.dev/standin/catalog"
 )
 
-// arguments are a replication agent's parameters, from the text of its job step.
-type arguments struct {
-	agent  *catalog.AgentInfo
+// Arguments are a replication agent's parameters, from the text of its job step.
+type Arguments struct {
+	Agent  *catalog.AgentInfo
 	values map[string]string // by lower case name with its dash
 }
 
@@ -28,21 +28,9 @@ var refusedArguments = map[string]string{
 	"-extendedeventconfigfile": "", "-publisherfailoverpartner": "", "-replicationtype": "1",
 }
 
-// idleArguments have nothing to change in an agent here: they are for publishers and subscribers of other vendors,
-// merge publications and files of characters, for drivers and bulk copies that are other ones here, or for internal
-// use. standin/README.md names those that somebody could miss.
-var idleArguments = map[string]string{
-	"distrib": "-MaxBcpThreads -MultiSubnetFailover -OledbStreamThreshold -OutputVerboseLevel -QuotedIdentifier " +
-		"-UseInprocLoader -UseOledbStreaming",
-	"logread": "-LogScanThreshold -MultiSubnetFailover -OutputVerboseLevel -RecoverFromDataErrors",
-	"snapshot": "-BcpBatchSize -DistributorDeadlockPriority -FieldDelimiter -HRBcpBlocks -HRBcpBlockSize " +
-		"-HRBcpDynamicBlocks -MaxBcpThreads -MaxNetworkOptimization -OutputVerboseLevel -PrefetchTables " +
-		"-PublisherDeadlockPriority -RowDelimiter -StartQueueTimeout -UsePerArticleContentsView",
-}
-
 // parseArguments reads a job step's text for an agent ("distrib", "logread", "snapshot"): a name that is unknown, a
 // value out of its documented range, or one that this server does not support is an error.
-func parseArguments(agent, commandLine string) (*arguments, error) {
+func parseArguments(agent, commandLine string) (*Arguments, error) {
 	info, ok := catalog.AgentParameters(agent)
 	if !ok {
 		return nil, fmt.Errorf("there is no agent %s", agent)
@@ -51,7 +39,7 @@ func parseArguments(agent, commandLine string) (*arguments, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &arguments{agent: info, values: map[string]string{}}
+	a := &Arguments{Agent: info, values: map[string]string{}}
 	for i := 0; i < len(tokens); i++ {
 		t := tokens[i]
 		p, known := info.Parameter(t.text)
@@ -69,7 +57,7 @@ func parseArguments(agent, commandLine string) (*arguments, error) {
 		if _, twice := a.values[name]; twice {
 			return nil, fmt.Errorf("the parameter %s is given twice", p.Name)
 		}
-		if err := a.check(p, value); err != nil {
+		if err := a.Check(p, value); err != nil {
 			return nil, err
 		}
 		a.values[name] = value
@@ -87,7 +75,8 @@ func isName(info *catalog.AgentInfo, text string) bool {
 	return known && strings.HasPrefix(text, "-")
 }
 
-func (a *arguments) check(p *catalog.AgentParameter, value string) error {
+// Check refuses a value that a parameter does not take.
+func (a *Arguments) Check(p *catalog.AgentParameter, value string) error {
 	if harmless, refused := refusedArguments[strings.ToLower(p.Name)]; refused && (harmless == "" || value != harmless) {
 		return fmt.Errorf("the parameter %s is not supported", p.Name)
 	}
@@ -141,23 +130,23 @@ func inRange(bounds, value string) error {
 	return nil
 }
 
-func (a *arguments) given(name string) bool {
+func (a *Arguments) given(name string) bool {
 	_, ok := a.values[strings.ToLower(name)]
 	return ok
 }
 
-// str is a parameter's value, else the catalog's default.
-func (a *arguments) str(name string) string {
+// Str is a parameter's value, else the catalog's default.
+func (a *Arguments) str(name string) string {
 	if v, ok := a.values[strings.ToLower(name)]; ok {
 		return v
 	}
-	if p, ok := a.agent.Parameter(name); ok && p.Default != nil {
+	if p, ok := a.Agent.Parameter(name); ok && p.Default != nil {
 		return *p.Default
 	}
 	return ""
 }
 
-func (a *arguments) num(name string, otherwise int) int {
+func (a *Arguments) num(name string, otherwise int) int {
 	n, err := strconv.Atoi(a.str(name))
 	if err != nil {
 		return otherwise
@@ -165,19 +154,19 @@ func (a *arguments) num(name string, otherwise int) int {
 	return n
 }
 
-func (a *arguments) seconds(name string, otherwise int) time.Duration {
+func (a *Arguments) seconds(name string, otherwise int) time.Duration {
 	return time.Duration(a.num(name, otherwise)) * time.Second
 }
 
 // profile fills in what a profile says and the command line does not. Names that the agent does not know are passed
 // over: profiles are shared by versions.
-func (a *arguments) profile(name, value string) error {
+func (a *Arguments) profile(name, value string) error {
 	name = "-" + strings.TrimPrefix(name, "-")
-	p, ok := a.agent.Parameter(name)
+	p, ok := a.Agent.Parameter(name)
 	if !ok || a.given(p.Name) {
 		return nil
 	}
-	if err := a.check(p, value); err != nil {
+	if err := a.Check(p, value); err != nil {
 		return fmt.Errorf("agent profile: %w", err)
 	}
 	a.values[strings.ToLower(p.Name)] = value
@@ -228,4 +217,16 @@ func split(line string) ([]token, error) {
 		}
 	}
 	return out, nil
+}
+
+// idleArguments have nothing to change in an agent here: they are for publishers and subscribers of other vendors,
+// merge publications and files of characters, for drivers and bulk copies that are other ones here, or for internal
+// use. standin/README.md names those that somebody could miss.
+var idleArguments = map[string]string{
+	"distrib": "-MaxBcpThreads -MultiSubnetFailover -OledbStreamThreshold -OutputVerboseLevel -QuotedIdentifier " +
+		"-UseInprocLoader -UseOledbStreaming",
+	"logread": "-LogScanThreshold -MultiSubnetFailover -OutputVerboseLevel -RecoverFromDataErrors",
+	"snapshot": "-BcpBatchSize -DistributorDeadlockPriority -FieldDelimiter -HRBcpBlocks -HRBcpBlockSize " +
+		"-HRBcpDynamicBlocks -MaxBcpThreads -MaxNetworkOptimization -OutputVerboseLevel -PrefetchTables " +
+		"-PublisherDeadlockPriority -RowDelimiter -StartQueueTimeout -UsePerArticleContentsView",
 }

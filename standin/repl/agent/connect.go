@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"context"
@@ -23,8 +23,8 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// splitServer splits "host,port" or "tcp:host,port"; port 1433 is the default.
-func splitServer(name string) (host, port string) {
+// SplitServer splits "host,port" or "tcp:host,port"; port 1433 is the default.
+func SplitServer(name string) (host, port string) {
 	name = strings.TrimPrefix(strings.TrimSpace(name), "tcp:")
 	host, port, found := strings.Cut(name, ",")
 	if !found {
@@ -33,12 +33,12 @@ func splitServer(name string) (host, port string) {
 	return strings.TrimSpace(host), strings.TrimSpace(port)
 }
 
-// addressOf is host:port of a server that replication names: this server's own address for its own name, the data
+// AddressOf is host:port of a server that replication names: this server's own address for its own name, the data
 // source of the linked server of that name where there is one, else the name itself, as a client would take it.
-func (e *Extension) addressOf(ctx context.Context, s *engine.Session, name string) (string, error) {
-	host, port := splitServer(name)
-	if sameServer(host, e.serverName()) {
-		return e.address(), nil
+func (a *Runner) AddressOf(ctx context.Context, s *engine.Session, name string) (string, error) {
+	host, port := SplitServer(name)
+	if SameServer(host, a.ServerName()) {
+		return a.Address(), nil
 	}
 	r, err := s.Query(ctx, "SELECT data_source FROM sys.servers WHERE name = @p1 OR name = @p2", name, host)
 	if err != nil {
@@ -47,22 +47,22 @@ func (e *Extension) addressOf(ctx context.Context, s *engine.Session, name strin
 	source := name
 	if linked := r.String(0, "data_source"); linked != "" {
 		source = linked
-		_, port = splitServer(source)
+		_, port = SplitServer(source)
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return "", raise(21670, 1, name)
+		return "", sqlerr.Raise(21670, 1, name)
 	}
-	return addressOfSource(source), nil
+	return AddressOfSource(source), nil
 }
 
-// addressOfSource is host:port of a data source, "host,port".
-func addressOfSource(source string) string {
-	host, port := splitServer(source)
+// AddressOfSource is host:port of a data source, "host,port".
+func AddressOfSource(source string) string {
+	host, port := SplitServer(source)
 	return net.JoinHostPort(host, port)
 }
 
-// sourceOfAddress is the inverse.
-func sourceOfAddress(address string) string {
+// SourceOfAddress is the inverse.
+func SourceOfAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return address
@@ -70,27 +70,27 @@ func sourceOfAddress(address string) string {
 	return host + "," + port
 }
 
-// target is a server that an agent connects to.
-type target struct {
-	// role is what the server is to the agent, for messages: Publisher, Distributor, Subscriber.
-	role, server, database string
-	windows                bool
-	login, password        string
-	// encryption is -EncryptionLevel: 0 none, 1 without and 2 with verification of the certificate.
-	encryption   int
-	loginTimeout time.Duration
-	queryTimeout time.Duration
+// Target is a server that an agent connects to.
+type Target struct {
+	// Role is what the server is to the agent, for messages: Publisher, Distributor, Subscriber.
+	Role, Server, Database string
+	Windows                bool
+	Login, Password        string
+	// Encryption is -EncryptionLevel: 0 none, 1 without and 2 with verification of the certificate.
+	Encryption   int
+	LoginTimeout time.Duration
+	QueryTimeout time.Duration
 	packetSize   int
-	application  string
+	Application  string
 }
 
-// connect opens one connection. A Windows login fails with 18452, as it does on Linux without a domain, unless it is
+// Connect opens one connection. A Windows login fails with 18452, as it does on Linux without a domain, unless it is
 // that of an agent at its own distributor.
-func (e *Extension) connect(ctx context.Context, t target) (*conn, error) {
-	if t.windows && t.role == "Distributor" && sameServer(t.server, e.serverName()) {
-		t.windows, t.login, t.password = false, engine.AgentAccount, e.inst.AgentPassword()
+func (a *Runner) Connect(ctx context.Context, t Target) (*Conn, error) {
+	if t.Windows && t.Role == "Distributor" && SameServer(t.Server, a.ServerName()) {
+		t.Windows, t.Login, t.Password = false, engine.AgentAccount, a.inst.AgentPassword()
 	}
-	if t.windows {
+	if t.Windows {
 		return nil, &sqlerr.Error{
 			Number: 18452,
 			Class:  14,
@@ -98,50 +98,50 @@ func (e *Extension) connect(ctx context.Context, t target) (*conn, error) {
 			Message: fmt.Sprintf(
 				"Login failed. The login is from an untrusted domain and cannot be used with Integrated authentication. "+
 					"(The agent connects to the %s '%s' with -%sSecurityMode 1; give 0 with -%sLogin and -%sPassword.)",
-				t.role,
-				t.server,
-				t.role,
-				t.role,
-				t.role,
+				t.Role,
+				t.Server,
+				t.Role,
+				t.Role,
+				t.Role,
 			),
 		}
 	}
-	s, err := e.system(ctx, "master")
+	s, err := a.System(ctx, "master")
 	if err != nil {
 		return nil, err
 	}
-	address, err := e.addressOf(ctx, s, t.server)
+	address, err := a.AddressOf(ctx, s, t.Server)
 	s.Close()
 	if err != nil {
 		return nil, err
 	}
 	q := url.Values{
-		"app name":               {t.application},
+		"app name":               {t.Application},
 		"encrypt":                {"true"},
 		"TrustServerCertificate": {"true"},
-		"dial timeout":           {fmt.Sprint(int(t.loginTimeout.Seconds()))},
+		"dial timeout":           {fmt.Sprint(int(t.LoginTimeout.Seconds()))},
 		"connection timeout":     {"0"},
-		"workstation id":         {e.serverName()},
+		"workstation id":         {a.ServerName()},
 	}
-	switch t.encryption {
+	switch t.Encryption {
 	case 0:
 		q.Set("encrypt", "false")
 	case 2:
 		q.Set("TrustServerCertificate", "false")
 	}
-	if t.database != "" {
-		q.Set("database", t.database)
+	if t.Database != "" {
+		q.Set("database", t.Database)
 	}
 	if t.packetSize > 0 {
 		q.Set("packet size", fmt.Sprint(t.packetSize))
 	}
-	u := url.URL{Scheme: "sqlserver", User: url.UserPassword(t.login, t.password), Host: address, RawQuery: q.Encode()}
+	u := url.URL{Scheme: "sqlserver", User: url.UserPassword(t.Login, t.Password), Host: address, RawQuery: q.Encode()}
 	pool, err := sni.Open(u.String())
 	if err != nil {
-		return nil, fmt.Errorf("connect to the %s '%s': its address or options are not valid", t.role, t.server)
+		return nil, fmt.Errorf("connect to the %s '%s': its address or options are not valid", t.Role, t.Server)
 	}
 	pool.SetMaxOpenConns(1)
-	login, cancel := context.WithTimeout(ctx, max(t.loginTimeout, time.Second))
+	login, cancel := context.WithTimeout(ctx, max(t.LoginTimeout, time.Second))
 	defer cancel()
 	c, err := pool.Conn(login)
 	if err == nil {
@@ -149,9 +149,9 @@ func (e *Extension) connect(ctx context.Context, t target) (*conn, error) {
 	}
 	if err != nil {
 		pool.Close()
-		return nil, unreachable{fmt.Errorf("the process could not connect to %s '%s': %w", t.role, t.server, err)}
+		return nil, unreachable{fmt.Errorf("the process could not connect to %s '%s': %w", t.Role, t.Server, err)}
 	}
-	return &conn{pool: pool, c: c, timeout: t.queryTimeout, target: t}, nil
+	return &Conn{pool: pool, c: c, timeout: t.QueryTimeout, target: t}, nil
 }
 
 // unreachable is the error of a connection that could not be made.
@@ -161,7 +161,7 @@ func (u unreachable) Unwrap() error { return u.error }
 
 // passing tells whether an error may not come back when the same is tried again.
 func passing(err error) bool {
-	switch numberOf(err) {
+	switch NumberOf(err) {
 	case 0:
 		var gone unreachable
 		var network net.Error
@@ -175,18 +175,18 @@ func passing(err error) bool {
 	return false
 }
 
-// conn is one connection of an agent.
-type conn struct {
+// Conn is one connection of an agent.
+type Conn struct {
 	pool    *sql.DB
 	c       *sql.Conn
 	timeout time.Duration
-	target  target
+	target  Target
 	// asked is when the statement under way was sent, in nanoseconds since 1970; 0 when none is.
 	asked atomic.Int64
 }
 
 // waitingSince is since when an answer is waited for; zero when none is. It may be called at any time.
-func (c *conn) waitingSince() time.Time {
+func (c *Conn) waitingSince() time.Time {
 	if at := c.asked.Load(); at != 0 {
 		return time.Unix(0, at)
 	}
@@ -194,11 +194,12 @@ func (c *conn) waitingSince() time.Time {
 }
 
 // asks notes that an answer is waited for from now on, answered that none is.
-func (c *conn) asks() { c.asked.Store(time.Now().UnixNano()) }
+func (c *Conn) asks() { c.asked.Store(time.Now().UnixNano()) }
 
-func (c *conn) answered() { c.asked.Store(0) }
+func (c *Conn) answered() { c.asked.Store(0) }
 
-func (c *conn) close() {
+// Close ends the connection; a nil one has none.
+func (c *Conn) Close() {
 	if c == nil {
 		return
 	}
@@ -208,14 +209,14 @@ func (c *conn) close() {
 }
 
 // bound limits a call by -QueryTimeOut; 0 is no limit.
-func (c *conn) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+func (c *Conn) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if c.timeout <= 0 {
 		return context.WithCancel(ctx)
 	}
 	return context.WithTimeout(ctx, c.timeout)
 }
 
-func (c *conn) exec(ctx context.Context, text string, args ...any) error {
+func (c *Conn) exec(ctx context.Context, text string, args ...any) error {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
 	c.asks()
@@ -225,17 +226,18 @@ func (c *conn) exec(ctx context.Context, text string, args ...any) error {
 }
 
 // explain says at which server an error came up; the server's own errors stay what they are.
-func (c *conn) explain(err error) error {
+func (c *Conn) explain(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("at the %s '%s': %w", c.target.role, c.target.server, err)
+	return fmt.Errorf("at the %s '%s': %w", c.target.Role, c.target.Server, err)
 }
 
-// rows is a small result in memory: values of the driver.
-type rows []map[string]any
+// Rows is a small result in memory: values of the driver.
+type Rows []map[string]any
 
-func (c *conn) query(ctx context.Context, text string, args ...any) (rows, error) {
+// Query sends a statement and reads its result into memory.
+func (c *Conn) Query(ctx context.Context, text string, args ...any) (Rows, error) {
 	ctx, cancel := c.bound(ctx)
 	defer cancel()
 	c.asks()
@@ -249,7 +251,7 @@ func (c *conn) query(ctx context.Context, text string, args ...any) (rows, error
 	if err != nil {
 		return nil, c.explain(err)
 	}
-	var out rows
+	var out Rows
 	for r.Next() {
 		cells, pointers := make([]any, len(names)), make([]any, len(names))
 		for i := range cells {
@@ -267,8 +269,8 @@ func (c *conn) query(ctx context.Context, text string, args ...any) (rows, error
 	return out, c.explain(r.Err())
 }
 
-// str, num, raw and flag read a value of a row; zero values for NULL and for a row that is not there.
-func (r rows) str(i int, name string) string {
+// Str, num, raw and flag read a value of a row; zero values for NULL and for a row that is not there.
+func (r Rows) Str(i int, name string) string {
 	if i >= len(r) {
 		return ""
 	}
@@ -276,7 +278,7 @@ func (r rows) str(i int, name string) string {
 	return s
 }
 
-func (r rows) num(i int, name string) int64 {
+func (r Rows) num(i int, name string) int64 {
 	if i >= len(r) {
 		return 0
 	}
@@ -291,7 +293,7 @@ func (r rows) num(i int, name string) int64 {
 	return 0
 }
 
-func (r rows) raw(i int, name string) []byte {
+func (r Rows) raw(i int, name string) []byte {
 	if i >= len(r) {
 		return nil
 	}
@@ -299,10 +301,10 @@ func (r rows) raw(i int, name string) []byte {
 	return b
 }
 
-func (r rows) flag(i int, name string) bool { return r.num(i, name) != 0 }
+func (r Rows) flag(i int, name string) bool { return r.num(i, name) != 0 }
 
-// numberOf is the server's error number in an error, 0 when there is none.
-func numberOf(err error) int32 {
+// NumberOf is the server's error number in an error, 0 when there is none.
+func NumberOf(err error) int32 {
 	var remote mssql.Error
 	if errors.As(err, &remote) {
 		return remote.Number
@@ -312,4 +314,9 @@ func numberOf(err error) int32 {
 		return own.Number
 	}
 	return 0
+}
+
+// SameServer compares server names: without case.
+func SameServer(a, b string) bool {
+	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }

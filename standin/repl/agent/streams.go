@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"sync"
 
 	"golang.org/x/sync/errgroup"
-
-	"geosql.dev/standin/engine"
-	"geosql.dev/standin/storage"
 )
 
 // Several streams (-SubscriptionStreams) hide the way to the subscriber: while one request is on its way, others are on
@@ -164,7 +159,7 @@ func (s *streams) stream(ctx context.Context, number int) (err error) {
 }
 
 // streamConn is the connection of a stream, by its number from 0: made when it is first asked for.
-func (d *delivery) streamConn(ctx context.Context, number int) (*conn, error) {
+func (d *delivery) streamConn(ctx context.Context, number int) (*Conn, error) {
 	d.mu.Lock()
 	to := d.streams[number]
 	d.mu.Unlock()
@@ -185,7 +180,7 @@ func (d *delivery) streamConn(ctx context.Context, number int) (*conn, error) {
 func (d *delivery) dropStream(number int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.streams[number].close()
+	d.streams[number].Close()
 	delete(d.streams, number)
 }
 
@@ -194,74 +189,7 @@ func (d *delivery) closeStreams() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, to := range d.streams {
-		to.close()
+		to.Close()
 	}
 	d.streams = nil
-}
-
-// watchedPosition is a subscription's position as of the end of its database's log: one of all those who wait for their
-// turns looks it up after a commit.
-type watchedPosition struct {
-	mu       sync.Mutex
-	storage  *storage.Database
-	end      storage.LSN
-	position []byte
-}
-
-// awaitPosition waits until a subscription is at a position.
-func (e *Extension) awaitPosition(ctx context.Context, call *engine.ProcCall) error {
-	args := []any{call.String("@publisher"), call.String("@publisher_db"), call.String("@publication")}
-	key := fmt.Sprintf("%d %q", call.Database.ID(), args)
-	e.mu.Lock()
-	w := e.positions[key]
-	if w == nil {
-		w = &watchedPosition{}
-		e.positions[key] = w
-	}
-	e.mu.Unlock()
-	for {
-		at := call.Database.Storage()
-		if at == nil {
-			return raise(20017, 1)
-		}
-		// Asked for before the look: a commit after it is not missed.
-		changed := at.Log().Changed()
-		position, err := w.read(ctx, at, call.Session, args)
-		if err != nil || bytes.Equal(position, call.Bytes("@position")) {
-			return err
-		}
-		select {
-		case <-changed:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-// read gives the position after all that is committed.
-func (w *watchedPosition) read(
-	ctx context.Context,
-	at *storage.Database,
-	s *engine.Session,
-	args []any,
-) ([]byte, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	end := at.Log().End()
-	if w.storage == at && w.end == end {
-		return w.position, nil
-	}
-	r, err := s.Query(
-		ctx,
-		"SELECT transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 "+
-			"AND publication = @p3",
-		args...)
-	if err != nil {
-		return nil, err
-	}
-	if r.Len() == 0 {
-		return nil, raise(20017, 1)
-	}
-	w.storage, w.end, w.position = at, end, r.Bytes(0, "transaction_timestamp")
-	return w.position, nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/storage/disk"
 )
 
@@ -37,8 +38,8 @@ type ManifestFile struct {
 
 // runSnapshot is the Snapshot Agent: it writes the published tables into files, and the commands to apply them into the
 // distribution database.
-func (e *Extension) runSnapshot(ctx context.Context, commandLine string) (string, error) {
-	r, end, err := e.beginAgent("snapshot", "Snapshot", commandLine)
+func (a *Runner) runSnapshot(ctx context.Context, commandLine string) (string, error) {
+	r, end, err := a.beginAgent("snapshot", "Snapshot", commandLine)
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +52,7 @@ func (e *Extension) runSnapshot(ctx context.Context, commandLine string) (string
 	if n == 0 {
 		message = "[0%] A snapshot was not generated because no subscriptions needed initialization."
 	}
-	r.note(ctx, runSucceed, message)
+	r.note(ctx, stored.RunSucceeded, message)
 	return message, nil
 }
 
@@ -60,7 +61,7 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	publisher, db, publication := r.args.str("-Publisher"), r.args.str("-PublisherDB"), r.args.str("-Publication")
-	state, err := r.distConn.query(
+	state, err := r.distConn.Query(
 		ctx,
 		"EXEC sp_MSget_snapshot_agent @publisher = @p1, @publisher_db = @p2, @publication = @p3",
 		publisher,
@@ -71,13 +72,13 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 		return 0, err
 	}
 	r.history, r.agentID = "sp_MSadd_snapshot_history", state.num(0, "agent_id")
-	if err := r.readProfile(ctx, agentSnapshot, state.num(0, "profile_id")); err != nil {
+	if err := r.readProfile(ctx, stored.SnapshotAgent, state.num(0, "profile_id")); err != nil {
 		return 0, err
 	}
 	if err := r.useStored("Publisher", state, "publisher"); err != nil {
 		return 0, err
 	}
-	r.note(ctx, runStart, "Starting agent.")
+	r.note(ctx, stored.RunStarted, "Starting agent.")
 	names, ids := waitingArticles(state)
 	if len(ids) == 0 {
 		return 0, nil
@@ -86,7 +87,7 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer source.close()
+	defer source.Close()
 	waits := aside{run: r}
 	defer waits.close()
 	defer r.keepAlive(ctx, source, &waits)()
@@ -129,11 +130,11 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 }
 
 // waitingArticles are the articles that wait for a snapshot, with the names of their objects.
-func waitingArticles(state rows) (names map[int64]string, ids []string) {
+func waitingArticles(state Rows) (names map[int64]string, ids []string) {
 	names = map[int64]string{}
 	for i := range state {
 		if id := state.num(i, "article_id"); id != 0 {
-			names[id] = state.str(i, "destination_object")
+			names[id] = state.Str(i, "destination_object")
 			ids = append(ids, fmt.Sprint(id))
 		}
 	}
@@ -160,7 +161,7 @@ type snapshotWriter struct {
 	size int64
 }
 
-func (w *snapshotWriter) receive(ctx context.Context, source *conn, publication, articles string) (err error) {
+func (w *snapshotWriter) receive(ctx context.Context, source *Conn, publication, articles string) (err error) {
 	defer source.answered()
 	source.asks()
 	rows, err := source.c.QueryContext(
@@ -207,16 +208,16 @@ func (w *snapshotWriter) receive(ctx context.Context, source *conn, publication,
 }
 
 func (w *snapshotWriter) take(part int, article int64, data []byte) error {
-	if part == partPosition {
+	if part == stored.PartPosition {
 		w.position = append([]byte{}, data...)
 		return nil
 	}
-	kind, suffix := commandScript, ".sch"
+	kind, suffix := stored.CommandScript, ".sch"
 	switch part {
-	case partData:
-		kind, suffix = commandData, ".bcp"
-	case partIndexes:
-		kind, suffix = commandIndexes, ".idx"
+	case stored.PartData:
+		kind, suffix = stored.CommandData, ".bcp"
+	case stored.PartIndexes:
+		kind, suffix = stored.CommandIndexes, ".idx"
 	}
 	name := fmt.Sprintf("%s_%d%s", folderName(w.names[article]), article, suffix)
 	if len(w.files) == 0 || w.files[len(w.files)-1].name != name {

@@ -1,29 +1,76 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+// Package agent has the snapshot, log reader and distribution agents of replication, which move rows. They are run
+// by job steps, reach all servers over TDS as SQL Server's own executables do, and call the procedures of package repl
+// there.
+package agent
 
 import (
 	"context"
 	"fmt"
+	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 )
+
+// Runner runs the agents of an instance, one of a kind at a time for what it serves.
+type Runner struct {
+	inst *engine.Instance
+	// host is the address at which the instance reaches itself over TDS.
+	host string
+	// shares maps //host/share to a local directory.
+	shares map[string]string
+	// key opens the passwords that the distributor keeps for agents.
+	key *stored.Key
+
+	mu sync.Mutex
+	// running are the agents that run, by what they serve.
+	running map[string]bool
+}
+
+// New makes the runner of an instance that attach names later. An empty host is 127.0.0.1.
+func New(key *stored.Key, host string, shares map[string]string) *Runner {
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	return &Runner{key: key, host: host, shares: shares, running: map[string]bool{}}
+}
+
+// Attach says whose agents these are, before the first one runs.
+func (a *Runner) Attach(inst *engine.Instance) { a.inst = inst }
+
+// Address is host:port at which the instance serves TDS.
+func (a *Runner) Address() string {
+	return net.JoinHostPort(a.host, strconv.Itoa(a.inst.Config().Port))
+}
+
+// ServerName is the instance's name.
+func (a *Runner) ServerName() string { return a.inst.Config().ServerName }
+
+// System opens a session of replication's own in a database.
+func (a *Runner) System(ctx context.Context, database string) (*engine.Session, error) {
+	return a.inst.Session(ctx, engine.SystemLogin, database, "Replication")
+}
 
 // agentRun is one run of an agent: its arguments, its distributor, and the history it writes there.
 type agentRun struct {
-	e           *Extension
-	args        *arguments
+	runner      *Runner
+	args        *Arguments
 	name        string
 	application string
 	// history is the procedure that takes the history, "" before the agent is known.
 	history  string
 	agentID  int64
 	started  string
-	distConn *conn
+	distConn *Conn
 	distDB   string
 	// directory is the publisher's working directory at the distributor.
 	directory string
@@ -44,10 +91,10 @@ type delivered struct{ transactions, commands int64 }
 
 // Subsystems are the job step subsystems of the agents, for SQL Agent: each runs a step's text; again says that the
 // step is tried again when it fails.
-func (e *Extension) Subsystems() map[string]func(ctx context.Context, commandLine string, again bool) (string, error) {
+func (a *Runner) Subsystems() map[string]func(ctx context.Context, commandLine string, again bool) (string, error) {
 	out := map[string]func(context.Context, string, bool) (string, error){}
 	for name, run := range map[string]func(context.Context, string) (string, error){
-		"Snapshot": e.runSnapshot, "LogReader": e.runLogReader, "Distribution": e.runDistribution,
+		"Snapshot": a.runSnapshot, "LogReader": a.runLogReader, "Distribution": a.runDistribution,
 	} {
 		out[name] = func(ctx context.Context, commandLine string, again bool) (string, error) {
 			return run(context.WithValue(ctx, triedAgain{}, again), commandLine)
@@ -63,13 +110,13 @@ type triedAgain struct{}
 // back by then, because a server was not there, a connection broke, a time was up or a deadlock was resolved.
 func failure(ctx context.Context, err error) int {
 	if again, _ := ctx.Value(triedAgain{}).(bool); again && passing(err) {
-		return runRetry
+		return stored.RunRetrying
 	}
-	return runFail
+	return stored.RunFailed
 }
 
 // beginAgent parses the text and sees to it that only one agent of a kind serves the same thing here: 21036.
-func (e *Extension) beginAgent(agent, kind, commandLine string) (*agentRun, func(), error) {
+func (a *Runner) beginAgent(agent, kind, commandLine string) (*agentRun, func(), error) {
 	args, err := parseArguments(agent, commandLine)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the %s agent's command line: %w", kind, err)
@@ -87,40 +134,40 @@ func (e *Extension) beginAgent(agent, kind, commandLine string) (*agentRun, func
 			"|",
 		),
 	)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.agents[key] {
-		return nil, nil, raise(21036, 1, kind)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.running[key] {
+		return nil, nil, sqlerr.Raise(21036, 1, kind)
 	}
-	e.agents[key] = true
-	run := &agentRun{e: e, args: args, name: kind, application: "Replication " + kind, started: nowText()}
+	a.running[key] = true
+	run := &agentRun{runner: a, args: args, name: kind, application: "Replication " + kind, started: stored.NowText()}
 	return run, func() {
-		e.mu.Lock()
-		delete(e.agents, key)
-		e.mu.Unlock()
-		run.distConn.close()
+		a.mu.Lock()
+		delete(a.running, key)
+		a.mu.Unlock()
+		run.distConn.Close()
 	}, nil
 }
 
-// target describes a server by the agent's parameters -<role>SecurityMode, -<role>Login and -<role>Password.
-func (r *agentRun) target(role, server, database string) target {
-	t := target{
-		role:     role,
-		server:   server,
-		database: database,
-		windows:  r.args.str("-"+role+"SecurityMode") == "1",
-		login:    r.args.str("-" + role + "Login"),
-		password: r.args.str(
+// Target describes a server by the agent's parameters -<role>SecurityMode, -<role>Login and -<role>Password.
+func (r *agentRun) target(role, server, database string) Target {
+	t := Target{
+		Role:     role,
+		Server:   server,
+		Database: database,
+		Windows:  r.args.str("-"+role+"SecurityMode") == "1",
+		Login:    r.args.str("-" + role + "Login"),
+		Password: r.args.str(
 			"-" + role + "Password",
 		),
-		encryption:   1,
-		loginTimeout: r.args.seconds("-LoginTimeOut", 15),
-		queryTimeout: r.args.seconds("-QueryTimeOut", 1800),
+		Encryption:   1,
+		LoginTimeout: r.args.seconds("-LoginTimeOut", 15),
+		QueryTimeout: r.args.seconds("-QueryTimeOut", 1800),
 		packetSize:   r.args.num("-PacketSize", 4096),
-		application:  r.application,
+		Application:  r.application,
 	}
 	if r.args.given("-EncryptionLevel") {
-		t.encryption = r.args.num("-EncryptionLevel", 1)
+		t.Encryption = r.args.num("-EncryptionLevel", 1)
 	}
 	return t
 }
@@ -131,7 +178,7 @@ func (r *agentRun) target(role, server, database string) target {
 // from the agent's next start
 // (docs/relational-databases/system-stored-procedures/sp-changelogreader-agent-transact-sql.md, Remarks). Only the
 // distributor itself can read a password.
-func (r *agentRun) useStored(role string, row rows, prefix string) error {
+func (r *agentRun) useStored(role string, row Rows, prefix string) error {
 	if len(row) == 0 || r.args.given("-"+role+"Login") {
 		return nil
 	}
@@ -143,14 +190,14 @@ func (r *agentRun) useStored(role string, row rows, prefix string) error {
 	} else if row[0][prefix+"_security_mode"] != nil {
 		r.args.values[mode] = strconv.FormatInt(row.num(0, prefix+"_security_mode"), 10)
 	}
-	if row.str(0, prefix+"_login") == "" {
+	if row.Str(0, prefix+"_login") == "" {
 		return nil
 	}
-	password, err := r.e.key.unseal(row.str(0, prefix+"_password"))
+	password, err := r.runner.key.Unseal(row.Str(0, prefix+"_password"))
 	if err != nil {
 		return err
 	}
-	r.args.values[strings.ToLower("-"+role+"Login")], r.args.values[strings.ToLower("-"+role+"Password")] = row.str(
+	r.args.values[strings.ToLower("-"+role+"Login")], r.args.values[strings.ToLower("-"+role+"Password")] = row.Str(
 		0,
 		prefix+"_login",
 	), password
@@ -161,22 +208,22 @@ func (r *agentRun) useStored(role string, row rows, prefix string) error {
 func (r *agentRun) connectDistributor(ctx context.Context) error {
 	server := r.args.str("-Distributor")
 	if server == "" || server == "local Distributor for push" {
-		server = r.e.serverName()
+		server = r.runner.ServerName()
 	}
-	c, err := r.e.connect(ctx, r.target("Distributor", server, ""))
+	c, err := r.runner.Connect(ctx, r.target("Distributor", server, ""))
 	if err != nil {
 		return err
 	}
-	found, err := c.query(ctx, "EXEC sp_MSget_distribution_db @publisher = @p1", r.args.str("-Publisher"))
+	found, err := c.Query(ctx, "EXEC sp_MSget_distribution_db @publisher = @p1", r.args.str("-Publisher"))
 	if err == nil && len(found) == 0 {
-		err = raise(14080, 1, r.args.str("-Publisher"))
+		err = sqlerr.Raise(14080, 1, r.args.str("-Publisher"))
 	}
 	if err == nil {
-		r.distDB, r.directory = found.str(0, "distribution_db"), found.str(0, "working_directory")
-		err = c.exec(ctx, "USE "+bracket(r.distDB))
+		r.distDB, r.directory = found.Str(0, "distribution_db"), found.Str(0, "working_directory")
+		err = c.exec(ctx, "USE "+syntax.QuoteName(r.distDB))
 	}
 	if err != nil {
-		c.close()
+		c.Close()
 		return err
 	}
 	r.distConn = c
@@ -186,9 +233,9 @@ func (r *agentRun) connectDistributor(ctx context.Context) error {
 // connectPublisher connects to the publication database, where it is redirected to if it is and that is a place for it
 // (docs/database-engine/availability-groups/windows/replicate-track-change-data-capture-always-on-availability.md,
 // General changes to replication agents).
-func (r *agentRun) connectPublisher(ctx context.Context) (*conn, error) {
+func (r *agentRun) connectPublisher(ctx context.Context) (*Conn, error) {
 	server, db := r.args.str("-Publisher"), r.args.str("-PublisherDB")
-	found, err := r.distConn.query(
+	found, err := r.distConn.Query(
 		ctx,
 		"EXEC sp_get_redirected_publisher @original_publisher = @p1, @publisher_db = @p2, @bypass_publisher_validation = @p3",
 		server,
@@ -203,13 +250,13 @@ func (r *agentRun) connectPublisher(ctx context.Context) (*conn, error) {
 			Number:  int32(number),
 			Class:   uint8(found.num(0, "error_severity")),
 			State:   1,
-			Message: found.str(0, "error_message"),
+			Message: found.Str(0, "error_message"),
 		}
 	}
-	if to := found.str(0, "redirected_publisher"); to != "" {
+	if to := found.Str(0, "redirected_publisher"); to != "" {
 		server = to
 	}
-	return r.e.connect(ctx, r.target("Publisher", server, db))
+	return r.runner.Connect(ctx, r.target("Publisher", server, db))
 }
 
 // readProfile fills in the agent's profile from the distributor; -ProfileName names another one, or with NULL none.
@@ -217,7 +264,7 @@ func (r *agentRun) readProfile(ctx context.Context, kind int, profile int64) err
 	if strings.EqualFold(r.args.values["-profilename"], "NULL") {
 		return nil
 	}
-	found, err := r.distConn.query(
+	found, err := r.distConn.Query(
 		ctx,
 		"EXEC sp_MSget_agent_profile @agent_type = @p1, @profile_id = @p2, @profile_name = @p3",
 		kind,
@@ -228,7 +275,7 @@ func (r *agentRun) readProfile(ctx context.Context, kind int, profile int64) err
 		return err
 	}
 	for i := range found {
-		if err := r.args.profile(found.str(i, "parameter_name"), found.str(i, "value")); err != nil {
+		if err := r.args.profile(found.Str(i, "parameter_name"), found.Str(i, "value")); err != nil {
 			return err
 		}
 	}
@@ -243,7 +290,7 @@ func (r *agentRun) note(ctx context.Context, status int, comments string) {
 	}
 	if err := r.writeLine(context.WithoutCancel(ctx), r.distConn,
 		line{status: status, comments: comments, seqno: r.seqno, delivered: r.delivered}); err != nil {
-		r.e.inst.Log().Warn("replication: history could not be written", "agent", r.name, "error", err.Error())
+		r.runner.inst.Log().Warn("replication: history could not be written", "agent", r.name, "error", err.Error())
 	}
 }
 
@@ -255,7 +302,7 @@ func (r *agentRun) idle(ctx context.Context, comments string) {
 		return
 	}
 	r.said, r.saidAt = comments, time.Now()
-	r.note(ctx, runIdle, comments)
+	r.note(ctx, stored.RunIdle, comments)
 }
 
 // messageInterval is after how long without a line of history there is one
@@ -269,7 +316,7 @@ func (r *agentRun) silent() bool {
 
 // notes tells whether -HistoryVerboseLevel asks for lines of that status.
 func (r *agentRun) notes(status int) bool {
-	return r.args.str("-HistoryVerboseLevel") != "0" || status == runFail || status == runRetry
+	return r.args.str("-HistoryVerboseLevel") != "0" || status == stored.RunFailed || status == stored.RunRetrying
 }
 
 // line is a line of history.
@@ -283,7 +330,7 @@ type line struct {
 }
 
 // writeLine writes a line of history over a connection to the distributor, which has ten seconds to take it.
-func (r *agentRun) writeLine(ctx context.Context, to *conn, l line) error {
+func (r *agentRun) writeLine(ctx context.Context, to *Conn, l line) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	figures := []any{nil, nil, nil, nil}
@@ -307,16 +354,16 @@ func (r *agentRun) writeLine(ctx context.Context, to *conn, l line) error {
 func (r *agentRun) finish(ctx context.Context, err error) (string, error) {
 	switch {
 	case ctx.Err() != nil:
-		r.note(ctx, runSucceed, "The process was stopped.")
+		r.note(ctx, stored.RunSucceeded, "The process was stopped.")
 		return "The process was stopped.", nil
 	case err != nil:
-		r.e.inst.Log().Warn("replication agent failed", "agent", r.name, "error", err.Error())
+		r.runner.inst.Log().Warn("replication agent failed", "agent", r.name, "error", err.Error())
 		r.note(ctx, failure(ctx, err), err.Error())
 		if r.history != "" {
 			bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 			defer cancel()
 			// The error itself is what the caller reports; a distributor that is away cannot keep it.
-			_ = r.addError(bounded, numberOf(err), err.Error(), r.failed)
+			_ = r.addError(bounded, NumberOf(err), err.Error(), r.failed)
 		}
 		return "", err
 	}
@@ -328,7 +375,7 @@ func (r *agentRun) finish(ctx context.Context, err error) (string, error) {
 	if r.delivered.transactions == 0 {
 		message = "No replicated transactions are available."
 	}
-	r.note(ctx, runSucceed, message)
+	r.note(ctx, stored.RunSucceeded, message)
 	return message, nil
 }
 
@@ -341,8 +388,8 @@ func (r *agentRun) polling() time.Duration {
 	return time.Second
 }
 
-// pause waits for the polling interval, or until ctx ends; then it is false.
-func pause(ctx context.Context, d time.Duration) bool {
+// Pause waits for the polling interval, or until ctx ends; then it is false.
+func Pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package stored
 
 import (
 	"encoding/binary"
@@ -26,7 +26,7 @@ const (
 	valueNullBinary = 1
 	valueFalse      = 2
 	valueTrue       = 3
-	valueInt        = 4
+	ValueInt        = 4
 	valueFloat      = 5
 	valueText       = 6
 	valueBinary     = 7
@@ -41,17 +41,17 @@ const (
 // "Data types": as UNION ALL converts).
 const maxVarChar = 4000
 
-// appendValue appends a stored value (nil, int64, float64, string, []byte) of a column of type t.
-func appendValue(buf []byte, t sqltype.Type, stored any) ([]byte, error) {
+// AppendValue appends a stored value (nil, int64, float64, string, []byte) of a column of type t.
+func AppendValue(buf []byte, t sqltype.Type, stored any) ([]byte, error) {
 	v, err := sqltype.Decode(t, stored)
 	if err != nil {
 		return nil, err
 	}
-	return appendDecoded(buf, t, v)
+	return AppendDecoded(buf, t, v)
 }
 
-// appendDecoded appends a value as sqltype.Type says.
-func appendDecoded(buf []byte, t sqltype.Type, v any) ([]byte, error) {
+// AppendDecoded appends a value as sqltype.Type says.
+func AppendDecoded(buf []byte, t sqltype.Type, v any) ([]byte, error) {
 	switch x := v.(type) {
 	case nil:
 		if t.Kind.IsBinary() {
@@ -64,7 +64,7 @@ func appendDecoded(buf []byte, t sqltype.Type, v any) ([]byte, error) {
 		}
 		return append(buf, valueFalse), nil
 	case int64:
-		return binary.LittleEndian.AppendUint64(append(buf, valueInt), uint64(x)), nil
+		return binary.LittleEndian.AppendUint64(append(buf, ValueInt), uint64(x)), nil
 	case float64:
 		return binary.LittleEndian.AppendUint64(append(buf, valueFloat), math.Float64bits(x)), nil
 	case []byte:
@@ -73,18 +73,19 @@ func appendDecoded(buf []byte, t sqltype.Type, v any) ([]byte, error) {
 		if t.Kind.IsCharacter() && !t.Kind.IsUnicode() && x != "" && isASCII(x) {
 			return append(binary.AppendUvarint(append(buf, valueVarChar), uint64(len(x))), x...), nil
 		}
-		return appendText(buf, x), nil
+		return AppendText(buf, x), nil
 	case decimal.Decimal:
-		return appendText(buf, x.String()), nil
+		return AppendText(buf, x.String()), nil
 	case uuid.UUID:
-		return appendText(buf, x.String()), nil
+		return AppendText(buf, x.String()), nil
 	case time.Time:
-		return appendText(buf, timeText(t, x)), nil
+		return AppendText(buf, timeText(t, x)), nil
 	}
 	return nil, fmt.Errorf("a Go %T cannot be replicated", v)
 }
 
-func appendText(buf []byte, s string) []byte {
+// AppendText appends a text value.
+func AppendText(buf []byte, s string) []byte {
 	return append(binary.AppendUvarint(append(buf, valueText), uint64(len(s))), s...)
 }
 
@@ -121,13 +122,14 @@ func timeText(t sqltype.Type, v time.Time) string {
 	return v.Format("2006-01-02T15:04:05" + fraction(t.Scale))
 }
 
-var errShort = errors.New("the data end in the middle of a value")
+// ErrShort is the error of bytes that end too early.
+var ErrShort = errors.New("the data end in the middle of a value")
 
-// readValue reads a value as a parameter for the driver: nil, []byte(nil), bool, int64, float64, string, mssql.VarChar,
+// ReadValue reads a value as a parameter for the driver: nil, []byte(nil), bool, int64, float64, string, mssql.VarChar,
 // mssql.VarCharMax or []byte.
-func readValue(buf []byte) (v any, rest []byte, err error) {
+func ReadValue(buf []byte) (v any, rest []byte, err error) {
 	if len(buf) == 0 {
-		return nil, nil, errShort
+		return nil, nil, ErrShort
 	}
 	kind, buf := buf[0], buf[1:]
 	switch kind {
@@ -137,19 +139,19 @@ func readValue(buf []byte) (v any, rest []byte, err error) {
 		return []byte(nil), buf, nil
 	case valueFalse, valueTrue:
 		return kind == valueTrue, buf, nil
-	case valueInt, valueFloat:
+	case ValueInt, valueFloat:
 		if len(buf) < 8 {
-			return nil, nil, errShort
+			return nil, nil, ErrShort
 		}
 		n := binary.LittleEndian.Uint64(buf)
-		if kind == valueInt {
+		if kind == ValueInt {
 			return int64(n), buf[8:], nil
 		}
 		return math.Float64frombits(n), buf[8:], nil
 	case valueText, valueVarChar, valueBinary:
 		n, w := binary.Uvarint(buf)
 		if w <= 0 || uint64(len(buf)-w) < n {
-			return nil, nil, errShort
+			return nil, nil, ErrShort
 		}
 		content, rest := buf[w:w+int(n)], buf[w+int(n):]
 		switch {
@@ -165,8 +167,8 @@ func readValue(buf []byte) (v any, rest []byte, err error) {
 	return nil, nil, fmt.Errorf("%d is no kind of value", kind)
 }
 
-// literalOf shows a value in T-SQL.
-func literalOf(v any) string {
+// LiteralOf shows a value in T-SQL.
+func LiteralOf(v any) string {
 	switch x := v.(type) {
 	case int64:
 		return strconv.FormatInt(x, 10)
@@ -177,5 +179,5 @@ func literalOf(v any) string {
 	case mssql.VarCharMax:
 		return quoted(string(x))
 	}
-	return lit(v)
+	return Literal(v)
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"context"
@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"geosql.dev/standin/repl/stored"
 )
 
 // maxParameters is below the protocol's limit of 2100 for one request.
@@ -45,7 +47,7 @@ func (b *batch) add(text string, values []any) {
 		at := strings.LastIndexByte(rest, '(') // a name may have one, too
 		text = "EXEC " + rest[:at] + defaulted(rest[at+1:])
 	}
-	parts := parameterized(text)
+	parts := stored.Parameterized(text)
 	for i, part := range parts {
 		b.text.WriteString(part)
 		if i < len(parts)-1 && i < len(values) {
@@ -73,7 +75,7 @@ func defaulted(list string) string {
 // it.
 type writer struct {
 	d  *delivery
-	to *conn
+	to *Conn
 	// position says that transactions are begun, and ended with the subscription's position in them.
 	position bool
 	// before is the subscription's position when the open transaction commits; nobody else may have moved it.
@@ -122,7 +124,7 @@ func (w *writer) write(ctx context.Context, commands []pending, end bool) error 
 			w.last = append([]byte{}, c.seqno...)
 			w.transactions++
 		}
-		if c.kind == commandOwn {
+		if c.kind == stored.CommandOwn {
 			continue
 		}
 		w.commands++
@@ -155,15 +157,15 @@ func (w *writer) stopHere(ctx context.Context, b *batch) error {
 
 // command writes one command.
 func (w *writer) command(ctx context.Context, b *batch, c pending) error {
-	text, values, err := decodeCommand(c.raw)
+	text, values, err := stored.DecodeCommand(c.raw)
 	if err != nil {
 		return fmt.Errorf("the command of transaction 0x%x cannot be read: %w", c.seqno, err)
 	}
 	switch c.kind {
-	case commandToken:
+	case stored.CommandToken:
 		w.tokens = append(w.tokens, text)
 		return nil
-	case commandValidate:
+	case stored.CommandValidate:
 		if !w.d.concerned(values) {
 			return nil
 		}
@@ -174,14 +176,14 @@ func (w *writer) command(ctx context.Context, b *batch, c pending) error {
 			return err
 		}
 		return w.validate(ctx, c.article, text)
-	case commandSchema, commandPosted:
+	case stored.CommandSchema, stored.CommandPosted:
 		if err := w.begin(ctx, b); err != nil {
 			return err
 		}
 		if err := w.flush(ctx, b); err != nil {
 			return err
 		}
-		if c.kind == commandPosted {
+		if c.kind == stored.CommandPosted {
 			return w.runPosted(ctx, text, len(values) > 0)
 		}
 		return w.alter(ctx, text)
@@ -218,11 +220,11 @@ func (w *writer) skips() bool { return len(w.d.skip) > 0 }
 
 // skip tells whether an error is one to pass over, and notes it.
 func (w *writer) skip(err error) bool {
-	n := numberOf(err)
+	n := NumberOf(err)
 	if err == nil || n == 0 || !w.d.skip[n] {
 		return false
 	}
-	w.d.e.inst.Log().Warn("replication: an error was skipped", "agent", w.d.name, "error", err.Error())
+	w.d.runner.inst.Log().Warn("replication: an error was skipped", "agent", w.d.name, "error", err.Error())
 	w.skipped = append(w.skipped, skipped{number: n, message: err.Error(), failedCommand: failedCommand{w.last, w.nth}})
 	return true
 }
@@ -235,7 +237,7 @@ func (w *writer) next(ctx context.Context, b *batch, kind int64) error {
 	}
 	enough := w.careful || w.transactions >= int64(w.d.args.num("-CommitBatchSize", 100)) ||
 		w.commands >= int64(w.d.args.num("-CommitBatchThreshold", 1000))
-	if kind != commandPosted && (w.turn || !enough) {
+	if kind != stored.CommandPosted && (w.turn || !enough) {
 		return nil
 	}
 	return w.commit(ctx, b)
@@ -330,7 +332,7 @@ func (w *writer) stillOpen(ctx context.Context) error {
 	if !w.open {
 		return nil
 	}
-	state, err := w.to.query(ctx, "SELECT CAST(@@TRANCOUNT AS bigint) AS open_transactions")
+	state, err := w.to.Query(ctx, "SELECT CAST(@@TRANCOUNT AS bigint) AS open_transactions")
 	if err == nil && state.num(0, "open_transactions") == 0 {
 		err = errors.New("the error that was to be passed over rolled back the transaction")
 	}
@@ -360,7 +362,7 @@ func (w *writer) rollback(ctx context.Context) {
 }
 
 // rollback ends the open transaction, if there is one; when the server cannot be told, the connection's end does it.
-func (c *conn) rollback(ctx context.Context) {
+func (c *Conn) rollback(ctx context.Context) {
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	_ = c.exec(bounded, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")

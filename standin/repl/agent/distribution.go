@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"bytes"
@@ -10,20 +10,21 @@ import (
 	"strings"
 	"sync"
 
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqlerr"
 )
 
 // runDistribution is the Distribution Agent: it brings the snapshot and the transactions from the distribution database
 // to a subscriber.
-func (e *Extension) runDistribution(ctx context.Context, commandLine string) (string, error) {
-	r, end, err := e.beginAgent("distrib", "Distribution", commandLine)
+func (a *Runner) runDistribution(ctx context.Context, commandLine string) (string, error) {
+	r, end, err := a.beginAgent("distrib", "Distribution", commandLine)
 	if err != nil {
 		return "", err
 	}
 	defer end()
-	d := &delivery{agentRun: r, aside: aside{run: r}, streams: map[int]*conn{}}
+	d := &delivery{agentRun: r, aside: aside{run: r}, streams: map[int]*Conn{}}
 	err = d.run(ctx)
-	d.subscriber.close()
+	d.subscriber.Close()
 	d.closeStreams()
 	d.aside.close()
 	return r.finish(ctx, err)
@@ -33,7 +34,7 @@ func (e *Extension) runDistribution(ctx context.Context, commandLine string) (st
 type delivery struct {
 	*agentRun
 	aside      aside
-	subscriber *conn
+	subscriber *Conn
 	kind       int64
 	database   int64 // publisher_database_id
 	// guid tells this subscription from former ones of the same names.
@@ -41,7 +42,7 @@ type delivery struct {
 	articles []subscribedArticle
 	// mu guards last, what is delivered, and the connections of streams while several streams apply.
 	mu      sync.Mutex
-	streams map[int]*conn
+	streams map[int]*Conn
 	// last is the newest transaction that the subscriber has: MSreplication_subscriptions.transaction_timestamp.
 	last []byte
 	// have are the marks in MSsnapshotdeliveryprogress, applied the articles whose snapshot the subscriber has, or that
@@ -86,7 +87,7 @@ func (d *delivery) run(ctx context.Context) error {
 	if err := d.readState(ctx); err != nil {
 		return err
 	}
-	d.note(ctx, runStart, "Starting agent.")
+	d.note(ctx, stored.RunStarted, "Starting agent.")
 	if err := d.storedSubscriberLogin(ctx); err != nil {
 		return err
 	}
@@ -118,7 +119,7 @@ func (d *delivery) run(ctx context.Context) error {
 			comment = sqlerr.Text(21076, waiting)
 		}
 		d.idle(ctx, comment)
-		if !pause(ctx, d.polling()) {
+		if !Pause(ctx, d.polling()) {
 			return ctx.Err()
 		}
 		if err := d.readState(ctx); err != nil {
@@ -128,14 +129,14 @@ func (d *delivery) run(ctx context.Context) error {
 }
 
 // connectSubscriber opens a connection as a replication agent's: what is NOT FOR REPLICATION there lets it be.
-func (d *delivery) connectSubscriber(ctx context.Context) (*conn, error) {
-	c, err := d.e.connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB")))
+func (d *delivery) connectSubscriber(ctx context.Context) (*Conn, error) {
+	c, err := d.runner.Connect(ctx, d.target("Subscriber", d.args.str("-Subscriber"), d.args.str("-SubscriberDB")))
 	if err != nil {
 		return nil, err
 	}
 	if err := c.exec(ctx, "EXEC sp_MSreplicate_session @publisher = @p1, @publisher_db = @p2", d.args.str("-Publisher"),
 		d.args.str("-PublisherDB")); err != nil {
-		c.close()
+		c.Close()
 		return nil, err
 	}
 	return c, nil
@@ -144,17 +145,18 @@ func (d *delivery) connectSubscriber(ctx context.Context) (*conn, error) {
 // storedDistributorLogin uses the login that sp_addpullsubscription_agent stored at this subscriber, when the command
 // line does not say how to connect to the distributor.
 func (d *delivery) storedDistributorLogin(ctx context.Context) error {
-	db := d.e.inst.Database(d.args.str("-SubscriberDB"))
+	db := d.runner.inst.Database(d.args.str("-SubscriberDB"))
 	if d.args.given("-DistributorSecurityMode") || d.args.str("-SubscriptionType") != "1" || db == nil ||
-		!sameServer(d.args.str("-Subscriber"), d.e.serverName()) {
+		!SameServer(d.args.str("-Subscriber"), d.runner.ServerName()) {
 		return nil
 	}
-	s, err := d.e.system(ctx, db.Name())
+	s, err := d.runner.System(ctx, db.Name())
 	if err != nil {
 		return err
 	}
 	defer s.Close()
-	if ok, err := exists(ctx, s, "dbo.MSsubscription_properties"); err != nil || !ok {
+	table, err := s.Query(ctx, "SELECT OBJECT_ID(N'dbo.MSsubscription_properties') AS id")
+	if err != nil || table.Value(0, "id") == nil {
 		return err
 	}
 	r, err := s.Query(
@@ -168,7 +170,7 @@ func (d *delivery) storedDistributorLogin(ctx context.Context) error {
 	if err != nil || r.Len() == 0 || r.Int(0, "distributor_security_mode") != 0 {
 		return err
 	}
-	password, err := d.e.key.unseal(r.String(0, "distributor_password"))
+	password, err := d.runner.key.Unseal(r.String(0, "distributor_password"))
 	if err != nil {
 		return err
 	}
@@ -183,10 +185,10 @@ func (d *delivery) storedDistributorLogin(ctx context.Context) error {
 // storedSubscriberLogin uses what sp_addpushsubscription_agent and sp_changesubscription stored for a push
 // subscription's agent.
 func (d *delivery) storedSubscriberLogin(ctx context.Context) error {
-	if d.kind != pushType {
+	if d.kind != stored.PushType {
 		return nil
 	}
-	stored, err := d.distConn.query(
+	stored, err := d.distConn.Query(
 		ctx,
 		"SELECT subscriber_security_mode, subscriber_login, subscriber_password FROM dbo.MSdistribution_agents "+
 			"WHERE id = @p1",
@@ -204,7 +206,7 @@ func (d *delivery) skipErrors() error {
 		func(r rune) bool { return r == ':' || r == ';' || r == ',' }) {
 		var number int32
 		if _, err := fmt.Sscanf(n, "%d", &number); err != nil {
-			return raise(20601, 1)
+			return sqlerr.Raise(20601, 1)
 		}
 		d.skip[number] = true
 	}
@@ -213,7 +215,7 @@ func (d *delivery) skipErrors() error {
 
 // readState asks the distributor what there is to deliver.
 func (d *delivery) readState(ctx context.Context) error {
-	state, err := d.distConn.query(
+	state, err := d.distConn.Query(
 		ctx,
 		"EXEC sp_MSget_agent_state @publisher = @p1, @publisher_db = @p2, @publication = @p3, @subscriber = @p4, "+
 			"@subscriber_db = @p5",
@@ -229,13 +231,13 @@ func (d *delivery) readState(ctx context.Context) error {
 		return err
 	}
 	if len(state) == 0 {
-		return raise(21056, 3, d.args.str("-Publication"))
+		return sqlerr.Raise(21056, 3, d.args.str("-Publication"))
 	}
 	if d.history == "" {
 		d.history, d.agentID, d.database, d.kind = "sp_MSadd_distribution_history", state.num(0, "agent_id"),
 			state.num(0, "publisher_database_id"), state.num(0, "subscription_type")
 		d.guid = state.raw(0, "subscription_guid")
-		if err := d.readProfile(ctx, agentDistribution, state.num(0, "profile_id")); err != nil {
+		if err := d.readProfile(ctx, stored.DistributionAgent, state.num(0, "profile_id")); err != nil {
 			return err
 		}
 		if err := d.skipErrors(); err != nil {
@@ -244,17 +246,17 @@ func (d *delivery) readState(ctx context.Context) error {
 	}
 	d.articles, d.snapshotOnly = nil, state.num(0, "publication_type") == 1
 	for i := range state {
-		if state.num(i, "status") == inactive {
-			return raise(21074, 1)
+		if state.num(i, "status") == stored.Inactive {
+			return sqlerr.Raise(21074, 1)
 		}
 		d.articles = append(
 			d.articles,
-			subscribedArticle{id: state.num(i, "article_id"), name: state.str(i, "article"), status: state.num(i, "status"),
+			subscribedArticle{id: state.num(i, "article_id"), name: state.Str(i, "article"), status: state.num(i, "status"),
 				seqno: state.raw(
 					i,
 					"subscription_seqno",
-				), snapshot: state.flag(i, "snapshot_seqno_flag"), owner: state.str(i, "destination_owner"),
-				object: state.str(i, "destination_object")},
+				), snapshot: state.flag(i, "snapshot_seqno_flag"), owner: state.Str(i, "destination_owner"),
+				object: state.Str(i, "destination_object")},
 		)
 	}
 	return nil
@@ -270,8 +272,8 @@ func (d *delivery) enterSubscriber(ctx context.Context) error {
 	if err := d.enterVersion(ctx); err != nil {
 		return err
 	}
-	if d.kind == pullType {
-		found, err := d.subscriber.query(
+	if d.kind == stored.PullType {
+		found, err := d.subscriber.Query(
 			ctx,
 			"SELECT alt_snapshot_folder FROM dbo.MSsubscription_properties WHERE publisher = @p1 AND publisher_db = @p2 AND "+
 				"publication = @p3",
@@ -283,7 +285,7 @@ func (d *delivery) enterSubscriber(ctx context.Context) error {
 			return err
 		}
 		if len(found) > 0 {
-			d.altFolder = found.str(0, "alt_snapshot_folder")
+			d.altFolder = found.Str(0, "alt_snapshot_folder")
 		}
 	}
 	return d.readPosition(ctx)
@@ -305,12 +307,12 @@ func (d *delivery) enterVersion(ctx context.Context) error {
 			COMMIT TRANSACTION
 		END`,
 		d.guid,
-		progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")),
+		stored.ProgressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")),
 	)
 }
 
 func (d *delivery) readPosition(ctx context.Context) error {
-	found, err := d.subscriber.query(
+	found, err := d.subscriber.Query(
 		ctx,
 		"SELECT transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publisher = @p1 AND publisher_db = @p2 "+
 			"AND publication = @p3",
@@ -322,36 +324,31 @@ func (d *delivery) readPosition(ctx context.Context) error {
 		return err
 	}
 	if len(found) == 0 {
-		return raise(20017, 1)
+		return sqlerr.Raise(20017, 1)
 	}
 	d.last = bytes.TrimRight(found.raw(0, "transaction_timestamp"), "\x00")
 	if len(d.last) > 0 {
 		d.last = found.raw(0, "transaction_timestamp")
 	}
-	progress, err := d.subscriber.query(
+	progress, err := d.subscriber.Query(
 		ctx,
 		"SELECT progress_token FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1",
-		progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")),
+		stored.ProgressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication")),
 	)
 	if err != nil {
 		return err
 	}
 	have := map[string]bool{}
 	for i := range progress {
-		have[progress.str(i, "progress_token")] = true
+		have[progress.Str(i, "progress_token")] = true
 	}
 	d.have, d.applied = have, map[int64]bool{}
 	for _, a := range d.articles {
-		if !a.snapshot && a.status == activated || have[a.token()] {
+		if !a.snapshot && a.status == stored.Activated || have[a.token()] {
 			d.applied[a.id] = true
 		}
 	}
 	return nil
-}
-
-// progressToken is MSsnapshotdeliveryprogress.session_token of a subscription.
-func progressToken(publisher, db, publication string) string {
-	return clip(publisher+":"+db+":"+publication, 260)
 }
 
 // token marks in MSsnapshotdeliveryprogress that the article's snapshot was applied.
@@ -366,7 +363,7 @@ func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, e
 		return false, "", err
 	}
 	for _, a := range d.articles {
-		if a.status == subscribed {
+		if a.status == stored.Subscribed {
 			waiting = a.name
 		}
 	}
@@ -418,9 +415,9 @@ func (d *delivery) positionText(parameter string) string {
 func (d *delivery) subscription(format string) string {
 	return fmt.Sprintf(
 		format,
-		lit(d.args.str("-Publisher")),
-		lit(d.args.str("-PublisherDB")),
-		lit(d.args.str("-Publication")),
+		stored.Literal(d.args.str("-Publisher")),
+		stored.Literal(d.args.str("-PublisherDB")),
+		stored.Literal(d.args.str("-Publication")),
 	)
 }
 
@@ -428,7 +425,7 @@ func (d *delivery) subscription(format string) string {
 func (d *delivery) appliedList() string {
 	var ids []string
 	for _, a := range d.articles {
-		if d.applied[a.id] && a.status == activated {
+		if d.applied[a.id] && a.status == stored.Activated {
 			ids = append(ids, fmt.Sprint(a.id))
 		}
 	}

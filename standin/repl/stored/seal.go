@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package stored
 
 import (
 	"crypto/aes"
@@ -15,11 +15,12 @@ import (
 	"geosql.dev/standin/storage/disk"
 )
 
-// sealKey encrypts the passwords that agents need and that lie in tables (MSlogreader_agents.publisher_password ...).
+// Key encrypts the passwords that agents need and that lie in tables (MSlogreader_agents.publisher_password ...).
 // The key is in a file of the data directory that only the server reads.
-type sealKey struct{ aead cipher.AEAD }
+type Key struct{ aead cipher.AEAD }
 
-func (k *sealKey) open(dir string) error {
+// Open reads the key, which the first call makes.
+func (k *Key) Open(dir string) error {
 	path := filepath.Join(dir, "replication_key")
 	raw, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -39,8 +40,8 @@ func (k *sealKey) open(dir string) error {
 	return err
 }
 
-// seal is nil for an empty password.
-func (k *sealKey) seal(password string) any {
+// Seal is nil for an empty password.
+func (k *Key) Seal(password string) any {
 	if password == "" {
 		return nil
 	}
@@ -49,8 +50,8 @@ func (k *sealKey) seal(password string) any {
 	return hex.EncodeToString(k.aead.Seal(nonce, nonce, []byte(password), nil))
 }
 
-// unseal is the inverse of seal.
-func (k *sealKey) unseal(sealed string) (string, error) {
+// Unseal is the inverse of seal.
+func (k *Key) Unseal(sealed string) (string, error) {
 	if sealed == "" {
 		return "", nil
 	}

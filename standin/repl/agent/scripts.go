@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"context"
@@ -13,6 +13,8 @@ import (
 	"golang.org/x/text/encoding"
 	"golang.org/x/text/encoding/unicode"
 	"golang.org/x/text/transform"
+
+	"geosql.dev/standin/repl/stored"
 )
 
 // A publication's scripts run once for each snapshot, before the first and after the last of its articles. They are to
@@ -21,7 +23,7 @@ import (
 
 // scriptToken marks in MSsnapshotdeliveryprogress that a script was run.
 func scriptToken(kind int64, seqno []byte) string {
-	if kind == commandPreScript {
+	if kind == stored.CommandPreScript {
 		return fmt.Sprintf("pre-snapshot script: snapshot %x", seqno)
 	}
 	return fmt.Sprintf("post-snapshot script: snapshot %x", seqno)
@@ -33,7 +35,7 @@ func (d *delivery) snapshotScript(ctx context.Context, seqno []byte, kind int64)
 	if d.have[token] {
 		return nil
 	}
-	files, err := d.distConn.query(
+	files, err := d.distConn.Query(
 		ctx,
 		"EXEC sp_MSget_snapshot_commands @publisher_database_id = @p1, @xact_seqno = @p2, @article_id = 0",
 		d.database,
@@ -53,12 +55,12 @@ func (d *delivery) snapshotScript(ctx context.Context, seqno []byte, kind int64)
 		}
 		ran = true
 		path := d.snapshotPlace(f.path)
-		content, err := d.e.readSnapshotFile(path)
+		content, err := d.runner.readSnapshotFile(path)
 		if err != nil {
 			return err
 		}
-		d.note(ctx, runProgress, fmt.Sprintf("Applying the script '%s'.", path[strings.LastIndex(path, "/")+1:]))
-		for _, b := range batches(string(content)) {
+		d.note(ctx, stored.RunInProgress, fmt.Sprintf("Applying the script '%s'.", path[strings.LastIndex(path, "/")+1:]))
+		for _, b := range Batches(string(content)) {
 			if err := d.subscriber.exec(ctx, b); err != nil {
 				return fmt.Errorf("run the script '%s': %w", path, err)
 			}
@@ -68,7 +70,7 @@ func (d *delivery) snapshotScript(ctx context.Context, seqno []byte, kind int64)
 	if !ran {
 		return nil
 	}
-	session := progressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
+	session := stored.ProgressToken(d.args.str("-Publisher"), d.args.str("-PublisherDB"), d.args.str("-Publication"))
 	return d.subscriber.exec(
 		ctx,
 		`IF NOT EXISTS (SELECT 1 FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p1 AND progress_token = @p2)
@@ -82,7 +84,7 @@ func (d *delivery) snapshotScript(ctx context.Context, seqno []byte, kind int64)
 func (d *delivery) afterSnapshots(ctx context.Context) error {
 	whole := map[string]bool{}
 	for _, a := range d.articles {
-		if a.snapshot && a.status == activated {
+		if a.snapshot && a.status == stored.Activated {
 			before, seen := whole[string(a.seqno)]
 			whole[string(a.seqno)] = (before || !seen) && d.applied[a.id]
 		}
@@ -94,7 +96,7 @@ func (d *delivery) afterSnapshots(ctx context.Context) error {
 		if !applied || d.scripted[seqno] {
 			continue
 		}
-		if err := d.snapshotScript(ctx, []byte(seqno), commandPostScript); err != nil {
+		if err := d.snapshotScript(ctx, []byte(seqno), stored.CommandPostScript); err != nil {
 			return err
 		}
 		d.scripted[seqno] = true
@@ -105,10 +107,10 @@ func (d *delivery) afterSnapshots(ctx context.Context) error {
 // maxScript bounds a script, which is in memory and in one record of the log as a whole.
 const maxScript = 64 << 20
 
-// readScript reads a script for sqlcmd, which may begin with a mark that tells its encoding
+// ReadScript reads a script for sqlcmd, which may begin with a mark that tells its encoding
 // (docs/tools/sqlcmd/sqlcmd-utility.md, -f: Unicode input files are recognised).
-func (e *Extension) readScript(path string) (string, error) {
-	local, err := e.localPath(path)
+func (a *Runner) ReadScript(path string) (string, error) {
+	local, err := a.localPath(path)
 	if err != nil {
 		return "", err
 	}
@@ -134,8 +136,8 @@ func (e *Extension) readScript(path string) (string, error) {
 
 var goLine = regexp.MustCompile(`(?mi)^[ \t]*GO[ \t]*;?[ \t]*\r?$`)
 
-// batches are those of a script for sqlcmd: GO on a line of its own ends one.
-func batches(script string) []string {
+// Batches are those of a script for sqlcmd: GO on a line of its own ends one.
+func Batches(script string) []string {
 	var out []string
 	for _, b := range goLine.Split(strings.TrimPrefix(script, "\ufeff"), -1) {
 		if strings.TrimSpace(b) != "" {

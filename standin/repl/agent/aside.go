@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"context"
@@ -13,7 +13,7 @@ type aside struct {
 	run *agentRun
 	// mu is held while a line is written.
 	mu   sync.Mutex
-	conn *conn
+	conn *Conn
 }
 
 // note writes a line.
@@ -54,17 +54,17 @@ func (a *aside) write(ctx context.Context, l line) {
 	var err error
 	if a.conn == nil {
 		t := a.run.distConn.target
-		t.database = a.run.distDB
-		a.conn, err = a.run.e.connect(ctx, t)
+		t.Database = a.run.distDB
+		a.conn, err = a.run.runner.Connect(ctx, t)
 	}
 	if err == nil {
 		err = a.run.writeLine(ctx, a.conn, l)
 	}
 	if err != nil {
-		a.conn.close()
+		a.conn.Close()
 		a.conn = nil
 		if ctx.Err() == nil {
-			a.run.e.inst.Log().Warn("replication: history could not be written", "agent", a.run.name, "error", err.Error())
+			a.run.runner.inst.Log().Warn("replication: history could not be written", "agent", a.run.name, "error", err.Error())
 		}
 	}
 }
@@ -72,5 +72,5 @@ func (a *aside) write(ctx context.Context, l line) {
 func (a *aside) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.conn.close()
+	a.conn.Close()
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"context"
 	"fmt"
 	"time"
+
+	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/sqlerr"
 )
 
 // runLogReader is the Log Reader Agent: it moves committed transactions from the publication database's log into the
 // distribution database.
-func (e *Extension) runLogReader(ctx context.Context, commandLine string) (string, error) {
-	r, end, err := e.beginAgent("logread", "Log Reader", commandLine)
+func (a *Runner) runLogReader(ctx context.Context, commandLine string) (string, error) {
+	r, end, err := a.beginAgent("logread", "Log Reader", commandLine)
 	if err != nil {
 		return "", err
 	}
@@ -23,7 +26,7 @@ func (r *agentRun) logReader(ctx context.Context) error {
 	if err := r.connectDistributor(ctx); err != nil {
 		return err
 	}
-	state, err := r.distConn.query(
+	state, err := r.distConn.Query(
 		ctx,
 		"EXEC sp_MSget_last_transaction @publisher = @p1, @publisher_db = @p2",
 		r.args.str("-Publisher"),
@@ -33,18 +36,18 @@ func (r *agentRun) logReader(ctx context.Context) error {
 		return err
 	}
 	r.history, r.agentID = "sp_MSadd_logreader_history", state.num(0, "agent_id")
-	if err := r.readProfile(ctx, agentLogReader, state.num(0, "profile_id")); err != nil {
+	if err := r.readProfile(ctx, stored.LogReaderAgent, state.num(0, "profile_id")); err != nil {
 		return err
 	}
 	if err := r.useStored("Publisher", state, "publisher"); err != nil {
 		return err
 	}
-	r.note(ctx, runStart, "Starting agent.")
+	r.note(ctx, stored.RunStarted, "Starting agent.")
 	publisher, err := r.connectPublisher(ctx)
 	if err != nil {
 		return err
 	}
-	defer publisher.close()
+	defer publisher.Close()
 	waits := aside{run: r}
 	defer waits.close()
 	defer r.keepAlive(ctx, publisher, &waits)()
@@ -67,15 +70,15 @@ func (r *agentRun) logReader(ctx context.Context) error {
 			return nil
 		}
 		r.idle(ctx, "No replicated transactions are available.")
-		if !pause(ctx, r.polling()) {
+		if !Pause(ctx, r.polling()) {
 			return ctx.Err()
 		}
 	}
 }
 
 // moveTransactions delivers one batch: first the distributor has it, then the publisher is told. 0 when there was none.
-func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, database int64) (int, error) {
-	batch, err := publisher.query(
+func (r *agentRun) moveTransactions(ctx context.Context, publisher *Conn, database int64) (int, error) {
+	batch, err := publisher.Query(
 		ctx,
 		"EXEC sp_replcmds @maxtrans = @p1, @maxcmds = @p2",
 		r.args.num("-ReadBatchSize", 500),
@@ -85,7 +88,7 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 		return 0, err
 	}
 	if len(batch) == 0 {
-		return 0, raise(18757, 2)
+		return 0, sqlerr.Raise(18757, 2)
 	}
 	var data []byte
 	var last []byte
@@ -108,17 +111,19 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 		}
 		data = appendPacked(
 			data,
-			packed{
-				seqno:   seqno,
-				part:    parts[i],
-				begin:   batch.raw(i, "xact_id"),
-				kind:    int32(batch.num(i, "type")),
-				article: int32(batch.num(i, "article_id")),
-				publication: int32(
+			stored.Packed{
+				Seqno:   seqno,
+				Part:    parts[i],
+				Begin:   batch.raw(i, "xact_id"),
+				Kind:    int32(batch.num(i, "type")),
+				Article: int32(batch.num(i, "article_id")),
+				Publication: int32(
 					batch.num(i, "publication_id"),
 				),
-				command: batch.raw(i, "command"),
-				from:    origin{batch.str(i, "originator_srvname"), batch.str(i, "originator_db")},
+				Command: batch.raw(i, "command"),
+				From: stored.Origin{
+					Server: batch.Str(i, "originator_srvname"), Database: batch.Str(i, "originator_db"),
+				},
 			},
 		)
 	}
@@ -142,7 +147,7 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 	if commands > 0 {
 		r.note(
 			ctx,
-			runProgress,
+			stored.RunInProgress,
 			fmt.Sprintf("%d transaction(s) with %d command(s) were delivered.", r.delivered.transactions, r.delivered.commands),
 		)
 	}
@@ -152,7 +157,7 @@ func (r *agentRun) moveTransactions(ctx context.Context, publisher *conn, databa
 // parts numbers the smaller transactions that -MaxCmdsInTran makes of large ones, for each command of a batch: from 1
 // on, and 0 for the last one, which has the number of the transaction's commit
 // (docs/relational-databases/replication/agents/replication-log-reader-agent.md, -MaxCmdsInTran).
-func (r *agentRun) parts(batch rows) []int32 {
+func (r *agentRun) parts(batch Rows) []int32 {
 	out := make([]int32, len(batch))
 	most := r.args.num("-MaxCmdsInTran", 0)
 	if most <= 0 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"context"
 	"time"
+
+	"geosql.dev/standin/repl/stored"
 )
 
 // waitingMessage is what the history says while a server takes long to answer
@@ -13,7 +15,7 @@ const waitingMessage = "The process is running and is waiting for a response fro
 
 // keepAlive writes a line of history every -KeepAliveMessageInterval seconds in which a server has not answered a
 // statement for that long, so that a long batch is not taken for a dead agent. It ends with stop.
-func (r *agentRun) keepAlive(ctx context.Context, server *conn, to *aside) (stop func()) {
+func (r *agentRun) keepAlive(ctx context.Context, server *Conn, to *aside) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -23,7 +25,7 @@ func (r *agentRun) keepAlive(ctx context.Context, server *conn, to *aside) (stop
 	return func() { cancel(); <-ended }
 }
 
-func (r *agentRun) watch(ctx context.Context, server *conn, to *aside) {
+func (r *agentRun) watch(ctx context.Context, server *Conn, to *aside) {
 	interval := r.args.seconds("-KeepAliveMessageInterval", 300)
 	if interval <= 0 {
 		return
@@ -39,6 +41,6 @@ func (r *agentRun) watch(ctx context.Context, server *conn, to *aside) {
 		if since := server.waitingSince(); since.IsZero() || time.Since(since) < interval {
 			continue
 		}
-		to.note(ctx, line{status: runProgress, comments: waitingMessage, waiting: true})
+		to.note(ctx, line{status: stored.RunInProgress, comments: waitingMessage, waiting: true})
 	}
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package agent
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"geosql.dev/standin/repl/stored"
 )
 
 // pending is a whole command on its way to the subscriber.
@@ -37,7 +39,7 @@ func (d *delivery) deliver(ctx context.Context) (int64, error) {
 		if err == nil || ctx.Err() != nil {
 			return n, err
 		}
-		d.e.inst.Log().
+		d.runner.inst.Log().
 			Warn("replication: what one of several streams could not apply is tried again in one", "agent", d.name, "error",
 				err.Error())
 		if err := d.readPosition(ctx); err != nil {
@@ -45,7 +47,7 @@ func (d *delivery) deliver(ctx context.Context) (int64, error) {
 		}
 	}
 	n, err := d.apply(ctx, d.last, nil, d.appliedList(), true)
-	if number := numberOf(err); err == nil || ctx.Err() != nil || number == 0 || number == positionMoved {
+	if number := NumberOf(err); err == nil || ctx.Err() != nil || number == 0 || number == positionMoved {
 		return n, err
 	}
 	return d.pinpoint(ctx, err)
@@ -87,7 +89,7 @@ func (d *delivery) apply(ctx context.Context, from, upto []byte, articles string
 			(w.committedSince > every || w.committedSince > 0 && d.silent()) &&
 			d.aside.progress(
 				ctx,
-				line{status: runProgress, comments: d.deliveredText(), seqno: w.newest, delivered: d.delivered},
+				line{status: stored.RunInProgress, comments: d.deliveredText(), seqno: w.newest, delivered: d.delivered},
 			) {
 			w.committedSince = 0
 		}
@@ -204,7 +206,7 @@ func (d *delivery) tell(ctx context.Context, p progress) error {
 		return nil
 	}
 	d.seqno = p.newest
-	d.note(ctx, runProgress, d.deliveredText())
+	d.note(ctx, stored.RunInProgress, d.deliveredText())
 	return nil
 }
 
@@ -217,7 +219,7 @@ func (d *delivery) tellBefore(ctx context.Context, p progress, err error) error 
 	bounded, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if e := d.tell(bounded, p); e != nil {
-		d.e.inst.Log().
+		d.runner.inst.Log().
 			Warn("replication: what arrived before an error could not be told to the distributor", "agent", d.name, "error",
 				e.Error())
 	}
