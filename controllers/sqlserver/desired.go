@@ -42,6 +42,8 @@ type Desired struct {
 	Alone map[string][]string
 	// Announced is the message of the server's condition RestartPending, as it is now.
 	Announced string
+	// TempDBRefused tells that the engine did not take the last statement about the files of tempdb.
+	TempDBRefused bool
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
 
@@ -269,6 +271,9 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 	d.Alone = alone(name, around)
 	if c := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeRestartPending); c != nil {
 		d.Announced = c.Message
+	}
+	if c := apimeta.FindStatusCondition(server.Status.Conditions, conditions.TypeTempDBArranged); c != nil {
+		d.TempDBRefused = c.Reason == conditions.ReasonTempDBRefused
 	}
 	for _, list := range []*[]string{&d.Groups, &d.Listeners, &d.References} {
 		slices.Sort(*list)

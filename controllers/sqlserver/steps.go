@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -122,6 +123,15 @@ func (s TakeAway) Describe() string {
 	}
 	return "delete the server's configuration and account; volumes and Secrets stay"
 }
+
+// ArrangeTempDB is a statement about the files of tempdb, which nothing else depends on.
+type ArrangeTempDB struct{ mssql.Execute }
+
+// tempDBRefused is the failure of an ArrangeTempDB.
+type tempDBRefused struct{ err error }
+
+func (e *tempDBRefused) Error() string { return e.err.Error() }
+func (e *tempDBRefused) Unwrap() error { return e.err }
 
 // pending is why the pod should be restarted when the operator does not do it by itself: the note of a plan.
 type pending struct {
