@@ -182,7 +182,7 @@ func (r *Reconciler) markEnding(ctx context.Context, d Desired, o *Observed, s M
 		return fmt.Errorf("the agent of %s has no orders", host(s.Server))
 	}
 	told := *had
-	told.Ending = s.Ending
+	told.Ending, told.EndingID = s.Ending, s.ID
 	data, err := told.Encode()
 	if err != nil {
 		return err

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
+
+	mssqldriver "github.com/microsoft/go-mssqldb"
 
 	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
@@ -31,13 +34,34 @@ type sqlEngine struct {
 	connector *mssql.Connector
 	target    mssql.Target
 	process   Process
+
+	mu sync.Mutex
+	// groups are the IDs of the groups by name, as last seen.
+	groups map[string]string
+}
+
+// identifier is an engine that tells which group of a name it had when it was last observed; empty for none that was
+// seen.
+type identifier interface{ GroupID(group string) string }
+
+// GroupID implements identifier.
+func (e *sqlEngine) GroupID(group string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.groups[group]
+}
+
+func (e *sqlEngine) saw(group, id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.groups[group] = id
 }
 
 var _ election.Engine = (*sqlEngine)(nil)
 
 // NewEngine is the engine of the target over T-SQL, ended through its process. The connector must be its own.
 func NewEngine(connector *mssql.Connector, target mssql.Target, process Process) election.Engine {
-	return &sqlEngine{connector: connector, target: target, process: process}
+	return &sqlEngine{connector: connector, target: target, process: process, groups: map[string]string{}}
 }
 
 // ask runs f with the engine's pool and returns when ctx ends, whatever the driver does: a frozen engine answers
@@ -83,14 +107,14 @@ func learn[T any](ctx context.Context, e *sqlEngine, f func(ctx context.Context,
 
 // Observe implements election.Engine.
 func (e *sqlEngine) Observe(ctx context.Context, group string) (election.Observation, error) {
-	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (election.Observation, error) {
-		var o election.Observation
+	seen, err := learn(ctx, e, func(ctx context.Context, db *mssql.DB) (observed, error) {
+		var o observed
 		before := time.Now()
 		err := db.Query(ctx, tsql.HolderState(group), func(r mssql.Row) error {
 			var role, connected, mode string
 			var commit sql.NullTime
 			var clock time.Time
-			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary); err != nil {
+			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary, &o.id); err != nil {
 				return err
 			}
 			o.Exists, o.Role, o.Mode, o.Connected = true, election.Role(role), election.Mode(mode), connected == "CONNECTED"
@@ -105,6 +129,16 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (election.Observa
 		}
 		return o, err
 	})
+	if err == nil && seen.Exists {
+		e.saw(group, seen.id.String())
+	}
+	return seen.Observation, err
+}
+
+// observed is an observation with the ID of the group.
+type observed struct {
+	election.Observation
+	id mssqldriver.UniqueIdentifier
 }
 
 // Inspect implements election.Engine.
