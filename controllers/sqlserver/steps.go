@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -138,6 +139,8 @@ type pending struct {
 	Why string
 	// Reason is the reason of the condition RestartPending, empty for RestartNeeded.
 	Reason string
+	// Announced are the switchovers that are waited for, with what they break.
+	Announced []v1alpha1.AnnouncedSwitchover
 }
 
 // waits is what the pod waits for by a plan.
