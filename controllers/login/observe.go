@@ -14,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -75,6 +77,7 @@ func (r *Reconciler) observeUsers(ctx context.Context, d Desired, o *Observed) {
 	if d.Primary == "" {
 		return
 	}
+	r.observeLeads(ctx, d, o)
 	for _, u := range d.Login.Spec.Users {
 		var user User
 		user.Err = r.ask(ctx, d, d.Primary, string(u.Database), func(ctx context.Context, db *mssql.DB) (err error) {
@@ -93,6 +96,24 @@ func (r *Reconciler) observeUsers(ctx context.Context, d Desired, o *Observed) {
 		o.Users[string(u.Database)] = user
 	}
 	r.observeFormerUsers(ctx, d, o)
+}
+
+// observeLeads asks the primary whether it is that of the groups of the users' databases, before it is asked for them.
+func (r *Reconciler) observeLeads(ctx context.Context, d Desired, o *Observed) {
+	o.Leads = map[v1alpha1.ObjectName]reconcile.Reading[bool]{}
+	for _, database := range d.recorded() {
+		group, grouped := d.groupOf(database)
+		if _, asked := o.Leads[group]; asked || !grouped {
+			continue
+		}
+		leads := false
+		err := r.ask(ctx, d, d.Primary, "master", func(ctx context.Context, db *mssql.DB) error {
+			g, err := mssql.ReadGroup(ctx, db, string(group))
+			leads = err == nil && g != nil && g.Role == string(election.RolePrimary)
+			return err
+		})
+		o.Leads[group] = reconcile.Asked(leads, err)
+	}
 }
 
 // exists asks the primary whether it has a database of the name.

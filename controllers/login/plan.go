@@ -253,6 +253,8 @@ func planUsers(d Desired, o Observed, p *reconcile.Plan) (unknown, missing, inPl
 		case have.NoDatabase:
 			missing = append(missing, fmt.Sprintf("there is no database %s on %s: create it, or take it out of spec.users",
 				u.Database, credentials.HostName(d.Primary)))
+		case o.unproved(d, u.Database) != "":
+			unknown = append(unknown, fmt.Sprintf("database %s: %s", u.Database, o.unproved(d, u.Database)))
 		default:
 			planUser(d, u, have.State, p)
 		}
