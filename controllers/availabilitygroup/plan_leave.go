@@ -10,6 +10,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -97,13 +98,19 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	var waiting []string
 	for _, v := range slices.Concat(o.Voters, o.Joining, o.Former) {
 		switch {
-		case errors.Is(v.Err, election.ErrAbsent),
-			errors.Is(v.Err, sites.ErrSiteLost),
-			errors.Is(v.Err, sites.ErrUnknownSite):
+		case errors.Is(v.Err, election.ErrAbsent):
+		case errors.Is(v.Err, sites.ErrSiteLost), errors.Is(v.Err, sites.ErrUnknownSite):
+			p.Leave("the Lease %s and the agents' account at voter %s (%v)", election.LeaseName(d.name()), v.Site, v.Err)
 		case v.Err != nil:
 			waiting = append(waiting, string(v.Site))
 		default:
 			p.Add(RemoveVotes{Site: v.Site})
+		}
+	}
+	for _, s := range append(d.servers(), d.former()...) {
+		if i, known := o.Instances[s]; known && errors.Is(i.Err, sites.ErrSiteLost) {
+			p.Leave("the group on %s, and what its agent was told, in Secret %s at site %s (%v)", host(s),
+				credentials.OrdersName(s), d.Sites[s], i.Err)
 		}
 	}
 	p.Done = len(p.Steps) == 0 && len(waiting) == 0

@@ -155,6 +155,10 @@ func TestDeletionOfVotes(t *testing.T) {
 			p := planDelete(e.d, o)
 			g.Expect(deeds(p)).To(Equal(c.steps))
 			g.Expect(p.Done).To(Equal(c.done))
+			if c.done {
+				g.Expect(p.Left).To(ConsistOf(ContainSubstring("the agents' account at voter quincy"),
+					ContainSubstring("at voter dublin")), "nobody can take it away there")
+			}
 			g.Expect(strings.Contains(p.Outcome.Message, "waiting for an answer from tukwila")).
 				To(Equal(c.waiting), p.Outcome.Message)
 		})

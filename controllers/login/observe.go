@@ -164,7 +164,12 @@ func (r *Reconciler) observeSecrets(ctx context.Context, d Desired, o *Observed)
 		}
 	}
 	look("", r.fresh, nil)
+	o.Unasked = map[v1alpha1.SiteName]string{}
 	for _, p := range r.members(ctx, d.Login.Namespace) {
+		if p.unasked != "" {
+			o.Unasked[v1alpha1.SiteName(p.name)] = p.unasked
+			continue
+		}
 		var reader client.Reader
 		if p.err == nil {
 			reader = p.member.APIReader
@@ -195,9 +200,11 @@ type place struct {
 	name   string
 	member *sites.Member
 	err    error
+	// unasked says why nobody can look there; empty where one can, now or later.
+	unasked string
 }
 
-// members are the sites that allow the namespace. Lost ones are left out.
+// members are the sites, each with whether it may be asked.
 func (r *Reconciler) members(ctx context.Context, namespace string) []place {
 	var list v1alpha1.SiteList
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
@@ -208,16 +215,23 @@ func (r *Reconciler) members(ctx context.Context, namespace string) []place {
 	var places []place
 	for i := range list.Items {
 		site := &list.Items[i]
-		if site.Spec.Lifecycle == v1alpha1.SiteLost || !slices.Contains(site.Spec.AllowedNamespaces, namespace) {
+		p := place{name: site.Name}
+		switch {
+		case site.Spec.Lifecycle == v1alpha1.SiteLost:
+			p.unasked = "the site is declared lost"
+		case !slices.Contains(site.Spec.AllowedNamespaces, namespace):
+			p.unasked = "the site does not allow namespace " + namespace + " any more"
+		}
+		if p.unasked != "" {
+			places = append(places, p)
 			continue
 		}
-		p := place{name: site.Name}
 		p.member, p.err = r.sites.Member(v1alpha1.SiteName(site.Name))
 		if p.err == nil {
 			p.err = p.member.CheckNamespace(namespace)
 		}
 		if errors.Is(p.err, sites.ErrSiteLost) {
-			continue
+			p.unasked = "the site is declared lost"
 		}
 		places = append(places, p)
 	}

@@ -25,6 +25,8 @@ type Observed struct {
 	Secrets map[string]Secret
 	// Former are the Secrets of former names.
 	Former []FormerSecret
+	// Unasked are the sites that are not asked for Secrets, with the reason.
+	Unasked map[v1alpha1.SiteName]string
 }
 
 // FormerSecret is what is at a place under a name that the connection Secret had before.

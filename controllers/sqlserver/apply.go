@@ -26,7 +26,11 @@ import (
 // apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
 func (r *Reconciler) apply(ctx context.Context, d Desired, o Observed, p reconcile.Plan) error {
 	carryOut := func(ctx context.Context, s reconcile.Step) error { return r.applyStep(ctx, d, &o, s) }
-	return reconcile.WithAside(ctx, p, carryOut, func() error { return reconcile.InOrder(ctx, p.Steps, carryOut) })
+	err := reconcile.WithAside(ctx, p, carryOut, func() error { return reconcile.InOrder(ctx, p.Steps, carryOut) })
+	if err == nil && p.Done {
+		r.reporter.TellLeft(d.Server, p.Left)
+	}
+	return err
 }
 
 func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step reconcile.Step) error {
