@@ -34,7 +34,7 @@ var bare = map[string]string{
 	"availabilitygroup.ListenerIP":     "without it a listener is waited for",
 	"availabilitygroup.accounts.voter": "beside the error in accounts",
 
-	"login.FormerUsers.Outside": hub, "login.Former.Place": hub, "login.Former.Name": hub,
+	"login.Unasked": hub, "login.FormerUsers.Outside": hub, "login.Former.Place": hub, "login.Former.Name": hub,
 
 	"publication.LogReaderJob": "AtErr says it", "publication.SnapshotJob": "AtErr says it",
 

@@ -129,6 +129,11 @@ type LoginStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	FormerSecrets []string `json:"formerSecrets,omitempty"`
+	// secretSites are the sites at which a connection Secret of the operator is, or may be.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=set
+	SecretSites []SiteName `json:"secretSites,omitempty"`
 }
 
 // Login is a SQL login with the same SID on every server that it is for, with its users and what they may do.

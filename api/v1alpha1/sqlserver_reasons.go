@@ -11,6 +11,11 @@ const ConditionRestartPending = "RestartPending"
 // new replicas are made by it. The server serves without, and what is declared later is not done.
 const ConditionAdministered = "Administered"
 
+// ConditionTempDBArranged is True on a SQLServer whose engine was told where the files of tempdb are to be, and how
+// many.
+// The server serves and is restarted without; False, it says what the engine answers.
+const ConditionTempDBArranged = "TempDBArranged"
+
 // Reasons of a SQLServer.
 const (
 	// ReasonRunning: the engine answers and has its logins.
@@ -27,7 +32,8 @@ const (
 	ReasonNoNodeForVolumes = "NoNodeForVolumes"
 	// ReasonVolumePending: a volume is not bound yet.
 	ReasonVolumePending = "VolumePending"
-	// ReasonVolumeCannotGrow: a volume should grow and its class does not allow it.
+	// ReasonVolumeCannotGrow: a volume should grow and its class, or the site's API server, does not allow it. Everything
+	// else is done.
 	ReasonVolumeCannotGrow = "VolumeCannotGrow"
 	// ReasonObjectConflict: an object of the server's name at the site belongs to somebody else.
 	ReasonObjectConflict = "ObjectConflict"
@@ -67,6 +73,11 @@ const (
 	// ReasonAdministratorShut: sa is disabled, locked out or renamed, or its password is another one; the message says
 	// which, and what helps (Administered).
 	ReasonAdministratorShut = "AdministratorShut"
+	// ReasonTempDBArranged: the engine knows where the files of tempdb are to be (TempDBArranged).
+	ReasonTempDBArranged = "TempDBArranged"
+	// ReasonTempDBRefused: the engine does not take a statement about the files of tempdb; it is tried again, and keeps no
+	// restart waiting (TempDBArranged).
+	ReasonTempDBRefused = "TempDBRefused"
 	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
 	ReasonUpToDate = "UpToDate"
 )

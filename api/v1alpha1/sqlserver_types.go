@@ -183,6 +183,25 @@ type SQLServerStatus struct {
 	// certificateExpires is when the server's TLS certificate ends.
 	// +optional
 	CertificateExpires *metav1.Time `json:"certificateExpires,omitempty"`
+	// announced are the switchovers that the server's restart or drain waits for, and what the condition RestartPending
+	// says that each breaks: none is asked for before that is so.
+	// +listType=map
+	// +listMapKey=group
+	// +kubebuilder:validation:MaxItems=16
+	// +optional
+	Announced []AnnouncedSwitchover `json:"announced,omitempty"`
+}
+
+// AnnouncedSwitchover is what a switchover breaks that is about to be asked for.
+type AnnouncedSwitchover struct {
+	// group is the AvailabilityGroup.
+	Group ObjectName `json:"group"`
+	// breaks are the objects, as "Kind name", that name this server alone for a database of the group, in order.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=320
+	// +optional
+	Breaks []string `json:"breaks,omitempty"`
 }
 
 // SQLServer is one SQL Server instance at one site. Its instance name is "<metadata.name>-0".

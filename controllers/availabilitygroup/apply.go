@@ -42,7 +42,11 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, o Observed, p reconci
 	if p.Apart {
 		return reconcile.EachInOrder(ctx, p.Steps, placeOf, carryOut)
 	}
-	return reconcile.InOrder(ctx, p.Steps, carryOut)
+	err := reconcile.InOrder(ctx, p.Steps, carryOut)
+	if err == nil && p.Done {
+		r.reporter.TellLeft(d.Group, p.Left)
+	}
+	return err
 }
 
 func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step reconcile.Step) error {
@@ -182,7 +186,7 @@ func (r *Reconciler) markEnding(ctx context.Context, d Desired, o *Observed, s M
 		return fmt.Errorf("the agent of %s has no orders", host(s.Server))
 	}
 	told := *had
-	told.Ending = s.Ending
+	told.Ending, told.EndingID = s.Ending, s.ID
 	data, err := told.Encode()
 	if err != nil {
 		return err

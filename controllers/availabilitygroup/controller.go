@@ -20,6 +20,7 @@ import (
 	"geosql.dev/operator/internal/election/requests"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/topology"
 )
@@ -45,6 +46,8 @@ type Options struct {
 	Connector *mssql.Connector
 	// Timings of the votes; ballot.DefaultTimings unless given. The agents have the same.
 	Timings ballot.Timings
+	// Sidecar is the address of a server's sidecar; its Service's unless given.
+	Sidecar func(namespace string, server v1alpha1.ServerName) string
 }
 
 // reach is how the sites are reached: a sites.Provider.
@@ -58,6 +61,7 @@ type Reconciler struct {
 	sites     reach
 	connector *mssql.Connector
 	timings   ballot.Timings
+	sidecar   func(namespace string, server v1alpha1.ServerName) string
 
 	hub client.Client
 	// secrets reads the hub's Secrets from the API server.
@@ -83,9 +87,12 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if err := o.Timings.Check(); err != nil {
 		return fmt.Errorf("timings of the votes: %w", err)
 	}
+	if o.Sidecar == nil {
+		o.Sidecar = replication.SidecarAddress
+	}
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
-		sites: o.Sites, connector: o.Connector, timings: o.Timings,
+		sites: o.Sites, connector: o.Connector, timings: o.Timings, sidecar: o.Sidecar,
 		hub: local.GetClient(), secrets: local.GetAPIReader(), now: time.Now,
 		reporter: reconcile.Reporter{
 			Hub:    local.GetClient(),

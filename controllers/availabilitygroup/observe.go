@@ -124,6 +124,7 @@ func (r *Reconciler) observeGroup(ctx context.Context, d Desired, o *Observed) {
 			o.FirstPod = r.firstPod(ctx, d)
 		}
 		compareVotes(d, o, votes)
+		r.askAgents(ctx, d, o)
 	}
 }
 
@@ -288,7 +289,7 @@ func readVote(ctx context.Context, member *sites.Member, group *v1alpha1.Availab
 // compared: what the agent has of them stays.
 func upToDate(have, wanted orders.Group, now time.Time) bool {
 	same := have.Paused == wanted.Paused && have.Automatic == wanted.Automatic && have.Namespace == wanted.Namespace &&
-		have.Ending == wanted.Ending && reflect.DeepEqual(have.Timings, wanted.Timings) &&
+		have.Ending == wanted.Ending && have.EndingID == wanted.EndingID && reflect.DeepEqual(have.Timings, wanted.Timings) &&
 		reflect.DeepEqual(have.Configuration, wanted.Configuration) &&
 		slices.Equal(have.Wanted, wanted.Wanted)
 	return same && sameVoters(have.Voters, wanted.Voters, now) && sameVoters(have.Joining, wanted.Joining, now)

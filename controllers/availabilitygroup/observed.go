@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // Observed is the world around a group as it was read, without any decision.
@@ -94,6 +95,19 @@ type Orders struct {
 	Told *orders.Group
 	// UpToDate says that it is what the group asks for, with credentials that do not end soon.
 	UpToDate bool
+	// Word is what the agent itself says; asked for only where the engine has the group, and the orders have ended or say
+	// that the group ends.
+	Word reconcile.Reading[Word]
+}
+
+// Word is what a server's agent says of the group.
+type Word struct {
+	// Idle says that it does nothing for the group, and that none can: it has no orders, or does not run.
+	Idle bool
+	// State of the orders by which it goes, empty of a release that does not tell; EndingID is which group of the name
+	// it knows to end.
+	State    orders.State
+	EndingID string
 }
 
 // quarantine is what the votes that answer tell of a replica that is kept apart; nil for one that is not.

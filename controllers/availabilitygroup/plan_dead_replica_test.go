@@ -251,6 +251,10 @@ func TestAServerThatCallsItselfPrimaryKeepsItsGroup(t *testing.T) {
 			}
 			g.Expect(back("PRIMARY")).NotTo(Or(ContainSubstring("DROP AVAILABILITY GROUP"), ContainSubstring(string(c.server))))
 			for _, role := range []string{"RESOLVING", "SECONDARY"} {
+				if c.server == "dubthird" && e.orders[c.server] != nil {
+					g.Expect(back(role)).To(Equal(TakeOrders{Server: c.server}.Describe()), "its agent is to know before")
+					delete(e.orders, c.server)
+				}
 				g.Expect(back(role)).To(ContainSubstring("DROP AVAILABILITY GROUP"), role)
 			}
 		})

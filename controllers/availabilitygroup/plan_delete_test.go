@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election/votes"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
@@ -26,6 +27,22 @@ func going(t testing.TB, group *v1alpha1.AvailabilityGroup) *environ {
 	return e
 }
 
+// idle is of a server whose agent has no orders, and says so.
+func idle() Orders { return Orders{Word: reconcile.Read(Word{Idle: true})} }
+
+// agent is what a server's agent was told, and what it says to have heard: all of it, unless it is deaf.
+func (e *environ) agent(name v1alpha1.ServerName, told *orders.Group) Orders {
+	heard := told
+	if old, deaf := e.deaf[name]; deaf {
+		heard = old
+	}
+	word := Word{Idle: heard == nil, State: orders.StateGiven}
+	if heard != nil && heard.Ending {
+		word.State, word.EndingID = orders.StateEnding, heard.EndingID
+	}
+	return Orders{Told: told, Word: reconcile.Read(word)}
+}
+
 // order is what an agent is told.
 func (e *environ) order(step reconcile.Step) {
 	switch s := step.(type) {
@@ -33,7 +50,7 @@ func (e *environ) order(step reconcile.Step) {
 		delete(e.orders, s.Server)
 	case MarkEnding:
 		told := *e.orders[s.Server]
-		told.Ending = s.Ending
+		told.Ending, told.EndingID = s.Ending, s.ID
 		e.orders[s.Server] = &told
 	}
 }
@@ -47,6 +64,12 @@ func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
 		alone := false
 		step := func(s reconcile.Step) error {
 			told := e.orders["tukpub"]
+			if x, ok := s.(mssql.Execute); ok {
+				heard, deaf := e.deaf[x.Server]
+				if deaf && heard != nil && (x.Server != "tukpub" || !heard.Ending) {
+					rt.Fatalf("%s, and its agent goes by former orders: %q", s.Describe(), e.done)
+				}
+			}
 			err := e.do(s)
 			if e.group == nil && !alone && !told.Ending {
 				rt.Fatalf("the primary's agent takes the group for dropped by hand, and ends the engine: %q", e.done)
@@ -67,6 +90,12 @@ func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
 				e.silent[server] = rapid.IntRange(0, 3).Draw(rt, "silent") == 0
 				e.cut[homes[server]] = rapid.IntRange(0, 3).Draw(rt, "cut") == 0
 			}
+			e.deaf = map[v1alpha1.ServerName]*orders.Group{}
+			for server, told := range e.orders {
+				if rapid.IntRange(0, 3).Draw(rt, "deaf") == 0 {
+					e.deaf[server] = told
+				}
+			}
 			most := rapid.IntRange(0, 3).Draw(rt, "steps")
 			for i, s := range planDelete(e.d, e.observe()).Steps {
 				if i == most || step(s) != nil {
@@ -76,6 +105,7 @@ func TestAGroupThatIsDroppedHasNoSecondPrimary(t *testing.T) {
 		}
 		clear(e.silent)
 		clear(e.cut)
+		clear(e.deaf)
 		for range 10 {
 			p := planDelete(e.d, e.observe())
 			if p.Done {
@@ -102,7 +132,7 @@ func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 		for range 10 {
 			p := planDelete(e.d, e.observe())
 			for _, s := range p.Steps {
-				if s == (MarkEnding{Server: "tukpub", Ending: true}) {
+				if s == (MarkEnding{Server: "tukpub", Ending: true, ID: "6a8b"}) {
 					return p
 				}
 				g.Expect(e.do(s)).To(Succeed())
@@ -119,7 +149,7 @@ func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 	p := planDelete(e.d, e.observe())
 	g.Expect(p.Steps).To(HaveExactElements(BeAssignableToTypeOf(GiveOrders{})), "its agent goes by the former ones")
 	p = dropping()
-	g.Expect(p.Steps).To(Equal([]reconcile.Step{MarkEnding{Server: "tukpub", Ending: true}}))
+	g.Expect(p.Steps).To(Equal([]reconcile.Step{MarkEnding{Server: "tukpub", Ending: true, ID: "6a8b"}}))
 	for server, s := range e.servers {
 		g.Expect(s.joined).To(Equal(server == "tukpub"), "%s: nobody else has the group by then", server)
 	}

@@ -8,7 +8,9 @@ import (
 	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election/votes"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -34,8 +36,11 @@ func planFormer(d Desired, o Observed, p *reconcile.Plan) bool {
 		if i.Err != nil || i.callsItselfPrimary() || d.fenced() && o.Agents[server].Err != nil {
 			continue
 		}
-		takeOrders(o, server, p)
-		drop(p, d, o, server)
+		if d.fenced() && o.Agents[server].Told != nil {
+			takeOrders(o, server, p)
+		} else if deaf(d, o, server) == "" {
+			drop(p, d, o, server)
+		}
 	}
 	if len(p.Steps) > 0 {
 		return p.Settle(creating("former replicas are being cleaned up"))
@@ -83,20 +88,9 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		return p
 	}
 	primary := o.primary(d)
-	for _, stage := range []func(v1alpha1.ServerName){
-		// Who has no orders claims no votes.
-		func(s v1alpha1.ServerName) { takeOrders(o, s, &p) },
-		func(s v1alpha1.ServerName) { drop(&p, d, o, s) },
-	} {
-		for _, s := range servers {
-			if s != primary {
-				stage(s)
-			}
-		}
-		if len(p.Steps) > 0 {
-			p.Settle(deleting("the group is being dropped on its secondaries", nil))
-			return p
-		}
+	secondaries := slices.DeleteFunc(servers, func(s v1alpha1.ServerName) bool { return s == primary })
+	if !planDropSecondaries(d, o, secondaries, &p) {
+		return p
 	}
 	if !planDropPrimary(d, o, primary, &p) {
 		return p
@@ -104,18 +98,69 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	var waiting []string
 	for _, v := range slices.Concat(o.Voters, o.Joining, o.Former) {
 		switch {
-		case errors.Is(v.Err, votes.ErrAbsent),
-			errors.Is(v.Err, sites.ErrSiteLost),
-			errors.Is(v.Err, sites.ErrUnknownSite):
+		case errors.Is(v.Err, votes.ErrAbsent):
+		case errors.Is(v.Err, sites.ErrSiteLost), errors.Is(v.Err, sites.ErrUnknownSite):
+			p.Leave("the Lease %s and the agents' account at voter %s (%v)", votes.LeaseName(d.name()), v.Site, v.Err)
 		case v.Err != nil:
 			waiting = append(waiting, string(v.Site))
 		default:
 			p.Add(RemoveVotes{Site: v.Site})
 		}
 	}
+	for _, s := range append(d.servers(), d.former()...) {
+		if i, known := o.Instances[s]; known && errors.Is(i.Err, sites.ErrSiteLost) {
+			p.Leave("the group on %s, and what its agent was told, in Secret %s at site %s (%v)", host(s),
+				credentials.OrdersName(s), d.Sites[s], i.Err)
+		}
+	}
 	p.Done = len(p.Steps) == 0 && len(waiting) == 0
 	p.Settle(deleting("the votes are being removed", waiting))
 	return p
+}
+
+// planDropSecondaries takes their orders, and drops the group where the agent says that it has none any more: one that
+// has not heard it yet claims votes, and its server would be primary when it loses the group.
+func planDropSecondaries(d Desired, o Observed, servers []v1alpha1.ServerName, p *reconcile.Plan) bool {
+	const what = "the group is being dropped on its secondaries"
+	for _, s := range servers {
+		takeOrders(o, s, p)
+	}
+	if len(p.Steps) > 0 {
+		return p.Settle(deleting(what, nil))
+	}
+	var waiting []string
+	for _, s := range servers {
+		if why := deaf(d, o, s); why != "" {
+			waiting = append(waiting, why)
+			continue
+		}
+		drop(p, d, o, s)
+	}
+	if len(p.Steps)+len(waiting) > 0 {
+		return p.Settle(deleting(what, waiting))
+	}
+	return true
+}
+
+// deaf says why a server's agent may go on as if nothing of the group ended; empty when it says itself that it has
+// heard what it was told, when none runs, and where there is nothing to act on. One of an earlier release does not
+// tell: what was written for it counts.
+func deaf(d Desired, o Observed, s v1alpha1.ServerName) string {
+	i, agent := o.Instances[s], o.Agents[s]
+	if !d.fenced() || i.Err != nil || i.Group == nil {
+		return ""
+	}
+	word, err := agent.Word.Get()
+	switch {
+	case err != nil:
+		return fmt.Sprintf("the agent of %s, which is to say that it has heard of it: %v", host(s), err)
+	case word.Idle:
+		return ""
+	case agent.Told != nil && agent.Told.Ending &&
+		(word.State == "" || word.State == orders.StateEnding && word.EndingID == agent.Told.EndingID):
+		return ""
+	}
+	return "the agent of " + host(s) + ", which has not heard of it yet"
 }
 
 // planDropPrimary drops the group on the last server that has it: its databases go on as databases of its own, and its
@@ -130,6 +175,10 @@ func planDropPrimary(d Desired, o Observed, primary v1alpha1.ServerName, p *reco
 	}
 	if markEnding(o, primary, p); len(p.Steps) > 0 {
 		return p.Settle(deleting("the agent of the primary is being told that the group is about to be dropped", nil))
+	}
+	if why := deaf(d, o, primary); why != "" {
+		return p.Settle(deleting("the agent of the primary is being told that the group is about to be dropped",
+			[]string{why}))
 	}
 	drop(p, d, o, primary)
 	takeOrders(o, primary, p)
@@ -174,8 +223,9 @@ func drop(p *reconcile.Plan, d Desired, o Observed, s v1alpha1.ServerName) {
 // markEnding tells a server's agent that the group which it has is about to be dropped there.
 func markEnding(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
 	i, orders := o.Instances[s], o.Agents[s]
-	if i.Err == nil && i.Group != nil && orders.Err == nil && orders.Told != nil && !orders.Told.Ending {
-		p.Add(MarkEnding{Server: s, Ending: true})
+	if i.Err == nil && i.Group != nil && orders.Err == nil && orders.Told != nil &&
+		(!orders.Told.Ending || orders.Told.EndingID != i.Group.ID) {
+		p.Add(MarkEnding{Server: s, Ending: true, ID: i.Group.ID})
 	}
 }
 

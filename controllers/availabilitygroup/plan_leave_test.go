@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
@@ -64,26 +65,27 @@ func TestDeletionOfAGroup(t *testing.T) {
 			o.Agents["quisec"] = told
 		}, waiting: "the site of quisec-0"},
 		"nobody has orders any more": {primary: "tukpub", change: func(o Observed) {
-			o.Agents["quisec"], o.Agents["dubthird"] = Orders{}, Orders{}
+			o.Agents["quisec"], o.Agents["dubthird"] = idle(), idle()
 		}, steps: []string{"drop quisec", "drop dubthird"}},
 		"one has forgotten the group already": {primary: "tukpub", change: func(o Observed) {
-			o.Agents["quisec"], o.Agents["dubthird"] = Orders{}, Orders{}
+			o.Agents["quisec"], o.Agents["dubthird"] = idle(), idle()
 			alter(o, "quisec", func(i *Instance) { i.Group = nil })
 		}, steps: []string{"drop dubthird"}},
 		"the primary last": {primary: "tukpub", change: func(o Observed) {
 			for _, s := range []v1alpha1.ServerName{"quisec", "dubthird"} {
-				o.Agents[s] = Orders{}
+				o.Agents[s] = idle()
 				alter(o, s, func(i *Instance) { i.Group = nil })
 			}
 		}, steps: []string{"mark tukpub"}, says: "the agent of the primary is being told"},
 		"the primary, whose agent knows": {primary: "tukpub", change: func(o Observed) {
 			for _, s := range []v1alpha1.ServerName{"quisec", "dubthird"} {
-				o.Agents[s] = Orders{}
+				o.Agents[s] = idle()
 				alter(o, s, func(i *Instance) { i.Group = nil })
 			}
 			told := *o.Agents["tukpub"].Told
-			told.Ending = true
-			o.Agents["tukpub"] = Orders{Told: &told}
+			told.Ending, told.EndingID = true, o.Instances["tukpub"].Group.ID
+			o.Agents["tukpub"] = Orders{Told: &told,
+				Word: reconcile.Read(Word{State: orders.StateEnding, EndingID: told.EndingID})}
 		}, steps: []string{"drop tukpub", "orders tukpub"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +147,7 @@ func TestDeletionOfVotes(t *testing.T) {
 			o := e.observe()
 			for s := range o.Instances {
 				alter(o, s, func(i *Instance) { i.Group = nil })
-				o.Agents[s] = Orders{}
+				o.Agents[s] = idle()
 			}
 			for i, err := range c.errs {
 				o.Voters[i].Err = err
@@ -153,6 +155,10 @@ func TestDeletionOfVotes(t *testing.T) {
 			p := planDelete(e.d, o)
 			g.Expect(deeds(p)).To(Equal(c.steps))
 			g.Expect(p.Done).To(Equal(c.done))
+			if c.done {
+				g.Expect(p.Left).To(ConsistOf(ContainSubstring("the agents' account at voter quincy"),
+					ContainSubstring("at voter dublin")), "nobody can take it away there")
+			}
 			g.Expect(strings.Contains(p.Outcome.Message, "waiting for an answer from tukwila")).
 				To(Equal(c.waiting), p.Outcome.Message)
 		})

@@ -40,6 +40,8 @@ type environ struct {
 	// cut sites and silent servers do not answer.
 	cut    map[v1alpha1.SiteName]bool
 	silent map[v1alpha1.ServerName]bool
+	// deaf are the servers whose agents still go by these orders, nil for none.
+	deaf map[v1alpha1.ServerName]*orders.Group
 	// unaware agents are of a release that does not change voters.
 	unaware bool
 	// configurations of voters that were made.
@@ -151,7 +153,7 @@ func (e *environ) observe() Observed {
 			o.Instances[name] = i
 		}
 		told := e.orders[name]
-		o.Agents[name] = Orders{Told: told}
+		o.Agents[name] = e.agent(name, told)
 		if e.cut[e.d.Sites[name]] {
 			o.Agents[name] = Orders{Err: errSilent}
 		}

@@ -80,6 +80,8 @@ func (s TakeOrders) Describe() string {
 type MarkEnding struct {
 	Server v1alpha1.ServerName
 	Ending bool
+	// ID is which group of the name is dropped, as the server's engine knows it: another one is not meant.
+	ID string
 }
 
 // Describe names the server.

@@ -111,6 +111,43 @@ func (d Desired) ofGroup(database v1alpha1.DatabaseName) bool {
 	return grouped || contains(d.Databases, string(database))
 }
 
+// groupOf is the group that has the database, false where it is a server's alone.
+func (d Desired) groupOf(database v1alpha1.DatabaseName) (v1alpha1.ObjectName, bool) {
+	if contains(d.Databases, string(database)) {
+		return d.Login.Spec.Target.AvailabilityGroup, true
+	}
+	in, grouped := d.inGroup(database)
+	return in.Group, grouped
+}
+
+// unproved says why what Desired.Primary answers of a database is no evidence of what that has: it is a group's,
+// and another server may be primary by now. Empty where it is.
+func (o Observed) unproved(d Desired, database v1alpha1.DatabaseName) string {
+	group, grouped := d.groupOf(database)
+	if !grouped {
+		return ""
+	}
+	switch leads, err := o.Leads[group].Get(); {
+	case err != nil:
+		return fmt.Sprintf("whether %s is the primary of group %s: %v", credentials.HostName(d.Primary), group, err)
+	case !leads:
+		return fmt.Sprintf("%s does not say that it is the primary of group %s", credentials.HostName(d.Primary), group)
+	}
+	return ""
+}
+
+// recorded are the databases of the users that are declared, and of those that were.
+func (d Desired) recorded() []v1alpha1.DatabaseName {
+	var names []v1alpha1.DatabaseName
+	for _, u := range d.Login.Spec.Users {
+		names = append(names, u.Database)
+	}
+	for _, u := range d.Login.Status.Users {
+		names = append(names, u.Database)
+	}
+	return names
+}
+
 // made tells that the login was made somewhere, as far as is recorded.
 func (d Desired) made() bool { return d.Login.Status.SID != "" }
 
@@ -268,9 +305,9 @@ func (r *Reconciler) groupsOf(ctx context.Context, d *Desired, server v1alpha1.S
 		if !strings.EqualFold(g.Status.Primary, credentials.HostName(server)) {
 			in.Elsewhere = g.Status.Primary
 		}
-		for _, u := range d.Login.Spec.Users {
-			if replica && contains(g.Spec.Databases, string(u.Database)) {
-				d.InGroup[strings.ToLower(string(u.Database))] = in
+		for _, database := range d.recorded() {
+			if replica && contains(g.Spec.Databases, string(database)) {
+				d.InGroup[strings.ToLower(string(database))] = in
 			}
 		}
 	}

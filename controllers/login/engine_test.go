@@ -174,7 +174,11 @@ func (b *bed) group() {
 	g.Expect(b.hub.Client.Create(b.Context(), group)).To(Succeed())
 	b.primary("tukpub")
 	for server := range b.engines {
-		b.as(server, "master", tsql.CreateDatabase("Content"))
+		host := credentials.HostName(server)
+		// Each has a group of its own: which of the two is meant the hub says alone.
+		b.as(server, "master", tsql.CreateDatabase("Content"), tsql.CreateGroup(tsql.Group{Name: "content",
+			ClusterType: tsql.ClusterNone, Replicas: []tsql.Replica{{Server: host, EndpointURL: "TCP://" + host + ":5022",
+				Mode: tsql.SynchronousCommit}}}))
 	}
 }
 

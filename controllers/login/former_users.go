@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -41,6 +42,7 @@ func (r *Reconciler) observeFormerUsers(ctx context.Context, d Desired, o *Obser
 		exists := false
 		if !f.Outside {
 			exists, f.Err = r.exists(ctx, d, was.Database)
+			f.NoDatabase = f.Err == nil && !exists
 		}
 		if exists && f.Err == nil {
 			f.Err = r.ask(ctx, d, d.Primary, string(was.Database), func(ctx context.Context, db *mssql.DB) (err error) {
@@ -61,8 +63,9 @@ func planFormerUsers(d Desired, o Observed, p *reconcile.Plan) []string {
 	}
 	var unknown []string
 	for _, f := range o.FormerUsers {
-		if f.Err != nil {
-			unknown = append(unknown, fmt.Sprintf("former user %s of database %s: %v", f.Name, f.Database, f.Err))
+		if why := f.unknown(d, o); why != "" && !f.Outside {
+			unknown = append(unknown, fmt.Sprintf("former user %s of database %s: %s", f.Name, f.Database, why))
+			continue
 		}
 		roles, permissions := f.granted(d)
 		for _, role := range roles {
@@ -73,6 +76,24 @@ func planFormerUsers(d Desired, o Observed, p *reconcile.Plan) []string {
 		}
 	}
 	return unknown
+}
+
+// unknown says why it is not known what the user has yet; empty when it is.
+func (f FormerUser) unknown(d Desired, o Observed) string { return f.User.unknown(d, o, f.Database) }
+
+// unknown says why what the primary says of a user is no evidence of what its database has; empty when it is. A
+// database of a group that the primary does not have is on other replicas.
+func (u User) unknown(d Desired, o Observed, database v1alpha1.DatabaseName) string {
+	why := o.unproved(d, database)
+	switch {
+	case u.Err != nil:
+		return u.Err.Error()
+	case why != "":
+		return why
+	case u.NoDatabase && d.ofGroup(database):
+		return fmt.Sprintf("%s does not have it, and it is one of the group's", credentials.HostName(d.Primary))
+	}
+	return ""
 }
 
 // granted is what the user still has of what was declared for it. One with another SID is another's.
@@ -124,19 +145,20 @@ func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserSt
 			if !d.sameUser(was, u) {
 				continue
 			}
-			have := o.Users[string(u.Database)]
+			have, seen := o.Users[string(u.Database)]
+			known := seen && have.unknown(d, o, u.Database) == ""
 			now.Roles = append(
 				now.Roles,
-				still(was.Roles, u.Roles, have, func(s *mssql.UserState) []string { return s.Roles })...)
+				still(was.Roles, u.Roles, known, have, func(s *mssql.UserState) []string { return s.Roles })...)
 			now.Permissions = append(
 				now.Permissions,
-				still(was.Permissions, u.Permissions, have, func(s *mssql.UserState) []string { return s.Permissions })...)
+				still(was.Permissions, u.Permissions, known, have, func(s *mssql.UserState) []string { return s.Permissions })...)
 		}
 		users = append(users, now)
 	}
 	for _, f := range o.FormerUsers {
 		roles, permissions := f.granted(d)
-		if f.Err != nil || f.Outside || len(roles)+len(permissions) > 0 {
+		if f.unknown(d, o) != "" || f.Outside || len(roles)+len(permissions) > 0 {
 			users = append(users, f.LoginUserStatus)
 		}
 	}
@@ -144,8 +166,8 @@ func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserSt
 }
 
 // still are names that were declared, are no more, and that the user has yet, as far as is known.
-func still[T ~string](was, declared []T, have User, of func(*mssql.UserState) []string) []T {
+func still[T ~string](was, declared []T, known bool, have User, of func(*mssql.UserState) []string) []T {
 	return slices.DeleteFunc(slices.Clone(was), func(n T) bool {
-		return contains(declared, string(n)) || have.Err == nil && (have.State == nil || !contains(of(have.State), string(n)))
+		return contains(declared, string(n)) || known && (have.State == nil || !contains(of(have.State), string(n)))
 	})
 }

@@ -14,8 +14,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -75,6 +77,7 @@ func (r *Reconciler) observeUsers(ctx context.Context, d Desired, o *Observed) {
 	if d.Primary == "" {
 		return
 	}
+	r.observeLeads(ctx, d, o)
 	for _, u := range d.Login.Spec.Users {
 		var user User
 		user.Err = r.ask(ctx, d, d.Primary, string(u.Database), func(ctx context.Context, db *mssql.DB) (err error) {
@@ -93,6 +96,24 @@ func (r *Reconciler) observeUsers(ctx context.Context, d Desired, o *Observed) {
 		o.Users[string(u.Database)] = user
 	}
 	r.observeFormerUsers(ctx, d, o)
+}
+
+// observeLeads asks the primary whether it is that of the groups of the users' databases, before it is asked for them.
+func (r *Reconciler) observeLeads(ctx context.Context, d Desired, o *Observed) {
+	o.Leads = map[v1alpha1.ObjectName]reconcile.Reading[bool]{}
+	for _, database := range d.recorded() {
+		group, grouped := d.groupOf(database)
+		if _, asked := o.Leads[group]; asked || !grouped {
+			continue
+		}
+		leads := false
+		err := r.ask(ctx, d, d.Primary, "master", func(ctx context.Context, db *mssql.DB) error {
+			g, err := mssql.ReadGroup(ctx, db, string(group))
+			leads = err == nil && g != nil && g.Role == string(ballot.RolePrimary)
+			return err
+		})
+		o.Leads[group] = reconcile.Asked(leads, err)
+	}
 }
 
 // exists asks the primary whether it has a database of the name.
@@ -143,7 +164,12 @@ func (r *Reconciler) observeSecrets(ctx context.Context, d Desired, o *Observed)
 		}
 	}
 	look("", r.fresh, nil)
+	o.Unasked = map[v1alpha1.SiteName]string{}
 	for _, p := range r.members(ctx, d.Login.Namespace) {
+		if p.unasked != "" {
+			o.Unasked[v1alpha1.SiteName(p.name)] = p.unasked
+			continue
+		}
 		var reader client.Reader
 		if p.err == nil {
 			reader = p.member.APIReader
@@ -174,9 +200,11 @@ type place struct {
 	name   string
 	member *sites.Member
 	err    error
+	// unasked says why nobody can look there; empty where one can, now or later.
+	unasked string
 }
 
-// members are the sites that allow the namespace. Lost ones are left out.
+// members are the sites, each with whether it may be asked.
 func (r *Reconciler) members(ctx context.Context, namespace string) []place {
 	var list v1alpha1.SiteList
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
@@ -187,16 +215,23 @@ func (r *Reconciler) members(ctx context.Context, namespace string) []place {
 	var places []place
 	for i := range list.Items {
 		site := &list.Items[i]
-		if site.Spec.Lifecycle == v1alpha1.SiteLost || !slices.Contains(site.Spec.AllowedNamespaces, namespace) {
+		p := place{name: site.Name}
+		switch {
+		case site.Spec.Lifecycle == v1alpha1.SiteLost:
+			p.unasked = "the site is declared lost"
+		case !slices.Contains(site.Spec.AllowedNamespaces, namespace):
+			p.unasked = "the site does not allow namespace " + namespace + " any more"
+		}
+		if p.unasked != "" {
+			places = append(places, p)
 			continue
 		}
-		p := place{name: site.Name}
 		p.member, p.err = r.sites.Member(v1alpha1.SiteName(site.Name))
 		if p.err == nil {
 			p.err = p.member.CheckNamespace(namespace)
 		}
 		if errors.Is(p.err, sites.ErrSiteLost) {
-			continue
+			p.unasked = "the site is declared lost"
 		}
 		places = append(places, p)
 	}

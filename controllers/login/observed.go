@@ -7,12 +7,16 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // Observed is the world around a Login as it was read.
 type Observed struct {
 	// Servers by name.
 	Servers map[v1alpha1.ServerName]Server
+	// Leads says of each group that has a database of a user, present or former, whether Desired.Primary itself says that
+	// it is its primary. What any other replica says of a user may be of some time ago.
+	Leads map[v1alpha1.ObjectName]reconcile.Reading[bool]
 	// Users of the login on the primary, by database.
 	Users map[string]User
 	// FormerUsers are those that were declared.
@@ -21,6 +25,8 @@ type Observed struct {
 	Secrets map[string]Secret
 	// Former are the Secrets of former names.
 	Former []FormerSecret
+	// Unasked are the sites that are not asked for Secrets, with the reason.
+	Unasked map[v1alpha1.SiteName]string
 }
 
 // FormerSecret is what is at a place under a name that the connection Secret had before.

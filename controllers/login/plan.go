@@ -153,29 +153,18 @@ func hosts(servers []v1alpha1.ServerName) string {
 
 // conflicts says what keeps the login from having one SID: one that somebody else made with another.
 func conflicts(d Desired, o Observed) string {
-	for _, server := range d.Servers {
-		s := o.Servers[server]
-		if s.Err != nil || s.Login == nil || bytes.Equal(s.Login.SID, d.sid()) {
-			continue
+	if foreign := foreignLogins(d, o); len(foreign) > 0 {
+		text := fmt.Sprintf("login %s should have SID %s, and has another one: %s. Nothing is changed at it",
+			d.name(), tsql.Binary(d.sid()), strings.Join(foreign, ", "))
+		way := fmt.Sprintf("drop it there (DROP LOGIN %s) and it is made again", tsql.Identifier(d.name()))
+		switch {
+		case d.adopts():
+			return text + "; " + way + ", on all but the one whose databases have its users"
+		case d.made():
+			return text + "; " + way
 		}
-		if d.adopts() {
-			return fmt.Sprintf(
-				"login %s has SID %s on %s and another on a replica: drop it on all but the one whose databases have its users; "+
-					"it is made again",
-				d.name(),
-				tsql.Binary(s.Login.SID),
-				credentials.HostName(server),
-			)
-		}
-		return fmt.Sprintf(
-			"login %s exists on %s with SID %s, not %s: drop it there and it is made again, or annotate the Login with "+
-				"%s=true to take it over with its SID",
-			d.name(),
-			credentials.HostName(server),
-			tsql.Binary(s.Login.SID),
-			tsql.Binary(d.sid()),
-			v1alpha1.AdoptAnnotation,
-		)
+		return fmt.Sprintf("%s; %s, or annotate the Login with %s=true to take it over with the SID that it has on the "+
+			"primary", text, way, v1alpha1.AdoptAnnotation)
 	}
 	for _, declared := range d.Login.Spec.Users {
 		u := o.Users[string(declared.Database)]
@@ -200,6 +189,17 @@ func conflicts(d Desired, o Observed) string {
 		}
 	}
 	return ""
+}
+
+// foreignLogins are the servers that have a login of the name with another SID, each with that.
+func foreignLogins(d Desired, o Observed) []string {
+	var foreign []string
+	for _, server := range d.Servers {
+		if s := o.Servers[server]; s.Err == nil && s.Login != nil && !bytes.Equal(s.Login.SID, d.sid()) {
+			foreign = append(foreign, fmt.Sprintf("%s on %s", tsql.Binary(s.Login.SID), credentials.HostName(server)))
+		}
+	}
+	return foreign
 }
 
 func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p *reconcile.Plan) {
@@ -253,6 +253,8 @@ func planUsers(d Desired, o Observed, p *reconcile.Plan) (unknown, missing, inPl
 		case have.NoDatabase:
 			missing = append(missing, fmt.Sprintf("there is no database %s on %s: create it, or take it out of spec.users",
 				u.Database, credentials.HostName(d.Primary)))
+		case o.unproved(d, u.Database) != "":
+			unknown = append(unknown, fmt.Sprintf("database %s: %s", u.Database, o.unproved(d, u.Database)))
 		default:
 			planUser(d, u, have.State, p)
 		}

@@ -40,6 +40,8 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	if len(waiting) > 0 {
 		waiting = append(waiting, "if a site is gone for good, set the lifecycle of the Site to Lost")
 	}
+	leaveSecrets(d, o, &p)
+	leaveForeign(d, o, &p)
 	if d.made() && len(d.Servers) == 0 {
 		p.Leave("login %s on servers that nobody knows any more (%s)", d.name(), d.Missing)
 	}
@@ -72,6 +74,31 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		p.Outcome = conditions.Unknown(v1alpha1.ReasonDeleting, "waiting for "+strings.Join(waiting, "; "))
 	}
 	return p
+}
+
+// leaveSecrets notes the connection Secrets at sites where nobody can look for them any more: they have the password.
+func leaveSecrets(d Desired, o Observed, p *reconcile.Plan) {
+	for _, site := range d.Login.Status.SecretSites {
+		if _, asked := o.Secrets[string(site)]; asked {
+			continue
+		}
+		why := o.Unasked[site]
+		if why == "" {
+			why = "there is no such Site any more"
+		}
+		names := append([]string{d.secretName()}, d.formerSecrets()...)
+		p.Leave("connection Secret %s %s (%s)", strings.Join(names, ", "), where(string(site)), why)
+	}
+}
+
+// leaveForeign notes the logins of the name that are not this one: nothing is done to them.
+func leaveForeign(d Desired, o Observed, p *reconcile.Plan) {
+	for _, server := range d.Servers {
+		if s := o.Servers[server]; s.Err == nil && s.Login != nil && !s.own(d) {
+			p.Leave("login %s on %s, which has SID %s and not %s: it is somebody else's, and nothing was changed at it",
+				d.name(), credentials.HostName(server), tsql.Binary(s.Login.SID), tsql.Binary(d.sid()))
+		}
+	}
 }
 
 // away tells that no server of the login answers, and that nobody expects any of them back.
@@ -195,6 +222,8 @@ func planDropUsers(d Desired, o Observed, p *reconcile.Plan) (waiting, owned []s
 				fmt.Sprintf("database %s is one of the group's, and %s does not have it: its user goes once "+
 					"a replica that has it is primary; if it is gone for good take it out of the group's spec.databases",
 					u.Database, credentials.HostName(d.Primary)))
+		case o.unproved(d, u.Database) != "":
+			waiting = append(waiting, fmt.Sprintf("database %s: %s", u.Database, o.unproved(d, u.Database)))
 		case have.State == nil || !bytes.Equal(have.State.SID, d.sid()):
 		case len(have.Owns) > 0:
 			owned = append(

@@ -28,6 +28,7 @@ var (
 func declared() Desired {
 	return Desired{
 		Login: &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
+			Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"},
 			Users: []v1alpha1.LoginUser{
 				{
 					Database:    "Content",
@@ -50,6 +51,7 @@ func whole(d Desired) Observed {
 	secret := Secret{Exists: true, Own: true, Data: d.connection()}
 	return Observed{
 		Servers: map[v1alpha1.ServerName]Server{"tukpub": fine(), "quisec": fine()},
+		Leads:   map[v1alpha1.ObjectName]reconcile.Reading[bool]{"content": reconcile.Read(true)},
 		Users: map[string]User{
 			"Content": {
 				State: &mssql.UserState{

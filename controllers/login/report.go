@@ -4,6 +4,7 @@ package login
 
 import (
 	"context"
+	"maps"
 	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -28,13 +29,13 @@ func reported(desired Desired, o Observed, p reconcile.Plan) v1alpha1.LoginStatu
 	d, status := desired.adopting(o), *desired.Login.Status.DeepCopy()
 	status.Servers = nil
 	if d.Missing == "" {
-		status.SID, status.ConnectionSecret, status.FormerSecrets = tsql.Binary(
-			d.sid(),
-		), d.secretName(), former(
-			d,
-			o,
-		)
+		status.ConnectionSecret, status.FormerSecrets = d.secretName(), former(d, o)
+		if p.Outcome.Reason != v1alpha1.ReasonLoginConflict {
+			// While somebody else's stands in the way none was made: a person may have it taken over yet.
+			status.SID = tsql.Binary(d.sid())
+		}
 		status.Users = recordUsers(d, o, p)
+		status.SecretSites = recordSites(d, o, p)
 	}
 	for _, server := range d.Servers[:min(len(d.Servers), maxServers)] {
 		status.Servers = append(
@@ -43,6 +44,36 @@ func reported(desired Desired, o Observed, p reconcile.Plan) v1alpha1.LoginStatu
 		)
 	}
 	return status
+}
+
+// maxSites is how many sites status takes.
+const maxSites = 64
+
+// recordSites are the sites at which a connection Secret is, or may be: what was written or seen there, and what was
+// recorded and cannot be looked for.
+func recordSites(d Desired, o Observed, p reconcile.Plan) []v1alpha1.SiteName {
+	has := map[v1alpha1.SiteName]bool{}
+	for _, site := range d.Login.Status.SecretSites {
+		_, asked := o.Secrets[string(site)]
+		has[site] = !asked
+	}
+	for _, s := range o.allSecrets(d) {
+		site := v1alpha1.SiteName(s.Place)
+		has[site] = has[site] || s.Err == nil && s.remains() ||
+			s.Err != nil && slices.Contains(d.Login.Status.SecretSites, site)
+	}
+	for _, step := range p.Steps {
+		if w, ok := step.(WriteSecret); ok {
+			has[v1alpha1.SiteName(w.Place)] = true
+		}
+	}
+	var sites []v1alpha1.SiteName
+	for _, site := range slices.Sorted(maps.Keys(has)) {
+		if has[site] && site != "" {
+			sites = append(sites, site)
+		}
+	}
+	return sites[:min(len(sites), maxSites)]
 }
 
 // former are the names of before under which a Secret remains, or may remain.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // mostAlone are as many as a message names.
@@ -45,6 +46,29 @@ func alone(name v1alpha1.ServerName, around Surroundings) map[string][]string {
 	return found
 }
 
+// most that a status takes: groups, and objects of each (v1alpha1.SQLServerStatus, announced).
+const (
+	mostGroups    = 16
+	mostAnnounced = 128
+)
+
+// announce says what a switchover of the group breaks, and has the status say it, too.
+func (d Desired) announce(p *reconcile.Plan, group string) string {
+	now := waits(*p)
+	if breaks := d.broken(group); len(breaks) > 0 && len(now.Announced) < mostGroups &&
+		!slices.ContainsFunc(now.Announced, func(a v1alpha1.AnnouncedSwitchover) bool { return string(a.Group) == group }) {
+		now.Announced = append(slices.Clone(now.Announced),
+			v1alpha1.AnnouncedSwitchover{Group: v1alpha1.ObjectName(group), Breaks: breaks})
+		p.Note = now
+	}
+	return d.breaks(group)
+}
+
+// broken are the objects that a switchover of the group breaks, as the status has them.
+func (d Desired) broken(group string) []string {
+	return d.Alone[group][:min(len(d.Alone[group]), mostAnnounced)]
+}
+
 // breaks says what stops working when another server becomes the group's primary; empty when nothing does.
 func (d Desired) breaks(group string) string {
 	if len(d.Alone[group]) == 0 {
@@ -59,5 +83,11 @@ func (d Desired) breaks(group string) string {
 		"name AvailabilityGroup %s: %s%s", d.name(), group, strings.Join(names, ", "), more)
 }
 
-// told tells that the condition says already what a switchover of the group breaks: that is so before it is asked for.
-func (d Desired) told(group string) bool { return strings.Contains(d.Announced, d.breaks(group)) }
+// told tells that the status says already what a switchover of the group breaks, all of it: that is so before it is
+// asked for.
+func (d Desired) told(group string) bool {
+	return len(d.Alone[group]) == 0 || slices.ContainsFunc(d.Server.Status.Announced,
+		func(a v1alpha1.AnnouncedSwitchover) bool {
+			return string(a.Group) == group && slices.Equal(a.Breaks, d.broken(group))
+		})
+}

@@ -80,8 +80,19 @@ func TestASwitchoverSaysBeforeWhatItBreaks(t *testing.T) {
 			p := act(declared(s, mixed()))
 			g.Expect(waits(*p).Why).To(ContainSubstring(broken))
 			g.Expect(p.Steps).NotTo(ContainElement(ask), "it is said before it is done")
-			s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRestartPending, Message: waits(*p).Why}}
+			s.Status.Announced = waits(*p).Announced
 			g.Expect(act(declared(s, mixed())).Steps).To(ContainElement(ask))
+
+			more := mixed()
+			another := more.Logins[0]
+			another.Name = "l2"
+			more.Logins = append(more.Logins, another)
+			g.Expect(act(declared(s, more)).Steps).NotTo(ContainElement(ask), "what came since is said, too")
+			s.Status.Announced[0].Group = "content2"
+			g.Expect(act(declared(s, mixed())).Steps).NotTo(ContainElement(ask), "it was said of another group")
+			s.Status.Announced = nil
+			s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRestartPending, Message: waits(*p).Why}}
+			g.Expect(act(declared(s, mixed())).Steps).NotTo(ContainElement(ask), "a text is nothing to go by")
 
 			around := mixed()
 			around.Publications, around.Subscriptions, around.Logins = around.Publications[1:], nil, nil

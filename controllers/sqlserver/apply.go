@@ -25,9 +25,12 @@ import (
 
 // apply carries out the steps in order and stops at the first that fails. Each step may be carried out again.
 func (r *Reconciler) apply(ctx context.Context, d Desired, o Observed, p reconcile.Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s reconcile.Step) error {
-		return r.applyStep(ctx, d, &o, s)
-	})
+	carryOut := func(ctx context.Context, s reconcile.Step) error { return r.applyStep(ctx, d, &o, s) }
+	err := reconcile.WithAside(ctx, p, carryOut, func() error { return reconcile.InOrder(ctx, p.Steps, carryOut) })
+	if err == nil && p.Done {
+		r.reporter.TellLeft(d.Server, p.Left)
+	}
+	return err
 }
 
 func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step reconcile.Step) error {
@@ -61,6 +64,11 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return r.refreshPod(ctx, d, s)
 	case mssql.Execute:
 		return r.execute(ctx, d, s)
+	case ArrangeTempDB:
+		if err := r.execute(ctx, d, s.Execute); err != nil {
+			return &tempDBRefused{err}
+		}
+		return nil
 	case DeleteStatefulSet:
 		return deleteStatefulSet(ctx, d, s)
 	case TakeAway:

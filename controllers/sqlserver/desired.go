@@ -39,8 +39,8 @@ type Desired struct {
 	// Alone are, by group, the objects that name the server alone for a database of that group, as "Kind name", sorted:
 	// they work only while it is the group's primary.
 	Alone map[string][]string
-	// Announced is the message of the server's condition RestartPending, as it is now.
-	Announced string
+	// TempDBRefused tells that the engine did not take the last statement about the files of tempdb.
+	TempDBRefused bool
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
 
@@ -266,8 +266,8 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		}
 	}
 	d.Alone = alone(name, around)
-	if c := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionRestartPending); c != nil {
-		d.Announced = c.Message
+	if c := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionTempDBArranged); c != nil {
+		d.TempDBRefused = c.Reason == v1alpha1.ReasonTempDBRefused
 	}
 	for _, list := range []*[]string{&d.Groups, &d.Listeners, &d.References} {
 		slices.Sort(*list)

@@ -42,7 +42,7 @@ func planDrain(d Desired, o Observed, p *reconcile.Plan) bool {
 		turn, known := o.turn(group)
 		if wait := drainWaits(d, o, turn, known, group); wait != "" {
 			if ask, _ := makeRoom(d, o, turn); ask != nil {
-				wait += d.breaks(group)
+				wait += d.announce(p, group)
 			}
 			pend(p, why+"; "+wait, v1alpha1.ReasonNodeCordoned)
 			return keepPod(d, o, p, turn)

@@ -3,6 +3,7 @@
 package sqlserver
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -48,6 +49,12 @@ func TestDeletionOfAServer(t *testing.T) {
 			p := planDelete(d, c.left)
 			g.Expect(p.Done).To(Equal(c.done))
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason))
+			if errors.Is(c.left.Site, sites.ErrSiteLost) {
+				g.Expect(p.Left).To(ConsistOf(And(ContainSubstring("at site tukwila pod tukpub-0"),
+					ContainSubstring("Secrets")), HavePrefix("in the hub Secrets")))
+			} else {
+				g.Expect(p.Left).To(BeEmpty())
+			}
 			if c.reason == v1alpha1.ReasonNamespaceMissing {
 				g.Expect(p.Outcome.Message).To(And(ContainSubstring("deletion waits"), ContainSubstring("Lost")))
 			}

@@ -86,7 +86,7 @@ func planLogins(d Desired, o Observed, p *reconcile.Plan) bool {
 		case !exists:
 			execute(tsql.CreateLogin(login))
 		case !bytes.Equal(have.SID, login.SID):
-			return p.Settle(conflictingLogin(d, login))
+			return p.Settle(conflictingLogin(d, login, have.SID))
 		default:
 			if have.Disabled {
 				execute(tsql.EnableLogin(login.Name))
@@ -147,14 +147,16 @@ func major(version string) int {
 	return n
 }
 
-func conflictMessage(d Desired, login tsql.Login) string {
+func conflictMessage(d Desired, login tsql.Login, has []byte) string {
 	return fmt.Sprintf(
-		"login %s exists on server %s with another SID than %s, which all servers of namespace %s share: drop it there, "+
-			"it is made again",
+		"login %s exists on server %s with SID %s and with another SID than %s, which all servers of namespace %s share. "+
+			"Nothing is changed at it: drop it there (DROP LOGIN %s), it is made again",
 		login.Name,
 		d.host(),
+		tsql.Binary(has),
 		tsql.Binary(login.SID),
 		d.Server.Namespace,
+		tsql.Identifier(login.Name),
 	)
 }
 

@@ -50,12 +50,7 @@ func (r *Reconciler) loaded(ctx context.Context, namespace string, p Partner) ([
 	if err != nil {
 		return nil, err
 	}
-	token := ""
-	if tokens := credentials.ReaderTokens(readers); len(tokens) > 0 {
-		token = tokens[0]
-	}
-	host := credentials.HostName(p.Server)
-	text, err := agent.ReadStatus(ctx, r.sidecar(namespace, p.Server), host, credentials.TrustOf(certificate), token)
+	text, err := agent.StatusOf(ctx, r.sidecar(namespace, p.Server), p.Server, certificate, readers)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +58,7 @@ func (r *Reconciler) loaded(ctx context.Context, namespace string, p Partner) ([
 		TrustedCAs []string `json:"trustedCAs"`
 	}
 	if err := json.Unmarshal(text, &status); err != nil {
-		return nil, fmt.Errorf("read what the sidecar of %s says: %w", host, err)
+		return nil, fmt.Errorf("read what the sidecar of %s says: %w", credentials.HostName(p.Server), err)
 	}
 	return status.TrustedCAs, nil
 }

@@ -137,6 +137,13 @@ func ill(seen *mssql.Group, declared v1alpha1.Replica) string {
 	return ""
 }
 
+// serves tells from a server's conditions that it is ready, but for what no restart of another one depends on.
+func serves(of []metav1.Condition) bool {
+	ready := apimeta.FindStatusCondition(of, v1alpha1.ConditionReady)
+	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Status == metav1.ConditionFalse &&
+		ready.Reason == v1alpha1.ReasonVolumeCannotGrow)
+}
+
 // observeBehind finds the other servers of the group that wait too, and those that are not ready.
 func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.AvailabilityGroup, t *Turn) error {
 	for _, replica := range g.Spec.Replicas {
@@ -152,8 +159,7 @@ func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.A
 		if err != nil {
 			return fmt.Errorf("read SQLServer %s/%s: %w", g.Namespace, replica.Server, err)
 		}
-		if ready := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady); ready == nil ||
-			ready.Status != metav1.ConditionTrue {
+		if !serves(s.Status.Conditions) {
 			t.Against = append(t.Against, fmt.Sprintf("SQLServer %s is not ready", replica.Server))
 		}
 		pending := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionRestartPending)

@@ -57,8 +57,8 @@ func inProgress(message string) conditions.Outcome {
 	return conditions.InProgress(v1alpha1.ReasonCreating, message)
 }
 
-func conflictingLogin(d Desired, login tsql.Login) conditions.Outcome {
-	return conditions.Stalled(v1alpha1.ReasonLoginConflict, conflictMessage(d, login))
+func conflictingLogin(d Desired, login tsql.Login, has []byte) conditions.Outcome {
+	return conditions.Stalled(v1alpha1.ReasonLoginConflict, conflictMessage(d, login, has))
 }
 
 // planSite ends the plan when the site can't be used.

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -22,7 +23,9 @@ func planDelete(d Desired, l left) reconcile.Plan {
 	}
 	switch {
 	case errors.Is(l.Site, sites.ErrSiteLost):
-		return reconcile.Plan{Done: true}
+		p := reconcile.Plan{Done: true}
+		leaveAtLostSite(d, &p)
+		return p
 	case len(d.References) > 0:
 		return reconcile.Plan{
 			Outcome: deleting(
@@ -60,4 +63,15 @@ func planDelete(d Desired, l left) reconcile.Plan {
 	}
 	return reconcile.Plan{Outcome: deleting("what the server has at its site is being taken away"), Done: true,
 		Steps: []reconcile.Step{TakeAway{Data: v1alpha1.MayDestroy(d.Server, d.Server.Spec.ReclaimPolicy)}}}
+}
+
+// leaveAtLostSite notes what nobody can take away at a site that is declared lost, and what is kept in the hub for it:
+// should the site come back, its volumes are of no use without.
+func leaveAtLostSite(d Desired, p *reconcile.Plan) {
+	name := d.name()
+	own := strings.Join([]string{credentials.PasswordsName(name), credentials.CertificateName(name)}, " and ")
+	p.Leave("at site %s pod %s with its volumes and account, and Secrets %s and %s of namespace %s (the site is declared "+
+		"lost)", d.Server.Spec.Site, d.host(), own, credentials.OrdersName(name), d.Server.Namespace)
+	p.Leave("in the hub Secrets %s of namespace %s, which the volumes need should the site come back", own,
+		d.Server.Namespace)
 }

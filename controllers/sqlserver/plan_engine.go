@@ -98,25 +98,21 @@ func administered(d Desired, o Observed, p *reconcile.Plan, message string) bool
 }
 
 // planTempDB moves tempdb to its own volume and adds data files. What is moved takes effect with the next start of the
-// engine, which happens at once when the server is in no group.
+// engine, which happens at once when the server is in no group. Nothing depends on it: where the engine refuses it, or
+// sa, all else goes on, and it is tried again beside that (TempDBArranged).
 func planTempDB(d Desired, o Observed, p *reconcile.Plan) bool {
-	data := 0
-	for _, f := range o.Engine.TempDB {
-		if !f.Log {
-			data++
+	steps := tempDBSteps(d, o)
+	switch {
+	case len(steps) == 0 || administrator(d, o) != "":
+	case d.TempDBRefused:
+		for _, s := range steps {
+			p.Beside(s, "")
 		}
-		if path.Dir(f.Next) != conf.TempDBDir {
-			to := conf.TempDBDir + "/" + path.Base(f.Next)
-			p.Add(mssql.Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.MoveTempDBFile(f.Name, to)})
+	default:
+		for _, s := range steps {
+			p.Add(s)
 		}
-	}
-	for n := data + 1; data > 0 && n <= d.tempDBFiles(); n++ {
-		name := "temp" + strconv.Itoa(n)
-		p.Add(mssql.Execute{Role: credentials.RoleSA, Database: "master", Statement: tsql.AddTempDBFile(
-			name, conf.TempDBDir+"/tempdb_mssql_"+strconv.Itoa(n)+".ndf", tempDBSizeMB, tempDBGrowthMB)})
-	}
-	if len(p.Steps) > 0 {
-		return administered(d, o, p, "the files of tempdb are being arranged")
+		return p.Settle(inProgress("the files of tempdb are being arranged"))
 	}
 	moved := tempDBMoves(o)
 	if moved == "" || o.Pod == nil {
@@ -131,6 +127,28 @@ func planTempDB(d Desired, o Observed, p *reconcile.Plan) bool {
 	step := restartOf(o.Pod, moved)
 	step.Once = once
 	return replace(d, o, p, step)
+}
+
+// tempDBSteps say where the files of tempdb are to be, and add those that are missing.
+func tempDBSteps(d Desired, o Observed) []ArrangeTempDB {
+	var steps []ArrangeTempDB
+	add := func(s tsql.Statement) {
+		steps = append(steps, ArrangeTempDB{mssql.Execute{Role: credentials.RoleSA, Database: "master", Statement: s}})
+	}
+	data := 0
+	for _, f := range o.Engine.TempDB {
+		if !f.Log {
+			data++
+		}
+		if path.Dir(f.Next) != conf.TempDBDir {
+			add(tsql.MoveTempDBFile(f.Name, conf.TempDBDir+"/"+path.Base(f.Next)))
+		}
+	}
+	for n := data + 1; data > 0 && n <= d.tempDBFiles(); n++ {
+		name := "temp" + strconv.Itoa(n)
+		add(tsql.AddTempDBFile(name, conf.TempDBDir+"/tempdb_mssql_"+strconv.Itoa(n)+".ndf", tempDBSizeMB, tempDBGrowthMB))
+	}
+	return steps
 }
 
 // tempDBIsNew tells that an engine answers and has tempdb where it makes it at its first start. Where tempdb is to be

@@ -36,7 +36,7 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	step := restartOf(pod, why)
 	if engineHasRun(pod) {
-		if tempDBIsNew(o) && administrator(d, o) == "" {
+		if tempDBIsNew(o) && administrator(d, o) == "" && !d.TempDBRefused {
 			return true // its files are moved first: one start brings both
 		}
 		return replace(d, o, p, step)

@@ -15,7 +15,8 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// planVolumes writes the claims: those that are missing, and those that should grow. While the pod is scheduled,
+// planVolumes writes the claims: those that are missing, and, beside all else, those that should grow: a quota that
+// forbids that is no reason for the pod to wait. While the pod is scheduled,
 // nothing that placement finds now is held against it.
 func planVolumes(d Desired, o Observed, decision placement.Decision, placementErr error, p *reconcile.Plan) bool {
 	for _, role := range roles() {
@@ -58,10 +59,12 @@ func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan
 	if why == "" {
 		return
 	}
+	reason := v1alpha1.ReasonApplyFailed
 	if v.spec.Size.Cmp(size) > 0 {
-		why = fmt.Sprintf("it grows from %s to %s", size.String(), v.spec.Size.String())
+		why, reason = fmt.Sprintf("it grows from %s to %s", size.String(), v.spec.Size.String()),
+			v1alpha1.ReasonVolumeCannotGrow
 	}
-	p.Add(ApplyObject{Object: want, Reason: why})
+	p.Beside(ApplyObject{Object: want, Reason: why}, reason)
 }
 
 // planGrowth says which volume cannot be as large as it is declared.

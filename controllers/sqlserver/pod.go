@@ -20,7 +20,7 @@ import (
 // Containers of a server's pod.
 const (
 	ContainerEngine = "mssql"
-	ContainerAgent  = "agent"
+	ContainerAgent  = agent.Container
 )
 
 const (

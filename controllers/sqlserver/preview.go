@@ -31,7 +31,7 @@ func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 	take := func(s reconcile.Stage[Desired, Observed, reconcile.Plan]) bool {
 		var p reconcile.Plan
 		going := s(d, o, &p)
-		steps = append(steps, p.Steps...)
+		steps = append(steps, p.All()...)
 		if !going && len(p.Steps) == 0 {
 			outcome = p.Outcome
 			return false

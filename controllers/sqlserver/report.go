@@ -5,6 +5,8 @@ package sqlserver
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +24,7 @@ const statusOwner = client.FieldOwner("geosql-operator-sqlserver")
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionRestartPending,
-	v1alpha1.ConditionAdministered,
+	v1alpha1.ConditionAdministered, v1alpha1.ConditionTempDBArranged,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -33,13 +35,17 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	if server.DeletionTimestamp == nil {
 		describe(status, d, o)
 	}
+	status.Announced = waits(p).Announced
 	changes := conditions.Set(&status.StatusBase, server.Generation, outcome)
 	if change := conditions.SetOne(&status.StatusBase, server.Generation, restartPending(p)); change != nil &&
 		waits(p).Why != "" {
 		changes = append(changes, *change)
 	}
-	if administered := administeredCondition(d, o); administered != nil {
-		if change := conditions.SetOne(&status.StatusBase, server.Generation, *administered); change != nil {
+	for _, c := range []*metav1.Condition{administeredCondition(d, o), tempDBCondition(d, o, failed)} {
+		if c == nil {
+			continue
+		}
+		if change := conditions.SetOne(&status.StatusBase, server.Generation, *c); change != nil {
 			changes = append(changes, *change)
 		}
 	}
@@ -71,6 +77,30 @@ func administeredCondition(d Desired, o Observed) *metav1.Condition {
 		Reason:  v1alpha1.ReasonAdministratorUsable,
 		Message: "the engine lets sa in",
 	}
+}
+
+// tempDBCondition says whether the engine knows where the files of tempdb are to be; nil while that is not known, and
+// while it is being told.
+func tempDBCondition(d Desired, o Observed, failed error) *metav1.Condition {
+	c := &metav1.Condition{Type: v1alpha1.ConditionTempDBArranged, Status: metav1.ConditionFalse}
+	var refused *tempDBRefused
+	switch {
+	case !o.Engine.Asked || o.Engine.Err != nil || len(o.Engine.TempDB) == 0:
+		return nil
+	case len(tempDBSteps(d, o)) == 0:
+		c.Status, c.Reason = metav1.ConditionTrue, v1alpha1.ReasonTempDBArranged
+		c.Message = "the engine knows where the files of tempdb are to be"
+	case administrator(d, o) != "":
+		c.Reason = v1alpha1.ReasonAdministratorShut
+		c.Message = "the files of tempdb stay where they are until the engine lets sa in"
+	case errors.As(failed, &refused):
+		c.Reason = v1alpha1.ReasonTempDBRefused
+		c.Message = fmt.Sprintf("%v; it is tried again. The files of tempdb stay where they are meanwhile; the server "+
+			"serves, and is restarted when something else asks for it", refused)
+	default:
+		return nil
+	}
+	return c
 }
 
 func restartPending(p reconcile.Plan) metav1.Condition {

@@ -211,6 +211,8 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 		NewWithT(t).Expect(s.Name).To(Equal(o.Pod.Name))
 	case mssql.Execute:
 		e.execute(t, s)
+	case ArrangeTempDB:
+		e.execute(t, s.Execute)
 	default:
 		t.Fatalf("step %T is not known", step)
 	}
@@ -358,10 +360,10 @@ func (e *environ) settle(t *testing.T, most int) (reconcile.Plan, []string) {
 	var done []string
 	for range 200 {
 		p := plan(e.d, e.o)
-		if len(p.Steps) == 0 {
+		if len(p.All()) == 0 {
 			return p, done
 		}
-		for i, s := range p.Steps {
+		for i, s := range p.All() {
 			if i == most {
 				break
 			}

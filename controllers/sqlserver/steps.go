@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -123,11 +124,22 @@ func (s TakeAway) Describe() string {
 	return "delete the server's configuration and account; volumes and Secrets stay"
 }
 
+// ArrangeTempDB is a statement about the files of tempdb, which nothing else depends on.
+type ArrangeTempDB struct{ mssql.Execute }
+
+// tempDBRefused is the failure of an ArrangeTempDB.
+type tempDBRefused struct{ err error }
+
+func (e *tempDBRefused) Error() string { return e.err.Error() }
+func (e *tempDBRefused) Unwrap() error { return e.err }
+
 // pending is why the pod should be restarted when the operator does not do it by itself: the note of a plan.
 type pending struct {
 	Why string
 	// Reason is the reason of the condition RestartPending, empty for RestartNeeded.
 	Reason string
+	// Announced are the switchovers that are waited for, with what they break.
+	Announced []v1alpha1.AnnouncedSwitchover
 }
 
 // waits is what the pod waits for by a plan.

@@ -73,7 +73,7 @@ func restart(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 			ask, _ := switchover(turn)
 			asks := ask != nil && turn.makesRoom(d)
 			if asks {
-				why += d.breaks(group)
+				why += d.announce(p, group)
 			}
 			waitFor(p, step.Reason+"; "+why)
 			if asks {

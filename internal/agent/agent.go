@@ -18,6 +18,9 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
+// Container is the name of the sidecar's container in a server's pod.
+const Container = "agent"
+
 // Part is something that the sidecar carries beside its probes, such as the election.
 type Part interface {
 	// Name of the part in Status.Parts and logs.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net/http"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
@@ -20,6 +21,21 @@ const (
 	// refusalBytes bounds what is read, and told, of an answer that is none.
 	refusalBytes = 200
 )
+
+// StatusOf asks the agent of a server with what the Secrets of the server's certificate and of the readers of its site
+// hold; see ReadStatus.
+func StatusOf(
+	ctx context.Context,
+	address string,
+	server v1alpha1.ServerName,
+	certificate, readers map[string][]byte,
+) ([]byte, error) {
+	token := ""
+	if tokens := credentials.ReaderTokens(readers); len(tokens) > 0 {
+		token = tokens[0]
+	}
+	return ReadStatus(ctx, address, credentials.HostName(server), credentials.TrustOf(certificate), token)
+}
 
 // ReadStatus asks the agent of a server for its /status, which is JSON. It is reached at address, a host and a port;
 // its certificate is for host, the name of the server's instance, and signed by ca (PEM). The token is one of Secret

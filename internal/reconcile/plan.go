@@ -25,6 +25,9 @@ type Plan struct {
 	// Steps in order. Where the next plans have the same ones again, although they were carried out, nothing came of them:
 	// they are put off, longer from time to time, and that is reported as WithoutEffect.
 	Steps []Step
+	// Aside are steps that nothing else depends on: they are carried out before Steps, and one that fails keeps nothing
+	// else from being done. A stage that adds one goes on.
+	Aside []Aside
 	// Outcome holds while the steps remain, or when there are none.
 	Outcome conditions.Outcome
 	// Done says of a deletion that nothing is left once the steps are carried out: the finalizer goes.
@@ -41,6 +44,19 @@ type Plan struct {
 func Noted[N any](p Plan) N {
 	note, _ := p.Note.(N)
 	return note
+}
+
+// Aside is a step beside the others of a plan.
+type Aside struct {
+	Step
+	// Reason of Ready while the step fails and everything else is as it should be; empty where a condition of the kind's
+	// own says that it fails.
+	Reason string
+}
+
+// Beside adds a step that nothing else depends on.
+func (p *Plan) Beside(s Step, reason string) {
+	p.Aside = append(p.Aside, Aside{Step: s, Reason: reason})
 }
 
 // Add adds a step.
@@ -67,11 +83,20 @@ func (p *Plan) StopIfSteps(reason, format string, args ...any) bool {
 
 // does are the steps in words.
 func (p Plan) does() []string {
-	does := make([]string, len(p.Steps))
-	for i, s := range p.Steps {
-		does[i] = s.Describe()
+	var does []string
+	for _, s := range p.All() {
+		does = append(does, s.Describe())
 	}
 	return does
+}
+
+// All are the steps in the order in which they are carried out.
+func (p Plan) All() []Step {
+	var all []Step
+	for _, s := range p.Aside {
+		all = append(all, s.Step)
+	}
+	return append(all, p.Steps...)
 }
 
 // Stage plans one part, from what is desired and what is observed alone: the same world gives the same plan. It returns
@@ -106,6 +131,41 @@ func InOrder[S Step](ctx context.Context, steps []S, carryOut func(context.Conte
 		}
 	}
 	return nil
+}
+
+// AsideFailed is the failure of steps that nothing else depends on: everything else was carried out.
+type AsideFailed struct {
+	// Reason is that of the first of them.
+	Reason string
+	Err    error
+}
+
+// Error says what failed.
+func (e *AsideFailed) Error() string { return e.Err.Error() }
+
+// Unwrap gives what failed.
+func (e *AsideFailed) Unwrap() error { return e.Err }
+
+// WithAside carries out a plan's steps beside the others, each by itself, then the others by rest. Only where nothing
+// else failed is the failure an AsideFailed.
+func WithAside(ctx context.Context, p Plan, carryOut func(context.Context, Step) error, rest func() error) error {
+	var failed *AsideFailed
+	for _, s := range p.Aside {
+		if err := InOrder(ctx, []Step{s.Step}, carryOut); err != nil {
+			if failed == nil {
+				failed = &AsideFailed{Reason: s.Reason}
+			}
+			failed.Err = errors.Join(failed.Err, err)
+		}
+	}
+	err := rest()
+	switch {
+	case failed == nil:
+		return err
+	case err == nil:
+		return failed
+	}
+	return fmt.Errorf("%w; and beside it: %s", err, failed.Error())
 }
 
 // EachInOrder carries out the steps of each of several places, as at tells them, in their order, and those of different

@@ -231,7 +231,7 @@ func (r *Reconciler[O, D, V]) gone(name types.NamespacedName) {
 func (r *Reconciler[O, D, V]) next(desired D, observed V, p Plan) time.Duration {
 	after := r.kind.RequeueAfter
 	switch {
-	case len(p.Steps) > 0:
+	case len(p.Steps)+len(p.Aside) > 0:
 		return after.Steps
 	case p.Outcome.Progress == conditions.Working, r.kind.Soon != nil && r.kind.Soon(desired, observed):
 		return after.Progress

@@ -27,11 +27,22 @@ import (
 const hubTimeout = 10 * time.Second
 
 // Outcome of a plan after its steps: what the plan says, or that a step failed, or that they had no effect. A person
-// who is needed anyway is told what the plan says.
+// who is needed anyway is told what the plan says, and so is everybody while only steps beside the others fail.
 func Outcome(planned conditions.Outcome, failed error) conditions.Outcome {
-	var idle WithoutEffect
+	var (
+		idle  WithoutEffect
+		aside *AsideFailed
+	)
 	switch {
 	case failed == nil:
+		return planned
+	case errors.As(failed, &aside) && aside.Reason == "":
+		return planned
+	case errors.As(failed, &aside):
+		if planned.Progress == conditions.Settled {
+			planned = conditions.InProgress(aside.Reason, "everything else is as declared")
+		}
+		planned.Message = fmt.Sprintf("%v; it is tried again; %s", aside, planned.Message)
 		return planned
 	case errors.As(failed, &idle):
 		if planned.Progress == conditions.Settled {

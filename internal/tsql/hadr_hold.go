@@ -10,13 +10,13 @@ import "strconv"
 // few and small: an agent asks them every second.
 
 // HolderState reads what the holder of a group's votes must know of the local replica: its role, how long a
-// configuration commit has been waiting, whether it is connected, the engine's clock, its availability mode and the
-// server that it takes for the primary. No row when the instance has no such group.
+// configuration commit has been waiting, whether it is connected, the engine's clock, its availability mode, the server
+// that it takes for the primary, and which group of the name it is. No row when the instance has no such group.
 func HolderState(group string) Statement {
 	return new(builder).
 		sql(`SELECT COALESCE(s.role_desc, N''), COALESCE(s.connected_state_desc, N''),
     s.current_configuration_commit_start_time_utc, SYSUTCDATETIME(),
-    COALESCE(r.availability_mode_desc, N''), COALESCE(p.primary_replica, N'')
+    COALESCE(r.availability_mode_desc, N''), COALESCE(p.primary_replica, N''), g.group_id
 FROM sys.availability_groups AS g
 LEFT JOIN sys.dm_hadr_availability_replica_states AS s ON s.group_id = g.group_id AND s.is_local = 1
 LEFT JOIN sys.availability_replicas AS r ON r.replica_id = s.replica_id

@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
+
+	mssqldriver "github.com/microsoft/go-mssqldb"
 
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/keeper"
@@ -32,13 +35,34 @@ type sqlEngine struct {
 	connector *mssql.Connector
 	target    mssql.Target
 	process   Process
+
+	mu sync.Mutex
+	// groups are the IDs of the groups by name, as last seen.
+	groups map[string]string
+}
+
+// identifier is an engine that tells which group of a name it had when it was last observed; empty for none that was
+// seen.
+type identifier interface{ GroupID(group string) string }
+
+// GroupID implements identifier.
+func (e *sqlEngine) GroupID(group string) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.groups[group]
+}
+
+func (e *sqlEngine) saw(group, id string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.groups[group] = id
 }
 
 var _ keeper.Engine = (*sqlEngine)(nil)
 
 // NewEngine is the engine of the target over T-SQL, ended through its process. The connector must be its own.
 func NewEngine(connector *mssql.Connector, target mssql.Target, process Process) keeper.Engine {
-	return &sqlEngine{connector: connector, target: target, process: process}
+	return &sqlEngine{connector: connector, target: target, process: process, groups: map[string]string{}}
 }
 
 // ask runs f with the engine's pool and returns when ctx ends, whatever the driver does: a frozen engine answers
@@ -84,14 +108,14 @@ func learn[T any](ctx context.Context, e *sqlEngine, f func(ctx context.Context,
 
 // Observe implements keeper.Engine.
 func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observation, error) {
-	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (ballot.Observation, error) {
-		var o ballot.Observation
+	seen, err := learn(ctx, e, func(ctx context.Context, db *mssql.DB) (observed, error) {
+		var o observed
 		before := time.Now()
 		err := db.Query(ctx, tsql.HolderState(group), func(r mssql.Row) error {
 			var role, connected, mode string
 			var commit sql.NullTime
 			var clock time.Time
-			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary); err != nil {
+			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary, &o.id); err != nil {
 				return err
 			}
 			o.Exists, o.Role, o.Mode, o.Connected = true, ballot.Role(role), ballot.Mode(mode), connected == "CONNECTED"
@@ -106,6 +130,16 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observati
 		}
 		return o, err
 	})
+	if err == nil && seen.Exists {
+		e.saw(group, seen.id.String())
+	}
+	return seen.Observation, err
+}
+
+// observed is an observation with the ID of the group.
+type observed struct {
+	ballot.Observation
+	id mssqldriver.UniqueIdentifier
 }
 
 // Inspect implements keeper.Engine.

@@ -115,6 +115,10 @@ type GroupStatus struct {
 	// Action is the last thing done beside renewals, and when.
 	Action string    `json:"action,omitempty"`
 	At     time.Time `json:"at,omitzero"`
+	// Orders are what the last step went by: with StateEnding, of which group of the name the manager wrote that it ends.
+	// Empty before the first step, and always of a release that does not tell.
+	Orders   orders.State `json:"orders,omitempty"`
+	EndingID string       `json:"endingID,omitempty"`
 	// Error of the last step.
 	Error string `json:"error,omitempty"`
 	// Stepped is when the last step ended.
@@ -123,11 +127,23 @@ type GroupStatus struct {
 	Votes map[string]string `json:"votes,omitempty"`
 }
 
-// Status is the state of every group by name.
+// Status is the state of every group by name. A group whose orders have ended is there until nothing is done for it any
+// more.
 func (h *Holder) Status() any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	status := map[string]GroupStatus{}
+	for name, r := range h.former {
+		select {
+		case <-r.over:
+		default:
+			if h.runners[name] == nil {
+				last := r.current()
+				last.Orders = orders.StateEnded
+				status[name] = last
+			}
+		}
+	}
 	for name, r := range h.runners {
 		status[name] = r.current()
 	}

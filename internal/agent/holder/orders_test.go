@@ -145,9 +145,10 @@ func TestTwoKeepersOfAGroupAreNeverThere(t *testing.T) {
 	secret <- map[string][]byte{orders.Key("content"): data}
 	g.Eventually(e.looking.Load, patience).Should(BeEquivalentTo(1))
 	secret <- map[string][]byte{orders.EndedKey("content"): []byte("true")}
-	g.Eventually(h.Status, patience).Should(BeEmpty())
+	g.Eventually(h.Status, patience).Should(HaveKeyWithValue("content", HaveField("Orders", orders.StateEnded)),
+		"it says so until the step has ended that is under way")
 	secret <- map[string][]byte{orders.Key("content"): data}
-	g.Eventually(h.Status, patience).Should(HaveKey("content"))
+	g.Eventually(h.Status, patience).Should(HaveKeyWithValue("content", HaveField("Orders", BeEmpty())))
 	g.Consistently(e.looking.Load, time.Second).
 		Should(BeEquivalentTo(1), "the former one still looks, and the next one waits")
 	e.goOn <- struct{}{}

@@ -3,6 +3,7 @@
 package holder
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -126,6 +127,7 @@ func (r *runner) change(g orders.Group) {
 		same = old.Site == now.Site && old.Server == now.Server && string(old.CA) == string(now.CA) &&
 			old.TLSServerName == now.TLSServerName
 	}
+	g.SeenID = cmp.Or(g.SeenID, r.group.SeenID)
 	r.group = g
 	if same {
 		for i, v := range r.voters {
@@ -239,6 +241,9 @@ func (r *runner) run(ctx context.Context) {
 		done := r.hurry()
 		out := r.s.step(context.WithoutCancel(ctx))
 		done()
+		if r.identify() {
+			r.h.remember()
+		}
 		held := ""
 		if r.s.keeper != nil {
 			if out.Term > 0 {
@@ -251,6 +256,22 @@ func (r *runner) run(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// identify notes which group of the name the engine has; true when it is another one than before.
+func (r *runner) identify() bool {
+	engine, can := r.h.engine.(identifier)
+	if !can {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	id := engine.GroupID(r.group.Name)
+	if id == "" || id == r.group.SeenID {
+		return false
+	}
+	r.group.SeenID = id
+	return true
 }
 
 // hurry lets a step that another agent has asked for go on with a majority of the voters: it has news for this one.
@@ -330,6 +351,14 @@ type stepper struct {
 	run    string
 	// former is the keeper before other voters were ordered.
 	former *keeper.Keeper
+	// heard are the orders by which the keeper goes.
+	heard heard
+}
+
+// heard is what a keeper was told of the end of its group.
+type heard struct {
+	orders orders.State
+	id     string
 }
 
 // prepare has a keeper for the present run of the engine and the present voters.
@@ -381,7 +410,11 @@ func (s *stepper) prepare(ctx context.Context) error {
 	}
 	s.ballot.Adopt(group.Voting())
 	s.keeper.SetPolicy(group.Paused, !group.Automatic)
-	s.keeper.SetEnding(group.Ending)
+	s.keeper.SetEnding(group.Ends())
+	s.heard = heard{orders: orders.StateGiven}
+	if group.Ending {
+		s.heard = heard{orders: orders.StateEnding, id: group.EndingID}
+	}
 	s.keeper.SetVoters(group.Wanted)
 	return nil
 }
@@ -419,6 +452,7 @@ func (s *stepper) report(out keeper.Outcome, began time.Time) {
 	now := GroupStatus{
 		Role: string(out.Role), Term: out.Term, State: string(out.State), Paused: s.r.group.Paused,
 		Quarantined: out.Quarantined, Waiting: out.Waiting, Action: old.Action, At: old.At, Stepped: time.Now(),
+		Orders: s.heard.orders, EndingID: s.heard.id,
 	}
 	if out.Action != "" {
 		now.Action, now.At = out.Action, now.Stepped

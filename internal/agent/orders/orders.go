@@ -58,6 +58,12 @@ type Group struct {
 	// Ending says that the manager is about to drop the group on this server, the last that has it, or has: a group that
 	// is not there is then no reason to end the engine. As long as it is there nothing is different.
 	Ending bool `json:"ending,omitempty"`
+	// EndingID is which group of the name ends: its group_id at this server's engine. Another one that was made under the
+	// same name is not meant. Empty from managers of earlier releases, which mean any.
+	EndingID string `json:"endingID,omitempty"`
+	// SeenID is which group of the name the agent has last seen at its engine. Agents alone know it, and remember it with
+	// the orders.
+	SeenID string `json:"seenID,omitempty"`
 	// Voters are the sites that vote in Configuration; without one those that the group began with, an odd number.
 	Voters []Voter `json:"voters"`
 	// Configuration of voters, the newest that the manager has seen in the votes; nil while the group has the one that it
@@ -92,6 +98,24 @@ type Voter struct {
 	Expires time.Time `json:"expires"`
 	// Issued is when the token was made.
 	Issued time.Time `json:"issued"`
+}
+
+// State is what an agent says of the orders by which it goes.
+type State string
+
+const (
+	// StateGiven: it holds, renews and claims votes.
+	StateGiven State = "Given"
+	// StateEnding: it knows that the group is about to be dropped.
+	StateEnding State = "Ending"
+	// StateEnded: the orders have ended, and a step that was under way has not.
+	StateEnded State = "Ended"
+)
+
+// Ends says whether the group that was last seen is the one that ends. One that was not seen by this agent, nor by the
+// one before it, is taken for it.
+func (g Group) Ends() bool {
+	return g.Ending && (g.EndingID == "" || g.SeenID == "" || strings.EqualFold(g.EndingID, g.SeenID))
 }
 
 // Reached are the sites whose votes can be asked, in the order of their names.

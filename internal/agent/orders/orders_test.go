@@ -93,3 +93,25 @@ func TestTheLifeThatIsLeft(t *testing.T) {
 	v.Token = ""
 	g.Expect(v.Left(now)).To(BeZero(), "no token has no life")
 }
+
+// A group that was made anew under the name of one that was to end does not meet the old mark.
+func TestTheMarkOfAFormerGroupDoesNotCount(t *testing.T) {
+	for name, c := range map[string]struct {
+		marked, seen string
+		ends         bool
+	}{
+		"the group itself":                        {"6A8B", "6a8b", true},
+		"another one of its name":                 {"6A8B", "7C9D", false},
+		"one that nobody has seen":                {"6A8B", "", true},
+		"by a manager that does not name the one": {"", "7C9D", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			group := content()
+			group.EndingID, group.SeenID = c.marked, c.seen
+			g.Expect(group.Ends()).To(BeFalse(), "it is not marked")
+			group.Ending = true
+			g.Expect(group.Ends()).To(Equal(c.ends))
+		})
+	}
+}

@@ -177,7 +177,8 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 	for _, add := range []func() error{
 		func() error { return names.SetupWithManager(mgr, provider) },
 		func() error {
-			return availabilitygroup.SetupWithManager(mgr, availabilitygroup.Options{Sites: provider, Connector: connector})
+			return availabilitygroup.SetupWithManager(mgr, availabilitygroup.Options{Sites: provider,
+				Connector: connector, Sidecar: sidecar})
 		},
 		func() error {
 			return login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: connector})
