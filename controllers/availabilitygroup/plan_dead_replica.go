@@ -122,8 +122,9 @@ func planReturn(d Desired, o Observed, p *reconcile.Plan) bool {
 			continue
 		}
 		if i.Group.ID == group.ID || i.Group.ID == "" {
-			execute(
+			destroy(
 				p,
+				reconcile.Seen("the primary has the group without it", o.Instances[primary].Err, i.Err),
 				r.Server,
 				tsql.DropGroup(d.name()).
 					Because("let "+host(r.Server)+", which was taken out of the group while it was away, join it anew"),

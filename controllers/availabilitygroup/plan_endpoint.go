@@ -11,6 +11,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/tsql"
@@ -118,7 +119,9 @@ func planPartners(d Desired, o Observed, p *reconcile.Plan) bool {
 				executeAsSA(p, s, tsql.CreatePartnerCertificate(own.Name, login, own.DER))
 			case !bytes.Equal(known.DER, own.DER):
 				// The partner was made anew with an empty master: its old certificate is worth nothing.
-				executeAsSA(p, s, tsql.DropCertificate(own.Name))
+				p.Destroy(reconcile.Seen("the certificate that the partner has now", o.Instances[partner].Err, o.Instances[s].Err),
+					mssql.Execute{Server: s, Role: credentials.RoleSA, Database: "master",
+						Statement: tsql.DropCertificate(own.Name)})
 			}
 		}
 	}

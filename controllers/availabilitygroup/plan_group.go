@@ -180,8 +180,9 @@ func planReplicas(d Desired, o Observed, p *reconcile.Plan) bool {
 		switch onDead(d, o, primary, r) {
 		case v1alpha1.DeadReplicaRemove:
 			if have != nil {
-				execute(
+				destroy(
 					p,
+					reconcile.Seen("commits do not need it, and it was away for long", o.Instances[primary].Err),
 					primary,
 					tsql.RemoveReplica(d.name(), want.Server).Because("go on without "+want.Server+", which is away"),
 				)
@@ -209,7 +210,8 @@ func planReplicas(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	for i, have := range group.Replicas {
 		if !slices.Contains(d.servers(), serverOf(have.Server)) && goes(&group.Replicas[i]) {
-			execute(p, primary, tsql.RemoveReplica(d.name(), have.Server))
+			destroy(p, reconcile.Seen("the others keep the commit rule without it", o.Instances[primary].Err), primary,
+				tsql.RemoveReplica(d.name(), have.Server))
 		}
 	}
 	if len(p.Steps) > 0 {
@@ -274,7 +276,8 @@ func planMembership(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	for _, name := range group.Databases {
 		if !contains(d.databases(), name) && !d.engineMakes(name) {
-			execute(p, primary, tsql.RemoveGroupDatabase(d.name(), name))
+			destroy(p, reconcile.Seen("the primary has the database, and keeps it", o.Instances[primary].Err), primary,
+				tsql.RemoveGroupDatabase(d.name(), name))
 		}
 	}
 	if len(p.Steps) > 0 {
@@ -329,15 +332,17 @@ func planListener(d Desired, o Observed, p *reconcile.Plan) bool {
 	var addresses []string // a row for each
 	for _, l := range o.Instances[primary].Group.Listeners {
 		if !strings.EqualFold(l.Name, d.listenerName()) {
-			execute(p, primary, tsql.RemoveListener(d.name(), l.Name))
+			destroy(p, reconcile.Seen("the listeners that the primary has", o.Instances[primary].Err), primary,
+				tsql.RemoveListener(d.name(), l.Name))
 			continue
 		}
 		have, addresses = &l, append(addresses, l.IP)
 	}
 	ip := cmp.Or(d.listenerIP(), o.ListenerIP)
 	if have != nil && d.listenerIP() != "" && !slices.Contains(addresses, ip) {
-		execute(
+		destroy(
 			p,
+			reconcile.Seen("the addresses that the primary has", o.Instances[primary].Err),
 			primary,
 			tsql.RemoveListener(d.name(), have.Name).
 				Because("remove listener "+have.Name+", which is to have the declared address "+ip),

@@ -216,7 +216,12 @@ func unknownFor(d Desired, o Observed, servers []v1alpha1.ServerName) (waiting [
 // drop takes the group away on a server that has it.
 func drop(p *reconcile.Plan, d Desired, o Observed, s v1alpha1.ServerName) {
 	if i := o.Instances[s]; i.Err == nil && i.Group != nil {
-		execute(p, s, tsql.DropGroup(d.name()))
+		var heard error
+		if why := deaf(d, o, s); why != "" {
+			heard = errors.New(why)
+		}
+		destroy(p, reconcile.Seen("its agent has heard that the group ends, or none runs", i.Err, heard), s,
+			tsql.DropGroup(d.name()))
 	}
 }
 

@@ -118,6 +118,11 @@ func execute(p *reconcile.Plan, server v1alpha1.ServerName, s tsql.Statement) {
 	executeAs(p, credentials.RoleOperator, server, s)
 }
 
+// destroy adds a statement that takes something away, with what was seen in its place.
+func destroy(p *reconcile.Plan, seen reconcile.Evidence, server v1alpha1.ServerName, s tsql.Statement) {
+	p.Destroy(seen, mssql.Execute{Server: server, Role: credentials.RoleOperator, Database: "master", Statement: s})
+}
+
 // executeAsSA adds a statement in master that needs more than the operator's login has.
 func executeAsSA(p *reconcile.Plan, server v1alpha1.ServerName, s tsql.Statement) {
 	executeAs(p, credentials.RoleSA, server, s)

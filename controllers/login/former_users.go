@@ -68,11 +68,13 @@ func planFormerUsers(d Desired, o Observed, p *reconcile.Plan) []string {
 			continue
 		}
 		roles, permissions := f.granted(d)
+		granted := reconcile.Seen("the user has what was granted while it was declared", f.Err)
 		for _, role := range roles {
-			execute(p, d.Primary, string(f.Database), tsql.DropRoleMember(string(role), f.Name))
+			destroy(p, granted, d.Primary, string(f.Database), tsql.DropRoleMember(string(role), f.Name))
 		}
 		for _, permission := range permissions {
-			execute(p, d.Primary, string(f.Database), tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), f.Name))
+			destroy(p, granted, d.Primary, string(f.Database),
+				tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), f.Name))
 		}
 	}
 	return unknown

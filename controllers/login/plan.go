@@ -51,6 +51,17 @@ func execute(p *reconcile.Plan, server v1alpha1.ServerName, database string, s t
 	p.Add(mssql.Execute{Server: server, Database: database, Statement: s})
 }
 
+// destroy adds a statement that takes something away, with what was seen in its place.
+func destroy(
+	p *reconcile.Plan,
+	seen reconcile.Evidence,
+	server v1alpha1.ServerName,
+	database string,
+	s tsql.Statement,
+) {
+	p.Destroy(seen, mssql.Execute{Server: server, Database: database, Statement: s})
+}
+
 // plan brings login, users and Secret to what is declared, as far as servers and sites answer. It is pure.
 func plan(d Desired, o Observed) reconcile.Plan {
 	d = d.adopting(o)
@@ -256,7 +267,7 @@ func planUsers(d Desired, o Observed, p *reconcile.Plan) (unknown, missing, inPl
 		case o.unproved(d, u.Database) != "":
 			unknown = append(unknown, fmt.Sprintf("database %s: %s", u.Database, o.unproved(d, u.Database)))
 		default:
-			planUser(d, u, have.State, p)
+			planUser(d, u, have, p)
 		}
 	}
 	return unknown, missing, inPlace
@@ -273,8 +284,9 @@ func replicaOnly(d Desired) string {
 	return text
 }
 
-func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *reconcile.Plan) {
-	user, database := d.user(u), string(u.Database)
+func planUser(d Desired, u v1alpha1.LoginUser, as User, p *reconcile.Plan) {
+	user, database, have := d.user(u), string(u.Database), as.State
+	undeclared := reconcile.Seen("the user has what is not declared for it", as.Err)
 	if have == nil {
 		execute(p, d.Primary, database, tsql.CreateUser(user, d.name()))
 		have = &mssql.UserState{SID: d.sid(), Permissions: []string{permissionConnect}}
@@ -289,7 +301,7 @@ func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *reconci
 	}
 	for _, role := range have.Roles {
 		if !contains(u.Roles, role) {
-			execute(p, d.Primary, database, tsql.DropRoleMember(role, user))
+			destroy(p, undeclared, d.Primary, database, tsql.DropRoleMember(role, user))
 		}
 	}
 	if !contains(have.Permissions, permissionConnect) || contains(have.Denied, permissionConnect) {
@@ -303,13 +315,15 @@ func planUser(d Desired, u v1alpha1.LoginUser, have *mssql.UserState, p *reconci
 	for _, permission := range have.Permissions {
 		// CREATE USER grants CONNECT.
 		if permission != permissionConnect && !contains(u.Permissions, permission) && known(permission) {
-			execute(p, d.Primary, database, tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
+			destroy(p, undeclared, d.Primary, database,
+				tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
 		}
 	}
 	for _, permission := range have.Denied {
 		// A denial counts more than what roles give; that of a permission which is declared ends with its grant.
 		if permission != permissionConnect && !contains(u.Permissions, permission) && known(permission) {
-			execute(p, d.Primary, database, tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
+			destroy(p, undeclared, d.Primary, database,
+				tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
 		}
 	}
 }

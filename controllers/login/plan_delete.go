@@ -175,11 +175,12 @@ func planShutOut(d Desired, o Observed, p *reconcile.Plan) {
 		if !s.own(d) {
 			continue
 		}
+		own := reconcile.Seen("the login has this one's SID", s.Err)
 		if !s.Login.Disabled {
-			execute(p, server, "master", tsql.DisableLogin(d.name()))
+			destroy(p, own, server, "master", tsql.DisableLogin(d.name()))
 		}
 		for _, id := range s.Sessions {
-			p.Add(mssql.EndLoginSession(server, d.name(), id))
+			p.Destroy(own, mssql.EndLoginSession(server, d.name(), id))
 		}
 	}
 	for _, s := range o.allSecrets(d) {
@@ -231,7 +232,8 @@ func planDropUsers(d Desired, o Observed, p *reconcile.Plan) (waiting, owned []s
 				fmt.Sprintf("user %s owns in database %s: %s", d.user(u), u.Database, authorize(have.Owns, "dbo")),
 			)
 		default:
-			execute(p, d.Primary, string(u.Database), tsql.DropUser(d.user(u)))
+			destroy(p, reconcile.Seen("the group's primary has the user with this SID, and it owns nothing", have.Err),
+				d.Primary, string(u.Database), tsql.DropUser(d.user(u)))
 		}
 	}
 	return waiting, owned
@@ -247,7 +249,8 @@ func planDropLogins(d Desired, o Observed, unused bool, p *reconcile.Plan) (owne
 		case len(s.Owns) > 0:
 			owned = append(owned, fmt.Sprintf("the login owns on %s: %s", credentials.HostName(server), authorize(s.Owns, "sa")))
 		case unused:
-			execute(p, server, "master", tsql.DropLogin(d.name()))
+			destroy(p, reconcile.Seen("the login has this one's SID, owns nothing, and its users are gone", s.Err),
+				server, "master", tsql.DropLogin(d.name()))
 		}
 	}
 	return owned

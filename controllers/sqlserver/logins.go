@@ -116,7 +116,7 @@ func planLogins(d Desired, o Observed, p *reconcile.Plan) bool {
 			}
 		}
 	}
-	planSysadmin(d, engine, execute)
+	planSysadmin(d, engine, p)
 	if len(p.Steps) > 0 {
 		return administered(d, o, p, "the engine answers; its logins are being made")
 	}
@@ -126,14 +126,16 @@ func planLogins(d Desired, o Observed, p *reconcile.Plan) bool {
 // planSysadmin makes the operator's login a sysadmin where the server replicates, and nowhere else. It is unavoidable
 // there: sp_adddistributor, sp_adddistributiondb, sp_adddistpublisher and sp_replicationdboption are for members of
 // sysadmin alone (docs/relational-databases/system-stored-procedures, "Permissions" of each).
-func planSysadmin(d Desired, engine Engine, execute func(tsql.Statement)) {
+func planSysadmin(d Desired, engine Engine, p *reconcile.Plan) {
 	operator := credentials.RoleOperator.Login()
 	is := slices.Contains(engine.Sysadmins, operator)
 	switch {
 	case d.Replicates && !is:
-		execute(tsql.AddServerRoleMember(roleSysadmin, operator))
+		p.Add(mssql.Execute{Role: credentials.RoleSA, Database: "master",
+			Statement: tsql.AddServerRoleMember(roleSysadmin, operator)})
 	case !d.Replicates && is:
-		execute(tsql.DropServerRoleMember(roleSysadmin, operator))
+		p.Destroy(reconcile.Seen("nothing that is declared replicates here", engine.Err), mssql.Execute{
+			Role: credentials.RoleSA, Database: "master", Statement: tsql.DropServerRoleMember(roleSysadmin, operator)})
 	}
 }
 

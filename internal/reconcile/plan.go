@@ -126,7 +126,11 @@ func Through[D, V, P any](p *P, d D, o V, stages ...Stage[D, V, P]) bool {
 func InOrder[S Step](ctx context.Context, steps []S, carryOut func(context.Context, S) error) error {
 	for _, step := range steps {
 		log.FromContext(ctx).Info("step", "step", step.Describe())
-		if err := carryOut(ctx, step); err != nil {
+		err := refused(step)
+		if err == nil {
+			err = carryOut(ctx, step)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", step.Describe(), err)
 		}
 	}
