@@ -47,7 +47,7 @@ const (
 var unproved = map[string]string{
 	"replication.EndLogin": registered, "replication.RemoveJob": registered,
 	"distributor.planUnlink": registered, "distributor.planTakeAway": unused,
-	"publication.planLost": gone, "publication.dropArticle": told, "publication.planUnsubscribed": registered,
+	"publication.planDistributorLost": gone, "publication.dropArticle": told, "publication.planUnsubscribed": registered,
 	"publication.planEnd": unused, "publication.unpublish": unused, "publication.planRestored": told,
 	"publishermove.planStop": registered,
 	"subscription.end":       registered, "subscription.leave": registered, "subscription.planEnds": registered,
