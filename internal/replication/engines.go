@@ -33,7 +33,7 @@ type Engines struct {
 	Namespace string
 }
 
-// Open is a database of a server, under the operator's login.
+// Open connects to a database of a server under the operator's login.
 func (e Engines) Open(ctx context.Context, server v1alpha1.ServerName, database string) (*mssql.DB, error) {
 	return e.Connector.Open(
 		ctx,
@@ -41,7 +41,7 @@ func (e Engines) Open(ctx context.Context, server v1alpha1.ServerName, database 
 	)
 }
 
-// Read calls read with a database of a server and a deadline for all of it.
+// Read calls read with a connection to a database of a server, and bounds it by 12 seconds.
 func (e Engines) Read(
 	ctx context.Context,
 	server v1alpha1.ServerName,
@@ -66,7 +66,7 @@ func (e Engines) CarryOut(ctx context.Context, step Step) error {
 	return fmt.Errorf("step %T is not known", step)
 }
 
-// Execute carries out a statement. An error that says that it is so already is none.
+// Execute carries out a statement. An error that says that its effect is there already is none.
 func (e Engines) Execute(ctx context.Context, s Execute) error {
 	timeout := statementTimeout
 	if s.Statement.Long {
@@ -145,7 +145,7 @@ func (p Party) Primary(servers map[v1alpha1.ServerName]Server) v1alpha1.ServerNa
 	return ""
 }
 
-// Usable says what is so when a server does not answer or may not be configured yet; ok when it can be worked on.
+// Usable tells whether a server answers and may be configured; the outcome says why not.
 func Usable(name v1alpha1.ServerName, s Server) (conditions.Outcome, bool) {
 	switch {
 	case s.Err != nil && (mssql.Is(s.Err, mssql.Unknown) || mssql.Is(s.Err, mssql.Unreachable)):
