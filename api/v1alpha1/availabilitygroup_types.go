@@ -433,7 +433,7 @@ type AvailabilityGroupStatus struct {
 // +kubebuilder:printcolumn:name="Primary",type=string,JSONPath=`.status.primary`
 // +kubebuilder:printcolumn:name="Term",type=integer,JSONPath=`.status.term`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 60",message="metadata.name may have at most 60 characters: it is the group's name and its listener's"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 60",message="metadata.name may have at most 60 characters: it is the group's name and its listener's",fieldPath=".metadata"
 type AvailabilityGroup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -271,7 +271,7 @@ type DrillAbort struct {
 // +kubebuilder:printcolumn:name="Acknowledged",type=integer,JSONPath=`.status.counts.acknowledged`
 // +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.counts.lost`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="metadata.name may have at most 40 characters: the names of pods and faults begin with it"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="metadata.name may have at most 40 characters: the names of pods and faults begin with it",fieldPath=".metadata"
 type Drill struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -94,7 +94,7 @@ type DrillScheduleStatus struct {
 // +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastScheduled`
 // +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.status.lastVerdict`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 26",message="metadata.name may have at most 26 characters: the drills' names are made of it and a time"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 26",message="metadata.name may have at most 26 characters: the drills' names are made of it and a time",fieldPath=".metadata"
 type DrillSchedule struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

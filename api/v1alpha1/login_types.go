@@ -142,7 +142,7 @@ type LoginStatus struct {
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.connectionSecret`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="has(self.spec.name) || (self.metadata.name.matches('^[a-z][a-z0-9-]*$') && self.metadata.name != 'sa')",message="spec.name is needed: the object's name is no name for a login",fieldPath=".spec.name"
-// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 63",optionalOldSelf=true,message="metadata.name may have at most 63 characters: it is a label of the connection Secret"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 63",optionalOldSelf=true,message="metadata.name may have at most 63 characters: it is a label of the connection Secret",fieldPath=".metadata"
 type Login struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

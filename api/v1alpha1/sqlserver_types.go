@@ -195,8 +195,8 @@ type SQLServerStatus struct {
 // +kubebuilder:printcolumn:name="Node",type=string,JSONPath=`.status.placement.node`
 // +kubebuilder:printcolumn:name="Version",type=string,JSONPath=`.status.version`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 13",message="metadata.name may have at most 13 characters: SQL Server's limit for a server name is 15, and the instance is called <name>-0"
-// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must begin with a letter and have only lower-case letters, digits and hyphens"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 13",message="metadata.name may have at most 13 characters: SQL Server's limit for a server name is 15, and the instance is called <name>-0",fieldPath=".metadata"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must begin with a letter and have only lower-case letters, digits and hyphens",fieldPath=".metadata"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.site)",message="spec.site is required",fieldPath=".spec.site"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.acceptEULA) && self.spec.acceptEULA",message="spec.acceptEULA must be true: read the licence of the image and accept it yourself",fieldPath=".spec.acceptEULA"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.edition)",message="spec.edition is required: Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper or a product key",fieldPath=".spec.edition"

@@ -186,9 +186,6 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	job, have := logReaderJob(d, o), o.LogReaderJob
 	p.Job(d.System.Server, job, true, have)
-	if have != nil && !replication.Described(have.Description) {
-		p.Execute(d.System.Server, replication.Master, tsql.DescribeJob(job.Name, job.Description))
-	}
 	if o.At.LogReader == nil {
 		p.Execute(o.primary(d), d.database(), tsql.AddLogReaderAgent(job.Name, d.System.Login, d.System.AgentPassword))
 	}
@@ -242,9 +239,6 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	job := snapshotJob(d, o)
 	p.Job(d.System.Server, job, true, o.SnapshotJob)
-	if o.SnapshotJob != nil && !replication.Described(o.SnapshotJob.Description) {
-		p.Execute(d.System.Server, replication.Master, tsql.DescribeJob(job.Name, job.Description))
-	}
 	if o.At.Snapshot == nil {
 		p.Execute(
 			o.primary(d), d.database(),

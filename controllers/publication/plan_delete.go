@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -78,10 +77,9 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	}
 	planEnd(d, o, &p)
 	if p.Done = len(p.Steps) == 0; !p.Done {
-		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "the publication is being dropped"))
+		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, p.WithLeft("the publication is being dropped")))
 		return p.Plan
 	}
-	leaveJobs(d, o, &p)
 	if why := o.publisherGone(d); why != "" {
 		p.Leave("at %s publication %s of database %s, which keeps its log for it (%s)",
 			d.Publisher.Name, d.name(), d.database(), why)
@@ -167,12 +165,12 @@ func unsubscribe(server v1alpha1.ServerName, own string, ours bool) string {
 }
 
 // planEnd drops jobs and publication, and ends the publishing of the database when it was the last one. What somebody
-// else made stays: a publication of this name, and jobs that nobody gave away.
+// else made stays: a publication of this name with its jobs, and jobs that nobody gave away, which are disabled.
 func planEnd(d Desired, o Observed, p *replication.Plan) {
 	distributor, publisher := o.gone(d, d.System.Server) == "", o.publisherGone(d) == ""
 	have := o.Database.Publication
 	foreign := have != nil && have.Description != d.description()
-	if distributor && !foreign && ours(o.SnapshotJob) {
+	if distributor && !foreign {
 		p.RemoveJob(d.System.Server, snapshotJob(d, o).Name, o.SnapshotJob)
 	}
 	// Other publications of the database share its log reader; a distributor that was made anew knows none of them.
@@ -182,7 +180,7 @@ func planEnd(d Desired, o Observed, p *replication.Plan) {
 	})
 	// Where neither end says what the database has, nobody knows of others.
 	last := !o.At.Others && !others && !foreign && (publisher || o.forgotten(d) == "")
-	if last && distributor && ours(o.LogReaderJob) {
+	if last && distributor {
 		p.RemoveJob(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
 	}
 	if !publisher {
@@ -197,24 +195,6 @@ func planEnd(d Desired, o Observed, p *replication.Plan) {
 	}
 	if last {
 		unpublish(d, o, p)
-	}
-}
-
-// ours tells that a job is there and marked as the operator's.
-func ours(job *mssql.Job) bool { return job != nil && replication.Described(job.Description) }
-
-// leaveJobs says which jobs of somebody else's were seen that served the publication, and serve nothing any more.
-func leaveJobs(d Desired, o Observed, p *replication.Plan) {
-	leave := func(job *mssql.Job, name string) {
-		if job != nil && !ours(job) {
-			p.Leave("on %s job %s, which somebody else made", d.System.Host(), name)
-		}
-	}
-	if o.Database.Publication == nil {
-		leave(o.SnapshotJob, snapshotJob(d, o).Name)
-	}
-	if !o.At.Others && len(o.Database.Publications) == 0 {
-		leave(o.LogReaderJob, logReaderJob(d, o).Name)
 	}
 }
 

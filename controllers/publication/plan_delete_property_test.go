@@ -162,9 +162,10 @@ func evident(t *rapid.T, w *world, s sight, o Observed, step replication.Step) {
 		needs(ours, "the publication is somebody else's")
 		needs(c.Arguments["subscriber"] == "dubsub-0" && s.lost(dublin), "its server is expected back")
 		needs(len(w.d.Subscriptions) == 0, "it is declared")
-	case "sp_delete_job", "sp_stop_job":
+	case "sp_delete_job", "sp_stop_job", "sp_update_job":
 		name := c.Arguments["job_name"]
-		needs(replication.Described(w.jobs[name].Description), "it is somebody else's")
+		own := replication.Described(w.jobs[name].Description)
+		needs(own || c.Procedure != "sp_delete_job", "it is somebody else's")
 		needs(name != snapshotsJob || ours || s.silent[publisher] || s.database == "", "it is of somebody's publication")
 		if name == readerJob {
 			needs(!forgotten || !s.silent[publisher], "nobody knows what else it reads for")

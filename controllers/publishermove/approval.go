@@ -75,11 +75,7 @@ func worsened(d Desired, before, now *v1alpha1.MoveEstimate) string {
 		say("the rows of the former publisher and of %s are not known to be equal any more",
 			credentials.HostName(d.Move.Spec.To))
 	}
-	for _, l := range now.Lacks {
-		if l.SeenAt == "" && !slices.Contains(before.Lacks, l) {
-			say("%s lacks %s (%s)", l.Table, l.Kind, l.Names)
-		}
-	}
+	all = append(all, lacksMore(before.Lacks, now.Lacks)...)
 	own, had := evidenceOf(d, now), evidenceOf(d, before)
 	undelivered := now.Deliverable == nil && before.Deliverable == nil
 	switch {

@@ -201,15 +201,20 @@ func TestWhatACopyLacksOfALostPublisher(t *testing.T) {
 	g.Expect(e.Lacks).To(ConsistOf(v1alpha1.MoveLack{Table: "dbo.Article", Kind: v1alpha1.LackCheck, Names: "CK_A",
 		SeenAt: "quisub"}))
 	g.Expect(e.Summary).To(And(ContainSubstring("named with seenAt"),
-		ContainSubstring("No published table of dubsub-0 has any of: Default, Check, ForeignKey, Trigger, RowVersion."),
-		ContainSubstring("is not known: look there")))
+		ContainSubstring("tables of dubsub-0 have, by its own catalogue: Identity 1, Default 0, Check 0, ForeignKey 0, "+
+			"Trigger 0, RowVersion 0."),
+		ContainSubstring("snapshots bring no identity columns, defaults or CHECK constraints (spec.schemaOptions)"),
+		ContainSubstring("could not be compared: look there")))
 	d.Move.Status.Estimate = e
 	g.Expect(unaccepted(d.Move)).To(BeEmpty(), "whether the publisher had it is not known")
 
 	o.CopyRules["dublin"] = reconcile.NotRead[[]mssql.TableRule](silent)
 	e = estimate(d, o)
 	g.Expect(e.Lacks).To(BeEmpty())
-	g.Expect(e.Summary).NotTo(ContainSubstring("has any of"))
+	g.Expect(e.Summary).To(And(Not(ContainSubstring("catalogue")), ContainSubstring("is not known either"),
+		ContainSubstring("could not be compared")))
+	d.Publication.Spec.SchemaOptions = v1alpha1.SchemaPublishable
+	g.Expect(estimate(d, o).Summary).NotTo(ContainSubstring("snapshots bring no"))
 }
 
 // What an estimate said would be delivered first is lost with the distributor that had it.

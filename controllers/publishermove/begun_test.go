@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -97,4 +98,41 @@ func TestACompletedMoveSwitchedByItsOwnRecord(t *testing.T) {
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
 	d.Move.Status.Timeline.Switched = &metav1.MicroTime{Time: o.Now}
 	g.Expect(plan(d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonMoved))
+}
+
+// What a move has ended with stays so when another one moves the publication, and when what it named is gone.
+func TestATerminalStateStays(t *testing.T) {
+	for name, move := range map[string]func() (Desired, Observed){
+		"carried out before": func() (Desired, Observed) {
+			d, o := cameBack()
+			d.Publication.Spec.MovedBy, d.Publication.Spec.Publisher.Server = "move", "dubsub"
+			return d, o
+		},
+		"carried out before, to another server": func() (Desired, Observed) {
+			d, o := cameBack()
+			d.Publication.Spec.MovedBy, d.Publication.Spec.Publisher.Server = "move", "elsewhere"
+			return d, o
+		},
+		"begun before": cameBack,
+		"moved": func() (Desired, Observed) {
+			d, o := lostSite()
+			d.Move.Status.Phase = v1alpha1.MoveCompleted
+			d.Move.Status.Timeline = &v1alpha1.MoveTimeline{Switched: &metav1.MicroTime{Time: o.Now}}
+			return d, o
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := move()
+			ended := plan(d, o)
+			d.Move.Status = describe(d, o, ended)
+			g.Expect(d.Move.Status.Phase).To(Equal(v1alpha1.MoveCompleted))
+			conditions.Set(&d.Move.Status.StatusBase, 1, ended.Outcome)
+			d.Publication.Spec.MovedBy, d.Publication.Spec.Publisher.Server = "later", "blupub"
+			p := plan(d, o)
+			g.Expect(p.Outcome).To(Equal(ended.Outcome))
+			p = plan(Desired{Move: d.Move}, Observed{})
+			g.Expect(p.Outcome).To(Equal(ended.Outcome), "nothing that it named is there any more")
+		})
+	}
 }

@@ -278,6 +278,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.PublisherMove)
 // resolve finds what a move names. Where that fails, what was found before is returned, too.
 func (r *Reconciler) resolve(ctx context.Context, object *v1alpha1.PublisherMove) (Desired, error) {
 	d := Desired{Move: object, Lost: map[v1alpha1.ServerName]bool{}}
+	if recorded(object) != nil {
+		return d, nil // what it named may be gone since
+	}
 	var publication v1alpha1.Publication
 	found, err := r.find(ctx, object, string(object.Spec.Publication), &publication, &d, "Publication")
 	if err != nil || !found {

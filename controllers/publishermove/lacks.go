@@ -129,22 +129,28 @@ func witnesses(d Desired, o Observed) []witness {
 	return all
 }
 
-// none are the kinds of which no published table of the copy that is to publish has any, false when that is not known.
-func none(d Desired, o Observed) (kinds []string, known bool) {
+// ownRules says in words how many rules of each kind the published tables of the copy that is to publish have, by its
+// own catalogue; false when that is not known. The distributor knows of no article what copies get beside rows: its
+// schema options are in the published database alone
+// (docs/relational-databases/system-tables/msarticles-transact-sql.md, sysarticles-transact-sql.md).
+func ownRules(d Desired, o Observed) (string, bool) {
 	have, err := o.CopyRules[d.targetSubscription()].Get()
 	if err != nil {
-		return nil, false
+		return "", false
 	}
-	for _, kind := range []v1alpha1.MoveLackKind{v1alpha1.LackIdentity, v1alpha1.LackDefault, v1alpha1.LackCheck,
-		v1alpha1.LackForeignKey, v1alpha1.LackTrigger, v1alpha1.LackRowVersion} {
-		if !slices.ContainsFunc(have, func(r mssql.TableRule) bool {
-			return r.Kind == string(kind) && slices.ContainsFunc(d.Publication.Spec.Articles,
-				func(a v1alpha1.Article) bool { return strings.EqualFold(a.Table, r.Table) })
-		}) {
-			kinds = append(kinds, string(kind))
+	counts := map[string]int{}
+	for _, r := range have {
+		if slices.ContainsFunc(d.Publication.Spec.Articles,
+			func(a v1alpha1.Article) bool { return strings.EqualFold(a.Table, r.Table) }) {
+			counts[r.Kind]++
 		}
 	}
-	return kinds, true
+	var parts []string
+	for _, kind := range []v1alpha1.MoveLackKind{v1alpha1.LackIdentity, v1alpha1.LackDefault, v1alpha1.LackCheck,
+		v1alpha1.LackForeignKey, v1alpha1.LackTrigger, v1alpha1.LackRowVersion} {
+		parts = append(parts, fmt.Sprintf("%s %d", kind, counts[string(kind)]))
+	}
+	return strings.Join(parts, ", "), true
 }
 
 // missing is the kind of what a copy lacks of a rule, empty when it has it.
@@ -182,9 +188,52 @@ func unaccepted(m *v1alpha1.PublisherMove) []string {
 	return slices.Compact(kinds)
 }
 
+// lacksMore says what is lacking now and was not before, item by item: an order, letters' case or spaces are no
+// difference, and less of it is nothing worse. What only another subscriber's copy shows counts neither now nor before.
+func lacksMore(before, now []v1alpha1.MoveLack) []string {
+	var more []string
+	for _, l := range now {
+		if l.SeenAt != "" {
+			continue
+		}
+		i := slices.IndexFunc(before, func(b v1alpha1.MoveLack) bool {
+			return b.SeenAt == "" && b.Kind == l.Kind && strings.EqualFold(b.Table, l.Table)
+		})
+		if i < 0 {
+			more = append(more, fmt.Sprintf("%s lacks %s (%s)", l.Table, l.Kind, l.Names))
+			continue
+		}
+		had, has := before[i].Names, l.Names
+		if l.Kind == v1alpha1.LackColumns {
+			// These are the columns that there are.
+			had, has = has, had
+		}
+		if gone := without(items(l.Kind, has), items(l.Kind, had)); len(gone) > 0 {
+			more = append(more, fmt.Sprintf("%s lacks %s (%s)", l.Table, l.Kind, strings.Join(gone, ", ")))
+		}
+	}
+	return more
+}
+
+// items are what the names of a lack list. A filter is one.
+func items(kind v1alpha1.MoveLackKind, names string) []string {
+	if kind == v1alpha1.LackRows {
+		return []string{strings.Join(strings.Fields(names), " ")}
+	}
+	all := strings.Split(names, ",")
+	for i := range all {
+		all[i] = strings.TrimSpace(all[i])
+	}
+	return all
+}
+
+// without are the items that others do not have, compared without case.
+func without(all, others []string) []string {
+	return slices.DeleteFunc(slices.Clone(all), func(one string) bool { return replication.Contains(others, one) })
+}
+
 // lacking says in words what writers would miss, for the summary.
 func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
-	to := credentials.HostName(d.Move.Spec.To)
 	var parts []string
 	counted := map[v1alpha1.MoveLackKind]int{}
 	seen := ""
@@ -211,11 +260,21 @@ func lacking(d Desired, o Observed, all []v1alpha1.MoveLack) string {
 	}
 	if o.ReadOnly == "" {
 		text += seen
-		if kinds, known := none(d, o); known && len(kinds) > 0 {
-			text += fmt.Sprintf(" No published table of %s has any of: %s.", to, strings.Join(kinds, ", "))
-		}
-		text += fmt.Sprintf(" Whether tables of %s lack identity columns, defaults, constraints or triggers "+
-			"that %s had is not known: look there before writers come.", to, d.From.Name)
+		text += uncompared(d, o)
 	}
 	return text
+}
+
+// uncompared says what is known without a former publisher that could be asked.
+func uncompared(d Desired, o Observed) string {
+	to := credentials.HostName(d.Move.Spec.To)
+	text := fmt.Sprintf(" What the tables of %s have beside rows is not known either.", to)
+	if has, known := ownRules(d, o); known {
+		text = fmt.Sprintf(" The published tables of %s have, by its own catalogue: %s.", to, has)
+	}
+	if d.Publication.Spec.SchemaOptions != v1alpha1.SchemaPublishable {
+		text += " The publication's snapshots bring no identity columns, defaults or CHECK constraints (spec.schemaOptions)."
+	}
+	return text + fmt.Sprintf(" What %s had of them, and foreign keys and triggers, could not be compared: look there "+
+		"before writers come.", d.From.Name)
 }

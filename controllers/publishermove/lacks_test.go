@@ -4,6 +4,7 @@ package publishermove
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -102,7 +103,7 @@ func TestWhatACopyLacks(t *testing.T) {
 		reconcile.Reading[[]mssql.TableRule]{}
 	g.Expect(estimate(d, o)).
 		To(And(HaveField("Lacks", ConsistOf(parts...)),
-			HaveField("Summary", ContainSubstring("is not known: look there before writers come"))))
+			HaveField("Summary", ContainSubstring("could not be compared: look there before writers come"))))
 }
 
 // What the copy lacks costs whoever writes there: each kind of it is accepted by name before anything is changed.
@@ -153,6 +154,48 @@ func TestLacksThatAreNotKnown(t *testing.T) {
 			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionUnknown))
 			g.Expect(p.Outcome.Message).To(ContainSubstring("i/o timeout"))
 			g.Expect(describe(d, o, p).Estimate).To(BeNil())
+		})
+	}
+}
+
+// What is lacking is compared item by item: another order or case, and less of it, ask nobody again.
+func TestLacksAreComparedItemByItem(t *testing.T) {
+	lack := func(kind v1alpha1.MoveLackKind, names string) v1alpha1.MoveLack {
+		return v1alpha1.MoveLack{Table: "dbo.Article", Kind: kind, Names: names}
+	}
+	seen := lack(v1alpha1.LackCheck, "CK_A")
+	seen.SeenAt = "quisub"
+	for name, c := range map[string]struct {
+		before, now []v1alpha1.MoveLack
+		more        []string
+	}{
+		"the same": {[]v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "CK_A, CK_B")},
+			[]v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "CK_A, CK_B")}, nil},
+		"another order": {[]v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "CK_A, CK_B")},
+			[]v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "ck_b,CK_A")}, nil},
+		"less": {[]v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "CK_A, CK_B"), lack(v1alpha1.LackTrigger, "T")},
+			[]v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "CK_B")}, nil},
+		"one more": {[]v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "CK_A")},
+			[]v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "CK_A, CK_B")}, []string{"dbo.Article lacks Check (CK_B)"}},
+		"another kind": {[]v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "A")},
+			[]v1alpha1.MoveLack{lack(v1alpha1.LackForeignKey, "A")}, []string{"dbo.Article lacks ForeignKey (A)"}},
+		"a filter with other spaces": {[]v1alpha1.MoveLack{lack(v1alpha1.LackRows, "Id > 7,  or so")},
+			[]v1alpha1.MoveLack{lack(v1alpha1.LackRows, "Id > 7, or so")}, nil},
+		"another filter": {[]v1alpha1.MoveLack{lack(v1alpha1.LackRows, "Id > 7")},
+			[]v1alpha1.MoveLack{lack(v1alpha1.LackRows, "Id > 8")}, []string{"dbo.Article lacks Rows (Id > 8)"}},
+		"more columns are published": {[]v1alpha1.MoveLack{lack(v1alpha1.LackColumns, "Id")},
+			[]v1alpha1.MoveLack{lack(v1alpha1.LackColumns, "Id, Text")}, nil},
+		"fewer are": {[]v1alpha1.MoveLack{lack(v1alpha1.LackColumns, "Id, Text")},
+			[]v1alpha1.MoveLack{lack(v1alpha1.LackColumns, "Id")}, []string{"dbo.Article lacks Columns (Text)"}},
+		"seen elsewhere alone": {nil, []v1alpha1.MoveLack{seen}, nil},
+		"seen elsewhere before": {[]v1alpha1.MoveLack{seen}, []v1alpha1.MoveLack{lack(v1alpha1.LackCheck, "CK_A")},
+			[]string{"dbo.Article lacks Check (CK_A)"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, _ := estimatedSite()
+			worse := worsened(d, &v1alpha1.MoveEstimate{Lacks: c.before}, &v1alpha1.MoveEstimate{Lacks: c.now})
+			g.Expect(worse).To(Equal(strings.Join(c.more, "; ")))
 		})
 	}
 }

@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -41,7 +44,7 @@ func settle(p *replication.Plan, phase v1alpha1.PublisherMovePhase, o conditions
 
 // stopIfSteps is StopIfSteps of the plan, and notes how far the move is then.
 func stopIfSteps(p *replication.Plan, phase v1alpha1.PublisherMovePhase, reason, message string) bool {
-	if p.StopIfSteps(reason, "%s", message) {
+	if p.StopIfSteps(reason, "%s", p.WithLeft(message)) {
 		return true
 	}
 	p.Note = phase
@@ -53,11 +56,36 @@ func planRecord(d Desired, _ Observed, p *replication.Plan) bool {
 	if d.Move.Status.Phase != v1alpha1.MoveCompleted {
 		return true
 	}
-	outcome := conditions.Ready(v1alpha1.ReasonMoved, moved(d))
-	if t := d.Move.Status.Timeline; t == nil || t.Switched == nil {
-		outcome = carriedOut(d)
+	return settle(p, v1alpha1.MoveCompleted, completed(d))
+}
+
+// completed is the outcome of a move that is over. It is the one that was recorded: what was so when it ended says
+// nothing else because the publication has moved again, or objects have gone, since.
+func completed(d Desired) conditions.Outcome {
+	if o := recorded(d.Move); o != nil {
+		return *o
 	}
-	return settle(p, v1alpha1.MoveCompleted, outcome)
+	if t := d.Move.Status.Timeline; t == nil || t.Switched == nil {
+		return carriedOut(d)
+	}
+	return conditions.Ready(v1alpha1.ReasonMoved, moved(d))
+}
+
+// recorded is the outcome with which a move has ended; nil when it has not, or the status lacks it.
+func recorded(m *v1alpha1.PublisherMove) *conditions.Outcome {
+	ready := meta.FindStatusCondition(m.Status.Conditions, v1alpha1.ConditionReady)
+	if m.Status.Phase != v1alpha1.MoveCompleted || ready == nil {
+		return nil
+	}
+	switch {
+	case ready.Status == metav1.ConditionTrue:
+		o := conditions.Ready(ready.Reason, ready.Message)
+		return &o
+	case ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonCarriedOut:
+		o := conditions.Stalled(ready.Reason, ready.Message)
+		return &o
+	}
+	return nil
 }
 
 // planReferences ends the plan while something that is named is not declared, or another move is under way, and for

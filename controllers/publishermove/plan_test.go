@@ -443,11 +443,18 @@ func TestJobsOfTheOldWay(t *testing.T) {
 	d.Move.Spec.SkipUndelivered = true
 	reader, snapshot := replication.LogReaderJob("tukpub-0", "Content"),
 		replication.SnapshotJob("tukpub-0", "Content", "articles")
-	o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}, Jobs: map[string]*mssql.Job{reader: {}, snapshot: {}}}
+	o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7},
+		Jobs: map[string]*mssql.Job{reader: {Description: "geosql.dev web/log reader of Content"}, snapshot: {Enabled: true}}}
 	status := describe(d, o, plan(d, o))
 	g.Expect(status.Undelivered).To(HaveValue(BeEquivalentTo(7)), "what was given up is in the record")
 	d = begun(d)
-	g.Expect(describeAll(plan(d, o).Steps)).To(ContainElements(ContainSubstring(reader), ContainSubstring(snapshot)))
+	p := plan(d, o)
+	g.Expect(describeAll(p.Steps)).To(ContainElements(
+		And(ContainSubstring("sp_delete_job"), ContainSubstring(reader)),
+		And(ContainSubstring("disable job"), ContainSubstring(snapshot))))
+	g.Expect(describeAll(p.Steps)).NotTo(ContainElement(
+		And(ContainSubstring("sp_delete_job"), ContainSubstring(snapshot))), "somebody else made it")
+	g.Expect(p.Outcome.Message).To(ContainSubstring("on dist-0 job " + snapshot + ", which somebody else made"))
 	o.Old.At.Others = true
 	g.Expect(describeAll(plan(d, o).Steps)).NotTo(ContainElement(ContainSubstring(reader)))
 }

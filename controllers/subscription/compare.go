@@ -10,12 +10,9 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
@@ -45,7 +42,8 @@ func observeComparison(ctx context.Context, engines replication.Engines, d Desir
 	articles := o.Publication.Articles
 	switch {
 	case len(o.registrations(d)) > 0:
-		if articles = o.unproved(d); o.Pending == nil || *o.Pending > 0 || !due(d, *o) {
+		if articles = o.unproved(d); o.Pending == nil || *o.Pending > 0 || !o.logIsRead(d) ||
+			!due(d, *o) {
 			return
 		}
 	case !d.comparesFirst() || !o.everyArticle(d):
@@ -72,6 +70,13 @@ func due(d Desired, o Observed) bool {
 		o.Now.Sub(s.LastCompared.Time) >= min(validateFor, s.LastCompared.Sub(s.DiffersSince.Time))
 }
 
+// logIsRead tells that the log reader delivers: while it does not, rows are on their way that the distributor does not
+// know of and counts for nobody.
+func (o Observed) logIsRead(d Desired) bool {
+	return o.LogReaderJob != nil && o.LogReaderJob.Running &&
+		replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile) == nil
+}
+
 // comparable tells that publisher and subscriber answer.
 func (o Observed) comparable(d Desired) bool {
 	if o.Publication == nil || o.primary(d) == "" || o.AtErr != nil || o.HereErr != nil || !o.At.Known {
@@ -83,128 +88,6 @@ func (o Observed) comparable(d Desired) bool {
 
 func (o Observed) everyArticle(d Desired) bool {
 	return len(o.Publication.Articles) >= len(d.Publication.Spec.Articles)
-}
-
-// observeFormer finds what subscriptions to publishers have left from which the publication has moved.
-func observeFormer(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	if d.Publication.Spec.MovedBy == "" || o.HereErr != nil {
-		return
-	}
-	former, _ := o.besides(d)
-	for _, here := range former {
-		o.Former = append(o.Former, readFormer(ctx, engines, d, o, here))
-	}
-	if d.FormerLogin != "" {
-		var err error
-		if o.FormerLogin, err = engines.HasLogin(ctx, d.Subscriber, d.FormerLogin); err == nil && o.FormerLogin {
-			o.FormerSessions, err = engines.LoginSessions(ctx, d.Subscriber, d.FormerLogin)
-		}
-		if err != nil {
-			o.JobsErr = err
-		}
-	}
-}
-
-// besides are the subscriptions of the database apart from this one: those to publishers from which the publication has
-// moved, and the others.
-func (o Observed) besides(d Desired) (former, others []mssql.SubscriptionHere) {
-	for _, here := range o.Here.Subscriptions {
-		same := strings.EqualFold(here.Publication, d.publication())
-		switch {
-		case same && strings.EqualFold(here.Publisher, o.At.Original) &&
-			strings.EqualFold(here.PublisherDatabase, d.publisherDatabase()):
-		case same && d.Publication.Spec.MovedBy != "":
-			former = append(former, here)
-		default:
-			others = append(others, here)
-		}
-	}
-	return former, others
-}
-
-// readFormer reads the agents' jobs of another subscription of the database.
-func readFormer(
-	ctx context.Context,
-	engines replication.Engines,
-	d Desired,
-	o *Observed,
-	here mssql.SubscriptionHere,
-) Former {
-	f := Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{}}
-	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
-		err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-			f.Jobs[server], err = f.agent(d).Read(ctx, db)
-			return err
-		})
-		if err != nil {
-			o.JobsErr = err
-		}
-	}
-	return f
-}
-
-// end takes away what the subscriber's database knows of it; tables stay.
-func (f Former) end(d Desired, p *replication.Plan) {
-	s := tsql.PullSubscription{
-		Publisher:         f.Here.Publisher,
-		PublisherDatabase: f.Here.PublisherDatabase,
-		Publication:       f.Here.Publication,
-	}
-	if f.Here.Pull {
-		p.Execute(d.Subscriber, d.database(), tsql.DropPullSubscription(s))
-	} else {
-		p.Execute(d.Subscriber, d.database(), tsql.CleanSubscription(s))
-	}
-}
-
-// formerLogin is the login of the agents from which the publication has moved, by the record of the move.
-func (r *Reconciler) formerLogin(ctx context.Context, d Desired) (string, error) {
-	if d.Publication.Spec.MovedBy == "" {
-		return "", nil
-	}
-	var move v1alpha1.PublisherMove
-	err := r.hub.Get(
-		ctx,
-		client.ObjectKey{Namespace: d.Publication.Namespace, Name: string(d.Publication.Spec.MovedBy)},
-		&move,
-	)
-	if apierrors.IsNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", fmt.Errorf("read PublisherMove %s/%s: %w", d.Publication.Namespace, d.Publication.Spec.MovedBy, err)
-	}
-	return replication.FormerLogin(ctx, r.hub, d.Publication, move.Status.FromDistributor, d.Subscriber)
-}
-
-func (f Former) job(d Desired) string { return f.agent(d).Now }
-
-func (f Former) agent(d Desired) replication.AgentJob {
-	return replication.DistributionAgent(
-		f.Here.Publisher,
-		f.Here.PublisherDatabase,
-		f.Here.Publication,
-		d.host(),
-		d.database(),
-	)
-}
-
-// planFormer ends subscriptions to publishers from which the publication has moved; tables stay. An agent that went on,
-// or that comes back with its distributor, could deliver what that still has: its login goes first.
-func planFormer(d Desired, o Observed, p *replication.Plan) bool {
-	if o.FormerLogin {
-		p.EndLogin(d.Subscriber, d.FormerLogin, o.FormerSessions)
-	}
-	if (len(o.Former) > 0 || d.FormerLogin != "") && o.JobsErr != nil {
-		return jobsUnknown(o, p)
-	}
-	for _, f := range o.Former {
-		for _, server := range slices.Compact([]v1alpha1.ServerName{d.Subscriber, d.System.Server}) {
-			p.RemoveJob(server, f.job(d), f.Jobs[server])
-		}
-		f.end(d, p)
-	}
-	return p.Proceed("the subscription to the former publisher is being ended")
 }
 
 // planCompared waits for a comparison that the registration depends on, and begins a subscription anew, with a
@@ -259,7 +142,7 @@ func replacesKept(d Desired) bool {
 // differs tells that tables of which nobody knew were found different, and stayed so.
 func differs(d Desired, o Observed) bool {
 	s := d.Subscription.Status.Initialization
-	return o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal &&
+	return o.logIsRead(d) && o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal &&
 		s.Differs == limit(o.Comparison.Difference) &&
 		s.DiffersSince != nil &&
 		o.Now.Sub(s.DiffersSince.Time) >= differsFor

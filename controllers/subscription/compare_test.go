@@ -139,6 +139,40 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 		NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "what differs later has other reasons")
 }
 
+// While nothing reads the publisher's log, rows are on their way that nobody counts as pending: a difference is none,
+// and no copy is replaced for it.
+func TestADifferenceWhileTheLogIsNotRead(t *testing.T) {
+	for name, c := range map[string]struct {
+		stop     func(*world)
+		replaces bool
+	}{
+		"it is read":                 {func(*world) {}, true},
+		"the log reader stands":      {func(w *world) { w.o.LogReaderJob.Running = false }, false},
+		"the log reader has no job":  {func(w *world) { w.o.LogReaderJob = nil }, false},
+		"the log reader tries again": {func(w *world) { w.o.At.LogReader.Failure = mssql.RunRetrying }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := kept(t)
+			since := metav1.NewTime(w.o.Now.Add(-differsFor - time.Second))
+			s := w.d.Subscription.Status.Initialization
+			s.Differs, s.DiffersSince = "dbo.Article has 3 rows", &since
+			w.o.Comparison = &replication.Comparison{Steady: true, Difference: s.Differs}
+			c.stop(w)
+			o := w.look()
+			g.Expect(o.logIsRead(w.d)).To(Equal(c.replaces))
+			drops := ContainElement(ContainSubstring("sp_dropsubscription"))
+			if c.replaces {
+				g.Expect(describeSteps(plan(w.d, o))).To(drops)
+				return
+			}
+			g.Expect(describeSteps(plan(w.d, o))).NotTo(drops)
+			before := w.d.Subscription.Status.Initialization.DeepCopy()
+			g.Expect(initialization(w.d, o, reconcile.Plan{}).DiffersSince).To(Equal(before.DiffersSince))
+		})
+	}
+}
+
 // What a former publisher and a former distributor could still bring ends first, the login before all.
 func TestSubscriptionOfAMovedPublication(t *testing.T) {
 	g := NewWithT(t)
@@ -152,7 +186,8 @@ func TestSubscriptionOfAMovedPublication(t *testing.T) {
 				Publication:       "articles",
 				Pull:              true,
 			},
-			Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {Running: true}},
+			Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {
+				Running: true, Description: "geosql.dev web/dublin"}},
 		},
 	}
 	var lines []string

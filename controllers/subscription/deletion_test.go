@@ -99,7 +99,7 @@ func TestDeletionNeedsNoProfile(t *testing.T) {
 		To(ContainSubstring("AgentProfile fast"), "what is not being deleted waits for it")
 }
 
-// A job of the agent's name that somebody else made stays.
+// A job of the agent's name that somebody else made, and nobody took over, stays; it does not go on to deliver.
 func TestDeletionKeepsSomebodysJob(t *testing.T) {
 	g := NewWithT(t)
 	w := subscribedAndDeleted(t)
@@ -108,5 +108,32 @@ func TestDeletionKeepsSomebodysJob(t *testing.T) {
 	_, p := w.end(t)
 	g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
 	g.Expect(w.jobs[subscriber]).To(HaveKeyWithValue(jobOfAll, somebodys))
+	g.Expect(somebodys.Running || somebodys.Enabled).To(BeFalse(), "it would deliver after the end of its subscription")
 	g.Expect(p.Left).To(ConsistOf(And(ContainSubstring("dubsub-0"), ContainSubstring(jobOfAll))))
+}
+
+// A job that the subscription takes over is marked as the operator's, and its end removes it.
+func TestAJobThatIsTakenOverIsMarked(t *testing.T) {
+	for name, d := range map[string]func() Desired{
+		"pull": declared, "push": func() Desired { return push("") },
+		"push from the subscriber": func() Desired { return push(v1alpha1.AgentAtSubscriber) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(d())
+			w.settle(t, all)
+			for _, server := range []v1alpha1.ServerName{subscriber, distributor} {
+				for _, j := range w.jobs[server] {
+					j.Description = "made by hand"
+				}
+			}
+			w.settle(t, all)
+			w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+			_, p := w.end(t)
+			g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+			g.Expect(p.Left).To(BeEmpty())
+			g.Expect(w.jobs[subscriber]).To(BeEmpty())
+			g.Expect(w.jobs[distributor]).To(BeEmpty())
+		})
+	}
 }

@@ -32,10 +32,14 @@ type Desired struct {
 	Subscriber v1alpha1.ServerName
 	// Beside are the other Subscriptions of the same database that are declared and not being deleted.
 	Beside []Beside
+	// Declared are the names of the Subscriptions of the namespace, but those of this database that are being deleted.
+	Declared []string
 	// Profile of the distribution agent, LogReaderProfile of the publication's log reader; nil without one.
 	Profile, LogReaderProfile *v1alpha1.AgentProfileSpec
 	// FormerLogin is the one with which agents of a former Distributor could still come, empty when there is none.
 	FormerLogin string
+	// FormerPublishers are those from which the publication has moved, by the records of the moves.
+	FormerPublishers []replication.PublishedFrom
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
 	// MissingProfile is an agent's profile that does not exist (yet): an end does without it. Empty when none is missing.
@@ -58,6 +62,9 @@ type Beside struct {
 	Name, Publication string
 	// Tables of the publication as it is declared, nil while it is not.
 	Tables []string
+	// Publishers of the publication: the one that is declared, and those from which it has moved. Nil while it is not
+	// declared.
+	Publishers []replication.PublishedFrom
 }
 
 func (d Desired) name() string              { return d.Subscription.Name }
@@ -399,16 +406,10 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if err != nil {
 		return d, err
 	}
-	if d.Beside, err = r.beside(ctx, object); err != nil {
+	if d.Beside, d.Declared, err = r.beside(ctx, object); err != nil {
 		return d, err
 	}
-	profile, missing, err := replication.Profile(ctx, r.hub, object.Namespace, object.Spec.Profile)
-	if err != nil {
-		return d, err
-	}
-	d.Profile, d.MissingProfile = profile, missing
-	if d.LogReaderProfile, _, err = replication.Profile(ctx, r.hub, object.Namespace,
-		publication.Spec.LogReaderProfile); err != nil {
+	if err := r.desireProfiles(ctx, &d); err != nil {
 		return d, err
 	}
 	for _, m := range []string{d.Publisher.Missing, subscriber.Missing} {
@@ -431,9 +432,29 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		d.Unsupported != "" {
 		return d, err
 	}
-	if d.FormerLogin, err = r.formerLogin(ctx, d); err != nil {
+	if err := r.desireFormer(ctx, &d); err != nil {
 		return d, err
 	}
 	d.Source = r.address(object.Namespace, d.System.Server)
 	return d, d.readSecrets(ctx, r.access)
+}
+
+// desireProfiles finds the profiles of the distribution agent and of the publication's log reader.
+func (r *Reconciler) desireProfiles(ctx context.Context, d *Desired) (err error) {
+	namespace := d.Subscription.Namespace
+	d.Profile, d.MissingProfile, err = replication.Profile(ctx, r.hub, namespace, d.Subscription.Spec.Profile)
+	if err != nil {
+		return err
+	}
+	d.LogReaderProfile, _, err = replication.Profile(ctx, r.hub, namespace, d.Publication.Spec.LogReaderProfile)
+	return err
+}
+
+// desireFormer finds from where the publication has moved, and with which login its former agents could still come.
+func (r *Reconciler) desireFormer(ctx context.Context, d *Desired) (err error) {
+	if d.FormerLogin, err = r.formerLogin(ctx, *d); err != nil {
+		return err
+	}
+	d.FormerPublishers, err = replication.FormerPublishers(ctx, r.hub, d.Publication)
+	return err
 }

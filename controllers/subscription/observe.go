@@ -17,32 +17,53 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// beside are the other Subscriptions of an object's database.
-func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) ([]Beside, error) {
+// beside are the other Subscriptions of an object's database, and the names of all that are declared of the namespace
+// but those of that database which are being deleted.
+func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) ([]Beside, []string, error) {
 	var subscriptions v1alpha1.SubscriptionList
 	var publications v1alpha1.PublicationList
 	for _, list := range []client.ObjectList{&subscriptions, &publications} {
 		if err := r.hub.List(ctx, list, client.InNamespace(object.Namespace)); err != nil {
-			return nil, fmt.Errorf("list %T of namespace %s: %w", list, object.Namespace, err)
+			return nil, nil, fmt.Errorf("list %T of namespace %s: %w", list, object.Namespace, err)
 		}
 	}
 	var all []Beside
+	var declared []string
 	for _, s := range subscriptions.Items {
-		if s.Name == object.Name || s.DeletionTimestamp != nil || s.Spec.Subscriber != object.Spec.Subscriber ||
-			!strings.EqualFold(string(s.Spec.Database), string(object.Spec.Database)) {
+		here := s.Spec.Subscriber == object.Spec.Subscriber &&
+			strings.EqualFold(string(s.Spec.Database), string(object.Spec.Database))
+		if s.DeletionTimestamp == nil || !here {
+			declared = append(declared, s.Name)
+		}
+		if s.Name == object.Name || s.DeletionTimestamp != nil || !here {
 			continue
 		}
 		b := Beside{Name: s.Name, Publication: string(s.Spec.Publication)}
-		for _, p := range publications.Items {
-			for _, a := range p.Spec.Articles {
-				if p.Name == b.Publication {
-					b.Tables = append(b.Tables, a.Table)
-				}
+		for i := range publications.Items {
+			if publications.Items[i].Name != b.Publication {
+				continue
+			}
+			if err := b.publishedBy(ctx, r.hub, &publications.Items[i]); err != nil {
+				return nil, nil, err
 			}
 		}
 		all = append(all, b)
 	}
-	return all, nil
+	return all, declared, nil
+}
+
+// publishedBy fills in what the publication is declared to be.
+func (b *Beside) publishedBy(ctx context.Context, hub client.Reader, p *v1alpha1.Publication) error {
+	for _, a := range p.Spec.Articles {
+		b.Tables = append(b.Tables, a.Table)
+	}
+	now, err := replication.Resolve(ctx, hub, p.Namespace, p.Spec.Publisher)
+	if err != nil {
+		return err
+	}
+	former, err := replication.FormerPublishers(ctx, hub, p)
+	b.Publishers = append(former, replication.PublishedFrom{Party: now, Database: string(p.Spec.Database)})
+	return err
 }
 
 func (r *Reconciler) find(

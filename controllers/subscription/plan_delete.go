@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -75,7 +74,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	}
 	planEnds(d, o, &p)
 	if p.Done = len(p.Steps) == 0; !p.Done {
-		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "the subscription is being ended"))
+		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, p.WithLeft("the subscription is being ended")))
 		return p.Plan
 	}
 	leaveGone(d, o, &p)
@@ -132,8 +131,8 @@ func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
 func planEnds(d Desired, o Observed, p *replication.Plan) {
 	subscriber, distributor := o.gone(d, d.Subscriber) == "", o.gone(d, d.System.Server) == ""
 	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
-		if have := o.Jobs[server]; o.gone(d, server) == "" && ours(have) {
-			p.RemoveJob(server, job(d, o).Name, have)
+		if o.gone(d, server) == "" {
+			p.RemoveJob(server, job(d, o).Name, o.Jobs[server])
 		}
 	}
 	if here := o.here(d); here != nil && subscriber {
@@ -171,16 +170,8 @@ func lastOwner(d Desired, o Observed) bool {
 	return len(o.Here.Subscriptions) == 0 && len(d.Beside) == 0 && (database == nil || !database.Published)
 }
 
-// ours tells that a job is there and marked as the operator's.
-func ours(job *mssql.Job) bool { return job != nil && replication.Described(job.Description) }
-
-// leaveGone says what stays: somebody else's jobs, and what is at the ends that nobody expects back.
+// leaveGone says what stays at the ends that nobody expects back.
 func leaveGone(d Desired, o Observed, p *replication.Plan) {
-	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
-		if have := o.Jobs[server]; have != nil && !ours(have) {
-			p.Leave("on %s job %s, which somebody else made", credentials.HostName(server), job(d, o).Name)
-		}
-	}
 	if why := o.gone(d, d.Subscriber); why != "" {
 		p.Leave("on %s the subscription of database %s with its agent's job (%s)", d.host(), d.database(), why)
 	}

@@ -30,14 +30,36 @@ func (f Feeder) name() string {
 	return fmt.Sprintf("publication %s of %s at %s", f.Here.Publication, f.Here.PublisherDatabase, f.Here.Publisher)
 }
 
-// declares finds the Subscription that declares a feeder, nil when none does.
+// declares finds the Subscription that declares a feeder, nil when none does. Another publisher's publication of the
+// same name is not what it declares.
 func (d Desired) declares(f Feeder) *Beside {
 	for i := range d.Beside {
-		if strings.EqualFold(d.Beside[i].Publication, f.Here.Publication) {
-			return &d.Beside[i]
+		b := &d.Beside[i]
+		known := b.Publishers == nil ||
+			slices.ContainsFunc(b.Publishers, func(p replication.PublishedFrom) bool { return p.Feeds(f.Here) })
+		if known && strings.EqualFold(b.Publication, f.Here.Publication) {
+			return b
 		}
 	}
 	return nil
+}
+
+// mirroredFor are those of the Subscriptions for which a sidecar mirrors a feeder's publication whose mirror is the
+// feeder's: the one that its agent's job is marked with, or, where no mark says it, those that nobody declares. The
+// orders for another database of the server go on.
+func (d Desired) mirroredFor(f Feeder, mirrored []string) []string {
+	marked := func(name string) bool {
+		for _, j := range f.Jobs {
+			if j != nil && j.Description == replication.Description(d.Subscription.Namespace, name) {
+				return true
+			}
+		}
+		return false
+	}
+	said := slices.ContainsFunc(mirrored, marked)
+	return slices.DeleteFunc(slices.Clone(mirrored), func(name string) bool {
+		return slices.Contains(d.Declared, name) || said && !marked(name)
+	})
 }
 
 // others are tables that a feeder delivers and this subscription does not.
@@ -106,7 +128,7 @@ func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
 		if err != nil {
 			return p.Settle(conditions.Unknown(v1alpha1.ReasonSiteUnreachable, err.Error()))
 		}
-		for _, name := range mirrored {
+		for _, name := range d.mirroredFor(f, mirrored) {
 			// Before what shows that there is a feeder: nobody would look for the orders of a Subscription that is gone.
 			p.Add(TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server, Subscription: name})
 		}

@@ -31,7 +31,8 @@ func renamed() *world {
 	}
 	w.o.Here.Subscriptions = []mssql.SubscriptionHere{here}
 	w.o.Feeders = []Feeder{
-		{Former: Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {Enabled: true, Running: true}}},
+		{Former: Former{Here: here, Jobs: map[v1alpha1.ServerName]*mssql.Job{subscriber: {
+			Enabled: true, Running: true, Description: "geosql.dev web/old"}}},
 			Publication: reconcile.Read(
 				&mssql.Publication{Description: "geosql.dev web/former", Articles: map[string]mssql.PublishedArticle{
 					"dbo.article": {Name: "dbo.Article", Schema: "dbo", Table: "Article"}}},
@@ -126,6 +127,42 @@ func TestWhoFeedsTheTables(t *testing.T) {
 	}
 }
 
+// The end of a feeder takes the orders of its own mirror along, and none of a Subscription of another database of the
+// server that mirrors the same publication.
+func TestWhoseMirrorEndsWithAFeeder(t *testing.T) {
+	for name, c := range map[string]struct {
+		declared []string
+		mark     string
+		mirrored []string
+		taken    []string
+	}{
+		"the feeder's alone":                   {nil, "geosql.dev web/old", []string{"old"}, []string{"old"}},
+		"another database's that is declared":  {[]string{"other"}, "", []string{"old", "other"}, []string{"old"}},
+		"another database's that was retained": {nil, "geosql.dev web/old", []string{"old", "other"}, []string{"old"}},
+		"the name is another database's now":   {[]string{"old"}, "geosql.dev web/old", []string{"old"}, nil},
+		"nobody says whose":                    {nil, "", []string{"old", "other"}, []string{"old", "other"}},
+		"a mark that no order has": {[]string{"other"}, "geosql.dev web/gone", []string{"old", "other"},
+			[]string{"old"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := renamed()
+			w.d.Declared, w.o.Feeders[0].Mirrored = c.declared, reconcile.Read(c.mirrored)
+			w.o.Feeders[0].Jobs[subscriber].Description = c.mark
+			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			var p replication.Plan
+			g.Expect(planFeeders(w.d, w.look(), &p)).To(BeFalse())
+			var taken []string
+			for _, s := range p.Steps {
+				if take, ok := s.(TakeMirror); ok {
+					taken = append(taken, take.Subscription)
+				}
+			}
+			g.Expect(taken).To(Equal(c.taken))
+		})
+	}
+}
+
 // A subscription that feeds other tables of the database is in nobody's way.
 func TestWhoFeedsOtherTables(t *testing.T) {
 	for name, change := range map[string]func(*world){
@@ -162,18 +199,33 @@ func TestWhoFeedsTheTablesAfterAMove(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
 	own := mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"}
-	former, other := own, own
-	former.Publisher, other.Publication = "oldpub-0", "other"
-	w.o.Here.Subscriptions = []mssql.SubscriptionHere{former, own, other}
+	former, other, stranger := own, own, own
+	former.Publisher, other.Publication, stranger.Publisher = "oldpub-0", "other", "elsewhere-0"
+	w.o.Here.Subscriptions = []mssql.SubscriptionHere{former, own, other, stranger}
 	ends, feed := w.o.besides(w.d)
 	g.Expect(ends).To(BeEmpty())
-	g.Expect(feed).To(HaveExactElements(former, other), "who feeds from a server of another name is not known")
+	g.Expect(feed).To(HaveExactElements(former, other, stranger), "who feeds from a server of another name is not known")
 	w.d.Publication.Spec.MovedBy = "lost"
-	ends, feed = w.o.besides(w.d)
+	ends, _ = w.o.besides(w.d)
+	g.Expect(ends).To(BeEmpty(), "no record says from where it has moved")
+	by := func(from ...replication.PublishedFrom) {
+		w.d.FormerPublishers = from
+		ends, feed = w.o.besides(w.d)
+	}
+	by(replication.PublishedFrom{Party: replication.Party{Servers: []v1alpha1.ServerName{"oldpub"}}, Database: "Other"})
+	g.Expect(ends).To(BeEmpty(), "another database's publication of the name")
+	by(replication.PublishedFrom{Original: "oldpub-0", Database: "Content"})
+	g.Expect(ends).To(HaveExactElements(former), "its objects are gone")
+	by()
+	w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{Publisher: "oldpub-0"}
+	ends, _ = w.o.besides(w.d)
+	g.Expect(ends).To(HaveExactElements(former), "the record is gone; it was registered there last")
+	w.d.Subscription.Status.Initialization = nil
+	by(replication.PublishedFrom{Party: replication.Party{Servers: []v1alpha1.ServerName{"oldpub"}}, Database: "Content"})
 	g.Expect(ends).To(HaveExactElements(former))
-	g.Expect(feed).To(HaveExactElements(other))
+	g.Expect(feed).To(HaveExactElements(other, stranger))
 
-	w.o.Here.Subscriptions = []mssql.SubscriptionHere{former, other}
+	w.o.Here.Subscriptions = []mssql.SubscriptionHere{former, other, stranger}
 	o := w.look()
 	silent := mssql.AccessFunc(func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) {
 		return mssql.Access{}, errors.New("cut off")
@@ -182,8 +234,29 @@ func TestWhoFeedsTheTablesAfterAMove(t *testing.T) {
 	observeFormer(t.Context(), nobody, w.d, &o)
 	observeFeeders(t.Context(), nobody, mirrorsNothing{}, w.d, &o)
 	g.Expect(o.Former).To(HaveLen(1))
-	g.Expect(o.Feeders).To(HaveExactElements(HaveField("Here", other)))
+	g.Expect(o.Feeders).To(HaveExactElements(HaveField("Here", other), HaveField("Here", stranger)))
 	g.Expect(o.JobsErr).To(HaveOccurred())
+}
+
+// After a move another publisher's publication of the same name is left alone and named, like any other feeder.
+func TestAStrangersPublicationOfTheNameAfterAMove(t *testing.T) {
+	g := NewWithT(t)
+	w := renamed()
+	w.d.Publication.Spec.MovedBy = "lost"
+	w.d.FormerPublishers = []replication.PublishedFrom{{Original: "oldpub-0", Database: "Content"}}
+	here := &w.o.Here.Subscriptions[0]
+	here.Publisher, here.Publication = "elsewhere-0", "articles"
+	w.o.Feeders[0].Here, w.o.Feeders[0].Publication = *here, reconcile.Reading[*mssql.Publication]{}
+	for _, annotation := range []string{"", "true"} {
+		w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: annotation}
+		p, done := w.settle(t, all)
+		g.Expect(strings.Join(done, "\n")).NotTo(ContainSubstring("sp_droppullsubscription"))
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriberNotEmpty))
+		g.Expect(p.Outcome.Message).To(ContainSubstring("publication articles of Content at elsewhere-0"))
+	}
+	w.d.Beside = []Beside{{Name: "old", Publication: "articles", Tables: []string{"dbo.B"},
+		Publishers: []replication.PublishedFrom{{Original: "tukpub-0", Database: "Content"}}}}
+	g.Expect(w.o.feeding(w.d)).To(HaveLen(1), "no Subscription declares it")
 }
 
 // mirrorsNothing are sidecars that mirror no folder for anybody.

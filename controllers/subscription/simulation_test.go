@@ -230,6 +230,10 @@ func (w *world) job(t fatal, server v1alpha1.ServerName, procedure string, a map
 	case "sp_add_jobschedule":
 		j.Scheduled = true
 	case "sp_update_job":
+		if description, told := a["description"]; told {
+			j.Description = description
+			break
+		}
 		j.Enabled = a["enabled"] == "1"
 	case "sp_start_job":
 		if status := w.o.Mirror.Status; w.o.mirrors(w.d) && !w.o.applied(w.d) &&

@@ -18,7 +18,7 @@ type refusal struct {
 var refusals = []refusal{
 	// Names and requirements of a server.
 	{"a server name over 13 characters", "", with(server, "NAME", "fourteen-chars"),
-		[]string{"metadata.name may have at most 13 characters: SQL Server's limit for a server name is 15"}},
+		[]string{"metadata: Invalid value", "metadata.name may have at most 13 characters: SQL Server's limit"}},
 	{"a server name that begins with a digit", "", with(server, "NAME", "1server"), []string{"must begin with a letter"}},
 	{
 		"no licence accepted",

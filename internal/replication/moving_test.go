@@ -68,3 +68,40 @@ func TestAMoveEndsWhatAPublicationHas(t *testing.T) {
 		})
 	}
 }
+
+// Whose a publication was is said by moves that have switched it: by name, or as the same object.
+func TestMovesThatHaveMovedAPublication(t *testing.T) {
+	now := metav1.NowMicro()
+	for name, c := range map[string]struct {
+		edit func(*v1alpha1.PublisherMove, *v1alpha1.Publication)
+		want bool
+	}{
+		"an earlier one":   {func(*v1alpha1.PublisherMove, *v1alpha1.Publication) {}, true},
+		"not switched":     {func(m *v1alpha1.PublisherMove, _ *v1alpha1.Publication) { m.Status.Timeline = nil }, false},
+		"nothing is known": {func(m *v1alpha1.PublisherMove, _ *v1alpha1.Publication) { m.Status.From = nil }, false},
+		"of another publication": {func(m *v1alpha1.PublisherMove, _ *v1alpha1.Publication) {
+			m.Spec.Publication = "other"
+		}, false},
+		"of one that was deleted": {func(m *v1alpha1.PublisherMove, _ *v1alpha1.Publication) {
+			m.Status.PublicationUID = "former"
+		}, false},
+		"the one that it names": {func(m *v1alpha1.PublisherMove, p *v1alpha1.Publication) {
+			p.Spec.MovedBy, m.Status.PublicationUID, m.Status.Timeline = "move", "before the hub was restored", nil
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := &v1alpha1.PublisherMove{
+				ObjectMeta: metav1.ObjectMeta{Name: "move"},
+				Spec:       v1alpha1.PublisherMoveSpec{Publication: "articles"},
+				Status: v1alpha1.PublisherMoveStatus{
+					PublicationUID: "one", From: &v1alpha1.ServerOrGroup{Server: "tukpub"}, FromDatabase: "Content",
+					Timeline: &v1alpha1.MoveTimeline{Switched: &now},
+				},
+			}
+			p := &v1alpha1.Publication{ObjectMeta: metav1.ObjectMeta{Name: "articles", UID: "one"},
+				Spec: v1alpha1.PublicationSpec{MovedBy: "later"}}
+			c.edit(m, p)
+			NewWithT(t).Expect(moved(m, p)).To(Equal(c.want))
+		})
+	}
+}

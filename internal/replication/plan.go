@@ -4,6 +4,7 @@ package replication
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -30,7 +31,15 @@ func (p *Plan) Execute(server v1alpha1.ServerName, database string, s tsql.State
 
 // Proceed ends the planning when there is something to do, and says what is being configured.
 func (p *Plan) Proceed(format string, args ...any) bool {
-	return p.StopIfSteps(v1alpha1.ReasonConfiguring, format, args...)
+	return p.StopIfSteps(v1alpha1.ReasonConfiguring, "%s", p.WithLeft(fmt.Sprintf(format, args...)))
+}
+
+// WithLeft is a message with what stays of somebody else's.
+func (p *Plan) WithLeft(message string) string {
+	if len(p.Left) == 0 {
+		return message
+	}
+	return message + "; what stays: " + strings.Join(p.Left, "; ")
 }
 
 const (
@@ -88,7 +97,8 @@ func (p *Plan) Owner(s System, server v1alpha1.ServerName, database string, have
 }
 
 // Job creates a job of SQL Server Agent or corrects it, without starting it. A job that runs with another command line
-// is stopped; Run starts it again.
+// is stopped; Run starts it again. One that somebody else made is taken over: its mark says from then on whose it is,
+// and RemoveJob may delete it.
 func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have *mssql.Job) {
 	if have == nil {
 		p.Execute(server, Master, tsql.AddJob(job, enabled))
@@ -100,6 +110,9 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 		return
 	}
 	job.Name = nameOf(have, job.Name)
+	if !Described(have.Description) {
+		p.Execute(server, Master, tsql.DescribeJob(job.Name, job.Description))
+	}
 	switch {
 	case have.Command == "":
 		p.Execute(server, Master, tsql.AddJobStep(job))
@@ -154,14 +167,26 @@ func (p *Plan) StartSnapshot(s System, at AtDistributor, primary v1alpha1.Server
 	p.Execute(primary, database, tsql.StartPublicationSnapshot(publication), jobRefused)
 }
 
-// RemoveJob deletes a job if it is there.
+// RemoveJob ends a job that serves nothing any more, and is the only way that one ends. A job with the operator's mark
+// is deleted. One without was never taken over: it is somebody else's, and only kept from running, also when SQL Server
+// Agent starts; that it stays is said.
 func (p *Plan) RemoveJob(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	if have == nil {
 		return
 	}
 	name = nameOf(have, name)
+	foreign := !Described(have.Description)
+	if foreign {
+		p.Leave("on %s job %s, which somebody else made; it is disabled, for what it served has ended",
+			credentials.HostName(server), name)
+	}
+	if foreign && have.Enabled {
+		p.Execute(server, Master, tsql.EnableJob(name, false))
+	}
 	if have.Running {
 		p.Execute(server, Master, tsql.StopJob(name), jobRefused)
 	}
-	p.Execute(server, Master, tsql.DeleteJob(name))
+	if !foreign {
+		p.Execute(server, Master, tsql.DeleteJob(name))
+	}
 }

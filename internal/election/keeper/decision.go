@@ -70,7 +70,7 @@ func (k *Keeper) checkDecision(
 	seen ballot.Observation,
 	fork *votes.Fork,
 	remembered Remembered,
-) (*refusal, error) {
+) (no *refusal, err error) {
 	released := &refusal{votes.ReasonNotQuarantined, "nothing on this replica waits for a decision"}
 	switch {
 	case seen.Role == ballot.RolePrimary:
@@ -84,10 +84,58 @@ func (k *Keeper) checkDecision(
 	}
 	apart := k.apart(fork, remembered)
 	if r.Kind != votes.RequestReseedDatabases && apart && (remembered.Quarantined != 0 || len(seen.Suspended) > 0) {
-		return nil, nil
+		if r.Kind == votes.RequestRejoin {
+			return nil, nil
+		}
+		own, others, err := k.own(ctx)
+		if err == nil && len(own) == 0 && len(others) > 0 {
+			no = theirs(others)
+		}
+		return no, err
 	}
-	_, no, err := k.stale(ctx, r, seen, apart)
+	_, no, err = k.stale(ctx, r, seen, apart)
 	return no, err
+}
+
+// own are the copies of the group's databases on this replica, and clauses that say of the others of those names whose
+// they are.
+func (k *Keeper) own(ctx context.Context) (own, others []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
+	defer cancel()
+	_, copies, err := k.copies(ctx)
+	for _, c := range copies {
+		if c.Other == "" {
+			own = append(own, c.Name)
+		} else {
+			others = append(others, c.theirs())
+		}
+	}
+	return own, others, err
+}
+
+// copies are what the engine knows of the group, and what it has under the names of the group's databases.
+func (k *Keeper) copies(ctx context.Context) (ballot.Inspection, []Copy, error) {
+	i, err := k.engine.Inspect(ctx, k.group)
+	if err != nil {
+		return i, nil, fmt.Errorf("looking for the copies of group %s on %s: %w", k.group, k.self.Server, err)
+	}
+	copies, err := k.engine.Copies(ctx, k.group, i.Names)
+	if err != nil {
+		return i, nil, fmt.Errorf("looking for the copies of group %s on %s: %w", k.group, k.self.Server, err)
+	}
+	return i, copies, nil
+}
+
+// theirs says in a clause whose a copy is that is not the group's.
+func (c Copy) theirs() string { return fmt.Sprintf("%s here is %s", c.Name, c.Other) }
+
+// theirs refuses to give up copies that are another group's.
+func theirs(others []string) *refusal {
+	return &refusal{
+		votes.ReasonOwnData,
+		strings.Join(others, "; ") + ": a reseed gives up copies of its own group alone. Take the database out of one of " +
+			"the two groups, or give it another name there",
+	}
 }
 
 // apart says that this replica may have log from before a forced failover that the others lack, and that nobody has
@@ -106,13 +154,9 @@ func (k *Keeper) stale(
 ) ([]string, *refusal, error) {
 	ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
 	defer cancel()
-	i, err := k.engine.Inspect(ctx, k.group)
+	i, copies, err := k.copies(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("looking for the stale copies of group %s on %s: %w", k.group, k.self.Server, err)
-	}
-	copies, err := k.engine.Copies(ctx, k.group, i.Names)
-	if err != nil {
-		return nil, nil, fmt.Errorf("looking for the stale copies of group %s on %s: %w", k.group, k.self.Server, err)
+		return nil, nil, err
 	}
 	names, no := staleOf(r.Databases, i, seen, copies, apart)
 	return names, no, nil
@@ -151,7 +195,7 @@ func staleOf(
 		switch {
 		case !meant || c.InGroup && !idle(i, seen, c.Name):
 		case c.Other != "":
-			others = append(others, fmt.Sprintf("%s here is %s", c.Name, c.Other))
+			others = append(others, c.theirs())
 		case c.Alone():
 			own = append(own, c.Name)
 		default:
@@ -166,11 +210,7 @@ func staleOf(
 				"and DROP DATABASE (or rename it) here; then it is seeded by itself", strings.Join(own, ", ")),
 		}
 	case len(others) > 0 && (len(names) == 0 || len(wanted) > 0):
-		return nil, &refusal{
-			votes.ReasonOwnData,
-			strings.Join(others, "; ") + ": a reseed gives up copies of its own group alone. Take the database out of one of " +
-				"the two groups, or give it another name there",
-		}
+		return nil, theirs(others)
 	case len(names) == 0:
 		return nil, &refusal{
 			votes.ReasonNotQuarantined,
@@ -194,42 +234,36 @@ func idle(i ballot.Inspection, seen ballot.Observation, name string) bool {
 	return true
 }
 
-// dropCopies drops the copies that a reseed is about: the stale ones, or the whole replica's where that is apart.
+// dropCopies drops the copies that a reseed is about: the stale ones, or the whole replica's where that is apart. left
+// says which it has left for they are another group's, empty when there is none.
 func (k *Keeper) dropCopies(
 	ctx context.Context,
 	r *votes.Request,
 	seen ballot.Observation,
 	fork *votes.Fork,
 	remembered Remembered,
-) (whole bool, err error) {
+) (whole bool, left string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
 	defer cancel()
-	i, err := k.engine.Inspect(ctx, k.group)
+	names, others, err := k.own(ctx)
 	if err != nil {
-		return false, err
+		return false, "", err
+	}
+	if r.Kind == votes.RequestReseed && len(others) > 0 {
+		left = theirs(others).message
 	}
 	apart := k.apart(fork, remembered)
 	if apart && r.Kind == votes.RequestReseed {
-		copies, err := k.engine.Copies(ctx, k.group, i.Names)
-		if err != nil {
-			return false, err
-		}
-		var names []string
-		for _, c := range copies {
-			if c.Other == "" {
-				names = append(names, c.Name)
-			}
-		}
-		return true, k.engine.Reseed(ctx, k.group, names)
+		return true, left, k.engine.Reseed(ctx, k.group, names)
 	}
 	names, no, err := k.stale(ctx, r, seen, apart)
 	switch {
 	case err != nil:
-		return false, err
+		return false, "", err
 	case no != nil && no.reason != votes.ReasonNotQuarantined:
-		return false, fmt.Errorf("nothing more is given up: %s", no.message)
+		return false, "", fmt.Errorf("nothing more is given up: %s", no.message)
 	}
-	return false, k.engine.Reseed(ctx, k.group, names)
+	return false, left, k.engine.Reseed(ctx, k.group, names)
 }
 
 // carryOutDecision gives up what the request says, and remembers it.
@@ -243,9 +277,9 @@ func (k *Keeper) carryOutDecision(
 	if err != nil {
 		return Outcome{Err: err}
 	}
-	whole := r.Kind == votes.RequestRejoin
+	whole, left := r.Kind == votes.RequestRejoin, ""
 	if r.Reseeds() {
-		if whole, err = k.dropCopies(ctx, r, seen, fork, remembered); err != nil {
+		if whole, left, err = k.dropCopies(ctx, r, seen, fork, remembered); err != nil {
 			return Outcome{
 				Action: "reseeding",
 				Err:    fmt.Errorf("dropping the copies of group %s on %s: %w", k.group, k.self.Server, err),
@@ -260,7 +294,7 @@ func (k *Keeper) carryOutDecision(
 	if err := k.remember(remembered); err != nil {
 		return Outcome{Err: err}
 	}
-	k.requests.settle(k, r, votes.OutcomeDone, string(r.Kind), "")
+	k.requests.settle(k, r, votes.OutcomeDone, string(r.Kind), left)
 	k.write(ctx)
 	return Outcome{Action: strings.ToLower(string(r.Kind)) + " accepted", Soon: soon}
 }

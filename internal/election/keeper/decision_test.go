@@ -43,6 +43,7 @@ func TestWhatSpeaksAgainstADecision(t *testing.T) {
 	suspended := ballot.Observation{Exists: true, Role: ballot.RoleSecondary, Suspended: []string{"App"}}
 	quiet := ballot.Observation{Exists: true, Role: ballot.RoleSecondary}
 	stale := []Copy{{Name: "App", State: "RESTORING"}}
+	theirs := Copy{Name: "Shop", State: "ONLINE", Other: "a database of availability group blog"}
 	for name, c := range map[string]struct {
 		kind       votes.RequestKind
 		fork       *votes.Fork
@@ -65,11 +66,24 @@ func TestWhatSpeaksAgainstADecision(t *testing.T) {
 		"rejoin, nothing forced": {
 			votes.RequestRejoin, nil, Remembered{Quarantined: 3}, suspended, nil, votes.ReasonNotQuarantined,
 		},
-		"reseed, quarantined":             {votes.RequestReseed, fork, Remembered{Quarantined: 3}, quiet, nil, ""},
-		"reseed, apart and suspended":     {votes.RequestReseed, fork, Remembered{}, suspended, nil, ""},
+		"reseed, quarantined":         {votes.RequestReseed, fork, Remembered{Quarantined: 3}, quiet, nil, ""},
+		"reseed, apart and suspended": {votes.RequestReseed, fork, Remembered{}, suspended, nil, ""},
+		"reseed, quarantined, and all is another group's": {
+			votes.RequestReseed, fork, Remembered{Quarantined: 3}, quiet, []Copy{theirs}, votes.ReasonOwnData,
+		},
+		"reseed, apart and suspended, and all is another group's": {
+			votes.RequestReseed, fork, Remembered{}, suspended, []Copy{theirs}, votes.ReasonOwnData,
+		},
+		"reseed, quarantined, and some is another group's": {
+			votes.RequestReseed, fork, Remembered{Quarantined: 3}, quiet, append([]Copy{theirs}, stale...), "",
+		},
+		"rejoin, quarantined, and all is another group's": {
+			votes.RequestRejoin, fork, Remembered{Quarantined: 3}, quiet, []Copy{theirs}, "",
+		},
 		"reseed, apart and nothing waits": {votes.RequestReseed, fork, Remembered{}, quiet, stale, votes.ReasonOwnData},
-		"reseed, suspended alone": {votes.RequestReseed, nil, Remembered{}, suspended, nil,
-			votes.ReasonNotQuarantined},
+		"reseed, suspended alone": {
+			votes.RequestReseed, nil, Remembered{}, suspended, nil, votes.ReasonNotQuarantined,
+		},
 		"reseed, a stale copy": {votes.RequestReseed, nil, Remembered{}, quiet, stale, ""},
 		"reseed of one, quarantined": {
 			votes.RequestReseedDatabases, fork, Remembered{Quarantined: 3}, suspended, stale, votes.ReasonOwnData,
@@ -112,6 +126,23 @@ func (b *bench) answered(t *testing.T) votes.Answer {
 	a, _, err := votes.ParseAnswer(b.voters[0].Record.Notes.Annotations())
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return a
+}
+
+// A reseed of a replica that is apart gives up its own group's copies alone, and says which it has left.
+func TestAReseedSaysWhatItLeaves(t *testing.T) {
+	g := NewWithT(t)
+	fork := &votes.Fork{Term: 2, Server: "rival-0", Databases: map[string]string{"App": "3"}}
+	b := asked(t, votes.Request{Kind: votes.RequestReseed}, fork)
+	b.saved.Quarantined = 2
+	b.copies = []Copy{{Name: "App", State: "RESTORING"},
+		{Name: "Shop", State: "ONLINE", Other: "a database of availability group blog"}}
+	for range 3 {
+		b.Step(t.Context())
+		b.clock.At += time.Second
+	}
+	g.Expect(b.statements).To(ContainElement("RESEED App"))
+	g.Expect(b.answered(t)).To(And(HaveField("Outcome", votes.OutcomeDone),
+		HaveField("Message", ContainSubstring("Shop here is a database of availability group blog"))))
 }
 
 // A reseed drops what it is about: of a replica that is not apart the stale copies alone. Nothing is decided about a
