@@ -8,9 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -55,6 +58,25 @@ func (e Engines) Read(
 		return err
 	}
 	return read(ctx, db)
+}
+
+// CarryOut carries out the steps of an object's plan one after the other, and tells what a deletion that is done leaves
+// behind. A deletion that fails says how it goes on.
+func CarryOut(
+	ctx context.Context,
+	reporter reconcile.Reporter,
+	obj client.Object,
+	p reconcile.Plan,
+	carryOut func(context.Context, Step) error,
+) error {
+	err := reconcile.InOrder(ctx, p.Steps, carryOut)
+	switch {
+	case err != nil && obj.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("%w; %s", err, Retain)
+	case err == nil && p.Done:
+		reporter.TellLeft(obj, p.Left)
+	}
+	return err
 }
 
 // CarryOut carries out a step of every kind of replication: a statement. What a kind adds to them it carries out
