@@ -183,9 +183,19 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 			d.ask(),
 		)))
 	}
-	return p.Settle(
-		conditions.InProgress(v1alpha1.ReasonValidating, which+": they are compared when nothing is pending"),
-	)
+	waits := which + ": they are compared when nothing is pending" + pends(o)
+	return p.Settle(conditions.InProgress(v1alpha1.ReasonValidating, waits))
+}
+
+// pends says what is pending now, as the end of a sentence.
+func pends(o Observed) string {
+	switch {
+	case o.Pending == nil:
+		return "; how much is, the distributor does not say now"
+	case *o.Pending > 0:
+		return fmt.Sprintf("; %d commands are. If that never ends, let nobody write at the publisher for a while", *o.Pending)
+	}
+	return ""
 }
 
 // mostNamed articles or tables are named in a message.

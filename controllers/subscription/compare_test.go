@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -137,6 +138,20 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	look(differs, differsFor)
 	g.Expect(describeSteps(look(differs, differsFor))).
 		NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "what differs later has other reasons")
+}
+
+// Who waits for a comparison is told what it waits for.
+func TestWhatAComparisonWaitsFor(t *testing.T) {
+	for says, pending := range map[string]*int64{
+		"the distributor does not say now": nil, "; 7 commands are. If that never ends": ptr.To[int64](7),
+	} {
+		g := NewWithT(t)
+		w := kept(t)
+		w.o.Comparison, w.o.Pending = nil, pending
+		p := plan(w.d, w.look())
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonValidating))
+		g.Expect(p.Outcome.Message).To(ContainSubstring(says))
+	}
 }
 
 // While nothing reads the publisher's log, rows are on their way that nobody counts as pending: a difference is none,

@@ -31,13 +31,14 @@ func (f Feeder) name() string {
 }
 
 // declares finds the Subscription that declares a feeder, nil when none does. Another publisher's publication of the
-// same name is not what it declares.
+// same name is not what it declares; of a group the name of a replica that has left it may be known here still.
 func (d Desired) declares(f Feeder) *Beside {
 	for i := range d.Beside {
 		b := &d.Beside[i]
-		known := b.Publishers == nil ||
-			slices.ContainsFunc(b.Publishers, func(p replication.PublishedFrom) bool { return p.Feeds(f.Here) })
-		if known && strings.EqualFold(b.Publication, f.Here.Publication) {
+		may := b.Publishers == nil || slices.ContainsFunc(b.Publishers, func(p replication.PublishedFrom) bool {
+			return p.Feeds(f.Here) || p.Party.Group != "" && strings.EqualFold(p.Database, f.Here.PublisherDatabase)
+		})
+		if may && strings.EqualFold(b.Publication, f.Here.Publication) {
 			return b
 		}
 	}

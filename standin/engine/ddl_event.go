@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/syntax/token"
 )
 
 // ddlEvent is what a statement does that DDL triggers fire for (docs/relational-databases/triggers/ddl-events.md).
@@ -161,7 +162,7 @@ func (e ddlEvent) data(s *Session) string {
 		return "OFF"
 	}
 	encrypted, text := "FALSE", syntax.WithoutSecrets(e.text, s.settings.options["QuotedIdentifier"], e.secrets...)
-	if syntax.ModuleOptionsOf(e.text, s.settings.options["QuotedIdentifier"]).Has("ENCRYPTION") {
+	if token.ModuleOptionsOf(e.text, s.settings.options["QuotedIdentifier"]).Has("ENCRYPTION") {
 		encrypted, text = "TRUE", "--ENCRYPTED--"
 	}
 	fmt.Fprintf(

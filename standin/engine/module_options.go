@@ -9,6 +9,7 @@ import (
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/syntax/token"
 )
 
 // executeAsOwner is sys.sql_modules.execute_as_principal_id of EXECUTE AS OWNER.
@@ -36,7 +37,7 @@ func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
 	o.Definition, o.QuotedIdentifier, o.AnsiNullsOff = storedDefinition(
 		st,
 	), d.s.settings.options["QuotedIdentifier"], !d.s.settings.options["AnsiNulls"]
-	options := syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier)
+	options := token.ModuleOptionsOf(o.Definition, o.QuotedIdentifier)
 	switch {
 	case options.Has("NATIVE_COMPILATION"):
 		return unsupported("NATIVE_COMPILATION")
@@ -52,7 +53,7 @@ func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
 	return d.executeAs(o, options)
 }
 
-func (d *ddl) executeAs(o *metadata.Object, options syntax.ModuleOptions) error {
+func (d *ddl) executeAs(o *metadata.Object, options token.ModuleOptions) error {
 	principal := int32(executeAsOwner)
 	switch options.ExecuteAs {
 	case "", "CALLER":
@@ -81,7 +82,7 @@ func (d *ddl) executeAs(o *metadata.Object, options syntax.ModuleOptions) error 
 	return nil
 }
 
-func (d *ddl) executeAsLogin(o *metadata.Object, options syntax.ModuleOptions) error {
+func (d *ddl) executeAsLogin(o *metadata.Object, options token.ModuleOptions) error {
 	switch options.ExecuteAs {
 	case "OWNER":
 		return sqlerr.New(102, 1, "OWNER") // triggers of the server have none

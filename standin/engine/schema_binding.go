@@ -12,13 +12,14 @@ import (
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/syntax"
+	"geosql.dev/standin/syntax/token"
 )
 
 // IsSchemaBound tells whether the definition of a view or function has the option SCHEMABINDING.
 func IsSchemaBound(o *metadata.Object) bool {
 	switch o.Kind {
 	case metadata.KindView, metadata.KindScalar, metadata.KindInline, metadata.KindTableFunction:
-		return syntax.ModuleOptionsOf(o.Definition, o.QuotedIdentifier).Has("SCHEMABINDING")
+		return token.ModuleOptionsOf(o.Definition, o.QuotedIdentifier).Has("SCHEMABINDING")
 	default:
 		return false
 	}
@@ -29,7 +30,7 @@ func IsSchemaBound(o *metadata.Object) bool {
 // (docs/t-sql/statements/create-view-transact-sql.md, SCHEMABINDING).
 func (s *Session) mayBind(ctx context.Context, name objectName, kind string, st syntax.Statement) error {
 	node := st.Node
-	if !syntax.ModuleOptionsOf(st.Definition(), s.settings.options["QuotedIdentifier"]).Has("SCHEMABINDING") {
+	if !token.ModuleOptionsOf(st.Definition(), s.settings.options["QuotedIdentifier"]).Has("SCHEMABINDING") {
 		return nil
 	}
 	if starred(node) {

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 )
 
 // The publisher's procedures about agents: all the work is done at the distributor, where the agents' jobs are.
@@ -222,7 +223,7 @@ func (e *Extension) addPushSubscriptionAgent(ctx context.Context, call *engine.P
 	if r.Len() == 0 {
 		return raise(14050, 1)
 	}
-	if r.Int(0, "subscription_type") != pushType {
+	if r.Int(0, "subscription_type") != stored.PushType {
 		return raise(21023, 1, "An agent of a pull subscription at the Distributor: sp_addpushsubscription_agent")
 	}
 	r, err = e.inDistributionOf(

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -156,7 +157,7 @@ func (e *Extension) ofTable(
 		return raise(14028, 1)
 	}
 	if a.table.Table.PrimaryKey() == nil && !pub.snapshotOnly {
-		return raise(14088, 1, twoPart(a.schema, a.table.Name))
+		return raise(14088, 1, stored.TwoPart(a.schema, a.table.Name))
 	}
 	if err := a.setCommands(call); err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -63,7 +64,7 @@ func (e *Extension) replColumn(
 	case list.Len() == 0:
 		return nil, "", nil, raise(21245, 1, name, publication)
 	}
-	return table, twoPart(schema, name), table.Table.Column(call.String("@column")), nil
+	return table, stored.TwoPart(schema, name), table.Table.Column(call.String("@column")), nil
 }
 
 // replAddColumn adds a column to a published table and to one publication of it, or to all. The snapshot stays as it

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 )
@@ -74,7 +75,7 @@ func (e *Extension) checkAgentsOf(
 		if err := call.Session.Exec(ctx,
 			"EXEC "+database+".sys.sp_MSadd_"+kind+"_history @agent_id = @p1, @runstatus = @p2, @comments = @p3, @start_time "+
 				"= @p4, @transactions = 0, @commands = 0, @latency = 0, @total = 0, @verbose = 3",
-			r.Int(i, "id"), runFail, text, r.String(i, "start_time")); err != nil {
+			r.Int(i, "id"), stored.RunFailed, text, r.String(i, "start_time")); err != nil {
 			return err
 		}
 		if err := call.Writer.Message(raise(14151, 1, shown, r.String(i, "name"), text)); err != nil {

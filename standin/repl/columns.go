@@ -28,13 +28,5 @@ func columnAt(list []tds.Column, name string) int {
 	return -1
 }
 
-// nowText is the time for datetime columns, which have no more than milliseconds.
-func nowText() string { return timeText(sqltype.DateTimeType, time.Now().UTC()) }
-
-// hoursAgo is the time so many hours ago.
-func hoursAgo(hours int64) string {
-	return timeText(sqltype.DateTimeType, time.Now().UTC().Add(-time.Duration(hours)*time.Hour))
-}
-
 // nowSince is how many seconds ago a time was.
 func nowSince(t time.Time) float64 { return max(time.Since(t).Seconds(), 0) }

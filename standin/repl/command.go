@@ -4,105 +4,37 @@ package repl
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"strings"
 
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/storage"
 	"geosql.dev/standin/syntax"
 )
 
-// Types of commands (MSrepl_commands.type).
-const (
-	// commandOwn is none: one that the subscriber made itself.
-	commandOwn = 0
-	// commandCall is a call of a procedure or a statement with parameters.
-	commandCall = 30
-	// commandValidate is a validation at the subscriber; the text is a call of sp_table_validation.
-	commandValidate = 37
-	// commandSchema is a schema change: a script, batches separated by GO. The number is this program's own.
-	commandSchema = 0x40000001
-	// commandPosted is a script of sp_addscriptexec, with a value when its errors are passed over. The number is this
-	// program's own.
-	commandPosted = 0x40000002
-	// commandToken is a tracer token; snapshot commands have the high bit set and name a file of a snapshot.
-	commandToken   = 0x4000002F
-	commandScript  = -2147483646
-	commandData    = -2147483645
-	commandIndexes = -2147483644
-	// commandInline is a script itself, for subscribers that have the rows already.
-	commandInline = -2147483643
-	// commandPreScript and commandPostScript are scripts of the publication, for the whole snapshot (article 0).
-	commandPreScript  = -2147483642
-	commandPostScript = -2147483641
-)
-
-// A command's bytes: the length of a text, the text with ? for each parameter, and the values. The text is
-// "{CALL [proc] (?,?)}" or a statement.
-func encodeCommand(text string, values []byte) []byte {
-	buf := binary.AppendUvarint(nil, uint64(len(text)))
-	return append(append(buf, text...), values...)
-}
-
-// decodeCommand is the inverse; values are parameters for the driver.
-func decodeCommand(buf []byte) (text string, values []any, err error) {
-	n, w := binary.Uvarint(buf)
-	if w <= 0 || uint64(len(buf)-w) < n {
-		return "", nil, errShort
-	}
-	text, buf = string(buf[w:w+int(n)]), buf[w+int(n):]
-	for len(buf) > 0 {
-		var v any
-		if v, buf, err = readValue(buf); err != nil {
-			return "", nil, err
-		}
-		values = append(values, v)
-	}
-	return text, values, nil
-}
-
 // showCommand is a command as sp_browsereplcmds shows it.
 func showCommand(kind int64, raw []byte) string {
-	if kind != commandCall {
-		text, _, err := decodeCommand(raw)
+	if kind != stored.CommandCall {
+		text, _, err := stored.DecodeCommand(raw)
 		if err != nil {
 			return "(" + err.Error() + ")"
 		}
 		return text
 	}
-	text, values, err := decodeCommand(raw)
+	text, values, err := stored.DecodeCommand(raw)
 	if err != nil {
 		return "(" + err.Error() + ")"
 	}
-	parts := parameterized(text)
+	parts := stored.Parameterized(text)
 	var b strings.Builder
 	for i, p := range parts {
 		b.WriteString(p)
 		if i < len(parts)-1 && i < len(values) {
-			b.WriteString(literalOf(values[i]))
+			b.WriteString(stored.LiteralOf(values[i]))
 		}
 	}
 	return b.String()
-}
-
-// parameterized cuts a command at its parameters: a question mark within a quoted name is none.
-func parameterized(text string) []string {
-	var out []string
-	from, quoted := 0, false
-	for i := range len(text) {
-		switch c := text[i]; {
-		case c == '[' && !quoted:
-			quoted = true
-		case c == ']':
-			// The second of two within a name begins to quote again.
-			quoted = !quoted && i > 0 && text[i-1] == ']'
-		case c == '?' && !quoted:
-			out = append(out, text[from:i])
-			from = i + 1
-		}
-	}
-	return append(out, text[from:])
 }
 
 // marks is n question marks for a list of parameters.
@@ -154,7 +86,7 @@ func appendColumns(buf []byte, columns []*metadata.Column, at map[string]int, ro
 		if !ok || i >= len(row) {
 			// A column that did not exist yet when the row was written.
 			var err error
-			if buf, err = appendValue(buf, c.Type, nil); err != nil {
+			if buf, err = stored.AppendValue(buf, c.Type, nil); err != nil {
 				return nil, err
 			}
 			continue
@@ -163,7 +95,7 @@ func appendColumns(buf []byte, columns []*metadata.Column, at map[string]int, ro
 			return nil, fmt.Errorf("the log has no value of column %s", c.Name)
 		}
 		var err error
-		if buf, err = appendValue(buf, c.Type, row[i]); err != nil {
+		if buf, err = stored.AppendValue(buf, c.Type, row[i]); err != nil {
 			return nil, fmt.Errorf("column %s: %w", c.Name, err)
 		}
 	}
@@ -187,7 +119,7 @@ func (a *article) where() string {
 	return strings.Join(parts, " AND ")
 }
 
-func (a *article) destination() string { return twoPart(a.destOwner, a.destTable) }
+func (a *article) destination() string { return stored.TwoPart(a.destOwner, a.destTable) }
 
 func (a *article) insertCommand(at map[string]int, row []any) ([]byte, error) {
 	word, procedure := verb(a.insert)
@@ -199,12 +131,12 @@ func (a *article) insertCommand(at map[string]int, row []any) ([]byte, error) {
 		return nil, err
 	}
 	if word == "SQL" {
-		return encodeCommand(
+		return stored.EncodeCommand(
 			"INSERT INTO "+a.destination()+" ("+a.names(a.columns)+") VALUES ("+marks(len(a.columns))+")",
 			values,
 		), nil
 	}
-	return encodeCommand("{CALL "+procedure+" ("+marks(len(a.columns))+")}", values), nil
+	return stored.EncodeCommand("{CALL "+procedure+" ("+marks(len(a.columns))+")}", values), nil
 }
 
 func (a *article) deleteCommand(at map[string]int, row []any) ([]byte, error) {
@@ -222,7 +154,7 @@ func (a *article) deleteCommand(at map[string]int, row []any) ([]byte, error) {
 		return nil, err
 	}
 	if word == "SQL" {
-		return encodeCommand("DELETE FROM "+a.destination()+" WHERE "+a.where(), values), nil
+		return stored.EncodeCommand("DELETE FROM "+a.destination()+" WHERE "+a.where(), values), nil
 	}
-	return encodeCommand("{CALL "+procedure+" ("+marks(len(columns))+")}", values), nil
+	return stored.EncodeCommand("{CALL "+procedure+" ("+marks(len(columns))+")}", values), nil
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -102,7 +104,7 @@ func (c *alteration) registered(ctx context.Context, a *article, kind string) (s
 		return "", err
 	}
 	schema, err := c.s.SchemaNameOf(ctx, c.Database, o)
-	return twoPart(schema, o.Name), err
+	return stored.TwoPart(schema, o.Name), err
 }
 
 // afterwards is what the subscribers of an article, which was before and is now, run after a change of the schema that
@@ -136,7 +138,7 @@ func (c *alteration) afterwards(ctx context.Context, before, a *article) (string
 	if err != nil || file == "" {
 		return out, err
 	}
-	content, err := c.e.readScript(file)
+	content, err := c.e.agents.ReadScript(file)
 	if err != nil {
 		return "", err
 	}
@@ -163,7 +165,7 @@ func (c *alteration) scripted(ctx context.Context, a *article, name string) (str
 // asBatches is a script as runScript takes it.
 func asBatches(script string) string {
 	out := ""
-	for _, b := range batches(script) {
+	for _, b := range agent.Batches(script) {
 		out += b + "\nGO\n"
 	}
 	return out

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/stored"
 )
 
 func (e *Extension) installDistributor(r *engine.Registry) {
@@ -64,7 +66,7 @@ func (e *Extension) addDistributor(ctx context.Context, call *engine.ProcCall) e
 		return raise(14043, 1, "@distributor", "sp_adddistributor")
 	}
 	host, _, _ := strings.Cut(name, ",")
-	local := sameServer(host, e.serverName())
+	local := agent.SameServer(host, e.serverName())
 	taken, err := linkExists(ctx, s)
 	if err != nil {
 		return err
@@ -81,9 +83,9 @@ func (e *Extension) addDistributor(ctx context.Context, call *engine.ProcCall) e
 		_, _ = rand.Read(b) // never fails since Go 1.24
 		password = "Aa1!" + base64.RawURLEncoding.EncodeToString(b)
 	}
-	source := e.address()
+	source := e.agents.Address()
 	if !local {
-		if source, err = e.addressOf(ctx, s, name); err != nil {
+		if source, err = e.agents.AddressOf(ctx, s, name); err != nil {
 			return err
 		}
 	}
@@ -121,7 +123,8 @@ func setDistributorLogin(ctx context.Context, s *engine.Session, password string
 		verb = "CREATE"
 	}
 	if err := s.Exec(ctx,
-		verb+" LOGIN "+bracket(distributorLogin)+" WITH PASSWORD = "+lit(password)+", CHECK_POLICY = OFF"); err != nil {
+		verb+" LOGIN "+bracket(distributorLogin)+" WITH PASSWORD = "+stored.Literal(password)+
+			", CHECK_POLICY = OFF"); err != nil {
 		return err
 	}
 	return s.Exec(ctx, "ALTER SERVER ROLE [sysadmin] ADD MEMBER "+bracket(distributorLogin))
@@ -137,7 +140,7 @@ func (e *Extension) addLink(
 		ctx,
 		"EXEC sp_addlinkedserver @server = @p1, @srvproduct = N'', @provider = N'MSOLEDBSQL', @datasrc = @p2",
 		name,
-		sourceOfAddress(address),
+		agent.SourceOfAddress(address),
 	)
 	if err != nil {
 		return err
@@ -165,7 +168,7 @@ func (e *Extension) addLink(
 
 // ensureServer makes a sys.servers row for a server that replication names, when there is none, and marks what it is.
 func (e *Extension) ensureServer(ctx context.Context, s *engine.Session, name, option string) error {
-	if sameServer(name, e.serverName()) {
+	if agent.SameServer(name, e.serverName()) {
 		return nil
 	}
 	r, err := s.Query(ctx, "SELECT server_id FROM sys.servers WHERE name = @p1", name)
@@ -173,7 +176,7 @@ func (e *Extension) ensureServer(ctx context.Context, s *engine.Session, name, o
 		return err
 	}
 	if r.Len() == 0 {
-		return e.addLink(ctx, s, name, addressOfSource(name), "", "", option)
+		return e.addLink(ctx, s, name, agent.AddressOfSource(name), "", "", option)
 	}
 	return s.Exec(ctx, "EXEC sp_serveroption @server = @p1, @optname = @p2, @optvalue = N'true'", name, option)
 }
@@ -271,8 +274,9 @@ func (e *Extension) databaseFiles(call *engine.ProcCall, name string) string {
 	}
 	c := e.inst.Config()
 	return fmt.Sprintf(" ON PRIMARY (NAME = %s, FILENAME = %s) LOG ON (NAME = %s, FILENAME = %s)", bracket(name),
-		lit(place(call.String("@data_folder"), call.String("@data_file"), ".MDF", c.DataDir)), bracket(name+"_log"),
-		lit(place(call.String("@log_folder"), call.String("@log_file"), ".LDF", c.LogDir)))
+		stored.Literal(place(call.String("@data_folder"), call.String("@data_file"), ".MDF", c.DataDir)),
+		bracket(name+"_log"),
+		stored.Literal(place(call.String("@log_folder"), call.String("@log_file"), ".LDF", c.LogDir)))
 }
 
 // addCleanupJobs makes the jobs that keep a distribution database small.
@@ -340,7 +344,7 @@ func (e *Extension) addDistPublisher(ctx context.Context, call *engine.ProcCall)
 		directory,
 		mode,
 		call.String("@login"),
-		e.key.seal(call.String("@password")),
+		e.key.Seal(call.String("@password")),
 	)
 }
 
@@ -373,7 +377,7 @@ func (e *Extension) changeDistPublisher(ctx context.Context, call *engine.ProcCa
 			return raise(14109, 1)
 		}
 	case "password":
-		value = e.key.seal(text)
+		value = e.key.Seal(text)
 	case "distribution_db":
 		if _, err := e.distributionDatabase(ctx, s, text); err != nil {
 			return err

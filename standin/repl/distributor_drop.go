@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
 )
 
 // dropDistributionDB drops a distribution database. Its row goes last: until then the procedure may be called again,
@@ -111,7 +112,7 @@ const loggedOutWithin = 10 * time.Second
 func dropDistributorLogin(ctx context.Context, s *engine.Session) error {
 	for until := time.Now().Add(loggedOutWithin); ; {
 		err := s.Exec(ctx, "IF SUSER_ID(@p1) IS NOT NULL DROP LOGIN "+bracket(distributorLogin), distributorLogin)
-		if numberOf(err) != 15434 || time.Now().After(until) || !pause(ctx, 20*time.Millisecond) {
+		if agent.NumberOf(err) != 15434 || time.Now().After(until) || !agent.Pause(ctx, 20*time.Millisecond) {
 			return err
 		}
 	}

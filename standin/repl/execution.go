@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/storage"
 )
 
@@ -73,7 +74,7 @@ func (e *Extension) execution(ctx context.Context, x engine.Execution) (call sto
 			continue
 		}
 		parameters[i] = "?"
-		if c.Values, err = appendDecoded(c.Values, a.Type, a.Value); err != nil {
+		if c.Values, err = stored.AppendDecoded(c.Values, a.Type, a.Value); err != nil {
 			return call, nil, fmt.Errorf("argument %d of %s: %w", i+1, x.Procedure.Name, err)
 		}
 	}
@@ -137,10 +138,10 @@ func (l *logArticles) callCommands(t *storage.Transaction, m storage.Mark) ([]re
 				seqno:       t.Commit,
 				begin:       t.Begin,
 				time:        t.Time,
-				kind:        commandCall,
+				kind:        stored.CommandCall,
 				article:     a.id,
 				publication: a.publication,
-				command:     encodeCommand("{CALL "+a.destination()+" ("+c.Parameters+")}", c.Values),
+				command:     stored.EncodeCommand("{CALL "+a.destination()+" ("+c.Parameters+")}", c.Values),
 			},
 		)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 )
@@ -37,7 +38,7 @@ func deactivate(ctx context.Context, s *engine.Session, since string) error {
 
 // dropExpired drops the expired subscriptions of all databases that this server publishes.
 func (e *Extension) dropExpired(ctx context.Context, call *engine.ProcCall) error {
-	if p := call.String("@publisher"); p != "" && !sameServer(p, e.serverName()) {
+	if p := call.String("@publisher"); p != "" && !agent.SameServer(p, e.serverName()) {
 		return raise(21023, 1, "@publisher")
 	}
 	s := call.Session

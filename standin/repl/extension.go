@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package repl is transactional replication within an instance: the distributor with its database, publications and
-// their articles, subscriptions, and the three agents (snapshot, log reader, distribution), which are run by job steps
-// and reach all servers over TDS as SQL Server's own executables do.
+// their articles, subscriptions, what a publisher's log holds for them, and the procedures and views of all of these.
+// Package agent has the agents that move the rows.
 package repl
 
 import (
 	"context"
-	"net"
-	"strconv"
 	"sync"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
@@ -37,8 +37,8 @@ type Extension struct {
 	readers map[int32]*engine.Session
 	// scans are the positions of the log scans, by database_id.
 	scans map[int32]*scan
-	// agents are the agents that run here, by what they serve: one of a kind at a time.
-	agents map[string]bool
+	// agents are those that run here.
+	agents *agent.Runner
 	// marked are the open transactions that sp_marksubscriptionvalidation marked.
 	marked map[*engine.Session]*markedTransaction
 	// positions are the subscriptions here that several streams apply to.
@@ -46,7 +46,7 @@ type Extension struct {
 
 	cancel context.CancelFunc
 	work   sync.WaitGroup
-	key    sealKey
+	key    *stored.Key
 }
 
 // Ensure that the engine can use it.
@@ -54,11 +54,13 @@ var _ engine.Extension = (*Extension)(nil)
 
 // New makes the extension.
 func New(o Options) *Extension {
+	key := &stored.Key{}
 	return &Extension{
 		options:   o,
+		key:       key,
+		agents:    agent.New(key, o.Host, o.UNCMapping),
 		readers:   map[int32]*engine.Session{},
 		scans:     map[int32]*scan{},
-		agents:    map[string]bool{},
 		marked:    map[*engine.Session]*markedTransaction{},
 		positions: map[string]*watchedPosition{},
 	}
@@ -67,6 +69,7 @@ func New(o Options) *Extension {
 // Install registers everything.
 func (e *Extension) Install(r *engine.Registry) error {
 	e.inst = r.Instance()
+	e.agents.Attach(e.inst)
 	r.OnStart(e.start)
 	r.OnStop(e.stop)
 	r.OnSessionEnd(e.endSession)
@@ -101,6 +104,12 @@ func (e *Extension) Install(r *engine.Registry) error {
 	e.installViews(r)
 	e.installOther(r)
 	return nil
+}
+
+// Subsystems are the job step subsystems of the agents, for SQL Agent: each runs a step's text; again says that the
+// step is tried again when it fails.
+func (e *Extension) Subsystems() map[string]func(ctx context.Context, commandLine string, again bool) (string, error) {
+	return e.agents.Subsystems()
 }
 
 // access says who may run a procedure.
@@ -186,13 +195,13 @@ func text(name string) engine.Parameter {
 	return engine.Parameter{Name: name, Type: sqltype.NVarCharMax}
 }
 
-// number is text for a number.
+// Number is text for a number.
 func number(name string) engine.Parameter {
 	return engine.Parameter{Name: name, Type: sqltype.BigIntType}
 }
 
 func (e *Extension) start(ctx context.Context) error {
-	if err := e.key.open(e.inst.Config().DataDir); err != nil {
+	if err := e.key.Open(e.inst.Config().DataDir); err != nil {
 		return err
 	}
 	if err := e.startProfiles(ctx); err != nil {
@@ -211,19 +220,10 @@ func (e *Extension) stop(context.Context) {
 	e.work.Wait()
 }
 
-// address is host:port at which this instance serves TDS.
-func (e *Extension) address() string {
-	host := e.options.Host
-	if host == "" {
-		host = "127.0.0.1"
-	}
-	return net.JoinHostPort(host, strconv.Itoa(e.inst.Config().Port))
-}
+// ServerName is this instance's name.
+func (e *Extension) serverName() string { return e.agents.ServerName() }
 
-// serverName is this instance's name.
-func (e *Extension) serverName() string { return e.inst.Config().ServerName }
-
-// system opens a session of the extension's own in a database.
+// System opens a session of the extension's own in a database.
 func (e *Extension) system(ctx context.Context, database string) (*engine.Session, error) {
-	return e.inst.Session(ctx, engine.SystemLogin, database, "Replication")
+	return e.agents.System(ctx, database)
 }

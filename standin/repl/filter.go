@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/syntax"
 )
@@ -72,7 +73,7 @@ func checkFilter(ctx context.Context, s *engine.Session, a *article, clause stri
 	if clause == "" {
 		return nil
 	}
-	text := "SELECT TOP (0) 1 AS n FROM " + twoPart(a.schema, a.table.Name) + " WHERE (" + clause + ")"
+	text := "SELECT TOP (0) 1 AS n FROM " + stored.TwoPart(a.schema, a.table.Name) + " WHERE (" + clause + ")"
 	if !oneStatement(text) {
 		return raise(21745, 1)
 	}
@@ -202,9 +203,9 @@ func (e *Extension) articleView(ctx context.Context, call *engine.ProcCall) erro
 	}
 	name := call.String("@view_name")
 	if name == "" {
-		name = clip("syncobj_"+a.name, 120)
+		name = stored.Clip("syncobj_"+a.name, 120)
 	}
-	view := twoPart("dbo", name)
+	view := stored.TwoPart("dbo", name)
 	a.filter = clause
 	text := "CREATE VIEW " + view + " AS " + a.selection()
 	if err := s.Exec(ctx, "DROP VIEW IF EXISTS "+view); err != nil {
@@ -231,7 +232,7 @@ func (e *Extension) articleView(ctx context.Context, call *engine.ProcCall) erro
 
 // selection is the query of the article's columns and rows.
 func (a *article) selection() string {
-	text := "SELECT " + a.names(a.columns) + " FROM " + twoPart(a.schema, a.table.Name)
+	text := "SELECT " + a.names(a.columns) + " FROM " + stored.TwoPart(a.schema, a.table.Name)
 	if a.filter != "" {
 		text += " WHERE (" + a.filter + ")"
 	}
@@ -256,5 +257,5 @@ func (e *Extension) dropArticleView(
 	if err != nil {
 		return err
 	}
-	return s.Exec(ctx, "DROP VIEW IF EXISTS "+twoPart(schema, o.Name))
+	return s.Exec(ctx, "DROP VIEW IF EXISTS "+stored.TwoPart(schema, o.Name))
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/shopspring/decimal"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/storage"
 )
 
@@ -125,7 +126,8 @@ func backupHeader(ctx context.Context, call *engine.ProcCall) (*engine.Result, e
 	// (docs/relational-databases/system-stored-procedures/sp-addsubscription-transact-sql.md, @fileidhint).
 	return call.Session.Query(
 		ctx,
-		fmt.Sprintf("RESTORE HEADERONLY FROM DISK = %s WITH FILE = %d", lit(name), max(1, call.Int("@fileidhint"))),
+		fmt.Sprintf("RESTORE HEADERONLY FROM DISK = %s WITH FILE = %d", stored.Literal(name),
+			max(1, call.Int("@fileidhint"))),
 	)
 }
 

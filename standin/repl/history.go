@@ -7,16 +7,7 @@ import (
 	"fmt"
 
 	"geosql.dev/standin/engine"
-)
-
-// States of an agent's run (runstatus of the history tables).
-const (
-	runStart    = 1
-	runSucceed  = 2
-	runProgress = 3
-	runIdle     = 4
-	runRetry    = 5
-	runFail     = 6
+	"geosql.dev/standin/repl/stored"
 )
 
 func (e *Extension) installHistory(r *engine.Registry) {
@@ -63,7 +54,7 @@ func (e *Extension) installHistory(r *engine.Registry) {
 // addDistributionHistory adds a row, or brings the newest one up to date when it says the same of the same run.
 func (e *Extension) addDistributionHistory(ctx context.Context, call *engine.ProcCall) error {
 	args := historyArguments(call)
-	if call.Int("@runstatus") == runProgress && call.Bytes("@xact_seqno") != nil {
+	if call.Int("@runstatus") == stored.RunInProgress && call.Bytes("@xact_seqno") != nil {
 		// The latency of a delivery is from the transaction's arrival here until now.
 		r, err := call.Session.Query(
 			ctx,
@@ -106,7 +97,7 @@ func replaces(call *engine.ProcCall) bool {
 	case 3:
 		return false
 	case 2:
-		return call.Int("@runstatus") == runIdle
+		return call.Int("@runstatus") == stored.RunIdle
 	}
 	return true
 }
@@ -116,7 +107,7 @@ func historyArguments(call *engine.ProcCall) []any {
 	return []any{
 		call.Int("@agent_id"),
 		call.Int("@runstatus"),
-		clip(call.String("@comments"), 4000),
+		stored.Clip(call.String("@comments"), 4000),
 		call.String("@start_time"),
 		call.Bytes("@xact_seqno"),
 		call.Value("@transactions"),
@@ -146,7 +137,7 @@ func (e *Extension) addSnapshotHistory(ctx context.Context, call *engine.ProcCal
 			"@agent_id",
 		),
 		call.Int("@runstatus"),
-		clip(call.String("@comments"), 1000),
+		stored.Clip(call.String("@comments"), 1000),
 		call.String("@start_time"),
 		call.Int("@transactions"),
 		call.Int("@commands"),
@@ -166,7 +157,7 @@ func (e *Extension) cleanHistory(ctx context.Context, call *engine.ProcCall) err
 	if err != nil {
 		return err
 	}
-	before := hoursAgo(retention(call, "@history_retention", r.Int(0, "history_retention")))
+	before := stored.HoursAgo(retention(call, "@history_retention", r.Int(0, "history_retention")))
 	for _, t := range []string{"MSdistribution_history", "MSlogreader_history", "MSsnapshot_history"} {
 		// The newest row of each agent stays: it is where the agent is.
 		err := call.Session.Exec(
@@ -199,8 +190,8 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 	if err := makeDistributionTables(ctx, s, call.Database.Name()); err != nil {
 		return err
 	}
-	young := hoursAgo(retention(call, "@min_distretention", r.Int(0, "min_distretention")))
-	old := hoursAgo(retention(call, "@max_distretention", r.Int(0, "max_distretention")))
+	young := stored.HoursAgo(retention(call, "@min_distretention", r.Int(0, "min_distretention")))
+	old := stored.HoursAgo(retention(call, "@max_distretention", r.Int(0, "max_distretention")))
 	if err := deactivate(ctx, s, old); err != nil {
 		return err
 	}

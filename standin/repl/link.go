@@ -5,9 +5,9 @@ package repl
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqlerr"
 )
 
@@ -25,7 +25,8 @@ func (e *Extension) atDistributor(
 	format string,
 	args ...any,
 ) (*engine.Result, error) {
-	r, err := s.Query(ctx, "EXEC ("+lit("SET NOCOUNT ON; "+fill(format, args...))+") AT "+bracket(distributorLink))
+	text := stored.Literal("SET NOCOUNT ON; " + fill(format, args...))
+	r, err := s.Query(ctx, "EXEC ("+text+") AT "+bracket(distributorLink))
 	var failure *sqlerr.Error
 	if errors.As(err, &failure) && failure.Number == 7202 {
 		return nil, raise(20036, 1)
@@ -62,9 +63,4 @@ func (e *Extension) distributorOf(ctx context.Context, s *engine.Session) (distr
 		database:  r.String(0, "distribution_db"),
 		directory: r.String(0, "working_directory"),
 	}, nil
-}
-
-// sameServer compares server names: without case.
-func sameServer(a, b string) bool {
-	return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b))
 }

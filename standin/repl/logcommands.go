@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sort"
 
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/storage"
 )
 
@@ -101,7 +102,7 @@ func (l *logArticles) rowCommands(
 					seqno:       t.Commit,
 					begin:       t.Begin,
 					time:        t.Time,
-					kind:        commandCall,
+					kind:        stored.CommandCall,
 					article:     a.id,
 					publication: a.publication,
 					command:     command,
@@ -139,10 +140,10 @@ func (l *logArticles) schemaCommand(t *storage.Transaction, c schemaChange) []re
 			seqno:       t.Commit,
 			begin:       t.Begin,
 			time:        t.Time,
-			kind:        commandSchema,
+			kind:        stored.CommandSchema,
 			article:     c.Article,
 			publication: publication,
-			command:     encodeCommand(c.Script, nil),
+			command:     stored.EncodeCommand(c.Script, nil),
 		},
 	}
 }
@@ -166,9 +167,9 @@ func (l *logArticles) markCommands(t *storage.Transaction, m storage.Mark) ([]re
 			seqno:       t.Commit,
 			begin:       t.Begin,
 			time:        t.Time,
-			kind:        commandToken,
+			kind:        stored.CommandToken,
 			publication: publication,
-			command:     encodeCommand(fmt.Sprint(token), nil),
+			command:     stored.EncodeCommand(fmt.Sprint(token), nil),
 		},
 	}, nil
 }
@@ -185,17 +186,17 @@ func (l *logArticles) validationCommand(t *storage.Transaction, m storage.Mark) 
 	}
 	var names []byte
 	for _, n := range v.Subscriptions {
-		names = appendText(names, n)
+		names = stored.AppendText(names, n)
 	}
 	return []replicated{
 		{
 			seqno:       t.Commit,
 			begin:       t.Begin,
 			time:        t.Time,
-			kind:        commandValidate,
+			kind:        stored.CommandValidate,
 			article:     v.Article,
 			publication: publication,
-			command:     encodeCommand(v.Text, names),
+			command:     stored.EncodeCommand(v.Text, names),
 		},
 	}, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 	"geosql.dev/standin/tds"
@@ -49,7 +50,7 @@ type replicated struct {
 // transaction is the commands of one committed transaction; none when it touched no article.
 type transaction struct {
 	seqno    storage.LSN
-	origin   origin
+	origin   stored.Origin
 	commands []replicated
 }
 
@@ -241,7 +242,7 @@ func (e *Extension) replShowCmds(ctx context.Context, call *engine.ProcCall) err
 		for _, c := range t.commands {
 			out = append(
 				out,
-				[]any{c.seqno[:], int64(0), int64(0), c.article, c.kind, clip(showCommand(c.kind, c.command), 1024)},
+				[]any{c.seqno[:], int64(0), int64(0), c.article, c.kind, stored.Clip(showCommand(c.kind, c.command), 1024)},
 			)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 )
 
 // The distributor's half of the procedures that are called at the publisher. They run in the distribution database and
@@ -254,9 +255,9 @@ func virtualSubscription(p publicationRow, publisherDB string, article int64) su
 		article:     article,
 		subscriber:  virtualSubscriber,
 		database:    "virtual",
-		kind:        pushType,
+		kind:        stored.PushType,
 		sync:        syncAutomatic,
-		status:      subscribed,
+		status:      stored.Subscribed,
 		agent:       -p.id,
 	}
 }
@@ -377,14 +378,6 @@ func (e *Extension) dropAgentJobs(ctx context.Context, s *engine.Session, table,
 		}
 	}
 	return nil
-}
-
-// clip shortens a name to n characters.
-func clip(s string, n int) string {
-	if r := []rune(s); len(r) > n {
-		return string(r[:n])
-	}
-	return s
 }
 
 // pattern is a name for LIKE: empty, NULL and 'all' mean every one.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 )
 
 // jobSpec is a job for an agent.
@@ -130,7 +131,7 @@ func (e *Extension) insertLogReader(
 	password string,
 ) error {
 	s, db := call.Session, call.String("@publisher_db")
-	profile, err := defaultProfile(ctx, s, agentLogReader)
+	profile, err := defaultProfile(ctx, s, stored.LogReaderAgent)
 	if err != nil {
 		return err
 	}
@@ -138,7 +139,7 @@ func (e *Extension) insertLogReader(
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%s-%d", clip(call.String("@publisher")+"-"+db, 90), r.Int(0, "n"))
+	name := fmt.Sprintf("%s-%d", stored.Clip(call.String("@publisher")+"-"+db, 90), r.Int(0, "n"))
 	job, local, err := e.agentJob(
 		ctx,
 		call,
@@ -161,7 +162,7 @@ func (e *Extension) insertLogReader(
 		profile,
 		mode,
 		login,
-		e.key.seal(password),
+		e.key.Seal(password),
 	)
 }
 
@@ -193,7 +194,7 @@ func (e *Extension) changeLogReaderRow(ctx context.Context, call *engine.ProcCal
 		ctx,
 		"UPDATE dbo.MSlogreader_agents SET publisher_password = @p2 WHERE id = @p1",
 		id,
-		e.key.seal(call.String("@password")),
+		e.key.Seal(call.String("@password")),
 	)
 }
 
@@ -216,14 +217,14 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 	if r.Len() > 0 {
 		return raise(14101, 1, publication)
 	}
-	profile, err := defaultProfile(ctx, s, agentSnapshot)
+	profile, err := defaultProfile(ctx, s, stored.SnapshotAgent)
 	if err != nil {
 		return err
 	}
 	if r, err = s.Query(ctx, "SELECT ISNULL(MAX(id), 0) + 1 AS n FROM dbo.MSsnapshot_agents"); err != nil {
 		return err
 	}
-	name := fmt.Sprintf("%s-%d", clip(call.String("@publisher")+"-"+db+"-"+publication, 90), r.Int(0, "n"))
+	name := fmt.Sprintf("%s-%d", stored.Clip(call.String("@publisher")+"-"+db+"-"+publication, 90), r.Int(0, "n"))
 	job, local, err := e.agentJob(
 		ctx,
 		call,
@@ -235,7 +236,7 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 		return err
 	}
 	if err := s.Exec(ctx, `INSERT INTO dbo.MSsnapshot_agents (name, publisher_id, publisher_db, publication, publication_type, local_job, job_id, profile_id, publisher_security_mode, publisher_login, publisher_password)
-		VALUES (@p1, @p2, @p3, @p4, 0, @p5, @p6, @p7, @p8, @p9, @p10)`, name, p.publisher, db, publication, local, job, profile, call.Int("@mode"), call.Value("@login"), e.key.seal(call.String("@password"))); err != nil {
+		VALUES (@p1, @p2, @p3, @p4, 0, @p5, @p6, @p7, @p8, @p9, @p10)`, name, p.publisher, db, publication, local, job, profile, call.Int("@mode"), call.Value("@login"), e.key.Seal(call.String("@password"))); err != nil {
 		return err
 	}
 	return call.Exec(ctx, "SELECT CAST(@p1 AS binary(16)) AS job_id", job)
@@ -309,7 +310,7 @@ func (e *Extension) addPushRow(ctx context.Context, call *engine.ProcCall) error
 	if err := s.Exec(ctx,
 		"UPDATE dbo.MSdistribution_agents SET job_id = @p2, local_job = @p3, subscriber_security_mode = @p4, "+
 			"subscriber_login = @p5, subscriber_password = @p6 WHERE id = @p1",
-		agent, job, local, call.Int("@mode"), call.Value("@login"), e.key.seal(call.String("@password"))); err != nil {
+		agent, job, local, call.Int("@mode"), call.Value("@login"), e.key.Seal(call.String("@password"))); err != nil {
 		return err
 	}
 	return call.Exec(ctx, "SELECT CAST(@p1 AS binary(16)) AS job_id", job)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 )
 
 func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCall) error {
@@ -52,7 +53,7 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 		database:    call.String("@subscriber_db"),
 		kind:        kind,
 		sync:        int(call.Int("@sync_type")),
-		status:      subscribed,
+		status:      stored.Subscribed,
 		agent:       agent,
 		loopback:    call.Bool("@loopback_detection"),
 	}
@@ -60,7 +61,7 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 		if row.seqno, err = e.addInlineScript(ctx, s, p, agent, call); err != nil {
 			return err
 		}
-		row.status, row.snapshot = activated, true
+		row.status, row.snapshot = stored.Activated, true
 	}
 	if err := e.writeSubscription(ctx, s, row); err != nil {
 		return err
@@ -116,8 +117,8 @@ func (e *Extension) addInlineScript(
 		return nil, err
 	}
 	commands := insertCommands(p.database)
-	if _, err := commands.add(ctx, s, seqno, commandInline, call.Int("@article_id"), 0,
-		encodeCommand(call.String("@script"), nil), nil); err != nil {
+	if _, err := commands.add(ctx, s, seqno, stored.CommandInline, call.Int("@article_id"), 0,
+		stored.EncodeCommand(call.String("@script"), nil), nil); err != nil {
 		return nil, err
 	}
 	return seqno, commands.flush(ctx, s)
@@ -143,7 +144,7 @@ func (e *Extension) ensureDistributionAgent(
 		id := r.Int(0, "id")
 		return id, s.Exec(ctx, "UPDATE dbo.MSdistribution_agents SET subscription_type = @p2 WHERE id = @p1", id, kind)
 	}
-	profile, err := defaultProfile(ctx, s, agentDistribution)
+	profile, err := defaultProfile(ctx, s, stored.DistributionAgent)
 	if err != nil {
 		return 0, err
 	}
@@ -153,7 +154,7 @@ func (e *Extension) ensureDistributionAgent(
 		`INSERT INTO dbo.MSdistribution_agents (name, publisher_database_id, publisher_id, publisher_db, publication, subscriber_id, subscriber_db, subscription_type,
 		local_job, subscription_guid, profile_id, subscriber_name, creation_date, queue_status, offload_enabled, dts_package_location, sid, reset_partial_snapshot_progress, subscriptionstreams)
 		VALUES (@p6, @p7, @p1, @p2, @p3, @p4, @p5, @p8, 0, CAST(NEWID() AS binary(16)), @p9, @p10, GETDATE(), 0, 0, 0, 0x01, 0, 1)`,
-		append(args, clip(label, 90), p.database, kind, profile, subscriberName)...)
+		append(args, stored.Clip(label, 90), p.database, kind, profile, subscriberName)...)
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +166,7 @@ func (e *Extension) ensureDistributionAgent(
 		ctx,
 		"UPDATE dbo.MSdistribution_agents SET name = @p2 WHERE id = @p1",
 		id,
-		fmt.Sprintf("%s-%d", clip(label, 90), id),
+		fmt.Sprintf("%s-%d", stored.Clip(label, 90), id),
 	)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/storage"
 )
 
@@ -129,7 +130,8 @@ func (a *article) definition() (string, error) {
 		), nil
 	default:
 		// What is there already stays as it is.
-		return script + fmt.Sprintf("IF OBJECT_ID(%s) IS NULL EXEC (%s)\nGO\n", lit(a.destination()), lit(create)), nil
+		return script + fmt.Sprintf("IF OBJECT_ID(%s) IS NULL EXEC (%s)\nGO\n", stored.Literal(a.destination()),
+			stored.Literal(create)), nil
 	}
 }
 
@@ -140,8 +142,8 @@ func (a *article) createSchema() string {
 	}
 	return fmt.Sprintf(
 		"IF SCHEMA_ID(%s) IS NULL EXEC (%s)\nGO\n",
-		lit(a.destOwner),
-		lit("CREATE SCHEMA "+bracket(a.destOwner)),
+		stored.Literal(a.destOwner),
+		stored.Literal("CREATE SCHEMA "+bracket(a.destOwner)),
 	)
 }
 

@@ -4,7 +4,6 @@ package repl
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -79,32 +78,4 @@ func (e *Extension) snapshotOrder(ctx context.Context, call *engine.ProcCall) er
 		ORDER BY m.subscription_seqno, place, m.article_id`,
 		call.Int("@agent_id"),
 	)
-}
-
-// toApply are the articles whose snapshots the subscriber lacks, in the order in which to apply them.
-func (d *delivery) toApply(ctx context.Context) ([]*subscribedArticle, error) {
-	var out []*subscribedArticle
-	for i := range d.articles {
-		if a := &d.articles[i]; a.status == activated && !d.applied[a.id] {
-			out = append(out, a)
-		}
-	}
-	if len(out) < 2 {
-		return out, nil
-	}
-	for _, a := range out {
-		if err := d.skipToNewest(ctx, a); err != nil {
-			return nil, err
-		}
-	}
-	order, err := d.distConn.query(ctx, "EXEC sp_MSget_snapshot_order @agent_id = @p1", d.agentID)
-	if err != nil {
-		return nil, fmt.Errorf("ask for the order of the snapshot's articles: %w", err)
-	}
-	place := map[int64]int{}
-	for i := range order {
-		place[order.num(i, "article_id")] = i
-	}
-	slices.SortStableFunc(out, func(a, b *subscribedArticle) int { return place[a.id] - place[b.id] })
-	return out, nil
 }

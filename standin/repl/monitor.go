@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
@@ -129,7 +130,7 @@ func (e *Extension) monitorPublication(ctx context.Context, call *engine.ProcCal
 	at := columnAt(r.Columns, "warning")
 	for i, row := range r.Rows {
 		row[at] = warningOf(list, func(m monitored) bool {
-			return sameServer(m.publisher, r.String(i, "publisher")) && m.publisherDB == r.String(i, "publisher_db") &&
+			return agent.SameServer(m.publisher, r.String(i, "publisher")) && m.publisherDB == r.String(i, "publisher_db") &&
 				m.publication == r.String(i, "publication")
 		})
 	}
@@ -156,7 +157,7 @@ func (e *Extension) monitorPublisher(ctx context.Context, call *engine.ProcCall)
 	}
 	at := columnAt(r.Columns, "warning")
 	for i, row := range r.Rows {
-		row[at] = warningOf(list, func(m monitored) bool { return sameServer(m.publisher, r.String(i, "publisher")) })
+		row[at] = warningOf(list, func(m monitored) bool { return agent.SameServer(m.publisher, r.String(i, "publisher")) })
 	}
 	return call.ResultSet(r.Columns, r.Rows)
 }

@@ -7,6 +7,7 @@ import (
 	"sort"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -94,7 +95,7 @@ func monitoredRow(r *engine.Result, i int) monitored {
 		m.warning |= latencyWarning
 	}
 	notRunning = int64(0)
-	if m.status == runSucceed || m.status == runFail {
+	if m.status == stored.RunSucceeded || m.status == stored.RunFailed {
 		notRunning = r.Value(i, "idle")
 	}
 	m.ranking = ranking(m, r.Int(i, "waiting") > 0)
@@ -136,7 +137,7 @@ func monitoredRow(r *engine.Result, i int) monitored {
 // ranking is monitorranking for a transactional publication.
 func ranking(m monitored, uninitialized bool) int64 {
 	switch {
-	case m.status == runFail:
+	case m.status == stored.RunFailed:
 		return 60
 	case m.warning&latencyWarning != 0:
 		return 56
@@ -144,9 +145,9 @@ func ranking(m monitored, uninitialized bool) int64 {
 		return 52
 	case uninitialized:
 		return 50
-	case m.status == runRetry:
+	case m.status == stored.RunRetrying:
 		return 40
-	case m.status == runSucceed:
+	case m.status == stored.RunSucceeded:
 		return 30
 	}
 	return 20
@@ -257,7 +258,8 @@ func (e *Extension) monitorSubscription(ctx context.Context, call *engine.ProcCa
 
 // inMode tells whether @mode shows a subscription: 1 errors, 2 warnings, 3 both, 6 being synchronized, 7 not.
 func (m monitored) inMode(mode int64) bool {
-	failed, warns, runs := m.status == runFail, m.warning != 0, m.status == runStart || m.status == runProgress
+	failed, warns := m.status == stored.RunFailed, m.warning != 0
+	runs := m.status == stored.RunStarted || m.status == stored.RunInProgress
 	switch mode {
 	case 1:
 		return failed

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/storage"
 )
 
@@ -18,12 +19,6 @@ import (
 
 // originMark is the kind of log records that say whose transaction an agent repeats; the payload is an origin as JSON.
 const originMark = "origin"
-
-// origin is a publication database (MSrepl_originators.srvname and dbname); the zero value is this one.
-type origin struct {
-	Server   string `json:"server"`
-	Database string `json:"database"`
-}
 
 func (e *Extension) installOrigins(r *engine.Registry) {
 	e.procedure(
@@ -37,7 +32,7 @@ func (e *Extension) installOrigins(r *engine.Registry) {
 
 // replicateSession makes the caller's session that of an agent that repeats the transactions of a publication database.
 func (e *Extension) replicateSession(_ context.Context, call *engine.ProcCall) error {
-	payload, err := json.Marshal(origin{call.String("@publisher"), call.String("@publisher_db")})
+	payload, err := json.Marshal(stored.Origin{Server: call.String("@publisher"), Database: call.String("@publisher_db")})
 	if err != nil {
 		return err
 	}
@@ -46,7 +41,7 @@ func (e *Extension) replicateSession(_ context.Context, call *engine.ProcCall) e
 }
 
 // originOf is where a transaction comes from.
-func originOf(t *storage.Transaction) (o origin, err error) {
+func originOf(t *storage.Transaction) (o stored.Origin, err error) {
 	for _, m := range t.Marks {
 		if m.Kind != originMark {
 			continue
@@ -61,12 +56,12 @@ func originOf(t *storage.Transaction) (o origin, err error) {
 // originators are the numbers of origins in a distribution database (MSrepl_originators).
 type originators struct {
 	publisherDatabase int64
-	known             map[origin]int64
+	known             map[stored.Origin]int64
 }
 
 // id is the number of an origin, which is stored where it is new; 0 is the publication database itself.
-func (n *originators) id(ctx context.Context, s *engine.Session, o origin) (int64, error) {
-	if o == (origin{}) {
+func (n *originators) id(ctx context.Context, s *engine.Session, o stored.Origin) (int64, error) {
+	if o == (stored.Origin{}) {
 		return 0, nil
 	}
 	if id, ok := n.known[o]; ok {
@@ -85,7 +80,7 @@ func (n *originators) id(ctx context.Context, s *engine.Session, o origin) (int6
 		return 0, err
 	}
 	if n.known == nil {
-		n.known = map[origin]int64{}
+		n.known = map[stored.Origin]int64{}
 	}
 	n.known[o] = r.Int(0, "id")
 	return n.known[o], nil

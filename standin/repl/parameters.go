@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/standin/catalog"
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
 )
 
 // thisServer stands for the server's own name among harmless values.
@@ -244,7 +245,7 @@ func (e *Extension) refuseParameters(call *engine.ProcCall, procedure string) er
 			value = map[bool]string{true: "1", false: "0"}[b]
 		}
 		if value == "" || p.Default != nil && strings.EqualFold(value, *p.Default) || slices.Contains(harmless, value) ||
-			slices.Contains(harmless, thisServer) && sameServer(value, e.serverName()) {
+			slices.Contains(harmless, thisServer) && agent.SameServer(value, e.serverName()) {
 			continue
 		}
 		return raise(21023, 1, p.Name+" = "+value)

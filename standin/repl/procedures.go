@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 )
 
 // procedures are the custom procedures that commands call (schema_option 0x02). Their parameters are those of the call
@@ -74,9 +75,8 @@ func (a *article) keyIs(prefix string, byPlace bool) string {
 
 // orMissing raises 20598 where the row to change is not there.
 func (a *article) orMissing(what string) string {
-	return "\nIF @@ROWCOUNT = 0 EXEC sp_MSreplraiserror @errorid = 20598, @param1 = N'" + what + "', @param2 = " + lit(
-		a.destination(),
-	)
+	return "\nIF @@ROWCOUNT = 0 EXEC sp_MSreplraiserror @errorid = 20598, @param1 = N'" + what + "', @param2 = " +
+		stored.Literal(a.destination())
 }
 
 func (a *article) insertProcedure() string {

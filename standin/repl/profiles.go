@@ -9,16 +9,13 @@ import (
 
 	"geosql.dev/standin/catalog"
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/stored"
 )
 
-// Kinds of agents (MSagent_profiles.agent_type).
-const (
-	agentSnapshot     = 1
-	agentLogReader    = 2
-	agentDistribution = 3
-)
-
-var agentNames = map[int64]string{agentSnapshot: "snapshot", agentLogReader: "logread", agentDistribution: "distrib"}
+var agentNames = map[int64]string{
+	stored.SnapshotAgent: "snapshot", stored.LogReaderAgent: "logread", stored.DistributionAgent: "distrib",
+}
 
 func (e *Extension) installProfiles(r *engine.Registry) {
 	e.change(r, "sp_add_agent_profile", sysadmins, nil, e.addProfile)
@@ -57,27 +54,27 @@ const (
 // (docs/relational-databases/replication/agents/replication-agent-profiles.md).
 var systemProfiles = []systemProfile{
 	{
-		agentSnapshot,
+		stored.SnapshotAgent,
 		"Default agent profile",
 		"",
 		"-BcpBatchSize 100000 -HistoryVerboseLevel 2 -LoginTimeOut 15 -QueryTimeOut 1800",
 	},
-	{agentLogReader, "Default agent profile", "", "-HistoryVerboseLevel 1 " + logReaderDefaults},
+	{stored.LogReaderAgent, "Default agent profile", "", "-HistoryVerboseLevel 1 " + logReaderDefaults},
 	{
-		agentLogReader,
+		stored.LogReaderAgent,
 		"Verbose history agent profile.",
 		"Agent profile for detailed history logging.",
 		"-HistoryVerboseLevel 2 " + logReaderDefaults,
 	},
-	{agentDistribution, "Default agent profile", "", "-HistoryVerboseLevel 1 " + distributionDefaults},
+	{stored.DistributionAgent, "Default agent profile", "", "-HistoryVerboseLevel 1 " + distributionDefaults},
 	{
-		agentDistribution,
+		stored.DistributionAgent,
 		"Verbose history agent profile.",
 		"Agent profile for detailed history logging.",
 		"-HistoryVerboseLevel 2 " + distributionDefaults,
 	},
 	{
-		agentDistribution,
+		stored.DistributionAgent,
 		"Continue on data consistency errors.",
 		"Agent profile for skipping data consistency errors. It can be used only by SQL Server Subscribers.",
 		"-HistoryVerboseLevel 1 -SkipErrors 2601:2627:20598 " + distributionDefaults,
@@ -290,7 +287,7 @@ func checkParameter(ctx context.Context, call *engine.ProcCall, value bool) (id 
 	p, known := info.Parameter("-" + strings.TrimPrefix(call.String("@parameter_name"), "-"))
 	if !known {
 		return 0, "", raise(
-			map[int64]int32{agentSnapshot: 21111, agentLogReader: 21112, agentDistribution: 21113}[kind],
+			map[int64]int32{stored.SnapshotAgent: 21111, stored.LogReaderAgent: 21112, stored.DistributionAgent: 21113}[kind],
 			1,
 			call.String("@parameter_name"),
 		)
@@ -298,7 +295,7 @@ func checkParameter(ctx context.Context, call *engine.ProcCall, value bool) (id 
 	if !value {
 		return id, p.Name, nil
 	}
-	if err := (&arguments{agent: info}).check(p, call.String("@parameter_value")); err != nil {
+	if err := (&agent.Arguments{Agent: info}).Check(p, call.String("@parameter_value")); err != nil {
 		return 0, "", raise(21802, 1, call.String("@parameter_value"), p.Name, p.Range)
 	}
 	return id, p.Name, nil
@@ -372,9 +369,9 @@ func (e *Extension) dropParameter(ctx context.Context, call *engine.ProcCall) er
 // updateAgentProfile gives an agent another profile. It runs in the distribution database.
 func (e *Extension) updateAgentProfile(ctx context.Context, call *engine.ProcCall) error {
 	tables := map[int64]string{
-		agentSnapshot:     "MSsnapshot_agents",
-		agentLogReader:    "MSlogreader_agents",
-		agentDistribution: "MSdistribution_agents",
+		stored.SnapshotAgent:     "MSsnapshot_agents",
+		stored.LogReaderAgent:    "MSlogreader_agents",
+		stored.DistributionAgent: "MSdistribution_agents",
 	}
 	kind := call.Int("@agent_type")
 	if tables[kind] == "" {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -30,7 +31,7 @@ func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, erro
 		if err == nil {
 			values, err = appendColumns(values, a.columns, at, row)
 		}
-		return encodeCommand("{CALL "+procedure+" ("+marks(2*len(a.columns))+")}", values), err
+		return stored.EncodeCommand("{CALL "+procedure+" ("+marks(2*len(a.columns))+")}", values), err
 	}
 	sent := a.columns
 	if word == "SCALL" {
@@ -55,12 +56,12 @@ func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, erro
 	}
 	if word != "CALL" {
 		list = append(list, "?")
-		if values, err = appendDecoded(values, sqltype.Type{Kind: sqltype.Binary, Length: a.bitmapLength()},
+		if values, err = stored.AppendDecoded(values, sqltype.Type{Kind: sqltype.Binary, Length: a.bitmapLength()},
 			a.bitmap(changed)); err != nil {
 			return nil, err
 		}
 	}
-	return encodeCommand("{CALL "+procedure+" ("+strings.Join(list, ",")+")}", values), nil
+	return stored.EncodeCommand("{CALL "+procedure+" ("+strings.Join(list, ",")+")}", values), nil
 }
 
 // updateStatement is the command of an article whose updates are statements.
@@ -77,7 +78,8 @@ func (a *article) updateStatement(at map[string]int, old, row []any) ([]byte, er
 	if err == nil {
 		values, err = appendColumns(values, a.keys, at, old)
 	}
-	return encodeCommand("UPDATE "+a.destination()+" SET "+strings.Join(sets, ", ")+" WHERE "+a.where(), values), err
+	text := "UPDATE " + a.destination() + " SET " + strings.Join(sets, ", ") + " WHERE " + a.where()
+	return stored.EncodeCommand(text, values), err
 }
 
 // changed are the places of the article's columns whose values an update changed.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -117,7 +118,7 @@ func (e *Extension) changeDistributionAgent(ctx context.Context, call *engine.Pr
 	switch property {
 	case "subscriber_login":
 	case "subscriber_password":
-		value = e.key.seal(text)
+		value = e.key.Seal(text)
 	case "subscriber_security_mode":
 		if text != "0" && text != "1" {
 			return raise(14109, 1)
@@ -219,7 +220,7 @@ func (e *Extension) changeSnapshotRow(ctx context.Context, call *engine.ProcCall
 		parameter, column string
 		value             any
 	}{{"@mode", "publisher_security_mode", call.Value("@mode")}, {"@login", "publisher_login", call.Value("@login")},
-		{"@password", "publisher_password", e.key.seal(call.String("@password"))}}
+		{"@password", "publisher_password", e.key.Seal(call.String("@password"))}}
 	for _, c := range changes {
 		if call.IsNull(c.parameter) {
 			continue
@@ -302,7 +303,7 @@ func (e *Extension) helpDefaultProfile(ctx context.Context, call *engine.ProcCal
 
 // changeServerPasswords changes the password of a login wherever this server's replication has stored it.
 func (e *Extension) changeServerPasswords(ctx context.Context, call *engine.ProcCall) error {
-	s, login, password, server := call.Session, call.String("@login"), e.key.seal(call.String("@password")),
+	s, login, password, server := call.Session, call.String("@login"), e.key.Seal(call.String("@password")),
 		call.String("@server")
 	if call.Int("@login_type") != 0 && call.Int("@login_type") != 1 {
 		return raise(21055, 1, "@login_type", "sp_changereplicationserverpasswords")
@@ -386,7 +387,7 @@ func (e *Extension) changeSubscriptionStatus(ctx context.Context, call *engine.P
 	if err != nil {
 		return err
 	}
-	statuses := map[string]int{"active": activated, "subscribed": subscribed, "inactive": inactive}
+	statuses := map[string]int{"active": stored.Activated, "subscribed": stored.Subscribed, "inactive": stored.Inactive}
 	status, ok := statuses[strings.ToLower(call.String("@status"))]
 	if !ok {
 		return raise(14065, 1)
@@ -427,7 +428,7 @@ func (e *Extension) changeSubscriptionStatus(ctx context.Context, call *engine.P
 			r.Int(i, "artid"), r.String(i, "srvname"), r.String(i, "dest_db"), status); err != nil {
 			return err
 		}
-		if status == inactive {
+		if status == stored.Inactive {
 			continue
 		}
 		if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status | 1 WHERE artid = @p1",
@@ -493,13 +494,13 @@ func (e *Extension) reinitPullSubscription(ctx context.Context, call *engine.Pro
 	}
 	for i := range r.Len() {
 		name := r.String(i, "publication")
-		if r.Int(i, "subscription_type") != pullType {
+		if r.Int(i, "subscription_type") != stored.PullType {
 			continue
 		}
 		err := call.Session.Exec(ctx, `BEGIN TRANSACTION;
 			UPDATE dbo.MSreplication_subscriptions SET transaction_timestamp = 0x00 WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3;
 			DELETE FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p4;
-			COMMIT TRANSACTION`, call.String("@publisher"), call.String("@publisher_db"), name, progressToken(call.String("@publisher"), call.String("@publisher_db"), name))
+			COMMIT TRANSACTION`, call.String("@publisher"), call.String("@publisher_db"), name, stored.ProgressToken(call.String("@publisher"), call.String("@publisher_db"), name))
 		if err != nil {
 			return err
 		}

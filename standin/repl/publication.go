@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
 	"geosql.dev/standin/storage"
 )
 
@@ -231,7 +232,7 @@ type newPublication struct {
 	independent bool
 	// method, freq and status are the codes of sync_method, repl_freq and status.
 	method, freq, status int
-	places               snapshotPlaces
+	places               agent.SnapshotPlaces
 }
 
 // newPublicationOf reads the parameters, and refuses what this server does not do.
@@ -314,11 +315,11 @@ func (e *Extension) addPublication(ctx context.Context, call *engine.ProcCall) e
 		call.Int("@replicate_ddl"),
 		n.fromBackup,
 		position[:],
-		n.places.inDefault,
-		n.places.compress,
-		orNull(n.places.alt),
-		orNull(n.places.pre),
-		orNull(n.places.post),
+		n.places.InDefault,
+		n.places.Compress,
+		orNull(n.places.Alt),
+		orNull(n.places.Pre),
+		orNull(n.places.Post),
 		n.freq,
 		n.independent,
 	)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 )
 
 func (e *Extension) installPull(r *engine.Registry) {
@@ -123,12 +124,12 @@ func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.P
 		publication,
 		distributor,
 		call.Value("@distributor_login"),
-		e.key.seal(call.String("@distributor_password")),
+		e.key.Seal(call.String("@distributor_password")),
 		call.Int(
 			"@distributor_security_mode",
 		),
 		id,
-		clip(publisher+"-"+publisherDB+"-"+publication+"-"+e.serverName()+"-"+db.Name(), 100),
+		stored.Clip(publisher+"-"+publisherDB+"-"+publication+"-"+e.serverName()+"-"+db.Name(), 100),
 		orNull(call.String("@alt_snapshot_folder")),
 	)
 }
@@ -158,8 +159,9 @@ func (e *Extension) pullJob(ctx context.Context, call *engine.ProcCall, distribu
 		call.Given("@optional_command_line") {
 		command += " " + more
 	}
+	name := fmt.Sprintf("%s-%s-%s-%s-%s", publisher, publisherDB, publication, e.serverName(), db)
 	j := jobSpec{
-		name:           clip(fmt.Sprintf("%s-%s-%s-%s-%s", publisher, publisherDB, publication, e.serverName(), db), 110),
+		name:           stored.Clip(name, 110),
 		category:       "REPL-Distribution",
 		subsystem:      "Distribution",
 		command:        command,
@@ -207,7 +209,7 @@ func (e *Extension) dropPullSubscription(ctx context.Context, call *engine.ProcC
 		return raise(14135, 1, call.String("@publisher"), call.String("@publisher_db"), call.String("@publication"))
 	}
 	for i := range r.Len() {
-		made := clip(
+		made := stored.Clip(
 			fmt.Sprintf(
 				"%s-%s-%s-%s-%s",
 				call.String("@publisher"),
@@ -228,7 +230,7 @@ func (e *Extension) dropPullSubscription(ctx context.Context, call *engine.ProcC
 			DELETE FROM dbo.MSreplication_objects WHERE publisher = @p1 AND publisher_db = @p2 AND publication = @p3;
 			DELETE FROM dbo.MSsnapshotdeliveryprogress WHERE session_token = @p4;
 			COMMIT TRANSACTION`, call.String("@publisher"), call.String("@publisher_db"), r.String(i, "publication"),
-			progressToken(call.String("@publisher"), call.String("@publisher_db"), r.String(i, "publication")))
+			stored.ProgressToken(call.String("@publisher"), call.String("@publisher_db"), r.String(i, "publication")))
 		if err != nil {
 			return err
 		}
@@ -304,7 +306,7 @@ func (e *Extension) changeSubscriptionProperties(ctx context.Context, call *engi
 	case "alt_snapshot_folder":
 		value = orNull(call.String("@value"))
 	case "distributor_password":
-		value = e.key.seal(call.String("@value"))
+		value = e.key.Seal(call.String("@value"))
 	default:
 		return raise(21023, 1, "@property = N'"+property+"'")
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 )
@@ -104,7 +105,7 @@ func (e *Extension) atRedirected(
 	ctx context.Context,
 	call *engine.ProcCall,
 	server, database, text string,
-) (rows, error) {
+) (agent.Rows, error) {
 	r, err := call.Session.Query(
 		ctx,
 		"SELECT security_mode, login, password FROM msdb.dbo.MSdistpublishers WHERE name = @p1",
@@ -113,30 +114,30 @@ func (e *Extension) atRedirected(
 	if err != nil {
 		return nil, err
 	}
-	password, err := e.key.unseal(r.String(0, "password"))
+	password, err := e.key.Unseal(r.String(0, "password"))
 	if err != nil {
 		return nil, err
 	}
-	c, err := e.connect(
+	c, err := e.agents.Connect(
 		ctx,
-		target{
-			role:         "Publisher",
-			server:       server,
-			database:     database,
-			windows:      r.Int(0, "security_mode") == 1,
-			login:        r.String(0, "login"),
-			password:     password,
-			encryption:   1,
-			loginTimeout: 15 * time.Second,
-			queryTimeout: 60 * time.Second,
-			application:  "Replication redirection",
+		agent.Target{
+			Role:         "Publisher",
+			Server:       server,
+			Database:     database,
+			Windows:      r.Int(0, "security_mode") == 1,
+			Login:        r.String(0, "login"),
+			Password:     password,
+			Encryption:   1,
+			LoginTimeout: 15 * time.Second,
+			QueryTimeout: 60 * time.Second,
+			Application:  "Replication redirection",
 		},
 	)
 	if err != nil {
 		return nil, err
 	}
-	defer c.close()
-	return c.query(ctx, text)
+	defer c.Close()
+	return c.Query(ctx, text)
 }
 
 // validate checks a redirected publisher: it answers, its database is there and published, and a database of a group is
@@ -154,12 +155,12 @@ func (e *Extension) validate(ctx context.Context, call *engine.ProcCall, to stri
 		),
 	)
 	if err != nil {
-		return raise(21879, 1, to, publisher, db, numberOf(err), err.Error())
+		return raise(21879, 1, to, publisher, db, agent.NumberOf(err), err.Error())
 	}
 	if len(found) == 0 || found[0]["database_id"] == nil {
 		return raise(21880, 1, to, publisher, db)
 	}
-	if found.str(0, "replica") == "" {
+	if found.Str(0, "replica") == "" {
 		return nil
 	}
 	listeners, err := e.atRedirected(
@@ -173,12 +174,12 @@ func (e *Extension) validate(ctx context.Context, call *engine.ProcCall, to stri
 		),
 	)
 	if err != nil {
-		return raise(21883, 1, to, db, numberOf(err), err.Error())
+		return raise(21883, 1, to, db, agent.NumberOf(err), err.Error())
 	}
-	host, _ := splitServer(to)
+	host, _ := agent.SplitServer(to)
 	host, _, _ = strings.Cut(host, ".")
 	for i := range listeners {
-		if strings.EqualFold(listeners.str(i, "dns_name"), host) {
+		if strings.EqualFold(listeners.Str(i, "dns_name"), host) {
 			return nil
 		}
 	}
@@ -223,7 +224,7 @@ func (e *Extension) validateReplicaHosts(ctx context.Context, call *engine.ProcC
 		),
 	)
 	if err != nil {
-		return raise(21892, 1, to, numberOf(err), err.Error())
+		return raise(21892, 1, to, agent.NumberOf(err), err.Error())
 	}
 	subscribers, err := s.Query(
 		ctx,
@@ -235,7 +236,7 @@ func (e *Extension) validateReplicaHosts(ctx context.Context, call *engine.ProcC
 		return err
 	}
 	for i := range hosts {
-		host := hosts.str(i, "replica_server_name")
+		host := hosts.Str(i, "replica_server_name")
 		r, err := s.Query(
 			ctx,
 			"SELECT name FROM msdb.dbo.MSdistpublishers WHERE name = @p1 AND distribution_db = DB_NAME()",
@@ -249,17 +250,17 @@ func (e *Extension) validateReplicaHosts(ctx context.Context, call *engine.ProcC
 		}
 		servers, err := e.atRedirected(ctx, call, host, "master", "SELECT name, data_source FROM sys.servers")
 		if err != nil {
-			return raise(21899, 1, host, publisher, numberOf(err), err.Error())
+			return raise(21899, 1, host, publisher, agent.NumberOf(err), err.Error())
 		}
 		known := map[string]bool{}
 		for j := range servers {
-			known[strings.ToLower(servers.str(j, "name"))] = true
+			known[strings.ToLower(servers.Str(j, "name"))] = true
 		}
 		if !known[distributorLink] {
 			return raise(21889, 1, host, host, e.serverName(), db)
 		}
 		for j := range subscribers.Len() {
-			if name := subscribers.String(j, "subscriber_name"); !known[strings.ToLower(name)] && !sameServer(name, host) {
+			if name := subscribers.String(j, "subscriber_name"); !known[strings.ToLower(name)] && !agent.SameServer(name, host) {
 				return raise(21893, 1, name, publisher, host)
 			}
 		}

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
@@ -221,7 +222,7 @@ func (c *alteration) checkFilter(ctx context.Context, a *article) error {
 	if a.filter == "" || len(c.dropped)+len(c.altered) == 0 {
 		return nil
 	}
-	if _, err := c.s.Query(ctx, "SELECT TOP (0) 1 AS n FROM "+bracket(c.Database.Name())+"."+twoPart(a.schema,
+	if _, err := c.s.Query(ctx, "SELECT TOP (0) 1 AS n FROM "+bracket(c.Database.Name())+"."+stored.TwoPart(a.schema,
 		a.table.Name)+" WHERE ("+a.filter+")"); err != nil {
 		return raise(14090, 1, a.name)
 	}
@@ -316,7 +317,7 @@ func (c *alteration) remakeView(ctx context.Context, a *article) error {
 	if err != nil {
 		return err
 	}
-	text := "ALTER VIEW " + twoPart(schema, o.Name) + " AS " + a.selection()
+	text := "ALTER VIEW " + stored.TwoPart(schema, o.Name) + " AS " + a.selection()
 	return inDatabase(ctx, c.s, c.Database.Name(), text)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -89,12 +90,13 @@ func (a *article) extendedProperties(ctx context.Context, s *engine.Session, db 
 			if c == nil || !a.publishes(id) {
 				continue
 			}
-			column = ", @level2type = N'COLUMN', @level2name = " + lit(c.Name)
-			minor = "COLUMNPROPERTY(OBJECT_ID(" + lit(a.destination()) + "), " + lit(c.Name) + ", 'ColumnId')"
+			column = ", @level2type = N'COLUMN', @level2name = " + stored.Literal(c.Name)
+			minor = "COLUMNPROPERTY(OBJECT_ID(" + stored.Literal(a.destination()) + "), " + stored.Literal(c.Name) +
+				", 'ColumnId')"
 		}
 		value := "NULL"
 		if r.Value(i, "value") != nil {
-			value = lit(r.String(i, "value"))
+			value = stored.Literal(r.String(i, "value"))
 		}
 		fmt.Fprintf(
 			&b,
@@ -102,15 +104,15 @@ func (a *article) extendedProperties(ctx context.Context, s *engine.Session, db 
 				"= %s AND name = %s)\n"+
 				"\tEXEC sp_addextendedproperty @name = %s, @value = %s, @level0type = N'SCHEMA', @level0name = %s, @level1type "+
 				"= N'TABLE', @level1name = %s%s\nGO\n",
-			lit(
+			stored.Literal(
 				a.destination(),
 			),
 			minor,
-			lit(r.String(i, "name")),
-			lit(r.String(i, "name")),
+			stored.Literal(r.String(i, "name")),
+			stored.Literal(r.String(i, "name")),
 			value,
-			lit(a.destOwner),
-			lit(a.destTable),
+			stored.Literal(a.destOwner),
+			stored.Literal(a.destTable),
 			column,
 		)
 	}

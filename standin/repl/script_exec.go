@@ -5,10 +5,11 @@ package repl
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
@@ -43,7 +44,7 @@ func (e *Extension) installScripts(r *engine.Registry) {
 // postScript reads a file at the publisher and posts it to all subscribers
 // (docs/relational-databases/system-stored-procedures/sp-addscriptexec-transact-sql.md).
 func (e *Extension) postScript(ctx context.Context, call *engine.ProcCall) error {
-	if publisher := call.String("@publisher"); publisher != "" && !sameServer(publisher, e.serverName()) {
+	if publisher := call.String("@publisher"); publisher != "" && !agent.SameServer(publisher, e.serverName()) {
 		return raise(21023, 1, "@publisher = N'"+publisher+"'")
 	}
 	p, pub, err := e.published(ctx, call)
@@ -53,7 +54,7 @@ func (e *Extension) postScript(ctx context.Context, call *engine.ProcCall) error
 	if pub.snapshotOnly {
 		return raise(21515, 1, pub.name)
 	}
-	content, err := e.readScript(call.String("@scriptfile"))
+	content, err := e.agents.ReadScript(call.String("@scriptfile"))
 	if err != nil {
 		return err
 	}
@@ -87,68 +88,17 @@ func (l *logArticles) scriptCommand(t *storage.Transaction, m storage.Mark) ([]r
 	}
 	var skip []byte
 	if c.Skip {
-		skip = appendText(nil, "skip")
+		skip = stored.AppendText(nil, "skip")
 	}
 	return []replicated{
 		{
 			seqno:       t.Commit,
 			begin:       t.Begin,
 			time:        t.Time,
-			kind:        commandPosted,
+			kind:        stored.CommandPosted,
 			article:     c.Article,
 			publication: publication,
-			command:     encodeCommand(c.Script, skip),
+			command:     stored.EncodeCommand(c.Script, skip),
 		},
 	}, nil
-}
-
-// errEnded is that of a script within which the subscriber's transaction ended, with other changes in it.
-var errEnded = errors.New("a posted script ended the transaction that it was posted in: post it in one of its own")
-
-// runPosted runs a posted script within the subscriber's transaction. Errors that are passed over are told in the
-// history.
-func (w *writer) runPosted(ctx context.Context, script string, skip bool) error {
-	for _, text := range batches(script) {
-		err := w.to.exec(ctx, text)
-		if err == nil || w.skip(err) {
-			continue
-		}
-		if !skip || numberOf(err) == 0 {
-			return fmt.Errorf("run the posted script of transaction 0x%x: %w", w.last, err)
-		}
-		w.skipped = append(
-			w.skipped,
-			skipped{number: numberOf(err), message: err.Error(), failedCommand: failedCommand{w.last, w.nth}},
-		)
-	}
-	return w.afterPosted(ctx)
-}
-
-// afterPosted makes the session what it was before a script, which sqlcmd would have given one of its own: a
-// transaction that it leaves open is rolled back, and so is all that came before an error that ends transactions. Where
-// the script stands alone in the subscriber's transaction nothing else is lost with that, and a new one gets the
-// position; otherwise the agent fails, and everything comes again.
-func (w *writer) afterPosted(ctx context.Context) error {
-	state, err := w.to.query(
-		ctx,
-		"USE "+bracket(w.d.args.str("-SubscriberDB"))+"; SELECT CAST(@@TRANCOUNT AS bigint) AS open_transactions",
-	)
-	if err != nil {
-		return err
-	}
-	if state.num(0, "open_transactions") == 1 {
-		return nil
-	}
-	if !w.position || w.transactions != 1 || w.nth != 1 {
-		return fmt.Errorf("transaction 0x%x: %w", w.last, errEnded)
-	}
-	if err := w.to.exec(ctx, "IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION"); err != nil {
-		return err
-	}
-	w.open = false
-	var b batch
-	if err := w.begin(ctx, &b); err != nil {
-		return err
-	}
-	return w.flush(ctx, &b)
 }

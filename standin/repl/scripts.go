@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -46,7 +47,8 @@ func (e *Extension) scripts(
 		case 1:
 			fmt.Fprintf(&b, "DROP TABLE IF EXISTS %s\nGO\n", a.destination())
 		case 2, 3:
-			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NOT NULL DELETE FROM %s\nGO\n", lit(a.destination()), a.destination())
+			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NOT NULL DELETE FROM %s\nGO\n", stored.Literal(a.destination()),
+				a.destination())
 		}
 		create, err := e.createTable(ctx, s, db, a)
 		if err != nil {
@@ -55,7 +57,7 @@ func (e *Extension) scripts(
 		if a.preCreation == 1 {
 			b.WriteString(create)
 		} else {
-			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NULL\nBEGIN\n%s\nEND", lit(a.destination()), create)
+			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NULL\nBEGIN\n%s\nEND", stored.Literal(a.destination()), create)
 		}
 		b.WriteString("\nGO\n")
 		properties, err := a.extendedProperties(ctx, s, db)

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 	"geosql.dev/standin/tds"
@@ -67,14 +68,6 @@ func (e *Extension) installSnapshot(r *engine.Registry) {
 	)
 }
 
-// Parts of a snapshot, as sp_MSget_snapshot streams them.
-const (
-	partPosition = 0
-	partScript   = 1
-	partData     = 2
-	partIndexes  = 3
-)
-
 // dataBlock is about how large a part of the data is.
 const dataBlock = 64 << 10
 
@@ -114,24 +107,24 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 		rows++
 		return w.Row([]any{int64(part), article, data})
 	}
-	if err := emit(partPosition, 0, position[:]); err != nil {
+	if err := emit(stored.PartPosition, 0, position[:]); err != nil {
 		return err
 	}
 	for _, a := range inNeed(list, scripts) {
 		if !strings.Contains(wanted, ","+strconv.FormatInt(a.id, 10)+",") {
 			continue
 		}
-		if err := emit(partScript, a.id, []byte(scripts[a.id].table)); err != nil {
+		if err := emit(stored.PartScript, a.id, []byte(scripts[a.id].table)); err != nil {
 			return err
 		}
 		if a.isModule() {
 			continue
 		}
 		if err := streamRows(ctx, reader, a, newFilter(s, a),
-			func(block []byte) error { return emit(partData, a.id, block) }); err != nil {
+			func(block []byte) error { return emit(stored.PartData, a.id, block) }); err != nil {
 			return err
 		}
-		if err := emit(partIndexes, a.id, []byte(scripts[a.id].indexes)); err != nil {
+		if err := emit(stored.PartIndexes, a.id, []byte(scripts[a.id].indexes)); err != nil {
 			return err
 		}
 	}
@@ -193,9 +186,9 @@ func streamRows(
 	}
 	row := make([]any, len(names))
 	// The file begins with the number of its columns and their names.
-	block := binary.LittleEndian.AppendUint64([]byte{valueInt}, uint64(len(a.columns)))
+	block := binary.LittleEndian.AppendUint64([]byte{stored.ValueInt}, uint64(len(a.columns)))
 	for _, c := range a.columns {
-		block = appendText(block, c.Name)
+		block = stored.AppendText(block, c.Name)
 	}
 	err = sqlitex.ExecuteTransient(
 		reader.Conn(),
@@ -210,7 +203,7 @@ func streamRows(
 				}
 				for _, c := range a.columns {
 					var err error
-					if block, err = appendValue(block, c.Type, row[at[c.StorageName()]]); err != nil {
+					if block, err = stored.AppendValue(block, c.Type, row[at[c.StorageName()]]); err != nil {
 						return fmt.Errorf("article %s, column %s: %w", a.name, c.Name, err)
 					}
 				}
@@ -326,7 +319,7 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) erro
 			return raise(20587, 2, "@commands", "sp_MSadd_snapshot")
 		}
 		articles[fields[0]] = true
-		if id, err = commands.add(ctx, s, seqno, kind, article, id, encodeCommand(fields[2], nil), nil); err != nil {
+		if id, err = commands.add(ctx, s, seqno, kind, article, id, stored.EncodeCommand(fields[2], nil), nil); err != nil {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -96,59 +98,33 @@ func (e *Extension) lastTransaction(ctx context.Context, call *engine.ProcCall) 
 // chunk is the longest MSrepl_commands.command.
 const chunk = 1024
 
-// packed is one command within sp_MSadd_replcmds27hp's @data.
-type packed struct {
-	seqno, begin               []byte
-	part                       int32
-	kind, article, publication int32
-	command                    []byte
-	from                       origin
-}
-
-func appendPacked(buf []byte, c packed) []byte {
-	buf = append(append(buf, c.seqno...), c.begin...)
-	for _, n := range []int32{c.part, c.kind, c.article, c.publication, int32(len(c.command)), int32(len(c.from.Server)),
-		int32(len(c.from.Database))} {
-		buf = binary.LittleEndian.AppendUint32(buf, uint32(n))
-	}
-	return append(append(append(buf, c.command...), c.from.Server...), c.from.Database...)
-}
-
 const packedHeader = 10 + 10 + 7*4
 
-func readPacked(buf []byte) (c packed, rest []byte, err error) {
+func readPacked(buf []byte) (c stored.Packed, rest []byte, err error) {
 	if len(buf) < packedHeader {
-		return c, nil, errShort
+		return c, nil, stored.ErrShort
 	}
-	c.seqno, c.begin, buf = buf[:10], buf[10:20], buf[20:]
+	c.Seqno, c.Begin, buf = buf[:10], buf[10:20], buf[20:]
 	n := [7]int32{}
 	for i := range n {
 		n[i] = int32(binary.LittleEndian.Uint32(buf[4*i:]))
 	}
 	buf = buf[4*len(n):]
-	c.part, c.kind, c.article, c.publication = n[0], n[1], n[2], n[3]
+	c.Part, c.Kind, c.Article, c.Publication = n[0], n[1], n[2], n[3]
 	var parts [3][]byte
 	for i, length := range n[4:] {
 		if length < 0 || int(length) > len(buf) {
-			return c, nil, errShort
+			return c, nil, stored.ErrShort
 		}
 		parts[i], buf = buf[:length], buf[length:]
 	}
-	c.command, c.from = parts[0], origin{string(parts[1]), string(parts[2])}
+	c.Command, c.From = parts[0], stored.Origin{Server: string(parts[1]), Database: string(parts[2])}
 	return c, buf, nil
 }
 
 // partLength is how long the number of a part of a transaction is (-MaxCmdsInTran): where the transaction began, behind
 // which no other one commits before it does, and the part, marked so that it comes after a snapshot made there.
 const partLength = 14
-
-// number is the transaction number that a command is stored under.
-func (c packed) number() []byte {
-	if c.part == 0 {
-		return c.seqno
-	}
-	return binary.BigEndian.AppendUint32(bytes.Clone(c.begin), 0xFF000000|uint32(c.part))
-}
 
 // inserter gathers rows into INSERT statements of a few sizes, so that few plans serve them all.
 type inserter struct {
@@ -174,7 +150,7 @@ func (n *inserter) flush(ctx context.Context, s *engine.Session) error {
 				break
 			}
 		}
-		if err := s.Exec(ctx, "INSERT INTO "+n.table+" VALUES "+rowsOfParameters(rows, n.columns),
+		if err := s.Exec(ctx, "INSERT INTO "+n.table+" VALUES "+agent.RowsOfParameters(rows, n.columns),
 			n.values[:rows*n.columns]...); err != nil {
 			return err
 		}
@@ -238,30 +214,30 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) erro
 	var current []byte
 	id := int64(0)
 	for buf := call.Bytes("@data"); len(buf) > 0; {
-		var c packed
+		var c stored.Packed
 		if c, buf, err = readPacked(buf); err != nil {
 			return err
 		}
-		if string(c.seqno) <= string(last) {
+		if string(c.Seqno) <= string(last) {
 			continue
 		}
-		seqno := c.number()
+		seqno := c.Number()
 		if string(current) != string(seqno) {
 			current, id = seqno, 0
-			if err := transactions.add(ctx, s, db, c.begin, seqno, nowText()); err != nil {
+			if err := transactions.add(ctx, s, db, c.Begin, seqno, stored.NowText()); err != nil {
 				return err
 			}
 		}
-		if c.kind == commandToken {
-			if err := noteToken(ctx, s, c.command); err != nil {
+		if c.Kind == stored.CommandToken {
+			if err := noteToken(ctx, s, c.Command); err != nil {
 				return err
 			}
 		}
-		if commands.originator, err = from.id(ctx, s, c.from); err != nil {
+		if commands.originator, err = from.id(ctx, s, c.From); err != nil {
 			return err
 		}
-		if id, err = commands.add(ctx, s, seqno, int64(c.kind), int64(c.article), id, c.command,
-			int64(c.publication)); err != nil {
+		if id, err = commands.add(ctx, s, seqno, int64(c.Kind), int64(c.Article), id, c.Command,
+			int64(c.Publication)); err != nil {
 			return err
 		}
 	}
@@ -325,7 +301,7 @@ func (e *Extension) getCommands(ctx context.Context, call *engine.ProcCall) erro
 		FROM dbo.MSrepl_commands AS c
 		LEFT JOIN dbo.MSsubscriptions AS m ON m.agent_id = @p1 AND m.article_id = c.article_id AND m.status = 2 AND c.xact_seqno > m.subscription_seqno AND CHARINDEX(N',' + CAST(m.article_id AS nvarchar(11)) + N',', @p2) > 0
 		WHERE c.publisher_database_id = @p3 AND c.xact_seqno > @p4 AND c.xact_seqno <= @p5 AND c.type > 0 AND (m.agent_id IS NOT NULL OR c.type = %d AND c.hashkey = @p6)
-		ORDER BY c.xact_seqno, c.command_id`, commandToken),
+		ORDER BY c.xact_seqno, c.command_id`, stored.CommandToken),
 		call.Int(
 			"@agent_id",
 		),
@@ -397,7 +373,7 @@ func (e *Extension) browseCommands(ctx context.Context, call *engine.ProcCall) e
 				nil,
 				nil,
 				nil,
-				clip(showCommand(r.Int(i, "type"), whole), 1024),
+				stored.Clip(showCommand(r.Int(i, "type"), whole), 1024),
 				r.Value(i, "command_id"),
 			},
 		)

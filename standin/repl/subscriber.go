@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -82,7 +84,7 @@ func subscriberParameters(more ...engine.Parameter) []engine.Parameter {
 
 // mySubscriber checks what is asked for, and tells whether the server is a subscriber of this publisher.
 func (e *Extension) mySubscriber(ctx context.Context, call *engine.ProcCall) (distributor, bool, error) {
-	if publisher := call.String("@publisher"); publisher != "" && !sameServer(publisher, e.serverName()) {
+	if publisher := call.String("@publisher"); publisher != "" && !agent.SameServer(publisher, e.serverName()) {
 		return distributor{}, false, raise(21023, 1, "@publisher = N'"+publisher+"'")
 	}
 	if kind := call.Int("@type"); kind != 0 {
@@ -140,7 +142,7 @@ func (e *Extension) sealedOrNull(call *engine.ProcCall, parameter string) any {
 	if call.IsNull(parameter) {
 		return nil
 	}
-	return e.key.seal(call.String(parameter))
+	return e.key.Seal(call.String(parameter))
 }
 
 func (e *Extension) changeSubscriber(ctx context.Context, call *engine.ProcCall) error {
@@ -237,7 +239,7 @@ func (e *Extension) browseSnapshotFolder(ctx context.Context, call *engine.ProcC
 	}
 	text := thePublication + `SELECT TOP (1) c.command FROM dbo.MSrepl_commands AS c JOIN dbo.MSarticles AS a ON a.article_id = c.article_id AND a.publication_id = @pub
 		WHERE c.type = ? AND c.partial_command = 0 AND EXISTS (SELECT 1 FROM dbo.MSpublisher_databases AS d WHERE d.id = c.publisher_database_id AND d.publisher_db = a.publisher_db)`
-	args := []any{p.server, p.db.Name(), pub.name, commandScript}
+	args := []any{p.server, p.db.Name(), pub.name, stored.CommandScript}
 	if subscriber := call.String("@subscriber"); subscriber != "" {
 		text += ` AND c.xact_seqno IN (SELECT m.subscription_seqno FROM dbo.MSsubscriptions AS m JOIN sys.servers AS v ON v.server_id = m.subscriber_id
 			WHERE m.publication_id = @pub AND v.name = ? AND m.subscriber_db LIKE ?)`
@@ -249,7 +251,7 @@ func (e *Extension) browseSnapshotFolder(ctx context.Context, call *engine.ProcC
 	}
 	var out [][]any
 	for i := range r.Len() {
-		file, _, err := decodeCommand(r.Bytes(i, "command"))
+		file, _, err := stored.DecodeCommand(r.Bytes(i, "command"))
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/agent"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -38,7 +39,7 @@ func (e *Extension) installOther(r *engine.Registry) {
 // helpSubscriberInfo tells of this publisher's subscribers. No schedules are kept with them: those columns are NULL
 // (docs/relational-databases/system-stored-procedures/sp-helpsubscriberinfo-transact-sql.md).
 func (e *Extension) helpSubscriberInfo(ctx context.Context, call *engine.ProcCall) error {
-	if publisher := call.String("@publisher"); publisher != "" && !sameServer(publisher, e.serverName()) {
+	if publisher := call.String("@publisher"); publisher != "" && !agent.SameServer(publisher, e.serverName()) {
 		return raise(21023, 1, "@publisher = N'"+publisher+"'")
 	}
 	d, err := e.distributorOf(ctx, call.Session)

@@ -9,19 +9,8 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
-)
-
-// States of subscriptions (syssubscriptions.status, MSsubscriptions.status).
-const (
-	inactive   = 0
-	subscribed = 1
-	activated  = 2
-)
-
-// Kinds of subscriptions (subscription_type).
-const (
-	pushType = 0
-	pullType = 1
+	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/stored"
 )
 
 // Kinds of synchronization (sync_type).
@@ -65,7 +54,7 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 	}
 	w.subscriber, w.database = subscriber, database
 	w.loopback = !strings.EqualFold(call.String("@loopback_detection"), "false")
-	if sameServer(subscriber, p.server) && strings.EqualFold(database, p.db.Name()) {
+	if agent.SameServer(subscriber, p.server) && strings.EqualFold(database, p.db.Name()) {
 		return raise(21690, 1)
 	}
 	list, err := e.subscribedArticles(
@@ -138,11 +127,11 @@ var nosyncTypes = map[string]int{
 
 // subscriptionKind checks what sp_addsubscription asks for.
 func (e *Extension) subscriptionKind(call *engine.ProcCall, pub publication) (w wantedSubscription, err error) {
-	w.kind = pushType
+	w.kind = stored.PushType
 	if strings.EqualFold(call.String("@subscription_type"), "pull") {
-		w.kind = pullType
+		w.kind = stored.PullType
 	}
-	if w.kind == pushType && !pub.allowPush || w.kind == pullType && !pub.allowPull {
+	if w.kind == stored.PushType && !pub.allowPush || w.kind == stored.PullType && !pub.allowPull {
 		return w, raise(20034, 1, pub.name, call.String("@subscription_type"))
 	}
 	if !pub.active {
@@ -251,7 +240,7 @@ func (e *Extension) subscribeArticle(
 		INSERT INTO dbo.syssubscriptions (artid, srvid, dest_db, status, sync_type, login_name, subscription_type, update_mode, loopback_detection,
 		queued_reinit, nosync_type, srvname) VALUES (@p1, -1, @p3, @p4, @p5, @p6, @p7, 0, @p9, 0, @p8, @p2)`,
 		a.id, w.subscriber, w.database, r.Int(0, "status"), w.sync, s.OriginalLogin().Name, w.kind, w.nosync, w.loopback)
-	if err != nil || r.Int(0, "status") != subscribed {
+	if err != nil || r.Int(0, "status") != stored.Subscribed {
 		return err
 	}
 	// A snapshot that was finished meanwhile did not find the row here.
@@ -260,7 +249,7 @@ func (e *Extension) subscribeArticle(
 		a.id); err != nil {
 		return err
 	}
-	if r.Len() == 0 || r.Int(0, "status") != activated {
+	if r.Len() == 0 || r.Int(0, "status") != stored.Activated {
 		return nil
 	}
 	return s.Exec(
@@ -467,7 +456,7 @@ func (e *Extension) reinitSubscription(ctx context.Context, call *engine.ProcCal
 		if err != nil {
 			return err
 		}
-		if done.Int(0, "status") != activated {
+		if done.Int(0, "status") != stored.Activated {
 			continue
 		}
 		if err := s.Exec(ctx,
@@ -543,7 +532,7 @@ func (e *Extension) addAgents(ctx context.Context, call *engine.ProcCall, r *eng
 	for i, row := range r.Rows {
 		for j := range agents.Len() {
 			if agents.String(j, "publication") != r.String(i, "publication") ||
-				!sameServer(agents.String(j, "subscriber_name"), r.String(i, "subscriber")) ||
+				!agent.SameServer(agents.String(j, "subscriber_name"), r.String(i, "subscriber")) ||
 				agents.String(j, "subscriber_db") != r.String(i, "destination database") {
 				continue
 			}

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 )
 
 // publicationTables lie in a database that is published.
@@ -129,5 +130,5 @@ func dropPublicationTables(ctx context.Context, s *engine.Session, database stri
 
 // inDatabase runs a statement that has to be alone in its batch in a database.
 func inDatabase(ctx context.Context, s *engine.Session, database, statement string) error {
-	return s.Exec(ctx, "EXEC ("+lit("USE "+bracket(database)+"; EXEC ("+lit(statement)+")")+")")
+	return s.Exec(ctx, "EXEC ("+stored.Literal("USE "+bracket(database)+"; EXEC ("+stored.Literal(statement)+")")+")")
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
@@ -86,7 +87,7 @@ func (e *Extension) postToken(ctx context.Context, call *engine.ProcCall) error 
 
 // noteToken notes that a token came to the distributor.
 func noteToken(ctx context.Context, s *engine.Session, command []byte) error {
-	text, _, err := decodeCommand(command)
+	text, _, err := stored.DecodeCommand(command)
 	if err != nil {
 		return err
 	}

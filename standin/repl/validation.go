@@ -7,9 +7,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
@@ -201,24 +201,25 @@ func (e *Extension) validateArticle(
 		if err := s.Write(ctx, p.db, func(*storage.Tx) error { return nil }); err != nil {
 			return err
 		}
-		rows, sum, err = count(ctx, s, bracket(p.db.Name())+"."+twoPart(a.schema, a.table.Name), columns, a.filter, way)
+		table := bracket(p.db.Name()) + "." + stored.TwoPart(a.schema, a.table.Name)
+		rows, sum, err = count(ctx, s, table, columns, a.filter, way)
 		if err != nil {
 			return err
 		}
 		list := "NULL"
 		if len(a.columns) < len(a.table.Table.Columns) {
-			list = lit(columns)
+			list = stored.Literal(columns)
 		}
 		text := fmt.Sprintf(
 			"EXEC sp_table_validation @table = %s, @expected_rowcount = %d, @expected_checksum = %d, @rowcount_only = %d, "+
 				"@full_or_fast = %d, @shutdown_agent = %d, @owner = %s, @column_list = %s",
-			lit(a.destTable),
+			stored.Literal(a.destTable),
 			rows,
 			sum,
 			way,
 			method,
 			call.Int("@shutdown_agent"),
-			lit(a.destOwner),
+			stored.Literal(a.destOwner),
 			list,
 		)
 		v.Article, v.Text = a.id, text
@@ -274,7 +275,7 @@ func (e *Extension) validateTable(ctx context.Context, call *engine.ProcCall) er
 	}
 	table := bracket(name)
 	if owner := call.String("@owner"); owner != "" {
-		table = twoPart(owner, name)
+		table = stored.TwoPart(owner, name)
 	}
 	if ok, err := exists(ctx, call.Session, table); err != nil {
 		return err
@@ -306,67 +307,4 @@ func (e *Extension) validateTable(ctx context.Context, call *engine.ProcCall) er
 	}
 	call.SetStatus(1)
 	return call.Writer.Message(sqlerr.New(20525, 1, name, rows, wanted, sum, wantedSum))
-}
-
-// concerned tells whether a validation is for this subscription: names is empty, or has subscribers and databases in
-// turn.
-func (d *delivery) concerned(names []any) bool {
-	for i := 0; i+1 < len(names); i += 2 {
-		subscriber, _ := names[i].(string)
-		database, _ := names[i+1].(string)
-		if sameServer(subscriber, d.args.str("-Subscriber")) && strings.EqualFold(database, d.args.str("-SubscriberDB")) {
-			return true
-		}
-	}
-	return len(names) == 0
-}
-
-// validate runs a validation at the subscriber, between what was committed before it at the publisher and what came
-// after.
-func (w *writer) validate(ctx context.Context, article int64, text string) error {
-	rest, isCall := strings.CutPrefix(text, "EXEC sp_table_validation ")
-	if !isCall {
-		return fmt.Errorf("the command of transaction 0x%x is not a validation", w.last)
-	}
-	found, err := w.to.query(
-		ctx,
-		"DECLARE @failed int; EXEC @failed = sp_table_validation "+rest+"; SELECT @failed AS failed",
-	)
-	if err != nil {
-		return fmt.Errorf("validate the data at transaction 0x%x: %w", w.last, err)
-	}
-	for _, a := range w.d.articles {
-		if a.id == article {
-			w.validated = append(w.validated, outcome{article: a.name, failed: found.num(0, "failed") != 0})
-		}
-	}
-	w.stop = w.stop || strings.Contains(rest, "@shutdown_agent = 1")
-	return nil
-}
-
-// outcome is what a validation found.
-type outcome struct {
-	article string
-	failed  bool
-}
-
-// noteValidations puts into the history what validations found; what failed is an error, too, but not one of the agent.
-func (d *delivery) noteValidations(ctx context.Context, list []outcome) error {
-	for _, o := range list {
-		number := int32(20575)
-		if o.failed {
-			number = 20574
-		}
-		message := sqlerr.Text(number, d.args.str("-Subscriber"), o.article, d.args.str("-Publication"))
-		if err := d.noteLasting(ctx, message); err != nil {
-			return err
-		}
-		if !o.failed {
-			continue
-		}
-		if err := d.addError(ctx, number, message, nil); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -17,6 +17,16 @@ func New(number int32, state uint8, args ...any) *Error {
 	return &Error{Number: number, Class: Severity(number), State: state, Message: Text(number, args...)}
 }
 
+// Raise is New for an error that a procedure raises because its call failed. Some messages that are listed with
+// severity 10 are raised with 16 by system procedures (RAISERROR(20608, 16, -1)).
+func Raise(number int32, state uint8, args ...any) *Error {
+	e := New(number, state, args...)
+	if e.Class <= 10 {
+		e.Class = 16
+	}
+	return e
+}
+
 // UnsupportedNumber is that of Unsupported.
 const UnsupportedNumber = 40517
 

@@ -6,52 +6,54 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
 )
 
 // aliasBeforeHints writes the alias of MERGE's target in front of its table hints: teesql knows no other order, SQL
 // Server only that of MERGE INTO t WITH (HOLDLOCK) AS a (docs/t-sql/statements/merge-transact-sql.md, Syntax).
-func aliasBeforeHints(tokens []token, inside []bool, before, instead map[int]string) {
+func aliasBeforeHints(tokens []token.Token, inside []bool, before, instead map[int]string) {
 	for i := range tokens {
-		if inside[i] || !tokens[i].is("MERGE") {
+		if inside[i] || !tokens[i].Is("MERGE") {
 			continue
 		}
 		with := afterMergeName(tokens, i)
-		if with+2 >= len(tokens) || !tokens[with].is("WITH") || !tokens[with+1].is("(") {
+		if with+2 >= len(tokens) || !tokens[with].Is("WITH") || !tokens[with+1].Is("(") {
 			continue
 		}
-		at := closingParenthesis(tokens, with+1) + 1
+		at := token.ClosingParenthesis(tokens, with+1) + 1
 		if at < 1 || at+1 >= len(tokens) {
 			continue
 		}
 		as := at
-		if tokens[at].is("AS") {
+		if tokens[at].Is("AS") {
 			at++
 		}
-		if t := tokens[at]; t.kind != tokenQuoted && (t.kind != tokenWord || t.reserved || t.is("USING")) {
+		if t := tokens[at]; t.Kind != token.Quoted && (t.Kind != token.Word || t.Reserved || t.Is("USING")) {
 			continue
 		}
-		before[with] += "AS " + tokens[at].text + " "
+		before[with] += "AS " + tokens[at].Text + " "
 		instead[as], instead[at] = "", ""
 	}
 }
 
 // optionBehindFor writes OPTION (...) behind a FOR XML or FOR JSON that follows it: teesql knows the order of the
 // grammar alone (docs/t-sql/queries/select-transact-sql.md, Syntax), which SQL Server does not insist on.
-func optionBehindFor(tokens []token, inside []bool, before, instead map[int]string) {
+func optionBehindFor(tokens []token.Token, inside []bool, before, instead map[int]string) {
 	for i := range tokens {
-		if inside[i] || !tokens[i].is("OPTION") || i+1 >= len(tokens) || !tokens[i+1].is("(") {
+		if inside[i] || !tokens[i].Is("OPTION") || i+1 >= len(tokens) || !tokens[i+1].Is("(") {
 			continue
 		}
-		end := closingParenthesis(tokens, i+1)
-		if end < 0 || end+3 >= len(tokens) || !tokens[end+1].is("FOR") || !tokens[end+2].isOneOf("XML", "JSON") {
+		end := token.ClosingParenthesis(tokens, i+1)
+		if end < 0 || end+3 >= len(tokens) || !tokens[end+1].Is("FOR") || !tokens[end+2].IsOneOf("XML", "JSON") {
 			continue
 		}
 		at := end + 3
 		for ; at < len(tokens); at++ {
-			if at+1 < len(tokens) && tokens[at+1].is("(") {
-				at = closingParenthesis(tokens, at+1)
+			if at+1 < len(tokens) && tokens[at+1].Is("(") {
+				at = token.ClosingParenthesis(tokens, at+1)
 			}
-			if at < 0 || at+1 >= len(tokens) || !tokens[at+1].is(",") {
+			if at < 0 || at+1 >= len(tokens) || !tokens[at+1].Is(",") {
 				break
 			}
 			at++
@@ -61,7 +63,7 @@ func optionBehindFor(tokens []token, inside []bool, before, instead map[int]stri
 		}
 		hints := ""
 		for j := i; j <= end; j++ {
-			hints += tokens[j].text + " "
+			hints += tokens[j].Text + " "
 			instead[j] = ""
 		}
 		before[at+1] += " " + hints
@@ -69,22 +71,22 @@ func optionBehindFor(tokens []token, inside []bool, before, instead map[int]stri
 }
 
 // afterMergeName is the token after MERGE [TOP (n) [PERCENT]] [INTO] name; it may be beyond the last one.
-func afterMergeName(tokens []token, at int) int {
+func afterMergeName(tokens []token.Token, at int) int {
 	last := len(tokens) - 1
-	token := func(i int) token { return tokens[min(i, last)] }
+	peek := func(i int) token.Token { return tokens[min(i, last)] }
 	at++
-	if token(at).is("TOP") {
-		if at++; token(at).is("(") {
-			at = max(closingParenthesis(tokens, min(at, last)), at) + 1
+	if peek(at).Is("TOP") {
+		if at++; peek(at).Is("(") {
+			at = max(token.ClosingParenthesis(tokens, min(at, last)), at) + 1
 		}
-		if token(at).is("PERCENT") {
+		if peek(at).Is("PERCENT") {
 			at++
 		}
 	}
-	if token(at).is("INTO") {
+	if peek(at).Is("INTO") {
 		at++
 	}
-	for at++; token(at).is("."); {
+	for at++; peek(at).Is("."); {
 		at += 2
 	}
 	return at
@@ -92,25 +94,25 @@ func afterMergeName(tokens []token, at int) int {
 
 // tableOfIndex turns DROP INDEX schema.table.index, the old form, into DROP INDEX index ON schema.table: teesql reads
 // no more than two parts.
-func tableOfIndex(tokens []token, inside []bool, before, instead map[int]string) {
+func tableOfIndex(tokens []token.Token, inside []bool, before, instead map[int]string) {
 	for i := 0; i+1 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("DROP") || !tokens[i+1].is("INDEX") {
+		if inside[i] || !tokens[i].Is("DROP") || !tokens[i+1].Is("INDEX") {
 			continue
 		}
 		at := i + 2
-		if tokens[at].is("IF") {
+		if tokens[at].Is("IF") {
 			at += 2
 		}
-		for at < len(tokens) && isName(tokens[at]) {
+		for at < len(tokens) && token.IsName(tokens[at]) {
 			end := at
-			for end+2 < len(tokens) && tokens[end+1].is(".") && isName(tokens[end+2]) {
+			for end+2 < len(tokens) && tokens[end+1].Is(".") && token.IsName(tokens[end+2]) {
 				end += 2
 			}
 			if end-at >= 4 {
-				before[at] += tokens[end].text + " ON "
+				before[at] += tokens[end].Text + " ON "
 				instead[end-1], instead[end] = "", ""
 			}
-			if end+1 >= len(tokens) || !tokens[end+1].is(",") {
+			if end+1 >= len(tokens) || !tokens[end+1].Is(",") {
 				break
 			}
 			at = end + 2
@@ -120,18 +122,18 @@ func tableOfIndex(tokens []token, inside []bool, before, instead map[int]string)
 
 // notNullOfIdentity leaves out NOT NULL behind IDENTITY, which an identity column is anyway: behind a constraint
 // (PRIMARY KEY IDENTITY NOT NULL) teesql looks there for NOT FOR REPLICATION alone, and keeps NULL.
-func notNullOfIdentity(tokens []token, inside []bool, instead map[int]string) {
+func notNullOfIdentity(tokens []token.Token, inside []bool, instead map[int]string) {
 	for i := range tokens {
-		if inside[i] || !tokens[i].is("IDENTITY") {
+		if inside[i] || !tokens[i].Is("IDENTITY") {
 			continue
 		}
 		at := i + 1
-		if at < len(tokens) && tokens[at].is("(") {
-			if at = closingParenthesis(tokens, at) + 1; at < 1 {
+		if at < len(tokens) && tokens[at].Is("(") {
+			if at = token.ClosingParenthesis(tokens, at) + 1; at < 1 {
 				continue
 			}
 		}
-		if at+1 < len(tokens) && tokens[at].is("NOT") && tokens[at+1].is("NULL") {
+		if at+1 < len(tokens) && tokens[at].Is("NOT") && tokens[at+1].Is("NULL") {
 			instead[at], instead[at+1] = "", ""
 		}
 	}
@@ -139,17 +141,17 @@ func notNullOfIdentity(tokens []token, inside []bool, instead map[int]string) {
 
 // checksAdded leaves out NOT FOR REPLICATION behind the CHECK of a table in ALTER TABLE ADD, where teesql does not read
 // it.
-func checksAdded(tokens []token, inside []bool, instead map[int]string) {
+func checksAdded(tokens []token.Token, inside []bool, instead map[int]string) {
 	for i := 1; i+4 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("CHECK") || !tokens[i+1].is("NOT") || !tokens[i+2].is("FOR") ||
-			!tokens[i+3].is("REPLICATION") {
+		if inside[i] || !tokens[i].Is("CHECK") || !tokens[i+1].Is("NOT") || !tokens[i+2].Is("FOR") ||
+			!tokens[i+3].Is("REPLICATION") {
 			continue
 		}
 		before := i - 1
-		if i > 2 && tokens[i-2].is("CONSTRAINT") {
+		if i > 2 && tokens[i-2].Is("CONSTRAINT") {
 			before = i - 3
 		}
-		if tokens[before].is("ADD") || tokens[before].is(",") && inListOfADD(tokens, before) {
+		if tokens[before].Is("ADD") || tokens[before].Is(",") && inListOfADD(tokens, before) {
 			instead[i+1], instead[i+2], instead[i+3] = "", "", ""
 		}
 	}
@@ -163,44 +165,40 @@ func (f *finisher) notForReplication(n *ast.AlterTableAddTableElementStatement) 
 			continue
 		}
 		at := f.tokenOf(check.CheckCondition) - 1
-		for at > 0 && f.tokens[at].is("(") {
+		for at > 0 && f.tokens[at].Is("(") {
 			at--
 		}
-		check.NotForReplication = check.NotForReplication || at > 0 && f.tokens[at].is("REPLICATION")
+		check.NotForReplication = check.NotForReplication || at > 0 && f.tokens[at].Is("REPLICATION")
 	}
-}
-
-func isName(t token) bool {
-	return t.kind == tokenQuoted || t.kind == tokenWord && !t.reserved
 }
 
 // columnMark parts the name of a data modification in a FROM clause from the names of its columns, which teesql does
 // not read: FROM (MERGE ... OUTPUT ...) AS c (a, b) is given to it as AS [c,,a,,b] with marks for commas.
 const columnMark = "\x1f"
 
-func columnsOfChange(tokens []token, inside []bool, instead map[int]string) {
+func columnsOfChange(tokens []token.Token, inside []bool, instead map[int]string) {
 	for i := 0; i+1 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("(") || i == 0 || !tokens[i-1].is("FROM") || !changesData(tokens[i+1]) {
+		if inside[i] || !tokens[i].Is("(") || i == 0 || !tokens[i-1].Is("FROM") || !changesData(tokens[i+1]) {
 			continue
 		}
-		at := closingParenthesis(tokens, i) + 1
+		at := token.ClosingParenthesis(tokens, i) + 1
 		if at < 1 {
 			continue
 		}
-		if tokens[at].is("AS") {
+		if tokens[at].Is("AS") {
 			at++
 		}
-		if !isName(tokens[at]) || at+1 >= len(tokens) || !tokens[at+1].is("(") {
+		if !token.IsName(tokens[at]) || at+1 >= len(tokens) || !tokens[at+1].Is("(") {
 			continue
 		}
-		end := closingParenthesis(tokens, at+1)
+		end := token.ClosingParenthesis(tokens, at+1)
 		if end < 0 {
 			continue
 		}
-		name := tokens[at].value
+		name := tokens[at].Value
 		for j := at + 1; j <= end; j++ {
-			if isName(tokens[j]) {
-				name += columnMark + tokens[j].value
+			if token.IsName(tokens[j]) {
+				name += columnMark + tokens[j].Value
 			}
 			instead[j] = ""
 		}
@@ -208,8 +206,8 @@ func columnsOfChange(tokens []token, inside []bool, instead map[int]string) {
 	}
 }
 
-func changesData(t token) bool {
-	return t.is("INSERT") || t.is("UPDATE") || t.is("DELETE") || t.is("MERGE")
+func changesData(t token.Token) bool {
+	return t.Is("INSERT") || t.Is("UPDATE") || t.Is("DELETE") || t.Is("MERGE")
 }
 
 // ChangeAlias is the name of a data modification in a FROM clause, and those of its columns when they are listed.
@@ -225,21 +223,21 @@ func ChangeAlias(n *ast.DataModificationTableReference) (string, []string) {
 // in DELETE only: [current$](N'cursor') = 1, or N'GLOBAL cursor'.
 const CurrentFunction = "current$"
 
-func currentOf(tokens []token, inside []bool, instead map[int]string) {
+func currentOf(tokens []token.Token, inside []bool, instead map[int]string) {
 	for i := 1; i+2 < len(tokens); i++ {
-		if inside[i] || !tokens[i-1].is("WHERE") || !tokens[i].is("CURRENT") || !tokens[i+1].is("OF") {
+		if inside[i] || !tokens[i-1].Is("WHERE") || !tokens[i].Is("CURRENT") || !tokens[i+1].Is("OF") {
 			continue
 		}
 		at, global := i+2, ""
-		if tokens[at].is("GLOBAL") && isName(tokens[at+1]) {
+		if tokens[at].Is("GLOBAL") && token.IsName(tokens[at+1]) {
 			at, global = at+1, "GLOBAL "
 		}
-		if !isName(tokens[at]) && tokens[at].kind != tokenVariable {
+		if !token.IsName(tokens[at]) && tokens[at].Kind != token.Variable {
 			continue
 		}
-		name := tokens[at].value
-		if tokens[at].kind == tokenVariable {
-			name = tokens[at].text
+		name := tokens[at].Value
+		if tokens[at].Kind == token.Variable {
+			name = tokens[at].Text
 		}
 		for j := i; j < at; j++ {
 			instead[j] = ""
@@ -254,19 +252,19 @@ const UnwantedStatus = "@__unwanted_status"
 
 // namedByVariable writes EXEC @status = @name argument for EXEC @name argument: teesql knows arguments of a procedure
 // that a variable names in the former alone (docs/t-sql/language-elements/execute-transact-sql.md, @module_name_var).
-func namedByVariable(tokens []token, inside []bool, before map[int]string) {
+func namedByVariable(tokens []token.Token, inside []bool, before map[int]string) {
 	for i := 0; i+2 < len(tokens); i++ {
-		if inside[i] || !tokens[i].isOneOf("EXEC", "EXECUTE") || tokens[i+1].kind != tokenVariable {
+		if inside[i] || !tokens[i].IsOneOf("EXEC", "EXECUTE") || tokens[i+1].Kind != token.Variable {
 			continue
 		}
 		switch next := tokens[i+2]; {
-		case next.kind == tokenString,
-			next.kind == tokenInteger,
-			next.kind == tokenVariable,
-			next.is("NULL"),
-			next.is("DEFAULT"),
-			next.is("-"),
-			next.kind != tokenWord && next.text != "" && strings.ContainsRune("0123456789$.", rune(next.text[0])):
+		case next.Kind == token.String,
+			next.Kind == token.Integer,
+			next.Kind == token.Variable,
+			next.Is("NULL"),
+			next.Is("DEFAULT"),
+			next.Is("-"),
+			next.Kind != token.Word && next.Text != "" && strings.ContainsRune("0123456789$.", rune(next.Text[0])):
 			before[i+1] += UnwantedStatus + " = "
 		}
 	}
@@ -274,26 +272,26 @@ func namedByVariable(tokens []token, inside []bool, before map[int]string) {
 
 // withoutTables writes a condition before the FOR JSON and FOR XML of a query that has no FROM clause: teesql takes FOR
 // for the name of its last column there.
-func withoutTables(tokens []token, inside []bool, before map[int]string) {
+func withoutTables(tokens []token.Token, inside []bool, before map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("FOR") || !tokens[i+1].isOneOf("JSON", "XML") {
+		if inside[i] || !tokens[i].Is("FOR") || !tokens[i+1].IsOneOf("JSON", "XML") {
 			continue
 		}
 		depth := 0
 	back:
 		for at := i - 1; at >= 0; at-- {
 			switch t := tokens[at]; {
-			case t.is(")"):
+			case t.Is(")"):
 				depth++
-			case t.is("(") && depth == 0, t.is(";"):
+			case t.Is("(") && depth == 0, t.Is(";"):
 				break back
-			case t.is("("):
+			case t.Is("("):
 				depth--
 			case depth > 0:
-			case t.is("SELECT"):
+			case t.Is("SELECT"):
 				before[i] += "WHERE 1 = 1 "
 				break back
-			case t.isOneOf("FROM", "WHERE", "ORDER", "GROUP", "HAVING", "UNION"):
+			case t.IsOneOf("FROM", "WHERE", "ORDER", "GROUP", "HAVING", "UNION"):
 				break back
 			}
 		}
@@ -302,24 +300,24 @@ func withoutTables(tokens []token, inside []bool, before map[int]string) {
 
 // emptyBody writes RETURN for the body of a procedure that has none, and leaves out semicolons before the first
 // statement of one.
-func emptyBody(tokens []token, before, instead map[int]string) {
-	at := moduleBody(tokens, "PROCEDURE")
+func emptyBody(tokens []token.Token, before, instead map[int]string) {
+	at := token.ModuleBody(tokens, "PROCEDURE")
 	if at == 0 {
 		return
 	}
-	for ; tokens[at].is(";"); at++ {
+	for ; tokens[at].Is(";"); at++ {
 		instead[at] = ""
 	}
-	if tokens[at].kind == tokenEnd {
+	if tokens[at].Kind == token.End {
 		before[at] += " RETURN"
 	}
 }
 
 // partsLeftOut leaves out the dots before the name of a function that a batch defines, which stand for the schema and
 // the database.
-func partsLeftOut(tokens []token, instead map[int]string) {
-	at, kind := moduleName(tokens)
-	for ; kind == "FUNCTION" && tokens[at].is("."); at++ {
+func partsLeftOut(tokens []token.Token, instead map[int]string) {
+	at, kind := token.ModuleName(tokens)
+	for ; kind == "FUNCTION" && tokens[at].Is("."); at++ {
 		instead[at] = ""
 	}
 }

@@ -2,7 +2,11 @@
 
 package syntax
 
-import "math"
+import (
+	"math"
+
+	"geosql.dev/standin/syntax/token"
+)
 
 const (
 	groupOption       = "AVAILABILITY GROUP"
@@ -13,7 +17,7 @@ const (
 // availabilityGroupOption parses one option of WITH (create) or SET.
 func (p *parser) availabilityGroupOption(o *AvailabilityGroupOptions, seen map[string]bool, create bool) {
 	option := p.peek()
-	p.once(seen, option.fold)
+	p.once(seen, option.Fold)
 	if create && p.creationOption(o) {
 		return
 	}
@@ -86,7 +90,7 @@ func (p *parser) modifiedReplica() ReplicaSpec {
 }
 
 func (p *parser) replicaOption(r *ReplicaSpec, seen map[string]bool) {
-	p.once(seen, p.peek().fold)
+	p.once(seen, p.peek().Fold)
 	switch {
 	case p.accept("ENDPOINT_URL", "="):
 		r.EndpointURL = ptr(p.stringLiteral())
@@ -115,7 +119,7 @@ func (p *parser) role(option func(*RoleSpec)) *RoleSpec {
 	seen := map[string]bool{}
 	p.expect("(")
 	for {
-		p.once(seen, p.peek().fold)
+		p.once(seen, p.peek().Fold)
 		option(r)
 		if p.accept(")") {
 			return r
@@ -173,7 +177,7 @@ func (p *parser) routingSet() []string {
 // routingServer is a server of a routing list: a string, or a name as in the last example of
 // docs/t-sql/statements/create-availability-group-transact-sql.md.
 func (p *parser) routingServer() string {
-	if p.peek().kind == tokenString {
+	if p.peek().Kind == token.String {
 		return p.stringLiteral()
 	}
 	return p.name()
@@ -202,7 +206,7 @@ func (p *parser) distributedMembers(complete bool) []DistributedMember {
 }
 
 func (p *parser) distributedOption(m *DistributedMember, seen map[string]bool) {
-	p.once(seen, p.peek().fold)
+	p.once(seen, p.peek().Fold)
 	switch {
 	case p.accept("LISTENER_URL", "="), p.accept("LISTENER", "="):
 		m.ListenerURL = ptr(p.stringLiteral())

@@ -2,7 +2,11 @@
 
 package syntax
 
-import "github.com/sqlc-dev/teesql/ast"
+import (
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
+)
 
 // Backup is BACKUP DATABASE or BACKUP LOG (docs/t-sql/statements/backup-transact-sql.md).
 type Backup struct {
@@ -87,8 +91,8 @@ func parseBackup(p *parser) ast.Statement {
 }
 
 func (p *parser) nameOrVariable() (name, variable string) {
-	if p.peek().kind == tokenVariable {
-		return "", p.next().text
+	if p.peek().Kind == token.Variable {
+		return "", p.next().Text
 	}
 	return p.name(), ""
 }
@@ -106,8 +110,8 @@ func (p *parser) backupDevices() []BackupDevice {
 		switch {
 		case d.Kind == "":
 			d.Name, d.Variable = p.nameOrVariable()
-		case p.peek().kind == tokenVariable:
-			d.Variable = p.next().text
+		case p.peek().Kind == token.Variable:
+			d.Variable = p.next().Text
 		default:
 			d.Name = p.stringLiteral()
 		}
@@ -121,23 +125,23 @@ func (p *parser) backupDevices() []BackupDevice {
 // absentBackupOptions and absentRestoreOptions are documented options of backups that are encrypted, in Azure's
 // storage, of volumes' snapshots, of FILESTREAM, of CDC and of single files.
 var (
-	absentBackupOptions  = wordSet("ENCRYPTION CREDENTIAL FILE_SNAPSHOT METADATA_ONLY SNAPSHOT")
-	absentRestoreOptions = wordSet(
+	absentBackupOptions  = token.Words("ENCRYPTION CREDENTIAL FILE_SNAPSHOT METADATA_ONLY SNAPSHOT")
+	absentRestoreOptions = token.Words(
 		"CREDENTIAL METADATA_ONLY SNAPSHOT PARTIAL KEEP_CDC FILESTREAM KEEP_TEMPORAL_RETENTION SNAPSHOT_RESTORE_PHASE DBNAME",
 	)
 )
 
 // absentOption refuses the option that comes next by its name.
 func (p *parser) absentOption(statement string, absent map[string]bool) {
-	if t := p.peek(); t.kind == tokenWord && absent[t.fold] {
-		p.unsupported(statement + " WITH " + t.fold)
+	if t := p.peek(); t.Kind == token.Word && absent[t.Fold] {
+		p.unsupported(statement + " WITH " + t.Fold)
 	}
 }
 
 func (p *parser) backupOptions(o *BackupOptions, log bool) {
 	seen := map[string]bool{}
 	for {
-		p.once(seen, p.peek().fold)
+		p.once(seen, p.peek().Fold)
 		p.absentOption("BACKUP", absentBackupOptions)
 		if !p.backupFlag(o, log) && !p.backupValue(o) {
 			p.unknownOption("BACKUP")
@@ -230,12 +234,12 @@ func (p *parser) valued(option string) bool {
 
 // valueOf consumes the variable that has an option's value, if one follows.
 func (p *parser) valueOf(option string, variables *map[string]string) bool {
-	if p.peek().kind != tokenVariable {
+	if p.peek().Kind != token.Variable {
 		return false
 	}
 	if *variables == nil {
 		*variables = map[string]string{}
 	}
-	(*variables)[option] = p.next().text
+	(*variables)[option] = p.next().Text
 	return true
 }

@@ -89,7 +89,7 @@ func (p *parser) createCertificate() ast.Statement {
 	if n.Imported = p.accept("FROM"); n.Imported {
 		switch {
 		case p.is("EXECUTABLE", "FILE"), p.is("ASSEMBLY"):
-			p.unsupported("CREATE CERTIFICATE FROM " + p.peek().fold)
+			p.unsupported("CREATE CERTIFICATE FROM " + p.peek().Fold)
 		case p.accept("BINARY", "="):
 			n.Binary = p.binary()
 		default:
@@ -133,7 +133,7 @@ func (p *parser) newCertificate(n *CreateCertificate) {
 	p.expect("WITH")
 	seen := map[string]bool{}
 	for {
-		p.once(seen, p.peek().fold)
+		p.once(seen, p.peek().Fold)
 		switch {
 		case p.valued("SUBJECT"):
 			n.Subject = p.stringLiteral()
@@ -187,7 +187,7 @@ func (p *parser) privateKey(binary bool) *PrivateKeyOptions {
 	o := &PrivateKeyOptions{}
 	seen := map[string]bool{}
 	p.list(func() {
-		p.once(seen, p.peek().fold)
+		p.once(seen, p.peek().Fold)
 		switch {
 		case p.accept("FILE", "="):
 			o.File = p.stringLiteral()

@@ -4,6 +4,8 @@ package syntax
 
 import (
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
 )
 
 // ExecuteAs is EXECUTE AS as a statement (docs/t-sql/statements/execute-as-transact-sql.md).
@@ -69,7 +71,7 @@ type WaitFor struct {
 }
 
 func parseExecuteAs(p *parser) ast.Statement {
-	if p.at > 0 && (p.tokens[p.at-1].is("WITH") || p.tokens[p.at-1].is(",")) {
+	if p.at > 0 && (p.tokens[p.at-1].Is("WITH") || p.tokens[p.at-1].Is(",")) {
 		return nil // a module's WITH EXECUTE AS clause
 	}
 	if !p.accept("EXECUTE", "AS") && !p.accept("EXEC", "AS") {
@@ -80,8 +82,8 @@ func parseExecuteAs(p *parser) ast.Statement {
 		return n
 	}
 	p.expect("=")
-	if p.peek().kind == tokenVariable {
-		n.Variable = p.next().text
+	if p.peek().Kind == token.Variable {
+		n.Variable = p.next().Text
 	} else {
 		n.Name = p.stringLiteral()
 	}
@@ -120,7 +122,7 @@ func parseServerControl(p *parser) ast.Statement {
 		return parseKill(p)
 	case p.accept("CHECKPOINT"):
 		n := &Checkpoint{}
-		if p.peek().kind == tokenInteger {
+		if p.peek().Kind == token.Integer {
 			n.Seconds = p.integerIn(1, 1<<31-1)
 		}
 		return n
@@ -134,7 +136,7 @@ func parseServerControl(p *parser) ast.Statement {
 func parseKill(p *parser) ast.Statement {
 	n := &Kill{}
 	ends := []string{"STATUSONLY"}
-	if p.peek().kind == tokenString {
+	if p.peek().Kind == token.String {
 		n.UnitOfWork = p.stringLiteral()
 		ends = append(ends, "COMMIT", "ROLLBACK")
 	} else {
@@ -156,8 +158,8 @@ func parseWaitFor(p *parser) ast.Statement {
 		p.unsupported("WAITFOR (RECEIVE ...)")
 	}
 	n := &WaitFor{Time: p.oneOf("DELAY", "TIME") == "TIME"}
-	if p.peek().kind == tokenVariable {
-		n.Variable = p.next().text
+	if p.peek().Kind == token.Variable {
+		n.Variable = p.next().Text
 		return n
 	}
 	n.Value = p.stringLiteral()
@@ -165,8 +167,8 @@ func parseWaitFor(p *parser) ast.Statement {
 }
 
 func (p *parser) variable() string {
-	if p.peek().kind != tokenVariable {
+	if p.peek().Kind != token.Variable {
 		p.refuse()
 	}
-	return p.next().text
+	return p.next().Text
 }

@@ -2,7 +2,11 @@
 
 package syntax
 
-import "github.com/sqlc-dev/teesql/ast"
+import (
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
+)
 
 // CreateDatabase is CREATE DATABASE (docs/t-sql/statements/create-database-transact-sql.md).
 type CreateDatabase struct {
@@ -94,14 +98,14 @@ func parseDatabase(p *parser) ast.Statement {
 	switch {
 	case p.accept("ALTER", "DATABASE", "SCOPED", "CONFIGURATION"):
 		return p.parseScopedConfiguration()
-	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("SCOPED") && p.peekAt(3).is("CREDENTIAL"):
+	case p.peekAt(1).Is("DATABASE") && p.peekAt(2).Is("SCOPED") && p.peekAt(3).Is("CREDENTIAL"):
 		return nil
 	case p.is("CREATE", "DATABASE", "ENCRYPTION", "KEY"),
 		p.is("ALTER", "DATABASE", "ENCRYPTION", "KEY"),
 		p.is("DROP", "DATABASE", "ENCRYPTION", "KEY"):
 		p.unsupported("A database encryption key")
-	case p.peekAt(1).is("DATABASE") && p.peekAt(2).is("AUDIT") && p.peekAt(3).is("SPECIFICATION"):
-		p.unsupported(p.peek().fold + " DATABASE AUDIT SPECIFICATION")
+	case p.peekAt(1).Is("DATABASE") && p.peekAt(2).Is("AUDIT") && p.peekAt(3).Is("SPECIFICATION"):
+		p.unsupported(p.peek().Fold + " DATABASE AUDIT SPECIFICATION")
 	case p.accept("CREATE", "DATABASE"):
 		return p.createDatabase()
 	case p.accept("ALTER", "DATABASE"):
@@ -223,7 +227,7 @@ func (p *parser) fileSpecs() []FileSpec {
 
 // fileName parses a logical file name: a name or a string.
 func (p *parser) fileName() string {
-	if p.peek().kind == tokenString {
+	if p.peek().Kind == token.String {
 		return p.stringLiteral()
 	}
 	return p.name()
@@ -233,7 +237,7 @@ func (p *parser) fileSpec() FileSpec {
 	f := FileSpec{}
 	seen := map[string]bool{}
 	p.list(func() {
-		p.once(seen, p.peek().fold)
+		p.once(seen, p.peek().Fold)
 		switch {
 		case p.valued("NAME"):
 			f.LogicalName = p.fileName()

@@ -5,6 +5,8 @@ package syntax
 import (
 	"math"
 	"strconv"
+
+	"geosql.dev/standin/syntax/token"
 )
 
 // flagOptions are the options of ALTER DATABASE ... SET without a value.
@@ -44,10 +46,10 @@ var wordOptions = map[string][]string{
 }
 
 // equalled are the options that the page has with a = before their value.
-var equalled = wordSet("ACCELERATED_DATABASE_RECOVERY DELAYED_DURABILITY MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT")
+var equalled = token.Words("ACCELERATED_DATABASE_RECOVERY DELAYED_DURABILITY MEMORY_OPTIMIZED_ELEVATE_TO_SNAPSHOT")
 
 // refusedOptions are the others of the page: what they are about does not exist here.
-var refusedOptions = wordSet(
+var refusedOptions = token.Words(
 	`AUTOMATIC_TUNING CHANGE_TRACKING DATA_RETENTION DEFAULT_FULLTEXT_LANGUAGE DEFAULT_LANGUAGE ERROR_BROKER_CONVERSATIONS FILESTREAM LEDGER
 	NESTED_TRIGGERS PARTNER PERSISTENT_LOG_BUFFER REMOTE_DATA_ARCHIVE SUSPEND_FOR_SNAPSHOT_BACKUP TRANSFORM_NOISE_WORDS
 	TWO_DIGIT_YEAR_CUTOFF WITNESS`,
@@ -81,7 +83,7 @@ func (p *parser) createOption() DatabaseOption {
 	}
 	if p.accept("CATALOG_COLLATION") {
 		p.expect("=")
-		if collation := p.name(); upper(collation) != "DATABASE_DEFAULT" {
+		if collation := p.name(); token.Upper(collation) != "DATABASE_DEFAULT" {
 			p.unsupported("CATALOG_COLLATION = " + collation)
 		}
 		return DatabaseOption{Name: "CATALOG_COLLATION", Value: "DATABASE_DEFAULT"}
@@ -89,8 +91,8 @@ func (p *parser) createOption() DatabaseOption {
 	if p.accept("LEDGER", "=") {
 		return p.neverOn("LEDGER", "OFF", "ON")
 	}
-	if refusedOptions[p.peek().fold] {
-		p.unsupported("The database option " + p.peek().fold)
+	if refusedOptions[p.peek().Fold] {
+		p.unsupported("The database option " + p.peek().Fold)
 	}
 	p.unknownOption("CREATE DATABASE")
 	return DatabaseOption{}
@@ -114,7 +116,7 @@ func (p *parser) attachOption() DatabaseOption {
 		}
 	}
 	if p.is("ERROR_BROKER_CONVERSATIONS") || p.is("FILESTREAM") {
-		p.unsupported("The option " + p.peek().fold + " of FOR ATTACH")
+		p.unsupported("The option " + p.peek().Fold + " of FOR ATTACH")
 	}
 	p.unknownOption("CREATE DATABASE")
 	return DatabaseOption{}
@@ -181,8 +183,8 @@ func (p *parser) otherOption() DatabaseOption {
 		p.expect(")")
 		return o
 	}
-	if refusedOptions[p.peek().fold] {
-		p.unsupported("The database option " + p.peek().fold)
+	if refusedOptions[p.peek().Fold] {
+		p.unsupported("The database option " + p.peek().Fold)
 	}
 	p.unknownOption("ALTER DATABASE SET")
 	return DatabaseOption{}

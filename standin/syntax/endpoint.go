@@ -2,7 +2,11 @@
 
 package syntax
 
-import "github.com/sqlc-dev/teesql/ast"
+import (
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
+)
 
 // CreateEndpoint is CREATE ENDPOINT ... FOR DATABASE_MIRRORING, AlterEndpoint ALTER ENDPOINT
 // (docs/t-sql/statements/create-endpoint-transact-sql.md, alter-endpoint-transact-sql.md).
@@ -126,7 +130,7 @@ func (p *parser) endpointOptions(create bool) EndpointOptions {
 }
 
 func (p *parser) listenerOption(o *EndpointOptions, seen map[string]bool) {
-	p.once(seen, p.peek().fold)
+	p.once(seen, p.peek().Fold)
 	switch {
 	case p.valued("LISTENER_PORT"):
 		o.Port = p.integerIn(1, 1<<31-1)
@@ -145,16 +149,16 @@ func (p *parser) listenerOption(o *EndpointOptions, seen map[string]bool) {
 
 // address parses 'text', or an IPv4 address written without quotes: the lexer gives it as numbers.
 func (p *parser) address() string {
-	if p.peek().kind == tokenString {
+	if p.peek().Kind == token.String {
 		return p.stringLiteral()
 	}
 	s := ""
 	for {
 		t := p.peek()
-		if t.kind != tokenNumber && t.kind != tokenInteger && !t.is(".") {
+		if t.Kind != token.Number && t.Kind != token.Integer && !t.Is(".") {
 			break
 		}
-		s += p.next().text
+		s += p.next().Text
 	}
 	if s == "" {
 		p.refuse()
@@ -163,7 +167,7 @@ func (p *parser) address() string {
 }
 
 func (p *parser) mirroringOption(m *MirroringOptions, seen map[string]bool) {
-	p.once(seen, p.peek().fold)
+	p.once(seen, p.peek().Fold)
 	switch {
 	case p.valued("AUTHENTICATION"):
 		p.authentication(m)

@@ -22,7 +22,7 @@ func parseEventSession(p *parser) ast.Statement {
 	n := &AlterEventSession{Name: p.name()}
 	p.expect("ON", "SERVER")
 	if p.is("ADD") || p.is("DROP") {
-		p.unsupported("ALTER EVENT SESSION ... " + p.peek().fold)
+		p.unsupported("ALTER EVENT SESSION ... " + p.peek().Fold)
 	}
 	if p.accept("WITH") {
 		p.expect("(", "STARTUP_STATE", "=")

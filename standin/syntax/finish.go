@@ -8,12 +8,13 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/token"
 )
 
 // finisher puts this package's nodes where their placeholders are, and refuses what teesql let pass.
 type finisher struct {
 	batch    *Batch
-	tokens   []token
+	tokens   []token.Token
 	nodes    map[int]ast.Statement // by offset; emptied as they find their places
 	implicit bool                  // the batch began with a procedure's name
 	// mayBeMisplaced tells whether placeFaults is to look at the statements.
@@ -159,8 +160,8 @@ func (f *finisher) execute(n *ast.ExecuteStatement) {
 		return
 	}
 	at := f.tokenOf(n)
-	if t := f.tokens[at]; !t.is("EXEC") && !t.is("EXECUTE") {
-		f.err = near(f.tokens, at)
+	if t := f.tokens[at]; !t.Is("EXEC") && !t.Is("EXECUTE") {
+		f.err = token.Near(f.tokens, at)
 	}
 }
 
@@ -170,65 +171,65 @@ func (f *finisher) endsWith(node ast.Statement, word string) {
 	end := f.batch.offsets.byteAt(frag.EndOffset())
 	last := -1
 	for i, t := range f.tokens {
-		if t.kind == tokenEnd || t.end > end {
+		if t.Kind == token.End || t.End > end {
 			break
 		}
-		if !t.is(";") {
+		if !t.Is(";") {
 			last = i
 		}
 	}
-	if f.err != nil || last < 0 || f.tokens[last].is(word) {
+	if f.err != nil || last < 0 || f.tokens[last].Is(word) {
 		return
 	}
 	for at := last + 1; at < len(f.tokens); at++ {
-		if f.tokens[at].kind == tokenEnd {
+		if f.tokens[at].Kind == token.End {
 			last = at
-		} else if !f.tokens[at].is(";") {
+		} else if !f.tokens[at].Is(";") {
 			break
 		}
 	}
-	f.err = near(f.tokens, last)
+	f.err = token.Near(f.tokens, last)
 }
 
 // merge refuses a MERGE without its keywords, all of which teesql takes as given, and one without a semicolon (10713).
 func (f *finisher) merge(n *ast.MergeStatement) {
 	at := f.tokenOf(n)
-	for !f.tokens[at].is("MERGE") && at < len(f.tokens)-1 {
+	for !f.tokens[at].Is("MERGE") && at < len(f.tokens)-1 {
 		at++ // common table expressions
 	}
 	end := f.batch.offsets.byteAt(n.EndOffset())
 	want := []string{"USING", "ON", "WHEN", "THEN"}
-	if using := f.afterMergeTarget(at); !f.tokens[using].is("USING") {
-		f.err = near(f.tokens, using)
+	if using := f.afterMergeTarget(at); !f.tokens[using].Is("USING") {
+		f.err = token.Near(f.tokens, using)
 		return
 	}
 	depth, last := 0, at
-	for ; at < len(f.tokens) && f.tokens[at].pos < end; at++ {
+	for ; at < len(f.tokens) && f.tokens[at].Pos < end; at++ {
 		t := f.tokens[at]
 		switch {
-		case t.is("("):
+		case t.Is("("):
 			depth++
-		case t.is(")"):
+		case t.Is(")"):
 			depth--
-		case depth == 0 && len(want) > 0 && t.is(want[0]):
+		case depth == 0 && len(want) > 0 && t.Is(want[0]):
 			want = want[1:]
 			if len(want) == 0 {
 				want = nil
 			}
-		case depth == 0 && want == nil && t.is("WHEN"):
+		case depth == 0 && want == nil && t.Is("WHEN"):
 			want = []string{"THEN"}
-		case depth == 0 && len(want) > 1 && (t.is("WHEN") || t.is("THEN")),
-			depth == 0 && len(want) == 1 && (t.is("DELETE") || t.is("UPDATE") || t.is("INSERT")):
-			f.err = near(f.tokens, at)
+		case depth == 0 && len(want) > 1 && (t.Is("WHEN") || t.Is("THEN")),
+			depth == 0 && len(want) == 1 && (t.Is("DELETE") || t.Is("UPDATE") || t.Is("INSERT")):
+			f.err = token.Near(f.tokens, at)
 			return
 		}
 		last = at
 	}
 	switch {
 	case len(want) > 0:
-		f.err = near(f.tokens, min(last+1, len(f.tokens)-1))
-	case !f.tokens[last].is(";") && !f.tokens[min(last+1, len(f.tokens)-1)].is(";"):
-		f.err = sqlerr.New(10713, 1).At(f.tokens[last].line)
+		f.err = token.Near(f.tokens, min(last+1, len(f.tokens)-1))
+	case !f.tokens[last].Is(";") && !f.tokens[min(last+1, len(f.tokens)-1)].Is(";"):
+		f.err = sqlerr.New(10713, 1).At(f.tokens[last].Line)
 	}
 }
 
@@ -236,19 +237,19 @@ func (f *finisher) merge(n *ast.MergeStatement) {
 func (f *finisher) mergeInto(n *ast.MergeStatement) *ast.OutputIntoClause {
 	end := f.batch.offsets.byteAt(n.EndOffset())
 	depth, output, into, last := 0, -1, false, 0
-	for at := f.tokenOf(n); at < len(f.tokens) && f.tokens[at].pos < end; at++ {
+	for at := f.tokenOf(n); at < len(f.tokens) && f.tokens[at].Pos < end; at++ {
 		t := f.tokens[at]
 		switch {
-		case t.is("("):
+		case t.Is("("):
 			depth++
-		case t.is(")"):
+		case t.Is(")"):
 			depth--
-		case depth == 0 && t.is("OUTPUT"):
+		case depth == 0 && t.Is("OUTPUT"):
 			output = at
-		case depth == 0 && t.is("INTO") && output >= 0:
+		case depth == 0 && t.Is("INTO") && output >= 0:
 			into = true
 		}
-		if depth == 0 && (t.is("OPTION") || t.is(";")) {
+		if depth == 0 && (t.Is("OPTION") || t.Is(";")) {
 			break
 		}
 		last = at
@@ -256,29 +257,29 @@ func (f *finisher) mergeInto(n *ast.MergeStatement) *ast.OutputIntoClause {
 	if !into {
 		return nil
 	}
-	script, message := teesql("DELETE x " + f.batch.Text[f.tokens[output].pos:f.tokens[last].end])
+	script, message := teesql("DELETE x " + f.batch.Text[f.tokens[output].Pos:f.tokens[last].End])
 	if message == "" && len(script.Batches) == 1 && len(script.Batches[0].Statements) == 1 {
 		if d, ok := script.Batches[0].Statements[0].(*ast.DeleteStatement); ok &&
 			d.DeleteSpecification.OutputIntoClause != nil {
 			return d.DeleteSpecification.OutputIntoClause
 		}
 	}
-	f.err = near(f.tokens, output)
+	f.err = token.Near(f.tokens, output)
 	return nil
 }
 
 // afterMergeTarget is the token after MERGE [TOP (n)] [INTO] name [WITH (hints)] [[AS] alias].
 func (f *finisher) afterMergeTarget(at int) int {
 	last := len(f.tokens) - 1
-	token := func(i int) token { return f.tokens[min(i, last)] }
-	skip := func(open int) int { return max(closingParenthesis(f.tokens, min(open, last)), open) + 1 }
+	peek := func(i int) token.Token { return f.tokens[min(i, last)] }
+	skip := func(open int) int { return max(token.ClosingParenthesis(f.tokens, min(open, last)), open) + 1 }
 	at = afterMergeName(f.tokens, at)
-	if token(at).is("WITH") && token(at+1).is("(") {
+	if peek(at).Is("WITH") && peek(at+1).Is("(") {
 		at = skip(at + 1)
 	}
-	if token(at).is("AS") {
+	if peek(at).Is("AS") {
 		at += 2
-	} else if t := token(at); t.kind == tokenQuoted || t.kind == tokenWord && !t.reserved && !t.is("USING") {
+	} else if t := peek(at); t.Kind == token.Quoted || t.Kind == token.Word && !t.Reserved && !t.Is("USING") {
 		at++
 	}
 	return min(at, last)
@@ -319,7 +320,7 @@ func (f *finisher) mustBeFirst(list []ast.Statement, at int) {
 }
 
 func (f *finisher) refuseAt(node any) {
-	f.err = near(f.tokens, f.tokenOf(node))
+	f.err = token.Near(f.tokens, f.tokenOf(node))
 }
 
 // tokenOf is the index of a node's first token.
@@ -330,7 +331,7 @@ func (f *finisher) tokenOf(node any) int {
 	}
 	pos := f.batch.offsets.byteAt(frag.StartOffset)
 	for i, t := range f.tokens {
-		if t.pos >= pos {
+		if t.Pos >= pos {
 			return i
 		}
 	}

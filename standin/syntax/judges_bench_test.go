@@ -5,6 +5,9 @@ package syntax
 import (
 	"strings"
 	"testing"
+
+	"geosql.dev/standin/syntax/fault"
+	"geosql.dev/standin/syntax/token"
 )
 
 // BenchmarkJudges has what the judges of a batch's tokens cost, beside the whole of its parsing.
@@ -15,17 +18,15 @@ func BenchmarkJudges(b *testing.B) {
 		"BY id\nEND\n"
 	for name, text := range map[string]string{"row": "INSERT INTO dbo.t (id, name, amount) VALUES (1, N'a name', 3.5)",
 		"lines": strings.Repeat(block, 40)} {
-		tokens, err := tokenize(text, true)
+		tokens, err := token.Split(text, true)
 		if err != nil {
 			b.Fatal(err)
 		}
 		inside := make([]bool, len(tokens)+1)
 		b.Run(name+"/judges", func(b *testing.B) {
 			for range b.N {
-				for _, judge := range judges {
-					if err := found(judge, tokens, inside); err != nil {
-						b.Fatal(err)
-					}
+				if err := fault.First(tokens, inside); err != nil {
+					b.Fatal(err)
 				}
 			}
 		})

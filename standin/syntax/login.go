@@ -2,7 +2,11 @@
 
 package syntax
 
-import "github.com/sqlc-dev/teesql/ast"
+import (
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
+)
 
 // CreateLogin is CREATE LOGIN (docs/t-sql/statements/create-login-transact-sql.md). Either Options.Password, Windows or
 // Certificate is given.
@@ -61,7 +65,7 @@ func parseLogin(p *parser) ast.Statement {
 		case p.accept("DISABLE"):
 			n.Disable = true
 		case p.is("ADD", "CREDENTIAL"), p.is("DROP", "CREDENTIAL"):
-			p.unsupported("ALTER LOGIN ... " + p.peek().fold + " CREDENTIAL")
+			p.unsupported("ALTER LOGIN ... " + p.peek().Fold + " CREDENTIAL")
 		default:
 			p.expect("WITH")
 			p.loginOptions(&n.Options, p.alterLoginOption)
@@ -108,7 +112,7 @@ func (p *parser) createLogin() ast.Statement {
 func (p *parser) loginOptions(o *LoginOptions, option func(*LoginOptions) bool) {
 	seen := map[string]bool{}
 	for {
-		p.once(seen, p.peek().fold)
+		p.once(seen, p.peek().Fold)
 		if !option(o) {
 			p.unknownOption("LOGIN")
 		}
@@ -181,7 +185,7 @@ func (p *parser) commonLoginOption(o *LoginOptions) bool {
 }
 
 func (p *parser) password(o *LoginOptions) {
-	if p.peek().kind == tokenBinary {
+	if p.peek().Kind == token.Binary {
 		o.PasswordHash = p.binary()
 		p.expect("HASHED")
 		return

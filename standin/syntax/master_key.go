@@ -2,7 +2,11 @@
 
 package syntax
 
-import "github.com/sqlc-dev/teesql/ast"
+import (
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
+)
 
 // CreateMasterKey is CREATE MASTER KEY (docs/t-sql/statements/create-master-key-transact-sql.md).
 type CreateMasterKey struct {
@@ -49,11 +53,11 @@ type RestoreMasterKey struct {
 func parseMasterKey(p *parser) ast.Statement {
 	switch {
 	case p.is("BACKUP", "SERVICE", "MASTER", "KEY"), p.is("RESTORE", "SERVICE", "MASTER", "KEY"):
-		p.unsupported(p.peek().fold + " SERVICE MASTER KEY")
+		p.unsupported(p.peek().Fold + " SERVICE MASTER KEY")
 	case p.is("BACKUP", "SYMMETRIC", "KEY"), p.is("RESTORE", "SYMMETRIC", "KEY"):
-		p.unsupported(p.peek().fold + " SYMMETRIC KEY")
+		p.unsupported(p.peek().Fold + " SYMMETRIC KEY")
 	case p.accept("CREATE", "MASTER", "KEY"):
-		if k := p.peek().kind; k == tokenEnd ||
+		if k := p.peek().Kind; k == token.End ||
 			p.is(";") { // docs/t-sql/statements/create-master-key-transact-sql.md: the password may be left out in Azure
 			p.unsupported("CREATE MASTER KEY without a password")
 		}

@@ -5,6 +5,8 @@ package syntax
 import (
 	"strings"
 	"unicode/utf8"
+
+	"geosql.dev/standin/syntax/token"
 )
 
 // offsets translates positions as teesql counts them (UTF-16 code units of the text it was given) to bytes of the
@@ -45,7 +47,7 @@ func newOffsets(text string) *offsets {
 // amend writes out what teesql wants written: EXECUTE before a batch that begins with a procedure's name, the zero
 // before a decimal point, brackets around words that only teesql takes for keywords. source has the batch's code units,
 // if not its bytes, up to each place.
-func (o *offsets) amend(source string, tokens []token, inside []bool, implicit bool) string {
+func (o *offsets) amend(source string, tokens []token.Token, inside []bool, implicit bool) string {
 	if implicit {
 		o.inserted = append(o.inserted, insertion{length: len(implicitExecute)})
 	}
@@ -102,40 +104,37 @@ func (o *offsets) amend(source string, tokens []token, inside []bool, implicit b
 	}
 	for i, t := range tokens {
 		if text := before[i]; text != "" {
-			insert(t.pos, text)
+			insert(t.Pos, text)
 		}
 		if text, ok := instead[i]; ok {
-			replace(t.pos, t.end, text)
+			replace(t.Pos, t.End, text)
 			continue
 		}
 		switch {
 		case inside[i]:
-		case t.kind == tokenString && t.text[0] == '"':
-			replace(t.pos, t.end, stringLiteral(t.value))
-		case (t.kind == tokenString || t.kind == tokenBinary) && continued(t.text) != t.text:
+		case t.Kind == token.String && t.Text[0] == '"':
+			replace(t.Pos, t.End, stringLiteral(t.Value))
+		case (t.Kind == token.String || t.Kind == token.Binary) && token.Continued(t.Text) != t.Text:
 			// The ends of lines follow the constant, so that what is behind it has the lines of the batch.
-			replace(
-				t.pos,
-				t.end,
-				continued(t.text)+strings.Repeat("\n", strings.Count(t.text, "\n")-strings.Count(continued(t.text), "\n")),
-			)
+			whole := token.Continued(t.Text)
+			replace(t.Pos, t.End, whole+strings.Repeat("\n", strings.Count(t.Text, "\n")-strings.Count(whole, "\n")))
 		case addsUnnamed(tokens, i):
-			insert(t.pos, "CONSTRAINT ["+UnnamedConstraint+"] ")
-		case t.is("USING") && tokens[i+1].is("(") && tokens[i+2].is("VALUES"):
+			insert(t.Pos, "CONSTRAINT ["+UnnamedConstraint+"] ")
+		case t.Is("USING") && tokens[i+1].Is("(") && tokens[i+2].Is("VALUES"):
 			if end := endOfDerived(tokens, i+1); end > 0 {
-				insert(tokens[i+1].pos, "(")
+				insert(tokens[i+1].Pos, "(")
 				closing[end] += ")"
 			}
-		case t.kind == tokenNumber && t.text[0] == '.':
-			insert(t.pos, "0")
-		case t.kind == tokenWord && isPlainName(tokens, i):
-			insert(t.pos, "[")
-			insert(t.end, "]")
-		case t.is("THROW") && tokens[i+1].is("END"):
-			insert(t.end, ";")
+		case t.Kind == token.Number && t.Text[0] == '.':
+			insert(t.Pos, "0")
+		case t.Kind == token.Word && isPlainName(tokens, i):
+			insert(t.Pos, "[")
+			insert(t.End, "]")
+		case t.Is("THROW") && tokens[i+1].Is("END"):
+			insert(t.End, ";")
 		}
 		if text := closing[i]; text != "" {
-			insert(t.end, text)
+			insert(t.End, text)
 		}
 	}
 	if len(o.inserted) == 0 {
@@ -151,31 +150,31 @@ const UnnamedConstraint = "unnamed$"
 
 // addsUnnamed tells whether token i begins a constraint without a name in the list behind ALTER TABLE name [WITH CHECK]
 // ADD.
-func addsUnnamed(tokens []token, i int) bool {
-	if i < 3 || i+1 >= len(tokens) || !tokens[i-1].is("ADD") && !tokens[i-1].is(",") {
+func addsUnnamed(tokens []token.Token, i int) bool {
+	if i < 3 || i+1 >= len(tokens) || !tokens[i-1].Is("ADD") && !tokens[i-1].Is(",") {
 		return false
 	}
 	if !beginsConstraint(tokens, i) {
 		return false
 	}
-	return tokens[i-1].is("ADD") || inListOfADD(tokens, i-1)
+	return tokens[i-1].Is("ADD") || inListOfADD(tokens, i-1)
 }
 
 // inListOfADD tells whether the comma at token at parts what one ADD adds.
-func inListOfADD(tokens []token, at int) bool {
+func inListOfADD(tokens []token.Token, at int) bool {
 	depth := 0
 	for at--; at >= 0; at-- {
 		switch t := tokens[at]; {
-		case t.is(")"):
+		case t.Is(")"):
 			depth++
-		case t.is("("):
+		case t.Is("("):
 			if depth--; depth < 0 {
 				return false
 			}
 		case depth > 0:
-		case t.is("ADD"):
+		case t.Is("ADD"):
 			return true
-		case t.isOneOf(";", "EXEC", "EXECUTE", "SELECT", "VALUES", "DECLARE"):
+		case t.IsOneOf(";", "EXEC", "EXECUTE", "SELECT", "VALUES", "DECLARE"):
 			return false
 		}
 	}
@@ -183,15 +182,15 @@ func inListOfADD(tokens []token, at int) bool {
 }
 
 // beginsConstraint tells whether a constraint without a name begins at token i.
-func beginsConstraint(tokens []token, i int) bool {
+func beginsConstraint(tokens []token.Token, i int) bool {
 	switch t, next := tokens[i], tokens[i+1]; {
-	case t.is("PRIMARY"), t.is("FOREIGN"):
-		if at := i + 2; next.is("KEY") && at+1 < len(tokens) {
-			return tokens[at].is("(") || (tokens[at].is("CLUSTERED") || tokens[at].is("NONCLUSTERED")) && tokens[at+1].is("(")
+	case t.Is("PRIMARY"), t.Is("FOREIGN"):
+		if at := i + 2; next.Is("KEY") && at+1 < len(tokens) {
+			return tokens[at].Is("(") || (tokens[at].Is("CLUSTERED") || tokens[at].Is("NONCLUSTERED")) && tokens[at+1].Is("(")
 		}
-	case t.is("UNIQUE"):
-		return next.is("(") || next.is("CLUSTERED") || next.is("NONCLUSTERED")
-	case t.is("DEFAULT"):
+	case t.Is("UNIQUE"):
+		return next.Is("(") || next.Is("CLUSTERED") || next.Is("NONCLUSTERED")
+	case t.Is("DEFAULT"):
 		return true
 	}
 	return false
@@ -199,37 +198,21 @@ func beginsConstraint(tokens []token, i int) bool {
 
 // endOfDerived is the last token of a derived table (...) AS name (columns) that begins with the parenthesis at token
 // open; 0 when it is not closed or has no name.
-func endOfDerived(tokens []token, open int) int {
-	i := closingParenthesis(tokens, open) + 1
+func endOfDerived(tokens []token.Token, open int) int {
+	i := token.ClosingParenthesis(tokens, open) + 1
 	if i <= 1 {
 		return 0
 	}
-	if tokens[i].is("AS") {
+	if tokens[i].Is("AS") {
 		i++
 	}
-	if tokens[i].kind != tokenWord && tokens[i].kind != tokenQuoted {
+	if tokens[i].Kind != token.Word && tokens[i].Kind != token.Quoted {
 		return 0
 	}
-	if tokens[i+1].is("(") {
-		return max(closingParenthesis(tokens, i+1), 0)
+	if tokens[i+1].Is("(") {
+		return max(token.ClosingParenthesis(tokens, i+1), 0)
 	}
 	return i
-}
-
-// closingParenthesis is the token that closes the parenthesis at token open, -1 when none does.
-func closingParenthesis(tokens []token, open int) int {
-	depth := 0
-	for i := open; i < len(tokens); i++ {
-		switch {
-		case tokens[i].is("("):
-			depth++
-		case tokens[i].is(")"):
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
 }
 
 // byteOfUnit is the byte where a code unit of s begins.

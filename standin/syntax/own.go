@@ -8,6 +8,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/token"
 )
 
 // family parses one family of statements from its first word on. It returns nil, without having consumed anything, for
@@ -53,13 +54,13 @@ var families = map[string][]family{
 // replaceOwn parses this package's statements out of a batch. It returns the text with a placeholder, of the same
 // length in UTF-16 code units and lines, for each, the nodes by the offset of their placeholders, and which tokens are
 // theirs: all from one that is malformed on.
-func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, []bool, *sqlerr.Error) {
+func replaceOwn(text string, tokens []token.Token) (string, map[int]ast.Statement, []bool, *sqlerr.Error) {
 	nodes := map[int]ast.Statement{}
 	inside := make([]bool, len(tokens))
 	var out strings.Builder
 	copied, unitsBefore := 0, 0
 	p := &parser{tokens: tokens}
-	for p.peek().kind != tokenEnd {
+	for p.peek().Kind != token.End {
 		start := p.at
 		node, err := p.ownStatement()
 		if err != nil {
@@ -75,12 +76,12 @@ func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, []b
 		for i := start; i < p.at; i++ {
 			inside[i] = true
 		}
-		from, to := tokens[start].pos, tokens[p.at-1].end
+		from, to := tokens[start].Pos, tokens[p.at-1].End
 		out.WriteString(text[copied:from])
 		unitsBefore += units(text[copied:from])
 		span := text[from:to]
 		length := units(span)
-		fragment(node).SetSpan(unitsBefore, length, int(tokens[start].line), 1)
+		fragment(node).SetSpan(unitsBefore, length, int(tokens[start].Line), 1)
 		nodes[unitsBefore] = node
 		out.WriteString(blanked(span, length))
 		unitsBefore += length
@@ -96,10 +97,10 @@ func replaceOwn(text string, tokens []token) (string, map[int]ast.Statement, []b
 // ownStatement parses one of this package's statements if it begins here.
 func (p *parser) ownStatement() (node ast.Statement, err *sqlerr.Error) {
 	t := p.peek()
-	if t.kind != tokenWord || !t.reserved || t.is("DROP") && ofAlterTable(p.tokens, p.at) {
+	if t.Kind != token.Word || !t.Reserved || t.Is("DROP") && token.OfAlterTable(p.tokens, p.at) {
 		return nil, nil
 	}
-	for _, parse := range families[t.fold] {
+	for _, parse := range families[t.Fold] {
 		start := p.at
 		if err = attempt(func() { node = parse(p) }); err != nil || node != nil {
 			return node, err

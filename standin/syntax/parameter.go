@@ -8,12 +8,13 @@ import (
 
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax/token"
 )
 
 // ParseParameters parses a parameter declaration as sp_executesql and sp_prepare take it:
 // "@p1 int, @p2 nvarchar(20) = N'x' OUTPUT". An empty text declares none.
 func ParseParameters(decl string) ([]Parameter, *sqlerr.Error) {
-	tokens, err := tokenize(decl, true)
+	tokens, err := token.Split(decl, true)
 	if err != nil {
 		return nil, err
 	}
@@ -21,18 +22,18 @@ func ParseParameters(decl string) ([]Parameter, *sqlerr.Error) {
 	var all []Parameter
 	err = attempt(func() {
 		seen := map[string]bool{}
-		for p.peek().kind != tokenEnd {
+		for p.peek().Kind != token.End {
 			one := p.parameter()
 			if seen[strings.ToLower(one.Name)] {
 				p.refuseWith(134, one.Name)
 			}
 			seen[strings.ToLower(one.Name)] = true
 			all = append(all, one)
-			if p.peek().kind == tokenEnd {
+			if p.peek().Kind == token.End {
 				return
 			}
 			p.expect(",")
-			if p.peek().kind == tokenEnd {
+			if p.peek().Kind == token.End {
 				p.refuse()
 			}
 		}
@@ -45,11 +46,11 @@ func (p *parser) userTypeName() string {
 	name := ""
 	for {
 		t := p.peek()
-		if !isName(t) {
+		if !token.IsName(t) {
 			p.refuse()
 		}
 		p.at++
-		name += "[" + strings.ReplaceAll(t.value, "]", "]]") + "]"
+		name += "[" + strings.ReplaceAll(t.Value, "]", "]]") + "]"
 		if !p.accept(".") {
 			return name
 		}
@@ -60,7 +61,7 @@ func (p *parser) userTypeName() string {
 // ParseType parses a data type as columns, variables and parameters have it: "decimal(10, 2)", "sysname",
 // "nvarchar(max)".
 func ParseType(text string) (sqltype.Type, *sqlerr.Error) {
-	tokens, err := tokenize(text, true)
+	tokens, err := token.Split(text, true)
 	if err != nil {
 		return sqltype.Type{}, err
 	}
@@ -68,7 +69,7 @@ func ParseType(text string) (sqltype.Type, *sqlerr.Error) {
 	var t sqltype.Type
 	err = attempt(func() {
 		t = p.dataType()
-		if p.peek().kind != tokenEnd {
+		if p.peek().Kind != token.End {
 			p.refuse()
 		}
 	})
@@ -107,20 +108,20 @@ func (p *parser) parameter() Parameter {
 func (p *parser) literal() any {
 	minus := p.accept("-")
 	t := p.next()
-	switch t.kind {
-	case tokenString:
-		return t.value
-	case tokenInteger:
-		n, err := strconv.ParseInt(t.text, 10, 64)
+	switch t.Kind {
+	case token.String:
+		return t.Value
+	case token.Integer:
+		n, err := strconv.ParseInt(t.Text, 10, 64)
 		if err != nil {
-			p.refuseWith(1080, t.text)
+			p.refuseWith(1080, t.Text)
 		}
 		if minus {
 			n = -n
 		}
 		return n
-	case tokenNumber, tokenMoney:
-		f, err := strconv.ParseFloat(strings.TrimPrefix(t.text, "$"), 64)
+	case token.Number, token.Money:
+		f, err := strconv.ParseFloat(strings.TrimPrefix(t.Text, "$"), 64)
 		if err != nil {
 			p.at--
 			p.refuse()
@@ -129,15 +130,15 @@ func (p *parser) literal() any {
 			f = -f
 		}
 		return f
-	case tokenBinary:
+	case token.Binary:
 		p.at--
 		return p.binary()
 	}
-	if t.is("NULL") {
+	if t.Is("NULL") {
 		return nil
 	}
-	if t.kind == tokenWord && !t.reserved {
-		return t.text
+	if t.Kind == token.Word && !t.Reserved {
+		return t.Text
 	}
 	p.at--
 	p.refuse()
@@ -173,23 +174,23 @@ var typeNames = map[string]typeShape{
 func (p *parser) dataType() sqltype.Type {
 	p.accept("sys", ".")
 	name := p.peek()
-	if name.kind != tokenQuoted && name.kind != tokenWord {
+	if name.Kind != token.Quoted && name.Kind != token.Word {
 		p.refuse()
 	}
-	shape, ok := typeNames[strings.ToLower(name.value)]
+	shape, ok := typeNames[strings.ToLower(name.Value)]
 	if !ok {
-		if name.kind == tokenWord && name.reserved {
+		if name.Kind == token.Word && name.Reserved {
 			p.refuse()
 		}
-		p.refuseWith(2715, 1, name.value)
+		p.refuseWith(2715, 1, name.Value)
 	}
 	p.next()
 	t := sqltype.Type{Kind: shape.kind}
 	switch shape.shape {
 	case "sysname":
-		t.Length = maxIdentifier
+		t.Length = token.MaxIdentifier
 	case "l", "m":
-		t.Length = p.typeLength(shape, name.value)
+		t.Length = p.typeLength(shape, name.Value)
 	case "p":
 		p.precision(&t)
 	case "s":
@@ -219,7 +220,7 @@ func (p *parser) typeLength(shape typeShape, name string) int {
 	}
 	n := p.integer()
 	if n == 0 {
-		p.refuseWith(1001, p.peek().line, n)
+		p.refuseWith(1001, p.peek().Line, n)
 	}
 	if n > shape.max {
 		p.refuseWith(131, n, "type", name, shape.max)
@@ -235,7 +236,7 @@ func (p *parser) precision(t *sqltype.Type) {
 	}
 	n := p.integer()
 	if n < 1 || n > 38 {
-		p.refuseWith(1001, p.peek().line, n)
+		p.refuseWith(1001, p.peek().Line, n)
 	}
 	t.Precision = uint8(n)
 	if p.accept(",") {

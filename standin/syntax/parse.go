@@ -12,6 +12,8 @@ import (
 	teeparser "github.com/sqlc-dev/teesql/parser"
 
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/fault"
+	"geosql.dev/standin/syntax/token"
 )
 
 // placeholder stands in the text given to teesql where one of this package's statements was; it is the shortest of
@@ -31,7 +33,7 @@ func Parse(text string) (*Batch, *sqlerr.Error) { return ParseQuoted(text, true)
 // ParseQuoted is Parse with the setting of QUOTED_IDENTIFIER that the batch begins with; a SET QUOTED_IDENTIFIER
 // outside of a module counts from its place on (docs/t-sql/statements/set-quoted-identifier-transact-sql.md).
 func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.Error) {
-	tokens, err := tokenize(text, quotedIdentifier)
+	tokens, err := token.Split(text, quotedIdentifier)
 	if err != nil {
 		return nil, err
 	}
@@ -42,18 +44,18 @@ func ParseQuoted(text string, quotedIdentifier bool) (batch *Batch, err *sqlerr.
 // ParseStored parses a query that was made of an expression which a table keeps. Its parts were judged where the
 // table's definition has them, and they stand elsewhere now: NEWSEQUENTIALID is refused in every query.
 func ParseStored(text string) (*Batch, *sqlerr.Error) {
-	tokens, err := tokenize(text, true)
+	tokens, err := token.Split(text, true)
 	if err != nil {
 		return nil, err
 	}
 	return parseTokens(text, tokens, false)
 }
 
-func parseTokens(text string, tokens []token, judgePlaces bool) (batch *Batch, err *sqlerr.Error) {
+func parseTokens(text string, tokens []token.Token, judgePlaces bool) (batch *Batch, err *sqlerr.Error) {
 	defer func() {
 		if r := recover(); r != nil {
 			// A defect here refuses the batch and leaves the connection.
-			batch, err = nil, near(tokens, len(tokens)-1)
+			batch, err = nil, token.Near(tokens, len(tokens)-1)
 		}
 	}()
 	if err := tooDeep(tokens); err != nil {
@@ -64,7 +66,7 @@ func parseTokens(text string, tokens []token, judgePlaces bool) (batch *Batch, e
 		return nil, err
 	}
 	o := newOffsets(text)
-	implicit := startsWithProcedureName(tokens)
+	implicit := token.StartsWithProcedureName(tokens)
 	amended := o.amend(source, tokens, inside, implicit)
 	source, body := o.splitView(amended, tokens)
 	source, returned, err := o.splitReturns(source, tokens)
@@ -73,9 +75,9 @@ func parseTokens(text string, tokens []token, judgePlaces bool) (batch *Batch, e
 	}
 	script, err := parseOrdinary(source, o, tokens)
 	if err != nil {
-		err = earlier(o.faultOfBody(source, body, tokens), err)
+		err = fault.Earlier(o.faultOfBody(source, body, tokens), err)
 	}
-	if err = earlier(err, blocks(tokens, inside)); err != nil {
+	if err = fault.Earlier(err, blocks(tokens, inside)); err != nil {
 		return nil, err
 	}
 	returns(script, returned)
@@ -182,7 +184,7 @@ func fragment(node any) *ast.Fragment {
 
 // parseOrdinary runs teesql and turns its errors (and panics, which malformed text must not reach a client with) into
 // SQL Server's.
-func parseOrdinary(source string, o *offsets, tokens []token) (*ast.Script, *sqlerr.Error) {
+func parseOrdinary(source string, o *offsets, tokens []token.Token) (*ast.Script, *sqlerr.Error) {
 	script, message := teesql(source)
 	if message == "" {
 		return script, arrange(script, source, tokens)
@@ -205,33 +207,33 @@ func teesql(source string) (script *ast.Script, message string) {
 
 // nearFailure finds the token that teesql stopped at: its errors give no position, so it is the last token of the
 // shortest prefix of the text that fails with the very same message.
-func nearFailure(source string, o *offsets, message string, tokens []token) *sqlerr.Error {
+func nearFailure(source string, o *offsets, message string, tokens []token.Token) *sqlerr.Error {
 	last := len(tokens) - 1
 	n := sort.Search(last, func(i int) bool {
-		_, m := teesql(source[:min(o.sourceByte(tokens[i].end), len(source))])
+		_, m := teesql(source[:min(o.sourceByte(tokens[i].End), len(source))])
 		return m == message
 	})
 	if strings.HasSuffix(message, " ") {
 		n = last // the text ended; shorter ones say the same where they end
 	}
 	if !notACondition(message) {
-		if n < last && missesNext(source[:min(o.sourceByte(tokens[n].end), len(source))], message) {
+		if n < last && missesNext(source[:min(o.sourceByte(tokens[n].End), len(source))], message) {
 			n++
 		}
-		if err := unknownHint(tokens, n); err != nil {
+		if err := fault.UnknownHint(tokens, n); err != nil {
 			return err
 		}
-		return near(tokens, n)
+		return token.Near(tokens, n)
 	}
 	at := tokens[n]
 	if strings.HasPrefix(message, "scalar") {
 		at = tokens[min(n+1, last)]
 	}
-	if at.kind == tokenEnd && n > 0 {
+	if at.Kind == token.End && n > 0 {
 		at = tokens[last-1]
 	}
-	err := sqlerr.New(4145, 1, at.text).At(at.line)
-	err.Offset = at.pos + 1
+	err := sqlerr.New(4145, 1, at.Text).At(at.Line)
+	err.Offset = at.Pos + 1
 	return err
 }
 
@@ -246,105 +248,17 @@ func missesNext(text, message string) bool {
 	return false
 }
 
-// danglers are words that something must follow.
-var danglers = strings.Fields("FROM WHERE AND OR NOT SET BY IN JOIN INTO AS LIKE BETWEEN SELECT INSERT " +
-	"HAVING UNION EXCEPT INTERSECT WHEN THEN CREATE ALTER DROP EXEC EXECUTE DECLARE INNER CROSS USE WITH OPEN CLOSE " +
-	"DEALLOCATE FETCH")
-
-// dangling refuses a statement that ends with a word that something must follow; teesql lets some of them pass.
-// Tokens inside of this package's statements have been judged.
-func dangling(tokens []token, inside []bool) *sqlerr.Error {
-	body := moduleBody(tokens, "PROCEDURE")
-	for i := 0; i+1 < len(tokens); i++ {
-		t, next := tokens[i], tokens[i+1]
-		if inside[i] || i+1 == body || t.kind != tokenWord || next.kind != tokenEnd && !next.is(";") && !next.is(")") ||
-			!t.reserved {
-			continue
-		}
-		if next.is(")") && (t.is("JOIN") || t.is("UNION")) {
-			continue // a query hint
-		}
-		for _, word := range danglers {
-			switch {
-			case !t.is(word):
-			case next.is(")") && beginsStatement(t): // in place of a name in a list
-				return near(tokens, i)
-			default:
-				return near(tokens, i+1)
-			}
-		}
-	}
-	return nil
-}
-
-// impossiblePair refuses words that can't follow one another and that teesql lets pass: FROM without a table, a comma
-// before the end of a list (before a parenthesis CREATE TABLE allows one), PRIMARY and FOREIGN without KEY, CONSTRAINT
-// without a name.
-func impossiblePair(tokens []token, inside []bool) *sqlerr.Error {
-	for i := 0; i+1 < len(tokens); i++ {
-		next := tokens[i+1]
-		switch {
-		case inside[i]:
-		case tokens[i].is(","):
-			if next.kind == tokenEnd || next.is(";") || next.is("FROM") || next.is("WHERE") ||
-				next.is(")") && !definesTable(tokens, i+1) {
-				return near(tokens, i+1)
-			}
-		case tokens[i].is("BEGIN") && (next.is(";") || next.is("TRY")):
-			if at := emptyBlock(tokens, i+1); at > 0 {
-				return near(tokens, at)
-			}
-		case tokens[i].is("BEGIN") && next.is("END"), tokens[i].is("AS") && next.is("FROM"):
-			return near(tokens, i+1)
-		case tokens[i].is("PRIMARY"), tokens[i].is("FOREIGN"):
-			if !next.is("KEY") && !next.is("XML") {
-				return near(tokens, i+1)
-			}
-		case tokens[i].is("CONSTRAINT"):
-			if next.is(")") || next.is(",") {
-				return near(tokens, i+1)
-			}
-		case tokens[i].is("FROM"):
-			if next.is("WHERE") || next.is("GROUP") || next.is("ORDER") || next.is("HAVING") || next.is("FROM") {
-				return near(tokens, i+1)
-			}
-		}
-	}
-	return nil
-}
-
-// emptyBlock finds what follows the END of a block that has nothing, or semicolons alone, from the token behind its
-// BEGIN on: END may begin END CONVERSATION there.
-func emptyBlock(tokens []token, at int) int {
-	if tokens[at].is("TRY") {
-		at++
-	}
-	for tokens[at].is(";") {
-		at++
-	}
-	if !tokens[at].is("END") || tokens[at+1].is("CONVERSATION") {
-		return 0
-	}
-	return at + 1
-}
-
-// definesTable tells whether the parenthesis that closes at token closing is the definition of a table that CREATE
-// TABLE makes.
-func definesTable(tokens []token, closing int) bool {
-	return namesTable(tokens, openingParenthesis(tokens, closing)-1)
-}
-
-func nearWord(tokens []token, word string) *sqlerr.Error {
+func nearWord(tokens []token.Token, word string) *sqlerr.Error {
 	for i, t := range tokens {
-		if t.is(word) {
-			return near(tokens, i)
+		if t.Is(word) {
+			return token.Near(tokens, i)
 		}
 	}
-	return near(tokens, 0)
+	return token.Near(tokens, 0)
 }
 
 // firstLost is the error for a statement of this package in a place where none may stand.
-func firstLost(nodes map[int]ast.Statement, tokens []token) *sqlerr.Error {
+func firstLost(nodes map[int]ast.Statement, tokens []token.Token) *sqlerr.Error {
 	first := -1
 	for _, node := range nodes {
 		if line := int(Line(node)); first < 0 || line < first {
@@ -352,57 +266,9 @@ func firstLost(nodes map[int]ast.Statement, tokens []token) *sqlerr.Error {
 		}
 	}
 	for i, t := range tokens {
-		if int(t.line) == first {
-			return near(tokens, i)
+		if int(t.Line) == first {
+			return token.Near(tokens, i)
 		}
 	}
-	return near(tokens, 0)
-}
-
-// startsWithProcedureName tells whether the batch begins with the name of a procedure to execute.
-func startsWithProcedureName(tokens []token) bool {
-	first := tokens[0]
-	switch {
-	case first.kind == tokenQuoted, first.is("."):
-		return true
-	case first.kind != tokenWord || first.reserved:
-		return false
-	}
-	next := tokens[1]
-	if next.is(":") {
-		return false
-	}
-	switch first.fold {
-	case "GO":
-		return false
-	case "ENABLE", "DISABLE":
-		return !next.is("TRIGGER")
-	case "SEND":
-		return !next.is("ON")
-	case "GET", "MOVE":
-		return !next.is("CONVERSATION")
-	case "THROW":
-		// THROW by itself, or with an error number.
-		return next.is(".") || next.kind == tokenString || next.kind == tokenQuoted || next.kind == tokenBinary ||
-			next.kind == tokenWord && !next.reserved && !next.is("THROW") ||
-			next.kind == tokenVariable && tokens[2].is("=")
-	case "RECEIVE":
-		return !receives(tokens)
-	}
-	return true
-}
-
-// receives tells whether a batch that begins with RECEIVE goes on with the FROM of that statement.
-func receives(tokens []token) bool {
-	for _, t := range tokens[1:] {
-		switch {
-		case t.is("FROM"):
-			return true
-		case t.is(";"),
-			t.kind == tokenWord && t.reserved &&
-				!t.isOneOf("TOP", "AS", "PERCENT", "CASE", "WHEN", "THEN", "ELSE", "END", "NULL"):
-			return false
-		}
-	}
-	return false
+	return token.Near(tokens, 0)
 }

@@ -8,15 +8,13 @@ import (
 	"strings"
 
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/token"
 )
-
-// maxIdentifier is the longest name: 128 characters (docs/relational-databases/databases/database-identifiers.md).
-const maxIdentifier = 128
 
 // parser is the strict recursive-descent parser of the statements this package defines itself. Its methods leave by
 // panic(refusal) at the first token that doesn't fit; attempt turns that into an error.
 type parser struct {
-	tokens []token
+	tokens []token.Token
 	at     int
 }
 
@@ -37,70 +35,50 @@ func attempt(parse func()) (err *sqlerr.Error) {
 	return nil
 }
 
-func (p *parser) peek() token { return p.tokens[p.at] }
+func (p *parser) peek() token.Token { return p.tokens[p.at] }
 
-func (p *parser) peekAt(n int) token {
+func (p *parser) peekAt(n int) token.Token {
 	if p.at+n < len(p.tokens) {
 		return p.tokens[p.at+n]
 	}
 	return p.tokens[len(p.tokens)-1]
 }
 
-func (p *parser) next() token {
+func (p *parser) next() token.Token {
 	t := p.tokens[p.at]
-	if t.kind != tokenEnd {
+	if t.Kind != token.End {
 		p.at++
 	}
 	return t
 }
 
-// near is error 102, or 156 when the token is a reserved word. Where the text ends too early it is 102 near the last
-// token, whatever that is.
-func near(tokens []token, at int) *sqlerr.Error {
-	t := tokens[at]
-	ended := t.kind == tokenEnd && at > 0
-	if ended {
-		t = tokens[at-1]
-	}
-	text := t.text
-	if t.kind == tokenString || t.kind == tokenQuoted {
-		text = t.value
-	}
-	err := sqlerr.New(102, 1, text).At(t.line)
-	if t.kind == tokenWord && t.reserved && !ended {
-		err = sqlerr.New(156, 1, t.text).At(t.line)
-	}
-	err.Offset = tokens[at].pos + 1
-	return err
-}
-
 // refuse leaves with 102 or 156 near the current token.
 func (p *parser) refuse() {
-	panic(refusal{near(p.tokens, p.at)})
+	panic(refusal{token.Near(p.tokens, p.at)})
 }
 
 // refuseWith leaves with that error on the current token's line.
 func (p *parser) refuseWith(number int32, args ...any) {
-	panic(refusal{sqlerr.New(number, 1, args...).At(p.peek().line)})
+	panic(refusal{sqlerr.New(number, 1, args...).At(p.peek().Line)})
 }
 
 // unsupported leaves with 40517 for what the documents have and the stand-in has not.
 func (p *parser) unsupported(what string) {
-	panic(refusal{sqlerr.Unsupported(what).At(p.peek().line)})
+	panic(refusal{sqlerr.Unsupported(what).At(p.peek().Line)})
 }
 
 // unknownOption leaves with 155: the current word is not a known option of that kind.
 func (p *parser) unknownOption(kind string) {
-	if p.peek().kind != tokenWord || p.peek().reserved {
+	if p.peek().Kind != token.Word || p.peek().Reserved {
 		p.refuse()
 	}
-	p.refuseWith(155, p.peek().text, kind)
+	p.refuseWith(155, p.peek().Text, kind)
 }
 
-// is tells whether the words come next.
+// Is tells whether the words come next.
 func (p *parser) is(words ...string) bool {
 	for i, w := range words {
-		if !p.peekAt(i).is(w) {
+		if !p.peekAt(i).Is(w) {
 			return false
 		}
 	}
@@ -136,25 +114,25 @@ func (p *parser) oneOf(words ...string) string {
 	return ""
 }
 
-// name consumes an identifier, quoted or not a reserved word.
+// Name consumes an identifier, quoted or not a reserved word.
 func (p *parser) name() string {
 	t := p.peek()
-	if t.kind != tokenQuoted && (t.kind != tokenWord || t.reserved) {
+	if t.Kind != token.Quoted && (t.Kind != token.Word || t.Reserved) {
 		p.refuse()
 	}
-	if len([]rune(t.value)) > maxIdentifier {
-		p.refuseWith(103, "identifier", firstRunes(t.value, maxIdentifier), maxIdentifier)
+	if len([]rune(t.Value)) > token.MaxIdentifier {
+		p.refuseWith(103, "identifier", token.FirstRunes(t.Value, token.MaxIdentifier), token.MaxIdentifier)
 	}
-	if t.value == "" {
+	if t.Value == "" {
 		p.refuseWith(1038)
 	}
 	p.at++
-	return t.value
+	return t.Value
 }
 
 // serverName consumes a name that may be written as a string, as replica and server names are.
 func (p *parser) serverName() string {
-	if p.peek().kind == tokenString {
+	if p.peek().Kind == token.String {
 		return p.stringLiteral()
 	}
 	return p.name()
@@ -189,21 +167,21 @@ func (p *parser) objectName(max int) []string {
 
 // stringLiteral consumes 'text' or N'text'.
 func (p *parser) stringLiteral() string {
-	if p.peek().kind != tokenString {
+	if p.peek().Kind != token.String {
 		p.refuse()
 	}
-	return p.next().value
+	return p.next().Value
 }
 
 // integer consumes an unsigned whole number of at most 64 bits.
 func (p *parser) integer() int64 {
 	t := p.peek()
-	if t.kind != tokenInteger {
+	if t.Kind != token.Integer {
 		p.refuse()
 	}
-	n, err := strconv.ParseInt(t.text, 10, 64)
+	n, err := strconv.ParseInt(t.Text, 10, 64)
 	if err != nil {
-		p.refuseWith(1080, t.text)
+		p.refuseWith(1080, t.Text)
 	}
 	p.at++
 	return n
@@ -215,7 +193,7 @@ func (p *parser) integerIn(min, max int64) int64 {
 	n := p.integer()
 	if n < min || n > max {
 		p.at--
-		p.refuseWith(1080, t.text)
+		p.refuseWith(1080, t.Text)
 	}
 	return n
 }
@@ -223,10 +201,10 @@ func (p *parser) integerIn(min, max int64) int64 {
 // binary consumes 0x..
 func (p *parser) binary() []byte {
 	t := p.peek()
-	if t.kind != tokenBinary {
+	if t.Kind != token.Binary {
 		p.refuse()
 	}
-	digits := t.text[2:]
+	digits := t.Text[2:]
 	if len(digits)%2 == 1 {
 		digits = "0" + digits
 	}
@@ -260,13 +238,3 @@ func (p *parser) once(seen map[string]bool, option string) {
 	}
 	seen[option] = true
 }
-
-func firstRunes(s string, n int) string {
-	r := []rune(s)
-	if len(r) > n {
-		r = r[:n]
-	}
-	return string(r)
-}
-
-func upper(s string) string { return strings.ToUpper(s) }

@@ -7,131 +7,17 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
-	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/fault"
+	"geosql.dev/standin/syntax/token"
 )
 
-// partitionWalk reads a statement about a partition function or scheme, token by token.
-type partitionWalk struct {
-	tokens []token
-	// at is the next token, bad the first one that is wrong, 0 when none is.
-	at, bad int
-}
-
-func (w *partitionWalk) next() token { return w.tokens[min(w.at, len(w.tokens)-1)] }
-
-// take goes on behind the next token, which is wrong unless ok.
-func (w *partitionWalk) take(ok bool) {
-	if !ok && w.bad == 0 {
-		w.bad = min(w.at, len(w.tokens)-1)
-	}
-	w.at++
-}
-
-func (w *partitionWalk) words(words ...string) {
-	for _, word := range words {
-		w.take(w.next().is(word))
-	}
-}
-
-func (w *partitionWalk) name() { w.take(isName(w.next())) }
-
-// maybe goes on behind one of the words if it is there.
-func (w *partitionWalk) maybe(words ...string) bool {
-	if !w.next().isOneOf(words...) {
-		return false
-	}
-	w.at++
-	return true
-}
-
-// parenthesized goes on behind what is in parentheses.
-func (w *partitionWalk) parenthesized() {
-	closing := -1
-	if w.next().is("(") {
-		closing = closingParenthesis(w.tokens, w.at)
-	}
-	if w.take(closing > 0); closing > 0 {
-		w.at = closing + 1
-	}
-}
-
-// groups are the file groups of a scheme.
-func (w *partitionWalk) groups() {
-	w.words("(")
-	for more := true; more; more = w.bad == 0 && w.maybe(",") {
-		w.take(isName(w.next()) || w.next().kind == tokenString)
-	}
-	w.words(")")
-}
-
-func (w *partitionWalk) function(verb token) {
-	w.name()
-	switch {
-	case verb.is("CREATE"):
-		w.parenthesized()
-		w.words("AS", "RANGE")
-		w.maybe("LEFT", "RIGHT")
-		w.words("FOR", "VALUES")
-		w.parenthesized()
-	case verb.is("ALTER"):
-		w.words("(", ")")
-		w.take(w.next().isOneOf("SPLIT", "MERGE"))
-		if w.maybe("RANGE") {
-			w.parenthesized()
-		}
-	}
-}
-
-func (w *partitionWalk) scheme(verb token) {
-	w.name()
-	switch {
-	case verb.is("CREATE"):
-		w.words("AS", "PARTITION")
-		w.name()
-		w.maybe("ALL")
-		w.words("TO")
-		w.groups()
-	case verb.is("ALTER"):
-		w.words("NEXT", "USED")
-		if isName(w.next()) || w.next().kind == tokenString {
-			w.at++
-		}
-	}
-}
-
-// partitionEnd reads CREATE, ALTER or DROP PARTITION FUNCTION or SCHEME from the word PARTITION at a token on
-// (docs/t-sql/statements/create-partition-function-transact-sql.md and its neighbours, Syntax): its last token, and the
-// first one that is wrong, 0 when none is. teesql passes over what it does not read in one, up to a word that it takes
-// for the begin of a statement: that would make something of half of a definition, and nothing of a TRUNCATE TABLE
-// behind one.
-func partitionEnd(tokens []token, at int) (end, bad int) {
-	w := &partitionWalk{tokens: tokens, at: at + 1}
-	switch verb := tokens[at-1]; {
-	case w.maybe("FUNCTION"):
-		w.function(verb)
-	case w.maybe("SCHEME"):
-		w.scheme(verb)
-	default:
-		w.take(false)
-	}
-	return w.at - 1, w.bad
-}
-
-// badPartition judges a statement about a partition function or scheme from the word PARTITION on.
-func badPartition(tokens []token, at int) *sqlerr.Error {
-	if _, bad := partitionEnd(tokens, at); bad > 0 {
-		return near(tokens, bad)
-	}
-	return nil
-}
-
 // endPartitions closes statements about partition functions and schemes with a semicolon where they have none.
-func endPartitions(tokens []token, inside []bool, closing map[int]string) {
+func endPartitions(tokens []token.Token, inside []bool, closing map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("PARTITION") || !tokens[i-1].isOneOf("CREATE", "ALTER") {
+		if inside[i] || !tokens[i].Is("PARTITION") || !tokens[i-1].IsOneOf("CREATE", "ALTER") {
 			continue
 		}
-		if end, bad := partitionEnd(tokens, i); bad == 0 && !tokens[end+1].is(";") && tokens[end+1].kind != tokenEnd {
+		if end, bad := fault.PartitionEnd(tokens, i); bad == 0 && !tokens[end+1].Is(";") && tokens[end+1].Kind != token.End {
 			closing[end] += ";"
 		}
 	}
@@ -140,14 +26,14 @@ func endPartitions(tokens []token, inside []bool, closing map[int]string) {
 // boundaries refuses a list of boundary values that teesql has not read to its end, which is that of the statement.
 func (f *finisher) boundaries(node any, values []ast.ScalarExpression) {
 	end := f.lastOf(node)
-	if !f.tokens[end].is(")") {
+	if !f.tokens[end].Is(")") {
 		return
 	}
 	at, depth := end, 0
 	for ; at > 0; at-- {
-		if f.tokens[at].is(")") {
+		if f.tokens[at].Is(")") {
 			depth++
-		} else if f.tokens[at].is("(") {
+		} else if f.tokens[at].Is("(") {
 			if depth--; depth == 0 {
 				break
 			}
@@ -162,7 +48,7 @@ func (f *finisher) boundaries(node any, values []ast.ScalarExpression) {
 		at = f.lastOf(last) + 1
 	}
 	if at != end && f.err == nil {
-		f.err = near(f.tokens, at)
+		f.err = token.Near(f.tokens, at)
 	}
 }
 
@@ -170,7 +56,7 @@ func (f *finisher) boundaries(node any, values []ast.ScalarExpression) {
 // one without its commas.
 func (f *finisher) partitions(n *ast.TruncateTableStatement) {
 	at, end := f.tokenOf(n), f.lastOf(n)
-	for at < end && !f.tokens[at].is("WITH") {
+	for at < end && !f.tokens[at].Is("WITH") {
 		at++
 	}
 	if at == end {
@@ -183,29 +69,29 @@ func (f *finisher) partitions(n *ast.TruncateTableStatement) {
 			last = r.To
 		}
 		at = f.lastOf(last) + 1
-		if i+1 < len(n.PartitionRanges) && !f.tokens[at].is(",") {
-			f.err = near(f.tokens, at)
+		if i+1 < len(n.PartitionRanges) && !f.tokens[at].Is(",") {
+			f.err = token.Near(f.tokens, at)
 			return
 		}
 	}
-	if len(n.PartitionRanges) == 0 || !f.tokens[at].is(")") {
-		f.err = near(f.tokens, at)
+	if len(n.PartitionRanges) == 0 || !f.tokens[at].Is(")") {
+		f.err = token.Near(f.tokens, at)
 	}
 }
 
 // placesOfKeys makes one name, with marks, of the scheme and its columns in ON scheme (column) behind a key of ALTER
 // TABLE ADD and an index within a table's definition: teesql reads nothing but a name there.
-func placesOfKeys(tokens []token, inside []bool, instead map[int]string) {
+func placesOfKeys(tokens []token.Token, inside []bool, instead map[int]string) {
 	for i := 1; i+1 < len(tokens); i++ {
 		if inside[i] {
 			continue
 		}
 		at := 0
 		switch t := tokens[i]; {
-		case t.is("UNIQUE") && !tokens[i-1].is("CREATE") && altersTable(tokens, i),
-			t.is("KEY") && tokens[i-1].is("PRIMARY") && altersTable(tokens, i):
+		case t.Is("UNIQUE") && !tokens[i-1].Is("CREATE") && altersTable(tokens, i),
+			t.Is("KEY") && tokens[i-1].Is("PRIMARY") && altersTable(tokens, i):
 			at = i + 1
-		case t.is("INDEX") && tokens[i-1].isOneOf(",", "ADD") && isName(tokens[i+1]):
+		case t.Is("INDEX") && tokens[i-1].IsOneOf(",", "ADD") && token.IsName(tokens[i+1]):
 			at = i + 2
 		default:
 			continue
@@ -214,10 +100,10 @@ func placesOfKeys(tokens []token, inside []bool, instead map[int]string) {
 		if on == 0 {
 			continue
 		}
-		name, end := tokens[on+1].value, closingParenthesis(tokens, on+2)
+		name, end := tokens[on+1].Value, token.ClosingParenthesis(tokens, on+2)
 		for j := on + 2; j <= end; j++ {
-			if isName(tokens[j]) {
-				name += columnMark + tokens[j].value
+			if token.IsName(tokens[j]) {
+				name += columnMark + tokens[j].Value
 			}
 			instead[j] = ""
 		}
@@ -226,43 +112,43 @@ func placesOfKeys(tokens []token, inside []bool, instead map[int]string) {
 }
 
 // altersTable tells whether a token is behind an ALTER TABLE, not a CREATE TABLE.
-func altersTable(tokens []token, at int) bool {
+func altersTable(tokens []token.Token, at int) bool {
 	for ; at > 0; at-- {
-		if tokens[at].is("TABLE") {
-			return tokens[at-1].is("ALTER")
+		if tokens[at].Is("TABLE") {
+			return tokens[at-1].Is("ALTER")
 		}
 	}
 	return false
 }
 
 // placeOfKey is the ON of ON scheme (columns) behind the columns and options of a key or an index, 0 when it has none.
-func placeOfKey(tokens []token, at int) int {
-	w := &partitionWalk{tokens: tokens, at: at}
-	w.maybe("UNIQUE")
-	w.maybe("CLUSTERED", "NONCLUSTERED")
-	if w.next().is("(") {
-		w.parenthesized()
+func placeOfKey(tokens []token.Token, at int) int {
+	w := &token.Walk{Tokens: tokens, At: at}
+	w.Maybe("UNIQUE")
+	w.Maybe("CLUSTERED", "NONCLUSTERED")
+	if w.Next().Is("(") {
+		w.Parenthesized()
 	}
-	if w.maybe("INCLUDE") {
-		w.parenthesized()
+	if w.Maybe("INCLUDE") {
+		w.Parenthesized()
 	}
-	if w.maybe("WITH") {
-		if w.next().is("FILLFACTOR") {
-			w.at += 3
+	if w.Maybe("WITH") {
+		if w.Next().Is("FILLFACTOR") {
+			w.At += 3
 		} else {
-			w.parenthesized()
+			w.Parenthesized()
 		}
 	}
-	on := w.at
-	w.words("ON")
-	w.name()
-	open := w.at
-	w.parenthesized()
-	if w.bad > 0 {
+	on := w.At
+	w.Words("ON")
+	w.Name()
+	open := w.At
+	w.Parenthesized()
+	if w.Bad > 0 {
 		return 0
 	}
-	for i := open + 1; i < w.at-1; i++ {
-		if column := (i-open)%2 == 1; column != isName(tokens[i]) || !column && !tokens[i].is(",") {
+	for i := open + 1; i < w.At-1; i++ {
+		if column := (i-open)%2 == 1; column != token.IsName(tokens[i]) || !column && !tokens[i].Is(",") {
 			return 0
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
 )
 
 // PermissionStatement is GRANT, DENY or REVOKE of permissions (docs/t-sql/statements/grant-transact-sql.md,
@@ -113,8 +115,8 @@ func parsePermission(p *parser) ast.Statement {
 // permission parses a permission's words up to a comma, a parenthesis, ON, TO or FROM.
 func (p *parser) permission() PermissionSpec {
 	var words []string
-	for p.peek().kind == tokenWord && !p.is("ON") && !p.is("TO") && !p.is("FROM") {
-		words = append(words, p.next().fold)
+	for p.peek().Kind == token.Word && !p.is("ON") && !p.is("TO") && !p.is("FROM") {
+		words = append(words, p.next().Fold)
 	}
 	if len(words) == 0 {
 		p.refuse()

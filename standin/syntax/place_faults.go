@@ -9,6 +9,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/token"
 )
 
 // maxCaseDepth is how deep CASE may be nested (docs/t-sql/language-elements/case-transact-sql.md, Remarks); IIF is one
@@ -39,25 +40,25 @@ type place struct {
 }
 
 // placeWords are what a batch has that placeFaults may find something in.
-var placeWords = wordSet(
+var placeWords = token.Words(
 	`NEXT PRINT RETURN NOLOCK READUNCOMMITTED HOLDLOCK SERIALIZABLE REPEATABLEREAD READCOMMITTED ROWLOCK PAGLOCK TABLOCK TABLOCKX
 	INDEX FORCESEEK PROC PROCEDURE FUNCTION VIEW TRIGGER TEXT NTEXT IMAGE NEWSEQUENTIALID CHECK PRECEDING FOLLOWING`,
 )
 
 // mayBeMisplaced spares batches without any of those words the walk through their nodes.
-func mayBeMisplaced(tokens []token) bool {
+func mayBeMisplaced(tokens []token.Token) bool {
 	cases := 0
 	for i, t := range tokens {
-		if t.kind == tokenVariable && i > 0 && mayBeNamed(tokens[i-1]) {
+		if t.Kind == token.Variable && i > 0 && mayBeNamed(tokens[i-1]) {
 			return true
 		}
-		if t.kind != tokenWord {
+		if t.Kind != token.Word {
 			continue
 		}
-		if placeWords[t.fold] {
+		if placeWords[t.Fold] {
 			return true
 		}
-		if t.is("CASE") || t.is("IIF") {
+		if t.Is("CASE") || t.Is("IIF") {
 			if cases++; cases > maxCaseDepth {
 				return true
 			}
@@ -67,9 +68,9 @@ func mayBeMisplaced(tokens []token) bool {
 }
 
 // mayBeNamed tells whether a variable after a token may be meant as the name of a column or a table.
-func mayBeNamed(t token) bool {
-	return t.is(")") || t.is("AS") || t.is("END") || t.kind != tokenWord && t.kind != tokenPunct ||
-		t.kind == tokenWord && !t.reserved
+func mayBeNamed(t token.Token) bool {
+	return t.Is(")") || t.Is("AS") || t.Is("END") || t.Kind != token.Word && t.Kind != token.Punct ||
+		t.Kind == token.Word && !t.Reserved
 }
 
 // placeFaults judges what is right by itself and may not stand where it does: NEXT VALUE FOR, hints that contradict
@@ -170,7 +171,7 @@ func partOf(node any, field string, p place) place {
 	case *ast.FunctionCall:
 		name := ""
 		if n.FunctionName != nil {
-			name = upper(n.FunctionName.Value)
+			name = token.Upper(n.FunctionName.Value)
 		}
 		if field == "Parameters" {
 			p.aggregate = p.aggregate || aggregates[name]
@@ -181,7 +182,7 @@ func partOf(node any, field string, p place) place {
 	return p
 }
 
-var aggregates = wordSet(
+var aggregates = token.Words(
 	"APPROX_COUNT_DISTINCT APPROX_PERCENTILE_CONT APPROX_PERCENTILE_DISC AVG CHECKSUM_AGG COUNT COUNT_BIG MAX MIN " +
 		"STDEV STDEVP STRING_AGG SUM VAR VARP",
 )
@@ -293,7 +294,7 @@ func ofFunction(name *ast.SchemaObjectName, returns ast.FunctionReturnType, p *p
 	scalar, ok := returns.(*ast.ScalarFunctionReturnType)
 	if p.scalar = ok; ok {
 		if t, named := scalar.DataType.(*ast.SqlDataTypeReference); named && t != nil &&
-			neverReturned[upper(t.SqlDataTypeOption)] {
+			neverReturned[token.Upper(t.SqlDataTypeOption)] {
 			return sqlerr.New(2733, 1, strings.ToLower(t.SqlDataTypeOption))
 		}
 	}
@@ -302,7 +303,7 @@ func ofFunction(name *ast.SchemaObjectName, returns ast.FunctionReturnType, p *p
 
 // neverReturned are the types that no function returns
 // (docs/relational-databases/user-defined-functions/user-defined-functions.md, Types of functions).
-var neverReturned = wordSet("TEXT NTEXT IMAGE TIMESTAMP ROWVERSION CURSOR")
+var neverReturned = token.Words("TEXT NTEXT IMAGE TIMESTAMP ROWVERSION CURSOR")
 
 // frameOffset holds the number of rows of a window's frame to what the grammar has, an integer without a sign
 // (docs/t-sql/queries/select-over-clause-transact-sql.md, unsigned_value_specification).
@@ -311,10 +312,10 @@ func (f *finisher) frameOffset(n *ast.WindowDelimiter) *sqlerr.Error {
 		return nil
 	}
 	at := f.tokenOf(n)
-	if _, ok := n.OffsetValue.(*ast.IntegerLiteral); ok && f.tokens[at].kind == tokenInteger {
+	if _, ok := n.OffsetValue.(*ast.IntegerLiteral); ok && f.tokens[at].Kind == token.Integer {
 		return nil
 	}
-	return near(f.tokens, at)
+	return token.Near(f.tokens, at)
 }
 
 func ofProcedure(r *ast.ProcedureReference) *sqlerr.Error {
@@ -336,12 +337,12 @@ func ofDatabase(name *ast.SchemaObjectName, statement string) *sqlerr.Error {
 func (f *finisher) badDefault(value ast.ScalarExpression) *sqlerr.Error {
 	switch n := value.(type) {
 	case *ast.FunctionCall:
-		if at := f.tokenOf(n) + 1; fragment(n).HasSpan() && f.tokens[at].is("(") {
-			return near(f.tokens, at)
+		if at := f.tokenOf(n) + 1; fragment(n).HasSpan() && f.tokens[at].Is("(") {
+			return token.Near(f.tokens, at)
 		}
 	case *ast.BinaryExpression:
 		if first := fragment(n.FirstExpression); first != nil && first.HasSpan() {
-			return near(f.tokens, f.lastOf(n.FirstExpression)+1)
+			return token.Near(f.tokens, f.lastOf(n.FirstExpression)+1)
 		}
 	}
 	return nil
@@ -382,8 +383,8 @@ func (f *finisher) variableAsName(name *ast.Identifier) *sqlerr.Error {
 	if name == nil || !strings.HasPrefix(name.Value, "@") || !name.HasSpan() {
 		return nil
 	}
-	if at := f.tokenOf(name); f.tokens[at].kind == tokenVariable {
-		return near(f.tokens, at)
+	if at := f.tokenOf(name); f.tokens[at].Kind == token.Variable {
+		return token.Near(f.tokens, at)
 	}
 	return nil
 }
@@ -492,7 +493,7 @@ func misplacedCall(n *ast.FunctionCall, p place) *sqlerr.Error {
 	if n.FunctionName == nil || n.CallTarget != nil {
 		return nil
 	}
-	switch name := upper(n.FunctionName.Value); {
+	switch name := token.Upper(n.FunctionName.Value); {
 	case name == "NEWSEQUENTIALID" && !p.sole:
 		return sqlerr.New(302, 0)
 	case p.stored && aggregates[name] && n.OverClause == nil:
@@ -506,7 +507,7 @@ func formerLocal(t *ast.SqlDataTypeReference) *sqlerr.Error {
 	if t == nil {
 		return nil
 	}
-	switch upper(t.SqlDataTypeOption) {
+	switch token.Upper(t.SqlDataTypeOption) {
 	case "TEXT", "NTEXT", "IMAGE":
 		return sqlerr.New(2739, 1)
 	}

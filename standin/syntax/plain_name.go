@@ -5,6 +5,8 @@ package syntax
 import (
 	"slices"
 	"strings"
+
+	"geosql.dev/standin/syntax/token"
 )
 
 // keywordPlaces are the words that T-SQL doesn't reserve and that teesql v1.1.0 takes for keywords wherever they stand,
@@ -69,10 +71,10 @@ var keywordPlaces = placesByWord(map[string]string{
 })
 
 // behindBY are words that teesql takes for the frame of a window in the lists behind BY.
-var behindBY = wordSet("RANGE ROWS")
+var behindBY = token.Words("RANGE ROWS")
 
 // statementWords are words that teesql begins a statement with, also where they are labels.
-var statementWords = wordSet("COPY DISABLE ENABLE RENAME")
+var statementWords = token.Words("COPY DISABLE ENABLE RENAME")
 
 func placesByWord(words map[string]string) map[string][][]string {
 	places := make(map[string][][]string, len(words))
@@ -87,16 +89,16 @@ func placesByWord(words map[string]string) map[string][][]string {
 	return places
 }
 
-// isPlainName tells whether the word at i is a name that teesql has to be shown in brackets. tokens ends with tokenEnd.
-func isPlainName(tokens []token, i int) bool {
-	word := tokens[i].fold
+// isPlainName tells whether the word at i is a name that teesql has to be shown in brackets. tokens ends with End.
+func isPlainName(tokens []token.Token, i int) bool {
+	word := tokens[i].Fold
 	places, ok := keywordPlaces[word]
 	switch {
 	case !ok:
-		return behindBY[word] && i > 0 && tokens[i-1].isOneOf("BY", ",") || tokens[i+1].is(":") && statementWords[word]
-	case i == 0 && startsWithProcedureName(tokens):
+		return behindBY[word] && i > 0 && tokens[i-1].IsOneOf("BY", ",") || tokens[i+1].Is(":") && statementWords[word]
+	case i == 0 && token.StartsWithProcedureName(tokens):
 		return true
-	case i > 0 && (tokens[i-1].is(".") || namesObject[tokens[i-1].fold] && tokens[i-1].kind == tokenWord):
+	case i > 0 && (tokens[i-1].Is(".") || token.NamesObject[tokens[i-1].Fold] && tokens[i-1].Kind == token.Word):
 		return true
 	case isOption(tokens, i):
 		return false
@@ -114,13 +116,13 @@ func isPlainName(tokens []token, i int) bool {
 	case "THROW", "RECEIVE":
 		return !mayBeginStatement(tokens, i)
 	case "NOWAIT":
-		return !isTableHint(tokens, i)
+		return !token.IsTableHint(tokens, i)
 	}
 	return true
 }
 
 // isAt tells whether the tokens around i are those of a place.
-func isAt(tokens []token, i int, place []string) bool {
+func isAt(tokens []token.Token, i int, place []string) bool {
 	first := i - slices.Index(place, "_")
 	if first < 0 || first+len(place) > len(tokens) {
 		return false
@@ -133,65 +135,65 @@ func isAt(tokens []token, i int, place []string) bool {
 	return true
 }
 
-func isLike(t token, want string) bool {
+func isLike(t token.Token, want string) bool {
 	switch want {
 	case "<constant>":
-		return t.kind == tokenInteger || t.kind == tokenString || t.kind == tokenBinary
+		return t.Kind == token.Integer || t.Kind == token.String || t.Kind == token.Binary
 	case "<variable>":
-		return t.kind == tokenVariable
+		return t.Kind == token.Variable
 	}
-	return t.is(want)
+	return t.Is(want)
 }
 
 // isNameAfterAll tells that the word at i, in a place of keywords, is a name by what is further away: that of a common
 // table expression behind its WITH or a comma, of a column behind the END of a CASE, of a label, or of what ALTER TABLE
 // drops.
-func isNameAfterAll(tokens []token, i int) bool {
+func isNameAfterAll(tokens []token.Token, i int) bool {
 	if i == 0 {
 		return false
 	}
 	last, next := tokens[i-1], tokens[i+1]
 	switch {
-	case next.is(":"):
+	case next.Is(":"):
 		return true
-	case last.is("DROP"):
-		return ofAlterTable(tokens, i-1) && !next.is("FOR")
-	case last.is("WITH") && tokens[i].is("TIES"):
+	case last.Is("DROP"):
+		return token.OfAlterTable(tokens, i-1) && !next.Is("FOR")
+	case last.Is("WITH") && tokens[i].Is("TIES"):
 		return !endsTop(tokens, i-2)
-	case last.is("WITH") && next.is("AS"):
-		return tokens[i+2].is("(")
-	case last.is("WITH") && next.is("("), last.is(",") && next.is("("):
-		end := closingParenthesis(tokens, i+1)
-		return end > 0 && tokens[end+1].is("AS") && tokens[min(end+2, len(tokens)-1)].is("(")
-	case last.is("END"):
+	case last.Is("WITH") && next.Is("AS"):
+		return tokens[i+2].Is("(")
+	case last.Is("WITH") && next.Is("("), last.Is(",") && next.Is("("):
+		end := token.ClosingParenthesis(tokens, i+1)
+		return end > 0 && tokens[end+1].Is("AS") && tokens[min(end+2, len(tokens)-1)].Is("(")
+	case last.Is("END"):
 		return endsCase(tokens, i-1)
 	}
 	return false
 }
 
 // endsTop tells whether the token at is the last one of TOP n, TOP (n) or TOP n PERCENT.
-func endsTop(tokens []token, at int) bool {
-	if at > 0 && tokens[at].is("PERCENT") {
+func endsTop(tokens []token.Token, at int) bool {
+	if at > 0 && tokens[at].Is("PERCENT") {
 		at--
 	}
-	if at > 0 && tokens[at].is(")") {
-		at = openingParenthesis(tokens, at)
+	if at > 0 && tokens[at].Is(")") {
+		at = token.OpeningParenthesis(tokens, at)
 	}
-	return at > 0 && tokens[at-1].is("TOP")
+	return at > 0 && tokens[at-1].Is("TOP")
 }
 
 // endsCase tells whether the END at a token is that of a CASE expression.
-func endsCase(tokens []token, at int) bool {
+func endsCase(tokens []token.Token, at int) bool {
 	depth := 0
 	for at--; at >= 0; at-- {
 		switch t := tokens[at]; {
-		case t.is("END") && (!tokens[at+1].is("CONVERSATION") || !isLike(tokens[at+2], "<variable>") &&
+		case t.Is("END") && (!tokens[at+1].Is("CONVERSATION") || !isLike(tokens[at+2], "<variable>") &&
 			!isLike(tokens[at+2], "<constant>")):
 			depth++
-		case t.is("CASE"),
-			t.is("BEGIN") && !tokens[at+1].isOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "DIALOG", "CONVERSATION"):
+		case t.Is("CASE"),
+			t.Is("BEGIN") && !tokens[at+1].IsOneOf("TRAN", "TRANSACTION", "DISTRIBUTED", "DIALOG", "CONVERSATION"):
 			if depth == 0 {
-				return t.is("CASE")
+				return t.Is("CASE")
 			}
 			depth--
 		}
@@ -201,93 +203,61 @@ func endsCase(tokens []token, at int) bool {
 
 // isOption tells whether the word at i is directly in the parentheses of WITH, OPTION or SET. Those of OPENJSON's WITH
 // hold columns, with their types.
-func isOption(tokens []token, i int) bool {
+func isOption(tokens []token.Token, i int) bool {
 	next := tokens[i+1]
-	if i == 0 || !tokens[i-1].isOneOf("(", ",") || next.kind == tokenQuoted ||
-		next.kind == tokenWord && !next.isOneOf("ON", "OFF") {
+	if i == 0 || !tokens[i-1].IsOneOf("(", ",") || next.Kind == token.Quoted ||
+		next.Kind == token.Word && !next.IsOneOf("ON", "OFF") {
 		return false
 	}
-	open := opensBefore(tokens, i)
-	return open > 0 && tokens[open-1].isOneOf("WITH", "OPTION", "SET")
+	open := token.OpensBefore(tokens, i)
+	return open > 0 && tokens[open-1].IsOneOf("WITH", "OPTION", "SET")
 }
 
 // isOptionOfDBCC tells whether the word at i is a further one of DBCC's list without parentheses: DBCC CHECKDB WITH
 // PHYSICAL_ONLY, MAXDOP = 2.
-func isOptionOfDBCC(tokens []token, i int) bool {
-	if i == 0 || !tokens[i-1].is(",") {
+func isOptionOfDBCC(tokens []token.Token, i int) bool {
+	if i == 0 || !tokens[i-1].Is(",") {
 		return false
 	}
 	at := i - 1
-	for at > 0 && (isName(tokens[at]) || tokens[at].isOneOf(",", "=") || tokens[at].kind == tokenInteger) {
+	for at > 0 && (token.IsName(tokens[at]) || tokens[at].IsOneOf(",", "=") || tokens[at].Kind == token.Integer) {
 		at--
 	}
-	if !tokens[at].is("WITH") {
+	if !tokens[at].Is("WITH") {
 		return false
 	}
-	if at--; at > 0 && tokens[at].is(")") {
-		at = openingParenthesis(tokens, at) - 1
+	if at--; at > 0 && tokens[at].Is(")") {
+		at = token.OpeningParenthesis(tokens, at) - 1
 	}
-	return at > 0 && tokens[at-1].is("DBCC")
-}
-
-// isTableHint tells whether the word at i is a table hint in parentheses, behind WITH (which names columns where it
-// follows arguments: OPENJSON) or a table's name alone.
-func isTableHint(tokens []token, i int) bool {
-	at := opensBefore(tokens, i) - 1
-	first := at
-	if at > 0 && tokens[at].is("WITH") {
-		return !tokens[at-1].is(")") && !tokens[i-1].is("=")
-	}
-	for at > 0 && (isName(tokens[at]) || tokens[at].isOneOf(".", "AS")) {
-		at--
-	}
-	return at >= 0 && at < first && !tokens[first].is("AS") && tokens[at].isOneOf("FROM", "JOIN")
-}
-
-// opensBefore is the parenthesis that the token at i is directly in, or -1: no statement begins between them.
-func opensBefore(tokens []token, i int) int {
-	depth := 0
-	for at := i - 1; at >= 0; at-- {
-		switch t := tokens[at]; {
-		case t.is(")"):
-			depth++
-		case t.is("(") && depth == 0:
-			return at
-		case t.is("("):
-			depth--
-		case depth == 0 && t.isOneOf(";", "SELECT"):
-			return -1
-		}
-	}
-	return -1
+	return at > 0 && tokens[at-1].Is("DBCC")
 }
 
 // mayBeginStatement tells whether the word at i, THROW or RECEIVE, may be the first one of its statement. Behind an
 // expression or a table it may be the name of that as well: it is, where what follows does not go on with the
 // statement.
-func mayBeginStatement(tokens []token, i int) bool {
+func mayBeginStatement(tokens []token.Token, i int) bool {
 	if i == 0 {
 		return true
 	}
 	last, next := tokens[i-1], tokens[i+1]
-	if i > 1 && tokens[i-2].isOneOf("CREATE", "ALTER", "DROP") { // CREATE SEQUENCE throw
+	if i > 1 && tokens[i-2].IsOneOf("CREATE", "ALTER", "DROP") { // CREATE SEQUENCE throw
 		return false
 	}
-	if tokens[i].is("RECEIVE") {
-		begins := last.isOneOf(";", "BEGIN", "ELSE", "AS") || last.is("(") && i > 1 && tokens[i-2].is("WAITFOR") ||
+	if tokens[i].Is("RECEIVE") {
+		begins := last.IsOneOf(";", "BEGIN", "ELSE", "AS") || last.Is("(") && i > 1 && tokens[i-2].Is("WAITFOR") ||
 			endsExpression(last)
-		return begins && (next.isOneOf("TOP", "*") || next.kind == tokenVariable || isName(next) && !next.is("USING"))
+		return begins && (next.IsOneOf("TOP", "*") || next.Kind == token.Variable || token.IsName(next) && !next.Is("USING"))
 	}
 	switch {
-	case last.is("ELSE"):
-		return next.kind != tokenPunct && (!next.is("END") || !endsCase(tokens, i+1)) || next.is(";")
-	case last.isOneOf(";", "BEGIN"):
+	case last.Is("ELSE"):
+		return next.Kind != token.Punct && (!next.Is("END") || !endsCase(tokens, i+1)) || next.Is(";")
+	case last.IsOneOf(";", "BEGIN"):
 		return true
-	case last.is("AS"):
-		return next.kind == tokenInteger || next.kind == tokenVariable
-	case last.isOneOf("TRY", "CATCH", ":"), last.is("END") && !endsCase(tokens, i-1):
-		return !next.is(":")
-	case last.is("THROW"):
+	case last.Is("AS"):
+		return next.Kind == token.Integer || next.Kind == token.Variable
+	case last.IsOneOf("TRY", "CATCH", ":"), last.Is("END") && !endsCase(tokens, i-1):
+		return !next.Is(":")
+	case last.Is("THROW"):
 		return mayBeginStatement(tokens, i-1)
 	}
 	return endsExpression(last) && !goesOnWithQuery(next) && behindCondition(tokens, i)
@@ -296,19 +266,19 @@ func mayBeginStatement(tokens []token, i int) bool {
 // behindCondition tells whether the word at i follows the condition of an IF or a WHILE: other statements before THROW
 // need a semicolon at their end (docs/t-sql/language-elements/throw-transact-sql.md, Remarks), without which the word
 // is a name of theirs.
-func behindCondition(tokens []token, i int) bool {
+func behindCondition(tokens []token.Token, i int) bool {
 	depth := 0
 	for at := i - 1; at >= 0; at-- {
 		switch t := tokens[at]; {
-		case t.is(")"), t.is("END") && endsCase(tokens, at):
+		case t.Is(")"), t.Is("END") && endsCase(tokens, at):
 			depth++
-		case t.isOneOf("(", "CASE") && depth > 0:
+		case t.IsOneOf("(", "CASE") && depth > 0:
 			depth--
 		case depth > 0:
-		case t.isOneOf("IF", "WHILE"):
+		case t.IsOneOf("IF", "WHILE"):
 			return true
-		case t.is("UPDATE") && tokens[at+1].is("("): // the function of triggers
-		case t.isOneOf(";", "BEGIN", "ELSE"), t.kind == tokenWord && ordinaryStatements[t.fold]:
+		case t.Is("UPDATE") && tokens[at+1].Is("("): // the function of triggers
+		case t.IsOneOf(";", "BEGIN", "ELSE"), t.Kind == token.Word && ordinaryStatements[t.Fold]:
 			return false
 		}
 	}
@@ -347,20 +317,20 @@ var ordinaryStatements = map[string]bool{
 }
 
 // goesOnWithQuery tells whether a token follows the name of a column or table in its query, and no THROW.
-func goesOnWithQuery(t token) bool {
-	return t.kind == tokenPunct && !t.is(";") ||
-		t.isOneOf("FROM", "WHERE", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "OUTER", "GROUP", "ORDER", "HAVING",
+func goesOnWithQuery(t token.Token) bool {
+	return t.Kind == token.Punct && !t.Is(";") ||
+		t.IsOneOf("FROM", "WHERE", "JOIN", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "OUTER", "GROUP", "ORDER", "HAVING",
 			"UNION", "EXCEPT", "INTERSECT", "ON", "USING", "OPTION", "INTO", "AS", "FOR", "WITH")
 }
 
 // returnsOfFunction tells whether the word at i is what the type follows that the function of the batch returns.
-func returnsOfFunction(tokens []token, i int) bool {
-	at, kind := moduleName(tokens)
-	if len(tokens) > 1 && tokens[0].is("CREATE") && tokens[1].is("AGGREGATE") {
-		return tokens[i-1].is(")")
+func returnsOfFunction(tokens []token.Token, i int) bool {
+	at, kind := token.ModuleName(tokens)
+	if len(tokens) > 1 && tokens[0].Is("CREATE") && tokens[1].Is("AGGREGATE") {
+		return tokens[i-1].Is(")")
 	}
-	if kind != "FUNCTION" || !tokens[i-1].is(")") {
+	if kind != "FUNCTION" || !tokens[i-1].Is(")") {
 		return false
 	}
-	return openingParenthesis(tokens, i-1) == afterName(tokens, at)
+	return token.OpeningParenthesis(tokens, i-1) == token.AfterName(tokens, at)
 }

@@ -8,15 +8,13 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/fault"
+	"geosql.dev/standin/syntax/token"
 )
 
 // maxDefinedPrefixes is how many names the name of an object that a statement defines or changes may have before it:
-// database and schema, no server (docs/t-sql/statements/create-table-transact-sql.md and its kin, Syntax). A type has
-// its schema alone.
-const (
-	maxDefinedPrefixes = 2
-	maxTypePrefixes    = 1
-)
+// database and schema, no server (docs/t-sql/statements/create-table-transact-sql.md and its kin, Syntax).
+const maxDefinedPrefixes = 2
 
 // prefixes refuses names with more parts than the statement's syntax has (117), and names of a database where it has
 // none (166).
@@ -31,16 +29,16 @@ func (f *finisher) prefixes(node ast.Statement) {
 		f.withoutDatabase(n, n.Name, "ALTER SEQUENCE")
 	case *ast.CreateSynonymStatement:
 		f.withoutDatabase(n, n.Name, "CREATE SYNONYM")
-		f.within(n, n.ForName, "object", maxPrefixes)
+		f.within(n, n.ForName, "object", fault.MaxPrefixes)
 	case *ast.CreateTypeUddtStatement:
-		f.within(n, n.Name, "type", maxTypePrefixes)
+		f.within(n, n.Name, "type", fault.MaxTypePrefixes)
 	case *ast.CreateTypeTableStatement:
-		f.within(n, n.Name, "type", maxTypePrefixes)
+		f.within(n, n.Name, "type", fault.MaxTypePrefixes)
 	case *ast.DropTypeStatement:
-		f.within(n, n.Name, "type", maxTypePrefixes)
+		f.within(n, n.Name, "type", fault.MaxTypePrefixes)
 	case *ast.DropSchemaStatement:
 		if n.Schema != nil && n.Schema.SchemaIdentifier != nil && f.err == nil {
-			f.err = near(f.tokens, f.tokenOf(n.Schema)+1)
+			f.err = token.Near(f.tokens, f.tokenOf(n.Schema)+1)
 		}
 	}
 }
@@ -119,10 +117,10 @@ func (f *finisher) withoutDatabase(node ast.Statement, name *ast.SchemaObjectNam
 
 // tooDeepType is 117 for the name of a data type with more than its schema before it.
 func tooDeepType(t *ast.UserDataTypeReference) *sqlerr.Error {
-	if t.Name == nil || len(t.Name.Identifiers) <= maxTypePrefixes+1 {
+	if t.Name == nil || len(t.Name.Identifiers) <= fault.MaxTypePrefixes+1 {
 		return nil
 	}
-	return sqlerr.New(117, 1, "type", dotted(t.Name), maxTypePrefixes)
+	return sqlerr.New(117, 1, "type", dotted(t.Name), fault.MaxTypePrefixes)
 }
 
 func dotted(name *ast.SchemaObjectName) string {

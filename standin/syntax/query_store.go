@@ -49,10 +49,10 @@ func (p *parser) queryStore() DatabaseOption {
 
 // onceInStore leaves with 12401 when a part comes a second time.
 func (p *parser) onceInStore(seen map[string]bool) {
-	if name := p.peek().fold; seen[name] {
+	if name := p.peek().Fold; seen[name] {
 		p.refuseWith(12401, "Query Store", name)
 	}
-	seen[p.peek().fold] = true
+	seen[p.peek().Fold] = true
 }
 
 func (p *parser) storePart(seen map[string]bool) []DatabaseOption {

@@ -8,6 +8,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/token"
 )
 
 // required are fields that no node of their type is without, although teesql makes such nodes of halves of statements.
@@ -164,7 +165,7 @@ var keywordNames = map[reflect.Type]bool{nodeType[ast.FunctionCall](): true}
 func misplaced(node any, parent reflect.Type) bool {
 	switch n := node.(type) {
 	case *ast.Identifier:
-		return n.QuoteType == "NotQuoted" && n.HasSpan() && isKeyword(n.Value) && !keywordNames[parent]
+		return n.QuoteType == "NotQuoted" && n.HasSpan() && token.IsKeyword(n.Value) && !keywordNames[parent]
 	case *ast.ColumnReferenceExpression:
 		return unnamed(n) || n.ColumnType == "Wildcard" && parent != nodeType[ast.FunctionCall]()
 	case *ast.DefaultLiteral:
@@ -204,7 +205,7 @@ func takesStar(n *ast.FunctionCall) bool {
 	if n.FunctionName == nil {
 		return false
 	}
-	switch upper(n.FunctionName.Value) {
+	switch token.Upper(n.FunctionName.Value) {
 	case "COUNT", "COUNT_BIG", "CHECKSUM", "BINARY_CHECKSUM":
 		return true
 	}
@@ -248,11 +249,11 @@ func (f *finisher) whole(node ast.Statement) {
 	case scalar:
 		f.err = f.noCondition(at, last+1)
 	case isMisplaced(at):
-		f.err = near(f.tokens, f.tokenOf(at))
-	case last == end, f.tokens[end].kind == tokenPunct && !f.tokens[end].is(")"):
-		f.err = near(f.tokens, end)
+		f.err = token.Near(f.tokens, f.tokenOf(at))
+	case last == end, f.tokens[end].Kind == token.Punct && !f.tokens[end].Is(")"):
+		f.err = token.Near(f.tokens, end)
 	default:
-		f.err = near(f.tokens, last+1)
+		f.err = token.Near(f.tokens, last+1)
 	}
 }
 
@@ -260,11 +261,11 @@ func (f *finisher) whole(node ast.Statement) {
 // takes comparisons alone (docs/t-sql/statements/create-index-transact-sql.md, filter_predicate).
 func (f *finisher) noCondition(node any, next int) *sqlerr.Error {
 	before := f.tokenOf(node) - 1
-	for before > 0 && f.tokens[before].is("(") {
+	for before > 0 && f.tokens[before].Is("(") {
 		before--
 	}
-	if f.tokens[before].is("WHERE") {
-		return near(f.tokens, next)
+	if f.tokens[before].Is("WHERE") {
+		return token.Near(f.tokens, next)
 	}
-	return sqlerr.New(4145, 1, f.tokens[next].text).At(f.tokens[next].line)
+	return sqlerr.New(4145, 1, f.tokens[next].Text).At(f.tokens[next].Line)
 }

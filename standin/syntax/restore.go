@@ -2,7 +2,11 @@
 
 package syntax
 
-import "github.com/sqlc-dev/teesql/ast"
+import (
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
+)
 
 // Restore is RESTORE DATABASE, LOG, HEADERONLY, FILELISTONLY, LABELONLY or VERIFYONLY
 // (docs/t-sql/statements/restore-statements-transact-sql.md, restore-statements-arguments-transact-sql.md).
@@ -73,7 +77,7 @@ func (p *parser) restoreOptions(n *Restore) {
 	seen := map[string]bool{}
 	for {
 		if !p.is("MOVE") {
-			p.once(seen, p.peek().fold)
+			p.once(seen, p.peek().Fold)
 		}
 		p.absentOption("RESTORE", absentRestoreOptions)
 		if !p.restoreOption(n) {
@@ -170,7 +174,7 @@ func (p *parser) restoreFlag(o *RestoreOptions) bool {
 
 // markName is the name of a marked transaction, or 'lsn:...'; examples of the page have it without quotes.
 func (p *parser) markName() string {
-	if p.peek().kind == tokenString {
+	if p.peek().Kind == token.String {
 		return p.stringLiteral()
 	}
 	return p.name()

@@ -6,35 +6,39 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/token"
 )
 
 // splitReturns takes the definition of the table that a multi-statement table-valued function returns out of the text
 // for teesql, which reads it in part only. The function is read as one that returns an int, the definition as that of a
 // table variable; everything keeps its place.
-func (o *offsets) splitReturns(source string, batch []token) (string, *ast.DeclareTableVariableBody, *sqlerr.Error) {
-	if !definesModule(batch) {
+func (o *offsets) splitReturns(source string, batch []token.Token) (
+	string, *ast.DeclareTableVariableBody, *sqlerr.Error,
+) {
+	if !token.DefinesModule(batch) {
 		return source, nil, nil
 	}
-	tokens, err := tokenize(source, true)
+	tokens, err := token.Split(source, true)
 	if err != nil {
 		return source, nil, nil // teesql says what is wrong
 	}
 	for i := 0; i+3 < len(tokens); i++ {
-		if tokens[i].is("AS") || tokens[i].is("BEGIN") {
-			if i > 0 && tokens[i-1].kind == tokenVariable {
+		if tokens[i].Is("AS") || tokens[i].Is("BEGIN") {
+			if i > 0 && tokens[i-1].Kind == token.Variable {
 				continue // a parameter: @name AS type
 			}
 			break
 		}
-		if !tokens[i].is("RETURNS") || tokens[i+1].kind != tokenVariable || !tokens[i+2].is("TABLE") || !tokens[i+3].is("(") {
+		if !tokens[i].Is("RETURNS") || tokens[i+1].Kind != token.Variable || !tokens[i+2].Is("TABLE") ||
+			!tokens[i+3].Is("(") {
 			continue
 		}
-		end := closingParenthesis(tokens, i+3)
+		end := token.ClosingParenthesis(tokens, i+3)
 		if end < 0 {
 			return source, nil, nil
 		}
-		from, to := tokens[i+1].pos, tokens[end].end
-		text := blank(source[:tokens[i].pos]) + "DECLARE" + source[tokens[i].end:to]
+		from, to := tokens[i+1].Pos, tokens[end].End
+		text := blank(source[:tokens[i].Pos]) + "DECLARE" + source[tokens[i].End:to]
 		script, message := teesql(text)
 		if message != "" {
 			return source, nil, nearFailure(text, o, message, batch)
@@ -45,7 +49,7 @@ func (o *offsets) splitReturns(source string, batch []token) (string, *ast.Decla
 				return source[:from] + "int" + rest[3:] + source[to:], d.Body, nil
 			}
 		}
-		return source, nil, near(batch, 0)
+		return source, nil, token.Near(batch, 0)
 	}
 	return source, nil, nil
 }

@@ -16,7 +16,7 @@ func (f *finisher) schemaElements(list []ast.Statement) []ast.Statement {
 		return list
 	}
 	rest := list[1:]
-	for len(rest) > 0 && f.isElement(rest[0]) && !f.tokens[f.tokenOf(rest[0])-1].is(";") {
+	for len(rest) > 0 && f.isElement(rest[0]) && !f.tokens[f.tokenOf(rest[0])-1].Is(";") {
 		n.StatementList.Statements = append(n.StatementList.Statements, rest[0])
 		span := fragment(n)
 		span.SetSpan(span.StartOffset, fragment(rest[0]).EndOffset()-span.StartOffset, span.StartLine, span.StartColumn)

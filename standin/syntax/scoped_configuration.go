@@ -6,6 +6,8 @@ import (
 	"strconv"
 
 	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
 )
 
 // AlterScopedConfiguration is ALTER DATABASE SCOPED CONFIGURATION
@@ -82,7 +84,7 @@ func (p *parser) parseScopedConfiguration() ast.Statement {
 	n := &AlterScopedConfiguration{}
 	if p.accept("CLEAR", "PROCEDURE_CACHE") {
 		n.Clear = true
-		if p.peek().kind == tokenBinary {
+		if p.peek().Kind == token.Binary {
 			n.PlanHandle = p.binary()
 		}
 		return n
@@ -119,7 +121,7 @@ func (p *parser) scopedValue(n *AlterScopedConfiguration, c ScopedConfiguration)
 		if v, err := strconv.Atoi(n.Value); c.Name != "MAXDOP" && (err != nil || v < 0 || v > maxPausedIndexAbort) {
 			p.refuseWith(12121, n.Value, maxPausedIndexAbort)
 		}
-	case c.Name == "LEDGER_DIGEST_STORAGE_ENDPOINT" && p.peek().kind == tokenString:
+	case c.Name == "LEDGER_DIGEST_STORAGE_ENDPOINT" && p.peek().Kind == token.String:
 		p.unsupported(c.Name + ", which uploads digests to Azure,")
 	default:
 		n.Value = p.oneOf(c.words...)

@@ -5,6 +5,8 @@ package syntax
 import (
 	"slices"
 	"strings"
+
+	"geosql.dev/standin/syntax/token"
 )
 
 // hidden is in place of a secret.
@@ -13,18 +15,18 @@ const hidden = "'******'"
 // WithoutSecrets is a statement's text without its passwords, and without the string constants that have one of the
 // given values. A text that cannot be read is not shown.
 func WithoutSecrets(text string, quotedIdentifier bool, secrets ...string) string {
-	tokens, err := tokenize(text, quotedIdentifier)
+	tokens, err := token.Split(text, quotedIdentifier)
 	if err != nil {
 		return ""
 	}
 	var b strings.Builder
 	shown := 0
 	for i, t := range tokens {
-		password := i > 1 && tokens[i-1].is("=") && namesPassword(tokens[i-2]) &&
-			(t.kind == tokenString || t.kind == tokenBinary)
-		if password || t.kind == tokenString && slices.Contains(secrets, t.value) {
-			b.WriteString(text[shown:t.pos] + hidden)
-			shown = t.end
+		password := i > 1 && tokens[i-1].Is("=") && namesPassword(tokens[i-2]) &&
+			(t.Kind == token.String || t.Kind == token.Binary)
+		if password || t.Kind == token.String && slices.Contains(secrets, t.Value) {
+			b.WriteString(text[shown:t.Pos] + hidden)
+			shown = t.End
 		}
 	}
 	b.WriteString(text[shown:])
@@ -33,6 +35,6 @@ func WithoutSecrets(text string, quotedIdentifier bool, secrets ...string) strin
 
 // namesPassword tells whether what follows an equals sign after a token is a password: PASSWORD, OLD_PASSWORD,
 // @rmtpassword.
-func namesPassword(t token) bool {
-	return (t.kind == tokenWord || t.kind == tokenVariable) && strings.HasSuffix(t.fold, "PASSWORD")
+func namesPassword(t token.Token) bool {
+	return (t.Kind == token.Word || t.Kind == token.Variable) && strings.HasSuffix(t.Fold, "PASSWORD")
 }

@@ -70,36 +70,6 @@ func (f *finisher) refuse(number int32, node any, args ...any) {
 	}
 }
 
-// blockOfTable is 178 for the RETURN with a query in a block where RETURNS TABLE has the query alone
-// (docs/t-sql/statements/create-function-transact-sql.md, Transact-SQL inline table-valued function syntax).
-func blockOfTable(tokens []token, inside []bool) *sqlerr.Error {
-	if !definesModule(tokens) {
-		return nil
-	}
-	for i := 0; i+3 < len(tokens); i++ {
-		if inside[i] || !tokens[i].is("RETURNS") || !tokens[i+1].is("TABLE") {
-			continue
-		}
-		at := i + 2
-		for at < len(tokens) && !tokens[at].isOneOf("AS", "BEGIN", "RETURN") {
-			at++
-		}
-		if at < len(tokens) && tokens[at].is("AS") {
-			at++
-		}
-		if at >= len(tokens) || !tokens[at].is("BEGIN") {
-			return nil
-		}
-		for ; at+1 < len(tokens); at++ {
-			if tokens[at].is("RETURN") && (tokens[at+1].isOneOf("SELECT", "WITH") || tokens[at+1].is("(")) {
-				return sqlerr.New(178, 1).At(tokens[at].line)
-			}
-		}
-		return nil
-	}
-	return nil
-}
-
 // dropped refuses names of another database, or of this one, where DROP takes none
 // (docs/t-sql/statements/drop-view-transact-sql.md and its kin, Syntax; DROP TABLE and DROP SYNONYM take one).
 func (f *finisher) dropped(node ast.Statement) {

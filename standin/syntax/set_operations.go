@@ -9,6 +9,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax/token"
 )
 
 // Arranged is a set operation or a query in parentheses with what follows it: teesql reads OFFSET and FOR behind a set
@@ -32,7 +33,7 @@ type arranger struct {
 // arrange gives INTERSECT its precedence over UNION and EXCEPT
 // (docs/t-sql/language-elements/set-operators-except-and-intersect-transact-sql.md, Remarks), and set operations and
 // queries in parentheses what follows them.
-func arrange(script *ast.Script, source string, tokens []token) *sqlerr.Error {
+func arrange(script *ast.Script, source string, tokens []token.Token) *sqlerr.Error {
 	if !mayBeArranged(tokens) {
 		return nil
 	}
@@ -42,9 +43,9 @@ func arrange(script *ast.Script, source string, tokens []token) *sqlerr.Error {
 }
 
 // mayBeArranged tells whether a text has a set operation, or a parenthesis with a clause of a query behind it.
-func mayBeArranged(tokens []token) bool {
+func mayBeArranged(tokens []token.Token) bool {
 	for i, t := range tokens {
-		if t.isOneOf("UNION", "EXCEPT", "INTERSECT") || i > 0 && tokens[i-1].is(")") && t.isOneOf("ORDER", "OFFSET", "FOR") {
+		if t.IsOneOf("UNION", "EXCEPT", "INTERSECT") || i > 0 && tokens[i-1].Is(")") && t.IsOneOf("ORDER", "OFFSET", "FOR") {
 			return true
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax/token"
 )
 
 // Batch is a batch of statements.
@@ -20,7 +21,7 @@ type Batch struct {
 	Text string
 
 	offsets *offsets
-	tokens  []token
+	tokens  []token.Token
 	alone   ast.Statement // nil in a batch of several
 }
 

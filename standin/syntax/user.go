@@ -2,7 +2,11 @@
 
 package syntax
 
-import "github.com/sqlc-dev/teesql/ast"
+import (
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/syntax/token"
+)
 
 // CreateUser is CREATE USER (docs/t-sql/statements/create-user-transact-sql.md): for Login (the user's own name when
 // neither is given), for Certificate, or WithoutLogin.
@@ -100,15 +104,15 @@ func (p *parser) alterUser() ast.Statement {
 }
 
 // absentUserOptions are those of users of contained databases and of encrypted columns.
-var absentUserOptions = wordSet("PASSWORD OLD_PASSWORD DEFAULT_LANGUAGE SID ALLOW_ENCRYPTED_VALUE_MODIFICATIONS")
+var absentUserOptions = token.Words("PASSWORD OLD_PASSWORD DEFAULT_LANGUAGE SID ALLOW_ENCRYPTED_VALUE_MODIFICATIONS")
 
 func (p *parser) userOptions(option func() bool) {
 	seen := map[string]bool{}
 	for {
-		p.once(seen, p.peek().fold)
+		p.once(seen, p.peek().Fold)
 		if !option() {
-			if absentUserOptions[p.peek().fold] {
-				p.unsupported("The option " + p.peek().fold + " of a user")
+			if absentUserOptions[p.peek().Fold] {
+				p.unsupported("The option " + p.peek().Fold + " of a user")
 			}
 			p.unknownOption("USER")
 		}
