@@ -13,11 +13,10 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// WhileDeclared is Kind.Stays of kinds that a Topology may have: an object that is being deleted must not take its
-// things with it while the Topology of its label is there and declares it, so that it is made anew. Kubernetes takes no
-// deletion back, and one that waits (for what names the object, for a site) would strike later although nobody wants it
-// any more. The reader must be the API server, not a cache; declares tells whether a Topology's manifest has an object
-// of a kind.
+// WhileDeclared is Kind.Stays for kinds that a Topology may declare. An object that is being deleted keeps what it has
+// at sites and servers while the Topology of its label declares it, since the Topology makes it anew. Kubernetes takes
+// no deletion back: one that waits for a site would strike later, although nobody wants it any more. The reader must be
+// the API server, not a cache; declares tells whether a Topology's manifest has an object of a kind.
 func WhileDeclared[O client.Object](
 	reader client.Reader,
 	declares func(t *v1alpha1.Topology, kind, name string) bool,

@@ -13,7 +13,7 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// Step is one thing to do. Steps are plain data: the plan is made without a cluster, and printed without carrying it
+// Step is one thing to do. Steps are plain data: a plan is made without a cluster, and printed without being carried
 // out.
 type Step interface {
 	// Describe says what is done and why, without secrets.
@@ -22,8 +22,8 @@ type Step interface {
 
 // Plan is what to do, and what is so until it is done.
 type Plan struct {
-	// Steps in order. Where the next plans have the same ones again, although they were carried out, nothing came of them:
-	// they are put off, longer from time to time, and that is reported as WithoutEffect.
+	// Steps in order. Steps that the next plans repeat had no effect: they are carried out with growing pauses, and that
+	// is reported as WithoutEffect.
 	Steps []Step
 	// Aside are steps that nothing else depends on: they are carried out before Steps, and one that fails keeps nothing
 	// else from being done. A stage that adds one goes on.
@@ -32,9 +32,9 @@ type Plan struct {
 	Outcome conditions.Outcome
 	// Done says of a deletion that nothing is left once the steps are carried out: the finalizer goes.
 	Done bool
-	// Apart says that steps of different places do not depend on each other: one that fails ends none elsewhere.
+	// Apart says that steps of different places do not depend on each other: a failure ends none elsewhere.
 	Apart bool
-	// Left is what a deletion that is done leaves behind, and where: the servers did not answer and are not expected back.
+	// Left is what a finished deletion leaves behind, and where: on servers that do not answer and are not expected back.
 	Left []string
 	// Note is what else was decided that the report says, in a type of the kind's own; see Noted.
 	Note any
@@ -100,11 +100,10 @@ func (p Plan) All() []Step {
 }
 
 // Stage plans one part, from what is desired and what is observed alone: the same world gives the same plan. It returns
-// false when what comes after has to wait for it, as for its steps; then it has set the outcome. P is Plan, or a kind's
-// own that has one.
+// false, with the outcome set, when the later stages have to wait. P is Plan, or one that embeds it.
 type Stage[D, V, P any] func(d D, o V, p *P) bool
 
-// Stages makes a plan stage by stage, up to the first that ends it. The next observation goes on from there; so any
+// Stages makes a plan stage by stage, up to the first that ends it. The next reconciliation goes on from there, so any
 // step can be the last.
 func Stages[D, V, P any](d D, o V, stages ...Stage[D, V, P]) P {
 	var p P

@@ -53,8 +53,8 @@ type Kind[O client.Object, D, V any] struct {
 	RequeueAfter RequeueAfter
 	// Desire finds out what an object asks for, with its references resolved. It may read the hub, and writes nothing.
 	Desire func(context.Context, O) (D, error)
-	// Unresolved is the plan for an object of which it is not known what it asks for; nothing is observed then. Optional:
-	// without it the error of Desire puts everything off.
+	// Unresolved is the plan for an object whose Desire failed; nothing is observed then. Optional: without it the error
+	// puts everything off.
 	Unresolved func(O, error) Plan
 	// Observe reads everything else that the plan and the report need, and changes nothing. What does not answer is part
 	// of the observation; an error means that there is nothing to report either. Later as error puts everything off.
@@ -65,14 +65,12 @@ type Kind[O client.Object, D, V any] struct {
 	Apply func(context.Context, D, V, Plan) error
 	// Report writes the status of what was observed and done; failed is why Apply did not carry out everything.
 	Report func(ctx context.Context, d D, v V, p Plan, failed error) error
-	// Repeats says that the same steps, planned again and again, are carried out without a pause: they are steps whose
-	// effect the next observation need not show.
+	// Repeats says that repeated steps are carried out without a pause: the next observation need not show their effect.
 	Repeats bool
-	// Stays says why an object that is being deleted must go without its things: somebody declares it still, and it is
-	// made anew. Its finalizer goes at once, and what it has at sites and servers is left as it is. Empty: it goes as
-	// PlanDelete says. Optional.
+	// Stays says why an object that is being deleted must keep what it has at sites and servers: somebody still declares
+	// it, and it is made anew. Its finalizer is removed at once. Empty: PlanDelete decides. Optional.
 	Stays func(context.Context, O) (string, error)
-	// Soon tells of an object that is as it should be and is looked at again soon all the same. Optional.
+	// Soon tells of an object that is as it should be that it is requeued after Progress all the same. Optional.
 	Soon func(D, V) bool
 	// Gone is called when there is no object of the name any more. Optional.
 	Gone func(types.NamespacedName)
@@ -103,8 +101,8 @@ func New[O client.Object, D, V any](hub client.Client, k Kind[O, D, V]) *Reconci
 		backoff: workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](k.RequeueAfter.Progress, longest)}
 }
 
-// Reconcile brings one object a step nearer to what is declared. A step that fails is in the object's condition and is
-// tried again, later from time to time. That somebody else changed an object meanwhile is no error: it is read again.
+// Reconcile brings one object a step nearer to what is declared. A failed step is reported in the object's condition
+// and retried with back-off. A conflict is no error: the object is read again.
 func (r *Reconciler[O, D, V]) Reconcile(ctx context.Context, request mcreconcile.Request) (ctrl.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.kind.Timeout)
 	defer cancel()

@@ -21,8 +21,8 @@ const (
 	repeatAtMost = time.Minute
 )
 
-// WithoutEffect is the failure of steps that were carried out, each without an error, and that the next plans have
-// again: nothing of what is observed shows that they have done anything.
+// WithoutEffect is the failure of steps that were carried out without an error, and that the next plans repeat: nothing
+// that is observed shows an effect.
 type WithoutEffect struct {
 	// Steps of the plan, and the first of them in words.
 	Steps int

@@ -21,13 +21,13 @@ const compareTimeout = 30 * time.Minute
 // Comparison of a subscriber's tables with the publisher's: the number of rows of each, and a hash of every row over
 // all columns that are published.
 type Comparison struct {
-	// Equal tells that every article was equal, and that the publisher's table was the same before and after the
-	// subscriber's was read.
+	// Equal tells that every article was equal, and that the publisher's table did not change while the subscriber's was
+	// read.
 	Equal bool
-	// Same are the articles of which that is so, by their names in lower case.
+	// Same are the articles that were equal, by their names in lower case.
 	Same []string
-	// Steady tells that the publisher's tables were the same before and after, those at least of which Difference speaks:
-	// only then is it one.
+	// Steady tells that the publisher's tables that Difference names did not change meanwhile. Without it Difference is no
+	// evidence.
 	Steady bool
 	// Impossible tells that nothing that arrives makes the tables comparable: an article has a filter, a column has a type
 	// whose values cannot be told apart, or the subscriber's tables cannot be read as the articles are.

@@ -4,7 +4,6 @@ package replication
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -69,25 +68,6 @@ func (c Controller[O, D, V]) frame(server client.Reader) reconcile.Kind[O, D, V]
 	k.RequeueAfter.Steps, k.RequeueAfter.Progress = lookStep, lookSoon
 	k.Unresolved = c.unresolved
 	return k
-}
-
-// CarryOut carries out the steps of an object's plan one after the other, and tells what a deletion that is done leaves
-// behind. A deletion that fails says how it goes on.
-func CarryOut(
-	ctx context.Context,
-	reporter reconcile.Reporter,
-	obj client.Object,
-	p reconcile.Plan,
-	carryOut func(context.Context, Step) error,
-) error {
-	err := reconcile.InOrder(ctx, p.Steps, carryOut)
-	switch {
-	case err != nil && obj.GetDeletionTimestamp() != nil:
-		return fmt.Errorf("%w; %s", err, Retain)
-	case err == nil && p.Done:
-		reporter.TellLeft(obj, p.Left)
-	}
-	return err
 }
 
 // unresolved waits for what the object refers to. An object that is being deleted and keeps its things goes although it

@@ -8,9 +8,12 @@ import (
 	"sync"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -33,7 +36,7 @@ type Engines struct {
 	Namespace string
 }
 
-// Open is a database of a server, under the operator's login.
+// Open connects to a database of a server under the operator's login.
 func (e Engines) Open(ctx context.Context, server v1alpha1.ServerName, database string) (*mssql.DB, error) {
 	return e.Connector.Open(
 		ctx,
@@ -41,7 +44,7 @@ func (e Engines) Open(ctx context.Context, server v1alpha1.ServerName, database 
 	)
 }
 
-// Read calls read with a database of a server and a deadline for all of it.
+// Read calls read with a connection to a database of a server, and bounds it by 12 seconds.
 func (e Engines) Read(
 	ctx context.Context,
 	server v1alpha1.ServerName,
@@ -57,6 +60,25 @@ func (e Engines) Read(
 	return read(ctx, db)
 }
 
+// CarryOut carries out the steps of an object's plan one after the other, and tells what a deletion that is done leaves
+// behind. A deletion that fails says how it goes on.
+func CarryOut(
+	ctx context.Context,
+	reporter reconcile.Reporter,
+	obj client.Object,
+	p reconcile.Plan,
+	carryOut func(context.Context, Step) error,
+) error {
+	err := reconcile.InOrder(ctx, p.Steps, carryOut)
+	switch {
+	case err != nil && obj.GetDeletionTimestamp() != nil:
+		return fmt.Errorf("%w; %s", err, Retain)
+	case err == nil && p.Done:
+		reporter.TellLeft(obj, p.Left)
+	}
+	return err
+}
+
 // CarryOut carries out a step of every kind of replication: a statement. What a kind adds to them it carries out
 // itself.
 func (e Engines) CarryOut(ctx context.Context, step Step) error {
@@ -66,7 +88,7 @@ func (e Engines) CarryOut(ctx context.Context, step Step) error {
 	return fmt.Errorf("step %T is not known", step)
 }
 
-// Execute carries out a statement. An error that says that it is so already is none.
+// Execute carries out a statement. An error that says that its effect is there already is none.
 func (e Engines) Execute(ctx context.Context, s Execute) error {
 	timeout := statementTimeout
 	if s.Statement.Long {
@@ -145,7 +167,7 @@ func (p Party) Primary(servers map[v1alpha1.ServerName]Server) v1alpha1.ServerNa
 	return ""
 }
 
-// Usable says what is so when a server does not answer or may not be configured yet; ok when it can be worked on.
+// Usable tells whether a server answers and may be configured; the outcome says why not.
 func Usable(name v1alpha1.ServerName, s Server) (conditions.Outcome, bool) {
 	switch {
 	case s.Err != nil && (mssql.Is(s.Err, mssql.Unknown) || mssql.Is(s.Err, mssql.Unreachable)):

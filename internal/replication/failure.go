@@ -25,10 +25,10 @@ type Failure struct {
 // (docs/relational-databases/replication/agents/replication-log-reader-agent.md, -MessageInterval).
 const historyEvery = time.Minute
 
-// FailureOf is what keeps an agent from delivering, nil when nothing does. How long that has been so is known by when
-// the agent was last seen to go on, too: an attempt that fails before the distributor can be told of it is known by the
-// job alone, and one that it is told of may be written over the row of the attempt before (-HistoryVerboseLevel 1). Of
-// an agent whose profile has it write no history of what it delivers, nothing is known while an attempt is under way.
+// FailureOf is what keeps an agent from delivering, nil when nothing does. The agent's history alone does not say how
+// long: an attempt that fails before it reaches the distributor is known by the job only, and a later attempt may
+// overwrite the row of an earlier one (-HistoryVerboseLevel 1). So it counts, too, when the agent was last seen to go
+// on. With -HistoryVerboseLevel 0 nothing is known while an attempt is under way.
 func FailureOf(agent *mssql.Agent, job *mssql.Job, profile *v1alpha1.AgentProfileSpec) *Failure {
 	if agent == nil {
 		return nil
@@ -79,8 +79,8 @@ func advised(agent *mssql.Agent) string {
 // again, a link that is away. SQL Server Agent waits a minute between two attempts, the operator less.
 const passingFor = time.Minute
 
-// Passing tells whether what an object promises is still kept: the failure is young, and no row can be later than is
-// declared (0 is not).
+// Passing tells whether the object still keeps its promise: the failure is young, and no row can be later than the
+// declared latency (0: none is declared).
 func (f *Failure) Passing(latency time.Duration) bool {
 	return f.For < passingFor && (latency == 0 || f.Unseen < latency)
 }
@@ -92,8 +92,7 @@ const lastingFor = 10 * time.Minute
 // Lasts tells that starting the agent again has not helped for long.
 func (f *Failure) Lasts() bool { return f.For >= lastingFor }
 
-// Bear makes an outcome that says what is waited for that of an object which is as declared, while the failure may
-// pass.
+// Bear lets an object that is as declared stay Ready while the failure may pass; the message says what is waited for.
 func (f *Failure) Bear(o conditions.Outcome, latency time.Duration) conditions.Outcome {
 	if o.Ready == metav1.ConditionFalse && f.Passing(latency) {
 		o.Ready = metav1.ConditionTrue

@@ -92,7 +92,7 @@ func (e Engines) LoginSessions(ctx context.Context, server v1alpha1.ServerName, 
 	return sessions, err
 }
 
-// EndLogin ends a login's sessions and drops it. One that has come anew meanwhile keeps the login until the next look.
+// EndLogin ends a login's sessions and drops the login. A new session keeps the login until the next reconciliation.
 func (p *Plan) EndLogin(server v1alpha1.ServerName, login string, sessions []int) {
 	for _, id := range sessions {
 		p.Add(mssql.EndLoginSession(server, login, id))

@@ -8,8 +8,7 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// GoneWhy says why a server that was asked does not answer and is not expected to any more, as a clause; empty when it
-// may answer.
+// GoneWhy says, as a clause, why nobody expects an answer from a server any more; empty when it has answered or may.
 func GoneWhy(gone sites.Gone, servers map[v1alpha1.ServerName]Server, server v1alpha1.ServerName) string {
 	if servers[server].Err == nil {
 		return ""
@@ -17,7 +16,7 @@ func GoneWhy(gone sites.Gone, servers map[v1alpha1.ServerName]Server, server v1a
 	return gone.Why(server)
 }
 
-// GoneWhy says so of a whole publisher; empty when one of its servers may answer.
+// GoneWhy says, as a clause, why nobody expects an answer from any server of a publisher; empty when one may answer.
 func (p Party) GoneWhy(gone sites.Gone, servers map[v1alpha1.ServerName]Server) string {
 	if len(p.Servers) == 0 && p.Missing != "" {
 		return "there is no " + p.Missing + " any more"

@@ -15,7 +15,8 @@ import (
 )
 
 // Moving is the PublisherMove that ends what a publication has at its former publisher, empty when none does. Until the
-// Publication names the new one nobody makes again what the move takes away: a former publisher that lives lets them.
+// Publication names the new publisher, no controller makes again what the move takes away, although a former publisher
+// that lives would let it.
 func Moving(ctx context.Context, reader client.Reader, p *v1alpha1.Publication) (string, error) {
 	var moves v1alpha1.PublisherMoveList
 	if err := reader.List(ctx, &moves, client.InNamespace(p.Namespace)); err != nil {
@@ -29,9 +30,8 @@ func Moving(ctx context.Context, reader client.Reader, p *v1alpha1.Publication) 
 	return "", nil
 }
 
-// Overtaken tells that the publication is published otherwise than when the move was looked at first, and not by this
-// move: another one has moved it since. What is known of the former publisher, and was approved, is not about the one
-// of now.
+// Overtaken tells that another move has moved the publication since this one first looked at it. What was approved is
+// about the publisher of then, not about the one of now.
 func Overtaken(m *v1alpha1.PublisherMove, p *v1alpha1.Publication) bool {
 	s := m.Status
 	return s.From != nil && string(p.Spec.MovedBy) != m.Name &&

@@ -55,8 +55,8 @@ const (
 	DatabaseExists = 1801
 )
 
-// Login makes the agents' login on a server what it should be. It returns false, with the outcome set, when the server
-// has another login of the name.
+// Login creates the agents' login on a server, or sets its password. It returns false, with the outcome set, when a
+// login of that name has another SID.
 func (p *Plan) Login(s System, server v1alpha1.ServerName, have *mssql.ReplicationServer) bool {
 	login := tsql.Login{Name: s.Login, SID: s.SID, Password: s.AgentPassword}
 	switch {
@@ -80,7 +80,7 @@ type Owner struct {
 	IsOwner bool
 }
 
-// Owner makes the agents' login an owner of a database: what the agents' connections need
+// Owner adds the agents' login to a database's db_owner, which the agents' connections need
 // (docs/relational-databases/replication/security/replication-agent-security-model.md).
 func (p *Plan) Owner(s System, server v1alpha1.ServerName, database string, have Owner) {
 	if have.User == "dbo" {
@@ -96,9 +96,9 @@ func (p *Plan) Owner(s System, server v1alpha1.ServerName, database string, have
 	}
 }
 
-// Job brings a job to what it should be, short of running. A job that runs with another command line is stopped; Run
-// starts it again. One that somebody else made is taken over: its mark says from then on whose it is, and RemoveJob may
-// delete it.
+// Job creates a job of SQL Server Agent or corrects it, without starting it. A job that runs with another command line
+// is stopped; Run starts it again. One that somebody else made is taken over: its mark says from then on whose it is,
+// and RemoveJob may delete it.
 func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have *mssql.Job) {
 	if have == nil {
 		p.Execute(server, Master, tsql.AddJob(job, enabled))
@@ -141,8 +141,8 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 // which is long when the server that an agent could not reach answers again.
 const patience = 15 * time.Second
 
-// Run starts a job that is there, enabled, and does not run. One that waits for its next attempt is started again, for
-// the servers that are looked at here answer.
+// Run starts an enabled job that does not run. One that waits for its next attempt is started again: the servers that
+// it could not reach answer now.
 func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	if have == nil || !have.Enabled {
 		return
@@ -157,8 +157,8 @@ func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	}
 }
 
-// StartSnapshot starts a publication's snapshot agent: by its job's name when the one that is attached was deleted and
-// made again, which the publisher's procedure does not find.
+// StartSnapshot starts a publication's snapshot agent. The publisher's procedure does not find a job that was deleted
+// and made again: that one is started by its name.
 func (p *Plan) StartSnapshot(s System, at AtDistributor, primary v1alpha1.ServerName, database, publication string) {
 	if at.Snapshot == nil || at.Snapshot.Job == "" {
 		p.Execute(s.Server, Master, tsql.StartJob(SnapshotJob(at.Original, database, publication)), jobRefused)

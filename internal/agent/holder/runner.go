@@ -393,10 +393,10 @@ func (s *stepper) prepare(ctx context.Context) error {
 		s.r.ballot.Store(s.ballot)
 	}
 	if s.keeper == nil || s.run != run {
-		var former keeper.Legacy
+		var former keeper.Handover
 		switch {
 		case s.former != nil && s.run == run:
-			former = s.former.Legacy()
+			former = s.former.Handover()
 		case s.run == "" && run == h.found:
 			// An agent that has ended knew what it had sent.
 			former.Outstanding = ballot.BootClock{}.Now() + h.timings(group).BegunWithin()

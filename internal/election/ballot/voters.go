@@ -74,8 +74,8 @@ func (t Tally) String() string {
 	return fmt.Sprintf("%d of %d votes, %s needed", t.Granted, len(t.Configuration.Sites()), t.Configuration)
 }
 
-// Visit reads the votes of sites that do not vote, has those be first's that were never anybody's, if it may, and says
-// of each other one what keeps a configuration from needing it, in the order of sites. What such a vote tells is
+// Visit reads the votes of sites that do not vote, initialises unused Leases with first if it may, and says of each
+// other one what keeps a configuration from needing it, in the order of sites. What such a vote tells is
 // believed by nobody: it may be what is left of a former group of the name.
 func (b *Ballot) Visit(
 	ctx context.Context,

@@ -37,7 +37,7 @@ type Options struct {
 	// Random returns a number in [0,1) at each call: rivals must not move in step.
 	Random func() float64
 	// Former is what another keeper of this run left.
-	Former Legacy
+	Former Handover
 }
 
 // Keeper is one server's part in one group's election, for one run of its engine. Its methods are called by one
@@ -326,11 +326,13 @@ func (k *Keeper) leadingOf() votes.Record {
 	return votes.Record{Term: k.term, State: k.state, Holder: k.self}
 }
 
-// cast votes for this run, with the notes that are due. A present vote may be replaced when it is this run's own of the
-// same term, or of a lower one that this run goes on from; and every one of a lower term once a majority has this. What
-// a rival claimed in vain in the very term that this run holds with a majority is replaced, too: nobody else can have
-// that majority any more, and the rival does not come back for its vote, without which this run would be one lost voter
-// from losing its lease.
+// cast votes for this run, with the notes that are due. A present vote may be replaced when it is
+//   - outvoted: of a lower term, and a majority has this one;
+//   - own: this run's of the same term, unless it was released and this is no release;
+//   - left behind: this run's of a lower term that it goes on from, which a claim does not;
+//   - claimed in vain: a rival's claim in the very term that this run holds with a majority. Nobody else can have that
+//     majority any more, and the rival does not come back for its vote, without which this run would be one lost voter
+//     from losing its lease.
 func (k *Keeper) cast(ctx context.Context, pace ballot.Pace, term int64, state votes.State) ballot.Tally {
 	notes := k.dueNotes()
 	self := k.self
@@ -339,11 +341,13 @@ func (k *Keeper) cast(ctx context.Context, pace ballot.Pace, term int64, state v
 	holds := state == votes.StateHeld && k.ballot.Agreed(term, self)
 	next := votes.Record{Term: term, State: state, Holder: self, Notes: notes, Fill: k.notesForNewVoters()}
 	granted := k.ballot.Cast(ctx, pace, next, func(present votes.Record) bool {
-		return agreed && present.Term < term || present.Term == term && present.Holder.SameRun(self) &&
-			(present.State != votes.StateReleased || state == votes.StateReleased) ||
-			state != votes.StateClaimed && present.Term < term && present.State != votes.StateReleased &&
-				present.Holder.SameRun(self) ||
-			holds && present.Term == term && present.State == votes.StateClaimed
+		lower, same, ours := present.Term < term, present.Term == term, present.Holder.SameRun(self)
+		released := present.State == votes.StateReleased
+		outvoted := agreed && lower
+		own := same && ours && (!released || state == votes.StateReleased)
+		leftBehind := lower && ours && !released && state != votes.StateClaimed
+		claimedInVain := holds && same && present.State == votes.StateClaimed
+		return outvoted || own || leftBehind || claimedInVain
 	})
 	if granted.Carried {
 		k.agreed = k.term == term

@@ -268,11 +268,11 @@ func TestWhatAKeeperLeaves(t *testing.T) {
 	g := NewWithT(t)
 	b := newBench(t, alike(votes.Record{Term: 1, State: votes.StateHeld, Holder: own})...)
 	b.inherited, b.renewed, b.outstanding, b.unanswered = 5, 7, 11, 13
-	g.Expect(b.Legacy()).To(Equal(Legacy{Held: 5, Outstanding: 11, Unanswered: 13}))
+	g.Expect(b.Handover()).To(Equal(Handover{Held: 5, Outstanding: 11, Unanswered: 13}))
 	b.term = 1
-	g.Expect(b.Legacy()).To(Equal(Legacy{Held: 7, Outstanding: 11, Unanswered: 13}))
+	g.Expect(b.Handover()).To(Equal(Handover{Held: 7, Outstanding: 11, Unanswered: 13}))
 	var none *Keeper
-	g.Expect(none.Legacy()).To(BeZero())
+	g.Expect(none.Handover()).To(BeZero())
 }
 
 // A holder that has given its engine no lease for as long as votes count takes it OFFLINE, and then tells the voters.

@@ -11,8 +11,8 @@ import (
 )
 
 // vainAfter is for how many API time-outs a vote that no round of a term replaces stays as it is before that term is
-// given up: a claim that has no majority then is none any more that its asker waits for, and its asker may come back
-// with another one.
+// given up. By then the candidate of a claim without a majority has stopped waiting, and may come back with another
+// one.
 const vainAfter = 2
 
 // outgrow goes on in a higher term where another run has a vote that no round of this one replaces, while this run has

@@ -268,7 +268,7 @@ func (s *server) newKeeper(former *keeper.Keeper) *keeper.Keeper {
 		Engine: s.run, Peers: peers{s}, Memory: disk{s}, Clock: clock{s}, Timings: s.w.timings,
 		Nonce:  func() string { s.w.nonces++; return fmt.Sprint(s.w.nonces) },
 		Random: func() float64 { s.w.nonces++; return float64(s.w.nonces*7%10) / 10 },
-		Former: former.Legacy(),
+		Former: former.Handover(),
 	})
 	k.SetVoters(s.ordered)
 	k.SetEnding(s.ending)

@@ -4,9 +4,9 @@ package keeper
 
 import "time"
 
-// Legacy is what a keeper must know that takes the place of another one for the same run of the engine; both are
-// moments on their Clock.
-type Legacy struct {
+// Handover is what a keeper must know that takes the place of another one for the same run of the engine: moments on
+// the Clock of both.
+type Handover struct {
 	// Outstanding is until when the engine may yet begin with a statement that has had no answer, 0 for none: a replica
 	// that reports before that could be made a secondary again afterwards.
 	Outstanding time.Duration
@@ -18,12 +18,12 @@ type Legacy struct {
 	Held time.Duration
 }
 
-// Legacy is what this keeper leaves; nothing if there was none.
-func (k *Keeper) Legacy() Legacy {
+// Handover is what this keeper leaves to the next one; nothing of a keeper that never was.
+func (k *Keeper) Handover() Handover {
 	if k == nil {
-		return Legacy{}
+		return Handover{}
 	}
-	l := Legacy{Outstanding: k.outstanding, Unanswered: k.unanswered, Held: k.inherited}
+	l := Handover{Outstanding: k.outstanding, Unanswered: k.unanswered, Held: k.inherited}
 	if k.term > 0 {
 		l.Held = k.renewed
 	}
