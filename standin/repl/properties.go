@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
@@ -564,8 +565,8 @@ func (e *Extension) scriptProcedures(ctx context.Context, call *engine.ProcCall)
 	}
 	script := ""
 	for _, a := range list {
-		if a.options&optionProcedures != 0 {
-			script += a.procedures()
+		if a.Options&article.OptionProcedures != 0 {
+			script += a.Procedures()
 		}
 	}
 	return scriptLines(call, script)
@@ -590,5 +591,5 @@ func (e *Extension) scriptDynamicUpdate(ctx context.Context, call *engine.ProcCa
 	if len(list) == 0 {
 		return raise(20027, 1, call.String("@artid"))
 	}
-	return scriptLines(call, list[0].dynamicUpdateProcedure())
+	return scriptLines(call, list[0].DynamicUpdateProcedure())
 }

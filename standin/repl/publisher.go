@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/storage"
 )
 
@@ -82,7 +83,7 @@ type publication struct {
 	active, immediateSync             bool
 	allowPush, allowPull, independent bool
 	replicateDDL                      bool
-	// snapshotOnly is repl_freq = 'snapshot': subscribers get whole snapshots, and no changes in between.
+	// SnapshotOnly is repl_freq = 'snapshot': subscribers get whole snapshots, and no changes in between.
 	snapshotOnly bool
 	// fromBackup lets subscribers begin with a backup; oldest is the position from which the log reader has the changes.
 	fromBackup bool
@@ -134,7 +135,7 @@ func (e *Extension) published(ctx context.Context, call *engine.ProcCall) (publi
 func (e *Extension) publishedArticle(
 	ctx context.Context,
 	call *engine.ProcCall,
-) (publisher, publication, *article, error) {
+) (publisher, publication, *article.Article, error) {
 	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return publisher{}, publication{}, nil, err
@@ -195,9 +196,9 @@ func setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, 
 			o.Table.Replicated = len(kinds) > 0
 			return
 		}
-		always, serializable := slices.Contains(kinds, executionArticle), slices.Contains(kinds, serializableArticle)
+		always, serializable := slices.Contains(kinds, article.Execution), slices.Contains(kinds, article.Serializable)
 		o.ExecutionPublished, o.SerializableOnly = always || serializable, serializable && !always
-		o.SchemaPublished = slices.ContainsFunc(kinds, func(k int64) bool { return !bringsCalls(k) })
+		o.SchemaPublished = slices.ContainsFunc(kinds, func(k int64) bool { return !article.BringsCalls(k) })
 	})
 }
 

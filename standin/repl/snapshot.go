@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
@@ -80,14 +81,14 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	wanted := "," + call.String("@articles") + ","
-	var list []*article
+	var list []*article.Article
 	scripts := map[int64]tableScripts{}
 	reader, position, err := snapshotReader(ctx, db, func() (err error) {
 		if list, err = e.articles(ctx, s, db, "a.pubid = @p1", pub.id); err != nil {
 			return err
 		}
 		for _, a := range list {
-			if scripts[a.id], err = e.scripts(ctx, s, db, a); err != nil {
+			if scripts[a.ID], err = e.scripts(ctx, s, db, a); err != nil {
 				return err
 			}
 		}
@@ -111,20 +112,20 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	for _, a := range inNeed(list, scripts) {
-		if !strings.Contains(wanted, ","+strconv.FormatInt(a.id, 10)+",") {
+		if !strings.Contains(wanted, ","+strconv.FormatInt(a.ID, 10)+",") {
 			continue
 		}
-		if err := emit(stored.PartScript, a.id, []byte(scripts[a.id].table)); err != nil {
+		if err := emit(stored.PartScript, a.ID, []byte(scripts[a.ID].table)); err != nil {
 			return err
 		}
-		if a.isModule() {
+		if a.IsModule() {
 			continue
 		}
 		if err := streamRows(ctx, reader, a, newFilter(s, a),
-			func(block []byte) error { return emit(stored.PartData, a.id, block) }); err != nil {
+			func(block []byte) error { return emit(stored.PartData, a.ID, block) }); err != nil {
 			return err
 		}
-		if err := emit(stored.PartIndexes, a.id, []byte(scripts[a.id].indexes)); err != nil {
+		if err := emit(stored.PartIndexes, a.ID, []byte(scripts[a.ID].indexes)); err != nil {
 			return err
 		}
 	}
@@ -166,8 +167,8 @@ func snapshotReader(ctx context.Context, db *engine.Database, same func() error)
 func streamRows(
 	ctx context.Context,
 	reader *storage.Reader,
-	a *article,
-	filter *rowFilter,
+	a *article.Article,
+	filter *article.RowFilter,
 	emit func([]byte) error,
 ) error {
 	leave, err := reader.Use(ctx)
@@ -178,7 +179,7 @@ func streamRows(
 	// The filter may look at columns that are not published.
 	var names []string
 	at := map[string]int{}
-	for _, c := range a.table.Table.Columns {
+	for _, c := range a.Table.Table.Columns {
 		if c.Computed == "" {
 			at[c.StorageName()] = len(names)
 			names = append(names, `"`+c.StorageName()+`"`)
@@ -186,25 +187,25 @@ func streamRows(
 	}
 	row := make([]any, len(names))
 	// The file begins with the number of its columns and their names.
-	block := binary.LittleEndian.AppendUint64([]byte{stored.ValueInt}, uint64(len(a.columns)))
-	for _, c := range a.columns {
+	block := binary.LittleEndian.AppendUint64([]byte{stored.ValueInt}, uint64(len(a.Columns)))
+	for _, c := range a.Columns {
 		block = stored.AppendText(block, c.Name)
 	}
 	err = sqlitex.ExecuteTransient(
 		reader.Conn(),
-		"SELECT "+strings.Join(names, ",")+` FROM "`+a.table.StorageName()+`"`,
+		"SELECT "+strings.Join(names, ",")+` FROM "`+a.Table.StorageName()+`"`,
 		&sqlitex.ExecOptions{
 			ResultFunc: func(stmt *sqlite.Stmt) error {
 				for i := range row {
 					row[i] = storage.ColumnValue(stmt, i)
 				}
-				if ok, err := filter.passes(ctx, at, row); err != nil || !ok {
+				if ok, err := filter.Passes(ctx, at, row); err != nil || !ok {
 					return err
 				}
-				for _, c := range a.columns {
+				for _, c := range a.Columns {
 					var err error
 					if block, err = stored.AppendValue(block, c.Type, row[at[c.StorageName()]]); err != nil {
-						return fmt.Errorf("article %s, column %s: %w", a.name, c.Name, err)
+						return fmt.Errorf("article %s, column %s: %w", a.Name, c.Name, err)
 					}
 				}
 				if len(block) < dataBlock {
