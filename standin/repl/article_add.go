@@ -12,6 +12,7 @@ import (
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -164,7 +165,7 @@ func (e *Extension) insertArticle(
 	s, object := call.Session, a.Table
 	if a.IsModule() {
 		// A database that an older program published lacks the views over its articles.
-		if err := makePublicationTables(ctx, s, p.db.Name()); err != nil {
+		if err := tables.MakePublication(ctx, s, p.db.Name()); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/article"
+	"geosql.dev/standin/repl/tables"
 )
 
 func columnIDs(columns []*metadata.Column) []int32 {
@@ -39,7 +40,7 @@ func (e *Extension) logArticles(ctx context.Context, s *engine.Session, db *engi
 		l.ByTable[name] = append(l.ByTable[name], article.Filtered{Article: a, Rows: newFilter(s, a)})
 	}
 	versions := bracket(db.Name()) + ".dbo.MSreplarticleversions"
-	if ok, err := exists(ctx, s, versions); err != nil || !ok {
+	if ok, err := tables.Exists(ctx, s, versions); err != nil || !ok {
 		return l, err
 	}
 	r, err := s.Query(ctx, "SELECT id, artid, xact_seqno, definition FROM "+versions+" ORDER BY id")

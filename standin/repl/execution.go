@@ -11,6 +11,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/storage"
 )
 
@@ -55,7 +56,7 @@ func (e *Extension) calledArticles(ctx context.Context, x engine.Execution) ([]a
 		return nil, err
 	}
 	defer s.Close()
-	if published, err := exists(ctx, s, "dbo.sysarticles"); err != nil || !published {
+	if published, err := tables.Exists(ctx, s, "dbo.sysarticles"); err != nil || !published {
 		return nil, err // a copy of a published database that is itself not published
 	}
 	r, err := s.Query(

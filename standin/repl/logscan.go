@@ -13,6 +13,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 	"geosql.dev/standin/tds"
@@ -47,7 +48,7 @@ type transaction struct {
 
 // claim makes the session the database's only log reader: 18752 when another one is, 18757 when it is not published.
 func (e *Extension) claim(ctx context.Context, call *engine.ProcCall) (*scan, error) {
-	ok, err := exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
+	ok, err := tables.Exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
 	if err != nil {
 		return nil, err
 	}
@@ -306,7 +307,7 @@ func (e *Extension) hold(ctx context.Context, s *engine.Session, db *engine.Data
 			"VALUES (1, @p1)", lsn[:]); err != nil {
 		return err
 	}
-	if ok, err := exists(ctx, s, "dbo.MSreplarticleversions"); err != nil || !ok {
+	if ok, err := tables.Exists(ctx, s, "dbo.MSreplarticleversions"); err != nil || !ok {
 		return err
 	}
 	return s.Exec(ctx, "DELETE FROM dbo.MSreplarticleversions WHERE xact_seqno < @p1", lsn[:])

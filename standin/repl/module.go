@@ -10,6 +10,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/article"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/storage"
 )
 
@@ -29,7 +30,7 @@ func (e *Extension) alterModule(
 	replicates := map[int64]bool{}
 	read := func() error {
 		prefix := bracket(db.Name()) + ".dbo."
-		if published, err := exists(ctx, s, prefix+"sysarticles"); err != nil || !published {
+		if published, err := tables.Exists(ctx, s, prefix+"sysarticles"); err != nil || !published {
 			return err // a copy of a published database that is itself not published
 		}
 		r, err := s.Query(ctx, "SELECT pubid FROM "+prefix+"syspublications WHERE replicate_ddl = 1 AND repl_freq = 0")

@@ -11,6 +11,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -313,7 +314,7 @@ func (e *Extension) changeServerPasswords(ctx context.Context, call *engine.Proc
 		return raise(21023, 1, "@login_type = 0 (Windows logins)")
 	}
 	change := func(table, column, loginColumn string) error {
-		ok, err := exists(ctx, s, table)
+		ok, err := tables.Exists(ctx, s, table)
 		if err != nil || !ok {
 			return err
 		}
@@ -463,7 +464,7 @@ func (e *Extension) updateSubscriptionRow(ctx context.Context, call *engine.Proc
 
 // subscriptionHere is 14135 unless this database has the subscription.
 func subscriptionHere(ctx context.Context, call *engine.ProcCall, publication string) (*engine.Result, error) {
-	ok, err := exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.MSreplication_subscriptions")
+	ok, err := tables.Exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.MSreplication_subscriptions")
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/article"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/storage"
 )
 
@@ -25,7 +26,7 @@ type publisher struct {
 
 // publisher checks that the current database is published, and finds its distributor: 20054, 20036, 21007.
 func (e *Extension) publisher(ctx context.Context, call *engine.ProcCall) (publisher, error) {
-	ok, err := exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
+	ok, err := tables.Exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
 	if err != nil {
 		return publisher{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
@@ -49,7 +50,7 @@ func (e *Extension) alterPublished(
 	var published bool
 	if err := s.AsSystem(func() (err error) {
 		published,
-			err = exists(ctx, s, c.table("sysarticles"))
+			err = tables.Exists(ctx, s, c.table("sysarticles"))
 		return err
 	}); err != nil {
 		return err
@@ -101,7 +102,7 @@ func (c *alteration) after(ctx context.Context) error {
 	if err := c.refuse(ctx); err != nil {
 		return err
 	}
-	if err := makePublicationTables(ctx, c.s, c.Database.Name()); err != nil {
+	if err := tables.MakePublication(ctx, c.s, c.Database.Name()); err != nil {
 		return err
 	}
 	changes := make([]article.SchemaChange, len(c.articles))
@@ -297,7 +298,7 @@ func (c *alteration) remakeView(ctx context.Context, a *article.Article) error {
 		return err
 	}
 	text := "ALTER VIEW " + stored.TwoPart(schema, o.Name) + " AS " + a.Selection()
-	return inDatabase(ctx, c.s, c.Database.Name(), text)
+	return tables.In(ctx, c.s, c.Database.Name(), text)
 }
 
 // mark writes the change for one article, which was before and is now, and what its subscribers run after it.

@@ -11,6 +11,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
@@ -266,7 +267,7 @@ func (e *Extension) validateTable(ctx context.Context, call *engine.ProcCall) er
 	if owner := call.String("@owner"); owner != "" {
 		table = stored.TwoPart(owner, name)
 	}
-	if ok, err := exists(ctx, call.Session, table); err != nil {
+	if ok, err := tables.Exists(ctx, call.Session, table); err != nil {
 		return err
 	} else if !ok {
 		return raise(20522, 1, name)
