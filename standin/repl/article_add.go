@@ -151,7 +151,7 @@ func (e *Extension) ofTable(
 		return err
 	}
 	a.Filter = strings.TrimSpace(call.String("@filter_clause"))
-	return checkFilter(ctx, call.Session, a, a.Filter)
+	return article.CheckFilter(ctx, call.Session, a, a.Filter)
 }
 
 // insertArticle makes the article here and at the distributor.
@@ -278,7 +278,8 @@ func (e *Extension) checkTable(
 			return raise(21023, 1, "A computed column in the primary key (["+c.Name+"])")
 		}
 	}
-	if err := refuseSchemaOptions(ctx, s, db, table, options); err != nil || options&article.OptionForeignKeys == 0 {
+	err := article.RefuseSchemaOptions(ctx, s, db, table, options)
+	if err != nil || options&article.OptionForeignKeys == 0 {
 		return err
 	}
 	constraints, err := s.Constraints(ctx, db, table)

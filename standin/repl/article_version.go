@@ -37,7 +37,7 @@ func (e *Extension) logArticles(ctx context.Context, s *engine.Session, db *engi
 		}
 		byID[a.ID] = a
 		name := a.Table.StorageName()
-		l.ByTable[name] = append(l.ByTable[name], article.Filtered{Article: a, Rows: newFilter(s, a)})
+		l.ByTable[name] = append(l.ByTable[name], article.Filtered{Article: a, Rows: article.NewFilter(s, a)})
 	}
 	versions := bracket(db.Name()) + ".dbo.MSreplarticleversions"
 	if ok, err := tables.Exists(ctx, s, versions); err != nil || !ok {
@@ -58,7 +58,7 @@ func (e *Extension) logArticles(ctx context.Context, s *engine.Session, db *engi
 		if err != nil {
 			return nil, err
 		}
-		v.Filtered = article.Filtered{Article: former, Rows: newFilter(s, former)}
+		v.Filtered = article.Filtered{Article: former, Rows: article.NewFilter(s, former)}
 		l.Versions[a.ID] = append(l.Versions[a.ID], v)
 	}
 	return l, nil

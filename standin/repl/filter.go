@@ -4,59 +4,13 @@ package repl
 
 import (
 	"context"
-	"strconv"
 	"strings"
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
-	"geosql.dev/standin/syntax"
 )
-
-func newFilter(s *engine.Session, a *article.Article) *article.RowFilter {
-	if a.Filter == "" {
-		return nil
-	}
-	f := &article.RowFilter{Session: s}
-	var parts []string
-	for _, c := range a.Table.Table.Columns {
-		if c.Computed != "" {
-			continue
-		}
-		f.Columns = append(f.Columns, c)
-		parts = append(parts, "CAST(@p"+strconv.Itoa(len(f.Columns))+" AS "+article.TypeName(c)+") AS "+bracket(c.Name))
-	}
-	f.Text = "SELECT 1 AS n FROM (SELECT " + strings.Join(
-		parts,
-		", ",
-	) + ") AS " + bracket(
-		a.Table.Name,
-	) + " WHERE (" + a.Filter + ")"
-	return f
-}
-
-// checkFilter is 21745 for a clause that gives no valid query on the table.
-func checkFilter(ctx context.Context, s *engine.Session, a *article.Article, clause string) error {
-	if clause == "" {
-		return nil
-	}
-	text := "SELECT TOP (0) 1 AS n FROM " + stored.TwoPart(a.Schema, a.Table.Name) + " WHERE (" + clause + ")"
-	if !oneStatement(text) {
-		return raise(21745, 1)
-	}
-	if _, err := s.Query(ctx, text); err != nil {
-		return raise(21745, 1)
-	}
-	return nil
-}
-
-// oneStatement tells whether a text that was made of what a caller gave is one statement: what goes on after the clause
-// that it was to be would run as the system does.
-func oneStatement(text string) bool {
-	batch, err := syntax.Parse(text)
-	return err == nil && len(batch.Statements) == 1
-}
 
 // changedArticle is called before an article's content is changed: 20607 and 20608 when the caller did not agree to a
 // new snapshot and to initializing subscriptions again. Those then wait for the next snapshot of the article.
@@ -137,7 +91,7 @@ func (e *Extension) articleFilter(ctx context.Context, call *engine.ProcCall) er
 		return err
 	}
 	clause := strings.TrimSpace(call.String("@filter_clause"))
-	if err := checkFilter(ctx, call.Session, a, clause); err != nil {
+	if err := article.CheckFilter(ctx, call.Session, a, clause); err != nil {
 		return err
 	}
 	if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
@@ -163,7 +117,7 @@ func (e *Extension) articleView(ctx context.Context, call *engine.ProcCall) erro
 	if clause == "" {
 		clause = a.Filter
 	}
-	if err := checkFilter(ctx, s, a, clause); err != nil {
+	if err := article.CheckFilter(ctx, s, a, clause); err != nil {
 		return err
 	}
 	if err := e.changedArticle(ctx, call, p, pub, a); err != nil {

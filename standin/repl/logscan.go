@@ -234,7 +234,7 @@ func (e *Extension) replShowCmds(ctx context.Context, call *engine.ProcCall) err
 		for _, c := range t.commands {
 			out = append(
 				out,
-				[]any{c.Seqno[:], int64(0), int64(0), c.Article, c.Kind, stored.Clip(showCommand(c.Kind, c.Command), 1024)},
+				[]any{c.Seqno[:], int64(0), int64(0), c.Article, c.Kind, stored.Clip(stored.ShowCommand(c.Kind, c.Command), 1024)},
 			)
 		}
 	}

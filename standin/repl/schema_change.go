@@ -207,7 +207,7 @@ func (c *alteration) refuseFor(ctx context.Context, a *article.Article) error {
 	return c.checkFilter(ctx, a)
 }
 
-// checkFilter is 14090 when the article's filter cannot be evaluated any more.
+// CheckFilter is 14090 when the article's filter cannot be evaluated any more.
 func (c *alteration) checkFilter(ctx context.Context, a *article.Article) error {
 	if a.Filter == "" || len(c.dropped)+len(c.altered) == 0 {
 		return nil

@@ -243,7 +243,7 @@ func count(
 	if filter != "" {
 		text += " WHERE " + filter
 	}
-	if !oneStatement(text) {
+	if !article.OneStatement(text) {
 		return 0, 0, raise(21023, 1, "@column_list = N'"+columns+"'")
 	}
 	r, err := s.Query(ctx, text)

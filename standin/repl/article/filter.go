@@ -4,11 +4,15 @@ package article
 
 import (
 	"context"
+	"strconv"
+	"strings"
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
 )
 
 // RowFilter decides by T-SQL which rows belong to an article. The clause sees the row's own columns under the names of
@@ -50,4 +54,49 @@ func (a *Article) Selection() string {
 		text += " WHERE (" + a.Filter + ")"
 	}
 	return text
+}
+
+// NewFilter is the filter of an article's rows, nil when it has none.
+func NewFilter(s *engine.Session, a *Article) *RowFilter {
+	if a.Filter == "" {
+		return nil
+	}
+	f := &RowFilter{Session: s}
+	var parts []string
+	for _, c := range a.Table.Table.Columns {
+		if c.Computed != "" {
+			continue
+		}
+		f.Columns = append(f.Columns, c)
+		parts = append(parts, "CAST(@p"+strconv.Itoa(len(f.Columns))+" AS "+TypeName(c)+") AS "+syntax.QuoteName(c.Name))
+	}
+	f.Text = "SELECT 1 AS n FROM (SELECT " + strings.Join(
+		parts,
+		", ",
+	) + ") AS " + syntax.QuoteName(
+		a.Table.Name,
+	) + " WHERE (" + a.Filter + ")"
+	return f
+}
+
+// CheckFilter is 21745 for a clause that gives no valid query on the table.
+func CheckFilter(ctx context.Context, s *engine.Session, a *Article, clause string) error {
+	if clause == "" {
+		return nil
+	}
+	text := "SELECT TOP (0) 1 AS n FROM " + stored.TwoPart(a.Schema, a.Table.Name) + " WHERE (" + clause + ")"
+	if !OneStatement(text) {
+		return sqlerr.Raise(21745, 1)
+	}
+	if _, err := s.Query(ctx, text); err != nil {
+		return sqlerr.Raise(21745, 1)
+	}
+	return nil
+}
+
+// OneStatement tells whether a text that was made of what a caller gave is one statement: what goes on after the clause
+// that it was to be would run as the system does.
+func OneStatement(text string) bool {
+	batch, err := syntax.Parse(text)
+	return err == nil && len(batch.Statements) == 1
 }

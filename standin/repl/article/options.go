@@ -8,8 +8,10 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/syntax"
 )
 
@@ -137,4 +139,46 @@ func (a *Article) ExtendedProperties(ctx context.Context, s *engine.Session, db 
 		)
 	}
 	return b.String(), nil
+}
+
+// RefuseSchemaOptions refuses options that a table's subscribers would see nothing of.
+func RefuseSchemaOptions(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	table *metadata.Object,
+	options uint64,
+) error {
+	for _, c := range table.Table.Columns {
+		var option uint64
+		switch k := c.Type.Kind; {
+		case k == sqltype.XML:
+			option = OptionXMLToText
+		case c.Type.Length == sqltype.MaxLength && (k.IsCharacter() || k.IsBinary()):
+			option = OptionMaxToText
+		case k == sqltype.Date, k == sqltype.Time, k == sqltype.DateTime2, k == sqltype.DateTimeOffset:
+			option = OptionDatesToText
+		}
+		if options&option != 0 {
+			return sqlerr.Raise(21023, 1, fmt.Sprintf("The schema option 0x%x with the column [%s]", option, c.Name))
+		}
+	}
+	prefix := syntax.QuoteName(db.Name()) + ".sys."
+	for option, text := range map[uint64]string{
+		OptionTriggers: "SELECT COUNT(*) AS n FROM " + prefix + "triggers WHERE parent_id = @p1",
+		OptionPermissions: "SELECT COUNT(*) AS n FROM " + prefix +
+			"database_permissions WHERE class = 1 AND major_id = @p1",
+	} {
+		if options&option == 0 {
+			continue
+		}
+		r, err := s.Query(ctx, text, int64(table.ID))
+		if err != nil {
+			return err
+		}
+		if r.Int(0, "n") > 0 {
+			return sqlerr.Raise(21023, 1, fmt.Sprintf("The schema option 0x%x with what [%s] has of it", option, table.Name))
+		}
+	}
+	return nil
 }
