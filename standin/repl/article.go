@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
-	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -32,52 +32,6 @@ func (e *Extension) installArticles(r *engine.Registry) {
 	e.procedure(r, "sp_helparticlecolumns", owners, nil, e.helpArticleColumns)
 }
 
-// Bits of schema_option that decide what the snapshot's script has (sp_addarticle).
-const (
-	optionScript       = 0x01
-	optionProcedures   = 0x02
-	optionIdentity     = 0x04
-	optionRowVersion   = 0x08
-	optionClustered    = 0x10
-	optionNonclustered = 0x40
-	optionForeignKeys  = 0x200
-	optionChecks       = 0x400
-	optionDefaults     = 0x800
-	optionCollation    = 0x1000
-	optionUnique       = 0x4000
-	optionCompression  = 0x400000000
-	optionFiltered     = 0x4000000000
-	defaultOptions     = 0x30F3
-)
-
-// article is what is needed to replicate a table.
-type article struct {
-	id          int64
-	publication int64
-	// kind is sysarticles.type. A definition has no columns; its table is the view, procedure or function.
-	kind        int64
-	name        string
-	object      int32
-	destOwner   string
-	destTable   string
-	insert      string
-	update      string
-	delete      string
-	options     uint64
-	preCreation int64
-	status      int64
-	active      bool
-	// snapshotOnly articles may have no primary key; the log reader does not know them.
-	snapshotOnly bool
-	filter       string
-	table        *metadata.Object
-	schema       string
-	// columns are those that are published, keys those of the primary key, in key order.
-	columns, keys []*metadata.Column
-	// versions are rowversion columns whose values the subscriber makes itself (0x08); others arrive as binary(8).
-	versions []*metadata.Column
-}
-
 // articles reads the articles of a publication database that satisfy a condition on a.
 func (e *Extension) articles(
 	ctx context.Context,
@@ -85,7 +39,7 @@ func (e *Extension) articles(
 	db *engine.Database,
 	where string,
 	args ...any,
-) ([]*article, error) {
+) ([]*article.Article, error) {
 	prefix := bracket(db.Name()) + ".dbo."
 	r, err := s.Query(
 		ctx,
@@ -104,81 +58,40 @@ func (e *Extension) articles(
 		id := c.Int(i, "artid")
 		published[id] = append(published[id], int32(c.Int(i, "colid")))
 	}
-	var out []*article
+	var out []*article.Article
 	for i := range r.Len() {
-		a := &article{
-			id:          r.Int(i, "artid"),
-			kind:        r.Int(i, "type"),
-			publication: r.Int(i, "pubid"),
-			name:        r.String(i, "name"),
-			object:      int32(r.Int(i, "objid")),
-			destOwner: r.String(
+		a := &article.Article{
+			ID:          r.Int(i, "artid"),
+			Kind:        r.Int(i, "type"),
+			Publication: r.Int(i, "pubid"),
+			Name:        r.String(i, "name"),
+			Object:      int32(r.Int(i, "objid")),
+			DestOwner: r.String(
 				i,
 				"dest_owner",
 			),
-			destTable: r.String(i, "dest_table"),
-			insert:    r.String(i, "ins_cmd"),
-			update:    r.String(i, "upd_cmd"),
-			delete: r.String(
+			DestTable: r.String(i, "dest_table"),
+			Insert:    r.String(i, "ins_cmd"),
+			Update:    r.String(i, "upd_cmd"),
+			Delete: r.String(
 				i,
 				"del_cmd",
 			),
-			filter:       r.String(i, "filter_clause"),
-			preCreation:  r.Int(i, "pre_creation_cmd"),
-			status:       r.Int(i, "status"),
-			active:       r.Int(i, "status")&1 != 0,
-			snapshotOnly: r.Int(i, "repl_freq") == 1,
+			Filter:       r.String(i, "filter_clause"),
+			PreCreation:  r.Int(i, "pre_creation_cmd"),
+			Status:       r.Int(i, "status"),
+			Active:       r.Int(i, "status")&1 != 0,
+			SnapshotOnly: r.Int(i, "repl_freq") == 1,
 		}
 		if b := r.Bytes(i, "schema_option"); len(b) == 8 {
-			a.options = binary.BigEndian.Uint64(b)
+			a.Options = binary.BigEndian.Uint64(b)
 		}
-		if err := a.resolve(ctx, s, db, published[a.id]); err != nil {
+		if err := a.Resolve(ctx, s, db, published[a.ID]); err != nil {
 			return nil, err
 		}
 		out = append(out, a)
 	}
 	return out, nil
-}
-
-func (a *article) resolve(ctx context.Context, s *engine.Session, db *engine.Database, columns []int32) error {
-	o, err := s.Object(ctx, db, a.object)
-	if err != nil {
-		return err
-	}
-	if o == nil || o.Table == nil && !a.isModule() {
-		return raise(14027, 1, a.name)
-	}
-	a.table = o
-	if a.schema, err = s.SchemaNameOf(ctx, db, o); err != nil {
-		return err
-	}
-	if a.destOwner == "" {
-		a.destOwner = a.schema
-	}
-	if a.isModule() {
-		return nil
-	}
-	for _, id := range columns {
-		c := o.Table.ColumnByID(id)
-		switch {
-		case c == nil:
-		case c.Type.Kind == sqltype.RowVersion && a.options&optionRowVersion != 0:
-			a.versions = append(a.versions, c)
-		default:
-			a.columns = append(a.columns, c)
-		}
-	}
-	pk := o.Table.PrimaryKey()
-	if pk == nil && a.snapshotOnly {
-		return nil
-	}
-	if pk == nil {
-		return raise(14088, 1, o.Name)
-	}
-	for _, k := range pk.Keys {
-		a.keys = append(a.keys, o.Table.ColumnByID(k.Column))
-	}
-	return nil
 }
 
 // findArticle is 20027 when the publication has none of that name.
@@ -188,7 +101,7 @@ func (e *Extension) findArticle(
 	db *engine.Database,
 	pub publication,
 	name string,
-) (*article, error) {
+) (*article.Article, error) {
 	list, err := e.articles(ctx, s, db, "a.pubid = @p1 AND a.name = @p2", pub.id, name)
 	if err == nil && len(list) == 0 {
 		err = raise(20027, 1, name)
@@ -237,7 +150,7 @@ func (e *Extension) dropArticle(ctx context.Context, call *engine.ProcCall) erro
 		return raise(20027, 1, call.String("@article"))
 	}
 	for _, a := range list {
-		r, err := s.Query(ctx, "SELECT TOP (1) srvname FROM dbo.syssubscriptions WHERE artid = @p1", a.id)
+		r, err := s.Query(ctx, "SELECT TOP (1) srvname FROM dbo.syssubscriptions WHERE artid = @p1", a.ID)
 		if err != nil {
 			return err
 		}
@@ -249,7 +162,7 @@ func (e *Extension) dropArticle(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	for _, a := range list {
-		if err := e.dropOneArticle(ctx, s, p, pub, a.name, call.Bool("@ignore_distributor")); err != nil {
+		if err := e.dropOneArticle(ctx, s, p, pub, a.Name, call.Bool("@ignore_distributor")); err != nil {
 			return err
 		}
 	}

@@ -10,7 +10,9 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -34,30 +36,6 @@ func sourceName(call *engine.ProcCall) (schema, name string) {
 	return trim(schema), trim(name)
 }
 
-// command checks @ins_cmd, @upd_cmd or @del_cmd and fills in the default. NULL is SQL, as the page's tables have it
-// (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md, Arguments).
-func command(call *engine.ProcCall, parameter, verb, otherwise string, verbs ...string) (string, error) {
-	given := strings.TrimSpace(call.String(parameter))
-	switch {
-	case !call.Given(parameter):
-		return otherwise, nil
-	case call.IsNull(parameter), strings.EqualFold(given, "NULL"):
-		return "SQL", nil
-	case given == "":
-		return otherwise, nil
-	}
-	if strings.EqualFold(given, "SQL") || strings.EqualFold(given, "NONE") {
-		return strings.ToUpper(given), nil
-	}
-	word, rest, _ := strings.Cut(given, " ")
-	for _, v := range verbs {
-		if strings.EqualFold(word, v) && strings.TrimSpace(rest) != "" {
-			return strings.ToUpper(word) + " " + strings.TrimSpace(rest), nil
-		}
-	}
-	return "", raise(21023, 1, parameter+" = N'"+given+"'")
-}
-
 // articleStatus are the documented bits of @status: active, column names in INSERT, parameterised, and one that is SQL
 // Server's own (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md).
 const articleStatus = 1 | 8 | 16 | 64
@@ -78,7 +56,7 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 		return raise(14097, 1)
 	}
 	kind := strings.ToLower(strings.TrimSpace(call.String("@type")))
-	module, isModule := moduleKinds[kind]
+	module, isModule := article.ModuleKinds[kind]
 	if kind != "logbased" && !isModule {
 		return raise(21023, 1, "@type = N'"+kind+"'")
 	}
@@ -98,31 +76,31 @@ func (e *Extension) addArticle(ctx context.Context, call *engine.ProcCall) error
 	if o == nil {
 		return raise(14027, 1, source)
 	}
-	a := &article{
-		kind:        tableArticle,
-		publication: pub.id,
-		name:        name,
-		table:       o,
-		schema:      schema,
-		destOwner:   call.String("@destination_owner"),
-		destTable:   call.String("@destination_table"),
+	a := &article.Article{
+		Kind:        article.Table,
+		Publication: pub.id,
+		Name:        name,
+		Table:       o,
+		Schema:      schema,
+		DestOwner:   call.String("@destination_owner"),
+		DestTable:   call.String("@destination_table"),
 	}
-	if a.destTable == "" {
-		a.destTable = o.Name
+	if a.DestTable == "" {
+		a.DestTable = o.Name
 	}
-	if a.destOwner == "" {
-		a.destOwner = schema
+	if a.DestOwner == "" {
+		a.DestOwner = schema
 	}
 	if isModule {
-		a.kind = module.kind
-		err = a.ofModule(call, module)
+		a.Kind = module.Kind
+		err = a.OfModule(call, module)
 	} else {
 		err = e.ofTable(ctx, call, p, pub, a)
 	}
 	if err != nil {
 		return err
 	}
-	if a.preCreation, err = a.preCreationOf(call.String("@pre_creation_cmd")); err != nil {
+	if a.PreCreation, err = a.PreCreationOf(call.String("@pre_creation_cmd")); err != nil {
 		return err
 	}
 	if err := e.mayChangeArticles(ctx, s, pub, call); err != nil {
@@ -151,65 +129,29 @@ func (e *Extension) ofTable(
 	call *engine.ProcCall,
 	p publisher,
 	pub publication,
-	a *article,
+	a *article.Article,
 ) (err error) {
-	if a.table.Kind != "U" {
+	if a.Table.Kind != "U" {
 		return raise(14028, 1)
 	}
-	if a.table.Table.PrimaryKey() == nil && !pub.snapshotOnly {
-		return raise(14088, 1, stored.TwoPart(a.schema, a.table.Name))
+	if a.Table.Table.PrimaryKey() == nil && !pub.snapshotOnly {
+		return raise(14088, 1, stored.TwoPart(a.Schema, a.Table.Name))
 	}
-	if err := a.setCommands(call); err != nil {
+	if err := a.SetCommands(call); err != nil {
 		return err
 	}
 	var given bool
-	if a.options, given = schemaOption(call.Bytes("@schema_option")); !given {
-		a.options = defaultOptions
+	if a.Options, given = article.SchemaOption(call.Bytes("@schema_option")); !given {
+		a.Options = article.DefaultOptions
 		if pub.snapshotOnly {
-			a.options &^= optionProcedures
+			a.Options &^= article.OptionProcedures
 		}
 	}
-	if err := e.checkTable(ctx, call.Session, p.db, pub, a.table, a.options); err != nil {
+	if err := e.checkTable(ctx, call.Session, p.db, pub, a.Table, a.Options); err != nil {
 		return err
 	}
-	a.filter = strings.TrimSpace(call.String("@filter_clause"))
-	return checkFilter(ctx, call.Session, a, a.filter)
-}
-
-// setCommands takes the commands that carry the article's changes (ins_cmd, upd_cmd, del_cmd).
-func (a *article) setCommands(call *engine.ProcCall) (err error) {
-	suffix := a.destOwner + a.destTable
-	if a.insert, err = command(call, "@ins_cmd", "CALL", "CALL "+bracket("sp_MSins_"+suffix), "CALL"); err != nil {
-		return err
-	}
-	if a.update, err = command(call, "@upd_cmd", "SCALL", "SCALL "+bracket("sp_MSupd_"+suffix), "CALL", "SCALL", "MCALL",
-		"XCALL"); err != nil {
-		return err
-	}
-	a.delete, err = command(call, "@del_cmd", "CALL", "CALL "+bracket("sp_MSdel_"+suffix), "CALL", "XCALL")
-	return err
-}
-
-// schemaOption is @schema_option as a number; given is false for NULL.
-func schemaOption(b []byte) (options uint64, given bool) {
-	for _, x := range b {
-		options = options<<8 | uint64(x)
-	}
-	return options, b != nil
-}
-
-var preCreation = map[string]int64{"none": 0, "drop": 1, "delete": 2, "truncate": 3}
-
-// preCreationOf reads @pre_creation_cmd: 14061, and 21223 for what can be done to tables only.
-func (a *article) preCreationOf(name string) (int64, error) {
-	n, ok := preCreation[strings.ToLower(strings.TrimSpace(name))]
-	if !ok {
-		return 0, raise(14061, 1)
-	}
-	if a.isModule() && n > 1 {
-		return 0, raise(21223, 1)
-	}
-	return n, nil
+	a.Filter = strings.TrimSpace(call.String("@filter_clause"))
+	return article.CheckFilter(ctx, call.Session, a, a.Filter)
 }
 
 // insertArticle makes the article here and at the distributor.
@@ -218,12 +160,12 @@ func (e *Extension) insertArticle(
 	call *engine.ProcCall,
 	p publisher,
 	pub publication,
-	a *article,
+	a *article.Article,
 ) error {
-	s, object := call.Session, a.table
-	if a.isModule() {
+	s, object := call.Session, a.Table
+	if a.IsModule() {
 		// A database that an older program published lacks the views over its articles.
-		if err := makePublicationTables(ctx, s, p.db.Name()); err != nil {
+		if err := tables.MakePublication(ctx, s, p.db.Name()); err != nil {
 			return err
 		}
 	}
@@ -237,35 +179,35 @@ func (e *Extension) insertArticle(
 		schema_option, dest_owner, fire_triggers_on_snapshot, filter_clause) VALUES (@p1, @p2, @p3, 0, @p4, @p5, @p6, @p7, @p8, @p9, @p6, @p14, @p10, @p11, @p12, 0, @p13);
 		SELECT artid FROM dbo.sysarticles WHERE pubid = @p7 AND name = @p5`,
 		orNull(
-			a.delete,
+			a.Delete,
 		),
 		call.Value("@description"),
-		a.destTable,
-		orNull(a.insert),
-		a.name,
+		a.DestTable,
+		orNull(a.Insert),
+		a.Name,
 		int64(object.ID),
 		pub.id,
-		a.preCreation,
+		a.PreCreation,
 		call.Int("@status")&^1|active,
-		orNull(a.update),
-		binary.BigEndian.AppendUint64(nil, a.options),
-		a.destOwner,
-		orNull(a.filter),
-		a.kind,
+		orNull(a.Update),
+		binary.BigEndian.AppendUint64(nil, a.Options),
+		a.DestOwner,
+		orNull(a.Filter),
+		a.Kind,
 	)
 	if err != nil {
 		return err
 	}
-	a.id = r.Int(0, "artid")
-	if !a.isModule() {
-		if err := insertArticleColumns(ctx, s, a.id, object, yes(call, "@vertical_partition")); err != nil {
+	a.ID = r.Int(0, "artid")
+	if !a.IsModule() {
+		if err := insertArticleColumns(ctx, s, a.ID, object, yes(call, "@vertical_partition")); err != nil {
 			return err
 		}
 	}
 	if err := noteArticles(ctx, s, p.db, object.ID); err != nil {
 		return err
 	}
-	if !a.isModule() {
+	if !a.IsModule() {
 		if err := e.refreshImages(ctx, s, p.db); err != nil {
 			return err
 		}
@@ -274,10 +216,10 @@ func (e *Extension) insertArticle(
 		}
 	}
 	if _, err := e.inDistributionOf(ctx, s, p, `EXEC sp_MSadd_article @publisher = ?, @publisher_db = ?, @publication = ?, @article = ?, @article_id = ?,
-		@destination_object = ?, @source_owner = ?, @source_object = ?, @destination_owner = ?`, p.server, p.db.Name(), pub.name, a.name, a.id, a.destTable, a.schema, object.Name, a.destOwner); err != nil {
+		@destination_object = ?, @source_owner = ?, @source_object = ?, @destination_owner = ?`, p.server, p.db.Name(), pub.name, a.Name, a.ID, a.DestTable, a.Schema, object.Name, a.DestOwner); err != nil {
 		return err
 	}
-	call.SetOutput("@artid", a.id)
+	call.SetOutput("@artid", a.ID)
 	return nil
 }
 
@@ -324,7 +266,7 @@ func (e *Extension) checkTable(
 	table *metadata.Object,
 	options uint64,
 ) error {
-	if pub.snapshotOnly && options&optionProcedures != 0 {
+	if pub.snapshotOnly && options&article.OptionProcedures != 0 {
 		return raise(21143, 1)
 	}
 	for _, c := range table.Table.Columns {
@@ -336,7 +278,8 @@ func (e *Extension) checkTable(
 			return raise(21023, 1, "A computed column in the primary key (["+c.Name+"])")
 		}
 	}
-	if err := refuseSchemaOptions(ctx, s, db, table, options); err != nil || options&optionForeignKeys == 0 {
+	err := article.RefuseSchemaOptions(ctx, s, db, table, options)
+	if err != nil || options&article.OptionForeignKeys == 0 {
 		return err
 	}
 	constraints, err := s.Constraints(ctx, db, table)

@@ -19,9 +19,9 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 	if err := e.changedArticle(ctx, call, p, pub, a); err != nil {
 		return err
 	}
-	columns := a.table.Table.Columns
+	columns := a.Table.Table.Columns
 	if name := call.String("@column"); name != "" {
-		c := a.table.Table.Column(name)
+		c := a.Table.Table.Column(name)
 		if c == nil {
 			return raise(14020, 1)
 		}
@@ -33,7 +33,7 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 	}
 	for _, c := range columns {
 		key := false
-		for _, k := range a.keys {
+		for _, k := range a.Keys {
 			key = key || k.ID == c.ID
 		}
 		switch {
@@ -47,7 +47,7 @@ func (e *Extension) articleColumn(ctx context.Context, call *engine.ProcCall) er
 			text = "IF NOT EXISTS (SELECT 1 FROM dbo.sysarticlecolumns WHERE artid = @p1 AND colid = @p2) INSERT INTO " +
 				"dbo.sysarticlecolumns VALUES (@p1, @p2, 0, 0, 0)"
 		}
-		if err := s.Exec(ctx, text, a.id, int64(c.ID)); err != nil {
+		if err := s.Exec(ctx, text, a.ID, int64(c.ID)); err != nil {
 			return err
 		}
 	}

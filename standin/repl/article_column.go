@@ -8,6 +8,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
@@ -79,7 +80,7 @@ func (e *Extension) replAddColumn(ctx context.Context, call *engine.ProcCall) er
 		return raise(21255, 1, column.Name, table.Name)
 	}
 	text := "ALTER TABLE " + name + " ADD " + bracket(call.String("@column")) + " " + call.String("@typetext")
-	if !oneStatement(text) {
+	if !article.OneStatement(text) {
 		return raise(21023, 1, "@typetext = N'"+call.String("@typetext")+"'")
 	}
 	return call.Session.Exec(context.WithValue(ctx, columnPublication{}, publication), text)

@@ -64,7 +64,7 @@ func (e *Extension) helpArticleColumns(ctx context.Context, call *engine.ProcCal
 		CAST(t.name AS sysname) AS [publisher type], CAST(t.name AS sysname) AS [subscriber type]
 		FROM sys.columns AS k JOIN sys.types AS t ON t.user_type_id = k.user_type_id
 		LEFT JOIN dbo.sysarticlecolumns AS c ON c.artid = @p1 AND c.colid = k.column_id WHERE k.object_id = @p2 ORDER BY k.column_id`,
-		a.id,
-		int64(a.object),
+		a.ID,
+		int64(a.Object),
 	)
 }

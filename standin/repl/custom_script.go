@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 )
@@ -90,11 +91,11 @@ func (e *Extension) registerScript(ctx context.Context, call *engine.ProcCall) e
 
 // registered is what is registered of a type for an article: the name of a procedure, or of a file; empty when nothing
 // is.
-func (c *alteration) registered(ctx context.Context, a *article, kind string) (string, error) {
+func (c *alteration) registered(ctx context.Context, a *article.Article, kind string) (string, error) {
 	r, err := c.s.Query(
 		ctx,
 		"SELECT "+scriptColumns[kind]+" AS value FROM "+c.table("sysarticles")+" WHERE artid = @p1",
-		a.id,
+		a.ID,
 	)
 	if err != nil || r.Value(0, "value") == nil || kind == customFile {
 		return r.String(0, "value"), err
@@ -109,16 +110,16 @@ func (c *alteration) registered(ctx context.Context, a *article, kind string) (s
 
 // afterwards is what the subscribers of an article, which was before and is now, run after a change of the schema that
 // they get: the article's procedures, and a registered file once.
-func (c *alteration) afterwards(ctx context.Context, before, a *article) (string, error) {
-	if before.snapshotOnly || !c.concerns(before) || len(c.added)+len(c.dropped)+len(c.altered) == 0 {
+func (c *alteration) afterwards(ctx context.Context, before, a *article.Article) (string, error) {
+	if before.SnapshotOnly || !c.concerns(before) || len(c.added)+len(c.dropped)+len(c.altered) == 0 {
 		return "", nil
 	}
 	out := ""
-	if a.options&optionProcedures != 0 {
+	if a.Options&article.OptionProcedures != 0 {
 		for _, p := range []struct {
 			kind string
 			make func() string
-		}{{"insert", a.insertProcedure}, {"update", a.updateProcedure}, {"delete", a.deleteProcedure}} {
+		}{{"insert", a.InsertProcedure}, {"update", a.UpdateProcedure}, {"delete", a.DeleteProcedure}} {
 			name, err := c.registered(ctx, a, p.kind)
 			if err != nil {
 				return "", err
@@ -143,12 +144,12 @@ func (c *alteration) afterwards(ctx context.Context, before, a *article) (string
 		return "", err
 	}
 	return out + asBatches(content),
-		c.s.Exec(ctx, "UPDATE "+c.table("sysarticles")+" SET custom_script = NULL WHERE artid = @p1", a.id)
+		c.s.Exec(ctx, "UPDATE "+c.table("sysarticles")+" SET custom_script = NULL WHERE artid = @p1", a.ID)
 }
 
 // scripted is what a registered procedure scripts for an article, whose number it is given: a line in each row.
-func (c *alteration) scripted(ctx context.Context, a *article, name string) (string, error) {
-	r, err := c.s.Query(ctx, "EXEC "+bracket(c.Database.Name())+"."+name+" @p1", a.id)
+func (c *alteration) scripted(ctx context.Context, a *article.Article, name string) (string, error) {
+	r, err := c.s.Query(ctx, "EXEC "+bracket(c.Database.Name())+"."+name+" @p1", a.ID)
 	if err != nil {
 		return "", err
 	}

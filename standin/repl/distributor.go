@@ -14,6 +14,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/agent"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 )
 
 func (e *Extension) installDistributor(r *engine.Registry) {
@@ -33,15 +34,9 @@ func (e *Extension) installDistributor(r *engine.Registry) {
 	e.procedure(r, "sp_MSget_distribution_db", anyone, []engine.Parameter{text("@publisher")}, e.getDistributionDB)
 }
 
-// exists tells whether a table is there.
-func exists(ctx context.Context, s *engine.Session, name string) (bool, error) {
-	r, err := s.Query(ctx, "SELECT OBJECT_ID(@p1) AS id", name)
-	return r.Value(0, "id") != nil, err
-}
-
 // isDistributor tells whether this server is a distributor.
 func (e *Extension) isDistributor(ctx context.Context, s *engine.Session) (bool, error) {
-	return exists(ctx, s, "msdb.dbo.MSdistributor")
+	return tables.Exists(ctx, s, "msdb.dbo.MSdistributor")
 }
 
 // requireDistributor is 14114 unless this server is a distributor.
@@ -90,7 +85,7 @@ func (e *Extension) addDistributor(ctx context.Context, call *engine.ProcCall) e
 		}
 	}
 	if local {
-		if err := makeTables(ctx, s, "msdb", distributorTables); err != nil {
+		if err := tables.Make(ctx, s, "msdb", tables.Distributor); err != nil {
 			return err
 		}
 		if err := setDistributorLogin(ctx, s, password); err != nil {
@@ -249,7 +244,7 @@ func (e *Extension) addDistributionDB(ctx context.Context, call *engine.ProcCall
 			return err
 		}
 	}
-	if err := makeDistributionTables(ctx, s, name); err != nil {
+	if err := tables.MakeDistribution(ctx, s, name); err != nil {
 		return err
 	}
 	if err := e.inst.Database(name).Update(ctx, func(i *engine.DatabaseInfo) { i.Distributor = true }); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/tables"
 )
 
 // dropDistributionDB drops a distribution database. Its row goes last: until then the procedure may be called again,
@@ -99,9 +100,9 @@ func (e *Extension) dropDistributor(ctx context.Context, call *engine.ProcCall) 
 	if err := dropDistributorLogin(ctx, s); err != nil {
 		return err
 	}
-	tables := slices.Clone(distributorTables)
-	slices.Reverse(tables)
-	return dropTables(ctx, s, "msdb", tables)
+	made := slices.Clone(tables.Distributor)
+	slices.Reverse(made)
+	return tables.Drop(ctx, s, "msdb", made)
 }
 
 // loggedOutWithin bounds the wait for the sessions of a link that was just dropped.

@@ -8,6 +8,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 )
 
 func (e *Extension) installHistory(r *engine.Registry) {
@@ -187,7 +188,7 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 	if err != nil {
 		return err
 	}
-	if err := makeDistributionTables(ctx, s, call.Database.Name()); err != nil {
+	if err := tables.MakeDistribution(ctx, s, call.Database.Name()); err != nil {
 		return err
 	}
 	young := stored.HoursAgo(retention(call, "@min_distretention", r.Int(0, "min_distretention")))

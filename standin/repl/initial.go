@@ -7,12 +7,13 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 )
 
 // prepareSubscriber makes the subscription tables and, for a push subscription, its row.
 func (e *Extension) prepareSubscriber(ctx context.Context, call *engine.ProcCall) error {
 	s := call.Session
-	if err := makeTables(ctx, s, call.Database.Name(), subscriptionTables); err != nil {
+	if err := tables.Make(ctx, s, call.Database.Name(), tables.Subscription); err != nil {
 		return err
 	}
 	if call.Int("@subscription_type") == stored.PullType {

@@ -11,7 +11,9 @@ import (
 	"github.com/google/uuid"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 	"geosql.dev/standin/tds"
@@ -37,26 +39,16 @@ func (e *Extension) installLogReader(r *engine.Registry) {
 	e.procedure(r, "sp_repltrans", owners, nil, e.replTrans)
 }
 
-// replicated is one command that the log reader delivers.
-type replicated struct {
-	seqno, begin storage.LSN
-	time         time.Time
-	kind         int64
-	article      int64
-	publication  int64
-	command      []byte
-}
-
 // transaction is the commands of one committed transaction; none when it touched no article.
 type transaction struct {
 	seqno    storage.LSN
 	origin   stored.Origin
-	commands []replicated
+	commands []article.Replicated
 }
 
 // claim makes the session the database's only log reader: 18752 when another one is, 18757 when it is not published.
 func (e *Extension) claim(ctx context.Context, call *engine.ProcCall) (*scan, error) {
-	ok, err := exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
+	ok, err := tables.Exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +129,7 @@ func (e *Extension) readLog(
 		if err != nil {
 			return nil, from, err
 		}
-		commands, err := articles.commandsOf(ctx, t)
+		commands, err := articles.CommandsOf(ctx, t)
 		if err != nil {
 			return nil, from, fmt.Errorf("replicate the transaction %s: %w", t.Commit, err)
 		}
@@ -151,7 +143,7 @@ func (e *Extension) readLog(
 		}
 		out = append(out, transaction{seqno: t.Commit, origin: from, commands: commands})
 		for _, c := range commands {
-			size += len(c.command)
+			size += len(c.Command)
 		}
 		count += len(commands)
 		if len(out) >= n || size >= maxBytes || most > 0 && count >= most {
@@ -205,7 +197,7 @@ func (e *Extension) replCmds(ctx context.Context, call *engine.ProcCall) error {
 	for _, t := range list {
 		for _, c := range t.commands {
 			n++
-			if err := call.Writer.Row([]any{c.seqno[:], c.begin[:], c.time, c.kind, c.article, c.publication, c.command,
+			if err := call.Writer.Row([]any{c.Seqno[:], c.Begin[:], c.Time, c.Kind, c.Article, c.Publication, c.Command,
 				t.origin.Server, t.origin.Database}); err != nil {
 				return err
 			}
@@ -242,7 +234,7 @@ func (e *Extension) replShowCmds(ctx context.Context, call *engine.ProcCall) err
 		for _, c := range t.commands {
 			out = append(
 				out,
-				[]any{c.seqno[:], int64(0), int64(0), c.article, c.kind, stored.Clip(showCommand(c.kind, c.command), 1024)},
+				[]any{c.Seqno[:], int64(0), int64(0), c.Article, c.Kind, stored.Clip(stored.ShowCommand(c.Kind, c.Command), 1024)},
 			)
 		}
 	}
@@ -260,7 +252,7 @@ func (e *Extension) replTrans(ctx context.Context, call *engine.ProcCall) error 
 	}
 	var out [][]any
 	for _, t := range list {
-		out = append(out, []any{t.commands[0].begin[:], t.seqno[:]})
+		out = append(out, []any{t.commands[0].Begin[:], t.seqno[:]})
 	}
 	return call.ResultSet(
 		[]tds.Column{column("xdesid", sqltype.VarBinaryOf(10)), column("xact_seqno", sqltype.VarBinaryOf(10))},
@@ -315,7 +307,7 @@ func (e *Extension) hold(ctx context.Context, s *engine.Session, db *engine.Data
 			"VALUES (1, @p1)", lsn[:]); err != nil {
 		return err
 	}
-	if ok, err := exists(ctx, s, "dbo.MSreplarticleversions"); err != nil || !ok {
+	if ok, err := tables.Exists(ctx, s, "dbo.MSreplarticleversions"); err != nil || !ok {
 		return err
 	}
 	return s.Exec(ctx, "DELETE FROM dbo.MSreplarticleversions WHERE xact_seqno < @p1", lsn[:])

@@ -5,11 +5,9 @@ package repl
 import (
 	"context"
 	"slices"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/article"
 )
 
 // A definition can be made only where what it names is there. The snapshot has its articles in such an order, and
@@ -17,56 +15,27 @@ import (
 
 // inNeed puts articles into an order in which each comes after those whose objects its script names. Where names go in
 // a circle, tables come first, then what was added first.
-func inNeed(list []*article, scripts map[int64]tableScripts) []*article {
-	rest := append([]*article(nil), list...)
-	slices.SortStableFunc(rest, func(a, b *article) int {
+func inNeed(list []*article.Article, scripts map[int64]tableScripts) []*article.Article {
+	rest := append([]*article.Article(nil), list...)
+	slices.SortStableFunc(rest, func(a, b *article.Article) int {
 		switch {
-		case a.isModule() == b.isModule():
-			return int(a.id - b.id)
-		case b.isModule():
+		case a.IsModule() == b.IsModule():
+			return int(a.ID - b.ID)
+		case b.IsModule():
 			return -1
 		}
 		return 1
 	})
-	var out []*article
+	var out []*article.Article
 	for len(rest) > 0 {
-		next := slices.IndexFunc(rest, func(a *article) bool {
-			return !slices.ContainsFunc(rest, func(b *article) bool { return a.needs(b, scripts[a.id].table) })
+		next := slices.IndexFunc(rest, func(a *article.Article) bool {
+			return !slices.ContainsFunc(rest, func(b *article.Article) bool { return a.Needs(b, scripts[a.ID].table) })
 		})
 		next = max(next, 0)
 		out = append(out, rest[next])
 		rest = slices.Delete(rest, next, next+1)
 	}
 	return out
-}
-
-// needs tells whether an article's script names another one's object. A table needs functions only.
-func (a *article) needs(b *article, script string) bool {
-	if a == b || !a.isModule() && b.kind != functionArticle {
-		return false
-	}
-	return namesWord(script, b.table.Name)
-}
-
-// namesWord tells whether a text has a name that is not a part of a longer one.
-func namesWord(text, name string) bool {
-	text, name = strings.ToLower(text), strings.ToLower(name)
-	inName := func(r rune) bool {
-		return r == '_' || r == '@' || r == '#' || r == '$' || unicode.IsLetter(r) || unicode.IsDigit(r)
-	}
-	for from := 0; ; {
-		at := strings.Index(text[from:], name)
-		if at < 0 {
-			return false
-		}
-		at += from
-		before, _ := utf8.DecodeLastRuneInString(text[:at])
-		after, _ := utf8.DecodeRuneInString(text[at+len(name):])
-		if !inName(before) && !inName(after) {
-			return true
-		}
-		from = at + len(name)
-	}
 }
 
 // snapshotOrder gives a distribution agent the articles of its snapshots in the order in which they are made.

@@ -186,7 +186,7 @@ func (e *Extension) replCounters(ctx context.Context, call *engine.ProcCall) err
 		}
 		latency := 0.0
 		if len(list) > 0 {
-			latency = nowSince(list[0].commands[0].time)
+			latency = nowSince(list[0].commands[0].Time)
 		}
 		end := db.Storage().Log().End()
 		out = append(out, []any{db.Name(), int64(len(list)), 0.0, latency, done[:], end[:]})

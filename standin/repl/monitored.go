@@ -8,6 +8,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -31,7 +32,7 @@ type monitored struct {
 // monitored are the subscriptions that @publisher, @publisher_db and @publication describe, where the call has these.
 // Their latency is that of the newest delivery; lines of history about anything else say nothing of it.
 func (e *Extension) monitored(ctx context.Context, call *engine.ProcCall) ([]monitored, error) {
-	if err := makeTables(ctx, call.Session, call.Database.Name(), distributionTables); err != nil {
+	if err := tables.Make(ctx, call.Session, call.Database.Name(), tables.Distribution); err != nil {
 		return nil, err
 	}
 	name := func(parameter string) string {

@@ -17,7 +17,7 @@ import (
 // change; and the tables of the latter two have no others.
 func TestNoParameterIsPassedOver(t *testing.T) {
 	g := NewWithT(t)
-	s, err := sources.Read(".", "agent", "stored")
+	s, err := sources.Read(".", "agent", "article", "stored", "tables")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(s.Procedures)).To(BeNumerically(">", 80))
 	var problems []string

@@ -11,6 +11,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/agent"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 )
 
 var agentNames = map[int64]string{
@@ -88,7 +89,7 @@ func (e *Extension) startProfiles(ctx context.Context) error {
 		return err
 	}
 	defer s.Close()
-	if err := makeTables(ctx, s, "msdb", profileTables); err != nil {
+	if err := tables.Make(ctx, s, "msdb", tables.Profiles); err != nil {
 		return fmt.Errorf("make the tables of agent profiles: %w", err)
 	}
 	seen := map[int]bool{}

@@ -9,7 +9,9 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -312,7 +314,7 @@ func (e *Extension) changeServerPasswords(ctx context.Context, call *engine.Proc
 		return raise(21023, 1, "@login_type = 0 (Windows logins)")
 	}
 	change := func(table, column, loginColumn string) error {
-		ok, err := exists(ctx, s, table)
+		ok, err := tables.Exists(ctx, s, table)
 		if err != nil || !ok {
 			return err
 		}
@@ -462,7 +464,7 @@ func (e *Extension) updateSubscriptionRow(ctx context.Context, call *engine.Proc
 
 // subscriptionHere is 14135 unless this database has the subscription.
 func subscriptionHere(ctx context.Context, call *engine.ProcCall, publication string) (*engine.Result, error) {
-	ok, err := exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.MSreplication_subscriptions")
+	ok, err := tables.Exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.MSreplication_subscriptions")
 	if err != nil {
 		return nil, err
 	}
@@ -564,8 +566,8 @@ func (e *Extension) scriptProcedures(ctx context.Context, call *engine.ProcCall)
 	}
 	script := ""
 	for _, a := range list {
-		if a.options&optionProcedures != 0 {
-			script += a.procedures()
+		if a.Options&article.OptionProcedures != 0 {
+			script += a.Procedures()
 		}
 	}
 	return scriptLines(call, script)
@@ -590,5 +592,5 @@ func (e *Extension) scriptDynamicUpdate(ctx context.Context, call *engine.ProcCa
 	if len(list) == 0 {
 		return raise(20027, 1, call.String("@artid"))
 	}
-	return scriptLines(call, list[0].dynamicUpdateProcedure())
+	return scriptLines(call, list[0].DynamicUpdateProcedure())
 }

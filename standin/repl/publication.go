@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/storage"
 )
 
@@ -100,7 +101,7 @@ func (e *Extension) endPublishing(ctx context.Context, s *engine.Session, db *en
 
 // nothingPublished is 14005 where a database has a publication.
 func nothingPublished(ctx context.Context, s *engine.Session, db *engine.Database) error {
-	ok, err := exists(ctx, s, bracket(db.Name())+".dbo.syspublications")
+	ok, err := tables.Exists(ctx, s, bracket(db.Name())+".dbo.syspublications")
 	if err != nil || !ok {
 		return err
 	}
@@ -121,7 +122,7 @@ func (e *Extension) ensurePublisherDatabase(ctx context.Context, s *engine.Sessi
 
 // enablePublishing makes the publication tables and keeps the log from here on for the log reader.
 func (e *Extension) enablePublishing(ctx context.Context, s *engine.Session, db *engine.Database) error {
-	if err := makePublicationTables(ctx, s, db.Name()); err != nil {
+	if err := tables.MakePublication(ctx, s, db.Name()); err != nil {
 		return err
 	}
 	position := db.Storage().AppliedEnd()
@@ -134,7 +135,7 @@ func (e *Extension) enablePublishing(ctx context.Context, s *engine.Session, db 
 }
 
 func (e *Extension) disablePublishing(ctx context.Context, s *engine.Session, db *engine.Database) error {
-	ok, err := exists(ctx, s, bracket(db.Name())+".dbo.syspublications")
+	ok, err := tables.Exists(ctx, s, bracket(db.Name())+".dbo.syspublications")
 	if err != nil {
 		return err
 	}
@@ -142,7 +143,7 @@ func (e *Extension) disablePublishing(ctx context.Context, s *engine.Session, db
 		if err := unmarkArticles(ctx, s, db); err != nil {
 			return err
 		}
-		if err := dropPublicationTables(ctx, s, db.Name()); err != nil {
+		if err := tables.DropPublication(ctx, s, db.Name()); err != nil {
 			return err
 		}
 		if err := s.Write(ctx, db, func(tx *storage.Tx) error { return tx.SetFullImages(nil) }); err != nil {
@@ -492,11 +493,11 @@ func (e *Extension) removeDBReplication(ctx context.Context, call *engine.ProcCa
 	if err := e.disablePublishing(ctx, s, db); err != nil {
 		return err
 	}
-	return dropTables(ctx, s, db.Name(), subscriptionTables)
+	return tables.Drop(ctx, s, db.Name(), tables.Subscription)
 }
 
 func (e *Extension) helpPublication(ctx context.Context, call *engine.ProcCall) error {
-	ok, err := exists(ctx, call.Session, "dbo.syspublications")
+	ok, err := tables.Exists(ctx, call.Session, "dbo.syspublications")
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/article"
 )
 
 // withoutEffect are the properties of sp_changepublication that are about what this server does not have: "false" is
@@ -114,21 +115,13 @@ func changedValue(pub publication, property, text string) (changedPublication, e
 		return changedPublication{}, nil
 	}
 	if slices.Contains(withoutEffect, property) {
-		on, err := trueOrFalse(text)
+		on, err := article.TrueOrFalse(text)
 		if err == nil && on {
 			err = raise(21023, 1, "@property = N'"+property+"', @value = N'true'")
 		}
 		return changedPublication{}, err
 	}
 	return changedPublication{}, raise(21023, 1, "@property = N'"+property+"'")
-}
-
-// trueOrFalse reads @value: 14137 for anything else.
-func trueOrFalse(text string) (bool, error) {
-	if !strings.EqualFold(text, "true") && !strings.EqualFold(text, "false") {
-		return false, raise(14137, 1)
-	}
-	return strings.EqualFold(text, "true"), nil
 }
 
 func number01(on bool) int64 {
@@ -146,7 +139,7 @@ func (e *Extension) changeFlag(
 	pub publication,
 	property, text string,
 ) (changedPublication, error) {
-	on, err := trueOrFalse(text)
+	on, err := article.TrueOrFalse(text)
 	if err != nil {
 		return changedPublication{}, err
 	}

@@ -10,6 +10,8 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/article"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/storage"
 )
 
@@ -24,7 +26,7 @@ type publisher struct {
 
 // publisher checks that the current database is published, and finds its distributor: 20054, 20036, 21007.
 func (e *Extension) publisher(ctx context.Context, call *engine.ProcCall) (publisher, error) {
-	ok, err := exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
+	ok, err := tables.Exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.syspublications")
 	if err != nil {
 		return publisher{}, err
 	}
@@ -82,7 +84,7 @@ type publication struct {
 	active, immediateSync             bool
 	allowPush, allowPull, independent bool
 	replicateDDL                      bool
-	// snapshotOnly is repl_freq = 'snapshot': subscribers get whole snapshots, and no changes in between.
+	// SnapshotOnly is repl_freq = 'snapshot': subscribers get whole snapshots, and no changes in between.
 	snapshotOnly bool
 	// fromBackup lets subscribers begin with a backup; oldest is the position from which the log reader has the changes.
 	fromBackup bool
@@ -134,7 +136,7 @@ func (e *Extension) published(ctx context.Context, call *engine.ProcCall) (publi
 func (e *Extension) publishedArticle(
 	ctx context.Context,
 	call *engine.ProcCall,
-) (publisher, publication, *article, error) {
+) (publisher, publication, *article.Article, error) {
 	p, pub, err := e.published(ctx, call)
 	if err != nil {
 		return publisher{}, publication{}, nil, err
@@ -195,9 +197,9 @@ func setReplicated(ctx context.Context, s *engine.Session, db *engine.Database, 
 			o.Table.Replicated = len(kinds) > 0
 			return
 		}
-		always, serializable := slices.Contains(kinds, executionArticle), slices.Contains(kinds, serializableArticle)
+		always, serializable := slices.Contains(kinds, article.Execution), slices.Contains(kinds, article.Serializable)
 		o.ExecutionPublished, o.SerializableOnly = always || serializable, serializable && !always
-		o.SchemaPublished = slices.ContainsFunc(kinds, func(k int64) bool { return !bringsCalls(k) })
+		o.SchemaPublished = slices.ContainsFunc(kinds, func(k int64) bool { return !article.BringsCalls(k) })
 	})
 }
 

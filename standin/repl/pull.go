@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 )
 
 func (e *Extension) installPull(r *engine.Registry) {
@@ -33,7 +34,7 @@ func (e *Extension) addPullSubscription(ctx context.Context, call *engine.ProcCa
 	if publisherDB == "" {
 		return raise(14043, 1, "@publisher_db", "sp_addpullsubscription")
 	}
-	if err := makeTables(ctx, s, db.Name(), subscriptionTables); err != nil {
+	if err := tables.Make(ctx, s, db.Name(), tables.Subscription); err != nil {
 		return err
 	}
 	r, err := s.Query(
@@ -77,7 +78,7 @@ func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.P
 	if call.Int("@publication_type") != 0 {
 		return raise(21023, 1, "@publication_type other than 0")
 	}
-	ok, err := exists(ctx, s, bracket(db.Name())+".dbo.MSreplication_subscriptions")
+	ok, err := tables.Exists(ctx, s, bracket(db.Name())+".dbo.MSreplication_subscriptions")
 	if err != nil {
 		return err
 	}
@@ -186,7 +187,7 @@ func (e *Extension) pullJob(ctx context.Context, call *engine.ProcCall, distribu
 
 func (e *Extension) dropPullSubscription(ctx context.Context, call *engine.ProcCall) error {
 	s, db := call.Session, call.Database
-	ok, err := exists(ctx, s, bracket(db.Name())+".dbo.MSreplication_subscriptions")
+	ok, err := tables.Exists(ctx, s, bracket(db.Name())+".dbo.MSreplication_subscriptions")
 	if err != nil {
 		return err
 	}
@@ -255,7 +256,7 @@ func (e *Extension) forgetPublisher(ctx context.Context, s *engine.Session, publ
 			continue
 		}
 		table := bracket(db.Name()) + ".dbo.MSreplication_subscriptions"
-		ok, err := exists(ctx, s, table)
+		ok, err := tables.Exists(ctx, s, table)
 		if err != nil || !ok {
 			continue // what cannot be read does not replicate now
 		}
@@ -269,7 +270,7 @@ func (e *Extension) forgetPublisher(ctx context.Context, s *engine.Session, publ
 }
 
 func (e *Extension) helpPullSubscription(ctx context.Context, call *engine.ProcCall) error {
-	ok, err := exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.MSreplication_subscriptions")
+	ok, err := tables.Exists(ctx, call.Session, bracket(call.Database.Name())+".dbo.MSreplication_subscriptions")
 	if err != nil || !ok {
 		return err
 	}

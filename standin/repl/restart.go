@@ -7,6 +7,7 @@ import (
 	"errors"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
@@ -89,12 +90,12 @@ func (e *Extension) upgrade(ctx context.Context, call *engine.ProcCall) error {
 			continue
 		}
 		if db.Info().Distributor {
-			if err := makeTables(ctx, call.Session, db.Name(), distributionTables); err != nil {
+			if err := tables.Make(ctx, call.Session, db.Name(), tables.Distribution); err != nil {
 				return err
 			}
 		}
 		if db.Info().Published {
-			if err := makePublicationTables(ctx, call.Session, db.Name()); err != nil {
+			if err := tables.MakePublication(ctx, call.Session, db.Name()); err != nil {
 				return err
 			}
 		}

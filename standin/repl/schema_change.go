@@ -5,12 +5,13 @@ package repl
 import (
 	"context"
 	"encoding/json"
-	"slices"
 	"strings"
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
@@ -20,17 +21,6 @@ import (
 // where the table changed, carries the statement for each article. What an article was before is kept, for the log
 // reader may have older transactions still to read.
 
-// schemaMark is the kind of log records that carry a schema change; the payload is a schemaChange as JSON.
-const schemaMark = "schemachange"
-
-type schemaChange struct {
-	Article int64 `json:"article"`
-	// Version is the row of MSreplarticleversions that has the article as it was before.
-	Version int64 `json:"version"`
-	// Script is what subscribers run, batches separated by GO; empty when the change does not concern them.
-	Script string `json:"script,omitempty"`
-}
-
 // alteration is a schema change on its way.
 type alteration struct {
 	e *Extension
@@ -38,7 +28,7 @@ type alteration struct {
 	engine.TableAlteration
 	// position is the newest commit before the change.
 	position storage.LSN
-	articles []*article
+	articles []*article.Article
 	// replicates tells by pubid whether the publication's subscribers get the change.
 	replicates map[int64]bool
 	// now is the table after the change, and what differs.
@@ -60,7 +50,7 @@ func (e *Extension) alterPublished(
 	var published bool
 	if err := s.AsSystem(func() (err error) {
 		published,
-			err = exists(ctx, s, c.table("sysarticles"))
+			err = tables.Exists(ctx, s, c.table("sysarticles"))
 		return err
 	}); err != nil {
 		return err
@@ -112,10 +102,10 @@ func (c *alteration) after(ctx context.Context) error {
 	if err := c.refuse(ctx); err != nil {
 		return err
 	}
-	if err := makePublicationTables(ctx, c.s, c.Database.Name()); err != nil {
+	if err := tables.MakePublication(ctx, c.s, c.Database.Name()); err != nil {
 		return err
 	}
-	changes := make([]schemaChange, len(c.articles))
+	changes := make([]article.SchemaChange, len(c.articles))
 	for i, a := range c.articles {
 		if changes[i], err = c.keep(ctx, a); err != nil {
 			return err
@@ -167,7 +157,7 @@ func (c *alteration) refuse(ctx context.Context) error {
 	before, now := c.Table.Table.PrimaryKey(), c.now.Table.PrimaryKey()
 	logged := false
 	for _, a := range c.articles {
-		logged = logged || !a.snapshotOnly
+		logged = logged || !a.SnapshotOnly
 	}
 	if logged && before != nil && (now == nil || now.ID != before.ID || now.Constraint != before.Constraint) {
 		return raise(4929, 1, "table", c.Table.Name)
@@ -180,13 +170,13 @@ func (c *alteration) refuse(ctx context.Context) error {
 	return nil
 }
 
-func (c *alteration) refuseFor(ctx context.Context, a *article) error {
-	if a.snapshotOnly {
+func (c *alteration) refuseFor(ctx context.Context, a *article.Article) error {
+	if a.SnapshotOnly {
 		return c.checkFilter(ctx, a) // the next snapshot has the table as it is
 	}
-	if !c.replicates[a.publication] {
+	if !c.replicates[a.Publication] {
 		for _, column := range append(append([]*metadata.Column(nil), c.dropped...), c.altered...) {
-			if a.publishes(column.ID) {
+			if a.Publishes(column.ID) {
 				return raise(4928, 1, column.Name, "REPLICATED")
 			}
 		}
@@ -207,7 +197,7 @@ func (c *alteration) refuseFor(ctx context.Context, a *article) error {
 	for _, column := range c.altered {
 		if before := c.Table.Table.ColumnByID(column.ID); column.Type.Kind == sqltype.XML &&
 			before.Type.Kind != sqltype.XML &&
-			a.publishes(column.ID) {
+			a.Publishes(column.ID) {
 			return raise(4928, 1, column.Name, "REPLICATED")
 		}
 	}
@@ -217,33 +207,23 @@ func (c *alteration) refuseFor(ctx context.Context, a *article) error {
 	return c.checkFilter(ctx, a)
 }
 
-// checkFilter is 14090 when the article's filter cannot be evaluated any more.
-func (c *alteration) checkFilter(ctx context.Context, a *article) error {
-	if a.filter == "" || len(c.dropped)+len(c.altered) == 0 {
+// CheckFilter is 14090 when the article's filter cannot be evaluated any more.
+func (c *alteration) checkFilter(ctx context.Context, a *article.Article) error {
+	if a.Filter == "" || len(c.dropped)+len(c.altered) == 0 {
 		return nil
 	}
-	if _, err := c.s.Query(ctx, "SELECT TOP (0) 1 AS n FROM "+bracket(c.Database.Name())+"."+stored.TwoPart(a.schema,
-		a.table.Name)+" WHERE ("+a.filter+")"); err != nil {
-		return raise(14090, 1, a.name)
+	if _, err := c.s.Query(ctx, "SELECT TOP (0) 1 AS n FROM "+bracket(c.Database.Name())+"."+stored.TwoPart(a.Schema,
+		a.Table.Name)+" WHERE ("+a.Filter+")"); err != nil {
+		return raise(14090, 1, a.Name)
 	}
 	return nil
 }
 
-// publishes tells whether a column belongs to the article.
-func (a *article) publishes(column int32) bool {
-	for _, c := range append(slices.Clone(a.columns), a.versions...) {
-		if c.ID == column {
-			return true
-		}
-	}
-	return false
-}
-
 // published counts the columns that subscribers have: those of the article, and computed ones that came by a change.
-func (c *alteration) published(a *article, columns []*metadata.Column) int {
+func (c *alteration) published(a *article.Article, columns []*metadata.Column) int {
 	n := 0
 	for _, column := range columns {
-		if column.Computed != "" || a.publishes(column.ID) {
+		if column.Computed != "" || a.Publishes(column.ID) {
 			n++
 		}
 	}
@@ -251,16 +231,16 @@ func (c *alteration) published(a *article, columns []*metadata.Column) int {
 }
 
 // concerns tells whether the article's subscribers run the statement.
-func (c *alteration) concerns(a *article) bool {
-	return c.replicates[a.publication] && c.published(a, c.dropped) == len(c.dropped) &&
+func (c *alteration) concerns(a *article.Article) bool {
+	return c.replicates[a.Publication] && c.published(a, c.dropped) == len(c.dropped) &&
 		(len(c.altered) == 0 || c.published(a, c.altered) > 0)
 }
 
 // keep keeps what the article was, and changes its columns.
-func (c *alteration) keep(ctx context.Context, a *article) (schemaChange, error) {
-	change := schemaChange{Article: a.id}
-	if !a.snapshotOnly {
-		old, err := json.Marshal(articleDefinition{Columns: columnIDs(a.columns), Table: a.table})
+func (c *alteration) keep(ctx context.Context, a *article.Article) (article.SchemaChange, error) {
+	change := article.SchemaChange{Article: a.ID}
+	if !a.SnapshotOnly {
+		old, err := json.Marshal(article.Definition{Columns: columnIDs(a.Columns), Table: a.Table})
 		if err != nil {
 			return change, err
 		}
@@ -271,7 +251,7 @@ func (c *alteration) keep(ctx context.Context, a *article) (schemaChange, error)
 			)+" (artid, xact_seqno, definition) VALUES (@p1, @p2, @p3); SELECT MAX(id) AS id FROM "+c.table(
 				"MSreplarticleversions",
 			),
-			a.id,
+			a.ID,
 			c.position[:],
 			string(old),
 		)
@@ -281,16 +261,16 @@ func (c *alteration) keep(ctx context.Context, a *article) (schemaChange, error)
 		change.Version = r.Int(0, "id")
 	}
 	for _, column := range c.dropped {
-		if err := c.s.Exec(ctx, "DELETE FROM "+c.table("sysarticlecolumns")+" WHERE artid = @p1 AND colid = @p2", a.id,
+		if err := c.s.Exec(ctx, "DELETE FROM "+c.table("sysarticlecolumns")+" WHERE artid = @p1 AND colid = @p2", a.ID,
 			int64(column.ID)); err != nil {
 			return change, err
 		}
 	}
 	for _, column := range c.added {
-		if !c.replicates[a.publication] || column.Computed != "" {
+		if !c.replicates[a.Publication] || column.Computed != "" {
 			continue
 		}
-		if err := c.s.Exec(ctx, "INSERT INTO "+c.table("sysarticlecolumns")+" VALUES (@p1, @p2, 0, @p3, @p4)", a.id,
+		if err := c.s.Exec(ctx, "INSERT INTO "+c.table("sysarticlecolumns")+" VALUES (@p1, @p2, 0, @p3, @p4)", a.ID,
 			int64(column.ID),
 			column.Type.Kind == sqltype.XML, column.Type.Length == sqltype.MaxLength); err != nil {
 			return change, err
@@ -300,11 +280,11 @@ func (c *alteration) keep(ctx context.Context, a *article) (schemaChange, error)
 }
 
 // remakeView gives the view that sp_articleview made of the article its new columns.
-func (c *alteration) remakeView(ctx context.Context, a *article) error {
+func (c *alteration) remakeView(ctx context.Context, a *article.Article) error {
 	r, err := c.s.Query(
 		ctx,
 		"SELECT sync_objid FROM "+c.table("sysarticles")+" WHERE artid = @p1 AND sync_objid <> objid",
-		a.id,
+		a.ID,
 	)
 	if err != nil || r.Len() == 0 || len(c.added)+len(c.dropped) == 0 {
 		return err
@@ -317,21 +297,23 @@ func (c *alteration) remakeView(ctx context.Context, a *article) error {
 	if err != nil {
 		return err
 	}
-	text := "ALTER VIEW " + stored.TwoPart(schema, o.Name) + " AS " + a.selection()
-	return inDatabase(ctx, c.s, c.Database.Name(), text)
+	text := "ALTER VIEW " + stored.TwoPart(schema, o.Name) + " AS " + a.Selection()
+	return tables.In(ctx, c.s, c.Database.Name(), text)
 }
 
 // mark writes the change for one article, which was before and is now, and what its subscribers run after it.
-func (c *alteration) mark(tx *storage.Tx, before, now *article, change schemaChange, afterwards string) error {
-	if before.snapshotOnly {
+func (c *alteration) mark(
+	tx *storage.Tx, before, now *article.Article, change article.SchemaChange, afterwards string,
+) error {
+	if before.SnapshotOnly {
 		return nil
 	}
 	if c.concerns(before) {
-		change.Script = c.Head + now.destination() + c.Tail + "\nGO\n" + afterwards
+		change.Script = c.Head + now.Destination() + c.Tail + "\nGO\n" + afterwards
 	}
 	payload, err := json.Marshal(change)
 	if err != nil {
 		return err
 	}
-	return tx.MarkHere(schemaMark, payload)
+	return tx.MarkHere(article.SchemaMark, payload)
 }

@@ -5,26 +5,13 @@ package repl
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/agent"
-	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
-
-// scriptMark is the kind of log records that carry a posted script; the payload is a postedScript as JSON.
-const scriptMark = "scriptexec"
-
-// postedScript is a script for all subscribers of a publication, in its place among the transactions. It goes the way
-// of one of the publication's articles.
-type postedScript struct {
-	Article int64  `json:"article"`
-	Script  string `json:"script"`
-	// Skip says that errors are passed over.
-	Skip bool `json:"skip,omitempty"`
-}
 
 func (e *Extension) installScripts(r *engine.Registry) {
 	e.procedure(
@@ -69,36 +56,11 @@ func (e *Extension) postScript(ctx context.Context, call *engine.ProcCall) error
 	if r.Value(0, "artid") == nil {
 		return raise(14124, 1)
 	}
-	payload, err := json.Marshal(postedScript{Article: r.Int(0, "artid"), Script: content, Skip: call.Bool("@skiperror")})
+	payload, err := json.Marshal(
+		article.PostedScript{Article: r.Int(0, "artid"), Script: content, Skip: call.Bool("@skiperror")},
+	)
 	if err != nil {
 		return err
 	}
-	return call.Session.Write(ctx, p.db, func(tx *storage.Tx) error { tx.Mark(scriptMark, payload); return nil })
-}
-
-// scriptCommand is the command of a posted script; none when its article is not published any more.
-func (l *logArticles) scriptCommand(t *storage.Transaction, m storage.Mark) ([]replicated, error) {
-	var c postedScript
-	if err := json.Unmarshal(m.Payload, &c); err != nil {
-		return nil, fmt.Errorf("read a posted script: %w", err)
-	}
-	publication, ok := l.has(c.Article)
-	if !ok {
-		return nil, nil
-	}
-	var skip []byte
-	if c.Skip {
-		skip = stored.AppendText(nil, "skip")
-	}
-	return []replicated{
-		{
-			seqno:       t.Commit,
-			begin:       t.Begin,
-			time:        t.Time,
-			kind:        stored.CommandPosted,
-			article:     c.Article,
-			publication: publication,
-			command:     stored.EncodeCommand(c.Script, skip),
-		},
-	}, nil
+	return call.Session.Write(ctx, p.db, func(tx *storage.Tx) error { tx.Mark(article.ScriptMark, payload); return nil })
 }

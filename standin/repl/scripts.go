@@ -3,7 +3,6 @@
 package repl
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -11,68 +10,57 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
-	"geosql.dev/standin/sqltype"
 )
 
 // tableScripts are a snapshot's scripts of an article: before the rows and after them. Batches are separated by GO.
 type tableScripts struct{ table, indexes string }
 
-// typeName is a type as CREATE TABLE takes it.
-func typeName(c *metadata.Column) string {
-	if c.UserType != "" && strings.EqualFold(c.UserType, "sysname") {
-		return "nvarchar(128)"
-	}
-	if c.Type.Kind == sqltype.RowVersion {
-		return "binary(8)"
-	}
-	return c.Type.String()
-}
-
 func (e *Extension) scripts(
 	ctx context.Context,
 	s *engine.Session,
 	db *engine.Database,
-	a *article,
+	a *article.Article,
 ) (tableScripts, error) {
 	var out tableScripts
-	if a.isModule() {
-		text, err := a.definition()
+	if a.IsModule() {
+		text, err := a.Definition()
 		return tableScripts{table: text}, err
 	}
 	var b strings.Builder
-	if a.options&optionScript != 0 {
-		b.WriteString(a.createSchema())
-		switch a.preCreation {
+	if a.Options&article.OptionScript != 0 {
+		b.WriteString(a.CreateSchema())
+		switch a.PreCreation {
 		case 1:
-			fmt.Fprintf(&b, "DROP TABLE IF EXISTS %s\nGO\n", a.destination())
+			fmt.Fprintf(&b, "DROP TABLE IF EXISTS %s\nGO\n", a.Destination())
 		case 2, 3:
-			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NOT NULL DELETE FROM %s\nGO\n", stored.Literal(a.destination()),
-				a.destination())
+			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NOT NULL DELETE FROM %s\nGO\n", stored.Literal(a.Destination()),
+				a.Destination())
 		}
 		create, err := e.createTable(ctx, s, db, a)
 		if err != nil {
 			return out, err
 		}
-		if a.preCreation == 1 {
+		if a.PreCreation == 1 {
 			b.WriteString(create)
 		} else {
-			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NULL\nBEGIN\n%s\nEND", stored.Literal(a.destination()), create)
+			fmt.Fprintf(&b, "IF OBJECT_ID(%s) IS NULL\nBEGIN\n%s\nEND", stored.Literal(a.Destination()), create)
 		}
 		b.WriteString("\nGO\n")
-		properties, err := a.extendedProperties(ctx, s, db)
+		properties, err := a.ExtendedProperties(ctx, s, db)
 		if err != nil {
 			return out, err
 		}
 		b.WriteString(properties)
 	}
-	if a.options&optionProcedures != 0 {
-		b.WriteString(a.procedures())
+	if a.Options&article.OptionProcedures != 0 {
+		b.WriteString(a.Procedures())
 	}
 	out.table = b.String()
 	b.Reset()
-	for _, i := range a.table.Table.Indexes {
-		if text := a.index(i); text != "" {
+	for _, i := range a.Table.Table.Indexes {
+		if text := a.Index(i); text != "" {
 			b.WriteString(text + "\nGO\n")
 		}
 	}
@@ -84,28 +72,28 @@ func (e *Extension) createTable(
 	ctx context.Context,
 	s *engine.Session,
 	db *engine.Database,
-	a *article,
+	a *article.Article,
 ) (string, error) {
-	constraints, err := s.Constraints(ctx, db, a.table)
+	constraints, err := s.Constraints(ctx, db, a.Table)
 	if err != nil {
 		return "", err
 	}
 	published := map[int32]bool{}
 	var lines []string
-	for _, c := range a.made() {
+	for _, c := range a.Made() {
 		published[c.ID] = true
 		if c.Computed != "" {
 			lines = append(lines, "\t"+bracket(c.Name)+" AS "+computedAs(c))
 			continue
 		}
-		line := "\t" + bracket(c.Name) + " " + typeName(c)
-		if slices.Contains(a.versions, c) {
+		line := "\t" + bracket(c.Name) + " " + article.TypeName(c)
+		if slices.Contains(a.Versions, c) {
 			line = "\t" + bracket(c.Name) + " rowversion"
 		}
-		if a.options&optionCollation != 0 && c.Collation != "" && c.Type.Kind.IsCharacter() {
+		if a.Options&article.OptionCollation != 0 && c.Collation != "" && c.Type.Kind.IsCharacter() {
 			line += " COLLATE " + c.Collation
 		}
-		if a.options&optionIdentity != 0 && c.Identity != nil {
+		if a.Options&article.OptionIdentity != 0 && c.Identity != nil {
 			line += fmt.Sprintf(" IDENTITY(%d,%d) NOT FOR REPLICATION", c.Identity.Seed, c.Identity.Increment)
 		}
 		if c.Nullable {
@@ -114,48 +102,28 @@ func (e *Extension) createTable(
 			line += " NOT NULL"
 		}
 		for _, o := range constraints {
-			if a.options&optionDefaults != 0 && o.Kind == "D" && o.Column == c.ID {
+			if a.Options&article.OptionDefaults != 0 && o.Kind == "D" && o.Column == c.ID {
 				line += " CONSTRAINT " + bracket(o.Name) + " DEFAULT " + o.Definition
 			}
 		}
 		lines = append(lines, line)
 	}
-	for _, i := range a.table.Table.Indexes {
+	for _, i := range a.Table.Table.Indexes {
 		if i.PrimaryKey {
 			// The primary key is made with the table: without it the table of the stand-in would be another one.
-			lines = append(lines, "\tCONSTRAINT "+bracket(i.Name)+" PRIMARY KEY "+clustered(i)+" ("+a.keyColumns(i)+")")
+			lines = append(lines, "\tCONSTRAINT "+bracket(i.Name)+" PRIMARY KEY "+article.Clustered(i)+" ("+a.KeyColumns(i)+")")
 		}
 	}
 	for _, o := range constraints {
-		if a.options&optionChecks != 0 && o.Kind == "C" {
+		if a.Options&article.OptionChecks != 0 && o.Kind == "C" {
 			lines = append(lines, "\tCONSTRAINT "+bracket(o.Name)+" CHECK NOT FOR REPLICATION "+o.Definition)
 		}
 	}
-	text := "CREATE TABLE " + a.destination() + " (\n" + strings.Join(lines, ",\n") + "\n)"
-	if n := a.table.Table.Compression; a.options&optionCompression != 0 && n > 0 {
+	text := "CREATE TABLE " + a.Destination() + " (\n" + strings.Join(lines, ",\n") + "\n)"
+	if n := a.Table.Table.Compression; a.Options&article.OptionCompression != 0 && n > 0 {
 		text += " WITH (DATA_COMPRESSION = " + [...]string{"NONE", "ROW", "PAGE"}[n] + ")"
 	}
 	return text, nil
-}
-
-// made are the columns of the subscriber's table in their order: those that are published and, where all are, those
-// that are computed of them.
-func (a *article) made() []*metadata.Column {
-	made := append(slices.Clone(a.columns), a.versions...)
-	var computed []*metadata.Column
-	whole := true
-	for _, c := range a.table.Table.Columns {
-		if c.Computed != "" {
-			computed = append(computed, c)
-		} else {
-			whole = whole && slices.Contains(made, c)
-		}
-	}
-	if whole {
-		made = append(made, computed...)
-	}
-	slices.SortFunc(made, func(x, y *metadata.Column) int { return cmp.Compare(x.ID, y.ID) })
-	return made
 }
 
 // computedAs is the definition of a computed column.
@@ -168,88 +136,4 @@ func computedAs(c *metadata.Column) string {
 		}
 	}
 	return text
-}
-
-func clustered(i *metadata.Index) string {
-	if i.Clustered {
-		return "CLUSTERED"
-	}
-	return "NONCLUSTERED"
-}
-
-func (a *article) keyColumns(i *metadata.Index) string {
-	parts := make([]string, len(i.Keys))
-	for n, k := range i.Keys {
-		parts[n] = bracket(a.table.Table.ColumnByID(k.Column).Name)
-		if k.Descending {
-			parts[n] += " DESC"
-		}
-	}
-	return strings.Join(parts, ", ")
-}
-
-// index is the statement that makes an index or unique constraint at the subscriber, empty for those that the schema
-// options leave out or that cover a column which is not published.
-func (a *article) index(i *metadata.Index) string {
-	if i.PrimaryKey || i.Disabled || i.Filter != "" && (a.options&optionFiltered == 0 || !a.sees(i.Filter)) {
-		return ""
-	}
-	published := map[int32]bool{}
-	for _, c := range a.made() {
-		published[c.ID] = true
-	}
-	for _, k := range i.Keys {
-		if !published[k.Column] {
-			return ""
-		}
-	}
-	if i.Constraint != 0 {
-		if a.options&optionUnique == 0 {
-			return ""
-		}
-		return "ALTER TABLE " + a.destination() + " ADD CONSTRAINT " + bracket(
-			i.Name,
-		) + " UNIQUE " + clustered(
-			i,
-		) + " (" + a.keyColumns(
-			i,
-		) + ")"
-	}
-	if i.Clustered && a.options&optionClustered == 0 || !i.Clustered && a.options&optionNonclustered == 0 {
-		return ""
-	}
-	unique := ""
-	if i.Unique {
-		unique = "UNIQUE "
-	}
-	text := "CREATE " + unique + clustered(
-		i,
-	) + " INDEX " + bracket(
-		i.Name,
-	) + " ON " + a.destination() + " (" + a.keyColumns(
-		i,
-	) + ")"
-	var included []string
-	for _, id := range i.Included {
-		if published[id] {
-			included = append(included, bracket(a.table.Table.ColumnByID(id).Name))
-		}
-	}
-	if len(included) > 0 {
-		text += " INCLUDE (" + strings.Join(included, ", ") + ")"
-	}
-	if i.Filter != "" {
-		text += " WHERE " + strings.TrimSuffix(strings.TrimPrefix(i.Filter, "("), ")")
-	}
-	return text
-}
-
-// sees tells whether a condition is about published columns alone.
-func (a *article) sees(condition string) bool {
-	for _, c := range a.table.Table.Columns {
-		if !slices.Contains(a.columns, c) && strings.Contains(strings.ToLower(condition), strings.ToLower(c.Name)) {
-			return false
-		}
-	}
-	return true
 }

@@ -4,18 +4,13 @@ package repl
 
 import (
 	"context"
-	"encoding/binary"
-	"fmt"
 	"strconv"
 	"strings"
 
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
-
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
-	"geosql.dev/standin/storage"
 	"geosql.dev/standin/tds"
 )
 
@@ -68,9 +63,6 @@ func (e *Extension) installSnapshot(r *engine.Registry) {
 	)
 }
 
-// dataBlock is about how large a part of the data is.
-const dataBlock = 64 << 10
-
 // getSnapshot streams the articles' scripts and rows as they are at one position of the log: the writer is held for the
 // moment in which the reading snapshot begins, so that nothing commits between the two.
 func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) error {
@@ -80,14 +72,14 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	wanted := "," + call.String("@articles") + ","
-	var list []*article
+	var list []*article.Article
 	scripts := map[int64]tableScripts{}
-	reader, position, err := snapshotReader(ctx, db, func() (err error) {
+	reader, position, err := article.SnapshotReader(ctx, db, func() (err error) {
 		if list, err = e.articles(ctx, s, db, "a.pubid = @p1", pub.id); err != nil {
 			return err
 		}
 		for _, a := range list {
-			if scripts[a.id], err = e.scripts(ctx, s, db, a); err != nil {
+			if scripts[a.ID], err = e.scripts(ctx, s, db, a); err != nil {
 				return err
 			}
 		}
@@ -111,114 +103,24 @@ func (e *Extension) getSnapshot(ctx context.Context, call *engine.ProcCall) erro
 		return err
 	}
 	for _, a := range inNeed(list, scripts) {
-		if !strings.Contains(wanted, ","+strconv.FormatInt(a.id, 10)+",") {
+		if !strings.Contains(wanted, ","+strconv.FormatInt(a.ID, 10)+",") {
 			continue
 		}
-		if err := emit(stored.PartScript, a.id, []byte(scripts[a.id].table)); err != nil {
+		if err := emit(stored.PartScript, a.ID, []byte(scripts[a.ID].table)); err != nil {
 			return err
 		}
-		if a.isModule() {
+		if a.IsModule() {
 			continue
 		}
-		if err := streamRows(ctx, reader, a, newFilter(s, a),
-			func(block []byte) error { return emit(stored.PartData, a.id, block) }); err != nil {
+		if err := article.StreamRows(ctx, reader, a, article.NewFilter(s, a),
+			func(block []byte) error { return emit(stored.PartData, a.ID, block) }); err != nil {
 			return err
 		}
-		if err := emit(stored.PartIndexes, a.id, []byte(scripts[a.id].indexes)); err != nil {
+		if err := emit(stored.PartIndexes, a.ID, []byte(scripts[a.ID].indexes)); err != nil {
 			return err
 		}
 	}
 	return w.Done(tds.Rows(rows))
-}
-
-// snapshotReader reads a database as it is at one position. same runs while nothing can commit: what it reads is of
-// that position, too.
-func snapshotReader(ctx context.Context, db *engine.Database, same func() error) (*storage.Reader, storage.LSN, error) {
-	tx, err := db.Storage().Begin(ctx)
-	if err != nil {
-		return nil, storage.LSN{}, err
-	}
-	defer tx.Rollback()
-	reader, err := db.Storage().Reader(ctx)
-	if err != nil {
-		return nil, storage.LSN{}, err
-	}
-	leave, err := reader.Use(ctx)
-	if err != nil {
-		reader.Release()
-		return nil, storage.LSN{}, err
-	}
-	// The first read fixes what the reader sees.
-	err = sqlitex.ExecuteTransient(reader.Conn(), "SELECT count(*) FROM sqlite_schema", nil)
-	leave()
-	if err == nil {
-		err = same()
-	}
-	if err != nil {
-		reader.Release()
-		return nil, storage.LSN{}, err
-	}
-	position, _ := db.Storage().Applied()
-	return reader, position, nil
-}
-
-// streamRows gives a table's rows in blocks.
-func streamRows(
-	ctx context.Context,
-	reader *storage.Reader,
-	a *article,
-	filter *rowFilter,
-	emit func([]byte) error,
-) error {
-	leave, err := reader.Use(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	// The filter may look at columns that are not published.
-	var names []string
-	at := map[string]int{}
-	for _, c := range a.table.Table.Columns {
-		if c.Computed == "" {
-			at[c.StorageName()] = len(names)
-			names = append(names, `"`+c.StorageName()+`"`)
-		}
-	}
-	row := make([]any, len(names))
-	// The file begins with the number of its columns and their names.
-	block := binary.LittleEndian.AppendUint64([]byte{stored.ValueInt}, uint64(len(a.columns)))
-	for _, c := range a.columns {
-		block = stored.AppendText(block, c.Name)
-	}
-	err = sqlitex.ExecuteTransient(
-		reader.Conn(),
-		"SELECT "+strings.Join(names, ",")+` FROM "`+a.table.StorageName()+`"`,
-		&sqlitex.ExecOptions{
-			ResultFunc: func(stmt *sqlite.Stmt) error {
-				for i := range row {
-					row[i] = storage.ColumnValue(stmt, i)
-				}
-				if ok, err := filter.passes(ctx, at, row); err != nil || !ok {
-					return err
-				}
-				for _, c := range a.columns {
-					var err error
-					if block, err = stored.AppendValue(block, c.Type, row[at[c.StorageName()]]); err != nil {
-						return fmt.Errorf("article %s, column %s: %w", a.name, c.Name, err)
-					}
-				}
-				if len(block) < dataBlock {
-					return nil
-				}
-				err := emit(block)
-				block = nil
-				return err
-			}},
-	)
-	if err == nil && len(block) > 0 {
-		err = emit(block)
-	}
-	return err
 }
 
 func (e *Extension) snapshotDone(ctx context.Context, call *engine.ProcCall) error {

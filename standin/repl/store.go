@@ -373,7 +373,7 @@ func (e *Extension) browseCommands(ctx context.Context, call *engine.ProcCall) e
 				nil,
 				nil,
 				nil,
-				stored.Clip(showCommand(r.Int(i, "type"), whole), 1024),
+				stored.Clip(stored.ShowCommand(r.Int(i, "type"), whole), 1024),
 				r.Value(i, "command_id"),
 			},
 		)

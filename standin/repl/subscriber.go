@@ -10,6 +10,7 @@ import (
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/agent"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -211,7 +212,7 @@ func (e *Extension) dropSubscriber(ctx context.Context, call *engine.ProcCall) e
 // helpSubscriptionProperties tells with which logins pull subscriptions reach their distributor
 // (docs/relational-databases/system-stored-procedures/sp-helpsubscription-properties-transact-sql.md, Result Sets).
 func (e *Extension) helpSubscriptionProperties(ctx context.Context, call *engine.ProcCall) error {
-	if err := makeTables(ctx, call.Session, call.Database.Name(), subscriptionTables); err != nil {
+	if err := tables.Make(ctx, call.Session, call.Database.Name(), tables.Subscription); err != nil {
 		return err
 	}
 	return call.Exec(

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/agent"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
 )
 
@@ -78,7 +79,7 @@ func (e *Extension) addSubscription(ctx context.Context, call *engine.ProcCall) 
 		r, err := s.Query(
 			ctx,
 			"SELECT 1 AS n FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3",
-			a.id,
+			a.ID,
 			subscriber,
 			database,
 		)
@@ -168,7 +169,7 @@ func (e *Extension) subscribedArticles(
 	pub publication,
 	name string,
 	internal bool,
-) ([]*article, error) {
+) ([]*article.Article, error) {
 	if name == "" || strings.EqualFold(name, "all") {
 		list, err := e.articles(ctx, s, p.db, "a.pubid = @p1", pub.id)
 		if err == nil && len(list) == 0 {
@@ -183,7 +184,7 @@ func (e *Extension) subscribedArticles(
 	if err != nil {
 		return nil, err
 	}
-	return []*article{a}, nil
+	return []*article.Article{a}, nil
 }
 
 // subscribeArticle adds one article's subscription at the distributor and then at the publisher. From here on the log
@@ -193,10 +194,10 @@ func (e *Extension) subscribeArticle(
 	s *engine.Session,
 	p publisher,
 	pub publication,
-	a *article,
+	a *article.Article,
 	w wantedSubscription,
 ) error {
-	if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status | 1 WHERE artid = @p1", a.id); err != nil {
+	if err := s.Exec(ctx, "UPDATE dbo.sysarticles SET status = status | 1 WHERE artid = @p1", a.ID); err != nil {
 		return err
 	}
 	if err := e.refreshImages(ctx, s, p.db); err != nil {
@@ -205,7 +206,7 @@ func (e *Extension) subscribeArticle(
 	position, script := p.db.Storage().AppliedEnd(), ""
 	if w.sync != syncAutomatic && w.nosync > 0 {
 		// The subscriber has the rows; it gets the procedures that commands call.
-		script = a.procedures()
+		script = a.Procedures()
 	}
 	if w.from != nil {
 		copy(position[:], w.from)
@@ -219,7 +220,7 @@ func (e *Extension) subscribeArticle(
 		p.server,
 		p.db.Name(),
 		pub.name,
-		a.id,
+		a.ID,
 		w.subscriber,
 		w.database,
 		w.kind,
@@ -233,20 +234,20 @@ func (e *Extension) subscribeArticle(
 	}
 	if _, err := e.inDistributionOf(ctx, s, p,
 		"UPDATE dbo.MSsubscriptions SET nosync_type = ? WHERE agent_id = ? AND article_id = ?", w.nosync,
-		r.Int(0, "agent_id"), a.id); err != nil {
+		r.Int(0, "agent_id"), a.ID); err != nil {
 		return err
 	}
 	err = s.Exec(ctx, `DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3;
 		INSERT INTO dbo.syssubscriptions (artid, srvid, dest_db, status, sync_type, login_name, subscription_type, update_mode, loopback_detection,
 		queued_reinit, nosync_type, srvname) VALUES (@p1, -1, @p3, @p4, @p5, @p6, @p7, 0, @p9, 0, @p8, @p2)`,
-		a.id, w.subscriber, w.database, r.Int(0, "status"), w.sync, s.OriginalLogin().Name, w.kind, w.nosync, w.loopback)
+		a.ID, w.subscriber, w.database, r.Int(0, "status"), w.sync, s.OriginalLogin().Name, w.kind, w.nosync, w.loopback)
 	if err != nil || r.Int(0, "status") != stored.Subscribed {
 		return err
 	}
 	// A snapshot that was finished meanwhile did not find the row here.
 	if r, err = e.inDistributionOf(ctx, s, p,
 		"SELECT status FROM dbo.MSsubscriptions WHERE agent_id = ? AND article_id = ?", r.Int(0, "agent_id"),
-		a.id); err != nil {
+		a.ID); err != nil {
 		return err
 	}
 	if r.Len() == 0 || r.Int(0, "status") != stored.Activated {
@@ -255,7 +256,7 @@ func (e *Extension) subscribeArticle(
 	return s.Exec(
 		ctx,
 		"UPDATE dbo.syssubscriptions SET status = 2 WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3 AND status = 1",
-		a.id,
+		a.ID,
 		w.subscriber,
 		w.database,
 	)

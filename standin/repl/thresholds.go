@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/tables"
 )
 
 // The metrics of Replication Monitor for transactional publications
@@ -40,7 +41,7 @@ func (e *Extension) thresholdsOf(ctx context.Context, call *engine.ProcCall) (pu
 	if t := call.Value("@publication_type"); t != nil && t != int64(0) {
 		return p, raise(21023, 1, fmt.Sprintf("@publication_type = %v", t))
 	}
-	if err := makeTables(ctx, s, call.Database.Name(), distributionTables); err != nil {
+	if err := tables.Make(ctx, s, call.Database.Name(), tables.Distribution); err != nil {
 		return p, err
 	}
 	for _, m := range metrics {

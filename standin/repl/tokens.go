@@ -8,13 +8,11 @@ import (
 	"strconv"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
 )
-
-// tokenMark is the kind of log records that carry tracer tokens: the token's id and the publication's, 8 bytes each.
-const tokenMark = "tracertoken"
 
 func (e *Extension) installTokens(r *engine.Registry) {
 	e.procedure(r, "sp_posttracertoken", owners, nil, e.postToken)
@@ -75,7 +73,7 @@ func (e *Extension) postToken(ctx context.Context, call *engine.ProcCall) error 
 	payload := binary.BigEndian.AppendUint64(nil, uint64(id))
 	payload = binary.BigEndian.AppendUint64(payload, uint64(publication))
 	err = s.Write(ctx, p.db, func(tx *storage.Tx) error {
-		tx.Mark(tokenMark, payload)
+		tx.Mark(article.TokenMark, payload)
 		return nil
 	})
 	if err != nil {

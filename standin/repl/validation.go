@@ -9,7 +9,9 @@ import (
 	"fmt"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
@@ -18,18 +20,6 @@ import (
 // Validation compares a table with its article at one moment of the order of commits: a mark in the publisher's log
 // carries what the table was then, and the Distribution Agent compares when it comes to that place.
 // (docs/relational-databases/replication/validate-data-at-the-subscriber.md)
-
-// validationMark is the kind of log records that ask for a validation; the payload is a validation as JSON.
-const validationMark = "validation"
-
-type validation struct {
-	Article int64 `json:"article"`
-	// Text is the statement that validates at the subscriber.
-	Text string `json:"text"`
-	// Some says that only the agents of Subscriptions validate: a subscriber's name and a database's, in turn.
-	Some          bool     `json:"some,omitempty"`
-	Subscriptions []string `json:"subscriptions,omitempty"`
-}
 
 // markedTransaction is what sp_marksubscriptionvalidation said of a session's open transaction.
 type markedTransaction struct {
@@ -148,7 +138,7 @@ func (e *Extension) validatePublication(ctx context.Context, call *engine.ProcCa
 		return err
 	}
 	for _, a := range list {
-		if err := e.validateArticle(ctx, call, p, a, validation{}); err != nil {
+		if err := e.validateArticle(ctx, call, p, a, article.Validation{}); err != nil {
 			return err
 		}
 	}
@@ -167,13 +157,13 @@ func (e *Extension) validateArticleCall(ctx context.Context, call *engine.ProcCa
 	if err != nil {
 		return err
 	}
-	if err := a.tablesOnly(); err != nil {
+	if err := a.TablesOnly(); err != nil {
 		return err
 	}
-	if !a.active {
-		return raise(20523, 1, a.name)
+	if !a.Active {
+		return raise(20523, 1, a.Name)
 	}
-	v := validation{Some: call.Bool("@subscription_level")}
+	v := article.Validation{Some: call.Bool("@subscription_level")}
 	if v.Some {
 		v.Subscriptions = e.markedFor(call.Session, pub.id)
 	}
@@ -186,53 +176,53 @@ func (e *Extension) validateArticle(
 	ctx context.Context,
 	call *engine.ProcCall,
 	p publisher,
-	a *article,
-	v validation,
+	a *article.Article,
+	v article.Validation,
 ) error {
 	way, method, err := validationOptions(call)
 	if err != nil {
 		return err
 	}
 	s := call.Session
-	columns := a.names(a.columns)
+	columns := a.Names(a.Columns)
 	var rows, sum int64
 	err = s.Atomically(ctx, func() error {
 		// The lock is taken before the rows are read.
 		if err := s.Write(ctx, p.db, func(*storage.Tx) error { return nil }); err != nil {
 			return err
 		}
-		table := bracket(p.db.Name()) + "." + stored.TwoPart(a.schema, a.table.Name)
-		rows, sum, err = count(ctx, s, table, columns, a.filter, way)
+		table := bracket(p.db.Name()) + "." + stored.TwoPart(a.Schema, a.Table.Name)
+		rows, sum, err = count(ctx, s, table, columns, a.Filter, way)
 		if err != nil {
 			return err
 		}
 		list := "NULL"
-		if len(a.columns) < len(a.table.Table.Columns) {
+		if len(a.Columns) < len(a.Table.Table.Columns) {
 			list = stored.Literal(columns)
 		}
 		text := fmt.Sprintf(
 			"EXEC sp_table_validation @table = %s, @expected_rowcount = %d, @expected_checksum = %d, @rowcount_only = %d, "+
 				"@full_or_fast = %d, @shutdown_agent = %d, @owner = %s, @column_list = %s",
-			stored.Literal(a.destTable),
+			stored.Literal(a.DestTable),
 			rows,
 			sum,
 			way,
 			method,
 			call.Int("@shutdown_agent"),
-			stored.Literal(a.destOwner),
+			stored.Literal(a.DestOwner),
 			list,
 		)
-		v.Article, v.Text = a.id, text
+		v.Article, v.Text = a.ID, text
 		payload, err := json.Marshal(v)
 		if err != nil {
 			return err
 		}
-		return s.Write(ctx, p.db, func(tx *storage.Tx) error { tx.Mark(validationMark, payload); return nil })
+		return s.Write(ctx, p.db, func(tx *storage.Tx) error { tx.Mark(article.ValidationMark, payload); return nil })
 	})
 	if err != nil {
 		return err
 	}
-	return call.Writer.Message(sqlerr.New(20579, 1, rows, sum, bracket(a.table.Name)))
+	return call.Writer.Message(sqlerr.New(20579, 1, rows, sum, bracket(a.Table.Name)))
 }
 
 // count is the number of rows and, unless only that is compared, the checksum of a table's columns.
@@ -253,7 +243,7 @@ func count(
 	if filter != "" {
 		text += " WHERE " + filter
 	}
-	if !oneStatement(text) {
+	if !article.OneStatement(text) {
 		return 0, 0, raise(21023, 1, "@column_list = N'"+columns+"'")
 	}
 	r, err := s.Query(ctx, text)
@@ -277,7 +267,7 @@ func (e *Extension) validateTable(ctx context.Context, call *engine.ProcCall) er
 	if owner := call.String("@owner"); owner != "" {
 		table = stored.TwoPart(owner, name)
 	}
-	if ok, err := exists(ctx, call.Session, table); err != nil {
+	if ok, err := tables.Exists(ctx, call.Session, table); err != nil {
 		return err
 	} else if !ok {
 		return raise(20522, 1, name)

@@ -269,7 +269,7 @@ func (c *Conn) Query(ctx context.Context, text string, args ...any) (Rows, error
 	return out, c.explain(r.Err())
 }
 
-// Str, num, raw and flag read a value of a row; zero values for NULL and for a row that is not there.
+// Str reads a value of a row, as num, raw and flag do: zero values for NULL and for a row that is not there.
 func (r Rows) Str(i int, name string) string {
 	if i >= len(r) {
 		return ""

@@ -4,7 +4,10 @@
 // literals, the numbers of states, kinds and parts, and sealed passwords.
 package stored
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"strings"
+)
 
 // Types of commands (MSrepl_commands.type).
 const (
@@ -72,4 +75,28 @@ func Parameterized(text string) []string {
 		}
 	}
 	return append(out, text[from:])
+}
+
+// ShowCommand is a command as sp_browsereplcmds shows it.
+func ShowCommand(kind int64, raw []byte) string {
+	if kind != CommandCall {
+		text, _, err := DecodeCommand(raw)
+		if err != nil {
+			return "(" + err.Error() + ")"
+		}
+		return text
+	}
+	text, values, err := DecodeCommand(raw)
+	if err != nil {
+		return "(" + err.Error() + ")"
+	}
+	parts := Parameterized(text)
+	var b strings.Builder
+	for i, p := range parts {
+		b.WriteString(p)
+		if i < len(parts)-1 && i < len(values) {
+			b.WriteString(LiteralOf(values[i]))
+		}
+	}
+	return b.String()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package article
 
 import (
 	"context"
@@ -13,30 +13,6 @@ import (
 	"geosql.dev/standin/syntax"
 )
 
-// showCommand is a command as sp_browsereplcmds shows it.
-func showCommand(kind int64, raw []byte) string {
-	if kind != stored.CommandCall {
-		text, _, err := stored.DecodeCommand(raw)
-		if err != nil {
-			return "(" + err.Error() + ")"
-		}
-		return text
-	}
-	text, values, err := stored.DecodeCommand(raw)
-	if err != nil {
-		return "(" + err.Error() + ")"
-	}
-	parts := stored.Parameterized(text)
-	var b strings.Builder
-	for i, p := range parts {
-		b.WriteString(p)
-		if i < len(parts)-1 && i < len(values) {
-			b.WriteString(stored.LiteralOf(values[i]))
-		}
-	}
-	return b.String()
-}
-
 // marks is n question marks for a list of parameters.
 func marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
@@ -45,14 +21,14 @@ func verb(command string) (word, procedure string) {
 	word, procedure, _ = strings.Cut(command, " ")
 	parts := syntax.SplitName(strings.TrimSpace(procedure))
 	for i, part := range parts {
-		parts[i] = bracket(part)
+		parts[i] = syntax.QuoteName(part)
 	}
 	return strings.ToUpper(word), strings.Join(parts, ".")
 }
 
 // commandOf turns the change of a row into a command for an article: nil where the article says NONE, or where its
 // filter leaves the row out. A row that an update moves into the article is inserted, one that it moves out is deleted.
-func (a *article) commandOf(ctx context.Context, f *rowFilter, c storage.TableChange) ([]byte, error) {
+func (a *Article) commandOf(ctx context.Context, f *RowFilter, c storage.TableChange) ([]byte, error) {
 	at := map[string]int{}
 	for i, name := range c.Columns {
 		at[name] = i
@@ -60,12 +36,12 @@ func (a *article) commandOf(ctx context.Context, f *rowFilter, c storage.TableCh
 	var before, after bool
 	var err error
 	if c.Op != storage.OpInsert {
-		if before, err = f.passes(ctx, at, c.Old); err != nil {
+		if before, err = f.Passes(ctx, at, c.Old); err != nil {
 			return nil, err
 		}
 	}
 	if c.Op != storage.OpDelete {
-		if after, err = f.passes(ctx, at, c.New); err != nil {
+		if after, err = f.Passes(ctx, at, c.New); err != nil {
 			return nil, err
 		}
 	}
@@ -102,51 +78,53 @@ func appendColumns(buf []byte, columns []*metadata.Column, at map[string]int, ro
 	return buf, nil
 }
 
-func (a *article) names(columns []*metadata.Column) string {
+// Names are columns in brackets, parted by commas.
+func (a *Article) Names(columns []*metadata.Column) string {
 	parts := make([]string, len(columns))
 	for i, c := range columns {
-		parts[i] = bracket(c.Name)
+		parts[i] = syntax.QuoteName(c.Name)
 	}
 	return strings.Join(parts, ",")
 }
 
 // where is the condition that finds a row by its key.
-func (a *article) where() string {
-	parts := make([]string, len(a.keys))
-	for i, c := range a.keys {
-		parts[i] = bracket(c.Name) + " = ?"
+func (a *Article) where() string {
+	parts := make([]string, len(a.Keys))
+	for i, c := range a.Keys {
+		parts[i] = syntax.QuoteName(c.Name) + " = ?"
 	}
 	return strings.Join(parts, " AND ")
 }
 
-func (a *article) destination() string { return stored.TwoPart(a.destOwner, a.destTable) }
+// Destination is the subscriber's table, in brackets.
+func (a *Article) Destination() string { return stored.TwoPart(a.DestOwner, a.DestTable) }
 
-func (a *article) insertCommand(at map[string]int, row []any) ([]byte, error) {
-	word, procedure := verb(a.insert)
+func (a *Article) insertCommand(at map[string]int, row []any) ([]byte, error) {
+	word, procedure := verb(a.Insert)
 	if word == "NONE" {
 		return nil, nil
 	}
-	values, err := appendColumns(nil, a.columns, at, row)
+	values, err := appendColumns(nil, a.Columns, at, row)
 	if err != nil {
 		return nil, err
 	}
 	if word == "SQL" {
 		return stored.EncodeCommand(
-			"INSERT INTO "+a.destination()+" ("+a.names(a.columns)+") VALUES ("+marks(len(a.columns))+")",
+			"INSERT INTO "+a.Destination()+" ("+a.Names(a.Columns)+") VALUES ("+marks(len(a.Columns))+")",
 			values,
 		), nil
 	}
-	return stored.EncodeCommand("{CALL "+procedure+" ("+marks(len(a.columns))+")}", values), nil
+	return stored.EncodeCommand("{CALL "+procedure+" ("+marks(len(a.Columns))+")}", values), nil
 }
 
-func (a *article) deleteCommand(at map[string]int, row []any) ([]byte, error) {
-	word, procedure := verb(a.delete)
-	columns := a.keys
+func (a *Article) deleteCommand(at map[string]int, row []any) ([]byte, error) {
+	word, procedure := verb(a.Delete)
+	columns := a.Keys
 	switch word {
 	case "NONE":
 		return nil, nil
 	case "XCALL":
-		columns = a.columns
+		columns = a.Columns
 		row = a.beforeImage(at, row)
 	}
 	values, err := appendColumns(nil, columns, at, row)
@@ -154,7 +132,7 @@ func (a *article) deleteCommand(at map[string]int, row []any) ([]byte, error) {
 		return nil, err
 	}
 	if word == "SQL" {
-		return stored.EncodeCommand("DELETE FROM "+a.destination()+" WHERE "+a.where(), values), nil
+		return stored.EncodeCommand("DELETE FROM "+a.Destination()+" WHERE "+a.where(), values), nil
 	}
 	return stored.EncodeCommand("{CALL "+procedure+" ("+marks(len(columns))+")}", values), nil
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package article
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ type articleChange struct {
 
 // articleChanges gathers what one record of the log changes of an article's unique keys.
 type articleChanges struct {
-	article filtered
+	article Filtered
 	keys    []*changedKey
 }
 
@@ -36,15 +36,15 @@ type changedKey struct {
 	met bool
 }
 
-func newArticleChanges(a filtered) *articleChanges {
+func newArticleChanges(a Filtered) *articleChanges {
 	out := &articleChanges{article: a}
-	for _, i := range a.table.Table.Indexes {
+	for _, i := range a.Table.Table.Indexes {
 		if !i.Unique && !i.PrimaryKey {
 			continue
 		}
 		k := &changedKey{taken: map[string]bool{}, left: map[string]bool{}}
 		for _, key := range i.Keys {
-			k.columns = append(k.columns, a.table.Table.ColumnByID(key.Column))
+			k.columns = append(k.columns, a.Table.Table.ColumnByID(key.Column))
 		}
 		out.keys = append(out.keys, k)
 	}

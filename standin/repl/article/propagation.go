@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package article
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
 )
 
 // What an update brings to the procedure of a subscriber is what the call syntax of the article says
@@ -17,8 +18,8 @@ import (
 // changed, SCALL only what changed, XCALL the row as it was and as it is.
 
 // updateCommand is the command of an update; nil for one that changed no column of the article.
-func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, error) {
-	word, procedure := verb(a.update)
+func (a *Article) updateCommand(at map[string]int, old, row []any) ([]byte, error) {
+	word, procedure := verb(a.Update)
 	changed := a.changed(at, old, row)
 	if word == "NONE" || len(changed) == 0 {
 		return nil, nil
@@ -27,29 +28,29 @@ func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, erro
 	case "SQL":
 		return a.updateStatement(at, old, row)
 	case "XCALL":
-		values, err := appendColumns(nil, a.columns, at, a.beforeImage(at, old))
+		values, err := appendColumns(nil, a.Columns, at, a.beforeImage(at, old))
 		if err == nil {
-			values, err = appendColumns(values, a.columns, at, row)
+			values, err = appendColumns(values, a.Columns, at, row)
 		}
-		return stored.EncodeCommand("{CALL "+procedure+" ("+marks(2*len(a.columns))+")}", values), err
+		return stored.EncodeCommand("{CALL "+procedure+" ("+marks(2*len(a.Columns))+")}", values), err
 	}
-	sent := a.columns
+	sent := a.Columns
 	if word == "SCALL" {
 		sent = nil
 		for _, i := range changed {
-			sent = append(sent, a.columns[i])
+			sent = append(sent, a.Columns[i])
 		}
 	}
 	values, err := appendColumns(nil, sent, at, row)
 	if err == nil {
-		values, err = appendColumns(values, a.keys, at, old)
+		values, err = appendColumns(values, a.Keys, at, old)
 	}
 	if err != nil {
 		return nil, err
 	}
-	list := strings.Split(marks(len(a.columns)+len(a.keys)), ",")
+	list := strings.Split(marks(len(a.Columns)+len(a.Keys)), ",")
 	if word == "SCALL" {
-		clear(list[:len(a.columns)])
+		clear(list[:len(a.Columns)])
 		for _, i := range changed {
 			list[i] = "?"
 		}
@@ -65,27 +66,27 @@ func (a *article) updateCommand(at map[string]int, old, row []any) ([]byte, erro
 }
 
 // updateStatement is the command of an article whose updates are statements.
-func (a *article) updateStatement(at map[string]int, old, row []any) ([]byte, error) {
+func (a *Article) updateStatement(at map[string]int, old, row []any) ([]byte, error) {
 	var columns []*metadata.Column
 	var sets []string
-	for _, c := range a.columns {
+	for _, c := range a.Columns {
 		// An identity column never changes, and may be one at the subscriber too.
 		if c.Identity == nil {
-			columns, sets = append(columns, c), append(sets, bracket(c.Name)+" = ?")
+			columns, sets = append(columns, c), append(sets, syntax.QuoteName(c.Name)+" = ?")
 		}
 	}
 	values, err := appendColumns(nil, columns, at, row)
 	if err == nil {
-		values, err = appendColumns(values, a.keys, at, old)
+		values, err = appendColumns(values, a.Keys, at, old)
 	}
-	text := "UPDATE " + a.destination() + " SET " + strings.Join(sets, ", ") + " WHERE " + a.where()
+	text := "UPDATE " + a.Destination() + " SET " + strings.Join(sets, ", ") + " WHERE " + a.where()
 	return stored.EncodeCommand(text, values), err
 }
 
 // changed are the places of the article's columns whose values an update changed.
-func (a *article) changed(at map[string]int, old, row []any) []int {
+func (a *Article) changed(at map[string]int, old, row []any) []int {
 	var out []int
-	for n, c := range a.columns {
+	for n, c := range a.Columns {
 		i, ok := at[c.StorageName()]
 		if ok && i < len(row) && i < len(old) && !sameStored(old[i], row[i]) {
 			out = append(out, n)
@@ -106,10 +107,10 @@ func sameStored(x, y any) bool {
 
 // bitmapLength is how long the mask of changed columns is: 2 bytes for a table of eight columns, as the page's example
 // has it.
-func (a *article) bitmapLength() int { return len(a.columns)/8 + 1 }
+func (a *Article) bitmapLength() int { return len(a.Columns)/8 + 1 }
 
 // bitmap is the mask of changed columns: the first column is the lowest bit of the first byte.
-func (a *article) bitmap(changed []int) []byte {
+func (a *Article) bitmap(changed []int) []byte {
 	out := make([]byte, a.bitmapLength())
 	for _, i := range changed {
 		out[i/8] |= 1 << (i % 8)
@@ -118,9 +119,9 @@ func (a *article) bitmap(changed []int) []byte {
 }
 
 // beforeImage is a row as it was, as XCALL sends it: values of text and image columns are not in it.
-func (a *article) beforeImage(at map[string]int, row []any) []any {
+func (a *Article) beforeImage(at map[string]int, row []any) []any {
 	out := row
-	for _, c := range a.columns {
+	for _, c := range a.Columns {
 		i, ok := at[c.StorageName()]
 		if ok && i < len(row) &&
 			(c.Type.Kind == sqltype.Text || c.Type.Kind == sqltype.NText || c.Type.Kind == sqltype.Image) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package article
 
 import (
 	"fmt"
@@ -9,17 +9,18 @@ import (
 
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/syntax"
 )
 
-// procedures are the custom procedures that commands call (schema_option 0x02). Their parameters are those of the call
+// Procedures are the custom procedures that commands call (schema_option 0x02). Their parameters are those of the call
 // syntax
 // (docs/relational-databases/replication/transactional/transactional-articles-specify-how-changes-are-propagated.md,
 // Examples).
-func (a *article) procedures() string {
-	if a.isModule() {
+func (a *Article) Procedures() string {
+	if a.IsModule() {
 		return ""
 	}
-	return a.insertProcedure() + a.updateProcedure() + a.deleteProcedure()
+	return a.InsertProcedure() + a.UpdateProcedure() + a.DeleteProcedure()
 }
 
 // customProcedure is the script of a procedure, empty where the article's command calls none.
@@ -44,102 +45,105 @@ func customProcedure(command string, parameters []string, body string) string {
 func declared(columns []*metadata.Column, prefix string, from int, more string) []string {
 	out := make([]string, len(columns))
 	for i, c := range columns {
-		out[i] = fmt.Sprintf("@%s%d %s%s", prefix, from+i, typeName(c), more)
+		out[i] = fmt.Sprintf("@%s%d %s%s", prefix, from+i, TypeName(c), more)
 	}
 	return out
 }
 
 // settable tells whether an update may set a column at the subscriber.
-func (a *article) settable(c *metadata.Column) bool {
-	return c.Identity == nil || a.options&optionIdentity == 0
+func (a *Article) settable(c *metadata.Column) bool {
+	return c.Identity == nil || a.Options&OptionIdentity == 0
 }
 
 // place is the number of a column among the article's, from 1 on.
-func (a *article) place(c *metadata.Column) int {
-	return slices.IndexFunc(a.columns, func(o *metadata.Column) bool { return o.ID == c.ID }) + 1
+func (a *Article) place(c *metadata.Column) int {
+	return slices.IndexFunc(a.Columns, func(o *metadata.Column) bool { return o.ID == c.ID }) + 1
 }
 
 // keyIs is the condition on the key, whose values are the parameters of a prefix; byPlace says that these are numbered
 // as the article's columns are.
-func (a *article) keyIs(prefix string, byPlace bool) string {
-	parts := make([]string, len(a.keys))
-	for i, c := range a.keys {
+func (a *Article) keyIs(prefix string, byPlace bool) string {
+	parts := make([]string, len(a.Keys))
+	for i, c := range a.Keys {
 		n := i + 1
 		if byPlace {
 			n = a.place(c)
 		}
-		parts[i] = fmt.Sprintf("%s = @%s%d", bracket(c.Name), prefix, n)
+		parts[i] = fmt.Sprintf("%s = @%s%d", syntax.QuoteName(c.Name), prefix, n)
 	}
 	return strings.Join(parts, " AND ")
 }
 
 // orMissing raises 20598 where the row to change is not there.
-func (a *article) orMissing(what string) string {
+func (a *Article) orMissing(what string) string {
 	return "\nIF @@ROWCOUNT = 0 EXEC sp_MSreplraiserror @errorid = 20598, @param1 = N'" + what + "', @param2 = " +
-		stored.Literal(a.destination())
+		stored.Literal(a.Destination())
 }
 
-func (a *article) insertProcedure() string {
-	values := make([]string, len(a.columns))
+// InsertProcedure creates the procedure that inserts a row at the subscriber.
+func (a *Article) InsertProcedure() string {
+	values := make([]string, len(a.Columns))
 	identity := false
-	for i, c := range a.columns {
+	for i, c := range a.Columns {
 		values[i] = fmt.Sprintf("@c%d", i+1)
 		identity = identity || !a.settable(c)
 	}
-	body := "INSERT INTO " + a.destination() + " (" + a.names(a.columns) + ") VALUES (" + strings.Join(values, ", ") + ")"
+	body := "INSERT INTO " + a.Destination() + " (" + a.Names(a.Columns) + ") VALUES (" + strings.Join(values, ", ") + ")"
 	if identity {
-		body = "SET IDENTITY_INSERT " + a.destination() + " ON\n" + body + "\nSET IDENTITY_INSERT " + a.destination() + " OFF"
+		body = "SET IDENTITY_INSERT " + a.Destination() + " ON\n" + body + "\nSET IDENTITY_INSERT " + a.Destination() + " OFF"
 	}
-	return customProcedure(a.insert, declared(a.columns, "c", 1, ""), body)
+	return customProcedure(a.Insert, declared(a.Columns, "c", 1, ""), body)
 }
 
-func (a *article) deleteProcedure() string {
-	parameters, where := declared(a.keys, "pkc", 1, ""), a.keyIs("pkc", false)
-	if word, _ := verb(a.delete); word == "XCALL" {
-		parameters, where = declared(a.columns, "c", 1, ""), a.keyIs("c", true)
+// DeleteProcedure creates the one that deletes a row.
+func (a *Article) DeleteProcedure() string {
+	parameters, where := declared(a.Keys, "pkc", 1, ""), a.keyIs("pkc", false)
+	if word, _ := verb(a.Delete); word == "XCALL" {
+		parameters, where = declared(a.Columns, "c", 1, ""), a.keyIs("c", true)
 	}
-	return customProcedure(a.delete, parameters, "DELETE FROM "+a.destination()+" WHERE "+where+a.orMissing("Delete"))
+	return customProcedure(a.Delete, parameters, "DELETE FROM "+a.Destination()+" WHERE "+where+a.orMissing("Delete"))
 }
 
-func (a *article) updateProcedure() string {
-	word, _ := verb(a.update)
-	n := len(a.columns)
+// UpdateProcedure creates the one that updates a row.
+func (a *Article) UpdateProcedure() string {
+	word, _ := verb(a.Update)
+	n := len(a.Columns)
 	switch word {
 	case "CALL":
 		return customProcedure(
-			a.update,
-			append(declared(a.columns, "c", 1, ""), declared(a.keys, "pkc", 1, "")...),
+			a.Update,
+			append(declared(a.Columns, "c", 1, ""), declared(a.Keys, "pkc", 1, "")...),
 			a.setAll(1, a.keyIs("pkc", false)),
 		)
 	case "XCALL":
 		return customProcedure(
-			a.update,
-			append(declared(a.columns, "c", 1, ""), declared(a.columns, "c", n+1, "")...),
+			a.Update,
+			append(declared(a.Columns, "c", 1, ""), declared(a.Columns, "c", n+1, "")...),
 			a.setAll(n+1, a.keyIs("c", true)),
 		)
 	}
 	// Of SCALL's values those that did not change are left out.
 	absent := map[bool]string{true: " = NULL"}[word == "SCALL"]
-	parameters := append(declared(a.columns, "c", 1, absent), declared(a.keys, "pkc", 1, absent)...)
+	parameters := append(declared(a.Columns, "c", 1, absent), declared(a.Keys, "pkc", 1, absent)...)
 	return customProcedure(
-		a.update,
+		a.Update,
 		append(parameters, fmt.Sprintf("@bitmap binary(%d)", a.bitmapLength())),
 		a.setChanged(),
 	)
 }
 
 // setAll sets all columns to parameters that are numbered from a number on.
-func (a *article) setAll(from int, where string) string {
+func (a *Article) setAll(from int, where string) string {
 	var sets []string
-	for i, c := range a.columns {
+	for i, c := range a.Columns {
 		if a.settable(c) {
-			sets = append(sets, fmt.Sprintf("%s = @c%d", bracket(c.Name), from+i))
+			sets = append(sets, fmt.Sprintf("%s = @c%d", syntax.QuoteName(c.Name), from+i))
 		}
 	}
 	if len(sets) == 0 {
 		return ""
 	}
-	return "UPDATE " + a.destination() + " SET " + strings.Join(sets, ", ") + " WHERE " + where + a.orMissing("Update")
+	return "UPDATE " + a.Destination() + " SET " + strings.Join(sets, ", ") + " WHERE " + where + a.orMissing("Update")
 }
 
 // inBitmap is the condition that the mask has a column.
@@ -149,21 +153,22 @@ func inBitmap(place int) string {
 }
 
 // setChanged sets the columns that the mask has. The key is set only where it changed: all indexes hang on it.
-func (a *article) setChanged() string {
+func (a *Article) setChanged() string {
 	var sets, keys, changes []string
-	for i, c := range a.columns {
+	for i, c := range a.Columns {
 		if !a.settable(c) {
 			continue
 		}
-		set := fmt.Sprintf("%s = CASE WHEN %s THEN @c%d ELSE %s END", bracket(c.Name), inBitmap(i+1), i+1, bracket(c.Name))
-		if slices.ContainsFunc(a.keys, func(k *metadata.Column) bool { return k.ID == c.ID }) {
+		name := syntax.QuoteName(c.Name)
+		set := fmt.Sprintf("%s = CASE WHEN %s THEN @c%d ELSE %s END", name, inBitmap(i+1), i+1, name)
+		if slices.ContainsFunc(a.Keys, func(k *metadata.Column) bool { return k.ID == c.ID }) {
 			keys, changes = append(keys, set), append(changes, inBitmap(i+1))
 		} else {
 			sets = append(sets, set)
 		}
 	}
 	update := func(sets []string) string {
-		return "UPDATE " + a.destination() + " SET " + strings.Join(
+		return "UPDATE " + a.Destination() + " SET " + strings.Join(
 			sets,
 			", ",
 		) + " WHERE " + a.keyIs(
@@ -191,27 +196,27 @@ func (a *article) setChanged() string {
 	) + "\nEND"
 }
 
-// dynamicUpdateProcedure is the procedure of MCALL that makes its statement of the columns that the mask has: no index
+// DynamicUpdateProcedure is the procedure of MCALL that makes its statement of the columns that the mask has: no index
 // is touched of which no column changed.
-func (a *article) dynamicUpdateProcedure() string {
+func (a *Article) DynamicUpdateProcedure() string {
 	var b strings.Builder
 	b.WriteString(
 		"DECLARE @stmt nvarchar(max), @spacer nvarchar(1)\nSELECT @spacer = N'', @stmt = N'UPDATE " + inLiteral(
-			a.destination(),
+			a.Destination(),
 		) + " SET '\n",
 	)
-	for i, c := range a.columns {
+	for i, c := range a.Columns {
 		if a.settable(c) {
 			fmt.Fprintf(
 				&b,
 				"IF %s\n\tSELECT @stmt = @stmt + @spacer + N'%s = @c%d', @spacer = N','\n",
 				inBitmap(i+1),
-				inLiteral(bracket(c.Name)),
+				inLiteral(syntax.QuoteName(c.Name)),
 				i+1,
 			)
 		}
 	}
-	parameters := append(declared(a.columns, "c", 1, ""), declared(a.keys, "pkc", 1, "")...)
+	parameters := append(declared(a.Columns, "c", 1, ""), declared(a.Keys, "pkc", 1, "")...)
 	names := make([]string, len(parameters))
 	for i, p := range parameters {
 		names[i], _, _ = strings.Cut(p, " ")
@@ -225,7 +230,7 @@ func (a *article) dynamicUpdateProcedure() string {
 	)
 	b.WriteString(a.orMissing("Update"))
 	script := customProcedure(
-		a.update,
+		a.Update,
 		append(parameters, fmt.Sprintf("@bitmap binary(%d)", a.bitmapLength())),
 		b.String(),
 	)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package article
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"sort"
+	"time"
 
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/storage"
@@ -17,24 +18,24 @@ import (
 // and this is the order in which they do not meet each other's keys.
 var order = map[storage.Op]int{storage.OpDelete: 0, storage.OpUpdate: 1, storage.OpInsert: 2}
 
-// filtered is an article with the filter of its rows.
-type filtered struct {
-	*article
-	rows *rowFilter
+// Filtered is an article with the filter of its rows.
+type Filtered struct {
+	*Article
+	Rows *RowFilter
 }
 
-// commandsOf turns a transaction into commands, in the order of its records.
-func (l *logArticles) commandsOf(ctx context.Context, t *storage.Transaction) ([]replicated, error) {
-	var out []replicated
+// CommandsOf turns a transaction into commands, in the order of its records.
+func (l *Log) CommandsOf(ctx context.Context, t *storage.Transaction) ([]Replicated, error) {
+	var out []Replicated
 	later, err := schemaChanges(t)
 	if err != nil {
 		return nil, err
 	}
 	marks := t.Marks
 	for at := 0; at < len(t.Changes) || len(marks) > 0; {
-		var more []replicated
+		var more []Replicated
 		if len(marks) > 0 && (at == len(t.Changes) || marks[0].LSN.Less(t.Changes[at].LSN)) {
-			if marks[0].Kind == schemaMark {
+			if marks[0].Kind == SchemaMark {
 				more, later = l.schemaCommand(t, later[0]), later[1:]
 			} else if more, err = l.markCommands(t, marks[0]); err != nil {
 				return nil, err
@@ -56,13 +57,13 @@ func (l *logArticles) commandsOf(ctx context.Context, t *storage.Transaction) ([
 }
 
 // rowCommands are the commands of one record's changes.
-func (l *logArticles) rowCommands(
+func (l *Log) rowCommands(
 	ctx context.Context,
 	t *storage.Transaction,
 	record []storage.TableChange,
-	later []schemaChange,
-) ([]replicated, error) {
-	if len(l.byTable) == 0 {
+	later []SchemaChange,
+) ([]Replicated, error) {
+	if len(l.ByTable) == 0 {
 		return nil, nil
 	}
 	instead, err := l.calledInstead(record[0].PartOf)
@@ -75,37 +76,37 @@ func (l *logArticles) rowCommands(
 		if c.Columns == nil {
 			continue // written before the table was published, or part of a schema change
 		}
-		for _, a := range l.byTable[c.Table] {
-			if instead[a.publication] {
+		for _, a := range l.ByTable[c.Table] {
+			if instead[a.Publication] {
 				continue
 			}
-			if byArticle[a.id] == nil {
-				byArticle[a.id] = newArticleChanges(l.at(a, t.Commit, later))
+			if byArticle[a.ID] == nil {
+				byArticle[a.ID] = newArticleChanges(l.at(a, t.Commit, later))
 			}
-			byArticle[a.id].note(c)
-			changes = append(changes, articleChange{byArticle[a.id], c})
+			byArticle[a.ID].note(c)
+			changes = append(changes, articleChange{byArticle[a.ID], c})
 		}
 	}
 	changes = deferUpdates(changes)
 	sort.SliceStable(changes, func(i, j int) bool { return order[changes[i].Op] < order[changes[j].Op] })
-	var out []replicated
+	var out []Replicated
 	for _, c := range changes {
 		a := c.of.article
-		command, err := a.commandOf(ctx, a.rows, c.TableChange)
+		command, err := a.commandOf(ctx, a.Rows, c.TableChange)
 		if err != nil {
 			return nil, err
 		}
 		if command != nil {
 			out = append(
 				out,
-				replicated{
-					seqno:       t.Commit,
-					begin:       t.Begin,
-					time:        t.Time,
-					kind:        stored.CommandCall,
-					article:     a.id,
-					publication: a.publication,
-					command:     command,
+				Replicated{
+					Seqno:       t.Commit,
+					Begin:       t.Begin,
+					Time:        t.Time,
+					Kind:        stored.CommandCall,
+					Article:     a.ID,
+					Publication: a.Publication,
+					Command:     command,
 				},
 			)
 		}
@@ -114,13 +115,13 @@ func (l *logArticles) rowCommands(
 }
 
 // schemaChanges are the schema changes of a transaction in their order.
-func schemaChanges(t *storage.Transaction) ([]schemaChange, error) {
-	var out []schemaChange
+func schemaChanges(t *storage.Transaction) ([]SchemaChange, error) {
+	var out []SchemaChange
 	for _, m := range t.Marks {
-		if m.Kind != schemaMark {
+		if m.Kind != SchemaMark {
 			continue
 		}
-		var c schemaChange
+		var c SchemaChange
 		if err := json.Unmarshal(m.Payload, &c); err != nil {
 			return nil, fmt.Errorf("read a schema change: %w", err)
 		}
@@ -130,53 +131,53 @@ func schemaChanges(t *storage.Transaction) ([]schemaChange, error) {
 }
 
 // schemaCommand is the command of a schema change; none when the article is not published any more.
-func (l *logArticles) schemaCommand(t *storage.Transaction, c schemaChange) []replicated {
+func (l *Log) schemaCommand(t *storage.Transaction, c SchemaChange) []Replicated {
 	publication, ok := l.has(c.Article)
 	if !ok || c.Script == "" {
 		return nil
 	}
-	return []replicated{
+	return []Replicated{
 		{
-			seqno:       t.Commit,
-			begin:       t.Begin,
-			time:        t.Time,
-			kind:        stored.CommandSchema,
-			article:     c.Article,
-			publication: publication,
-			command:     stored.EncodeCommand(c.Script, nil),
+			Seqno:       t.Commit,
+			Begin:       t.Begin,
+			Time:        t.Time,
+			Kind:        stored.CommandSchema,
+			Article:     c.Article,
+			Publication: publication,
+			Command:     stored.EncodeCommand(c.Script, nil),
 		},
 	}
 }
 
 // markCommands are the commands of a tracer token, a validation or a call.
-func (l *logArticles) markCommands(t *storage.Transaction, m storage.Mark) ([]replicated, error) {
+func (l *Log) markCommands(t *storage.Transaction, m storage.Mark) ([]Replicated, error) {
 	switch m.Kind {
-	case validationMark:
+	case ValidationMark:
 		return l.validationCommand(t, m)
-	case callMark:
+	case CallMark:
 		return l.callCommands(t, m)
-	case scriptMark:
+	case ScriptMark:
 		return l.scriptCommand(t, m)
 	}
-	if m.Kind != tokenMark || len(m.Payload) != 16 {
+	if m.Kind != TokenMark || len(m.Payload) != 16 {
 		return nil, nil
 	}
 	token, publication := int64(binary.BigEndian.Uint64(m.Payload)), int64(binary.BigEndian.Uint64(m.Payload[8:]))
-	return []replicated{
+	return []Replicated{
 		{
-			seqno:       t.Commit,
-			begin:       t.Begin,
-			time:        t.Time,
-			kind:        stored.CommandToken,
-			publication: publication,
-			command:     stored.EncodeCommand(fmt.Sprint(token), nil),
+			Seqno:       t.Commit,
+			Begin:       t.Begin,
+			Time:        t.Time,
+			Kind:        stored.CommandToken,
+			Publication: publication,
+			Command:     stored.EncodeCommand(fmt.Sprint(token), nil),
 		},
 	}, nil
 }
 
 // validationCommand is the command of a validation; none when its article is not published any more.
-func (l *logArticles) validationCommand(t *storage.Transaction, m storage.Mark) ([]replicated, error) {
-	var v validation
+func (l *Log) validationCommand(t *storage.Transaction, m storage.Mark) ([]Replicated, error) {
+	var v Validation
 	if err := json.Unmarshal(m.Payload, &v); err != nil {
 		return nil, fmt.Errorf("read a validation: %w", err)
 	}
@@ -188,15 +189,25 @@ func (l *logArticles) validationCommand(t *storage.Transaction, m storage.Mark) 
 	for _, n := range v.Subscriptions {
 		names = stored.AppendText(names, n)
 	}
-	return []replicated{
+	return []Replicated{
 		{
-			seqno:       t.Commit,
-			begin:       t.Begin,
-			time:        t.Time,
-			kind:        stored.CommandValidate,
-			article:     v.Article,
-			publication: publication,
-			command:     stored.EncodeCommand(v.Text, names),
+			Seqno:       t.Commit,
+			Begin:       t.Begin,
+			Time:        t.Time,
+			Kind:        stored.CommandValidate,
+			Article:     v.Article,
+			Publication: publication,
+			Command:     stored.EncodeCommand(v.Text, names),
 		},
 	}, nil
+}
+
+// Replicated is one command that the log reader delivers.
+type Replicated struct {
+	Seqno, Begin storage.LSN
+	Time         time.Time
+	Kind         int64
+	Article      int64
+	Publication  int64
+	Command      []byte
 }

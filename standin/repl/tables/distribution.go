@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+// Package tables has the tables and views that replication keeps in databases: at the distributor, in publication and
+// in subscription databases.
+package tables
 
 import (
 	"context"
@@ -9,13 +11,14 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
+	"geosql.dev/standin/syntax"
 )
 
-// table is a replication system table; its columns are those of docs/relational-databases/system-tables/.
-type table struct{ name, columns string }
+// Table is a replication system table; its columns are those of docs/relational-databases/system-tables/.
+type Table struct{ name, columns string }
 
-// distributorTables lie in msdb of a distributor. The last one tells that it is one: it is made last and dropped first.
-var distributorTables = []table{
+// Distributor lie in msdb of a distributor. The last one tells that it is one: it is made last and dropped first.
+var Distributor = []Table{
 	// sysreplicationalerts has no rows: no alerts are raised.
 	{
 		"sysreplicationalerts",
@@ -36,8 +39,8 @@ var distributorTables = []table{
 	{"MSdistributor", `property sysname NOT NULL PRIMARY KEY, value nvarchar(3000) NULL`},
 }
 
-// profileTables lie in msdb of every server.
-var profileTables = []table{
+// Profiles lie in msdb of every server.
+var Profiles = []Table{
 	{
 		"MSagent_profiles",
 		`profile_id int IDENTITY(1,1) NOT NULL PRIMARY KEY, profile_name sysname NOT NULL, agent_type int NOT NULL, type int NOT NULL,
@@ -47,8 +50,8 @@ var profileTables = []table{
 		CONSTRAINT PK_MSagent_parameters PRIMARY KEY (profile_id, parameter_name)`},
 }
 
-// distributionTables lie in a distribution database.
-var distributionTables = []table{
+// Distribution lie in a distribution database.
+var Distribution = []Table{
 	{
 		"MSpublisher_databases",
 		`publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, id int IDENTITY(1,1) NOT NULL PRIMARY KEY,
@@ -213,9 +216,9 @@ var distributionViews = []view{
 		WHERE m.status = 2 AND c.partial_command = 0 AND c.xact_seqno >= m.subscription_seqno GROUP BY m.article_id, m.agent_id`},
 }
 
-// makeDistributionTables makes the tables and views that a distribution database lacks.
-func makeDistributionTables(ctx context.Context, s *engine.Session, database string) error {
-	if err := makeTables(ctx, s, database, distributionTables); err != nil {
+// MakeDistribution makes the tables and views that a distribution database lacks.
+func MakeDistribution(ctx context.Context, s *engine.Session, database string) error {
+	if err := Make(ctx, s, database, Distribution); err != nil {
 		return err
 	}
 	return makeViews(ctx, s, database, distributionViews)
@@ -224,14 +227,14 @@ func makeDistributionTables(ctx context.Context, s *engine.Session, database str
 // makeViews makes the views that a database lacks and marks them as SQL Server's own.
 func makeViews(ctx context.Context, s *engine.Session, database string, views []view) error {
 	for _, v := range views {
-		there, err := exists(ctx, s, bracket(database)+".dbo."+v.name)
+		there, err := Exists(ctx, s, syntax.QuoteName(database)+".dbo."+v.name)
 		if err != nil {
 			return err
 		}
 		if there {
 			continue
 		}
-		if err := inDatabase(ctx, s, database,
+		if err := In(ctx, s, database,
 			"CREATE VIEW dbo."+v.name+" AS "+strings.ReplaceAll(v.query, "\n\t\t", " ")); err != nil {
 			return err
 		}
@@ -242,11 +245,11 @@ func makeViews(ctx context.Context, s *engine.Session, database string, views []
 	return nil
 }
 
-// makeTables makes the tables that a database lacks and marks them as SQL Server's own.
-func makeTables(ctx context.Context, s *engine.Session, database string, tables []table) error {
+// Make makes the tables that a database lacks and marks them as SQL Server's own.
+func Make(ctx context.Context, s *engine.Session, database string, tables []Table) error {
 	db := s.Instance().Database(database)
 	for _, t := range tables {
-		full := bracket(database) + ".dbo." + bracket(t.name)
+		full := syntax.QuoteName(database) + ".dbo." + syntax.QuoteName(t.name)
 		r, err := s.Query(ctx, "SELECT OBJECT_ID(@p1) AS id", full)
 		if err != nil {
 			return fmt.Errorf("look for table %s: %w", full, err)
@@ -273,12 +276,19 @@ func markShipped(ctx context.Context, s *engine.Session, db *engine.Database, na
 	return s.ChangeObject(ctx, db, o.ID, func(o *metadata.Object) { o.Shipped = true })
 }
 
-// dropTables drops those of the tables that a database has.
-func dropTables(ctx context.Context, s *engine.Session, database string, tables []table) error {
+// Drop drops those of the tables that a database has.
+func Drop(ctx context.Context, s *engine.Session, database string, tables []Table) error {
 	for _, t := range tables {
-		if err := s.Exec(ctx, "DROP TABLE IF EXISTS "+bracket(database)+".dbo."+bracket(t.name)); err != nil {
+		name := syntax.QuoteName(database) + ".dbo." + syntax.QuoteName(t.name)
+		if err := s.Exec(ctx, "DROP TABLE IF EXISTS "+name); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Exists tells whether a table is there.
+func Exists(ctx context.Context, s *engine.Session, name string) (bool, error) {
+	r, err := s.Query(ctx, "SELECT OBJECT_ID(@p1) AS id", name)
+	return r.Value(0, "id") != nil, err
 }

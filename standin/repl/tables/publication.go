@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package repl
+package tables
 
 import (
 	"context"
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/stored"
+	"geosql.dev/standin/syntax"
 )
 
-// publicationTables lie in a database that is published.
-var publicationTables = []table{
+// Publication lie in a database that is published.
+var Publication = []Table{
 	{
 		"syspublications",
 		`description nvarchar(255) NULL, name sysname NOT NULL UNIQUE, pubid int IDENTITY(1,1) NOT NULL PRIMARY KEY, repl_freq tinyint NOT NULL,
@@ -54,8 +55,8 @@ var publicationTables = []table{
 	},
 }
 
-// subscriptionTables lie in a subscription database.
-var subscriptionTables = []table{
+// Subscription lie in a subscription database.
+var Subscription = []Table{
 	{
 		"MSreplication_subscriptions",
 		`publisher sysname NOT NULL, publisher_db sysname NULL, publication sysname NULL, independent_agent bit NOT NULL,
@@ -110,25 +111,26 @@ var publicationViews = []view{
 	},
 }
 
-// makePublicationTables makes the tables and views that a publication database lacks.
-func makePublicationTables(ctx context.Context, s *engine.Session, database string) error {
-	if err := makeTables(ctx, s, database, publicationTables); err != nil {
+// MakePublication makes the tables and views that a publication database lacks.
+func MakePublication(ctx context.Context, s *engine.Session, database string) error {
+	if err := Make(ctx, s, database, Publication); err != nil {
 		return err
 	}
 	return makeViews(ctx, s, database, publicationViews)
 }
 
-// dropPublicationTables drops what makePublicationTables made.
-func dropPublicationTables(ctx context.Context, s *engine.Session, database string) error {
+// DropPublication drops what MakePublication made.
+func DropPublication(ctx context.Context, s *engine.Session, database string) error {
 	for _, v := range publicationViews {
-		if err := inDatabase(ctx, s, database, "DROP VIEW IF EXISTS dbo."+v.name); err != nil {
+		if err := In(ctx, s, database, "DROP VIEW IF EXISTS dbo."+v.name); err != nil {
 			return err
 		}
 	}
-	return dropTables(ctx, s, database, publicationTables)
+	return Drop(ctx, s, database, Publication)
 }
 
-// inDatabase runs a statement that has to be alone in its batch in a database.
-func inDatabase(ctx context.Context, s *engine.Session, database, statement string) error {
-	return s.Exec(ctx, "EXEC ("+stored.Literal("USE "+bracket(database)+"; EXEC ("+stored.Literal(statement)+")")+")")
+// In runs a statement that has to be alone in its batch in a database.
+func In(ctx context.Context, s *engine.Session, database, statement string) error {
+	text := "USE " + syntax.QuoteName(database) + "; EXEC (" + stored.Literal(statement) + ")"
+	return s.Exec(ctx, "EXEC ("+stored.Literal(text)+")")
 }
