@@ -327,7 +327,12 @@ func (e *Extension) addDistPublisher(ctx context.Context, call *engine.ProcCall)
 	}
 	directory := call.String("@working_directory")
 	if !call.Given("@working_directory") || directory == "" {
-		directory = filepath.Join(e.inst.Config().DataDir, "ReplData")
+		if directory, err = e.defaultDirectory(); err != nil {
+			return err
+		}
+	}
+	if err := e.requireDirectory(directory); err != nil {
+		return err
 	}
 	if err := e.ensureServer(ctx, s, name, "pub"); err != nil {
 		return err

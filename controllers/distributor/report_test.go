@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package distributor
+
+import (
+	"errors"
+	"testing"
+
+	driver "github.com/microsoft/go-mssqldb"
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
+)
+
+// The folder that an engine wants is the sidecar's to make, or the user's who declared another one: the condition says
+// whose.
+func TestMissingSnapshotFolder(t *testing.T) {
+	refused := &mssql.Error{Server: "dist-0", Class: mssql.Refused, Err: driver.Error{Number: 21037}}
+	for name, c := range map[string]struct {
+		folder string
+		failed error
+		reason string
+		words  []string
+	}{
+		"the sidecar's": {failed: refused, reason: conditions.ReasonWaitingForServer,
+			words: []string{"sidecar of server dist-0", "/var/opt/mssql-backup/ReplData", "its log"}},
+		"declared": {folder: "/mnt/share", failed: refused, reason: conditions.ReasonWaitingForServer,
+			words: []string{"/mnt/share", "make it there", "spec.snapshotFolder"}},
+		"another error": {failed: errors.New("no disk"), reason: conditions.ReasonApplyFailed, words: []string{"no disk"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := declared()
+			d.Distributor.Spec.SnapshotFolder = c.folder
+			d.System = replication.SystemOf(d.Distributor)
+			got := outcome(d, replication.Plan{}, c.failed)
+			g.Expect(got.Reason).To(Equal(c.reason))
+			for _, word := range c.words {
+				g.Expect(got.Message).To(ContainSubstring(word))
+			}
+		})
+	}
+}
