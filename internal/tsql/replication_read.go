@@ -213,11 +213,14 @@ JOIN sys.tables AS t ON t.object_id = i.object_id JOIN sys.schemas AS s ON s.sch
 WHERE i.is_primary_key = 1`).Because("read the primary keys")
 }
 
+// The servers of a distribution database's rows are in its own table MSreplservers, by ids that are not those of
+// sys.servers: since 2016 SP2 CU3 and 2017 CU6, so that it may lie in a group, whose replicas know different servers.
+
 // OriginalPublishers selects publication and the name of the server under which the distributor knows its publisher,
 // for the publications of a database. It runs in the distribution database.
 func OriginalPublishers(database string) Statement {
-	return new(builder).sql(`SELECT p.publication, s.name FROM dbo.MSpublications AS p
-JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE p.publisher_db = @database`).arg("database", database).
+	return new(builder).sql(`SELECT p.publication, s.srvname FROM dbo.MSpublications AS p
+JOIN dbo.MSreplservers AS s ON s.srvid = p.publisher_id WHERE p.publisher_db = @database`).arg("database", database).
 		done("read who publishes " + database)
 }
 
@@ -226,8 +229,8 @@ JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE p.publisher_db = @da
 func PublicationAccess(publisher, database, publication string) Statement {
 	return new(builder).sql(`SELECT x.[login] FROM dbo.MSpublication_access AS x
 JOIN dbo.MSpublications AS p ON p.publication_id = x.publication_id
-    JOIN sys.servers AS s ON s.server_id = p.publisher_id
-WHERE s.name = @publisher AND p.publisher_db = @database AND p.publication = @publication`).
+    JOIN dbo.MSreplservers AS s ON s.srvid = p.publisher_id
+WHERE s.srvname = @publisher AND p.publisher_db = @database AND p.publication = @publication`).
 		arg("publisher", publisher).arg("database", database).arg("publication", publication).
 		done("read who may read publication " + publication)
 }
@@ -244,8 +247,8 @@ const attachedJob = "CASE WHEN a.job_id IS NULL THEN 0 ELSE 1 END"
 func LogReaderAgents(database string) Statement {
 	return new(
 		builder,
-	).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSlogreader_agents AS a
-`+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database`).
+	).sql(`SELECT a.id, a.name, s.srvname, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSlogreader_agents AS a
+`+agentJob+`JOIN dbo.MSreplservers AS s ON s.srvid = a.publisher_id WHERE a.publisher_db = @database`).
 		arg("database", database).
 		done("read the log readers of " + database)
 }
@@ -255,8 +258,8 @@ func LogReaderAgents(database string) Statement {
 func SnapshotAgents(database, publication string) Statement {
 	return new(
 		builder,
-	).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSsnapshot_agents AS a
-`+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database
+	).sql(`SELECT a.id, a.name, s.srvname, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSsnapshot_agents AS a
+`+agentJob+`JOIN dbo.MSreplservers AS s ON s.srvid = a.publisher_id WHERE a.publisher_db = @database
     AND a.publication = @publication`).
 		arg("database", database).
 		arg("publication", publication).
@@ -268,9 +271,10 @@ func SnapshotAgents(database, publication string) Statement {
 func DistributionAgents(publisherDatabase string, s Subscription) Statement {
 	return new(
 		builder,
-	).sql(`SELECT a.id, a.name, p.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSdistribution_agents AS a
-`+agentJob+`JOIN sys.servers AS p ON p.server_id = a.publisher_id JOIN sys.servers AS s ON s.server_id = a.subscriber_id
-WHERE a.publisher_db = @database AND a.publication = @publication AND s.name = @subscriber
+	).sql(`SELECT a.id, a.name, p.srvname, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSdistribution_agents AS a
+`+agentJob+`JOIN dbo.MSreplservers AS p ON p.srvid = a.publisher_id
+    JOIN dbo.MSreplservers AS s ON s.srvid = a.subscriber_id
+WHERE a.publisher_db = @database AND a.publication = @publication AND s.srvname = @subscriber
     AND a.subscriber_db = @destination`).
 		arg("database", publisherDatabase).
 		arg("publication", s.Publication).
@@ -388,7 +392,7 @@ FROM sys.dm_db_log_stats(DB_ID()) AS l`).Because("read where the log ends")
 func NewestReplicated(publisher, database string) Statement {
 	return new(builder).sql(`SELECT TOP (1) t.xact_seqno, t.entry_time FROM dbo.MSrepl_transactions AS t
 JOIN dbo.MSpublisher_databases AS d ON d.id = t.publisher_database_id
-    JOIN sys.servers AS s ON s.server_id = d.publisher_id
-WHERE s.name = @publisher AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).
+    JOIN dbo.MSreplservers AS s ON s.srvid = d.publisher_id
+WHERE s.srvname = @publisher AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).
 		arg("publisher", publisher).arg("database", database).done("read the newest transaction of " + database)
 }

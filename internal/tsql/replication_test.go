@@ -17,6 +17,8 @@ var tablesOf = regexp.MustCompile(`(?:FROM|JOIN) (?:msdb\.)?dbo\.((?:MS|sys)\w+)
 
 // uncataloguedTables are tables that the catalog does not have, with their pages.
 var uncataloguedTables = map[string]string{
+	// It came with distribution databases in groups; it has no page of its own.
+	"MSreplservers": "docs/relational-databases/replication/configure-distribution-availability-group.md",
 	"sysjobservers": "docs/relational-databases/system-tables/dbo-sysjobservers-transact-sql.md",
 }
 

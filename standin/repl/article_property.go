@@ -49,8 +49,8 @@ func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) er
 	if n.column == "dest_table" || n.column == "dest_owner" {
 		column := map[string]string{"dest_table": "destination_object", "dest_owner": "destination_owner"}[n.column]
 		if _, err := e.inDistributionOf(ctx, s, p,
-			"UPDATE dbo.MSarticles SET "+column+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers WHERE name = "+
-				"?) AND publisher_db = ? AND article_id = ?",
+			"UPDATE dbo.MSarticles SET "+column+" = ? WHERE publisher_id = (SELECT srvid FROM dbo.MSreplservers "+
+				"WHERE srvname = ?) AND publisher_db = ? AND article_id = ?",
 			n.value, p.server, p.db.Name(), a.id); err != nil {
 			return err
 		}

@@ -337,6 +337,9 @@ func (e *Extension) addDistPublisher(ctx context.Context, call *engine.ProcCall)
 	if err := e.ensureServer(ctx, s, name, "pub"); err != nil {
 		return err
 	}
+	if err := noteServer(ctx, s, call.String("@distribution_db"), name); err != nil {
+		return err
+	}
 	return s.Exec(
 		ctx,
 		"INSERT INTO msdb.dbo.MSdistpublishers VALUES (@p1, @p2, @p3, @p4, @p5, @p6, 1, 0, 0, N'MSSQLSERVER', NULL)",
@@ -381,6 +384,9 @@ func (e *Extension) changeDistPublisher(ctx context.Context, call *engine.ProcCa
 		value = e.key.seal(text)
 	case "distribution_db":
 		if _, err := e.distributionDatabase(ctx, s, text); err != nil {
+			return err
+		}
+		if err := noteServer(ctx, s, text, name); err != nil {
 			return err
 		}
 	case "login", "working_directory":
@@ -462,7 +468,9 @@ func (e *Extension) dropDistPublisher(ctx context.Context, call *engine.ProcCall
 			ctx,
 			"SELECT TOP (1) p.publication FROM "+bracket(
 				database,
-			)+".dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = @p1",
+			)+".dbo.MSpublications AS p JOIN "+bracket(
+				database,
+			)+".dbo.MSreplservers AS v ON v.srvid = p.publisher_id WHERE v.srvname = @p1",
 			name,
 		)
 		if err != nil {

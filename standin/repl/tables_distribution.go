@@ -49,6 +49,9 @@ var profileTables = []table{
 
 // distributionTables lie in a distribution database.
 var distributionTables = []table{
+	// The servers of the other tables' publisher_id and subscriber_id.
+	{"MSreplservers", `srvid smallint NOT NULL PRIMARY KEY, srvname sysname NOT NULL,
+		CONSTRAINT UQ_MSreplservers UNIQUE (srvname)`},
 	{
 		"MSpublisher_databases",
 		`publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, id int IDENTITY(1,1) NOT NULL PRIMARY KEY,
@@ -205,6 +208,7 @@ type view struct{ name, query string }
 
 // distributionViews lie in a distribution database.
 var distributionViews = []view{
+	{"MSsysservers_replservers", `SELECT srvid AS msrs_srvid, srvname AS msrs_srvname FROM dbo.MSreplservers`},
 	{"MSdistribution_status", `SELECT m.article_id, m.agent_id,
 		CAST(SUM(CASE WHEN c.xact_seqno > ISNULL(h.delivered, 0x00) THEN 1 ELSE 0 END) AS int) AS UndelivCmdsInDistDB,
 		CAST(SUM(CASE WHEN c.xact_seqno > ISNULL(h.delivered, 0x00) THEN 0 ELSE 1 END) AS int) AS DelivCmdsInDistDB
