@@ -47,13 +47,14 @@ func TestDeletedJobs(t *testing.T) {
 			"the publisher's procedure would not find the job")
 }
 
-// byHand gives the log reader a job that somebody else made.
+// byHand gives the log reader a job that somebody else had replication make: the agent is its second step.
 func byHand(w *world) *mssql.Job {
 	job := &mssql.Job{
 		Enabled:   true,
 		HasServer: true,
 		Scheduled: true,
 		Running:   true,
+		Step:      2,
 		Command:   "-Publisher [tukpub-0] -PublisherDB [Content] -ReadBatchSize 5000 -Continuous",
 	}
 	delete(w.jobs, readerJob)

@@ -175,7 +175,9 @@ type Job struct {
 	Enabled bool
 	// Description says whose it is.
 	Description string
-	// Command of its first step; it has passwords.
+	// Step is the number of the step that runs a replication agent, 0 when none does, and Command what it runs; it has
+	// passwords.
+	Step    int
 	Command string
 	// HasServer and Scheduled tell that sp_add_jobserver and sp_add_jobschedule were run for it.
 	HasServer, Scheduled bool
@@ -200,7 +202,7 @@ func ReadJob(ctx context.Context, q Querier, name string) (*Job, error) {
 		var servers, schedules, runs int
 		var seconds sql.NullInt64
 		j := Job{Name: name}
-		err := r.Scan(&j.Enabled, &j.Command, &servers, &schedules, &runs, &seconds, &j.Description)
+		err := r.Scan(&j.Enabled, &j.Step, &j.Command, &servers, &schedules, &runs, &seconds, &j.Description)
 		j.HasServer, j.Scheduled, j.Running = servers > 0, schedules > 0, runs > 0
 		j.Started = time.Duration(seconds.Int64) * time.Second
 		job = &j

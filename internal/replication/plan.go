@@ -101,14 +101,14 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 	}
 	job.Name = nameOf(have, job.Name)
 	switch {
-	case have.Command == "":
+	case have.Step == 0:
 		p.Execute(server, Master, tsql.AddJobStep(job))
 	case !job.Command.Is(have.Command):
 		if have.Running {
 			// Before the change: afterwards nothing would tell that it runs with the old one.
 			p.Execute(server, Master, tsql.StopJob(job.Name), jobRefused)
 		}
-		p.Execute(server, Master, tsql.UpdateJobStep(job.Name, job.Command))
+		p.Execute(server, Master, tsql.UpdateJobStep(job.Name, have.Step, job.Command))
 	}
 	if !have.HasServer {
 		p.Execute(server, Master, tsql.AddJobServer(job.Name))

@@ -60,7 +60,7 @@ func TestCommandLine(t *testing.T) {
 	g.Expect(c.Is(line)).To(BeTrue())
 	g.Expect(c.String()).
 		To(Equal("-Publisher [tukpub-0] -PublisherDB [odd]]name] -PublisherPassword *** -PacketSize 8192 -Continuous"))
-	g.Expect(tsql.UpdateJobStep("job", c).Text).To(ContainSubstring("@command = N'" + line + "'"))
+	g.Expect(tsql.UpdateJobStep("job", 1, c).Text).To(ContainSubstring("@command = N'" + line + "'"))
 }
 
 func TestSchemaOption(t *testing.T) {

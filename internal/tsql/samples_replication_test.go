@@ -47,7 +47,7 @@ func init() {
 	add("AddJobStep", tsql.AddJobStep(logReader), tsql.AddJobStep(snapshot), tsql.AddJobStep(distribution))
 	add("AddJobServer", tsql.AddJobServer("geosql-log"))
 	add("AddJobSchedule", tsql.AddJobSchedule("geosql-log"))
-	add("UpdateJobStep", tsql.UpdateJobStep("geosql-log", command))
+	add("UpdateJobStep", tsql.UpdateJobStep("geosql-log", 2, command))
 	add("EnableJob", tsql.EnableJob("geosql-log", true), tsql.EnableJob("geosql-log", false))
 	add("DescribeJob", tsql.DescribeJob("geosql-log", "geosql.dev web/log reader of Content"))
 	add("StartJob", tsql.StartJob("geosql-log"))

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package replication_test
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/engine"
+)
+
+// A job that replication itself made has the agent between two steps of T-SQL. What is read and changed is the agent's
+// step, and the others stay.
+func TestJobThatReplicationMade(t *testing.T) {
+	g := NewWithT(t)
+	e := engine.Start(t, "web", "solo")
+	open := func(database string) *mssql.DB {
+		target := e.Target(credentials.RoleSA)
+		target.Database = database
+		db, err := e.Connector(t).Open(t.Context(), target)
+		g.Expect(err).NotTo(HaveOccurred())
+		return db
+	}
+	execute := func(database string, statements ...tsql.Statement) {
+		t.Helper()
+		for _, s := range statements {
+			g.Expect(open(database).Exec(t.Context(), s)).To(Succeed(), s.Redacted())
+		}
+	}
+	execute("master", tsql.AddDistributor("solo-0", "Str0ng-and-long.secret"),
+		tsql.AddDistributionDatabase("distribution", 72, 48),
+		tsql.AddDistributionPublisher(tsql.DistributionPublisher{Publisher: "solo-0", Database: "distribution",
+			Login: "sa", Password: "x", WorkingDirectory: t.TempDir()}),
+		tsql.Statement{Text: "CREATE DATABASE Content"}, tsql.PublishDatabase("Content", true))
+	execute("Content", tsql.Statement{Text: "EXEC sys.sp_addlogreader_agent"})
+	agents, err := mssql.ReadAgents(t.Context(), open("distribution"), tsql.LogReaderAgents("Content"),
+		tsql.AgentLogReader)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(agents).To(HaveLen(1))
+
+	made, err := mssql.ReadJob(t.Context(), open("master"), agents[0].Job)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(made.Command).To(ContainSubstring("-PublisherDB [Content]"))
+	var p replication.Plan
+	job := tsql.Job{Name: agents[0].Job, Subsystem: tsql.SubsystemLogReader,
+		Command: tsql.NewCommand().With("Publisher", "solo-0").With("PublisherDB", "Content").WithNumber("LoginTimeOut", 7)}
+	p.Job("solo", job, true, made)
+	for _, step := range p.Steps {
+		s := step.(replication.Execute)
+		g.Expect(s.Settled(open(s.Database).Exec(t.Context(), s.Statement))).To(Succeed())
+	}
+	changed, err := mssql.ReadJob(t.Context(), open("master"), agents[0].Job)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(changed.Command).To(Equal(job.Command.Text()))
+	var steps []string
+	g.Expect(open("msdb").Query(t.Context(), tsql.Statement{Text: "SELECT s.subsystem FROM dbo.sysjobsteps AS s " +
+		"JOIN dbo.sysjobs AS j ON j.job_id = s.job_id WHERE j.name = N'" + job.Name + "' AND s.command NOT LIKE N'%" +
+		"-LoginTimeOut%' ORDER BY s.step_id"}, func(r mssql.Row) error {
+		var subsystem string
+		err := r.Scan(&subsystem)
+		steps = append(steps, subsystem)
+		return err
+	})).To(Succeed())
+	g.Expect(steps).To(Equal([]string{"TSQL", "TSQL"}))
+}
