@@ -8,6 +8,8 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -276,11 +278,13 @@ type Agent struct {
 	Message string
 	Time    time.Time
 	Age     time.Duration
-	// ErrorCode and ErrorTime are those of the newest error that the history tells of, ErrorAge how old that is by the
-	// distributor's clock; ErrorTime is zero when there is none.
-	ErrorCode string
-	ErrorTime time.Time
-	ErrorAge  time.Duration
+	// ErrorCodes are the numbers of the newest error that the history tells of, which is several messages: the server's
+	// and the agent's own. ErrorCode is the server's where it has one; ErrorTime and, by the distributor's clock, ErrorAge
+	// say when it was. ErrorTime is zero when there is none.
+	ErrorCode  string
+	ErrorCodes []string
+	ErrorTime  time.Time
+	ErrorAge   time.Duration
 	// Failure is RunRetrying or RunFailed while the agent has gone on with nothing since its run ended so, FailureMessage
 	// what it said then, and FailingFor how long it has not; 0 else. Of a snapshot agent, which does not run on, only
 	// FailingFor is known.
@@ -319,12 +323,7 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 			return err
 		})
 		if err == nil {
-			err = q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error {
-				var seconds int64
-				err := r.Scan(&a.ErrorCode, &a.ErrorTime, &seconds)
-				a.ErrorAge = time.Duration(seconds) * time.Second
-				return err
-			})
+			err = a.readError(ctx, q, kind)
 		}
 		switch {
 		case err != nil:
@@ -337,6 +336,42 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 		}
 	}
 	return agents, err
+}
+
+// ownCode begins the code of a message that is an agent's own, not the server's.
+const ownCode = "MSSQL_REPL"
+
+func (a *Agent) readError(ctx context.Context, q Querier, kind tsql.AgentKind) error {
+	own := ""
+	err := q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error {
+		var code string
+		var seconds int64
+		err := r.Scan(&code, &a.ErrorTime, &seconds)
+		a.ErrorAge = time.Duration(seconds) * time.Second
+		number, isOwn := strings.CutPrefix(code, ownCode)
+		if _, e := strconv.Atoi(number); e != nil {
+			return err
+		}
+		a.ErrorCodes = append(a.ErrorCodes, number)
+		if isOwn {
+			own = cmp.Or(own, number)
+		} else {
+			a.ErrorCode = cmp.Or(a.ErrorCode, number)
+		}
+		return err
+	})
+	a.ErrorCode = cmp.Or(a.ErrorCode, own)
+	return err
+}
+
+// Met is the first of some error numbers that the agent's newest error has, empty when it has none of them.
+func (a *Agent) Met(numbers ...string) string {
+	for _, number := range numbers {
+		if number != "" && (number == a.ErrorCode || slices.Contains(a.ErrorCodes, number)) {
+			return number
+		}
+	}
+	return ""
 }
 
 func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind) error {

@@ -304,15 +304,16 @@ func AgentHistory(kind AgentKind, id int) Statement {
 		done("read the history of the " + string(kind) + " agent")
 }
 
-// AgentLastError selects code and time of the newest error that an agent's history tells of, and how many seconds old
-// it is by the distributor's clock, or no row. It runs in the distribution database. Source:
-// docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
+// AgentLastError selects code and time of each row of the newest error that an agent's history tells of, and how many
+// seconds old it is by the distributor's clock; no row without one. An agent notes what it attempted, which has no
+// code, its own message, whose code begins with MSSQL_REPL, and the server's error as rows of one id. It runs in the
+// distribution database. Source: docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
 func AgentLastError(kind AgentKind, id int) Statement {
 	return new(
 		builder,
-	).sql("SELECT TOP (1) COALESCE(e.error_code, N''), e.[time], DATEDIFF(second, e.[time], GETDATE()) FROM dbo.MS",
-		string(kind),
-		"_history AS h JOIN dbo.MSrepl_errors AS e ON e.id = h.error_id\nWHERE h.agent_id = @id ORDER BY e.id DESC").
+	).sql("SELECT COALESCE(e.error_code, N''), e.[time], DATEDIFF(second, e.[time], GETDATE())\n"+
+		"FROM dbo.MSrepl_errors AS e WHERE e.id = (SELECT MAX(r.id) FROM dbo.MS", string(kind), "_history AS h\n"+
+		"    JOIN dbo.MSrepl_errors AS r ON r.id = h.error_id WHERE h.agent_id = @id) ORDER BY e.[time], e.error_code").
 		arg("id", id).
 		done("read the last error of the " + string(kind) + " agent")
 }

@@ -125,7 +125,7 @@ var distributionTables = []table{
 	},
 	{
 		"MSrepl_errors",
-		`id int IDENTITY(1,1) NOT NULL PRIMARY KEY, time datetime NOT NULL, error_type_id int NULL, source_type_id int NULL, source_name nvarchar(100) NULL,
+		`id int NOT NULL, time datetime NOT NULL, error_type_id int NULL, source_type_id int NULL, source_name nvarchar(100) NULL,
 		error_code sysname NULL, error_text nvarchar(max) NULL, xact_seqno varbinary(16) NULL, command_id int NULL, session_id int NULL`,
 	},
 	{
