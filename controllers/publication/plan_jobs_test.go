@@ -97,3 +97,29 @@ func TestLogReaderOfSomebodyElse(t *testing.T) {
 	w.settle(t, all)
 	g.Expect(job.Command).To(ContainSubstring("-PublisherLogin"), "it stays taken over")
 }
+
+// SQL Server Agent that is down is told, whatever job is to be started: the engine refuses that with the number of a
+// job that runs already. What is to be started stays so, and goes on once Agent is up.
+func TestAgentThatIsDown(t *testing.T) {
+	for name, stop := range map[string]func(w *world){
+		"log reader": func(w *world) { w.jobs[readerJob].Running = false },
+		"snapshot": func(w *world) {
+			w.o.Database.Publication.SnapshotReady, w.o.Now = false, start.Add(time.Hour)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared(false))
+			w.settle(t, all)
+			stop(w)
+			w.o.Servers[distributor].State.AgentDown = true
+			p := plan(w.d, w.look())
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonAgentNotRunning))
+			g.Expect(p.Outcome.Message).To(ContainSubstring("dist-0"))
+			g.Expect(described(p)).To(ConsistOf(ContainSubstring("start")))
+			w.o.Servers[distributor].State.AgentDown = false
+			p, _ = w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonPublished), p.Outcome.Message)
+		})
+	}
+}

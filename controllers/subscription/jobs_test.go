@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -83,4 +84,18 @@ func TestNothingEndsWhileItsAgentsAreUnknown(t *testing.T) {
 			g.Expect(len(plan(w.d, o).Steps)).To(BeNumerically(">", c.kept))
 		})
 	}
+}
+
+// SQL Server Agent that is down where the agent is to run is told.
+func TestAgentThatIsDown(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	at := w.d.agentServer()
+	w.look().Jobs[at].Running = false
+	server := w.o.Servers[at]
+	server.State.AgentDown = true
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonAgentNotRunning), p.Outcome.Message)
+	g.Expect(p.Outcome.Message).To(ContainSubstring(string(at) + "-0"))
 }

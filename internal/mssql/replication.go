@@ -27,6 +27,8 @@ type ReplicationServer struct {
 	// tell.
 	HasDistributor bool
 	Distributor    string
+	// AgentDown tells that SQL Server Agent has not started since the engine did: it runs no job.
+	AgentDown bool
 	// Linked are the other servers that it knows, by name in lower case.
 	Linked map[string]bool
 	// Distribution are its distribution databases and Publishers who publishes through them, when it is a distributor.
@@ -95,6 +97,12 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 	}{
 		{tsql.IsSysadmin(), func(r Row) error { return r.Scan(&s.Sysadmin) }},
 		{tsql.ReplicationLogin(login, password), func(r Row) error { return r.Scan(&s.LoginSID, &s.PasswordRight) }},
+		{tsql.AgentStarted(), func(r Row) error {
+			var starts int
+			err := r.Scan(&starts)
+			s.AgentDown = starts == 0
+			return err
+		}},
 		{tsql.LargestReplicated(), func(r Row) error { return r.Scan(&s.LargestReplicated) }},
 		{tsql.LinkedServers(), func(r Row) error {
 			var name string

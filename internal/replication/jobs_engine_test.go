@@ -70,3 +70,37 @@ func TestJobThatReplicationMade(t *testing.T) {
 	})).To(Succeed())
 	g.Expect(steps).To(Equal([]string{"TSQL", "TSQL"}))
 }
+
+// SQL Server Agent that does not come up with its engine is known to be down, and what it ran when both were killed is
+// not taken for running. The engine refuses to start a job then with the number of one that runs already.
+func TestAgentThatIsDown(t *testing.T) {
+	g := NewWithT(t)
+	e := engine.Start(t, "web", "solo")
+	open := func() *mssql.DB {
+		db, err := e.Connector(t).Open(t.Context(), e.Target(credentials.RoleSA))
+		g.Expect(err).NotTo(HaveOccurred())
+		return db
+	}
+	for _, s := range []tsql.Statement{
+		{Text: "EXEC msdb.dbo.sp_add_job @job_name = N'long'"},
+		{Text: "EXEC msdb.dbo.sp_add_jobstep @job_name = N'long', @step_name = N'wait', @command = " +
+			"N'WAITFOR DELAY ''01:00:00'''"},
+		tsql.AddJobServer("long"), tsql.StartJob("long"),
+	} {
+		g.Expect(open().Exec(t.Context(), s)).To(Succeed())
+	}
+	state := func() (bool, bool) {
+		server, err := mssql.ReadReplicationServer(t.Context(), open(), "agents", "secret")
+		g.Expect(err).NotTo(HaveOccurred())
+		job, err := mssql.ReadJob(t.Context(), open(), "long")
+		g.Expect(err).NotTo(HaveOccurred())
+		return server.AgentDown, job.Running
+	}
+	g.Eventually(func() []bool { down, running := state(); return []bool{down, running} }, "20s").
+		Should(Equal([]bool{false, true}))
+	e.Configure(t, "[sqlagent]\nenabled = false\n")
+	down, running := state()
+	g.Expect(down).To(BeTrue())
+	g.Expect(running).To(BeFalse())
+	g.Expect(mssql.HasNumber(open().Exec(t.Context(), tsql.StartJob("long")), 22022)).To(BeTrue())
+}

@@ -144,6 +144,17 @@ func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	}
 }
 
+// Starting is Proceed of steps that start a job on a server. While SQL Server Agent is down there, it says that: the
+// engine refuses to start a job then with the number with which it refuses to start one that runs.
+func (p *Plan) Starting(name v1alpha1.ServerName, server Server, format string, args ...any) bool {
+	if server.State == nil || !server.State.AgentDown {
+		return p.Proceed(format, args...)
+	}
+	return p.StopIfSteps(conditions.ReasonAgentNotRunning, "SQL Server Agent has not started on %[1]s since the engine "+
+		"did, and runs no job: its log there (sqlagent.out, beside the engine's) says what it waits for",
+		credentials.HostName(name))
+}
+
 // StartSnapshot starts a publication's snapshot agent: by its job's name when the one that is attached was deleted and
 // made again, which the publisher's procedure does not find.
 func (p *Plan) StartSnapshot(s System, at AtDistributor, primary v1alpha1.ServerName, database, publication string) {

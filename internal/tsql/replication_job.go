@@ -201,17 +201,27 @@ func DeleteJob(name string) Statement {
 	return exec("msdb.dbo.sp_delete_job").str("job_name", name).done("delete job " + name)
 }
 
+// AgentStarted selects how often SQL Server Agent has started since the engine did; no row for a login that may not
+// know. Sources: docs/relational-databases/system-tables/dbo-syssessions-transact-sql.md,
+// docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md.
+func AgentStarted() Statement {
+	return text("IF IS_SRVROLEMEMBER(N'sysadmin') = 1\n    SELECT COUNT(*) FROM msdb.dbo.syssessions AS s " +
+		"WHERE s.agent_start_date >= (SELECT sqlserver_start_time FROM sys.dm_os_sys_info)").
+		Because("read whether SQL Server Agent has started")
+}
+
 // JobState reads a job by its name: enabled, number and command of the step that runs a replication agent (0 and empty
 // without one), whether it has a server and a schedule, whether it runs, how many seconds ago it was started last (NULL
 // when it was not since SQL Server Agent started), and its description. A job that replication made has the agent in
-// its second step, between two of T-SQL. Sources: dbo.sysjobs, sysjobsteps, sysjobservers, sysjobschedules and
-// sysjobactivity in docs/relational-databases/system-tables/.
+// its second step, between two of T-SQL. An execution from before the engine started has ended, whatever is noted of
+// it: nobody notes the end of a job when both are killed. Sources: dbo.sysjobs, sysjobsteps, sysjobservers,
+// sysjobschedules and sysjobactivity in docs/relational-databases/system-tables/.
 func JobState(name string) Statement {
 	return new(builder).sql(`SELECT CAST(j.enabled AS int), COALESCE(s.step_id, 0), COALESCE(s.command, N''),
     (SELECT COUNT(*) FROM msdb.dbo.sysjobservers AS v WHERE v.job_id = j.job_id),
     (SELECT COUNT(*) FROM msdb.dbo.sysjobschedules AS c WHERE c.job_id = j.job_id),
-    (SELECT COUNT(*) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id AND a.start_execution_date IS NOT NULL
-        AND a.stop_execution_date IS NULL AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
+    (SELECT COUNT(*) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id AND a.stop_execution_date IS NULL
+        AND a.start_execution_date >= (SELECT sqlserver_start_time FROM sys.dm_os_sys_info) AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
     (SELECT DATEDIFF(second, MAX(a.start_execution_date), GETDATE()) FROM msdb.dbo.sysjobactivity AS a
     WHERE a.job_id = j.job_id
         AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),

@@ -19,6 +19,7 @@ var tablesOf = regexp.MustCompile(`(?:FROM|JOIN) (?:msdb\.)?dbo\.((?:MS|sys)\w+)
 var uncataloguedTables = map[string]string{
 	// It came with distribution databases in groups; it has no page of its own.
 	"MSreplservers": "docs/relational-databases/replication/configure-distribution-availability-group.md",
+	"syssessions":   "docs/relational-databases/system-tables/dbo-syssessions-transact-sql.md",
 	"sysjobservers": "docs/relational-databases/system-tables/dbo-sysjobservers-transact-sql.md",
 }
 
