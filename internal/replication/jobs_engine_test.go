@@ -5,7 +5,9 @@
 package replication_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -69,6 +71,48 @@ func TestJobThatReplicationMade(t *testing.T) {
 		return err
 	})).To(Succeed())
 	g.Expect(steps).To(Equal([]string{"TSQL", "TSQL"}))
+}
+
+// The newest row of an agent's history may be statistics in XML. What is told is what the agent said before; status and
+// time are the newest row's.
+func TestStatisticsInAHistory(t *testing.T) {
+	g := NewWithT(t)
+	e := engine.Start(t, "web", "solo")
+	open := func(database string) *mssql.DB {
+		target := e.Target(credentials.RoleSA)
+		target.Database = database
+		db, err := e.Connector(t).Open(t.Context(), target)
+		g.Expect(err).NotTo(HaveOccurred())
+		return db
+	}
+	for _, s := range []tsql.Statement{
+		tsql.AddDistributor("solo-0", "Str0ng-and-long.secret"), tsql.AddDistributionDatabase("distribution", 72, 48),
+	} {
+		g.Expect(open("master").Exec(t.Context(), s)).To(Succeed())
+	}
+	history := func(minutes int, status mssql.RunStatus, comments string) {
+		g.Expect(open("distribution").Exec(t.Context(), tsql.Statement{Text: fmt.Sprintf(`INSERT dbo.MSlogreader_history
+			(agent_id, runstatus, start_time, time, duration, comments, delivery_time, delivered_transactions,
+			delivered_commands, average_commands, delivery_rate, delivery_latency, error_id, updateable_row)
+			SELECT 7, %d, GETDATE(), DATEADD(minute, -%d, GETDATE()), 0, N'%s', 0, 0, 0, 0, 0, 0, 0, 1`,
+			status, minutes, comments)})).To(Succeed())
+	}
+	read := func() (status mssql.RunStatus, message string, seconds int) {
+		var at time.Time
+		g.Expect(open("distribution").Query(t.Context(), tsql.AgentHistory(tsql.AgentLogReader, 7),
+			func(r mssql.Row) error { return r.Scan(&status, &message, &at, &seconds) })).To(Succeed())
+		return status, message, seconds
+	}
+	history(9, mssql.RunInProgress, `<stats state="1" work="9" idle="295"></stats>`)
+	status, message, _ := read()
+	g.Expect(status).To(Equal(mssql.RunInProgress))
+	g.Expect(message).To(BeEmpty())
+	history(5, mssql.RunIdle, "No replicated transactions are available.")
+	history(1, mssql.RunInProgress, `<stats state="1" work="9" idle="295"></stats>`)
+	status, message, seconds := read()
+	g.Expect(status).To(Equal(mssql.RunInProgress))
+	g.Expect(message).To(Equal("No replicated transactions are available."))
+	g.Expect(seconds).To(BeNumerically("<", 120))
 }
 
 // SQL Server Agent that does not come up with its engine is known to be down, and what it ran when both were killed is

@@ -293,13 +293,21 @@ const (
 	AgentDistribution AgentKind = "distribution"
 )
 
-// AgentHistory selects runstatus, comments and time of an agent's newest history row, and how many seconds old it is by
-// the distributor's clock. It runs in the distribution database.
+// noStatistics leaves out the rows of a history that are a run's statistics in XML: agents write one every five
+// minutes, and what they last said to people is in an older row.
+const noStatistics = "comments NOT LIKE N'<stats%'"
+
+// AgentHistory selects runstatus of an agent's newest history row, the newest comments that say something to people,
+// and time of that row, and how many seconds old it is by the distributor's clock. It runs in the distribution
+// database.
 func AgentHistory(kind AgentKind, id int) Statement {
+	history := "dbo.MS" + string(kind) + "_history"
 	return new(
 		builder,
-	).sql("SELECT TOP (1) runstatus, COALESCE(CAST(comments AS nvarchar(4000)), N''), [time], DATEDIFF(second, [time], "+
-		"GETDATE()) FROM dbo.MS", string(kind), "_history\nWHERE agent_id = @id ORDER BY [time] DESC, [timestamp] DESC").
+	).sql("SELECT TOP (1) h.runstatus, COALESCE((SELECT TOP (1) CAST(c.comments AS nvarchar(4000))\n    FROM ", history,
+		" AS c WHERE c.agent_id = @id AND c.", noStatistics, " ORDER BY c.[time] DESC, c.[timestamp] DESC), N''), ",
+		"h.[time], DATEDIFF(second, h.[time], GETDATE())\nFROM ", history,
+		" AS h WHERE h.agent_id = @id ORDER BY h.[time] DESC, h.[timestamp] DESC").
 		arg("id", id).
 		done("read the history of the " + string(kind) + " agent")
 }
@@ -331,7 +339,7 @@ FROM (SELECT MAX(g.[timestamp]) AS [timestamp], MAX(g.[time]) AS [time] FROM dbo
     WHERE g.agent_id = @id AND (g.runstatus = 4 OR g.runstatus = 3 AND (g.delivered_commands > 0
     OR g.duration >= 30))) AS seen
 LEFT JOIN dbo.MS`, string(kind), `_history AS h ON h.agent_id = @id AND h.runstatus IN (5, 6)
-    AND h.[timestamp] > COALESCE(seen.[timestamp], 0x00)
+    AND h.`+noStatistics+` AND h.[timestamp] > COALESCE(seen.[timestamp], 0x00)
 ORDER BY h.[timestamp] DESC`).
 		arg("id", id).done("read whether the " + string(kind) + " agent goes on")
 }
