@@ -43,3 +43,36 @@ func TestMissingSnapshotFolder(t *testing.T) {
 		})
 	}
 }
+
+// A build whose sp_adddistributor ends in a fatal assertion is not asked for a distributor: not for one of its own, and
+// not for a link to another's. One that has its distributor already goes on.
+func TestBuildOfABrokenProcedure(t *testing.T) {
+	const build = "16.0.4265.3"
+	t.Run("the distributor", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(declared())
+		w.server(distributor).ProductVersion = build
+		p := w.settle(t, all)
+		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonNotSupported))
+		g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+		g.Expect(p.Outcome.Message).To(And(ContainSubstring(build), ContainSubstring("SQLServer dist an image")))
+		g.Expect(w.server(distributor).HasDistributor).To(BeFalse())
+	})
+	t.Run("a publisher", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(declared())
+		w.server(publisher).ProductVersion = build
+		p := w.settle(t, all)
+		g.Expect(p.Outcome.Reason).To(Equal(conditions.ReasonNotSupported))
+		g.Expect(p.Outcome.Message).To(ContainSubstring("SQLServer tukpub an image"))
+		g.Expect(w.server(publisher).HasDistributor).To(BeFalse())
+		g.Expect(w.server(secondary).HasDistributor).To(BeTrue(), "it holds up no other")
+	})
+	t.Run("one that is configured", func(t *testing.T) {
+		g := NewWithT(t)
+		w := newWorld(declared())
+		w.settle(t, all)
+		w.server(distributor).ProductVersion, w.server(publisher).ProductVersion = build, build
+		g.Expect(w.settle(t, all).Outcome.Reason).To(Equal(conditions.ReasonConfigured))
+	})
+}

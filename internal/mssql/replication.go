@@ -18,6 +18,8 @@ import (
 
 // ReplicationServer is what an instance is in replication.
 type ReplicationServer struct {
+	// ProductVersion such as 16.0.4135.4.
+	ProductVersion string
 	// Sysadmin tells that the operator's login may configure replication here.
 	Sysadmin bool
 	// LoginSID of the agents' login, nil when there is none; PasswordRight tells that it has the right password.
@@ -97,6 +99,7 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 	}{
 		{tsql.IsSysadmin(), func(r Row) error { return r.Scan(&s.Sysadmin) }},
 		{tsql.ReplicationLogin(login, password), func(r Row) error { return r.Scan(&s.LoginSID, &s.PasswordRight) }},
+		{tsql.ProductVersion(), func(r Row) error { return r.Scan(&s.ProductVersion) }},
 		{tsql.AgentStarted(), func(r Row) error {
 			var starts int
 			err := r.Scan(&starts)

@@ -24,6 +24,12 @@ func IsSysadmin() Statement {
 	return text("SELECT COALESCE(IS_SRVROLEMEMBER(N'sysadmin'), 0)").Because("read what the operator may do")
 }
 
+// ProductVersion selects the build of the instance, such as 16.0.4135.4.
+// Source: docs/t-sql/functions/serverproperty-transact-sql.md.
+func ProductVersion() Statement {
+	return text("SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128))").Because("read the server's build")
+}
+
 // LinkedServers selects the names of every server that the instance knows beside itself.
 func LinkedServers() Statement {
 	return text("SELECT name FROM sys.servers WHERE server_id <> 0").Because("read the linked servers")

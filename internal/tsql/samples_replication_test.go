@@ -153,6 +153,7 @@ func init() {
 	add("ReinitializeSubscription", tsql.ReinitializeSubscription(pull), tsql.ReinitializeSubscription(push))
 	add("Subscribers", tsql.Subscribers())
 	add("ColumnsLeftOut", tsql.ColumnsLeftOut("articles"))
+	add("ProductVersion", tsql.ProductVersion())
 	add("AgentStarted", tsql.AgentStarted())
 	add("Tables", tsql.Tables())
 	add("TableSizes", tsql.TableSizes())
