@@ -25,7 +25,8 @@ type DistributorSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="historyRetention must be between 1h and 8760h; a duration is written like 90s, 12h or 1h30m"
 	HistoryRetention *metav1.Duration `json:"historyRetention,omitempty"`
-	// snapshotFolder on the distributor; a folder "ReplData" on its backup volume unless given.
+	// snapshotFolder on the distributor; a folder "ReplData" on its backup volume unless given, which the server's sidecar
+	// makes. One that is given must be there, and user 10001 must be able to write below it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:Pattern=`^/[^'"\x00-\x1f]*$`

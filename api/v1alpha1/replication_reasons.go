@@ -42,6 +42,8 @@ const (
 	ReasonSnapshotFailed = "SnapshotFailed"
 	// ReasonPublished: every article is published, and the snapshot is ready.
 	ReasonPublished = "Published"
+	// ReasonAgentNotRunning: SQL Server Agent has not started on a server since the engine did, so that no job runs there.
+	ReasonAgentNotRunning = "AgentNotRunning"
 	// ReasonLogReaderNotRunning: the log reader does not run; nothing is delivered.
 	ReasonLogReaderNotRunning = "LogReaderNotRunning"
 	// ReasonWaitingForPublication: the publication is not there yet.

@@ -4,6 +4,7 @@ package distributor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -61,7 +62,27 @@ func planLogin(d Desired, o Observed, p *replication.Plan) bool {
 	return p.Proceed("the agents' login is being made on %s", host)
 }
 
+// broken are builds on which sp_adddistributor ends its session with a fatal assertion (3624) and a dump, each time
+// (mssql-docker, issue 969), by what they begin with; 2022 CU26 is one.
+var broken = []string{"16.0.4265."}
+
+// breaks says what to do about a server that cannot be given a distributor; false when it can.
+func breaks(d Desired, server v1alpha1.ServerName, have *mssql.ReplicationServer) (conditions.Outcome, bool) {
+	if have.HasDistributor || !slices.ContainsFunc(broken, func(build string) bool {
+		return strings.HasPrefix(have.ProductVersion, build)
+	}) {
+		return conditions.Outcome{}, false
+	}
+	return conditions.Stalled(v1alpha1.ReasonNotSupported, fmt.Sprintf(
+		"server %s is of build %s, on which sp_adddistributor ends with a fatal assertion (3624): give SQLServer %s an "+
+			"image of another build, such as 2022-CU25-ubuntu-22.04, and Distributor %s goes on",
+		credentials.HostName(server), have.ProductVersion, server, d.Distributor.Name)), true
+}
+
 func planDistributor(d Desired, o Observed, p *replication.Plan) bool {
+	if outcome, breaks := breaks(d, d.System.Server, o.distributor(d)); breaks {
+		return p.Settle(outcome)
+	}
 	if !o.distributor(d).HasDistributor {
 		p.Execute(d.System.Server, replication.Master, tsql.AddDistributor(d.System.Host(), d.System.LinkPassword))
 	}
@@ -159,6 +180,9 @@ func planLinks(d Desired, o Observed, p *replication.Plan) bool {
 				credentials.HostName(publisher), have.Distributor, d.System.Host())))
 		}
 		changed := have.LoginSID != nil && !have.PasswordRight
+		if _, breaks := breaks(d, publisher, have); breaks {
+			continue // planHealth says so; it holds up no other
+		}
 		if !have.HasDistributor {
 			p.Execute(publisher, replication.Master, tsql.AddDistributor(d.System.Host(), d.System.LinkPassword))
 		} else if changed {
@@ -199,6 +223,9 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	for _, publisher := range d.others() {
 		if outcome, ok := replication.Usable(publisher, o.Servers[publisher]); !ok {
 			outcome.Message = "publisher " + credentials.HostName(publisher) + " is not configured: " + outcome.Message
+			return p.Settle(outcome)
+		}
+		if outcome, breaks := breaks(d, publisher, o.Servers[publisher].State); breaks {
 			return p.Settle(outcome)
 		}
 	}

@@ -191,6 +191,7 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	if len(p.Steps) == 0 && !have.Running {
 		p.Run(d.System.Server, job.Name, have)
+		return p.Starting(d.System.Server, o.Servers[d.System.Server], "the log reader of %s is being started", d.database())
 	}
 	return p.Proceed("the log reader of %s is being set up", d.database())
 }
@@ -262,5 +263,5 @@ func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	}
 	p.StartSnapshot(d.System, o.At, o.primary(d), d.database(), d.name())
-	return p.Proceed("a snapshot of %s is being made", d.name())
+	return p.Starting(d.System.Server, o.Servers[d.System.Server], "a snapshot of %s is being made", d.name())
 }

@@ -48,13 +48,14 @@ func TestDeletedJobs(t *testing.T) {
 			"the publisher's procedure would not find the job")
 }
 
-// byHand gives the log reader a job that somebody else made.
+// byHand gives the log reader a job that somebody else had replication make: the agent is its second step.
 func byHand(w *world) *mssql.Job {
 	job := &mssql.Job{
 		Enabled:   true,
 		HasServer: true,
 		Scheduled: true,
 		Running:   true,
+		Step:      2,
 		Command:   "-Publisher [tukpub-0] -PublisherDB [Content] -ReadBatchSize 5000 -Continuous",
 	}
 	delete(w.jobs, readerJob)
@@ -96,4 +97,30 @@ func TestLogReaderOfSomebodyElse(t *testing.T) {
 	job.Command = "changed"
 	w.settle(t, all)
 	g.Expect(job.Command).To(ContainSubstring("-PublisherLogin"), "it stays taken over")
+}
+
+// SQL Server Agent that is down is told, whatever job is to be started: the engine refuses that with the number of a
+// job that runs already. What is to be started stays so, and goes on once Agent is up.
+func TestAgentThatIsDown(t *testing.T) {
+	for name, stop := range map[string]func(w *world){
+		"log reader": func(w *world) { w.jobs[readerJob].Running = false },
+		"snapshot": func(w *world) {
+			w.o.Database.Publication.SnapshotReady, w.o.Now = false, start.Add(time.Hour)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared(false))
+			w.settle(t, all)
+			stop(w)
+			w.o.Servers[distributor].State.AgentDown = true
+			p := plan(w.d, w.look())
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonAgentNotRunning))
+			g.Expect(p.Outcome.Message).To(ContainSubstring("dist-0"))
+			g.Expect(described(p)).To(ConsistOf(ContainSubstring("start")))
+			w.o.Servers[distributor].State.AgentDown = false
+			p, _ = w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
+		})
+	}
 }

@@ -177,8 +177,8 @@ func TestDriftOfJobs(t *testing.T) {
 	p, _ := w.settle(t, all)
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished))
 	g.Expect(*job).
-		To(Equal(mssql.Job{Enabled: true, Description: job.Description, Command: want, HasServer: true, Scheduled: true,
-			Running: true}))
+		To(Equal(mssql.Job{Enabled: true, Description: job.Description, Step: 1, Command: want, HasServer: true,
+			Scheduled: true, Running: true}))
 	w.d.LogReaderProfile = &v1alpha1.AgentProfileSpec{
 		Agent:           v1alpha1.AgentLogReader,
 		PollingInterval: ptr.To[int32](1),

@@ -201,7 +201,12 @@ func (w *world) job(t fatal, procedure string, a map[string]string) {
 	switch procedure {
 	case "sp_add_job":
 		w.jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1", Description: a["description"]}
-	case "sp_add_jobstep", "sp_update_jobstep":
+	case "sp_add_jobstep":
+		j.Step, j.Command = 1, a["command"]
+	case "sp_update_jobstep":
+		if a["step_id"] != strconv.Itoa(j.Step) {
+			t.Fatalf("step %s of job %s runs no agent", a["step_id"], a["job_name"])
+		}
 		j.Command = a["command"]
 	case "sp_add_jobserver":
 		j.HasServer = true

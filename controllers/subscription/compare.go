@@ -121,7 +121,7 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	// What the last attempt died of is not known when it did not come as far as the history: then nothing is replaced for
 	// it.
-	failing := o.failure(d) != nil && o.Agent.Failure != 0 && slices.Contains(outOfStep, o.Agent.ErrorCode) &&
+	failing := o.failure(d) != nil && o.Agent.Failure != 0 && o.Agent.Met(outOfStep...) != "" &&
 		h.Time != nil && o.Now.Add(-o.Agent.ErrorAge).After(h.Time.Time)
 	if replacesKept(d) && (failing || differs(d, o)) {
 		if o.JobsErr != nil {

@@ -295,7 +295,7 @@ func (o Observed) registered(d Desired, status int) bool {
 func (o Observed) inactive(d Desired) bool {
 	f := o.failure(d)
 	return o.registered(d, mssql.SubscriptionInactive) ||
-		f != nil && o.Agent != nil && o.Agent.Failure != 0 && o.Agent.ErrorCode == deactivated
+		f != nil && o.Agent != nil && o.Agent.Failure != 0 && o.Agent.Met(deactivated) != ""
 }
 
 // deactivated is the agent's error for a subscription that was marked inactive and must be reinitialized.

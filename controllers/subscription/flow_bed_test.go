@@ -116,7 +116,9 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 			Storage: &v1alpha1.ServerStorage{Data: size, Log: size, TempDB: size, Backup: size}},
 	})).To(Succeed())
 	e := engine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority)
-	b.engines[server], b.snapshots[server], b.mirrors[server] = e, t.TempDir(), t.TempDir()
+	b.engines[server], b.mirrors[server] = e, t.TempDir()
+	// The sidecar makes it: an engine does not, and admits no publisher without.
+	b.snapshots[server] = filepath.Join(t.TempDir(), "ReplData")
 	b.startSidecar(t, server)
 	b.admit(t, server)
 }

@@ -84,3 +84,17 @@ func TestNothingEndsWhileItsAgentsAreUnknown(t *testing.T) {
 		})
 	}
 }
+
+// SQL Server Agent that is down where the agent is to run is told.
+func TestAgentThatIsDown(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	at := w.d.agentServer()
+	w.look().Jobs[at].Running = false
+	server := w.o.Servers[at]
+	server.State.AgentDown = true
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonAgentNotRunning), p.Outcome.Message)
+	g.Expect(p.Outcome.Message).To(ContainSubstring(string(at) + "-0"))
+}

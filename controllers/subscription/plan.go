@@ -353,7 +353,7 @@ func planRun(d Desired, o Observed, p *replication.Plan) bool {
 		// That it is hurried is no news: whether it delivers is planHealth's to say.
 		return true
 	}
-	return p.Proceed("the distribution agent is being started on %s", credentials.HostName(at))
+	return p.Starting(at, o.Servers[at], "the distribution agent is being started on %s", credentials.HostName(at))
 }
 
 // jobRefused is what sp_stop_job refuses with when the job does not run.

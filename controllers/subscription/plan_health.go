@@ -4,7 +4,6 @@ package subscription
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -155,8 +154,10 @@ func skips(d Desired, o Observed) string {
 		numbers = append(numbers, strconv.Itoa(int(n)))
 	}
 	newest := ""
-	if a := o.Agent; a != nil && slices.Contains(numbers, a.ErrorCode) {
-		newest = fmt.Sprintf(" (the newest, %s, %s ago)", a.ErrorCode, a.ErrorAge.Truncate(time.Second))
+	if a := o.Agent; a != nil {
+		if code := a.Met(numbers...); code != "" {
+			newest = fmt.Sprintf(" (the newest, %s, %s ago)", code, a.ErrorAge.Truncate(time.Second))
+		}
 	}
 	return fmt.Sprintf(
 		"; its agent's profile skips errors %s%s: what it skipped is missing here, and neither latency nor pending "+
@@ -174,7 +175,7 @@ func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
 		return conditions.InProgress(v1alpha1.ReasonAgentFailed, what)
 	}
 	cure := "Mend what it says; docs/runbooks/replication.md has more"
-	if slices.Contains(outOfStep, o.Agent.ErrorCode) {
+	if o.Agent.Met(outOfStep...) != "" {
 		cure = fmt.Sprintf(
 			"The rows of %s on %s differ from the publisher's: repair the row that it names there, or give the subscriber a "+
 				"new copy (%s)",

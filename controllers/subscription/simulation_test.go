@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -223,7 +224,12 @@ func (w *world) job(t fatal, server v1alpha1.ServerName, procedure string, a map
 	switch procedure {
 	case "sp_add_job":
 		jobs[a["job_name"]] = &mssql.Job{Enabled: a["enabled"] == "1", Description: a["description"]}
-	case "sp_add_jobstep", "sp_update_jobstep":
+	case "sp_add_jobstep":
+		j.Step, j.Command = 1, a["command"]
+	case "sp_update_jobstep":
+		if a["step_id"] != strconv.Itoa(j.Step) {
+			t.Fatalf("step %s of job %s runs no agent", a["step_id"], a["job_name"])
+		}
 		j.Command = a["command"]
 	case "sp_add_jobserver":
 		j.HasServer = true

@@ -8,6 +8,8 @@ import (
 	"context"
 	"database/sql"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +18,8 @@ import (
 
 // ReplicationServer is what an instance is in replication.
 type ReplicationServer struct {
+	// ProductVersion such as 16.0.4135.4.
+	ProductVersion string
 	// Sysadmin tells that the operator's login may configure replication here.
 	Sysadmin bool
 	// LoginSID of the agents' login, nil when there is none; PasswordRight tells that it has the right password.
@@ -25,6 +29,8 @@ type ReplicationServer struct {
 	// tell.
 	HasDistributor bool
 	Distributor    string
+	// AgentDown tells that SQL Server Agent has not started since the engine did: it runs no job.
+	AgentDown bool
 	// Linked are the other servers that it knows, by name in lower case.
 	Linked map[string]bool
 	// Distribution are its distribution databases and Publishers who publishes through them, when it is a distributor.
@@ -93,6 +99,13 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 	}{
 		{tsql.IsSysadmin(), func(r Row) error { return r.Scan(&s.Sysadmin) }},
 		{tsql.ReplicationLogin(login, password), func(r Row) error { return r.Scan(&s.LoginSID, &s.PasswordRight) }},
+		{tsql.ProductVersion(), func(r Row) error { return r.Scan(&s.ProductVersion) }},
+		{tsql.AgentStarted(), func(r Row) error {
+			var starts int
+			err := r.Scan(&starts)
+			s.AgentDown = starts == 0
+			return err
+		}},
 		{tsql.LargestReplicated(), func(r Row) error { return r.Scan(&s.LargestReplicated) }},
 		{tsql.LinkedServers(), func(r Row) error {
 			var name string
@@ -175,7 +188,9 @@ type Job struct {
 	Enabled bool
 	// Description says whose it is.
 	Description string
-	// Command of its first step; it has passwords.
+	// Step is the number of the step that runs a replication agent, 0 when none does, and Command what it runs; it has
+	// passwords.
+	Step    int
 	Command string
 	// HasServer and Scheduled tell that sp_add_jobserver and sp_add_jobschedule were run for it.
 	HasServer, Scheduled bool
@@ -200,7 +215,7 @@ func ReadJob(ctx context.Context, q Querier, name string) (*Job, error) {
 		var servers, schedules, runs int
 		var seconds sql.NullInt64
 		j := Job{Name: name}
-		err := r.Scan(&j.Enabled, &j.Command, &servers, &schedules, &runs, &seconds, &j.Description)
+		err := r.Scan(&j.Enabled, &j.Step, &j.Command, &servers, &schedules, &runs, &seconds, &j.Description)
 		j.HasServer, j.Scheduled, j.Running = servers > 0, schedules > 0, runs > 0
 		j.Started = time.Duration(seconds.Int64) * time.Second
 		job = &j
@@ -274,11 +289,13 @@ type Agent struct {
 	Message string
 	Time    time.Time
 	Age     time.Duration
-	// ErrorCode and ErrorTime are those of the newest error that the history tells of, ErrorAge how old that is by the
-	// distributor's clock; ErrorTime is zero when there is none.
-	ErrorCode string
-	ErrorTime time.Time
-	ErrorAge  time.Duration
+	// ErrorCodes are the numbers of the newest error that the history tells of, which is several messages: the server's
+	// and the agent's own. ErrorCode is the server's where it has one; ErrorTime and, by the distributor's clock, ErrorAge
+	// say when it was. ErrorTime is zero when there is none.
+	ErrorCode  string
+	ErrorCodes []string
+	ErrorTime  time.Time
+	ErrorAge   time.Duration
 	// Failure is RunRetrying or RunFailed while the agent has gone on with nothing since its run ended so, FailureMessage
 	// what it said then, and FailingFor how long it has not; 0 else. Of a snapshot agent, which does not run on, only
 	// FailingFor is known.
@@ -317,12 +334,7 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 			return err
 		})
 		if err == nil {
-			err = q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error {
-				var seconds int64
-				err := r.Scan(&a.ErrorCode, &a.ErrorTime, &seconds)
-				a.ErrorAge = time.Duration(seconds) * time.Second
-				return err
-			})
+			err = a.readError(ctx, q, kind)
 		}
 		switch {
 		case err != nil:
@@ -335,6 +347,42 @@ func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind t
 		}
 	}
 	return agents, err
+}
+
+// ownCode begins the code of a message that is an agent's own, not the server's.
+const ownCode = "MSSQL_REPL"
+
+func (a *Agent) readError(ctx context.Context, q Querier, kind tsql.AgentKind) error {
+	own := ""
+	err := q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error {
+		var code string
+		var seconds int64
+		err := r.Scan(&code, &a.ErrorTime, &seconds)
+		a.ErrorAge = time.Duration(seconds) * time.Second
+		number, isOwn := strings.CutPrefix(code, ownCode)
+		if _, e := strconv.Atoi(number); e != nil {
+			return err
+		}
+		a.ErrorCodes = append(a.ErrorCodes, number)
+		if isOwn {
+			own = cmp.Or(own, number)
+		} else {
+			a.ErrorCode = cmp.Or(a.ErrorCode, number)
+		}
+		return err
+	})
+	a.ErrorCode = cmp.Or(a.ErrorCode, own)
+	return err
+}
+
+// Met is the first of some error numbers that the agent's newest error has, empty when it has none of them.
+func (a *Agent) Met(numbers ...string) string {
+	for _, number := range numbers {
+		if number != "" && (number == a.ErrorCode || slices.Contains(a.ErrorCodes, number)) {
+			return number
+		}
+	}
+	return ""
 }
 
 func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind) error {

@@ -3,6 +3,8 @@
 package replication
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -69,8 +71,8 @@ var advice = map[string]string{
 // advised is the failure's message, and what to do about it where the newest error of the failure is one that stays.
 func advised(agent *mssql.Agent) string {
 	recent := !agent.ErrorTime.IsZero() && agent.Time.Sub(agent.ErrorTime) <= agent.FailingFor+historyEvery
-	if what, ok := advice[agent.ErrorCode]; ok && recent {
-		return agent.FailureMessage + " (error " + agent.ErrorCode + ": " + what + ")"
+	if code := agent.Met(slices.Sorted(maps.Keys(advice))...); code != "" && recent {
+		return agent.FailureMessage + " (error " + code + ": " + advice[code] + ")"
 	}
 	return agent.FailureMessage
 }

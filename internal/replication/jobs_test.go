@@ -54,7 +54,7 @@ type jobs struct {
 type job string
 
 func (j job) Scan(dest ...any) error {
-	*dest[1].(*string) = string(j)
+	*dest[2].(*string) = string(j)
 	return nil
 }
 
@@ -100,7 +100,7 @@ func TestJobsOfReleasesBefore(t *testing.T) {
 			var p replication.Plan
 			p.RemoveJob("dist", agent.Now, found)
 			p.Run("dist", agent.Now, &mssql.Job{Name: found.Name, Enabled: true})
-			p.Job("dist", tsql.Job{Name: agent.Now}, false, &mssql.Job{Name: found.Name, Enabled: true, Command: "x"})
+			p.Job("dist", tsql.Job{Name: agent.Now}, false, &mssql.Job{Name: found.Name, Enabled: true, Step: 1, Command: "x"})
 			for _, s := range p.Steps {
 				g.Expect(s.Describe()).To(ContainSubstring("N'"+c.finds+"'"), "no second job")
 			}

@@ -114,14 +114,14 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 		p.Execute(server, Master, tsql.DescribeJob(job.Name, job.Description))
 	}
 	switch {
-	case have.Command == "":
+	case have.Step == 0:
 		p.Execute(server, Master, tsql.AddJobStep(job))
 	case !job.Command.Is(have.Command):
 		if have.Running {
 			// Before the change: afterwards nothing would tell that it runs with the old one.
 			p.Execute(server, Master, tsql.StopJob(job.Name), jobRefused)
 		}
-		p.Execute(server, Master, tsql.UpdateJobStep(job.Name, job.Command))
+		p.Execute(server, Master, tsql.UpdateJobStep(job.Name, have.Step, job.Command))
 	}
 	if !have.HasServer {
 		p.Execute(server, Master, tsql.AddJobServer(job.Name))
@@ -157,8 +157,19 @@ func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	}
 }
 
-// StartSnapshot starts a publication's snapshot agent. The publisher's procedure does not find a job that was deleted
-// and made again: that one is started by its name.
+// Starting is Proceed of steps that start a job on a server. While SQL Server Agent is down there, it says that: the
+// engine refuses to start a job then with the number with which it refuses to start one that runs.
+func (p *Plan) Starting(name v1alpha1.ServerName, server Server, format string, args ...any) bool {
+	if server.State == nil || !server.State.AgentDown {
+		return p.Proceed(format, args...)
+	}
+	return p.StopIfSteps(v1alpha1.ReasonAgentNotRunning, "SQL Server Agent has not started on %[1]s since the engine "+
+		"did, and runs no job: its log there (sqlagent.out, beside the engine's) says what it waits for",
+		credentials.HostName(name))
+}
+
+// StartSnapshot starts a publication's snapshot agent: by its job's name when the one that is attached was deleted and
+// made again, which the publisher's procedure does not find.
 func (p *Plan) StartSnapshot(s System, at AtDistributor, primary v1alpha1.ServerName, database, publication string) {
 	if at.Snapshot == nil || at.Snapshot.Job == "" {
 		p.Execute(s.Server, Master, tsql.StartJob(SnapshotJob(at.Original, database, publication)), jobRefused)

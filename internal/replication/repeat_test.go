@@ -124,20 +124,21 @@ func TestStatementsMayBeRepeated(t *testing.T) {
 	g.Expect(at("solo").Access).To(ContainElement("agents"))
 	g.Expect(engines.Execute(t.Context(), replication.Execute{Server: "solo", Database: "distribution",
 		Statement: tsql.Statement{Text: `
+INSERT INTO dbo.MSreplservers (srvid, srvname) SELECT MAX(srvid) + 1, N'elsewhere-0' FROM dbo.MSreplservers;
 INSERT INTO dbo.MSpublications (publisher_id, publisher_db, publication, publication_type, thirdparty_flag,
 	independent_agent,
 	immediate_sync, allow_push, allow_pull, allow_anonymous, sync_method, allow_subscription_copy, allow_queued_tran,
 	options,
 	retention_period_unit, allow_initialize_from_backup)
-SELECT server_id, N'Content', N'articles', 0, 0, 1, 1, 1, 1, 0, 3, 0, 0, 0, 0, 0 FROM sys.servers
-		WHERE name = N'elsewhere-0'`}})).
+SELECT srvid, N'Content', N'articles', 0, 0, 1, 1, 1, 1, 0, 3, 0, 0, 0, 0, 0 FROM dbo.MSreplservers
+		WHERE srvname = N'elsewhere-0'`}})).
 		To(Succeed())
 	g.Expect(at("elsewhere")).
 		To(And(HaveField("Known", true), HaveField("Original", "elsewhere-0"), HaveField("Access", BeEmpty())))
 	g.Expect(engines.Execute(t.Context(),
 		replication.Execute{Server: "solo", Database: "distribution", Statement: tsql.Statement{
-			Text: "DELETE p FROM dbo.MSpublications AS p JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE s.name = " +
-				"N'elsewhere-0'"}})).
+			Text: "DELETE p FROM dbo.MSpublications AS p JOIN dbo.MSreplservers AS s ON s.srvid = p.publisher_id " +
+				"WHERE s.srvname = N'elsewhere-0'"}})).
 		To(Succeed())
 
 	twice("Copy", tsql.DropPullSubscription(pull))

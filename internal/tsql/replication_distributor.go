@@ -51,6 +51,10 @@ func changeDistributionDatabase(database, property string, hours int) Statement 
 		str("value", strconv.Itoa(hours)).done("set " + property + " of " + database)
 }
 
+// NoWorkingDirectory is what sp_adddistpublisher refuses with where the working directory is no folder of the
+// distributor. Source: docs/relational-databases/errors-events/database-engine-events-and-errors-21000-to-21999.md.
+const NoWorkingDirectory int32 = 21037
+
 // DistributionPublisher is a server that may publish through a distributor.
 type DistributionPublisher struct {
 	// Publisher is the instance's name.

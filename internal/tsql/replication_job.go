@@ -162,9 +162,9 @@ func AddJobSchedule(name string) Statement {
 		done("start job " + name + " with SQL Server Agent")
 }
 
-// UpdateJobStep changes what a job runs.
-func UpdateJobStep(name string, command Command) Statement {
-	return exec("msdb.dbo.sp_update_jobstep").str("job_name", name).num("step_id", 1).command("command", command).
+// UpdateJobStep changes what a step of a job runs.
+func UpdateJobStep(name string, step int, command Command) Statement {
+	return exec("msdb.dbo.sp_update_jobstep").str("job_name", name).num("step_id", step).command("command", command).
 		done("change what job " + name + " runs")
 }
 
@@ -201,21 +201,34 @@ func DeleteJob(name string) Statement {
 	return exec("msdb.dbo.sp_delete_job").str("job_name", name).done("delete job " + name)
 }
 
-// JobState reads a job by its name: enabled, the command of its step, whether it has a server and a schedule, whether
-// it runs, how many seconds ago it was started last (NULL when it was not since SQL Server Agent started), and its
-// description. Sources: dbo.sysjobs, sysjobsteps, sysjobservers, sysjobschedules and sysjobactivity in
-// docs/relational-databases/system-tables/.
+// AgentStarted selects how often SQL Server Agent has started since the engine did; no row for a login that may not
+// know. Sources: docs/relational-databases/system-tables/dbo-syssessions-transact-sql.md,
+// docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md.
+func AgentStarted() Statement {
+	return text("IF IS_SRVROLEMEMBER(N'sysadmin') = 1\n    SELECT COUNT(*) FROM msdb.dbo.syssessions AS s " +
+		"WHERE s.agent_start_date >= (SELECT sqlserver_start_time FROM sys.dm_os_sys_info)").
+		Because("read whether SQL Server Agent has started")
+}
+
+// JobState reads a job by its name: enabled, number and command of the step that runs a replication agent (0 and empty
+// without one), whether it has a server and a schedule, whether it runs, how many seconds ago it was started last (NULL
+// when it was not since SQL Server Agent started), and its description. A job that replication made has the agent in
+// its second step, between two of T-SQL. An execution from before the engine started has ended, whatever is noted of
+// it: nobody notes the end of a job when both are killed. Sources: dbo.sysjobs, sysjobsteps, sysjobservers,
+// sysjobschedules and sysjobactivity in docs/relational-databases/system-tables/.
 func JobState(name string) Statement {
-	return new(builder).sql(`SELECT CAST(j.enabled AS int), COALESCE(s.command, N''),
+	return new(builder).sql(`SELECT CAST(j.enabled AS int), COALESCE(s.step_id, 0), COALESCE(s.command, N''),
     (SELECT COUNT(*) FROM msdb.dbo.sysjobservers AS v WHERE v.job_id = j.job_id),
     (SELECT COUNT(*) FROM msdb.dbo.sysjobschedules AS c WHERE c.job_id = j.job_id),
-    (SELECT COUNT(*) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id AND a.start_execution_date IS NOT NULL
-        AND a.stop_execution_date IS NULL AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
+    (SELECT COUNT(*) FROM msdb.dbo.sysjobactivity AS a WHERE a.job_id = j.job_id AND a.stop_execution_date IS NULL
+        AND a.start_execution_date >= (SELECT sqlserver_start_time FROM sys.dm_os_sys_info) AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
     (SELECT DATEDIFF(second, MAX(a.start_execution_date), GETDATE()) FROM msdb.dbo.sysjobactivity AS a
     WHERE a.job_id = j.job_id
         AND a.session_id = (SELECT MAX(session_id) FROM msdb.dbo.sysjobactivity)),
     COALESCE(j.description, N'')
-FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobsteps AS s ON s.job_id = j.job_id AND s.step_id = 1
+FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobsteps AS s ON s.job_id = j.job_id
+    AND s.step_id = (SELECT MIN(t.step_id) FROM msdb.dbo.sysjobsteps AS t WHERE t.job_id = j.job_id
+        AND UPPER(t.subsystem) IN (N'LOGREADER', N'SNAPSHOT', N'DISTRIBUTION'))
 WHERE j.name = @name`).arg("name", name).done("read job " + name)
 }
 

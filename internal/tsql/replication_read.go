@@ -24,6 +24,12 @@ func IsSysadmin() Statement {
 	return text("SELECT COALESCE(IS_SRVROLEMEMBER(N'sysadmin'), 0)").Because("read what the operator may do")
 }
 
+// ProductVersion selects the build of the instance, such as 16.0.4135.4.
+// Source: docs/t-sql/functions/serverproperty-transact-sql.md.
+func ProductVersion() Statement {
+	return text("SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128))").Because("read the server's build")
+}
+
 // LinkedServers selects the names of every server that the instance knows beside itself.
 func LinkedServers() Statement {
 	return text("SELECT name FROM sys.servers WHERE server_id <> 0").Because("read the linked servers")
@@ -213,11 +219,14 @@ JOIN sys.tables AS t ON t.object_id = i.object_id JOIN sys.schemas AS s ON s.sch
 WHERE i.is_primary_key = 1`).Because("read the primary keys")
 }
 
+// The servers of a distribution database's rows are in its own table MSreplservers, by ids that are not those of
+// sys.servers: since 2016 SP2 CU3 and 2017 CU6, so that it may lie in a group, whose replicas know different servers.
+
 // OriginalPublishers selects publication and the name of the server under which the distributor knows its publisher,
 // for the publications of a database. It runs in the distribution database.
 func OriginalPublishers(database string) Statement {
-	return new(builder).sql(`SELECT p.publication, s.name FROM dbo.MSpublications AS p
-JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE p.publisher_db = @database`).arg("database", database).
+	return new(builder).sql(`SELECT p.publication, s.srvname FROM dbo.MSpublications AS p
+JOIN dbo.MSreplservers AS s ON s.srvid = p.publisher_id WHERE p.publisher_db = @database`).arg("database", database).
 		done("read who publishes " + database)
 }
 
@@ -226,8 +235,8 @@ JOIN sys.servers AS s ON s.server_id = p.publisher_id WHERE p.publisher_db = @da
 func PublicationAccess(publisher, database, publication string) Statement {
 	return new(builder).sql(`SELECT x.[login] FROM dbo.MSpublication_access AS x
 JOIN dbo.MSpublications AS p ON p.publication_id = x.publication_id
-    JOIN sys.servers AS s ON s.server_id = p.publisher_id
-WHERE s.name = @publisher AND p.publisher_db = @database AND p.publication = @publication`).
+    JOIN dbo.MSreplservers AS s ON s.srvid = p.publisher_id
+WHERE s.srvname = @publisher AND p.publisher_db = @database AND p.publication = @publication`).
 		arg("publisher", publisher).arg("database", database).arg("publication", publication).
 		done("read who may read publication " + publication)
 }
@@ -244,8 +253,8 @@ const attachedJob = "CASE WHEN a.job_id IS NULL THEN 0 ELSE 1 END"
 func LogReaderAgents(database string) Statement {
 	return new(
 		builder,
-	).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSlogreader_agents AS a
-`+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database`).
+	).sql(`SELECT a.id, a.name, s.srvname, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSlogreader_agents AS a
+`+agentJob+`JOIN dbo.MSreplservers AS s ON s.srvid = a.publisher_id WHERE a.publisher_db = @database`).
 		arg("database", database).
 		done("read the log readers of " + database)
 }
@@ -255,8 +264,8 @@ func LogReaderAgents(database string) Statement {
 func SnapshotAgents(database, publication string) Statement {
 	return new(
 		builder,
-	).sql(`SELECT a.id, a.name, s.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSsnapshot_agents AS a
-`+agentJob+`JOIN sys.servers AS s ON s.server_id = a.publisher_id WHERE a.publisher_db = @database
+	).sql(`SELECT a.id, a.name, s.srvname, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSsnapshot_agents AS a
+`+agentJob+`JOIN dbo.MSreplservers AS s ON s.srvid = a.publisher_id WHERE a.publisher_db = @database
     AND a.publication = @publication`).
 		arg("database", database).
 		arg("publication", publication).
@@ -268,9 +277,10 @@ func SnapshotAgents(database, publication string) Statement {
 func DistributionAgents(publisherDatabase string, s Subscription) Statement {
 	return new(
 		builder,
-	).sql(`SELECT a.id, a.name, p.name, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSdistribution_agents AS a
-`+agentJob+`JOIN sys.servers AS p ON p.server_id = a.publisher_id JOIN sys.servers AS s ON s.server_id = a.subscriber_id
-WHERE a.publisher_db = @database AND a.publication = @publication AND s.name = @subscriber
+	).sql(`SELECT a.id, a.name, p.srvname, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSdistribution_agents AS a
+`+agentJob+`JOIN dbo.MSreplservers AS p ON p.srvid = a.publisher_id
+    JOIN dbo.MSreplservers AS s ON s.srvid = a.subscriber_id
+WHERE a.publisher_db = @database AND a.publication = @publication AND s.srvname = @subscriber
     AND a.subscriber_db = @destination`).
 		arg("database", publisherDatabase).
 		arg("publication", s.Publication).
@@ -289,26 +299,35 @@ const (
 	AgentDistribution AgentKind = "distribution"
 )
 
-// AgentHistory selects runstatus, comments and time of an agent's newest history row, and how many seconds old it is by
-// the distributor's clock. It runs in the distribution database.
+// noStatistics leaves out the rows of a history that are a run's statistics in XML: agents write one every five
+// minutes, and what they last said to people is in an older row.
+const noStatistics = "comments NOT LIKE N'<stats%'"
+
+// AgentHistory selects runstatus of an agent's newest history row, the newest comments that say something to people,
+// and time of that row, and how many seconds old it is by the distributor's clock. It runs in the distribution
+// database.
 func AgentHistory(kind AgentKind, id int) Statement {
+	history := "dbo.MS" + string(kind) + "_history"
 	return new(
 		builder,
-	).sql("SELECT TOP (1) runstatus, COALESCE(CAST(comments AS nvarchar(4000)), N''), [time], DATEDIFF(second, [time], "+
-		"GETDATE()) FROM dbo.MS", string(kind), "_history\nWHERE agent_id = @id ORDER BY [time] DESC, [timestamp] DESC").
+	).sql("SELECT TOP (1) h.runstatus, COALESCE((SELECT TOP (1) CAST(c.comments AS nvarchar(4000))\n    FROM ", history,
+		" AS c WHERE c.agent_id = @id AND c.", noStatistics, " ORDER BY c.[time] DESC, c.[timestamp] DESC), N''), ",
+		"h.[time], DATEDIFF(second, h.[time], GETDATE())\nFROM ", history,
+		" AS h WHERE h.agent_id = @id ORDER BY h.[time] DESC, h.[timestamp] DESC").
 		arg("id", id).
 		done("read the history of the " + string(kind) + " agent")
 }
 
-// AgentLastError selects code and time of the newest error that an agent's history tells of, and how many seconds old
-// it is by the distributor's clock, or no row. It runs in the distribution database. Source:
-// docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
+// AgentLastError selects code and time of each row of the newest error that an agent's history tells of, and how many
+// seconds old it is by the distributor's clock; no row without one. An agent notes what it attempted, which has no
+// code, its own message, whose code begins with MSSQL_REPL, and the server's error as rows of one id. It runs in the
+// distribution database. Source: docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
 func AgentLastError(kind AgentKind, id int) Statement {
 	return new(
 		builder,
-	).sql("SELECT TOP (1) COALESCE(e.error_code, N''), e.[time], DATEDIFF(second, e.[time], GETDATE()) FROM dbo.MS",
-		string(kind),
-		"_history AS h JOIN dbo.MSrepl_errors AS e ON e.id = h.error_id\nWHERE h.agent_id = @id ORDER BY e.id DESC").
+	).sql("SELECT COALESCE(e.error_code, N''), e.[time], DATEDIFF(second, e.[time], GETDATE())\n"+
+		"FROM dbo.MSrepl_errors AS e WHERE e.id = (SELECT MAX(r.id) FROM dbo.MS", string(kind), "_history AS h\n"+
+		"    JOIN dbo.MSrepl_errors AS r ON r.id = h.error_id WHERE h.agent_id = @id) ORDER BY e.[time], e.error_code").
 		arg("id", id).
 		done("read the last error of the " + string(kind) + " agent")
 }
@@ -326,7 +345,7 @@ FROM (SELECT MAX(g.[timestamp]) AS [timestamp], MAX(g.[time]) AS [time] FROM dbo
     WHERE g.agent_id = @id AND (g.runstatus = 4 OR g.runstatus = 3 AND (g.delivered_commands > 0
     OR g.duration >= 30))) AS seen
 LEFT JOIN dbo.MS`, string(kind), `_history AS h ON h.agent_id = @id AND h.runstatus IN (5, 6)
-    AND h.[timestamp] > COALESCE(seen.[timestamp], 0x00)
+    AND h.`+noStatistics+` AND h.[timestamp] > COALESCE(seen.[timestamp], 0x00)
 ORDER BY h.[timestamp] DESC`).
 		arg("id", id).done("read whether the " + string(kind) + " agent goes on")
 }
@@ -388,7 +407,7 @@ FROM sys.dm_db_log_stats(DB_ID()) AS l`).Because("read where the log ends")
 func NewestReplicated(publisher, database string) Statement {
 	return new(builder).sql(`SELECT TOP (1) t.xact_seqno, t.entry_time FROM dbo.MSrepl_transactions AS t
 JOIN dbo.MSpublisher_databases AS d ON d.id = t.publisher_database_id
-    JOIN sys.servers AS s ON s.server_id = d.publisher_id
-WHERE s.name = @publisher AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).
+    JOIN dbo.MSreplservers AS s ON s.srvid = d.publisher_id
+WHERE s.srvname = @publisher AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).
 		arg("publisher", publisher).arg("database", database).done("read the newest transaction of " + database)
 }

@@ -84,7 +84,8 @@ var idle = map[string]bool{
 	"network.forcesecureldap": true, "network.ipv6dnsrecordslimit": true, "network.kerberoscredupdatefrequency": true,
 	"network.kerberoskeytabfile": true, "network.privilegedadaccount": true, "network.rpcport": true,
 	"network.tlsciphers": true, "sqlagent.databasemailprofile": true, "sqlagent.errorlogfile": true,
-	"sqlagent.errorlogginglevel": true, "sqlconnector.logginglevel": true, "telemetry.customerfeedback": true,
+	"sqlagent.errorlogginglevel": true, "sqlagent.startupwaitforalldb": true, "sqlconnector.logginglevel": true,
+	"telemetry.customerfeedback":                 true,
 	"telemetry.userrequestedlocalauditdirectory": true,
 }
 

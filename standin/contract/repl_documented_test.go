@@ -3,6 +3,8 @@
 package contract_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -46,6 +48,7 @@ else
 	g.Expect(query(t, admin,
 		`SELECT CAST(value AS nvarchar(100)) FROM ::fn_listextendedproperty('SnapshotFolder', 'user', 'dbo', 'table', 'UIProperties', null, null)`)).
 		To(Equal([][]any{{"/var/opt/mssql/data/ReplData/"}}))
+	g.Expect(os.MkdirAll(filepath.Join(r.pub.root, "data", "ReplData"), 0o770)).To(Succeed())
 	run(
 		admin,
 		`exec sp_adddistpublisher @publisher = N'PUB', @distribution_db = N'distribution', @security_mode = 0, @login = N'sa', @password = N'$password',

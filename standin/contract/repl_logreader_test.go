@@ -22,7 +22,7 @@ func (r *replication) blockDistribution(t *testing.T) (release func()) {
 		if tx, err = r.distDB.BeginTx(context.Background(), nil); err != nil {
 			return err
 		}
-		if _, err = tx.Exec(`INSERT INTO distribution.dbo.MSrepl_errors (time, error_text) VALUES (GETDATE(), N'never seen')`); err != nil {
+		if _, err = tx.Exec(`INSERT INTO distribution.dbo.MSrepl_errors (id, time, error_text) VALUES (0, GETDATE(), N'never seen')`); err != nil {
 			_ = tx.Rollback()
 		}
 		return err

@@ -214,7 +214,7 @@ func TestPullAgentsDefaultIsRefused(t *testing.T) {
 			query(
 				t,
 				r.subDB,
-				`SELECT j.name, j.enabled, h.sql_message_id, h.[message] FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobhistory AS h ON h.job_id = j.job_id AND h.step_id = 1`,
+				`SELECT j.name, j.enabled, h.sql_message_id, h.[message] FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobhistory AS h ON h.job_id = j.job_id AND h.step_id = 2`,
 			),
 		)
 	}).WithTimeout(deliverWithin).Should(ContainSubstring(" 18452 "))

@@ -93,7 +93,7 @@ func (e *Extension) helpLogReaderAgent(ctx context.Context, call *engine.ProcCal
 		p,
 		`SELECT a.id, a.name, a.publisher_security_mode, a.publisher_login, CAST(N'**********' AS nvarchar(524)) AS publisher_password,
 		CAST(a.job_id AS uniqueidentifier) AS job_id, CAST(NULL AS nvarchar(512)) AS job_login, CAST(NULL AS sysname) AS job_password
-		FROM dbo.MSlogreader_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = ? AND a.publisher_db = ?`,
+		FROM dbo.MSlogreader_agents AS a JOIN dbo.MSreplservers AS v ON v.srvid = a.publisher_id WHERE v.srvname = ? AND a.publisher_db = ?`,
 		p.server,
 		p.db.Name(),
 	)
@@ -167,9 +167,9 @@ func (e *Extension) helpPublicationSnapshot(ctx context.Context, call *engine.Pr
 		c.freq_type AS frequency_type, c.freq_interval AS frequency_interval, c.freq_subday_type AS frequency_subday_type, c.freq_subday_interval AS frequency_subday_interval,
 		c.freq_relative_interval AS frequency_relative_interval, c.freq_recurrence_factor AS frequency_recurrence_factor, c.active_start_date, c.active_end_date,
 		c.active_start_time, c.active_end_time
-		FROM dbo.MSsnapshot_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
+		FROM dbo.MSsnapshot_agents AS a JOIN dbo.MSreplservers AS v ON v.srvid = a.publisher_id
 		LEFT JOIN msdb.dbo.sysjobschedules AS j ON j.job_id = CAST(a.job_id AS uniqueidentifier) LEFT JOIN msdb.dbo.sysschedules AS c ON c.schedule_id = j.schedule_id
-		WHERE v.name = ? AND a.publisher_db = ? AND a.publication = ?`,
+		WHERE v.srvname = ? AND a.publisher_db = ? AND a.publication = ?`,
 		p.server,
 		p.db.Name(),
 		pub.name,

@@ -42,8 +42,8 @@ func (e *Extension) changeArticle(ctx context.Context, call *engine.ProcCall) er
 	if n.Column == "dest_table" || n.Column == "dest_owner" {
 		column := map[string]string{"dest_table": "destination_object", "dest_owner": "destination_owner"}[n.Column]
 		if _, err := e.inDistributionOf(ctx, s, p,
-			"UPDATE dbo.MSarticles SET "+column+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers WHERE name = "+
-				"?) AND publisher_db = ? AND article_id = ?",
+			"UPDATE dbo.MSarticles SET "+column+" = ? WHERE publisher_id = (SELECT srvid FROM dbo.MSreplservers "+
+				"WHERE srvname = ?) AND publisher_db = ? AND article_id = ?",
 			n.Value, p.server, p.db.Name(), a.ID); err != nil {
 			return err
 		}

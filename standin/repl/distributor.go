@@ -326,9 +326,17 @@ func (e *Extension) addDistPublisher(ctx context.Context, call *engine.ProcCall)
 	}
 	directory := call.String("@working_directory")
 	if !call.Given("@working_directory") || directory == "" {
-		directory = filepath.Join(e.inst.Config().DataDir, "ReplData")
+		if directory, err = e.agents.DefaultDirectory(); err != nil {
+			return err
+		}
+	}
+	if err := e.agents.RequireDirectory(directory); err != nil {
+		return err
 	}
 	if err := e.ensureServer(ctx, s, name, "pub"); err != nil {
+		return err
+	}
+	if err := noteServer(ctx, s, call.String("@distribution_db"), name); err != nil {
 		return err
 	}
 	return s.Exec(
@@ -375,6 +383,9 @@ func (e *Extension) changeDistPublisher(ctx context.Context, call *engine.ProcCa
 		value = e.key.Seal(text)
 	case "distribution_db":
 		if _, err := e.distributionDatabase(ctx, s, text); err != nil {
+			return err
+		}
+		if err := noteServer(ctx, s, text, name); err != nil {
 			return err
 		}
 	case "login", "working_directory":
@@ -456,7 +467,9 @@ func (e *Extension) dropDistPublisher(ctx context.Context, call *engine.ProcCall
 			ctx,
 			"SELECT TOP (1) p.publication FROM "+bracket(
 				database,
-			)+".dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = @p1",
+			)+".dbo.MSpublications AS p JOIN "+bracket(
+				database,
+			)+".dbo.MSreplservers AS v ON v.srvid = p.publisher_id WHERE v.srvname = @p1",
 			name,
 		)
 		if err != nil {

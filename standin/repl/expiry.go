@@ -66,9 +66,9 @@ func (e *Extension) dropExpiredOf(ctx context.Context, call *engine.ProcCall, p 
 		ctx,
 		s,
 		p,
-		`SELECT a.subscriber_name, a.subscriber_db FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
+		`SELECT a.subscriber_name, a.subscriber_db FROM dbo.MSdistribution_agents AS a JOIN dbo.MSreplservers AS v ON v.srvid = a.publisher_id
 		JOIN dbo.MSpublications AS p ON p.publisher_id = a.publisher_id AND p.publisher_db = a.publisher_db AND p.publication = a.publication
-		WHERE v.name = ? AND a.publisher_db = ? AND a.publication = ? AND p.retention > 0 AND a.subscriber_name IS NOT NULL AND `+lastSynchronized+` < DATEADD(hour, -p.retention, GETDATE())`,
+		WHERE v.srvname = ? AND a.publisher_db = ? AND a.publication = ? AND p.retention > 0 AND a.subscriber_name IS NOT NULL AND `+lastSynchronized+` < DATEADD(hour, -p.retention, GETDATE())`,
 		p.server,
 		p.db.Name(),
 		publication,

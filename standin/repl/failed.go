@@ -7,7 +7,6 @@ import (
 	"fmt"
 
 	"geosql.dev/standin/engine"
-	"geosql.dev/standin/repl/stored"
 )
 
 // addError is sp_MSadd_repl_error. An error that is in MSrepl_errors is in the history of its agent, too.
@@ -29,16 +28,7 @@ func (e *Extension) addError(ctx context.Context, call *engine.ProcCall) error {
 		}
 		command = found.Value(0, "command_id")
 	}
-	r, err := s.Query(
-		ctx,
-		`INSERT INTO dbo.MSrepl_errors (time, error_type_id, source_type_id, source_name, error_code, error_text, xact_seqno, command_id) VALUES (GETDATE(), 1, 1, @p1, @p2, @p3, @p4, @p5);
-		SELECT CAST(SCOPE_IDENTITY() AS int) AS id`,
-		stored.Clip(call.String("@source"), 100),
-		stored.Clip(call.String("@code"), 128),
-		call.String("@message"),
-		seqno,
-		command,
-	)
+	id, err := writeError(ctx, s, call, seqno, command)
 	if err != nil {
 		return err
 	}
@@ -57,6 +47,6 @@ func (e *Extension) addError(ctx context.Context, call *engine.ProcCall) error {
 			table,
 		),
 		call.Int("@agent_id"),
-		r.Int(0, "id"),
+		id,
 	)
 }

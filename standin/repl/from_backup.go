@@ -95,7 +95,7 @@ func (e *Extension) subscribedFrom(
 		call.Session,
 		p,
 		`SELECT c.xact_seqno FROM dbo.MSrepl_cleaned AS c JOIN dbo.MSpublisher_databases AS d ON d.id = c.publisher_database_id
-		JOIN sys.servers AS v ON v.server_id = d.publisher_id WHERE v.name = ? AND d.publisher_db = ?`,
+		JOIN dbo.MSreplservers AS v ON v.srvid = d.publisher_id WHERE v.srvname = ? AND d.publisher_db = ?`,
 		p.server,
 		p.db.Name(),
 	)

@@ -206,6 +206,11 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 		if err != nil {
 			return err
 		}
+		if keeps, err := keepsAll(ctx, s, id); err != nil {
+			return err
+		} else if keeps {
+			needed = []byte{}
+		}
 		// Who begins with a backup from here on must know that older transactions are gone.
 		err = s.Exec(
 			ctx,

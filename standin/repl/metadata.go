@@ -167,15 +167,6 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 	)
 }
 
-// serverID is a server's id in sys.servers: 14080 when there is none.
-func serverID(ctx context.Context, s *engine.Session, name string) (int64, error) {
-	r, err := s.Query(ctx, "SELECT server_id FROM sys.servers WHERE name = @p1", name)
-	if err == nil && r.Len() == 0 {
-		err = raise(14080, 1, name)
-	}
-	return r.Int(0, "server_id"), err
-}
-
 // publicationRow is a row of MSpublications: its id, whether it is immediate_sync, and the publisher's id.
 type publicationRow struct {
 	id, publisher, database int64
@@ -190,8 +181,8 @@ func distributedPublication(
 ) (publicationRow, error) {
 	r, err := s.Query(
 		ctx,
-		`SELECT p.publication_id, p.publisher_id, p.publication_type, p.immediate_sync, d.id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
-		JOIN dbo.MSpublisher_databases AS d ON d.publisher_id = p.publisher_id AND d.publisher_db = p.publisher_db WHERE v.name = @p1 AND p.publisher_db = @p2 AND p.publication = @p3`,
+		`SELECT p.publication_id, p.publisher_id, p.publication_type, p.immediate_sync, d.id FROM dbo.MSpublications AS p JOIN dbo.MSreplservers AS v ON v.srvid = p.publisher_id
+		JOIN dbo.MSpublisher_databases AS d ON d.publisher_id = p.publisher_id AND d.publisher_db = p.publisher_db WHERE v.srvname = @p1 AND p.publisher_db = @p2 AND p.publication = @p3`,
 		publisher,
 		db,
 		name,

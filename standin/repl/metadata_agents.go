@@ -35,9 +35,13 @@ func (e *Extension) makeJob(ctx context.Context, s *engine.Session, j jobSpec) (
 	if err := e.deleteJob(ctx, s, j.name); err != nil {
 		return nil, err
 	}
-	err := s.Exec(ctx, `EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = @p2, @enabled = 1;
-		EXEC msdb.dbo.sp_add_jobstep @job_name = @p1, @step_name = N'Run agent.', @subsystem = @p3, @command = @p4, @retry_attempts = 10, @retry_interval = 1;
-		EXEC msdb.dbo.sp_add_jobserver @job_name = @p1`, j.name, j.category, j.subsystem, j.command)
+	err := s.Exec(ctx, `EXEC msdb.dbo.sp_add_job @job_name = @p1, @category_name = @p2, @enabled = 1`, j.name, j.category)
+	if err == nil {
+		err = addSteps(ctx, s, j)
+	}
+	if err == nil {
+		err = s.Exec(ctx, `EXEC msdb.dbo.sp_add_jobserver @job_name = @p1`, j.name)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -246,8 +250,8 @@ func (e *Extension) startSnapshot(ctx context.Context, call *engine.ProcCall) er
 	s := call.Session
 	r, err := s.Query(
 		ctx,
-		`SELECT CAST(a.job_id AS uniqueidentifier) AS job FROM dbo.MSsnapshot_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
-		WHERE v.name = @p1 AND a.publisher_db = @p2 AND a.publication = @p3`,
+		`SELECT CAST(a.job_id AS uniqueidentifier) AS job FROM dbo.MSsnapshot_agents AS a JOIN dbo.MSreplservers AS v ON v.srvid = a.publisher_id
+		WHERE v.srvname = @p1 AND a.publisher_db = @p2 AND a.publication = @p3`,
 		call.String("@publisher"),
 		call.String("@publisher_db"),
 		call.String("@publication"),

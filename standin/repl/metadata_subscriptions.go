@@ -21,6 +21,9 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 	if err := e.ensureServer(ctx, s, call.String("@subscriber"), "sub"); err != nil {
 		return err
 	}
+	if err := noteServer(ctx, s, call.Database.Name(), call.String("@subscriber")); err != nil {
+		return err
+	}
 	subscriber, err := serverID(ctx, s, call.String("@subscriber"))
 	if err != nil {
 		return err
@@ -174,8 +177,8 @@ func (e *Extension) ensureDistributionAgent(
 func agentOf(ctx context.Context, s *engine.Session, call *engine.ProcCall) (int64, error) {
 	r, err := s.Query(
 		ctx,
-		`SELECT a.id FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id JOIN sys.servers AS w ON w.server_id = a.subscriber_id
-		WHERE v.name = @p1 AND a.publisher_db = @p2 AND a.publication = @p3 AND w.name = @p4 AND a.subscriber_db = @p5`,
+		`SELECT a.id FROM dbo.MSdistribution_agents AS a JOIN dbo.MSreplservers AS v ON v.srvid = a.publisher_id JOIN dbo.MSreplservers AS w ON w.srvid = a.subscriber_id
+		WHERE v.srvname = @p1 AND a.publisher_db = @p2 AND a.publication = @p3 AND w.srvname = @p4 AND a.subscriber_db = @p5`,
 		call.String(
 			"@publisher",
 		),

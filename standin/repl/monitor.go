@@ -117,9 +117,9 @@ func (e *Extension) monitorPublication(ctx context.Context, call *engine.ProcCal
 		CAST((SELECT TOP (1) g.name FROM dbo.MSsnapshot_agents AS g WHERE g.publisher_id = p.publisher_id AND g.publisher_db = p.publisher_db AND g.publication = p.publication) AS sysname) AS snapshot_agentname,
 		CAST((SELECT TOP (1) g.name FROM dbo.MSlogreader_agents AS g WHERE g.publisher_id = p.publisher_id AND g.publisher_db = p.publisher_db) AS sysname) AS logreader_agentname,
 		CAST(NULL AS sysname) AS qreader_agentname, CAST(NULL AS int) AS worst_runspeedPerf, CAST(NULL AS int) AS best_runspeedPerf, CAST(NULL AS int) AS average_runspeedPerf,
-		CAST(p.retention_period_unit AS int) AS retention_period_unit, v.name AS publisher
-		FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
-		WHERE v.name LIKE @p1 AND p.publisher_db LIKE @p2 AND p.publication LIKE @p3`,
+		CAST(p.retention_period_unit AS int) AS retention_period_unit, v.srvname AS publisher
+		FROM dbo.MSpublications AS p JOIN dbo.MSreplservers AS v ON v.srvid = p.publisher_id
+		WHERE v.srvname LIKE @p1 AND p.publisher_db LIKE @p2 AND p.publication LIKE @p3`,
 		pattern(call.String("@publisher")),
 		pattern(call.String("@publisher_db")),
 		pattern(call.String("@publication")),
@@ -147,8 +147,8 @@ func (e *Extension) monitorPublisher(ctx context.Context, call *engine.ProcCall)
 	}
 	r, err := call.Session.Query(
 		ctx,
-		`SELECT d.name AS publisher, d.distribution_db, ISNULL((SELECT TOP (1) `+monitorStatus+` FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS w ON w.server_id = a.publisher_id WHERE w.name = d.name ORDER BY 1 DESC), 2) AS status,
-		0 AS warning, (SELECT COUNT(*) FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = d.name) AS publicationcount
+		`SELECT d.name AS publisher, d.distribution_db, ISNULL((SELECT TOP (1) `+monitorStatus+` FROM dbo.MSdistribution_agents AS a JOIN dbo.MSreplservers AS w ON w.srvid = a.publisher_id WHERE w.srvname = d.name ORDER BY 1 DESC), 2) AS status,
+		0 AS warning, (SELECT COUNT(*) FROM dbo.MSpublications AS p JOIN dbo.MSreplservers AS v ON v.srvid = p.publisher_id WHERE v.srvname = d.name) AS publicationcount
 		FROM msdb.dbo.MSdistpublishers AS d WHERE d.distribution_db = DB_NAME() AND d.name LIKE @p1`,
 		pattern(call.String("@publisher")),
 	)

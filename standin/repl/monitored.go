@@ -43,7 +43,7 @@ func (e *Extension) monitored(ctx context.Context, call *engine.ProcCall) ([]mon
 	}
 	r, err := call.Session.Query(
 		ctx,
-		`SELECT v.name AS publisher, a.publisher_db, a.publication, a.subscriber_name, a.subscriber_db, a.subscription_type, a.name, a.job_id, a.id, a.profile_id,
+		`SELECT v.srvname AS publisher, a.publisher_db, a.publication, a.subscriber_name, a.subscriber_db, a.subscription_type, a.name, a.job_id, a.id, a.profile_id,
 		p.publication_type, p.retention, `+monitorStatus+` AS status,
 		(SELECT TOP (1) h.delivery_latency FROM dbo.MSdistribution_history AS h WHERE h.agent_id = a.id AND h.runstatus = 3 AND h.updateable_row = 1 AND h.xact_seqno IS NOT NULL
 			ORDER BY h.timestamp DESC) AS distribution,
@@ -55,9 +55,9 @@ func (e *Extension) monitored(ctx context.Context, call *engine.ProcCall) ([]mon
 		(SELECT COUNT(*) FROM dbo.MSsubscriptions AS m WHERE m.agent_id = a.id AND m.status = 1) AS waiting,
 		(SELECT t.value FROM dbo.MSpublicationthresholds AS t WHERE t.publication_id = p.publication_id AND t.isenabled = 1 AND t.metric_id = 1) AS expiration,
 		(SELECT t.value FROM dbo.MSpublicationthresholds AS t WHERE t.publication_id = p.publication_id AND t.isenabled = 1 AND t.metric_id = 2) AS latency
-		FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
+		FROM dbo.MSdistribution_agents AS a JOIN dbo.MSreplservers AS v ON v.srvid = a.publisher_id
 		JOIN dbo.MSpublications AS p ON p.publisher_id = a.publisher_id AND p.publisher_db = a.publisher_db AND p.publication = a.publication
-		WHERE v.name LIKE @p1 AND a.publisher_db LIKE @p2 AND a.publication LIKE @p3`,
+		WHERE v.srvname LIKE @p1 AND a.publisher_db LIKE @p2 AND a.publication LIKE @p3`,
 		name("@publisher"),
 		name("@publisher_db"),
 		name("@publication"),

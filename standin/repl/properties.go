@@ -198,8 +198,8 @@ func (e *Extension) changeSnapshotRow(ctx context.Context, call *engine.ProcCall
 	s := call.Session
 	r, err := s.Query(
 		ctx,
-		`SELECT a.id, CAST(a.job_id AS uniqueidentifier) AS job FROM dbo.MSsnapshot_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id
-		WHERE v.name = @p1 AND a.publisher_db = @p2 AND a.publication = @p3`,
+		`SELECT a.id, CAST(a.job_id AS uniqueidentifier) AS job FROM dbo.MSsnapshot_agents AS a JOIN dbo.MSreplservers AS v ON v.srvid = a.publisher_id
+		WHERE v.srvname = @p1 AND a.publisher_db = @p2 AND a.publication = @p3`,
 		call.String("@publisher"),
 		call.String("@publisher_db"),
 		call.String("@publication"),

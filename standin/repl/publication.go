@@ -114,7 +114,7 @@ func nothingPublished(ctx context.Context, s *engine.Session, db *engine.Databas
 
 // ensurePublisherDatabase makes the distributor know the publication database.
 func (e *Extension) ensurePublisherDatabase(ctx context.Context, s *engine.Session, p publisher) error {
-	_, err := e.inDistributionOf(ctx, s, p, `DECLARE @id int = (SELECT server_id FROM sys.servers WHERE name = ?);
+	_, err := e.inDistributionOf(ctx, s, p, `DECLARE @id int = (SELECT srvid FROM dbo.MSreplservers WHERE srvname = ?);
 		IF NOT EXISTS (SELECT 1 FROM dbo.MSpublisher_databases WHERE publisher_id = @id AND publisher_db = ?)
 		INSERT INTO dbo.MSpublisher_databases (publisher_id, publisher_db, publisher_engine_edition) VALUES (@id, ?, 30)`, p.server, p.db.Name(), p.db.Name())
 	return err
@@ -346,7 +346,7 @@ func (e *Extension) addPublicationThere(
 		ctx,
 		call.Session,
 		p,
-		`DECLARE @id int = (SELECT server_id FROM sys.servers WHERE name = ?);
+		`DECLARE @id int = (SELECT srvid FROM dbo.MSreplservers WHERE srvname = ?);
 		DELETE FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication = ?;
 		IF ? = 0 AND NOT EXISTS (SELECT 1 FROM dbo.MSpublications WHERE publisher_id = @id AND publisher_db = ? AND publication_type = 0) BEGIN
 			DECLARE @database int = (SELECT id FROM dbo.MSpublisher_databases WHERE publisher_id = @id AND publisher_db = ?);

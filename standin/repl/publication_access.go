@@ -87,7 +87,7 @@ func (e *Extension) helpPublicationAccess(ctx context.Context, call *engine.Proc
 		call.Session,
 		p,
 		`SELECT CAST(a.login AS nvarchar(256)) AS Loginname, 0 AS Isntname, 0 AS Isntgroup FROM dbo.MSpublication_access AS a JOIN dbo.MSpublications AS p ON p.publication_id = a.publication_id
-		JOIN sys.servers AS v ON v.server_id = p.publisher_id WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ? AND ? IN (N'', N'%', a.login)`,
+		JOIN dbo.MSreplservers AS v ON v.srvid = p.publisher_id WHERE v.srvname = ? AND p.publisher_db = ? AND p.publication = ? AND ? IN (N'', N'%', a.login)`,
 		p.server,
 		p.db.Name(),
 		call.String("@publication"),

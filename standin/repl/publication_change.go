@@ -63,8 +63,8 @@ func (e *Extension) changePublication(ctx context.Context, call *engine.ProcCall
 	}
 	if changed.there {
 		if _, err := e.inDistributionOf(ctx, s, p,
-			"UPDATE dbo.MSpublications SET "+bracket(property)+" = ? WHERE publisher_id = (SELECT server_id FROM sys.servers "+
-				"WHERE name = ?) AND publisher_db = ? AND publication = ?",
+			"UPDATE dbo.MSpublications SET "+bracket(property)+" = ? WHERE publisher_id = (SELECT srvid FROM dbo.MSreplservers "+
+				"WHERE srvname = ?) AND publisher_db = ? AND publication = ?",
 			changed.value, p.server, p.db.Name(), pub.name); err != nil {
 			return err
 		}

@@ -74,8 +74,8 @@ func (e *Extension) inDistributionOf(
 
 // thePublication begins a text for the distribution database that names its publication @pub: publisher, database and
 // publication are filled in.
-const thePublication = `DECLARE @pub int = (SELECT p.publication_id FROM dbo.MSpublications AS p JOIN sys.servers AS v ON v.server_id = p.publisher_id
-	WHERE v.name = ? AND p.publisher_db = ? AND p.publication = ?); `
+const thePublication = `DECLARE @pub int = (SELECT p.publication_id FROM dbo.MSpublications AS p JOIN dbo.MSreplservers AS v ON v.srvid = p.publisher_id
+	WHERE v.srvname = ? AND p.publisher_db = ? AND p.publication = ?); `
 
 // publication is a row of syspublications.
 type publication struct {

@@ -228,7 +228,7 @@ func (e *Extension) validateReplicaHosts(ctx context.Context, call *engine.ProcC
 	}
 	subscribers, err := s.Query(
 		ctx,
-		`SELECT DISTINCT a.subscriber_name FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = @p1 AND a.publisher_db = @p2`,
+		`SELECT DISTINCT a.subscriber_name FROM dbo.MSdistribution_agents AS a JOIN dbo.MSreplservers AS v ON v.srvid = a.publisher_id WHERE v.srvname = @p1 AND a.publisher_db = @p2`,
 		publisher,
 		db,
 	)

@@ -43,7 +43,7 @@ func (e *Extension) restart(ctx context.Context, call *engine.ProcCall) error {
 		return err
 	}
 	defer e.endSession(call.Session)
-	const database = `(SELECT d.id FROM dbo.MSpublisher_databases AS d JOIN sys.servers AS v ON v.server_id = d.publisher_id WHERE v.name = ? AND d.publisher_db = ?)`
+	const database = `(SELECT d.id FROM dbo.MSpublisher_databases AS d JOIN dbo.MSreplservers AS v ON v.srvid = d.publisher_id WHERE v.srvname = ? AND d.publisher_db = ?)`
 	// Snapshots and the begin of subscriptions have numbers in the log as well.
 	r, err := e.inDistributionOf(
 		ctx,

@@ -80,9 +80,9 @@ func (e *Extension) lastTransaction(ctx context.Context, call *engine.ProcCall) 
 		ctx,
 		`SELECT d.id, (SELECT TOP (1) t.xact_seqno FROM dbo.MSrepl_transactions AS t WHERE t.publisher_database_id = d.id AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC) AS last,
 		a.id AS agent_id, a.name, a.profile_id, a.publisher_security_mode, a.publisher_login, a.publisher_password
-		FROM dbo.MSpublisher_databases AS d JOIN sys.servers AS v ON v.server_id = d.publisher_id
+		FROM dbo.MSpublisher_databases AS d JOIN dbo.MSreplservers AS v ON v.srvid = d.publisher_id
 		JOIN dbo.MSlogreader_agents AS a ON a.publisher_id = d.publisher_id AND a.publisher_db = d.publisher_db
-		WHERE v.name = @p1 AND d.publisher_db = @p2`,
+		WHERE v.srvname = @p1 AND d.publisher_db = @p2`,
 		call.String("@publisher"),
 		call.String("@publisher_db"),
 	)

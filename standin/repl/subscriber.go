@@ -242,8 +242,8 @@ func (e *Extension) browseSnapshotFolder(ctx context.Context, call *engine.ProcC
 		WHERE c.type = ? AND c.partial_command = 0 AND EXISTS (SELECT 1 FROM dbo.MSpublisher_databases AS d WHERE d.id = c.publisher_database_id AND d.publisher_db = a.publisher_db)`
 	args := []any{p.server, p.db.Name(), pub.name, stored.CommandScript}
 	if subscriber := call.String("@subscriber"); subscriber != "" {
-		text += ` AND c.xact_seqno IN (SELECT m.subscription_seqno FROM dbo.MSsubscriptions AS m JOIN sys.servers AS v ON v.server_id = m.subscriber_id
-			WHERE m.publication_id = @pub AND v.name = ? AND m.subscriber_db LIKE ?)`
+		text += ` AND c.xact_seqno IN (SELECT m.subscription_seqno FROM dbo.MSsubscriptions AS m JOIN dbo.MSreplservers AS v ON v.srvid = m.subscriber_id
+			WHERE m.publication_id = @pub AND v.srvname = ? AND m.subscriber_db LIKE ?)`
 		args = append(args, subscriber, pattern(call.String("@subscriber_db")))
 	}
 	r, err := e.inDistributionOf(ctx, call.Session, p, text+" ORDER BY c.xact_seqno DESC, c.command_id", args...)

@@ -520,7 +520,7 @@ func (e *Extension) addAgents(ctx context.Context, call *engine.ProcCall, r *eng
 			call.Session,
 			p,
 			`SELECT a.publication, a.subscriber_name, a.subscriber_db, a.name, a.subscriber_security_mode, a.subscriber_login
-			FROM dbo.MSdistribution_agents AS a JOIN sys.servers AS v ON v.server_id = a.publisher_id WHERE v.name = ? AND a.publisher_db = ? AND a.subscription_type = 0`,
+			FROM dbo.MSdistribution_agents AS a JOIN dbo.MSreplservers AS v ON v.srvid = a.publisher_id WHERE v.srvname = ? AND a.publisher_db = ? AND a.subscription_type = 0`,
 			p.server,
 			p.db.Name(),
 		)

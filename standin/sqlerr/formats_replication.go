@@ -144,6 +144,7 @@ var replicationFormats = map[int32]string{
 	21023: "'%v' is no longer supported, or is not supported by this server.",
 	21036: "Another %v agent for the subscription or subscriptions is running, or the server is working on a previous " +
 		"request by the same agent.",
+	21037: "The working directory '%v' is not valid.",
 	21043: "The Distributor is not installed.",
 	21045: "Cannot uninstall the Distributor because there are databases enabled for publishing or subscribing.",
 	21049: "The login '%v' does not have access permission on publication '%v' because it is not in the publication " +

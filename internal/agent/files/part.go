@@ -4,7 +4,11 @@ package files
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
+	"sync"
+	"time"
 
 	"geosql.dev/operator/internal/agent/orders"
 )
@@ -21,12 +25,15 @@ type Part struct {
 	source  Source
 	server  *Server
 	mirrors *Mirrors
-	log     *slog.Logger
+	// snapshotDir is what the engine, once it distributes, has its snapshots below.
+	snapshotDir string
+	log         *slog.Logger
 }
 
-// NewPart serves snapshotDir and keeps mirrors below mirrorDir.
+// NewPart serves snapshotDir, which it makes when it runs, and keeps mirrors below mirrorDir.
 func NewPart(source Source, snapshotDir, mirrorDir string, log *slog.Logger) *Part {
-	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, log), log: log}
+	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, log),
+		snapshotDir: snapshotDir, log: log}
 }
 
 // PartName is the part's name, under which /status has the Statuses of its mirrors.
@@ -38,8 +45,13 @@ func (p *Part) Name() string { return PartName }
 // Server answers under Pattern.
 func (p *Part) Server() *Server { return p.server }
 
-// Run follows the orders until ctx ends.
+// Run makes the snapshot folder and follows the orders until ctx ends. A volume that takes no folder ends nothing: the
+// sidecar has more to do than this.
 func (p *Part) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	var making sync.WaitGroup
+	making.Go(func() { p.makeFolder(ctx) })
+	defer func() { cancel(); making.Wait() }()
 	return p.source.Watch(ctx, func(data map[string][]byte) {
 		readers, errs := orders.Readers(data)
 		mirrors, more := orders.Mirrors(data)
@@ -49,6 +61,28 @@ func (p *Part) Run(ctx context.Context) error {
 		p.server.SetReaders(readers)
 		p.mirrors.Set(ctx, mirrors)
 	})
+}
+
+// makeFolder tries until the snapshot folder is there: an engine admits no publisher without it (21037), and makes only
+// what lies below it. The engine runs under the sidecar's user.
+func (p *Part) makeFolder(ctx context.Context) {
+	for told := false; ; told = true {
+		err := os.MkdirAll(p.snapshotDir, 0o770)
+		if err == nil {
+			return
+		}
+		if !told {
+			p.log.Warn("no publisher can use this server's snapshot folder yet",
+				"error", fmt.Errorf("make the snapshot folder: %w", err))
+		}
+		pause := time.NewTimer(retryPause)
+		select {
+		case <-ctx.Done():
+			pause.Stop()
+			return
+		case <-pause.C:
+		}
+	}
 }
 
 // Status of the mirrors.

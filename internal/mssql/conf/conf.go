@@ -54,6 +54,9 @@ var managed = Settings{
 	// 1.3 needs TDS 8.0; 1.0 and 1.1 are broken.
 	"network.tlsprotocols": "1.2",
 	"sqlagent.enabled":     "true",
+	// SQL Server Agent waits for every database otherwise: one that stays RESTORING or SUSPECT would keep all jobs from
+	// running.
+	"sqlagent.startupwaitforalldb": "0",
 }
 
 // settingForm is the form of a user's setting: nothing in it can end the line or begin a section.

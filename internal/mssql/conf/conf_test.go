@@ -36,6 +36,7 @@ func TestRender(t *testing.T) {
 	g.Expect(value("filelocation", "defaultlogdir")).To(Equal("/var/opt/mssql-log"))
 	g.Expect(value("hadr", "hadrenabled")).To(Equal("1"))
 	g.Expect(value("sqlagent", "enabled")).To(Equal("true"))
+	g.Expect(value("sqlagent", "startupwaitforalldb")).To(Equal("0"), "one sick database keeps no job from running")
 }
 
 // Whatever a user writes, the operator's settings hold, and the file is the same each time.

@@ -82,6 +82,8 @@ type agentRun struct {
 	// said is what an idle agent said last, at saidAt.
 	said   string
 	saidAt time.Time
+	// statistics of the run.
+	statistics statistics
 	// written is when the newest line of history was written, in nanoseconds since 1970.
 	written atomic.Int64
 }
@@ -292,6 +294,7 @@ func (r *agentRun) note(ctx context.Context, status int, comments string) {
 		line{status: status, comments: comments, seqno: r.seqno, delivered: r.delivered}); err != nil {
 		r.runner.inst.Log().Warn("replication: history could not be written", "agent", r.name, "error", err.Error())
 	}
+	r.noteStatistics(ctx)
 }
 
 // idle says in the history that there is nothing to do. It says the same again after -MessageInterval, of which the

@@ -95,6 +95,11 @@ func (r *agentRun) snapshot(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	if places.InDefault {
+		if err := r.runner.RequireDirectory(r.directory); err != nil {
+			return 0, err
+		}
+	}
 	folder, local, made, err := r.newFolder(ctx, places.first(r.directory), folderName(publisher, db, publication))
 	if err != nil {
 		return 0, err

@@ -52,6 +52,9 @@ var Profiles = []Table{
 
 // Distribution lie in a distribution database.
 var Distribution = []Table{
+	// The servers of the other tables' publisher_id and subscriber_id.
+	{"MSreplservers", `srvid smallint NOT NULL PRIMARY KEY, srvname sysname NOT NULL,
+		CONSTRAINT UQ_MSreplservers UNIQUE (srvname)`},
 	{
 		"MSpublisher_databases",
 		`publisher_id smallint NOT NULL, publisher_db sysname NOT NULL, id int IDENTITY(1,1) NOT NULL PRIMARY KEY,
@@ -125,7 +128,7 @@ var Distribution = []Table{
 	},
 	{
 		"MSrepl_errors",
-		`id int IDENTITY(1,1) NOT NULL PRIMARY KEY, time datetime NOT NULL, error_type_id int NULL, source_type_id int NULL, source_name nvarchar(100) NULL,
+		`id int NOT NULL, time datetime NOT NULL, error_type_id int NULL, source_type_id int NULL, source_name nvarchar(100) NULL,
 		error_code sysname NULL, error_text nvarchar(max) NULL, xact_seqno varbinary(16) NULL, command_id int NULL, session_id int NULL`,
 	},
 	{
@@ -208,6 +211,7 @@ type view struct{ name, query string }
 
 // distributionViews lie in a distribution database.
 var distributionViews = []view{
+	{"MSsysservers_replservers", `SELECT srvid AS msrs_srvid, srvname AS msrs_srvname FROM dbo.MSreplservers`},
 	{"MSdistribution_status", `SELECT m.article_id, m.agent_id,
 		CAST(SUM(CASE WHEN c.xact_seqno > ISNULL(h.delivered, 0x00) THEN 1 ELSE 0 END) AS int) AS UndelivCmdsInDistDB,
 		CAST(SUM(CASE WHEN c.xact_seqno > ISNULL(h.delivered, 0x00) THEN 0 ELSE 1 END) AS int) AS DelivCmdsInDistDB

@@ -151,8 +151,9 @@ func (b *Stage) startServer(t testing.TB, server v1alpha1.ServerName) {
 		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}}}}
 	b.create(t, pod)
 	b.pods[server] = string(pod.UID)
-	b.engines[server], b.snapshots[server], b.mirrors[server] =
-		engine.StartWith(t, Namespace, server, agreement.Passwords, certificate, b.authority), t.TempDir(), t.TempDir()
+	b.engines[server] = engine.StartWith(t, Namespace, server, agreement.Passwords, certificate, b.authority)
+	// The sidecar makes the folder of snapshots: an engine does not, and admits no publisher without.
+	b.snapshots[server], b.mirrors[server] = filepath.Join(t.TempDir(), "ReplData"), t.TempDir()
 }
 
 // introduce lets engines find each other, whose ports differ, and the folders behind the names of shares; and makes the

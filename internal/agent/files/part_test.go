@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package files_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent/files"
+)
+
+// silent is a source of orders that has none.
+type silent struct{ watched chan struct{} }
+
+func (s silent) Watch(ctx context.Context, _ func(map[string][]byte)) error {
+	close(s.watched)
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// An engine admits no publisher without the snapshot folder and never makes it. While the volume takes no folder, the
+// sidecar goes on with what else it does.
+func TestSidecarMakesTheSnapshotFolder(t *testing.T) {
+	g := NewWithT(t)
+	volume := filepath.Join(t.TempDir(), "volume")
+	g.Expect(os.WriteFile(volume, nil, 0o600)).To(Succeed())
+	folder, source := filepath.Join(volume, "ReplData"), silent{make(chan struct{})}
+	part := files.NewPart(source, folder, t.TempDir(), slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- part.Run(ctx) }()
+	g.Eventually(source.watched, patient).Should(BeClosed())
+	g.Consistently(ended, "100ms").ShouldNot(Receive())
+	g.Expect(os.Remove(volume)).To(Succeed())
+	g.Eventually(folder, patient).Should(BeADirectory())
+	info, err := os.Stat(folder)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(info.Mode().Perm()&0o700).To(BeEquivalentTo(0o700), "the engine has the sidecar's user")
+	cancel()
+	g.Eventually(ended, patient).Should(Receive(MatchError(context.Canceled)))
+}
