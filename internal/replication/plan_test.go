@@ -66,7 +66,7 @@ func TestWhoseJobsAreRemoved(t *testing.T) {
 	}
 	g := NewWithT(t)
 	job := tsql.Job{Name: "agent", Description: marked, Command: tsql.NewCommand().With("Publisher", "p")}
-	have := &mssql.Job{Enabled: true, HasServer: true, Command: job.Command.String()}
+	have := &mssql.Job{Enabled: true, HasServer: true, Step: 1, Command: job.Command.String()}
 	var p replication.Plan
 	p.Job("sub", job, true, have)
 	g.Expect(p.Steps).To(HaveExactElements(HaveField("Statement", tsql.DescribeJob("agent", marked))))
