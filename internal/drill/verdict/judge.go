@@ -264,14 +264,11 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 		)+" nobody can say who wrote what is there"
 		return r
 	}
-	switch {
-	case h.Registers.Result != history.Inconclusive || h.Registers.Operations == 0:
-	case h.Registers.Unordered:
-		// Rows and terms are judged all the same.
-		r.Evidence += "; registers were not judged: " + h.Registers.Reason
-	default:
+	if h.Registers.Reason != "" {
+		r.Evidence += "; registers: " + h.Registers.Reason
+	}
+	if h.Registers.Result == history.Inconclusive && h.Registers.Operations > 0 {
 		r.Verdict = v1alpha1.VerdictInconclusive
-		r.Evidence += "; " + h.Registers.Reason
 	}
 	return r
 }

@@ -79,9 +79,12 @@ func TestVerdicts(t *testing.T) {
 			v1alpha1.VerdictFailed, "consistency"},
 		"registers contradict": {func(m *verdict.Measured) { m.History.Registers.Result = history.Failed },
 			v1alpha1.VerdictFailed, "consistency"},
-		"registers without an order": {func(m *verdict.Measured) {
-			m.History.Registers = history.Registers{Result: history.Inconclusive, Operations: 300, Unordered: true}
+		"registers of several machines": {func(m *verdict.Measured) {
+			m.History.Registers = history.Registers{Result: history.Passed, Operations: 300, Unordered: true}
 		}, v1alpha1.VerdictPassed, ""},
+		"registers of several machines contradict": {func(m *verdict.Measured) {
+			m.History.Registers = history.Registers{Result: history.Failed, Operations: 300, Unordered: true}
+		}, v1alpha1.VerdictFailed, "consistency"},
 		"registers not searched to the end": {func(m *verdict.Measured) {
 			m.History.Registers = history.Registers{Result: history.Inconclusive, Operations: 300}
 		}, v1alpha1.VerdictInconclusive, "consistency"},

@@ -139,19 +139,6 @@ func TestARowOfTheLastOperation(t *testing.T) {
 		To(And(HaveField("Phantom", 0), HaveField("Unrecorded", 1)))
 }
 
-// Monotonic clocks are compared where all are of one boot, that of the faults among them.
-func TestClocksOfOneBoot(t *testing.T) {
-	for boot, unordered := range map[string]bool{"": false, "boot": false, "another": true} {
-		v := history.Check(
-			history.Evidence{
-				Runs:       []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK))},
-				FaultsBoot: boot,
-			},
-		)
-		NewWithT(t).Expect(v.Registers.Unordered).To(Equal(unordered), boot)
-	}
-}
-
 // A term is known by its first and last acknowledgement, whoever of the clients had them and in whatever order they are
 // read.
 func TestTermsOfSeveralClients(t *testing.T) {

@@ -18,7 +18,7 @@ func Check(e Evidence) Verdict {
 	axis := axisOf(e)
 	lost := v.countRows(e)
 	v.Terms, v.Overlaps = checkTerms(e.Runs, axis)
-	v.Registers = checkRegisters(e.Runs, axis)
+	v.Registers = checkRegisters(e.Runs)
 	v.Faults = measureFaults(e, axis, lost)
 	v.judge(e)
 	return v
