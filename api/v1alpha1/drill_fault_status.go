@@ -181,7 +181,7 @@ type FaultStatus struct {
 	// effect that was seen.
 	// +optional
 	Effect *FaultEffect `json:"effect,omitempty"`
-	// isolated are sites whose clients the fault itself kept from reaching anything: their RTO is shown and not judged.
+	// isolated are sites whose clients the fault itself kept from reaching anything: that time of theirs is not judged.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	Isolated []string `json:"isolated,omitempty"`
@@ -204,10 +204,11 @@ type FaultClientFigures struct {
 	// isolated says that the fault itself kept them from reaching anything.
 	// +optional
 	Isolated bool `json:"isolated,omitempty"`
-	// rto is the longest time between two acknowledgements around the fault.
+	// rto is the longest time between two acknowledgements of a user around the fault, without the time in which faults
+	// kept him from reaching anything. Of every hundred users the worst one does not count.
 	// +optional
 	RTO *metav1.Duration `json:"rto,omitempty"`
-	// usual is the median time between two acknowledgements before the fault.
+	// usual is the median time between two acknowledgements of a user before the fault.
 	// +optional
 	Usual *metav1.Duration `json:"usual,omitempty"`
 	// stall is how long the slowest acknowledged operation took.

@@ -206,10 +206,13 @@ func (r *Reconciler) ask(ctx context.Context, w *Observed) {
 				continue
 			}
 			wait.Go(func() {
-				newest, err := r.newest(ctx, w, site)
+				newest, clock, err := r.newest(ctx, w, site)
 				mu.Lock()
 				defer mu.Unlock()
 				w.latest[site], w.askErr[site] = newest, err
+				if clock.Boot != "" {
+					w.clocks[site] = clock
+				}
 			})
 		}
 	}
@@ -239,6 +242,11 @@ func (r *Reconciler) ask(ctx context.Context, w *Observed) {
 	}
 	wait.Go(func() { r.askFrozen(ctx, w) })
 	wait.Wait()
+	for _, clock := range w.clocks {
+		if len(w.runs.Clocks) < maxSamples {
+			w.runs.Clocks = append(w.runs.Clocks, clock)
+		}
+	}
 	for _, figures := range w.probes {
 		for _, p := range figures {
 			link := archive.LinkSample{At: w.now, From: p.From, To: p.To, Sent: int(p.Attempts), Lost: int(p.Failures)}
@@ -274,10 +282,11 @@ func (r *Reconciler) askFrozen(ctx context.Context, w *Observed) {
 	wait.Wait()
 }
 
-// acknowledgementsMatter says whether it must be known when clients were last served.
+// acknowledgementsMatter says whether it must be known when clients were last served, or what their clocks show: those
+// are compared before the faults and after them, when histories are about to be fetched.
 func (w *Observed) acknowledgementsMatter() bool {
 	switch w.drill.Status.Phase {
-	case v1alpha1.DrillPreparing, v1alpha1.DrillRecovering:
+	case v1alpha1.DrillPreparing, v1alpha1.DrillBaseline, v1alpha1.DrillRecovering, v1alpha1.DrillJudging:
 		return true
 	case v1alpha1.DrillRunning:
 		return w.drill.Spec.AbortWhen != nil && w.drill.Spec.AbortWhen.UnservedFor != nil
@@ -285,17 +294,24 @@ func (w *Observed) acknowledgementsMatter() bool {
 	return false
 }
 
-// newest asks a site's clients for their newest acknowledgement.
-func (r *Reconciler) newest(ctx context.Context, w *Observed, site v1alpha1.SiteName) (history.Newest, error) {
+// newest asks a site's clients for their newest acknowledgement, and compares their machine's clock with this one's.
+func (r *Reconciler) newest(
+	ctx context.Context,
+	w *Observed,
+	site v1alpha1.SiteName,
+) (history.Newest, history.ClockReading, error) {
 	var newest history.Newest
+	sent, began := r.now(), time.Now()
 	out, err := r.inClients(ctx, w, site, askTimeout, "history", "latest")
 	if err != nil {
-		return newest, err
+		return newest, history.ClockReading{}, err
 	}
+	received := sent.Add(time.Since(began)) // whatever becomes of the wall clock meanwhile
 	if err := json.Unmarshal(out, &newest); err != nil {
-		return newest, fmt.Errorf("read what the clients at %s said: %w", site, err)
+		return newest, history.ClockReading{}, fmt.Errorf("read what the clients at %s said: %w", site, err)
 	}
-	return newest, nil
+	newest, clock := newest.AnsweredBetween(sent, received)
+	return newest, clock, nil
 }
 
 // inClients runs the operator's program in a site's pod of clients.

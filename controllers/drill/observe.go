@@ -70,6 +70,8 @@ type Observed struct {
 	probes map[string][]v1alpha1.ProbeFigures
 	latest map[v1alpha1.SiteName]history.Newest
 	askErr map[v1alpha1.SiteName]error
+	// clocks of the clients' machines, as this look compared them.
+	clocks map[v1alpha1.SiteName]history.ClockReading
 	frozen map[v1alpha1.ServerName]int
 	// asked is when the last look at a fault was over.
 	asked time.Time
@@ -113,6 +115,7 @@ func (r *Reconciler) newObserved(d Desired) *Observed {
 		probes:   map[string][]v1alpha1.ProbeFigures{},
 		latest:   map[v1alpha1.SiteName]history.Newest{},
 		askErr:   map[v1alpha1.SiteName]error{},
+		clocks:   map[v1alpha1.SiteName]history.ClockReading{},
 		frozen:   map[v1alpha1.ServerName]int{},
 		figures:  map[string][]v1alpha1.EffectFigure{},
 	}

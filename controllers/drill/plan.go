@@ -256,6 +256,7 @@ func (p *planner) preparing() {
 	for i := range p.s.Clients {
 		c := &p.s.Clients[i]
 		site := v1alpha1.SiteName(c.Site)
+		p.noteClock(c)
 		if p.clients[site] == nil {
 			p.do(StartClients{Site: site})
 			waits = append(waits, c.Site)

@@ -121,9 +121,9 @@ func Record(ctx context.Context, o RecordOptions) error {
 		defer cancel()
 		waitFor(ctx, o.Folder, stopFile)
 	}()
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, err := history.BootID()
 	if err != nil {
-		return fmt.Errorf("read which boot this is: %w", err)
+		return err
 	}
 	started, err := startedAt(o.Folder)
 	if err != nil {
@@ -135,7 +135,7 @@ func Record(ctx context.Context, o RecordOptions) error {
 	errs := make([]error, o.Stages.most())
 	var wait sync.WaitGroup
 	for i := range errs {
-		wait.Go(func() { errs[i] = o.work(ctx, strings.TrimSpace(string(boot)), started, i) })
+		wait.Go(func() { errs[i] = o.work(ctx, boot, started, i) })
 	}
 	wait.Wait()
 	if err := errors.Join(errs...); err != nil {

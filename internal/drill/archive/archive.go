@@ -81,6 +81,8 @@ type Samples struct {
 	Replicas   []ReplicaSample  `json:"replicas,omitempty"`
 	Links      []LinkSample     `json:"links,omitempty"`
 	Deliveries []DeliverySample `json:"deliveries,omitempty"`
+	// Clocks of the clients' machines as they were compared with the clock of the one that looked.
+	Clocks []history.ClockReading `json:"clocks,omitempty"`
 }
 
 // ReplicaSample is the state of one replica at one moment, over all databases of the group.
@@ -157,7 +159,7 @@ func (a Archive) Evidence() (history.Evidence, error) {
 	return history.Evidence{
 		Runs: runs, Replicas: a.Replicas, Faults: a.Faults,
 		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError,
-		FaultsBoot: a.Bounds.FaultsBoot,
+		FaultsBoot: a.Bounds.FaultsBoot, Clocks: a.Samples.Clocks,
 	}, nil
 }
 

@@ -267,7 +267,10 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 	if h.Registers.Reason != "" {
 		r.Evidence += "; registers: " + h.Registers.Reason
 	}
-	if h.Registers.Result == history.Inconclusive && h.Registers.Operations > 0 {
+	if len(h.Untold) > 0 {
+		r.Evidence = clip(r.Evidence + "; " + strings.Join(h.Untold, "; "))
+	}
+	if h.Registers.Result == history.Inconclusive && h.Registers.Operations > 0 || len(h.Untold) > 0 {
 		r.Verdict = v1alpha1.VerdictInconclusive
 	}
 	return r
@@ -290,109 +293,6 @@ func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	for _, id := range m.History.Examples["lost"] {
 		r.Evidence += fmt.Sprintf("; run %d operation %d is missing", id.Run, id.Number)
 	}
-	return r
-}
-
-func rpo(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
-	r := result("rpo", "at most "+goal.String())
-	if len(m.Read) == 0 {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no replica was read"
-		return r
-	}
-	if len(m.History.Faults) == 0 {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done"
-		return r
-	}
-	var worst history.FaultFigures
-	for _, f := range m.History.Faults {
-		if f.RPO >= worst.RPO {
-			worst = f
-		}
-	}
-	r.Verdict, r.Measured = held(worst.RPO <= goal), worst.RPO.Round(time.Millisecond).String()
-	if worst.Name != "" {
-		r.Evidence = fmt.Sprintf("fault %s on %s: %d rows lost", worst.Name, worst.Target, worst.Lost)
-	}
-	return r
-}
-
-func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
-	r := result("rto", "at most "+goal.String())
-	var worst time.Duration
-	var missing []string
-	where, samples := "", 0
-	for _, f := range m.History.Faults {
-		for _, c := range f.Clients {
-			switch {
-			case c.Isolated:
-			case c.RTO == nil:
-				missing = append(missing, fmt.Sprintf("client %s at fault %s: %s", c.Client, f.Name, c.Missing))
-			default:
-				samples++
-				if *c.RTO >= worst {
-					worst = *c.RTO
-					where = fmt.Sprintf(
-						"client %s at fault %s on %s; usual time between acknowledgements %s",
-						c.Client,
-						f.Name,
-						f.Target,
-						c.Usual.Round(time.Millisecond),
-					)
-				}
-			}
-		}
-	}
-	if samples > 0 {
-		r.Measured, r.Evidence = worst.Round(time.Millisecond).String(), fmt.Sprintf("%s; worst of %d", where, samples)
-	}
-	switch {
-	case worst > goal:
-		r.Verdict = v1alpha1.VerdictFailed
-	case len(missing) > 0:
-		r.Verdict, r.Measured, r.Evidence = v1alpha1.VerdictInconclusive, "", clip(strings.Join(missing, "; "))
-	case samples == 0:
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done that clients could have noticed"
-	case m.NotRecovered != "":
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, clip(
-			"the target had not recovered when it was judged: "+m.NotRecovered,
-		)
-	}
-	return r
-}
-
-func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
-	r := result("redoCatchUp", "at most "+goal.String())
-	if m.NoGroup {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive,
-			"the target has no availability group: there is no redo to look at"
-		return r
-	}
-	var worst time.Duration
-	for _, f := range m.History.Faults {
-		if f.CatchUp == nil {
-			r.Measured, r.Evidence = "more than "+m.Waited.Round(time.Second).
-				String(),
-				fmt.Sprintf(
-					"after fault %s on %s the replicas were not seen synchronized",
-					f.Name,
-					f.Target,
-				)
-			r.Verdict = v1alpha1.VerdictFailed
-			if m.Waited <= goal {
-				r.Verdict = v1alpha1.VerdictInconclusive
-			}
-			return r
-		}
-		if *f.CatchUp >= worst {
-			worst = *f.CatchUp
-			r.Evidence = fmt.Sprintf("after fault %s on %s", f.Name, f.Target)
-		}
-	}
-	if len(m.History.Faults) == 0 {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done"
-		return r
-	}
-	r.Verdict, r.Measured = held(worst <= goal), worst.Round(time.Millisecond).String()
 	return r
 }
 

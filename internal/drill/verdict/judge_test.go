@@ -17,13 +17,13 @@ import (
 
 // good is a measurement with which every objective is met.
 func good() verdict.Measured {
-	rto, catchUp := 3*time.Second, 4*time.Second
+	rto, cut, catchUp := 3*time.Second, 2*time.Second, 4*time.Second
 	return verdict.Measured{
 		History: history.Verdict{
 			Counts:    history.Counts{Attempted: 1000, Acknowledged: 990, Unknown: 10},
 			Registers: history.Registers{Result: history.Passed},
 			Faults: []history.FaultFigures{{Fault: history.Fault{Name: "kill", Target: "tukpub"}, CatchUp: &catchUp,
-				Clients: []history.ClientFigures{{Client: "quincy", RTO: &rto}, {Client: "tukwila", Isolated: true}}}},
+				Clients: []history.ClientFigures{{Client: "quincy", RTO: &rto}, {Client: "tukwila", Isolated: true, RTO: &cut}}}},
 		},
 		Faults: []v1alpha1.FaultStatus{
 			{Name: "kill", State: v1alpha1.FaultRemoved, Effect: &v1alpha1.FaultEffect{Status: metav1.ConditionTrue}},
@@ -52,8 +52,27 @@ func TestVerdicts(t *testing.T) {
 			v1alpha1.VerdictFailed, "rpo"},
 		"too long without service": {func(m *verdict.Measured) { *m.History.Faults[0].Clients[0].RTO = 6 * time.Second },
 			v1alpha1.VerdictFailed, "rto"},
-		"a client never came back": {func(m *verdict.Measured) { m.History.Faults[0].Clients[0].RTO = nil },
+		"a client never came back, for longer than the goal": {func(m *verdict.Measured) {
+			*m.History.Faults[0].Clients[0].RTO, m.History.Faults[0].Clients[0].AtLeast = 6*time.Second, true
+		}, v1alpha1.VerdictFailed, "rto"},
+		"a client never came back, as far as it tried": {func(m *verdict.Measured) {
+			m.History.Faults[0].Clients[0].AtLeast = true
+		}, v1alpha1.VerdictInconclusive, "rto"},
+		"of a client nothing was measured": {func(m *verdict.Measured) { m.History.Faults[0].Clients[0].RTO = nil },
 			v1alpha1.VerdictInconclusive, "rto"},
+		"too long without service when it could reach all": {func(m *verdict.Measured) {
+			*m.History.Faults[0].Clients[1].RTO = 6 * time.Second
+		}, v1alpha1.VerdictFailed, "rto"},
+		"the clocks leave the outage open": {func(m *verdict.Measured) {
+			*m.History.Faults[0].Clients[0].RTO, m.History.Faults[0].Clients[0].Unsure = 6*time.Second, 2*time.Second
+		}, v1alpha1.VerdictInconclusive, "rto"},
+		"the clocks leave the loss open": {func(m *verdict.Measured) {
+			m.History.Faults[0].RPO, m.History.Faults[0].RPOUnsure = time.Second, 2*time.Second
+		}, v1alpha1.VerdictInconclusive, "rpo"},
+		"no clock dates the loss": {func(m *verdict.Measured) { m.History.Faults[0].RPOUntold = true },
+			v1alpha1.VerdictInconclusive, "rpo"},
+		"the clocks do not tell whether two served": {func(m *verdict.Measured) { m.History.Untold = []string{"a or b"} },
+			v1alpha1.VerdictInconclusive, "consistency"},
 		"served, but not well again": {func(m *verdict.Measured) { m.NotRecovered = "clients at quincy are not served yet" },
 			v1alpha1.VerdictInconclusive, "rto"},
 		"not recovered": {func(m *verdict.Measured) { m.NotRecovered = "nobody is PRIMARY" },

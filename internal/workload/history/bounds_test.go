@@ -73,8 +73,9 @@ func TestTheTimeOfAFaultEndsWithTheNext(t *testing.T) {
 	other.Boot = "another"
 	v := history.Check(
 		history.Evidence{
-			Runs:   []history.Run{near, other},
-			Faults: []history.Fault{fault("first", 10_000, 0, 11_000), fault("second", 20_000, 0, 21_000)},
+			Runs:       []history.Run{near, other},
+			ClockError: time.Millisecond,
+			Faults:     []history.Fault{fault("first", 10_000, 0, 11_000), fault("second", 20_000, 0, 21_000)},
 		},
 	)
 	NewWithT(

@@ -32,7 +32,8 @@ type Fault struct {
 	Settled Instant `json:"settled"`
 	// Proof says how it was seen to have taken effect; empty: it was not.
 	Proof string `json:"proof"`
-	// Isolated are clients that the fault itself kept from reaching anything: their times are shown apart.
+	// Isolated are clients that the fault itself kept from reaching anything, from Injected until Healed: that time of
+	// theirs is nobody's outage.
 	Isolated []string `json:"isolated,omitempty"`
 	// RTO is the longest time that clients may go without an acknowledgement; 0: none is asked for.
 	RTO time.Duration `json:"rto,omitempty"`
@@ -50,8 +51,10 @@ type Evidence struct {
 	AcknowledgedAtLeast int
 	// AllowLost is how many acknowledged rows may be lost; more than 0 only where a person has allowed data loss.
 	AllowLost int
-	// ClockError bounds the difference of the wall clocks of machines; used when the runs' monotonic clocks are not of one
-	// boot.
+	// Clocks of the clients' machines as they were compared with the manager's. Used when not all are of one boot.
+	Clocks []ClockReading
+	// ClockError bounds the difference of the wall clocks of machines that were not compared, where somebody vouches for
+	// it; 0: nobody does, and what these machines did has no time but on their own clocks.
 	ClockError time.Duration
 }
 
@@ -78,6 +81,8 @@ type Verdict struct {
 	// Terms in which servers acknowledged, in their order, and Overlaps between them.
 	Terms    []TermSpan `json:"terms"`
 	Overlaps []Overlap  `json:"overlaps,omitempty"`
+	// Untold says of which terms the clocks do not tell whether they overlap.
+	Untold []string `json:"untold,omitempty"`
 	// Registers says whether their history is linearizable.
 	Registers Registers `json:"registers"`
 	// Faults with what clients saw, in the order of their injection.
