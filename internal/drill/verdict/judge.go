@@ -276,6 +276,16 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 	return r
 }
 
+// nothingAtRisk names a fault while which nobody was acknowledged anything: that no row was lost proves nothing then.
+func (m Measured) nothingAtRisk() string {
+	for _, f := range m.History.Faults {
+		if f.Acknowledged == 0 {
+			return fmt.Sprintf("no row was acknowledged while fault %s on %s lasted, so that none was at risk", f.Name, f.Target)
+		}
+	}
+	return ""
+}
+
 func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	goal := int64(0)
 	if o.LostRows != nil {
@@ -292,6 +302,9 @@ func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	r.Evidence = "rows of " + strings.Join(m.Read, ", ")
 	for _, id := range m.History.Examples["lost"] {
 		r.Evidence += fmt.Sprintf("; run %d operation %d is missing", id.Run, id.Number)
+	}
+	if name := m.nothingAtRisk(); name != "" && r.Verdict == v1alpha1.VerdictPassed {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, name
 	}
 	return r
 }
@@ -314,7 +327,7 @@ func ceiling(name string, goal int64, q *Queue, m Measured) v1alpha1.ObjectiveRe
 }
 
 func errorRate(goal int32, m Measured) v1alpha1.ObjectiveResult {
-	c := m.History.Counts
+	c := m.History.Operations
 	r := result("errorPercent", fmt.Sprintf("at most %d %%", goal))
 	if c.Attempted == 0 {
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "nothing was attempted"
@@ -324,5 +337,8 @@ func errorRate(goal int32, m Measured) v1alpha1.ObjectiveResult {
 	r.Verdict = held(100*bad <= int(goal)*c.Attempted)
 	r.Measured = fmt.Sprintf("%.2f %%", 100*float64(bad)/float64(c.Attempted))
 	r.Evidence = fmt.Sprintf("%d failed and %d unknown of %d", c.Failed, c.Unknown, c.Attempted)
+	if c.CutOff > 0 {
+		r.Evidence += fmt.Sprintf("; %d of clients that a fault cut off are left out", c.CutOff)
+	}
 	return r
 }

@@ -20,10 +20,14 @@ func good() verdict.Measured {
 	rto, cut, catchUp := 3*time.Second, 2*time.Second, 4*time.Second
 	return verdict.Measured{
 		History: history.Verdict{
-			Counts:    history.Counts{Attempted: 1000, Acknowledged: 990, Unknown: 10},
-			Registers: history.Registers{Result: history.Passed},
+			Counts:     history.Counts{Attempted: 1000, Acknowledged: 990, Unknown: 10},
+			Operations: history.Operations{Attempted: 1000, Failed: 0, Unknown: 10},
+			Registers:  history.Registers{Result: history.Passed},
 			Faults: []history.FaultFigures{{Fault: history.Fault{Name: "kill", Target: "tukpub"}, CatchUp: &catchUp,
-				Clients: []history.ClientFigures{{Client: "quincy", RTO: &rto}, {Client: "tukwila", Isolated: true, RTO: &cut}}}},
+				Acknowledged: 100,
+				Clients: []history.ClientFigures{
+					{Client: "quincy", RTO: &rto}, {Client: "tukwila", Isolated: true, RTO: &cut},
+				}}},
 		},
 		Faults: []v1alpha1.FaultStatus{
 			{Name: "kill", State: v1alpha1.FaultRemoved, Effect: &v1alpha1.FaultEffect{Status: metav1.ConditionTrue}},
@@ -90,8 +94,18 @@ func TestVerdicts(t *testing.T) {
 			"sendQueueKB"},
 		"nobody looked for a while": {func(m *verdict.Measured) { m.Gap = time.Minute }, v1alpha1.VerdictInconclusive,
 			"sendQueueKB"},
-		"too many errors": {func(m *verdict.Measured) { m.History.Counts.Failed = 41 }, v1alpha1.VerdictFailed,
+		"too many errors": {func(m *verdict.Measured) { m.History.Operations.Failed = 41 }, v1alpha1.VerdictFailed,
 			"errorPercent"},
+		"nothing was tried but what was cut off": {func(m *verdict.Measured) {
+			m.History.Operations = history.Operations{CutOff: 100}
+		}, v1alpha1.VerdictInconclusive, "errorPercent"},
+		"nothing was acknowledged while a fault lasted": {func(m *verdict.Measured) { m.History.Faults[0].Acknowledged = 0 },
+			v1alpha1.VerdictInconclusive, "lostRows"},
+		"no time was at risk while a fault lasted": {func(m *verdict.Measured) { m.History.Faults[0].Acknowledged = 0 },
+			v1alpha1.VerdictInconclusive, "rpo"},
+		"lost, with nothing acknowledged while a fault lasted": {func(m *verdict.Measured) {
+			m.History.Faults[0].Acknowledged, m.History.Counts.Lost = 0, 1
+		}, v1alpha1.VerdictFailed, "lostRows"},
 		"a row is there twice": {func(m *verdict.Measured) { m.History.Counts.Duplicated = 1 }, v1alpha1.VerdictFailed,
 			"consistency"},
 		"two served at a time": {func(m *verdict.Measured) { m.History.Overlaps = []history.Overlap{{Message: "both"}} },

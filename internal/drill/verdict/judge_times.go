@@ -23,7 +23,7 @@ func rpo(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 		return r
 	}
 	var worst history.FaultFigures
-	open := ""
+	open := m.nothingAtRisk()
 	for _, f := range m.History.Faults {
 		if f.RPO >= worst.RPO {
 			worst = f

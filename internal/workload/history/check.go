@@ -20,6 +20,7 @@ func Check(e Evidence) Verdict {
 	v.Terms, v.Overlaps, v.Untold = checkTerms(runs, axis)
 	v.Registers = checkRegisters(runs)
 	v.Faults = measureFaults(e, axis, lost)
+	v.Operations = countOperations(e, axis)
 	v.judge(e)
 	return v
 }
@@ -144,6 +145,31 @@ func (v *Verdict) example(kind string, id RowID) {
 	}
 }
 
+// countOperations counts what became of everything that was tried. What was under way while a fault cut its client off
+// says nothing of the servers; of clients whose clock was never compared none of it does.
+func countOperations(e Evidence, a axis) Operations {
+	var c Operations
+	for _, run := range e.Runs {
+		cut := cutOff(run.Client, e.Faults, a)
+		unsure, known := a.unsure(run.Boot)
+		for _, o := range run.Operations {
+			underWay := span{a.of(o.Invoked), max(a.of(o.Completed), a.of(o.Invoked)) + 1}
+			if len(cut) > 0 && (!known || underWay.less(-unsure).within(cut) > 0) {
+				c.CutOff++
+				continue
+			}
+			c.Attempted++
+			switch o.Outcome {
+			case Fail:
+				c.Failed++
+			case Unknown:
+				c.Unknown++
+			}
+		}
+	}
+	return c
+}
+
 // judge sums up.
 func (v *Verdict) judge(e Evidence) {
 	c := v.Counts
@@ -178,6 +204,8 @@ func (v *Verdict) judge(e Evidence) {
 		max(e.AcknowledgedAtLeast, 1),
 	)
 	for _, f := range v.Faults {
+		lack(f.Acknowledged == 0, "nothing was acknowledged while fault %s on %s lasted: no row was at risk",
+			f.Name, f.Target)
 		lack(f.Proof == "", "fault %s on %s was not seen to have taken effect", f.Name, f.Target)
 		lack(f.CatchUp == nil, "after fault %s on %s the replicas were not seen synchronized", f.Name, f.Target)
 		for _, client := range f.Clients {

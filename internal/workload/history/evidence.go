@@ -76,6 +76,8 @@ type Verdict struct {
 	// Reasons why it is not Passed.
 	Reasons []string `json:"reasons,omitempty"`
 	Counts  Counts   `json:"counts"`
+	// Operations of every kind, with what came of them.
+	Operations Operations `json:"operations"`
 	// Examples of rows that are not where they must be, some of each kind.
 	Examples map[string][]RowID `json:"examples,omitempty"`
 	// Terms in which servers acknowledged, in their order, and Overlaps between them.
@@ -87,6 +89,15 @@ type Verdict struct {
 	Registers Registers `json:"registers"`
 	// Faults with what clients saw, in the order of their injection.
 	Faults []FaultFigures `json:"faults"`
+}
+
+// Operations are what clients tried, other than what a fault may have kept from reaching anything.
+type Operations struct {
+	Attempted int `json:"attempted"`
+	Failed    int `json:"failed"`
+	Unknown   int `json:"unknown"`
+	// CutOff are those that are left out.
+	CutOff int `json:"cutOff,omitempty"`
 }
 
 // Counts of rows.

@@ -13,6 +13,9 @@ import (
 // FaultFigures are what one fault did to the clients.
 type FaultFigures struct {
 	Fault
+	// Acknowledged inserts that came for certain while the fault or what it had disturbed lasted, or soon after it. Where
+	// there is none no row was at risk.
+	Acknowledged int `json:"acknowledged"`
 	// Lost rows that are put down to this fault.
 	Lost int `json:"lost"`
 	// RPO is the time from the newest acknowledgement below which nothing is missing to the fault, or to the newest
@@ -49,7 +52,7 @@ func measureFaults(e Evidence, a axis, lost []lostRow) []FaultFigures {
 		if f.Settled != (Instant{}) {
 			w.settled = a.of(f.Settled)
 		}
-		figures[i] = FaultFigures{Fault: f, CatchUp: catchUp(f, a)}
+		figures[i] = FaultFigures{Fault: f, CatchUp: catchUp(f, a), Acknowledged: atRisk(e.Runs, a, w)}
 		for _, client := range slices.Sorted(maps.Keys(clients)) {
 			w.cut = cutOff(client, faults, a)
 			c := measureClient(clients[client], a, w)
@@ -59,6 +62,28 @@ func measureFaults(e Evidence, a axis, lost []lostRow) []FaultFigures {
 	}
 	putDownLosses(figures, a, e.Runs, lost)
 	return figures
+}
+
+// soonAfter is how long after the end of a disturbance clients may need to be at work again.
+const soonAfter = 5 * time.Second
+
+// atRisk counts the inserts that were acknowledged while a fault or what it had disturbed lasted.
+func atRisk(runs []Run, a axis, w window) int {
+	n := 0
+	for _, run := range runs {
+		unsure, known := a.unsure(run.Boot)
+		if !known {
+			continue
+		}
+		risk := span{w.from, add(w.settled, soonAfter)}.less(unsure)
+		for _, o := range run.Operations {
+			at := a.of(o.Completed)
+			if o.Function == Insert && o.Outcome == OK && at >= risk.from && at < risk.until {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // cutOff are the times in which faults, whichever, kept a client from reaching anything.

@@ -166,3 +166,40 @@ func TestAGoalBeneathTheUsualTime(t *testing.T) {
 		NewWithT(t).Expect(v.Result).To(Equal(want), "%d: %v", gap, v.Reasons)
 	}
 }
+
+// What fails counts, whatever it was, but for what was under way while a fault cut its client off.
+func TestOperationsThatFailed(t *testing.T) {
+	g := NewWithT(t)
+	here, away := steady(0, 30_000), steady(0, 30_000)
+	for i := range here {
+		if i%10 < 8 {
+			here[i].Function, here[i].Outcome = history.Query, history.Fail
+		}
+		if i >= 100 && i < 200 {
+			away[i].Outcome = history.Unknown
+		}
+	}
+	lose := fault("lose-tukwila", 9_990, 19_999, 21_000)
+	lose.Isolated = []string{"tukwila"}
+	v := verdictOf(0, []history.Fault{lose}, run(1, "quincy", here...), run(2, "tukwila", away...))
+	g.Expect(v.Operations).To(Equal(history.Operations{Attempted: 500, Failed: 240, CutOff: 100}))
+}
+
+// Only what is acknowledged while a fault, or what it has disturbed, lasts is at risk; what comes long after it is not.
+func TestRowsAtRisk(t *testing.T) {
+	for name, c := range map[string]struct {
+		gap  [2]int64
+		want int
+	}{
+		"some were":                {[2]int64{20_000, 29_000}, 60},
+		"one, a moment after it":   {[2]int64{20_000, 34_900}, 1},
+		"none until later than it": {[2]int64{20_000, 40_000}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			v := verdictOf(0, []history.Fault{killed(19_990, 30_000)}, run(1, "quincy", steady(0, 60_000, c.gap)...))
+			g.Expect(v.Faults[0].Acknowledged).To(Equal(c.want))
+			g.Expect(v.Result == history.Passed).To(Equal(c.want > 0), "%v", v.Reasons)
+		})
+	}
+}
