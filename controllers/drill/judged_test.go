@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/verdict"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/workload/history"
@@ -226,9 +227,10 @@ func TestHalfAFaultEnds(t *testing.T) {
 	g.Expect(steps).To(HaveEach(BeAssignableToTypeOf(RemoveObject{})))
 }
 
-// A copy that is SYNCHRONIZED has hardened its log; it has caught up when it has redone it. Nobody has caught up who
-// was not asked.
+// A copy that is SYNCHRONIZED has hardened its log; it has caught up when it has redone it, and when its primary has
+// sent all that there is. Nobody has caught up who was not asked.
 func TestCaughtUp(t *testing.T) {
+	ofQuisec := func(s *stage) *mssql.GroupDatabaseState { return &s.w.replicas["tukpub"].group.States[2] }
 	for name, c := range map[string]struct {
 		change func(*stage)
 		well   bool
@@ -243,6 +245,35 @@ func TestCaughtUp(t *testing.T) {
 			s.w.runs = &runSamples{Samples: archive.Samples{Replicas: []archive.ReplicaSample{{At: begin.Add(time.Second),
 				Server: "quisec", RedoQueueKB: ptr.To[int64](6000)}}}}
 		}, true},
+		"much to send": {func(s *stage) { ofQuisec(s).SendQueueKB = ptr.To[int64](500_000) }, false},
+		"much to send to an asynchronous one": {func(s *stage) {
+			s.w.target.group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit
+			s.w.replicas["quisec"].group.States[0].State, ofQuisec(s).State = "SYNCHRONIZING", "SYNCHRONIZING"
+			ofQuisec(s).SendQueueKB = ptr.To[int64](500_000)
+		}, false},
+		"an asynchronous one": {func(s *stage) {
+			s.w.target.group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit
+			s.w.replicas["quisec"].group.States[0].State, ofQuisec(s).State = "SYNCHRONIZING", "SYNCHRONIZING"
+		}, true},
+		"an asynchronous one that does not follow": {func(s *stage) {
+			s.w.target.group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit
+			s.w.replicas["quisec"].group.States[0].State = "NOT SYNCHRONIZING"
+		}, false},
+		"no more to send than before": {func(s *stage) {
+			ofQuisec(s).SendQueueKB = ptr.To[int64](5000)
+			s.d.Status.Baseline, s.d.Status.Started = at(begin), at(begin.Add(time.Minute))
+			s.w.runs = &runSamples{Samples: archive.Samples{Replicas: []archive.ReplicaSample{{At: begin.Add(time.Second),
+				Server: "quisec", SendQueueKB: ptr.To[int64](6000)}}}}
+		}, true},
+		"what is to be sent is not known": {func(s *stage) { ofQuisec(s).SendQueueKB = nil }, false},
+		"the primary takes it for behind": {func(s *stage) { ofQuisec(s).State = "NOT SYNCHRONIZING" }, false},
+		"the primary says nothing of it": {func(s *stage) {
+			g := s.w.replicas["tukpub"].group
+			g.States = g.States[:1]
+		}, false},
+		"the primary is not connected with it": {func(s *stage) {
+			s.w.replicas["tukpub"].group.Replicas = []mssql.GroupReplica{{Server: "QUISEC-0", Connected: "DISCONNECTED"}}
+		}, false},
 		"a replica was not asked": {func(s *stage) { delete(s.w.replicas, "quisec") }, false},
 		"a part of the target is gone": {func(s *stage) {
 			s.w.target = &target{missing: "there is no SQLServer quisec"}

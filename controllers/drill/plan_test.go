@@ -117,13 +117,17 @@ func pod(uid types.UID) *corev1.Pod {
 	}
 }
 
+// role is what a replica says of which all is well, and a primary of the others.
 func role(r string) replicaState {
-	return replicaState{
-		group: &mssql.Group{
-			Role:   r,
-			States: []mssql.GroupDatabaseState{{Local: true, Database: "Content", State: "SYNCHRONIZED"}},
-		},
+	g := &mssql.Group{Role: r, States: []mssql.GroupDatabaseState{
+		{Local: true, Database: "Content", State: "SYNCHRONIZED"}}}
+	for _, other := range []string{"tukpub-0", "quisec-0"} {
+		if none := int64(0); r == "PRIMARY" {
+			g.States = append(g.States, mssql.GroupDatabaseState{Server: other, Database: "Content",
+				State: "SYNCHRONIZED", SendQueueKB: &none, RedoQueueKB: &none})
+		}
 	}
+	return replicaState{group: g}
 }
 
 // pass lets some time pass.
