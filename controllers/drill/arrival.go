@@ -457,7 +457,9 @@ func (w *Observed) arrived(a archive.Archive) ([]verdict.Place, error) {
 			}
 		}
 		switch {
-		case p.kind != verdict.PlaceSubscriber || p.missing != "":
+		case p.kind != verdict.PlaceSubscriber:
+		case p.missing != "":
+			one.NotCompared = p.missing
 		case len(a.Payloads) == 2:
 			delivery := history.CheckDelivery(runs, a.Payloads[0], a.Payloads[1])
 			one.Delivery = &delivery
