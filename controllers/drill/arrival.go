@@ -358,6 +358,10 @@ func (r *Reconciler) collectArrivals(ctx context.Context, w *Observed, a *archiv
 	a.Arrivals = map[string][]byte{}
 	for _, p := range w.target.readAt(w.drill) {
 		out, err := r.inReader(ctx, w, p, timeLeft(ctx, fetchTimeout), "history", "arrivals", "--stop", "--timeout", "20s")
+		if err != nil && last {
+			// What lies there is worth having; that the reader has not ended is in it.
+			out, err = r.inReader(ctx, w, p, timeLeft(ctx, fetchTimeout), "history", "arrivals")
+		}
 		if err != nil {
 			if !last {
 				return fmt.Errorf("fetch what arrived at %s: %w", p.server, err)

@@ -161,6 +161,12 @@ func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, 
 	for _, c := range w.drill.Status.Clients {
 		site := v1alpha1.SiteName(c.Site)
 		out, err := r.inClients(ctx, w, site, timeLeft(ctx, fetchTimeout), "history", "fetch", "--stop", "--timeout", "20s")
+		if err != nil && !r.now().Before(w.gatherUntil()) {
+			// What lies there is worth having, though nobody says that it is all.
+			if lies, asItIs := r.inClients(ctx, w, site, timeLeft(ctx, fetchTimeout), "history", "fetch"); asItIs == nil {
+				a.Bounds.Unstopped, out, err = append(a.Bounds.Unstopped, c.Site), lies, nil
+			}
+		}
 		if err != nil {
 			j.fetched[c.Site] = err
 			missing = append(missing, fmt.Sprintf("%s: %v", c.Site, err))

@@ -26,6 +26,7 @@ func (r *Reconciler) measured(w *Observed, j *judged, a archive.Archive) verdict
 			m.Missing = append(m.Missing, c.Site)
 		}
 	}
+	m.Unstopped = a.Bounds.Unstopped
 	for _, replica := range a.Replicas {
 		m.Read = append(m.Read, replica.Server)
 	}

@@ -39,6 +39,8 @@ type Measured struct {
 	Faults []v1alpha1.FaultStatus
 	// Missing are clients whose history was lost, and Unread replicas that should have been read and were not.
 	Missing, Unread []string
+	// Unstopped are clients that may have gone on after their history was fetched.
+	Unstopped []string
 	// Read are the replicas whose rows were compared.
 	Read []string
 	// Send and Redo are the greatest queues, nil when none was seen; Gap is the longest time in which nobody looked.
@@ -180,6 +182,8 @@ func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 		least,
 	)
 	lack(len(m.Missing) > 0, "the histories of %s are lost", strings.Join(m.Missing, ", "))
+	lack(len(m.Unstopped) > 0, "the clients of %s were not seen to stop: what they did last may not be in their histories",
+		strings.Join(m.Unstopped, ", "))
 	lack(len(m.Read) == 0, "no replica was read")
 	lack(len(m.Unread) > 0, "%s did not answer when its rows were to be read", strings.Join(m.Unread, ", "))
 	lack(
@@ -240,7 +244,8 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 	fault(c.FailedPresent > 0, "%d rows are there although their clients were told that they failed", c.FailedPresent)
 	fault(c.Duplicated > 0, "%d rows are there more than once", c.Duplicated)
 	// What clients did whose history is lost looks like phantoms, and like registers that changed by themselves.
-	whole := len(m.Missing) == 0
+	unknown := slices.Concat(m.Missing, m.Unstopped)
+	whole := len(unknown) == 0
 	fault(whole && c.Phantom > 0, "%d rows are there that nobody wrote", c.Phantom)
 	fault(c.Diverging > 0, "%d rows are in some replicas and not in others", c.Diverging)
 	fault(whole && h.Registers.Result == history.Failed, "registers are not linearizable: %s", h.Registers.Reason)
@@ -258,10 +263,8 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 		return r
 	}
 	if !whole {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "without the histories of "+strings.Join(
-			m.Missing,
-			", ",
-		)+" nobody can say who wrote what is there"
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, fmt.Sprintf(
+			"without all of the histories of %s nobody can say who wrote what is there", strings.Join(unknown, ", "))
 		return r
 	}
 	if h.Registers.Reason != "" {

@@ -131,6 +131,14 @@ func TestVerdicts(t *testing.T) {
 			v1alpha1.VerdictInconclusive, "effect"},
 		"a history is lost": {func(m *verdict.Measured) { m.Missing = []string{"dublin"} },
 			v1alpha1.VerdictInconclusive, "evidence"},
+		"clients that did not stop": {func(m *verdict.Measured) { m.Unstopped = []string{"dublin"} },
+			v1alpha1.VerdictInconclusive, "evidence"},
+		"rows of clients that did not stop": {func(m *verdict.Measured) {
+			m.Unstopped, m.History.Counts.Phantom = []string{"dublin"}, 3
+		}, v1alpha1.VerdictInconclusive, "consistency"},
+		"lost rows of clients that did not stop": {func(m *verdict.Measured) {
+			m.Unstopped, m.History.Counts.Lost = []string{"dublin"}, 3
+		}, v1alpha1.VerdictFailed, "lostRows"},
 		"rows of a lost history": {func(m *verdict.Measured) {
 			m.Missing =
 				[]string{"dublin"}
