@@ -128,6 +128,13 @@ type FaultEffect struct {
 	// then on.
 	// +optional
 	EndedEarly *metav1.MicroTime `json:"endedEarly,omitempty"`
+	// since is from when on it can have been in force: when it was looked for last without being there, or up to ten
+	// seconds before it was first seen.
+	// +optional
+	Since *metav1.MicroTime `json:"since,omitempty"`
+	// until is when it was last seen to be in force.
+	// +optional
+	Until *metav1.MicroTime `json:"until,omitempty"`
 	// identity is what ran before the fault: of each server struck, apart by blanks, its name, its pod's UID, the
 	// engine's container, how often that was started, and whether it was ready. It ends after the UID while the
 	// kubelet has not reported the container; none stands for a pod that was not there, unknown for one at a site that

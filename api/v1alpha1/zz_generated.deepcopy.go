@@ -1565,6 +1565,14 @@ func (in *FaultEffect) DeepCopyInto(out *FaultEffect) {
 		in, out := &in.EndedEarly, &out.EndedEarly
 		*out = (*in).DeepCopy()
 	}
+	if in.Since != nil {
+		in, out := &in.Since, &out.Since
+		*out = (*in).DeepCopy()
+	}
+	if in.Until != nil {
+		in, out := &in.Until, &out.Until
+		*out = (*in).DeepCopy()
+	}
 	if in.Identity != nil {
 		in, out := &in.Identity, &out.Identity
 		*out = make([]string, len(*in))

@@ -193,11 +193,11 @@ func (r *Reconciler) askFrozen(ctx context.Context, w *Observed) {
 		}
 		for _, name := range struckBy(f) {
 			wait.Go(func() {
-				n, err := r.stopped(ctx, w, name)
+				f, err := r.stopped(ctx, w, name)
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
-					w.frozen[name] = n
+					w.frozen[name], w.runOn[name] = len(f.Stopped), len(f.Processes)-len(f.Stopped)
 				}
 			})
 		}

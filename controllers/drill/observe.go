@@ -73,6 +73,8 @@ type Observed struct {
 	// clocks of the clients' machines, as this look compared them.
 	clocks map[v1alpha1.SiteName]history.ClockReading
 	frozen map[v1alpha1.ServerName]int
+	// runOn are the engine's processes that are not stopped, of servers that are in frozen.
+	runOn map[v1alpha1.ServerName]int
 	// asked is when the last look at a fault was over.
 	asked time.Time
 	// figures that were measured at servers, by fault, and what there is of what stressors take.
@@ -117,6 +119,7 @@ func (r *Reconciler) newObserved(d Desired) *Observed {
 		askErr:   map[v1alpha1.SiteName]error{},
 		clocks:   map[v1alpha1.SiteName]history.ClockReading{},
 		frozen:   map[v1alpha1.ServerName]int{},
+		runOn:    map[v1alpha1.ServerName]int{},
 		figures:  map[string][]v1alpha1.EffectFigure{},
 	}
 }

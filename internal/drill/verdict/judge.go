@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/workload/history"
@@ -74,7 +75,7 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 		o.RPO, o.RTO, o.RedoCatchUp = first(o.RPO, group.RPO), first(o.RTO, group.RTO),
 			first(o.RedoCatchUp, group.RedoCatchUp)
 	}
-	j := Judgement{Objectives: []v1alpha1.ObjectiveResult{evidence(o, m), effects(m), consistency(m), lostRows(o, m)}}
+	j := Judgement{Objectives: []v1alpha1.ObjectiveResult{evidence(o, m), effects(s, m), consistency(m), lostRows(o, m)}}
 	add := func(set bool, judge func() v1alpha1.ObjectiveResult) {
 		if set {
 			j.Objectives = append(j.Objectives, judge())
@@ -199,11 +200,17 @@ func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 }
 
 // effects asks whether every fault was seen to have taken effect, and to be over.
-func effects(m Measured) v1alpha1.ObjectiveResult {
+func effects(s v1alpha1.DrillSpec, m Measured) v1alpha1.ObjectiveResult {
 	r := result("effect", "every fault takes effect and is taken back")
 	var lacks []string
 	seen := 0
 	for _, f := range m.Faults {
+		short := ""
+		for _, o := range drill.Expand(s.Faults) {
+			if o.Name == f.Name {
+				short = fault.TooShort(f, o)
+			}
+		}
 		switch {
 		case f.State == v1alpha1.FaultSkipped:
 			lacks = append(lacks, fmt.Sprintf("%s was not done: %s", f.Name, f.Message))
@@ -213,6 +220,8 @@ func effects(m Measured) v1alpha1.ObjectiveResult {
 				text = f.Effect.Seen
 			}
 			lacks = append(lacks, fmt.Sprintf("%s was not seen to take effect: %s", f.Name, text))
+		case short != "":
+			lacks = append(lacks, fmt.Sprintf("%s was seen to take effect, and %s", f.Name, short))
 		case f.State != v1alpha1.FaultRemoved:
 			lacks = append(lacks, fmt.Sprintf("%s was not seen to be over", f.Name))
 		case fault.StillThere(f) != "":
