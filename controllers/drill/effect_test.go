@@ -352,7 +352,7 @@ func TestRolesThatMoveWithinASite(t *testing.T) {
 	other.Site = "tukwila"
 	s.w.resolved.Servers["quisec"] = other
 	s.at(v1alpha1.FaultInjecting)
-	s.w.target.group.Status.Primary = "quisec-0"
+	s.promoted("quisec")
 	g.Expect(s.look(time.Second)).To(BeEmpty())
 	g.Expect(s.d.Status.Faults[0].Effect.Identity).To(ConsistOf(HavePrefix("quisec ")))
 	steps := s.look(time.Second)

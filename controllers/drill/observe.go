@@ -179,6 +179,7 @@ func (r *Reconciler) observe(ctx context.Context, desired Desired) (*Observed, e
 	r.observeDaemons(ctx, w)
 	if w.running() {
 		r.observeReplicas(ctx, w)
+		w.roles()
 		r.ask(ctx, w)
 		w.asked = r.now()
 	}
@@ -390,33 +391,6 @@ func (r *Reconciler) localAPI(ctx context.Context, member *sites.Member) []strin
 		return nil
 	}
 	return []string{s.Spec.ClusterIP}
-}
-
-// roles of the moment, by the group's status.
-func (w *Observed) roles() {
-	t := w.target
-	if g := t.group; g != nil {
-		for _, replica := range g.Spec.Replicas {
-			if sameServer(replica.Server, g.Status.Primary) {
-				w.resolved.Roles[v1alpha1.RolePrimary] = replica.Server
-				w.resolved.Roles[v1alpha1.RolePublisher] = replica.Server
-				continue
-			}
-			if _, ok := w.resolved.Roles[v1alpha1.RoleSecondary]; !ok && replica.AvailabilityMode == v1alpha1.SynchronousCommit {
-				w.resolved.Roles[v1alpha1.RoleSecondary] = replica.Server
-			}
-		}
-	} else {
-		w.resolved.Roles[v1alpha1.RolePublisher] = t.publisher
-	}
-	if t.subscription == nil {
-		delete(w.resolved.Roles, v1alpha1.RolePublisher)
-		return
-	}
-	w.resolved.Roles[v1alpha1.RoleDistributor] = t.distributor
-	if t.subscriber != "" {
-		w.resolved.Roles[v1alpha1.RoleSubscriber] = t.subscriber
-	}
 }
 
 // observeClients reads what the clients are made of.

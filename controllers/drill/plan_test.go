@@ -130,6 +130,21 @@ func role(r string) replicaState {
 	return replicaState{group: g}
 }
 
+// promoted makes a server primary by the word of both; none with "".
+func (s *stage) promoted(server v1alpha1.ServerName) {
+	s.w.target.group.Status.Primary = ""
+	for name := range s.w.replicas {
+		s.w.replicas[name] = role("RESOLVING")
+		if server != "" {
+			s.w.replicas[name] = role("SECONDARY")
+		}
+	}
+	if server != "" {
+		s.w.target.group.Status.Primary = string(server) + "-0"
+		s.w.replicas[server] = role("PRIMARY")
+	}
+}
+
 // pass lets some time pass.
 func (s *stage) pass(after time.Duration) {
 	s.now = s.now.Add(after)
@@ -253,7 +268,7 @@ func TestRolesThatMoveMeanwhile(t *testing.T) {
 	for s.d.Status.Faults[0].State != v1alpha1.FaultInjecting {
 		s.look(time.Second)
 	}
-	s.w.target.group.Status.Primary = "quisec-0"
+	s.promoted("quisec")
 	g.Expect(s.look(time.Second)).To(BeEmpty())
 	g.Expect(s.d.Status.Faults[0].Targets).To(Equal([]string{"quisec"}))
 	g.Expect(s.look(time.Second)).To(ContainElement(HaveField("Fault", "kill")))
