@@ -38,6 +38,29 @@ func TestNotRecovered(t *testing.T) {
 	g.Expect(m.NotRecovered).To(ContainSubstring("quisec does not answer"))
 }
 
+// How long replicas were waited for is told by the last look at them, not by when the verdict was made.
+func TestHowLongReplicasWereWaitedFor(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	s.d.Spec.Objectives.RedoCatchUp = lasting(2 * time.Minute)
+	s.at(v1alpha1.FaultActive)
+	s.d.Spec.Abort = true
+	s.w.replicas["quisec"] = replicaState{err: errors.New("silent")}
+	for s.d.Status.Phase != v1alpha1.DrillJudging {
+		s.look(5 * time.Second)
+		for _, o := range s.d.Status.Faults[0].Objects {
+			s.w.objects[keyOf(o)] = seenObject{}
+		}
+	}
+	s.w.runs = &runSamples{}
+	checked := history.Check(history.Evidence{Faults: (&Reconciler{}).faults(s.w)})
+	j := &judged{now: s.now.Add(10 * time.Minute), verdict: checked}
+	m := (&Reconciler{}).measured(s.w, j, archive.Archive{})
+	g.Expect(m.Waited).To(And(BeNumerically(">=", time.Minute), BeNumerically("<", 80*time.Second)))
+	g.Expect(verdict.Judge(s.d.Spec, nil, m).Objectives).To(ContainElement(And(HaveField("Name", "redoCatchUp"),
+		HaveField("Verdict", v1alpha1.VerdictInconclusive))))
+}
+
 // Where two servers say that they are primary, the group's status names neither. The rows of both count: what one of
 // them acknowledged the other may lack.
 func TestEveryPrimaryIsRead(t *testing.T) {

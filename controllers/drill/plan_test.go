@@ -330,6 +330,25 @@ func TestFaultsAreTakenBack(t *testing.T) {
 	g.Expect(s.d.Status.Faults[0].Effect.After).To(Equal(ways(0)))
 }
 
+// Clients who were served at each look have not ceased to be when nobody can ask them; that they are not seen for long
+// ends the run.
+func TestClientsThatCannotBeAsked(t *testing.T) {
+	g := NewWithT(t)
+	f := cut()
+	f.Duration = &metav1.Duration{Duration: 20 * time.Minute}
+	s := newStage(t, f)
+	s.d.Spec.AbortWhen = &v1alpha1.DrillAbort{UnservedFor: &metav1.Duration{Duration: 3 * time.Minute}}
+	s.until(v1alpha1.DrillRunning)
+	for range 60 {
+		s.look(10 * time.Second)
+	}
+	s.w.clients, s.w.latest = nil, map[v1alpha1.SiteName]history.Newest{"tukwila": {}, "quincy": {}}
+	s.look(10 * time.Second)
+	g.Expect(s.d.Status.AbortReason).To(BeEmpty())
+	s.look(3 * time.Minute)
+	g.Expect(s.d.Status.AbortReason).To(ContainSubstring("no client was seen to be served for 3m10s"))
+}
+
 // Whatever ends a run early takes back what lasts and leaves out what waits, and a run that was ended does not pass.
 func TestEndedEarly(t *testing.T) {
 	late := kill()

@@ -47,7 +47,7 @@ type Measured struct {
 	// Send and Redo are the greatest queues, nil when none was seen; Gap is the longest time in which nobody looked.
 	Send, Redo *Queue
 	Gap        time.Duration
-	// Waited is how long the end of the last fault was before the judgement.
+	// Waited is how long after the end of the last fault it was looked whether the replicas had caught up; 0 when all had.
 	Waited time.Duration
 	// Aborted is why the drill was ended early; empty when it was not.
 	Aborted string
