@@ -362,3 +362,21 @@ func TestAPartitionThatEndsEarly(t *testing.T) {
 	g.Expect(e.Status).To(Equal(metav1.ConditionFalse))
 	g.Expect(e.Seen).To(ContainSubstring("did not last"))
 }
+
+// Replicas are seen synchronized when they have been read, not when the look at them began.
+func TestWhenReplicasWereSeenSynchronized(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	f := s.at(v1alpha1.FaultActive)
+	s.w.pods["tukpub"] = pod("another")
+	for f.State != v1alpha1.FaultRemoved {
+		s.look(time.Second)
+		f = &s.d.Status.Faults[0]
+	}
+	g.Expect(f.Settled).To(BeNil())
+	s.w.read = s.now.Add(21 * time.Second)
+	s.look(time.Second)
+	g.Expect(s.d.Status.Faults[0].Settled.Time).To(BeTemporally("==", s.w.read))
+	g.Expect(s.d.Status.Timeline).To(ContainElement(And(HaveField("Event", "Synchronized"),
+		HaveField("Time.Time", BeTemporally("==", s.w.read)))))
+}

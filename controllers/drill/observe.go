@@ -75,6 +75,8 @@ type Observed struct {
 	frozen map[v1alpha1.ServerName]int
 	// runOn are the engine's processes that are not stopped, of servers that are in frozen.
 	runOn map[v1alpha1.ServerName]int
+	// read is when all replicas had been asked; a look takes up to 20 s.
+	read time.Time
 	// asked is when the last look at a fault was over.
 	asked time.Time
 	// figures that were measured at servers, by fault, and what there is of what stressors take.
@@ -179,6 +181,7 @@ func (r *Reconciler) observe(ctx context.Context, desired Desired) (*Observed, e
 	r.observeDaemons(ctx, w)
 	if w.running() {
 		r.observeReplicas(ctx, w)
+		w.read = r.now()
 		w.roles()
 		r.ask(ctx, w)
 		w.asked = r.now()

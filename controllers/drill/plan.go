@@ -359,10 +359,18 @@ func (p *planner) settle() {
 	for i := range p.s.Faults {
 		f := &p.s.Faults[i]
 		if f.State == v1alpha1.FaultRemoved && f.Settled == nil && f.Removed != nil && p.now.After(f.Removed.Time) {
-			f.Settled = at(p.now)
-			p.note(p.now, "Synchronized", f.Name, "")
+			f.Settled = at(p.readUntil())
+			p.note(f.Settled.Time, "Synchronized", f.Name, "")
 		}
 	}
+}
+
+// readUntil is when the replicas had been read. They may have been synchronized before, and were not seen to be so.
+func (p *planner) readUntil() time.Time {
+	if p.read.After(p.now) {
+		return p.read
+	}
+	return p.now
 }
 
 // complete ends the run.
