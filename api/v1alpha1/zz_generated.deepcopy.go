@@ -1063,6 +1063,10 @@ func (in *DrillSpec) DeepCopyInto(out *DrillSpec) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.BeginBefore != nil {
+		in, out := &in.BeginBefore, &out.BeginBefore
+		*out = (*in).DeepCopy()
+	}
 	if in.AbortWhen != nil {
 		in, out := &in.AbortWhen, &out.AbortWhen
 		*out = new(DrillAbort)

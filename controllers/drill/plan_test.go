@@ -330,6 +330,26 @@ func TestFaultsAreTakenBack(t *testing.T) {
 	g.Expect(s.d.Status.Faults[0].Effect.After).To(Equal(ways(0)))
 }
 
+// A drill that waits until it is too late for it ends without having begun, whatever is well by then.
+func TestADrillThatCannotBeginInTime(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	s.d.Spec.BeginBefore = &metav1.Time{Time: begin.Add(10 * time.Minute)}
+	s.w.target.unwell = "AvailabilityGroup content is not Ready"
+	s.look(time.Second)
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillPending))
+	s.w.target.unwell = ""
+	g.Expect(s.look(10 * time.Minute)).To(BeEmpty())
+	g.Expect(s.d.Status).To(And(HaveField("Phase", v1alpha1.DrillCompleted),
+		HaveField("Verdict", v1alpha1.VerdictInconclusive), HaveField("Accepted", BeNil()),
+		HaveField("Message", And(ContainSubstring("2026-11-20T12:10:00Z"), ContainSubstring("is not Ready")))))
+	s = newStage(t, kill())
+	s.d.Spec.BeginBefore = &metav1.Time{Time: begin.Add(10 * time.Minute)}
+	s.until(v1alpha1.DrillRunning)
+	s.look(10 * time.Minute)
+	g.Expect(s.d.Status.AbortReason).To(BeEmpty(), "it began in time")
+}
+
 // Clients who were served at each look have not ceased to be when nobody can ask them; that they are not seen for long
 // ends the run.
 func TestClientsThatCannotBeAsked(t *testing.T) {

@@ -34,7 +34,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		return p
 	}
 	p.Outcome = conditions.Ready(conditions.ReasonScheduled, "drills are made when their time comes")
-	sumUp(o.Drills, s)
+	sumUp(o, s)
 	p.Steps = surplus(d, o)
 	after := d.Schedule.CreationTimestamp.Time
 	if s.LastScheduled != nil {
@@ -82,9 +82,12 @@ func planDelete(d Desired, _ Observed) reconcile.Plan {
 }
 
 // sumUp notes what became of the drills.
-func sumUp(drills []v1alpha1.Drill, s *v1alpha1.DrillScheduleStatus) {
+func sumUp(o Observed, s *v1alpha1.DrillScheduleStatus) {
 	s.Active = ""
-	for _, d := range drills {
+	for _, d := range o.Drills {
+		if neverBegins(d, o.Now) {
+			continue
+		}
 		if d.Status.Phase != v1alpha1.DrillCompleted {
 			s.Active = d.Name
 			continue
@@ -94,6 +97,12 @@ func sumUp(drills []v1alpha1.Drill, s *v1alpha1.DrillScheduleStatus) {
 			s.LastPassed = &metav1.Time{Time: d.Status.Completed.Truncate(time.Second)}
 		}
 	}
+}
+
+// neverBegins says that a drill waits for which it is too late: it holds up no other.
+func neverBegins(d v1alpha1.Drill, now time.Time) bool {
+	waits := d.Status.Phase == "" || d.Status.Phase == v1alpha1.DrillPending
+	return waits && d.Spec.BeginBefore != nil && !now.Before(d.Spec.BeginBefore.Time)
 }
 
 // surplus are the oldest drills beyond the limits.

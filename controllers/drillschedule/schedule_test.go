@@ -104,6 +104,8 @@ func TestOneAtATime(t *testing.T) {
 	g.Expect(d.Spec.RunID).To(Equal("202611201200"))
 	g.Expect(d.Labels).To(And(HaveKeyWithValue("team", "db"), HaveKeyWithValue(v1alpha1.LabelDrillSchedule, "hourly")))
 	g.Expect(s.Status.Active).To(Equal(d.Name))
+	d.Status.Phase = v1alpha1.DrillRunning
+	g.Expect(h.c.Status().Update(t.Context(), &d)).To(Succeed())
 	s = h.at("13:01")
 	g.Expect(h.drills()).To(HaveLen(1), "the first still runs")
 	g.Expect(s.Status.Missed).To(BeEquivalentTo(1))
@@ -114,6 +116,22 @@ func TestOneAtATime(t *testing.T) {
 	g.Expect(s.Status.LastPassed).NotTo(BeNil())
 	h.at("14:00")
 	g.Expect(h.drills()).To(HaveKey("hourly-202611201400"))
+}
+
+// A drill that waits until it is too late for it holds up no later one, and begins at no other time.
+func TestADrillThatWaitsTooLong(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, nil)
+	h.at("12:01")
+	d := h.drills()["hourly-202611201200"]
+	g.Expect(d.Spec.BeginBefore.UTC().Format("15:04")).To(Equal("12:10"))
+	d.Status.Phase = v1alpha1.DrillPending
+	g.Expect(h.c.Status().Update(t.Context(), &d)).To(Succeed())
+	g.Expect(h.at("12:09").Status.Active).To(Equal(d.Name))
+	g.Expect(h.at("12:11").Status.Active).To(BeEmpty())
+	s := h.at("13:01")
+	g.Expect(s.Status.Missed).To(BeZero())
+	g.Expect(h.drills()).To(HaveKey("hourly-202611201300"))
 }
 
 // A time that was missed by more than the deadline, or that came while the schedule was suspended, makes no drill.
