@@ -36,10 +36,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	p.Outcome = conditions.Ready(conditions.ReasonScheduled, "drills are made when their time comes")
 	sumUp(o, s)
 	p.Steps = surplus(d, o)
-	after := d.Schedule.CreationTimestamp.Time
-	if s.LastScheduled != nil {
-		after = s.LastScheduled.Time
-	}
+	after := d.countFrom(s, o.Now)
 	due, missed := d.Times.Due(after, o.Now)
 	next := d.Times.Next(o.Now)
 	suspended := d.Schedule.Spec.Suspend
@@ -70,6 +67,19 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		p.Outcome = conditions.Ready(conditions.ReasonScheduleSuspended, "no drills are made while spec.suspend is true")
 	}
 	return p
+}
+
+// countFrom is the time after which times count. One that lies ahead is of a clock that was wrong, and times of a
+// schedule that was edited since the last look count from now: nobody asked for those that lie before.
+func (d Desired) countFrom(s *v1alpha1.DrillScheduleStatus, now time.Time) time.Time {
+	edited := s.ObservedGeneration != 0 && s.ObservedGeneration != d.Schedule.Generation
+	if edited || s.LastScheduled != nil && s.LastScheduled.After(now) {
+		s.LastScheduled = &metav1.Time{Time: now}
+	}
+	if s.LastScheduled != nil {
+		return s.LastScheduled.Time
+	}
+	return d.Schedule.CreationTimestamp.Time
 }
 
 // planDelete lets a schedule go: its drills go with it, by their owner references.

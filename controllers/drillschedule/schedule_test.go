@@ -35,7 +35,8 @@ var start = time.Date(2026, 11, 20, 11, 30, 0, 0, time.UTC)
 
 func newHub(t *testing.T, change func(*v1alpha1.DrillScheduleSpec)) *hub {
 	s := &v1alpha1.DrillSchedule{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "hourly", UID: "u", CreationTimestamp: metav1.NewTime(start)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "hourly", UID: "u", Generation: 1,
+			CreationTimestamp: metav1.NewTime(start)},
 		Spec: v1alpha1.DrillScheduleSpec{
 			Schedule: "0 * * * *",
 			Template: v1alpha1.DrillTemplate{Labels: map[string]string{"team": "db"},
@@ -132,6 +133,32 @@ func TestADrillThatWaitsTooLong(t *testing.T) {
 	s := h.at("13:01")
 	g.Expect(s.Status.Missed).To(BeZero())
 	g.Expect(h.drills()).To(HaveKey("hourly-202611201300"))
+}
+
+// A schedule whose status is of a clock that was a year ahead goes on with the clock as it is.
+func TestAClockThatWasAhead(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, nil)
+	s := h.at("11:40")
+	s.Status.LastScheduled = &metav1.Time{Time: start.Add(365 * 24 * time.Hour)}
+	g.Expect(h.c.Status().Update(t.Context(), s)).To(Succeed())
+	h.at("11:50")
+	g.Expect(h.drills()).To(BeEmpty())
+	h.at("12:01")
+	g.Expect(h.drills()).To(HaveKey("hourly-202611201200"))
+}
+
+// The times of a schedule that is edited count from when it is: none that has passed makes a drill.
+func TestAScheduleThatIsEdited(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, nil)
+	s := h.at("11:40")
+	s.Spec.Schedule, s.Generation = "50 11,12 * * *", s.Generation+1
+	g.Expect(h.c.Update(t.Context(), s)).To(Succeed())
+	h.at("11:52")
+	g.Expect(h.drills()).To(BeEmpty())
+	h.at("12:51")
+	g.Expect(h.drills()).To(HaveLen(1))
 }
 
 // A time that was missed by more than the deadline, or that came while the schedule was suspended, makes no drill.
