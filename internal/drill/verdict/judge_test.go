@@ -139,6 +139,17 @@ func TestVerdicts(t *testing.T) {
 		"lost rows of clients that did not stop": {func(m *verdict.Measured) {
 			m.Unstopped, m.History.Counts.Lost = []string{"dublin"}, 3
 		}, v1alpha1.VerdictFailed, "lostRows"},
+		"clients of a lost history write on": {func(m *verdict.Measured) {
+			m.Missing = []string{"dublin"}
+			m.History.Counts.Phantom, m.History.Counts.Diverging, m.History.Counts.DivergingUnrecorded = 50, 2, 2
+		}, v1alpha1.VerdictInconclusive, "consistency"},
+		"copies differ, and a history is lost": {func(m *verdict.Measured) {
+			m.Missing = []string{"dublin"}
+			m.History.Counts.Diverging, m.History.Counts.DivergingUnrecorded = 3, 2
+		}, v1alpha1.VerdictFailed, "consistency"},
+		"nobody's rows differ": {func(m *verdict.Measured) {
+			m.History.Counts.Phantom, m.History.Counts.Diverging, m.History.Counts.DivergingUnrecorded = 2, 2, 2
+		}, v1alpha1.VerdictFailed, "consistency"},
 		"rows of a lost history": {func(m *verdict.Measured) {
 			m.Missing =
 				[]string{"dublin"}

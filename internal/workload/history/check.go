@@ -124,7 +124,9 @@ func (v *Verdict) countCopies(id RowID, p presence) {
 
 // countStranger counts a row that no recorded operation has inserted.
 func (v *Verdict) countStranger(id RowID, p presence, runs map[int64]Run) {
+	before := v.Counts.Diverging
 	v.countCopies(id, p)
+	v.Counts.DivergingUnrecorded += v.Counts.Diverging - before
 	run, known := runs[id.Run]
 	last := int64(0)
 	if n := len(run.Operations); n > 0 {

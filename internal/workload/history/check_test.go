@@ -121,6 +121,16 @@ func TestCheckOfRows(t *testing.T) {
 	}
 }
 
+// Rows that no history has are counted apart where copies differ: their clients may have written on meanwhile.
+func TestRowsThatDivergeUnrecorded(t *testing.T) {
+	v := history.Check(history.Evidence{
+		Runs: []history.Run{run(1, "x", insert(1, 0, 1, history.OK, "a-0", 1), insert(2, 2, 3, history.OK, "a-0", 1))},
+		Replicas: []history.Replica{{Server: "a-0", Rows: rows(1, 1, 2)},
+			{Server: "b-0", Rows: append(rows(1, 1), rows(9, 500, 501)...)}}})
+	NewWithT(t).Expect(v.Counts).To(And(HaveField("Diverging", 3), HaveField("DivergingUnrecorded", 2),
+		HaveField("Phantom", 2), HaveField("Lost", 1)))
+}
+
 func TestCheckAllowsWhatWasAllowed(t *testing.T) {
 	g := NewWithT(t)
 	e := history.Evidence{

@@ -121,4 +121,7 @@ type Counts struct {
 	Unrecorded int `json:"unrecorded"`
 	// Diverging rows are in some replicas and not in others.
 	Diverging int `json:"diverging"`
+	// DivergingUnrecorded are those of them that no history has: whoever wrote them may have done so between the
+	// readings of two replicas.
+	DivergingUnrecorded int `json:"divergingUnrecorded,omitempty"`
 }
