@@ -280,6 +280,9 @@ func TestMeasuresAddUp(t *testing.T) {
 			g.Expect(len(s.Points)).To(BeNumerically("<=", 361), "a report of a week is no larger than one of an hour")
 			for i, p := range s.Points {
 				g.Expect(p.At).To(And(BeNumerically(">=", m.From), BeNumerically("<=", m.To)))
+				if p.Value == nil {
+					continue // the history broke off
+				}
 				if i < len(s.Points)-1 {
 					total += *p.Value * m.Bin
 				} else {
