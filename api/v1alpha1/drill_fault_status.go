@@ -128,6 +128,13 @@ type FaultEffect struct {
 	// then on.
 	// +optional
 	EndedEarly *metav1.MicroTime `json:"endedEarly,omitempty"`
+	// since is from when on it can have been in force: when it was looked for last without being there, or up to ten
+	// seconds before it was first seen.
+	// +optional
+	Since *metav1.MicroTime `json:"since,omitempty"`
+	// until is when it was last seen to be in force.
+	// +optional
+	Until *metav1.MicroTime `json:"until,omitempty"`
 	// identity is what ran before the fault: of each server struck, apart by blanks, its name, its pod's UID, the
 	// engine's container, how often that was started, and whether it was ready. It ends after the UID while the
 	// kubelet has not reported the container; none stands for a pod that was not there, unknown for one at a site that
@@ -181,7 +188,7 @@ type FaultStatus struct {
 	// effect that was seen.
 	// +optional
 	Effect *FaultEffect `json:"effect,omitempty"`
-	// isolated are sites whose clients the fault itself kept from reaching anything: their RTO is shown and not judged.
+	// isolated are sites whose clients the fault itself kept from reaching anything: that time of theirs is not judged.
 	// +optional
 	// +kubebuilder:validation:MaxItems=8
 	Isolated []string `json:"isolated,omitempty"`
@@ -204,10 +211,11 @@ type FaultClientFigures struct {
 	// isolated says that the fault itself kept them from reaching anything.
 	// +optional
 	Isolated bool `json:"isolated,omitempty"`
-	// rto is the longest time between two acknowledgements around the fault.
+	// rto is the longest time between two acknowledgements of a user around the fault, without the time in which faults
+	// kept him from reaching anything. Of every hundred users the worst one does not count.
 	// +optional
 	RTO *metav1.Duration `json:"rto,omitempty"`
-	// usual is the median time between two acknowledgements before the fault.
+	// usual is the median time between two acknowledgements of a user before the fault.
 	// +optional
 	Usual *metav1.Duration `json:"usual,omitempty"`
 	// stall is how long the slowest acknowledged operation took.

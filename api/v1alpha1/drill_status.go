@@ -111,9 +111,12 @@ type DrillClient struct {
 	// ready says that they have been acknowledged something.
 	// +optional
 	Ready bool `json:"ready,omitempty"`
-	// lastAcknowledged is when the newest acknowledged operation that is known was sent, by that site's clock.
+	// lastAcknowledged is when the newest acknowledged operation that is known was sent, by the operator's clock.
 	// +optional
 	LastAcknowledged *metav1.MicroTime `json:"lastAcknowledged,omitempty"`
+	// clock is how the clock of their machine was first compared with the operator's.
+	// +optional
+	Clock *DrillClock `json:"clock,omitempty"`
 	// fetched says that their histories are in the drill's archive.
 	// +optional
 	Fetched bool `json:"fetched,omitempty"`
@@ -121,6 +124,19 @@ type DrillClient struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Message string `json:"message,omitempty"`
+}
+
+// DrillClock is what the clock of a machine showed between two moments of the operator's.
+type DrillClock struct {
+	// boot of the machine, as its kernel names it.
+	// +kubebuilder:validation:MaxLength=64
+	Boot string `json:"boot"`
+	// monotonic is what its clock showed that counts from its start, in nanoseconds (CLOCK_BOOTTIME).
+	Monotonic int64 `json:"monotonic"`
+	// sent is when it was asked, by the operator's clock.
+	Sent metav1.MicroTime `json:"sent"`
+	// received is when the answer was there, by the operator's clock.
+	Received metav1.MicroTime `json:"received"`
 }
 
 // DrillArrival is how the drill's rows came to one place.

@@ -64,6 +64,10 @@ type DrillSpec struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('30s') && duration(self) <= duration('168h')",message="timeLimit must be between 30s and 168h; a duration is written like 90s, 12h or 1h30m"
 	TimeLimit *metav1.Duration `json:"timeLimit,omitempty"`
+	// beginBefore is when it is too late to begin: a drill that still waits then, for its target to be well say, ends
+	// without having begun, and does not pass. A DrillSchedule sets it by its startingDeadline.
+	// +optional
+	BeginBefore *metav1.Time `json:"beginBefore,omitempty"`
 	// abortWhen ends the drill early: every fault is taken back at once.
 	// +optional
 	AbortWhen *DrillAbort `json:"abortWhen,omitempty"`

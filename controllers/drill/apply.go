@@ -260,7 +260,7 @@ func ours(ctx context.Context, reader client.Reader, o fault.Object) error {
 func (r *Reconciler) freeze(ctx context.Context, w *Observed, s Freeze, done *results) error {
 	began := r.now()
 	for _, server := range s.Servers {
-		if n, err := r.stopped(ctx, w, server); err == nil && n > 0 {
+		if f, err := r.stopped(ctx, w, server); err == nil && len(f.Stopped) > 0 {
 			continue // it was frozen when another could not be; its time runs
 		}
 		out, err := r.inServer(ctx, w, server, askTimeout, "drill", "freeze", "--for", s.For.String())

@@ -162,9 +162,30 @@ func TestArrivedFromWhatIsKept(t *testing.T) {
 	g.Expect(places).
 		To(HaveExactElements(And(HaveField("Server", v1alpha1.ServerName("dubsub")),
 			HaveField("NotCompared", ContainSubstring("could not be read")))))
-	s = subscribedStage(t)
-	s.d.Spec.Objectives = v1alpha1.DrillObjectives{}
-	g.Expect(s.w.arrived(kept)).To(BeEmpty(), "rows that cannot be followed are not missed")
+}
+
+// Of a subscriber whose rows cannot be followed nobody can say what was delivered, and a drill of it says that.
+func TestASubscriberThatCannotBeFollowed(t *testing.T) {
+	for name, change := range map[string]func(*target){
+		"no article carries rows": func(*target) {},
+		"it is a group": func(on *target) {
+			on.subscriber, on.subscription.Spec.Subscriber.AvailabilityGroup = "", "copies"
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := subscribedStage(t)
+			s.d.Spec.Objectives = v1alpha1.DrillObjectives{}
+			change(s.w.target)
+			places, err := s.w.arrived(archive.Archive{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(places).To(ConsistOf(HaveField("NotCompared", Not(BeEmpty()))))
+			j := verdict.Judge(s.d.Spec, nil, verdict.Measured{Places: places, Read: []string{"tukpub-0"},
+				History: history.Verdict{Counts: history.Counts{Attempted: 1000, Acknowledged: 1000}}})
+			g.Expect(j.Verdict).To(Equal(v1alpha1.VerdictInconclusive), j.Message)
+			g.Expect(j.Message).To(ContainSubstring("delivery"))
+		})
+	}
 }
 
 // Clients run where no fault takes them away, and the faults wait for no stage, but the end does.

@@ -119,83 +119,6 @@ func greater(a, b *int64) *int64 {
 	return a
 }
 
-// synchronized says whether one server with data is primary and all others follow it without a gap, else what is not
-// so.
-func (w *Observed) synchronized() (bool, string) {
-	if w.target.missing != "" {
-		return false, w.target.missing
-	}
-	primary := ""
-	for _, name := range w.target.data {
-		s, asked := w.replicas[name]
-		if !asked {
-			return false, fmt.Sprintf("%s was not asked", name)
-		}
-		if s.err != nil {
-			return false, fmt.Sprintf("%s does not answer: %v", name, s.err)
-		}
-		if s.group == nil {
-			continue // a server without a group
-		}
-		if s.group.Role == "PRIMARY" {
-			if primary != "" {
-				return false, fmt.Sprintf("%s and %s both say PRIMARY", primary, name)
-			}
-			primary = string(name)
-		}
-		for _, state := range s.group.States {
-			wanted := state.Local && s.group.Role == "SECONDARY"
-			if wanted && state.Suspended {
-				return false, fmt.Sprintf("%s of %s is suspended", state.Database, name)
-			}
-			if wanted && w.synchronous(name) && state.State != "SYNCHRONIZED" {
-				return false, fmt.Sprintf("%s of %s is %s", state.Database, name, state.State)
-			}
-			if wanted && state.RedoQueueKB != nil && *state.RedoQueueKB > w.usualRedo(name) {
-				return false, fmt.Sprintf("%s of %s has %d KB to redo", state.Database, name, *state.RedoQueueKB)
-			}
-		}
-		if s.group.Role != "PRIMARY" && s.group.Role != "SECONDARY" {
-			return false, fmt.Sprintf("%s is %s", name, s.group.Role)
-		}
-	}
-	if w.target.group != nil && primary == "" {
-		return false, "nobody is PRIMARY"
-	}
-	return true, ""
-}
-
-// smallRedo is a redo queue that counts as none: what the clients of a drill write between two of redo's rounds.
-const smallRedo = 64 // KB
-
-// usualRedo is the redo queue up to which a server has caught up: the greatest of the baseline. Clients write on
-// meanwhile, so that it is never empty for sure.
-func (w *Observed) usualRedo(name v1alpha1.ServerName) int64 {
-	usual := int64(smallRedo)
-	s := w.drill.Status
-	if w.runs == nil || s.Baseline == nil {
-		return usual
-	}
-	for _, one := range w.runs.Replicas {
-		if s.Started != nil && one.At.After(s.Started.Time) {
-			break
-		}
-		if one.Server == string(name) && one.RedoQueueKB != nil && !one.At.Before(s.Baseline.Time) {
-			usual = max(usual, *one.RedoQueueKB)
-		}
-	}
-	return usual
-}
-
-func (w *Observed) synchronous(name v1alpha1.ServerName) bool {
-	for _, replica := range w.target.group.Spec.Replicas {
-		if replica.Server == name {
-			return replica.AvailabilityMode == v1alpha1.SynchronousCommit
-		}
-	}
-	return false
-}
-
 // ask runs what has to be asked in pods at this moment.
 func (r *Reconciler) ask(ctx context.Context, w *Observed) {
 	var mu sync.Mutex
@@ -206,10 +129,13 @@ func (r *Reconciler) ask(ctx context.Context, w *Observed) {
 				continue
 			}
 			wait.Go(func() {
-				newest, err := r.newest(ctx, w, site)
+				newest, clock, err := r.newest(ctx, w, site)
 				mu.Lock()
 				defer mu.Unlock()
 				w.latest[site], w.askErr[site] = newest, err
+				if clock.Boot != "" {
+					w.clocks[site] = clock
+				}
 			})
 		}
 	}
@@ -239,6 +165,11 @@ func (r *Reconciler) ask(ctx context.Context, w *Observed) {
 	}
 	wait.Go(func() { r.askFrozen(ctx, w) })
 	wait.Wait()
+	for _, clock := range w.clocks {
+		if len(w.runs.Clocks) < maxSamples {
+			w.runs.Clocks = append(w.runs.Clocks, clock)
+		}
+	}
 	for _, figures := range w.probes {
 		for _, p := range figures {
 			link := archive.LinkSample{At: w.now, From: p.From, To: p.To, Sent: int(p.Attempts), Lost: int(p.Failures)}
@@ -262,11 +193,11 @@ func (r *Reconciler) askFrozen(ctx context.Context, w *Observed) {
 		}
 		for _, name := range struckBy(f) {
 			wait.Go(func() {
-				n, err := r.stopped(ctx, w, name)
+				f, err := r.stopped(ctx, w, name)
 				mu.Lock()
 				defer mu.Unlock()
 				if err == nil {
-					w.frozen[name] = n
+					w.frozen[name], w.runOn[name] = len(f.Stopped), len(f.Processes)-len(f.Stopped)
 				}
 			})
 		}
@@ -274,10 +205,11 @@ func (r *Reconciler) askFrozen(ctx context.Context, w *Observed) {
 	wait.Wait()
 }
 
-// acknowledgementsMatter says whether it must be known when clients were last served.
+// acknowledgementsMatter says whether it must be known when clients were last served, or what their clocks show: those
+// are compared before the faults and after them, when histories are about to be fetched.
 func (w *Observed) acknowledgementsMatter() bool {
 	switch w.drill.Status.Phase {
-	case v1alpha1.DrillPreparing, v1alpha1.DrillRecovering:
+	case v1alpha1.DrillPreparing, v1alpha1.DrillBaseline, v1alpha1.DrillRecovering, v1alpha1.DrillJudging:
 		return true
 	case v1alpha1.DrillRunning:
 		return w.drill.Spec.AbortWhen != nil && w.drill.Spec.AbortWhen.UnservedFor != nil
@@ -285,17 +217,24 @@ func (w *Observed) acknowledgementsMatter() bool {
 	return false
 }
 
-// newest asks a site's clients for their newest acknowledgement.
-func (r *Reconciler) newest(ctx context.Context, w *Observed, site v1alpha1.SiteName) (history.Newest, error) {
+// newest asks a site's clients for their newest acknowledgement, and compares their machine's clock with this one's.
+func (r *Reconciler) newest(
+	ctx context.Context,
+	w *Observed,
+	site v1alpha1.SiteName,
+) (history.Newest, history.ClockReading, error) {
 	var newest history.Newest
+	sent, began := r.now(), time.Now()
 	out, err := r.inClients(ctx, w, site, askTimeout, "history", "latest")
 	if err != nil {
-		return newest, err
+		return newest, history.ClockReading{}, err
 	}
+	received := sent.Add(time.Since(began)) // whatever becomes of the wall clock meanwhile
 	if err := json.Unmarshal(out, &newest); err != nil {
-		return newest, fmt.Errorf("read what the clients at %s said: %w", site, err)
+		return newest, history.ClockReading{}, fmt.Errorf("read what the clients at %s said: %w", site, err)
 	}
-	return newest, nil
+	newest, clock := newest.AnsweredBetween(sent, received)
+	return newest, clock, nil
 }
 
 // inClients runs the operator's program in a site's pod of clients.

@@ -152,14 +152,14 @@ func probeFigures(from v1alpha1.ServerName, r probe.Result) v1alpha1.ProbeFigure
 }
 
 // stopped is how many processes of a server's engine are stopped.
-func (r *Reconciler) stopped(ctx context.Context, w *Observed, server v1alpha1.ServerName) (int, error) {
+func (r *Reconciler) stopped(ctx context.Context, w *Observed, server v1alpha1.ServerName) (probe.Frozen, error) {
+	var f probe.Frozen
 	out, err := r.inServer(ctx, w, server, askTimeout, "drill", "state")
 	if err != nil {
-		return 0, err
+		return f, err
 	}
-	var f probe.Frozen
 	if err := json.Unmarshal(out, &f); err != nil {
-		return 0, fmt.Errorf("read the state of %s: %w", server, err)
+		return f, fmt.Errorf("read the state of %s: %w", server, err)
 	}
-	return len(f.Stopped), nil
+	return f, nil
 }

@@ -352,7 +352,7 @@ func TestRolesThatMoveWithinASite(t *testing.T) {
 	other.Site = "tukwila"
 	s.w.resolved.Servers["quisec"] = other
 	s.at(v1alpha1.FaultInjecting)
-	s.w.target.group.Status.Primary = "quisec-0"
+	s.promoted("quisec")
 	g.Expect(s.look(time.Second)).To(BeEmpty())
 	g.Expect(s.d.Status.Faults[0].Effect.Identity).To(ConsistOf(HavePrefix("quisec ")))
 	steps := s.look(time.Second)
@@ -379,4 +379,41 @@ func TestObjectsOfOtherRuns(t *testing.T) {
 	c := fake.NewClientBuilder().WithObjects(going).Build()
 	g.Expect(c.Delete(t.Context(), going, client.GracePeriodSeconds(0))).To(Succeed())
 	g.Expect(ours(t.Context(), c, mine)).To(MatchError(ContainSubstring("being deleted")))
+}
+
+// A partition that Chaos Mesh put into force in its last second was seen, and not for the time that it should last.
+func TestAFaultThatIsInForceForAMoment(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	ways := func(failures int32) {
+		s.w.probes["cut"] = []v1alpha1.ProbeFigures{{From: "quisec", To: "tukpub-0:1433", Attempts: 5, Failures: failures}}
+	}
+	s.until(v1alpha1.DrillRunning)
+	ways(0)
+	f := s.at(v1alpha1.FaultActive)
+	for s.now.Sub(f.Injected.Time) < 18*time.Second {
+		g.Expect(s.effect().Status).To(Equal(metav1.ConditionFalse))
+		f = &s.d.Status.Faults[0]
+	}
+	ways(5)
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
+	ways(0)
+	s.until(v1alpha1.DrillJudging)
+	j := verdict.Judge(s.d.Spec, nil, verdict.Measured{Faults: s.d.Status.Faults, Read: []string{"TUKPUB-0"}})
+	g.Expect(j.Objectives).To(ContainElement(And(HaveField("Name", "effect"),
+		HaveField("Verdict", v1alpha1.VerdictInconclusive),
+		HaveField("Evidence", ContainSubstring("in force for 2s of 20s")))))
+}
+
+// An engine of which one process runs on is not frozen.
+func TestAnEngineThatIsFrozenInPart(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, v1alpha1.DrillFault{Name: "freeze", Kind: v1alpha1.FaultFreeze, Duration: lasting(20 * time.Second),
+		Where: &v1alpha1.FaultPlace{Role: v1alpha1.RolePrimary}})
+	s.at(v1alpha1.FaultActive)
+	s.w.frozen, s.w.runOn = map[v1alpha1.ServerName]int{"tukpub": 1}, map[v1alpha1.ServerName]int{"tukpub": 1}
+	g.Expect(s.effect()).To(And(HaveField("Status", metav1.ConditionFalse),
+		HaveField("Seen", "1 of 2 processes of the engine of tukpub run")))
+	s.w.frozen, s.w.runOn = map[v1alpha1.ServerName]int{"tukpub": 2}, nil
+	g.Expect(s.effect().Status).To(Equal(metav1.ConditionTrue))
 }

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -30,8 +29,6 @@ import (
 )
 
 const (
-	// clockError bounds the difference of clocks of several machines.
-	clockError = 100 * time.Millisecond
 	// fetchTimeout bounds the fetching of one site's histories, rowsTimeout the reading of one replica.
 	fetchTimeout = time.Minute
 	rowsTimeout  = 90 * time.Second
@@ -147,28 +144,29 @@ func (j *judged) files(w *Observed) (map[string][]byte, error) {
 	return map[string][]byte{"drill.json": data}, nil
 }
 
-// bootID of the machine that times the faults.
-func bootID() string {
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(boot))
-}
-
 // collect asks the clients for their histories and the replicas for their rows.
 func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, j *judged) (archive.Archive, error) {
+	boot, err := history.BootID()
+	if err != nil {
+		return archive.Archive{}, err
+	}
 	a := archive.Archive{Run: run, Histories: map[string][]byte{}, Samples: w.runs.Samples, Faults: r.faults(w),
 		Bounds: archive.Bounds{
-			ClockError:          clockError,
 			AcknowledgedAtLeast: 1,
 			AllowLost:           int(ptr.Deref(w.drill.Spec.Objectives.LostRows, 0)),
-			FaultsBoot:          bootID(),
+			FaultsBoot:          boot,
 		}}
+	a.Samples.Clocks = append(slices.Clone(a.Samples.Clocks), notedClocks(w.drill.Status.Clients)...)
 	var missing []string
 	for _, c := range w.drill.Status.Clients {
 		site := v1alpha1.SiteName(c.Site)
 		out, err := r.inClients(ctx, w, site, timeLeft(ctx, fetchTimeout), "history", "fetch", "--stop", "--timeout", "20s")
+		if err != nil && !r.now().Before(w.gatherUntil()) {
+			// What lies there is worth having, though nobody says that it is all.
+			if lies, asItIs := r.inClients(ctx, w, site, timeLeft(ctx, fetchTimeout), "history", "fetch"); asItIs == nil {
+				a.Bounds.Unstopped, out, err = append(a.Bounds.Unstopped, c.Site), lies, nil
+			}
+		}
 		if err != nil {
 			j.fetched[c.Site] = err
 			missing = append(missing, fmt.Sprintf("%s: %v", c.Site, err))

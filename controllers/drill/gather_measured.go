@@ -14,11 +14,11 @@ import (
 // measured puts together what the verdict is made of.
 func (r *Reconciler) measured(w *Observed, j *judged, a archive.Archive) verdict.Measured {
 	s := w.drill.Status
-	m := verdict.Measured{History: j.verdict, Faults: s.Faults, Aborted: s.AbortReason, NoGroup: s.Group == "",
-		Waited: j.now.Sub(s.Ended.Time)}
+	m := verdict.Measured{History: j.verdict, Faults: s.Faults, Aborted: s.AbortReason, NoGroup: s.Group == ""}
 	for _, e := range s.Timeline {
 		if e.Event == eventNotRecovered {
-			m.NotRecovered = e.Message
+			// Nobody has looked at the replicas since.
+			m.NotRecovered, m.Waited = e.Message, e.Time.Sub(s.Ended.Time)
 		}
 	}
 	for _, c := range s.Clients {
@@ -26,6 +26,7 @@ func (r *Reconciler) measured(w *Observed, j *judged, a archive.Archive) verdict
 			m.Missing = append(m.Missing, c.Site)
 		}
 	}
+	m.Unstopped = a.Bounds.Unstopped
 	for _, replica := range a.Replicas {
 		m.Read = append(m.Read, replica.Server)
 	}

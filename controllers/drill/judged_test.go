@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/verdict"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/workload/history"
 )
@@ -34,6 +35,29 @@ func TestNotRecovered(t *testing.T) {
 	s.w.runs = &runSamples{}
 	m := (&Reconciler{}).measured(s.w, &judged{now: s.now}, archive.Archive{})
 	g.Expect(m.NotRecovered).To(ContainSubstring("quisec does not answer"))
+}
+
+// How long replicas were waited for is told by the last look at them, not by when the verdict was made.
+func TestHowLongReplicasWereWaitedFor(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	s.d.Spec.Objectives.RedoCatchUp = lasting(2 * time.Minute)
+	s.at(v1alpha1.FaultActive)
+	s.d.Spec.Abort = true
+	s.w.replicas["quisec"] = replicaState{err: errors.New("silent")}
+	for s.d.Status.Phase != v1alpha1.DrillJudging {
+		s.look(5 * time.Second)
+		for _, o := range s.d.Status.Faults[0].Objects {
+			s.w.objects[keyOf(o)] = seenObject{}
+		}
+	}
+	s.w.runs = &runSamples{}
+	checked := history.Check(history.Evidence{Faults: (&Reconciler{}).faults(s.w)})
+	j := &judged{now: s.now.Add(10 * time.Minute), verdict: checked}
+	m := (&Reconciler{}).measured(s.w, j, archive.Archive{})
+	g.Expect(m.Waited).To(And(BeNumerically(">=", time.Minute), BeNumerically("<", 80*time.Second)))
+	g.Expect(verdict.Judge(s.d.Spec, nil, m).Objectives).To(ContainElement(And(HaveField("Name", "redoCatchUp"),
+		HaveField("Verdict", v1alpha1.VerdictInconclusive))))
 }
 
 // Where two servers say that they are primary, the group's status names neither. The rows of both count: what one of
@@ -225,9 +249,10 @@ func TestHalfAFaultEnds(t *testing.T) {
 	g.Expect(steps).To(HaveEach(BeAssignableToTypeOf(RemoveObject{})))
 }
 
-// A copy that is SYNCHRONIZED has hardened its log; it has caught up when it has redone it. Nobody has caught up who
-// was not asked.
+// A copy that is SYNCHRONIZED has hardened its log; it has caught up when it has redone it, and when its primary has
+// sent all that there is. Nobody has caught up who was not asked.
 func TestCaughtUp(t *testing.T) {
+	ofQuisec := func(s *stage) *mssql.GroupDatabaseState { return &s.w.replicas["tukpub"].group.States[2] }
 	for name, c := range map[string]struct {
 		change func(*stage)
 		well   bool
@@ -242,6 +267,35 @@ func TestCaughtUp(t *testing.T) {
 			s.w.runs = &runSamples{Samples: archive.Samples{Replicas: []archive.ReplicaSample{{At: begin.Add(time.Second),
 				Server: "quisec", RedoQueueKB: ptr.To[int64](6000)}}}}
 		}, true},
+		"much to send": {func(s *stage) { ofQuisec(s).SendQueueKB = ptr.To[int64](500_000) }, false},
+		"much to send to an asynchronous one": {func(s *stage) {
+			s.w.target.group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit
+			s.w.replicas["quisec"].group.States[0].State, ofQuisec(s).State = "SYNCHRONIZING", "SYNCHRONIZING"
+			ofQuisec(s).SendQueueKB = ptr.To[int64](500_000)
+		}, false},
+		"an asynchronous one": {func(s *stage) {
+			s.w.target.group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit
+			s.w.replicas["quisec"].group.States[0].State, ofQuisec(s).State = "SYNCHRONIZING", "SYNCHRONIZING"
+		}, true},
+		"an asynchronous one that does not follow": {func(s *stage) {
+			s.w.target.group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit
+			s.w.replicas["quisec"].group.States[0].State = "NOT SYNCHRONIZING"
+		}, false},
+		"no more to send than before": {func(s *stage) {
+			ofQuisec(s).SendQueueKB = ptr.To[int64](5000)
+			s.d.Status.Baseline, s.d.Status.Started = at(begin), at(begin.Add(time.Minute))
+			s.w.runs = &runSamples{Samples: archive.Samples{Replicas: []archive.ReplicaSample{{At: begin.Add(time.Second),
+				Server: "quisec", SendQueueKB: ptr.To[int64](6000)}}}}
+		}, true},
+		"what is to be sent is not known": {func(s *stage) { ofQuisec(s).SendQueueKB = nil }, false},
+		"the primary takes it for behind": {func(s *stage) { ofQuisec(s).State = "NOT SYNCHRONIZING" }, false},
+		"the primary says nothing of it": {func(s *stage) {
+			g := s.w.replicas["tukpub"].group
+			g.States = g.States[:1]
+		}, false},
+		"the primary is not connected with it": {func(s *stage) {
+			s.w.replicas["tukpub"].group.Replicas = []mssql.GroupReplica{{Server: "QUISEC-0", Connected: "DISCONNECTED"}}
+		}, false},
 		"a replica was not asked": {func(s *stage) { delete(s.w.replicas, "quisec") }, false},
 		"a part of the target is gone": {func(s *stage) {
 			s.w.target = &target{missing: "there is no SQLServer quisec"}
@@ -306,4 +360,22 @@ func TestAPartitionThatEndsEarly(t *testing.T) {
 	e := effect(5)
 	g.Expect(e.Status).To(Equal(metav1.ConditionFalse))
 	g.Expect(e.Seen).To(ContainSubstring("did not last"))
+}
+
+// Replicas are seen synchronized when they have been read, not when the look at them began.
+func TestWhenReplicasWereSeenSynchronized(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	f := s.at(v1alpha1.FaultActive)
+	s.w.pods["tukpub"] = pod("another")
+	for f.State != v1alpha1.FaultRemoved {
+		s.look(time.Second)
+		f = &s.d.Status.Faults[0]
+	}
+	g.Expect(f.Settled).To(BeNil())
+	s.w.read = s.now.Add(21 * time.Second)
+	s.look(time.Second)
+	g.Expect(s.d.Status.Faults[0].Settled.Time).To(BeTemporally("==", s.w.read))
+	g.Expect(s.d.Status.Timeline).To(ContainElement(And(HaveField("Event", "Synchronized"),
+		HaveField("Time.Time", BeTemporally("==", s.w.read)))))
 }

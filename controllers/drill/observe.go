@@ -70,7 +70,13 @@ type Observed struct {
 	probes map[string][]v1alpha1.ProbeFigures
 	latest map[v1alpha1.SiteName]history.Newest
 	askErr map[v1alpha1.SiteName]error
+	// clocks of the clients' machines, as this look compared them.
+	clocks map[v1alpha1.SiteName]history.ClockReading
 	frozen map[v1alpha1.ServerName]int
+	// runOn are the engine's processes that are not stopped, of servers that are in frozen.
+	runOn map[v1alpha1.ServerName]int
+	// read is when all replicas had been asked; a look takes up to 20 s.
+	read time.Time
 	// asked is when the last look at a fault was over.
 	asked time.Time
 	// figures that were measured at servers, by fault, and what there is of what stressors take.
@@ -113,7 +119,9 @@ func (r *Reconciler) newObserved(d Desired) *Observed {
 		probes:   map[string][]v1alpha1.ProbeFigures{},
 		latest:   map[v1alpha1.SiteName]history.Newest{},
 		askErr:   map[v1alpha1.SiteName]error{},
+		clocks:   map[v1alpha1.SiteName]history.ClockReading{},
 		frozen:   map[v1alpha1.ServerName]int{},
+		runOn:    map[v1alpha1.ServerName]int{},
 		figures:  map[string][]v1alpha1.EffectFigure{},
 	}
 }
@@ -173,6 +181,8 @@ func (r *Reconciler) observe(ctx context.Context, desired Desired) (*Observed, e
 	r.observeDaemons(ctx, w)
 	if w.running() {
 		r.observeReplicas(ctx, w)
+		w.read = r.now()
+		w.roles()
 		r.ask(ctx, w)
 		w.asked = r.now()
 	}
@@ -384,33 +394,6 @@ func (r *Reconciler) localAPI(ctx context.Context, member *sites.Member) []strin
 		return nil
 	}
 	return []string{s.Spec.ClusterIP}
-}
-
-// roles of the moment, by the group's status.
-func (w *Observed) roles() {
-	t := w.target
-	if g := t.group; g != nil {
-		for _, replica := range g.Spec.Replicas {
-			if sameServer(replica.Server, g.Status.Primary) {
-				w.resolved.Roles[v1alpha1.RolePrimary] = replica.Server
-				w.resolved.Roles[v1alpha1.RolePublisher] = replica.Server
-				continue
-			}
-			if _, ok := w.resolved.Roles[v1alpha1.RoleSecondary]; !ok && replica.AvailabilityMode == v1alpha1.SynchronousCommit {
-				w.resolved.Roles[v1alpha1.RoleSecondary] = replica.Server
-			}
-		}
-	} else {
-		w.resolved.Roles[v1alpha1.RolePublisher] = t.publisher
-	}
-	if t.subscription == nil {
-		delete(w.resolved.Roles, v1alpha1.RolePublisher)
-		return
-	}
-	w.resolved.Roles[v1alpha1.RoleDistributor] = t.distributor
-	if t.subscriber != "" {
-		w.resolved.Roles[v1alpha1.RoleSubscriber] = t.subscriber
-	}
 }
 
 // observeClients reads what the clients are made of.

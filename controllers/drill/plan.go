@@ -142,6 +142,9 @@ func (p *planner) pending() {
 		)
 	case p.drill.Spec.Abort:
 		p.complete(v1alpha1.VerdictInconclusive, v1alpha1.ReasonDrillAborted, "it was aborted before it began")
+	case !p.drill.Spec.DryRun && p.tooLate():
+		p.complete(v1alpha1.VerdictInconclusive, v1alpha1.ReasonDrillAborted, fmt.Sprintf(
+			"it could not begin before %s: %s", p.drill.Spec.BeginBefore.UTC().Format(time.RFC3339), p.s.Message))
 	case t.missing != "":
 		p.wait(v1alpha1.ReasonTargetMissing, t.missing)
 	case t.denied != "":
@@ -161,6 +164,11 @@ func (p *planner) pending() {
 	default:
 		p.accept()
 	}
+}
+
+// tooLate says that nobody wants the drill any more that has not begun: a night's drill is none for office hours.
+func (p *planner) tooLate() bool {
+	return p.drill.Spec.BeginBefore != nil && !p.now.Before(p.drill.Spec.BeginBefore.Time)
 }
 
 // leftover says what is left of an earlier run, and has it taken away: a login that is being dropped, or a fault that a
@@ -256,6 +264,7 @@ func (p *planner) preparing() {
 	for i := range p.s.Clients {
 		c := &p.s.Clients[i]
 		site := v1alpha1.SiteName(c.Site)
+		p.noteClock(c)
 		if p.clients[site] == nil {
 			p.do(StartClients{Site: site})
 			waits = append(waits, c.Site)
@@ -358,10 +367,18 @@ func (p *planner) settle() {
 	for i := range p.s.Faults {
 		f := &p.s.Faults[i]
 		if f.State == v1alpha1.FaultRemoved && f.Settled == nil && f.Removed != nil && p.now.After(f.Removed.Time) {
-			f.Settled = at(p.now)
-			p.note(p.now, "Synchronized", f.Name, "")
+			f.Settled = at(p.readUntil())
+			p.note(f.Settled.Time, "Synchronized", f.Name, "")
 		}
 	}
+}
+
+// readUntil is when the replicas had been read. They may have been synchronized before, and were not seen to be so.
+func (p *planner) readUntil() time.Time {
+	if p.read.After(p.now) {
+		return p.read
+	}
+	return p.now
 }
 
 // complete ends the run.

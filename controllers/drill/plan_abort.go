@@ -9,6 +9,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // abortIfAsked ends a run that has gone too far or too long.
@@ -31,15 +32,9 @@ func (p *planner) abortIfAsked() {
 }
 
 func (p *planner) tooFar(a v1alpha1.DrillAbort) string {
-	if a.UnservedFor != nil && p.s.Phase == v1alpha1.DrillRunning && len(p.latest) > 0 {
-		newest := p.s.Started.Time
-		for _, l := range p.latest {
-			if t := l.Acknowledged.Time(); t.After(newest) {
-				newest = t
-			}
-		}
-		if silent := p.now.Sub(newest); silent > a.UnservedFor.Duration {
-			return fmt.Sprintf("no client was served for %s", silent.Round(time.Second))
+	if a.UnservedFor != nil && p.s.Phase == v1alpha1.DrillRunning {
+		if silent := p.now.Sub(p.lastServed()); silent > a.UnservedFor.Duration {
+			return fmt.Sprintf("no client was seen to be served for %s", silent.Round(time.Second))
 		}
 	}
 	for _, name := range p.target.data {
@@ -52,6 +47,22 @@ func (p *planner) tooFar(a v1alpha1.DrillAbort) string {
 		}
 	}
 	return ""
+}
+
+// lastServed is when a client was served last, as far as it was ever known: who cannot be asked now has not ceased to
+// be served.
+func (p *planner) lastServed() time.Time {
+	newest := p.s.Started.Time
+	for i := range p.s.Clients {
+		c := &p.s.Clients[i]
+		if l := p.latest[v1alpha1.SiteName(c.Site)].Acknowledged; l != (history.Instant{}) {
+			c.LastAcknowledged = at(l.Time())
+		}
+		if c.LastAcknowledged != nil && c.LastAcknowledged.After(newest) {
+			newest = c.LastAcknowledged.Time
+		}
+	}
+	return newest
 }
 
 // abort takes every fault back and lets the run be judged; event is how the timeline calls it.

@@ -36,13 +36,20 @@ func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 		return
 	}
 	if e.Status == metav1.ConditionTrue {
-		if status, seen := p.inForce(f, o, m); status == metav1.ConditionFalse {
+		status, seen := p.inForce(f, o, m)
+		if status == metav1.ConditionFalse {
 			e.Status, e.EndedEarly, e.Seen = status, at(p.now), conditions.Shorten(endedEarly+seen, 1024)
 			p.note(p.now, eventEffectEnded, f.Name, seen)
+			return
 		}
+		if status == metav1.ConditionUnknown && p.lookedWithoutAnAnswer(f, m) {
+			status = metav1.ConditionTrue
+		}
+		fault.Sighted(e, f.Injected.Time, p.now, status)
 		return
 	}
 	status, seen := p.effect(f, o, m)
+	fault.Sighted(e, f.Injected.Time, p.now, status)
 	if status == metav1.ConditionUnknown && seen == "" {
 		return
 	}
@@ -50,6 +57,13 @@ func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	if status == metav1.ConditionTrue {
 		p.note(p.now, "EffectSeen", f.Name, seen)
 	}
+}
+
+// lookedWithoutAnAnswer says of a fault that was seen that a look cannot tell it apart, which ends nothing: a delay
+// that varies as much as it is long, and an engine that its agent has killed while it was frozen.
+func (p *planner) lookedWithoutAnAnswer(f *v1alpha1.FaultStatus, m drill.Occurrence) bool {
+	return m.Kind == v1alpha1.FaultFreeze ||
+		(m.Kind == v1alpha1.FaultNetwork || m.Kind == v1alpha1.FaultPartition) && len(p.probes[f.Name]) > 0
 }
 
 // effect of a fault as it can be seen by now; m is the fault by which it is measured.
@@ -327,6 +341,9 @@ func (p *planner) stopped(f *v1alpha1.FaultStatus) (metav1.ConditionStatus, stri
 		}
 		if n == 0 {
 			return metav1.ConditionFalse, fmt.Sprintf("the engine of %s runs", name)
+		}
+		if on := p.runOn[name]; on > 0 {
+			return metav1.ConditionFalse, fmt.Sprintf("%d of %d processes of the engine of %s run", on, on+n, name)
 		}
 	}
 	if len(struck) == 0 {

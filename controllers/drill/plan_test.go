@@ -116,12 +116,31 @@ func pod(uid types.UID) *corev1.Pod {
 	}
 }
 
+// role is what a replica says of which all is well, and a primary of the others.
 func role(r string) replicaState {
-	return replicaState{
-		group: &mssql.Group{
-			Role:   r,
-			States: []mssql.GroupDatabaseState{{Local: true, Database: "Content", State: "SYNCHRONIZED"}},
-		},
+	g := &mssql.Group{Role: r, States: []mssql.GroupDatabaseState{
+		{Local: true, Database: "Content", State: "SYNCHRONIZED"}}}
+	for _, other := range []string{"tukpub-0", "quisec-0"} {
+		if none := int64(0); r == "PRIMARY" {
+			g.States = append(g.States, mssql.GroupDatabaseState{Server: other, Database: "Content",
+				State: "SYNCHRONIZED", SendQueueKB: &none, RedoQueueKB: &none})
+		}
+	}
+	return replicaState{group: g}
+}
+
+// promoted makes a server primary by the word of both; none with "".
+func (s *stage) promoted(server v1alpha1.ServerName) {
+	s.w.target.group.Status.Primary = ""
+	for name := range s.w.replicas {
+		s.w.replicas[name] = role("RESOLVING")
+		if server != "" {
+			s.w.replicas[name] = role("SECONDARY")
+		}
+	}
+	if server != "" {
+		s.w.target.group.Status.Primary = string(server) + "-0"
+		s.w.replicas[server] = role("PRIMARY")
 	}
 }
 
@@ -248,7 +267,7 @@ func TestRolesThatMoveMeanwhile(t *testing.T) {
 	for s.d.Status.Faults[0].State != v1alpha1.FaultInjecting {
 		s.look(time.Second)
 	}
-	s.w.target.group.Status.Primary = "quisec-0"
+	s.promoted("quisec")
 	g.Expect(s.look(time.Second)).To(BeEmpty())
 	g.Expect(s.d.Status.Faults[0].Targets).To(Equal([]string{"quisec"}))
 	g.Expect(s.look(time.Second)).To(ContainElement(HaveField("Fault", "kill")))
@@ -308,6 +327,45 @@ func TestFaultsAreTakenBack(t *testing.T) {
 	}
 	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillJudging))
 	g.Expect(s.d.Status.Faults[0].Effect.After).To(Equal(ways(0)))
+}
+
+// A drill that waits until it is too late for it ends without having begun, whatever is well by then.
+func TestADrillThatCannotBeginInTime(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, kill())
+	s.d.Spec.BeginBefore = &metav1.Time{Time: begin.Add(10 * time.Minute)}
+	s.w.target.unwell = "AvailabilityGroup content is not Ready"
+	s.look(time.Second)
+	g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillPending))
+	s.w.target.unwell = ""
+	g.Expect(s.look(10 * time.Minute)).To(BeEmpty())
+	g.Expect(s.d.Status).To(And(HaveField("Phase", v1alpha1.DrillCompleted),
+		HaveField("Verdict", v1alpha1.VerdictInconclusive), HaveField("Accepted", BeNil()),
+		HaveField("Message", And(ContainSubstring("2026-11-20T12:10:00Z"), ContainSubstring("is not Ready")))))
+	s = newStage(t, kill())
+	s.d.Spec.BeginBefore = &metav1.Time{Time: begin.Add(10 * time.Minute)}
+	s.until(v1alpha1.DrillRunning)
+	s.look(10 * time.Minute)
+	g.Expect(s.d.Status.AbortReason).To(BeEmpty(), "it began in time")
+}
+
+// Clients who were served at each look have not ceased to be when nobody can ask them; that they are not seen for long
+// ends the run.
+func TestClientsThatCannotBeAsked(t *testing.T) {
+	g := NewWithT(t)
+	f := cut()
+	f.Duration = &metav1.Duration{Duration: 20 * time.Minute}
+	s := newStage(t, f)
+	s.d.Spec.AbortWhen = &v1alpha1.DrillAbort{UnservedFor: &metav1.Duration{Duration: 3 * time.Minute}}
+	s.until(v1alpha1.DrillRunning)
+	for range 60 {
+		s.look(10 * time.Second)
+	}
+	s.w.clients, s.w.latest = nil, map[v1alpha1.SiteName]history.Newest{"tukwila": {}, "quincy": {}}
+	s.look(10 * time.Second)
+	g.Expect(s.d.Status.AbortReason).To(BeEmpty())
+	s.look(3 * time.Minute)
+	g.Expect(s.d.Status.AbortReason).To(ContainSubstring("no client was seen to be served for 3m10s"))
 }
 
 // Whatever ends a run early takes back what lasts and leaves out what waits, and a run that was ended does not pass.

@@ -37,7 +37,7 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 		}
 	}
 	there := func(s *stage) seenObject { return seenObject{exists: true, created: s.now} }
-	nobody := func(s *stage) { s.w.target.group.Status.Primary = "" }
+	nobody := func(s *stage) { s.promoted("") }
 	for name, c := range map[string]struct {
 		fault  v1alpha1.DrillFault
 		state  v1alpha1.FaultState
@@ -60,7 +60,7 @@ func TestWhatFollowsOfWhatIsSeen(t *testing.T) {
 		"a freeze": {fault: freeze(), state: v1alpha1.FaultInjecting, after: time.Second, seen: seenReady,
 			next: v1alpha1.FaultInjecting, steps: []reconcile.Step{Freeze{}}},
 		"another plays its role": {fault: kill(), state: v1alpha1.FaultInjecting,
-			change: func(s *stage) { s.w.target.group.Status.Primary = "quisec-0" }, after: time.Second,
+			change: func(s *stage) { s.promoted("quisec") }, after: time.Second,
 			seen: seenMoved, next: v1alpha1.FaultInjecting},
 		"nobody plays it any more": {fault: kill(), state: v1alpha1.FaultInjecting, change: nobody, after: time.Second,
 			seen: seenUnresolved, next: v1alpha1.FaultInjecting},
@@ -232,6 +232,7 @@ func disturb(t *rapid.T, s *stage) {
 		func() { delete(s.w.pods, server) },
 		func() { s.w.replicas[server] = replicaState{err: fmt.Errorf("silent")} },
 		func() { s.w.replicas[server] = role("PRIMARY") },
+		func() { s.promoted(server) },
 		func() { s.w.target.group.Status.Primary = string(server) + "-0" },
 		func() { s.w.target.group.Status.Primary = "" },
 		func() { s.w.frozen[server] = int(n) },

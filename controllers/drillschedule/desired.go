@@ -28,7 +28,7 @@ type Desired struct {
 	// Times at which drills are made; Err is why they cannot be told.
 	Times drill.Schedule
 	Err   error
-	// Deadline is how late a drill may be made.
+	// Deadline is how late a drill may be made, and begin.
 	Deadline time.Duration
 	// Passed and Others are how many drills are kept that are over.
 	Passed, Others int
@@ -76,5 +76,6 @@ func (d Desired) drillOf(due time.Time) *v1alpha1.Drill {
 		Spec: *t.Spec.DeepCopy(),
 	}
 	made.Spec.RunID = when
+	made.Spec.BeginBefore = &metav1.Time{Time: due.Add(d.Deadline)}
 	return made
 }

@@ -34,12 +34,9 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		return p
 	}
 	p.Outcome = conditions.Ready(v1alpha1.ReasonScheduled, "drills are made when their time comes")
-	sumUp(o.Drills, s)
+	sumUp(o, s)
 	p.Steps = surplus(d, o)
-	after := d.Schedule.CreationTimestamp.Time
-	if s.LastScheduled != nil {
-		after = s.LastScheduled.Time
-	}
+	after := d.countFrom(s, o.Now)
 	due, missed := d.Times.Due(after, o.Now)
 	next := d.Times.Next(o.Now)
 	suspended := d.Schedule.Spec.Suspend
@@ -72,6 +69,19 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	return p
 }
 
+// countFrom is the time after which times count. One that lies ahead is of a clock that was wrong, and times of a
+// schedule that was edited since the last look count from now: nobody asked for those that lie before.
+func (d Desired) countFrom(s *v1alpha1.DrillScheduleStatus, now time.Time) time.Time {
+	edited := s.ObservedGeneration != 0 && s.ObservedGeneration != d.Schedule.Generation
+	if edited || s.LastScheduled != nil && s.LastScheduled.After(now) {
+		s.LastScheduled = &metav1.Time{Time: now}
+	}
+	if s.LastScheduled != nil {
+		return s.LastScheduled.Time
+	}
+	return d.Schedule.CreationTimestamp.Time
+}
+
 // planDelete lets a schedule go: its drills go with it, by their owner references.
 func planDelete(d Desired, _ Observed) reconcile.Plan {
 	return reconcile.Plan{
@@ -82,9 +92,12 @@ func planDelete(d Desired, _ Observed) reconcile.Plan {
 }
 
 // sumUp notes what became of the drills.
-func sumUp(drills []v1alpha1.Drill, s *v1alpha1.DrillScheduleStatus) {
+func sumUp(o Observed, s *v1alpha1.DrillScheduleStatus) {
 	s.Active = ""
-	for _, d := range drills {
+	for _, d := range o.Drills {
+		if neverBegins(d, o.Now) {
+			continue
+		}
 		if d.Status.Phase != v1alpha1.DrillCompleted {
 			s.Active = d.Name
 			continue
@@ -94,6 +107,12 @@ func sumUp(drills []v1alpha1.Drill, s *v1alpha1.DrillScheduleStatus) {
 			s.LastPassed = &metav1.Time{Time: d.Status.Completed.Truncate(time.Second)}
 		}
 	}
+}
+
+// neverBegins says that a drill waits for which it is too late: it holds up no other.
+func neverBegins(d v1alpha1.Drill, now time.Time) bool {
+	waits := d.Status.Phase == "" || d.Status.Phase == v1alpha1.DrillPending
+	return waits && d.Spec.BeginBefore != nil && !now.Before(d.Spec.BeginBefore.Time)
 }
 
 // surplus are the oldest drills beyond the limits.

@@ -35,7 +35,8 @@ var start = time.Date(2026, 11, 20, 11, 30, 0, 0, time.UTC)
 
 func newHub(t *testing.T, change func(*v1alpha1.DrillScheduleSpec)) *hub {
 	s := &v1alpha1.DrillSchedule{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "hourly", UID: "u", CreationTimestamp: metav1.NewTime(start)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "hourly", UID: "u", Generation: 1,
+			CreationTimestamp: metav1.NewTime(start)},
 		Spec: v1alpha1.DrillScheduleSpec{
 			Schedule: "0 * * * *",
 			Template: v1alpha1.DrillTemplate{Labels: map[string]string{"team": "db"},
@@ -104,6 +105,8 @@ func TestOneAtATime(t *testing.T) {
 	g.Expect(d.Spec.RunID).To(Equal("202611201200"))
 	g.Expect(d.Labels).To(And(HaveKeyWithValue("team", "db"), HaveKeyWithValue(v1alpha1.LabelDrillSchedule, "hourly")))
 	g.Expect(s.Status.Active).To(Equal(d.Name))
+	d.Status.Phase = v1alpha1.DrillRunning
+	g.Expect(h.c.Status().Update(t.Context(), &d)).To(Succeed())
 	s = h.at("13:01")
 	g.Expect(h.drills()).To(HaveLen(1), "the first still runs")
 	g.Expect(s.Status.Missed).To(BeEquivalentTo(1))
@@ -114,6 +117,48 @@ func TestOneAtATime(t *testing.T) {
 	g.Expect(s.Status.LastPassed).NotTo(BeNil())
 	h.at("14:00")
 	g.Expect(h.drills()).To(HaveKey("hourly-202611201400"))
+}
+
+// A drill that waits until it is too late for it holds up no later one, and begins at no other time.
+func TestADrillThatWaitsTooLong(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, nil)
+	h.at("12:01")
+	d := h.drills()["hourly-202611201200"]
+	g.Expect(d.Spec.BeginBefore.UTC().Format("15:04")).To(Equal("12:10"))
+	d.Status.Phase = v1alpha1.DrillPending
+	g.Expect(h.c.Status().Update(t.Context(), &d)).To(Succeed())
+	g.Expect(h.at("12:09").Status.Active).To(Equal(d.Name))
+	g.Expect(h.at("12:11").Status.Active).To(BeEmpty())
+	s := h.at("13:01")
+	g.Expect(s.Status.Missed).To(BeZero())
+	g.Expect(h.drills()).To(HaveKey("hourly-202611201300"))
+}
+
+// A schedule whose status is of a clock that was a year ahead goes on with the clock as it is.
+func TestAClockThatWasAhead(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, nil)
+	s := h.at("11:40")
+	s.Status.LastScheduled = &metav1.Time{Time: start.Add(365 * 24 * time.Hour)}
+	g.Expect(h.c.Status().Update(t.Context(), s)).To(Succeed())
+	h.at("11:50")
+	g.Expect(h.drills()).To(BeEmpty())
+	h.at("12:01")
+	g.Expect(h.drills()).To(HaveKey("hourly-202611201200"))
+}
+
+// The times of a schedule that is edited count from when it is: none that has passed makes a drill.
+func TestAScheduleThatIsEdited(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, nil)
+	s := h.at("11:40")
+	s.Spec.Schedule, s.Generation = "50 11,12 * * *", s.Generation+1
+	g.Expect(h.c.Update(t.Context(), s)).To(Succeed())
+	h.at("11:52")
+	g.Expect(h.drills()).To(BeEmpty())
+	h.at("12:51")
+	g.Expect(h.drills()).To(HaveLen(1))
 }
 
 // A time that was missed by more than the deadline, or that came while the schedule was suspended, makes no drill.

@@ -40,8 +40,25 @@ func ParseSchedule(schedule, zone string) (Schedule, error) {
 	return Schedule{parsed, location}, nil
 }
 
-// Next is the first time after that one; zero when there is none within five years.
-func (s Schedule) Next(after time.Time) time.Time { return s.cron.Next(after.In(s.zone)) }
+// Next is the first time after that one; zero when there is none within five years. Each date and time of the zone
+// comes once: one that the clocks show twice is the first or the second of them, and one that they leave out comes when
+// they have gone on.
+func (s Schedule) Next(after time.Time) time.Time {
+	shown := inZone(after.In(s.zone), time.UTC)
+	for {
+		if shown = s.cron.Next(shown); shown.IsZero() {
+			return shown
+		}
+		if next := inZone(shown, s.zone); next.After(after) {
+			return next
+		}
+	}
+}
+
+// inZone is when clocks of a zone show the same as that time does in its own.
+func inZone(t time.Time, zone *time.Location) time.Time {
+	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), zone)
+}
 
 // Due is the newest time in (after, now], and how many lie before it in that span; zero when there is none. It looks at
 // no more than 10,000 times; of a longer span the rest comes the next time.

@@ -6,8 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"geosql.dev/operator/internal/mssql"
@@ -76,9 +74,6 @@ func RecordArrivals(ctx context.Context, o ArrivalOptions) error {
 	if err = errors.Join(err, <-compared); err != nil {
 		return errors.Join(err, recorder.Close())
 	}
-	if !asked(o.Folder, stopFile) {
-		return recorder.Close()
-	}
 	last, done := context.WithTimeout(context.Background(), statementTimeout)
 	defer done()
 	a.looked = a.looked.Add(-noteEvery) // the last look is recorded
@@ -88,10 +83,7 @@ func RecordArrivals(ctx context.Context, o ArrivalOptions) error {
 	if err := recorder.End(); err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(o.Folder, endedFile), nil, 0o640); err != nil {
-		return fmt.Errorf("say that the reader has stopped: %w", err)
-	}
-	return nil
+	return sayEnded(o.Folder)
 }
 
 // floor is the key below which no row is the run's.

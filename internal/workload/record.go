@@ -107,23 +107,27 @@ func PrepareRecording(ctx context.Context, o RecordOptions) error {
 }
 
 // Record lets clients work until ctx ends or Stop is asked for in the folder, and records what they did. An operation
-// that is under way is waited for. It returns at once where Stop was asked for before.
+// that is under way is waited for. It returns at once where they had ended before, or Stop was asked for: whoever was
+// asked and was killed is followed by this process, which is all that is left to end.
 func Record(ctx context.Context, o RecordOptions) error {
 	if err := o.check(); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if asked(o.Folder, stopFile) {
+	switch {
+	case asked(o.Folder, endedFile):
 		return nil
+	case asked(o.Folder, stopFile):
+		return sayEnded(o.Folder)
 	}
 	go func() {
 		defer cancel()
 		waitFor(ctx, o.Folder, stopFile)
 	}()
-	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	boot, err := history.BootID()
 	if err != nil {
-		return fmt.Errorf("read which boot this is: %w", err)
+		return err
 	}
 	started, err := startedAt(o.Folder)
 	if err != nil {
@@ -135,17 +139,19 @@ func Record(ctx context.Context, o RecordOptions) error {
 	errs := make([]error, o.Stages.most())
 	var wait sync.WaitGroup
 	for i := range errs {
-		wait.Go(func() { errs[i] = o.work(ctx, strings.TrimSpace(string(boot)), started, i) })
+		wait.Go(func() { errs[i] = o.work(ctx, boot, started, i) })
 	}
 	wait.Wait()
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	if !asked(o.Folder, stopFile) {
-		return nil
-	}
-	if err := os.WriteFile(filepath.Join(o.Folder, endedFile), nil, 0o640); err != nil {
-		return fmt.Errorf("say that the clients have stopped: %w", err)
+	return sayEnded(o.Folder)
+}
+
+// sayEnded tells whoever asks in the folder, now or later, that nobody writes there any more.
+func sayEnded(folder string) error {
+	if err := os.WriteFile(filepath.Join(folder, endedFile), nil, 0o640); err != nil {
+		return fmt.Errorf("say that all have stopped: %w", err)
 	}
 	return nil
 }

@@ -68,12 +68,14 @@ func (a Archive) Packed() ([]byte, error) {
 	return Pack(a)
 }
 
-// Bounds are the fields of history.Evidence of the same names, which decide what the histories prove.
+// Bounds are the fields of history.Evidence of the same names, which decide what the histories prove, and the sites
+// whose clients were not seen to stop before their histories were fetched.
 type Bounds struct {
 	AcknowledgedAtLeast int           `json:"acknowledgedAtLeast,omitempty"`
 	AllowLost           int           `json:"allowLost,omitempty"`
 	ClockError          time.Duration `json:"clockError,omitempty"`
 	FaultsBoot          string        `json:"faultsBoot,omitempty"`
+	Unstopped           []string      `json:"unstopped,omitempty"`
 }
 
 // Samples are what was looked at again and again while the drill ran. Times are by the clock of the one that looked.
@@ -81,6 +83,8 @@ type Samples struct {
 	Replicas   []ReplicaSample  `json:"replicas,omitempty"`
 	Links      []LinkSample     `json:"links,omitempty"`
 	Deliveries []DeliverySample `json:"deliveries,omitempty"`
+	// Clocks of the clients' machines as they were compared with the clock of the one that looked.
+	Clocks []history.ClockReading `json:"clocks,omitempty"`
 }
 
 // ReplicaSample is the state of one replica at one moment, over all databases of the group.
@@ -157,7 +161,7 @@ func (a Archive) Evidence() (history.Evidence, error) {
 	return history.Evidence{
 		Runs: runs, Replicas: a.Replicas, Faults: a.Faults,
 		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError,
-		FaultsBoot: a.Bounds.FaultsBoot,
+		FaultsBoot: a.Bounds.FaultsBoot, Clocks: a.Samples.Clocks,
 	}, nil
 }
 

@@ -41,10 +41,40 @@ func NetworkEffect(
 	if len(pairs) == 0 {
 		return metav1.ConditionUnknown, "no probe came through before the fault, so none can tell"
 	}
+	status, text := metav1.ConditionUnknown, ""
 	if o.Kind == v1alpha1.FaultPartition {
-		return partitioned(pairs, unusable(before, during))
+		status, text = partitioned(pairs, unusable(before, during))
+	} else {
+		status, text = emulated(o, pairs, sentInDirection(o, struck, pairs))
 	}
-	return emulated(o, pairs, sentInDirection(o, struck, pairs))
+	if missing := unseen(before, pairs); missing != "" && status == metav1.ConditionTrue {
+		return metav1.ConditionUnknown, text + "; nobody could look between " + missing
+	}
+	return status, text
+}
+
+// unseen names two engines between which a way was open before a fault and was not looked at since, from neither end:
+// those of a site that is lost can be asked by nobody, and a connection needs both directions.
+func unseen(before []v1alpha1.ProbeFigures, pairs []pair) string {
+	for _, b := range before {
+		from, to, is := ends(b)
+		if !is || b.Failures >= b.Attempts {
+			continue
+		}
+		if !slices.ContainsFunc(pairs, func(p pair) bool {
+			x, y, is := ends(p.during)
+			return is && (x == from && y == to || x == to && y == from)
+		}) {
+			return from + " and " + to
+		}
+	}
+	return ""
+}
+
+// ends of a way between two engines, by their servers' names; false of other ways.
+func ends(p v1alpha1.ProbeFigures) (from, to string, is bool) {
+	host, port, err := net.SplitHostPort(p.To)
+	return p.From, strings.TrimSuffix(host, "-0"), err == nil && port == strconv.Itoa(mssql.Port)
 }
 
 // StillInForce judges the newest look at a fault that was seen before. A delay that varies by as much as half of it may

@@ -24,9 +24,8 @@ func StillThere(f v1alpha1.FaultStatus) string {
 	if f.Kind != v1alpha1.FaultNetwork && f.Kind != v1alpha1.FaultPartition && len(f.Effect.Before) == 0 {
 		return ""
 	}
-	seen := 0
-	for _, p := range pairsOf(f.Effect.Before, f.Effect.After) {
-		seen++
+	pairs := pairsOf(f.Effect.Before, f.Effect.After)
+	for _, p := range pairs {
 		var worst v1alpha1.ProbeFigures
 		for _, d := range f.Effect.During {
 			if d.From == p.during.From && d.To == p.during.To {
@@ -37,8 +36,11 @@ func StillThere(f v1alpha1.FaultStatus) string {
 			return text
 		}
 	}
-	if seen == 0 {
+	if len(pairs) == 0 {
 		return "nobody looked after it"
+	}
+	if missing := unseen(f.Effect.Before, pairs); missing != "" {
+		return "nobody looked after it between " + missing
 	}
 	return ""
 }

@@ -90,12 +90,13 @@ func Freeze(ctx context.Context, proc string, lasts time.Duration) (Frozen, erro
 		}
 	}
 	for {
-		if f, err = State(proc); err != nil || len(f.Stopped) > 0 {
+		if f, err = State(proc); err != nil || len(f.Stopped) == len(f.Processes) {
 			return f, err
 		}
 		select {
 		case <-ctx.Done():
-			return f, fmt.Errorf("the engine's process was told to stop and runs: %w", ctx.Err())
+			return f, fmt.Errorf("%d of the engine's %d processes were told to stop and run: %w",
+				len(f.Processes)-len(f.Stopped), len(f.Processes), ctx.Err())
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

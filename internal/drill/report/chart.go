@@ -5,6 +5,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -177,12 +178,27 @@ func amount(v float64) string {
 	return strconv.FormatFloat(v, 'g', 3, 64)
 }
 
+// usuallyApart is the median distance of points in seconds, 0 of less than two: those of a long run are as wide as its
+// bins, which is no gap.
+func usuallyApart(points []Point) float64 {
+	var apart []float64
+	for i := 1; i < len(points); i++ {
+		apart = append(apart, points[i].At-points[i-1].At)
+	}
+	if len(apart) == 0 {
+		return 0
+	}
+	slices.Sort(apart)
+	return apart[len(apart)/2]
+}
+
 // path of a line, as SVG has it. A point that stands alone is drawn as a short stroke.
 func path(a axis, points []Point, top float64) string {
 	var out strings.Builder
 	pen, last := false, math.Inf(-1)
+	apart := max(silent, (a.to-a.from)/maxBins*2, 1.5*usuallyApart(points))
 	for _, p := range points {
-		if p.Value == nil || p.At-last > max(silent, (a.to-a.from)/maxBins*2) {
+		if p.Value == nil || p.At-last > apart {
 			pen = false
 		}
 		last = p.At

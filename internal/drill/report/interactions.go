@@ -23,11 +23,11 @@ type Interaction struct {
 	Unknown int `json:"unknown"`
 	// PerSecond is OK over the time from the first operation of all clients to the last.
 	PerSecond float64 `json:"perSecond"`
-	// P50, P90, P99 and Max of the time that those took which are OK, in milliseconds.
-	P50 float64 `json:"p50Ms"`
-	P90 float64 `json:"p90Ms"`
-	P99 float64 `json:"p99Ms"`
-	Max float64 `json:"maxMs"`
+	// P50, P90, P99 and Max of the time that those took which are OK, in milliseconds; nil where none is.
+	P50 *float64 `json:"p50Ms,omitempty"`
+	P90 *float64 `json:"p90Ms,omitempty"`
+	P99 *float64 `json:"p99Ms,omitempty"`
+	Max *float64 `json:"maxMs,omitempty"`
 
 	times []time.Duration
 }
@@ -60,8 +60,12 @@ func (i *Interaction) sum(in time.Duration) {
 	if in > 0 {
 		i.PerSecond = float64(i.OK) / in.Seconds()
 	}
-	for p, ms := range map[float64]*float64{0.50: &i.P50, 0.90: &i.P90, 0.99: &i.P99, 1: &i.Max} {
-		*ms = float64(history.Percentile(i.times, p)) / float64(time.Millisecond)
+	if len(i.times) == 0 {
+		return
+	}
+	for p, ms := range map[float64]**float64{0.50: &i.P50, 0.90: &i.P90, 0.99: &i.P99, 1: &i.Max} {
+		took := float64(history.Percentile(i.times, p)) / float64(time.Millisecond)
+		*ms = &took
 	}
 }
 
@@ -246,7 +250,12 @@ func (r Report) stageTable() table {
 }
 
 func (i Interaction) cells(name string) []string {
-	ms := func(v float64) string { return fmt.Sprintf("%.1f ms", v) }
+	ms := func(v *float64) string {
+		if v == nil {
+			return ""
+		}
+		return fmt.Sprintf("%.1f ms", *v)
+	}
 	return []string{
 		name,
 		fmt.Sprint(i.OK),

@@ -4,6 +4,9 @@ package report_test
 
 import (
 	"bytes"
+	"html"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,7 +48,7 @@ func TestInteractionsAndStages(t *testing.T) {
 	browse, buy := r.Interactions[0], r.Interactions[1]
 	g.Expect(browse).
 		To(And(HaveField("Name", "browse"), HaveField("OK", 29), HaveField("Failed", 1),
-			HaveField("P99", BeNumerically("~", 250, 1))))
+			HaveField("P99", HaveValue(BeNumerically("~", 250, 1)))))
 	g.Expect(buy).
 		To(And(HaveField("Name", "buy"), HaveField("OK", 10), HaveField("PerSecond", BeNumerically("~", 10/39.25, 0.01))))
 	g.Expect(r.Stages).To(HaveLen(2))
@@ -103,4 +106,67 @@ func TestArrivalsAreShown(t *testing.T) {
 	g.Expect(string(page)).
 		To(And(ContainSubstring("Arrival of the rows"), ContainSubstring("1.234s"),
 			ContainSubstring("99 delivered, 0 not yet, 1 lost")))
+}
+
+// An interaction that nobody was answered took no time that could be shown.
+func TestAnInteractionThatAlwaysFailed(t *testing.T) {
+	g := NewWithT(t)
+	d, a := fixture()
+	s := begin(9, "shop")
+	for i := range 40 {
+		s.number++
+		s.line("invoke", float64(i), map[string]any{"n": s.number, "f": history.Query, "i": "browse"})
+		s.line(string(history.Unknown), float64(i)+0.9, map[string]any{"n": s.number})
+	}
+	s.line("end", 41, nil)
+	a.Histories = map[string][]byte{"shop": s.out.Bytes()}
+	text, err := report.Render(d, a, report.Markdown)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(text)).To(MatchRegexp(`(?m)^\| browse \| 0 \| 0 \| 40 \| 0\.0 \| +\| +\| +\| +\|`))
+}
+
+// Of clients whose history broke off nothing is known any more: they were not seen to be unserved.
+func TestAHistoryThatBrokeOff(t *testing.T) {
+	g := NewWithT(t)
+	d, a := fixture()
+	one, two := begin(8, "gone"), begin(9, "shop")
+	for at := -15.0; at < 80; at++ {
+		if at < 30 {
+			one.insert(at, 0.01, history.OK, "sql-tuk-1-0", 1)
+		}
+		if at < 50 {
+			two.insert(at, 0.01, history.OK, "sql-tuk-1-0", 1)
+		}
+	}
+	two.line("end", 80, nil)
+	a.Histories = map[string][]byte{"gone": one.out.Bytes(), "shop": two.out.Bytes()}
+	r, err := report.Build(d, a)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Measured.Throughput).To(HaveLen(2))
+	for i, known := range []bool{false, true} {
+		for _, p := range r.Measured.Throughput[i].Points {
+			g.Expect(p.Value != nil).To(Equal(known || p.At < 30), "%s at %.1f s", r.Measured.Throughput[i].Name, p.At)
+		}
+	}
+}
+
+// A line without a gap is one stroke, however wide the bins of a long run are.
+func TestChartsOfLongRuns(t *testing.T) {
+	for _, minutes := range []int{50, 65} {
+		g := NewWithT(t)
+		d, a := fixture()
+		s := begin(9, "shop")
+		for at := -15.0; at < float64(minutes*60); at++ {
+			s.insert(at, 0.01, history.OK, "sql-tuk-1-0", 1)
+		}
+		s.line("end", float64(minutes*60), nil)
+		a.Histories = map[string][]byte{"shop": s.out.Bytes()}
+		page, err := report.Render(d, a, report.HTML)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, chart, found := strings.Cut(html.UnescapeString(string(page)), "Throughput")
+		g.Expect(found).To(BeTrue())
+		path := regexp.MustCompile(` d="(M[0-9.]+ [0-9.]+h[^"]+)"`).FindStringSubmatch(chart)
+		g.Expect(path).NotTo(BeNil())
+		g.Expect(strings.Count(path[1], "M")).To(Equal(1), "%d minutes", minutes)
+	}
 }

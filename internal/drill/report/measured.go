@@ -153,9 +153,13 @@ func (m *Measured) series(name string, value func(bin int) *float64) Series {
 	return s
 }
 
-// perSecond is a series of counts as rates. The last bin ends where everything ends.
-func (m *Measured) perSecond(name string, counts []int) Series {
+// perSecond is a series of counts as rates, up to the bin after which nothing is known. The last bin ends where
+// everything ends.
+func (m *Measured) perSecond(name string, counts []int, known int) Series {
 	return m.series(name, func(bin int) *float64 {
+		if bin > known {
+			return nil
+		}
 		width := min(m.Bin, m.To-(m.From+float64(bin)*m.Bin))
 		rate := float64(counts[bin]) / max(width, m.Bin/4)
 		return &rate
@@ -164,14 +168,18 @@ func (m *Measured) perSecond(name string, counts []int) Series {
 
 // addOperations counts what clients did.
 func (m *Measured) addOperations(runs []history.Run, at func(time.Time) float64) {
-	acknowledged := map[string][]int{}
+	acknowledged, known := map[string][]int{}, map[string]int{}
 	bad := make([]int, m.count())
 	latencies := make([][]time.Duration, m.count())
 	for _, run := range runs {
 		if acknowledged[run.Client] == nil {
 			acknowledged[run.Client] = make([]int, m.count())
 		}
+		if run.Ended {
+			known[run.Client] = m.count() - 1
+		}
 		for _, o := range run.Operations {
+			known[run.Client] = max(known[run.Client], m.index(at(o.Invoked.Time())), m.index(at(o.Completed.Time())))
 			switch {
 			case !o.Function.Changes():
 			case o.Outcome == history.OK:
@@ -185,9 +193,9 @@ func (m *Measured) addOperations(runs []history.Run, at func(time.Time) float64)
 		}
 	}
 	for _, client := range slices.Sorted(maps.Keys(acknowledged)) {
-		m.Throughput = append(m.Throughput, m.perSecond(client, acknowledged[client]))
+		m.Throughput = append(m.Throughput, m.perSecond(client, acknowledged[client], known[client]))
 	}
-	m.NotAcknowledged = []Series{m.perSecond("failed or unknown", bad)}
+	m.NotAcknowledged = []Series{m.perSecond("failed or unknown", bad, m.count()-1)}
 	for _, p := range []struct {
 		name string
 		p    float64

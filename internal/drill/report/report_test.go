@@ -37,7 +37,7 @@ func TestReportSaysWhatTheStatusSays(t *testing.T) {
 		for _, want := range []string{
 			"Passed", "lose-the-primary", "every objective was met", "redoCatchUp", "18s", "+10.000 s", "+14.800 s",
 			"latency 350ms",
-			"no: the fault itself cut these clients off", "1.507s, 1 of 5 failed", "sha256:0f0f", "feedbeef",
+			"but for the time in which the fault cut these clients off", "1.507s, 1 of 5 failed", "sha256:0f0f", "feedbeef",
 			"The Drill's status says the same", "2022-latest",
 		} {
 			g.Expect(strings.Contains(text, want)).To(BeTrue(), "%s: %s", f, want)
@@ -280,6 +280,9 @@ func TestMeasuresAddUp(t *testing.T) {
 			g.Expect(len(s.Points)).To(BeNumerically("<=", 361), "a report of a week is no larger than one of an hour")
 			for i, p := range s.Points {
 				g.Expect(p.At).To(And(BeNumerically(">=", m.From), BeNumerically("<=", m.To)))
+				if p.Value == nil {
+					continue // the history broke off
+				}
 				if i < len(s.Points)-1 {
 					total += *p.Value * m.Bin
 				} else {

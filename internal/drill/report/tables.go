@@ -186,8 +186,8 @@ func (r Report) offset(at time.Time) string {
 func (r Report) figureTable() table {
 	t := table{
 		Title: "What clients saw of each fault",
-		Note: "Without service is the longest time between two acknowledgements around the fault; usually is the median " +
-			"between two before it, beneath which that time means nothing.",
+		Note: "Without service is the longest time between two acknowledgements of a user around the fault, without what " +
+			"faults cut off; usually is the median between two before it, beneath which that time means nothing.",
 		Head: []string{"Fault", "Clients at", "Without service", "Usually", "Slowest acknowledged", "Judged"},
 	}
 	for _, f := range r.Figures {
@@ -196,7 +196,7 @@ func (r Report) figureTable() table {
 			without = "not measured"
 		}
 		if f.Isolated {
-			judged = "no: the fault itself cut these clients off"
+			judged = "but for the time in which the fault cut these clients off"
 		}
 		t.add("", f.Fault, f.Client, without, duration(f.Usual), duration(f.Stall), judged)
 	}

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/workload/history"
@@ -39,12 +40,14 @@ type Measured struct {
 	Faults []v1alpha1.FaultStatus
 	// Missing are clients whose history was lost, and Unread replicas that should have been read and were not.
 	Missing, Unread []string
+	// Unstopped are clients that may have gone on after their history was fetched.
+	Unstopped []string
 	// Read are the replicas whose rows were compared.
 	Read []string
 	// Send and Redo are the greatest queues, nil when none was seen; Gap is the longest time in which nobody looked.
 	Send, Redo *Queue
 	Gap        time.Duration
-	// Waited is how long the end of the last fault was before the judgement.
+	// Waited is how long after the end of the last fault it was looked whether the replicas had caught up; 0 when all had.
 	Waited time.Duration
 	// Aborted is why the drill was ended early; empty when it was not.
 	Aborted string
@@ -72,7 +75,7 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 		o.RPO, o.RTO, o.RedoCatchUp = first(o.RPO, group.RPO), first(o.RTO, group.RTO),
 			first(o.RedoCatchUp, group.RedoCatchUp)
 	}
-	j := Judgement{Objectives: []v1alpha1.ObjectiveResult{evidence(o, m), effects(m), consistency(m), lostRows(o, m)}}
+	j := Judgement{Objectives: []v1alpha1.ObjectiveResult{evidence(o, m), effects(s, m), consistency(m), lostRows(o, m)}}
 	add := func(set bool, judge func() v1alpha1.ObjectiveResult) {
 		if set {
 			j.Objectives = append(j.Objectives, judge())
@@ -180,6 +183,8 @@ func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 		least,
 	)
 	lack(len(m.Missing) > 0, "the histories of %s are lost", strings.Join(m.Missing, ", "))
+	lack(len(m.Unstopped) > 0, "the clients of %s were not seen to stop: what they did last may not be in their histories",
+		strings.Join(m.Unstopped, ", "))
 	lack(len(m.Read) == 0, "no replica was read")
 	lack(len(m.Unread) > 0, "%s did not answer when its rows were to be read", strings.Join(m.Unread, ", "))
 	lack(
@@ -195,11 +200,17 @@ func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 }
 
 // effects asks whether every fault was seen to have taken effect, and to be over.
-func effects(m Measured) v1alpha1.ObjectiveResult {
+func effects(s v1alpha1.DrillSpec, m Measured) v1alpha1.ObjectiveResult {
 	r := result("effect", "every fault takes effect and is taken back")
 	var lacks []string
 	seen := 0
 	for _, f := range m.Faults {
+		short := ""
+		for _, o := range drill.Expand(s.Faults) {
+			if o.Name == f.Name {
+				short = fault.TooShort(f, o)
+			}
+		}
 		switch {
 		case f.State == v1alpha1.FaultSkipped:
 			lacks = append(lacks, fmt.Sprintf("%s was not done: %s", f.Name, f.Message))
@@ -209,6 +220,8 @@ func effects(m Measured) v1alpha1.ObjectiveResult {
 				text = f.Effect.Seen
 			}
 			lacks = append(lacks, fmt.Sprintf("%s was not seen to take effect: %s", f.Name, text))
+		case short != "":
+			lacks = append(lacks, fmt.Sprintf("%s was seen to take effect, and %s", f.Name, short))
 		case f.State != v1alpha1.FaultRemoved:
 			lacks = append(lacks, fmt.Sprintf("%s was not seen to be over", f.Name))
 		case fault.StillThere(f) != "":
@@ -240,9 +253,14 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 	fault(c.FailedPresent > 0, "%d rows are there although their clients were told that they failed", c.FailedPresent)
 	fault(c.Duplicated > 0, "%d rows are there more than once", c.Duplicated)
 	// What clients did whose history is lost looks like phantoms, and like registers that changed by themselves.
-	whole := len(m.Missing) == 0
+	unknown := slices.Concat(m.Missing, m.Unstopped)
+	whole := len(unknown) == 0
 	fault(whole && c.Phantom > 0, "%d rows are there that nobody wrote", c.Phantom)
-	fault(c.Diverging > 0, "%d rows are in some replicas and not in others", c.Diverging)
+	diverging := c.Diverging
+	if !whole {
+		diverging -= c.DivergingUnrecorded // their clients may have written on while one replica was read after the other
+	}
+	fault(diverging > 0, "%d rows are in some replicas and not in others", diverging)
 	fault(whole && h.Registers.Result == history.Failed, "registers are not linearizable: %s", h.Registers.Reason)
 	for _, o := range h.Overlaps {
 		fault(true, "%s", o.Message)
@@ -258,22 +276,30 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 		return r
 	}
 	if !whole {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "without the histories of "+strings.Join(
-			m.Missing,
-			", ",
-		)+" nobody can say who wrote what is there"
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, fmt.Sprintf(
+			"without all of the histories of %s nobody can say who wrote what is there", strings.Join(unknown, ", "))
 		return r
 	}
-	switch {
-	case h.Registers.Result != history.Inconclusive || h.Registers.Operations == 0:
-	case h.Registers.Unordered:
-		// Rows and terms are judged all the same.
-		r.Evidence += "; registers were not judged: " + h.Registers.Reason
-	default:
+	if h.Registers.Reason != "" {
+		r.Evidence += "; registers: " + h.Registers.Reason
+	}
+	if len(h.Untold) > 0 {
+		r.Evidence = clip(r.Evidence + "; " + strings.Join(h.Untold, "; "))
+	}
+	if h.Registers.Result == history.Inconclusive && h.Registers.Operations > 0 || len(h.Untold) > 0 {
 		r.Verdict = v1alpha1.VerdictInconclusive
-		r.Evidence += "; " + h.Registers.Reason
 	}
 	return r
+}
+
+// nothingAtRisk names a fault while which nobody was acknowledged anything: that no row was lost proves nothing then.
+func (m Measured) nothingAtRisk() string {
+	for _, f := range m.History.Faults {
+		if f.Acknowledged == 0 {
+			return fmt.Sprintf("no row was acknowledged while fault %s on %s lasted, so that none was at risk", f.Name, f.Target)
+		}
+	}
+	return ""
 }
 
 func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
@@ -293,109 +319,9 @@ func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	for _, id := range m.History.Examples["lost"] {
 		r.Evidence += fmt.Sprintf("; run %d operation %d is missing", id.Run, id.Number)
 	}
-	return r
-}
-
-func rpo(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
-	r := result("rpo", "at most "+goal.String())
-	if len(m.Read) == 0 {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no replica was read"
-		return r
+	if name := m.nothingAtRisk(); name != "" && r.Verdict == v1alpha1.VerdictPassed {
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, name
 	}
-	if len(m.History.Faults) == 0 {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done"
-		return r
-	}
-	var worst history.FaultFigures
-	for _, f := range m.History.Faults {
-		if f.RPO >= worst.RPO {
-			worst = f
-		}
-	}
-	r.Verdict, r.Measured = held(worst.RPO <= goal), worst.RPO.Round(time.Millisecond).String()
-	if worst.Name != "" {
-		r.Evidence = fmt.Sprintf("fault %s on %s: %d rows lost", worst.Name, worst.Target, worst.Lost)
-	}
-	return r
-}
-
-func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
-	r := result("rto", "at most "+goal.String())
-	var worst time.Duration
-	var missing []string
-	where, samples := "", 0
-	for _, f := range m.History.Faults {
-		for _, c := range f.Clients {
-			switch {
-			case c.Isolated:
-			case c.RTO == nil:
-				missing = append(missing, fmt.Sprintf("client %s at fault %s: %s", c.Client, f.Name, c.Missing))
-			default:
-				samples++
-				if *c.RTO >= worst {
-					worst = *c.RTO
-					where = fmt.Sprintf(
-						"client %s at fault %s on %s; usual time between acknowledgements %s",
-						c.Client,
-						f.Name,
-						f.Target,
-						c.Usual.Round(time.Millisecond),
-					)
-				}
-			}
-		}
-	}
-	if samples > 0 {
-		r.Measured, r.Evidence = worst.Round(time.Millisecond).String(), fmt.Sprintf("%s; worst of %d", where, samples)
-	}
-	switch {
-	case worst > goal:
-		r.Verdict = v1alpha1.VerdictFailed
-	case len(missing) > 0:
-		r.Verdict, r.Measured, r.Evidence = v1alpha1.VerdictInconclusive, "", clip(strings.Join(missing, "; "))
-	case samples == 0:
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done that clients could have noticed"
-	case m.NotRecovered != "":
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, clip(
-			"the target had not recovered when it was judged: "+m.NotRecovered,
-		)
-	}
-	return r
-}
-
-func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
-	r := result("redoCatchUp", "at most "+goal.String())
-	if m.NoGroup {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive,
-			"the target has no availability group: there is no redo to look at"
-		return r
-	}
-	var worst time.Duration
-	for _, f := range m.History.Faults {
-		if f.CatchUp == nil {
-			r.Measured, r.Evidence = "more than "+m.Waited.Round(time.Second).
-				String(),
-				fmt.Sprintf(
-					"after fault %s on %s the replicas were not seen synchronized",
-					f.Name,
-					f.Target,
-				)
-			r.Verdict = v1alpha1.VerdictFailed
-			if m.Waited <= goal {
-				r.Verdict = v1alpha1.VerdictInconclusive
-			}
-			return r
-		}
-		if *f.CatchUp >= worst {
-			worst = *f.CatchUp
-			r.Evidence = fmt.Sprintf("after fault %s on %s", f.Name, f.Target)
-		}
-	}
-	if len(m.History.Faults) == 0 {
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done"
-		return r
-	}
-	r.Verdict, r.Measured = held(worst <= goal), worst.Round(time.Millisecond).String()
 	return r
 }
 
@@ -417,7 +343,7 @@ func ceiling(name string, goal int64, q *Queue, m Measured) v1alpha1.ObjectiveRe
 }
 
 func errorRate(goal int32, m Measured) v1alpha1.ObjectiveResult {
-	c := m.History.Counts
+	c := m.History.Operations
 	r := result("errorPercent", fmt.Sprintf("at most %d %%", goal))
 	if c.Attempted == 0 {
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "nothing was attempted"
@@ -427,5 +353,8 @@ func errorRate(goal int32, m Measured) v1alpha1.ObjectiveResult {
 	r.Verdict = held(100*bad <= int(goal)*c.Attempted)
 	r.Measured = fmt.Sprintf("%.2f %%", 100*float64(bad)/float64(c.Attempted))
 	r.Evidence = fmt.Sprintf("%d failed and %d unknown of %d", c.Failed, c.Unknown, c.Attempted)
+	if c.CutOff > 0 {
+		r.Evidence += fmt.Sprintf("; %d of clients that a fault cut off are left out", c.CutOff)
+	}
 	return r
 }

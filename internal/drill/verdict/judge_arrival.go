@@ -29,7 +29,7 @@ type Place struct {
 	Figures *history.ArrivalFigures
 	// Delivery is what is there at the end; nil where that was not compared.
 	Delivery *history.Delivery
-	// NotCompared is why that was not compared although it can be; empty when it was, and where rows cannot be followed.
+	// NotCompared is why that was not compared at a subscriber; empty when it was, and at secondaries.
 	NotCompared string
 	// Missing is why there are no figures.
 	Missing string
@@ -187,7 +187,7 @@ func delivery(places []Place) v1alpha1.ObjectiveResult {
 		switch {
 		case d.Lost+d.Phantom > 0:
 			r.Verdict = v1alpha1.VerdictFailed
-		case d.Undelivered > 0 && r.Verdict == v1alpha1.VerdictPassed:
+		case (d.Undelivered > 0 || d.Acknowledged == 0) && r.Verdict == v1alpha1.VerdictPassed:
 			r.Verdict = v1alpha1.VerdictInconclusive
 		}
 	}

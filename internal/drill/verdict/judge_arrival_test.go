@@ -90,7 +90,7 @@ func TestArrivalsWithoutPlaces(t *testing.T) {
 func TestDelivery(t *testing.T) {
 	for want, d := range map[v1alpha1.DrillVerdict][]history.Delivery{
 		v1alpha1.VerdictPassed:       {{Acknowledged: 10, Delivered: 10}},
-		v1alpha1.VerdictInconclusive: {{Acknowledged: 10, Delivered: 9, Undelivered: 1}},
+		v1alpha1.VerdictInconclusive: {{Acknowledged: 10, Delivered: 9, Undelivered: 1}, {}},
 		v1alpha1.VerdictFailed: {{Acknowledged: 10, Delivered: 9, Lost: 1},
 			{Acknowledged: 10, Delivered: 10, Phantom: 1}},
 	} {

@@ -17,13 +17,17 @@ import (
 
 // good is a measurement with which every objective is met.
 func good() verdict.Measured {
-	rto, catchUp := 3*time.Second, 4*time.Second
+	rto, cut, catchUp := 3*time.Second, 2*time.Second, 4*time.Second
 	return verdict.Measured{
 		History: history.Verdict{
-			Counts:    history.Counts{Attempted: 1000, Acknowledged: 990, Unknown: 10},
-			Registers: history.Registers{Result: history.Passed},
+			Counts:     history.Counts{Attempted: 1000, Acknowledged: 990, Unknown: 10},
+			Operations: history.Operations{Attempted: 1000, Failed: 0, Unknown: 10},
+			Registers:  history.Registers{Result: history.Passed},
 			Faults: []history.FaultFigures{{Fault: history.Fault{Name: "kill", Target: "tukpub"}, CatchUp: &catchUp,
-				Clients: []history.ClientFigures{{Client: "quincy", RTO: &rto}, {Client: "tukwila", Isolated: true}}}},
+				Acknowledged: 100,
+				Clients: []history.ClientFigures{
+					{Client: "quincy", RTO: &rto}, {Client: "tukwila", Isolated: true, RTO: &cut},
+				}}},
 		},
 		Faults: []v1alpha1.FaultStatus{
 			{Name: "kill", State: v1alpha1.FaultRemoved, Effect: &v1alpha1.FaultEffect{Status: metav1.ConditionTrue}},
@@ -52,8 +56,27 @@ func TestVerdicts(t *testing.T) {
 			v1alpha1.VerdictFailed, "rpo"},
 		"too long without service": {func(m *verdict.Measured) { *m.History.Faults[0].Clients[0].RTO = 6 * time.Second },
 			v1alpha1.VerdictFailed, "rto"},
-		"a client never came back": {func(m *verdict.Measured) { m.History.Faults[0].Clients[0].RTO = nil },
+		"a client never came back, for longer than the goal": {func(m *verdict.Measured) {
+			*m.History.Faults[0].Clients[0].RTO, m.History.Faults[0].Clients[0].AtLeast = 6*time.Second, true
+		}, v1alpha1.VerdictFailed, "rto"},
+		"a client never came back, as far as it tried": {func(m *verdict.Measured) {
+			m.History.Faults[0].Clients[0].AtLeast = true
+		}, v1alpha1.VerdictInconclusive, "rto"},
+		"of a client nothing was measured": {func(m *verdict.Measured) { m.History.Faults[0].Clients[0].RTO = nil },
 			v1alpha1.VerdictInconclusive, "rto"},
+		"too long without service when it could reach all": {func(m *verdict.Measured) {
+			*m.History.Faults[0].Clients[1].RTO = 6 * time.Second
+		}, v1alpha1.VerdictFailed, "rto"},
+		"the clocks leave the outage open": {func(m *verdict.Measured) {
+			*m.History.Faults[0].Clients[0].RTO, m.History.Faults[0].Clients[0].Unsure = 6*time.Second, 2*time.Second
+		}, v1alpha1.VerdictInconclusive, "rto"},
+		"the clocks leave the loss open": {func(m *verdict.Measured) {
+			m.History.Faults[0].RPO, m.History.Faults[0].RPOUnsure = time.Second, 2*time.Second
+		}, v1alpha1.VerdictInconclusive, "rpo"},
+		"no clock dates the loss": {func(m *verdict.Measured) { m.History.Faults[0].RPOUntold = true },
+			v1alpha1.VerdictInconclusive, "rpo"},
+		"the clocks do not tell whether two served": {func(m *verdict.Measured) { m.History.Untold = []string{"a or b"} },
+			v1alpha1.VerdictInconclusive, "consistency"},
 		"served, but not well again": {func(m *verdict.Measured) { m.NotRecovered = "clients at quincy are not served yet" },
 			v1alpha1.VerdictInconclusive, "rto"},
 		"not recovered": {func(m *verdict.Measured) { m.NotRecovered = "nobody is PRIMARY" },
@@ -71,17 +94,30 @@ func TestVerdicts(t *testing.T) {
 			"sendQueueKB"},
 		"nobody looked for a while": {func(m *verdict.Measured) { m.Gap = time.Minute }, v1alpha1.VerdictInconclusive,
 			"sendQueueKB"},
-		"too many errors": {func(m *verdict.Measured) { m.History.Counts.Failed = 41 }, v1alpha1.VerdictFailed,
+		"too many errors": {func(m *verdict.Measured) { m.History.Operations.Failed = 41 }, v1alpha1.VerdictFailed,
 			"errorPercent"},
+		"nothing was tried but what was cut off": {func(m *verdict.Measured) {
+			m.History.Operations = history.Operations{CutOff: 100}
+		}, v1alpha1.VerdictInconclusive, "errorPercent"},
+		"nothing was acknowledged while a fault lasted": {func(m *verdict.Measured) { m.History.Faults[0].Acknowledged = 0 },
+			v1alpha1.VerdictInconclusive, "lostRows"},
+		"no time was at risk while a fault lasted": {func(m *verdict.Measured) { m.History.Faults[0].Acknowledged = 0 },
+			v1alpha1.VerdictInconclusive, "rpo"},
+		"lost, with nothing acknowledged while a fault lasted": {func(m *verdict.Measured) {
+			m.History.Faults[0].Acknowledged, m.History.Counts.Lost = 0, 1
+		}, v1alpha1.VerdictFailed, "lostRows"},
 		"a row is there twice": {func(m *verdict.Measured) { m.History.Counts.Duplicated = 1 }, v1alpha1.VerdictFailed,
 			"consistency"},
 		"two served at a time": {func(m *verdict.Measured) { m.History.Overlaps = []history.Overlap{{Message: "both"}} },
 			v1alpha1.VerdictFailed, "consistency"},
 		"registers contradict": {func(m *verdict.Measured) { m.History.Registers.Result = history.Failed },
 			v1alpha1.VerdictFailed, "consistency"},
-		"registers without an order": {func(m *verdict.Measured) {
-			m.History.Registers = history.Registers{Result: history.Inconclusive, Operations: 300, Unordered: true}
+		"registers of several machines": {func(m *verdict.Measured) {
+			m.History.Registers = history.Registers{Result: history.Passed, Operations: 300, Unordered: true}
 		}, v1alpha1.VerdictPassed, ""},
+		"registers of several machines contradict": {func(m *verdict.Measured) {
+			m.History.Registers = history.Registers{Result: history.Failed, Operations: 300, Unordered: true}
+		}, v1alpha1.VerdictFailed, "consistency"},
 		"registers not searched to the end": {func(m *verdict.Measured) {
 			m.History.Registers = history.Registers{Result: history.Inconclusive, Operations: 300}
 		}, v1alpha1.VerdictInconclusive, "consistency"},
@@ -95,6 +131,25 @@ func TestVerdicts(t *testing.T) {
 			v1alpha1.VerdictInconclusive, "effect"},
 		"a history is lost": {func(m *verdict.Measured) { m.Missing = []string{"dublin"} },
 			v1alpha1.VerdictInconclusive, "evidence"},
+		"clients that did not stop": {func(m *verdict.Measured) { m.Unstopped = []string{"dublin"} },
+			v1alpha1.VerdictInconclusive, "evidence"},
+		"rows of clients that did not stop": {func(m *verdict.Measured) {
+			m.Unstopped, m.History.Counts.Phantom = []string{"dublin"}, 3
+		}, v1alpha1.VerdictInconclusive, "consistency"},
+		"lost rows of clients that did not stop": {func(m *verdict.Measured) {
+			m.Unstopped, m.History.Counts.Lost = []string{"dublin"}, 3
+		}, v1alpha1.VerdictFailed, "lostRows"},
+		"clients of a lost history write on": {func(m *verdict.Measured) {
+			m.Missing = []string{"dublin"}
+			m.History.Counts.Phantom, m.History.Counts.Diverging, m.History.Counts.DivergingUnrecorded = 50, 2, 2
+		}, v1alpha1.VerdictInconclusive, "consistency"},
+		"copies differ, and a history is lost": {func(m *verdict.Measured) {
+			m.Missing = []string{"dublin"}
+			m.History.Counts.Diverging, m.History.Counts.DivergingUnrecorded = 3, 2
+		}, v1alpha1.VerdictFailed, "consistency"},
+		"nobody's rows differ": {func(m *verdict.Measured) {
+			m.History.Counts.Phantom, m.History.Counts.Diverging, m.History.Counts.DivergingUnrecorded = 2, 2, 2
+		}, v1alpha1.VerdictFailed, "consistency"},
 		"rows of a lost history": {func(m *verdict.Measured) {
 			m.Missing =
 				[]string{"dublin"}

@@ -224,7 +224,7 @@ type ArrivalFigures struct {
 	// are those of them that were seen to come.
 	Due, Seen int
 	// Times that they took, of those that were seen, in order; AtLeast the times that the others took at least: until the
-	// last look.
+	// last look, and 0 of those that were there at a reader's first look.
 	Times, AtLeast []time.Duration
 	// Uncertainty by which the clock of the server that writes and the reader's differ, as it was measured; nil when it
 	// was not.
@@ -266,7 +266,9 @@ func MeasureArrivals(a Arrivals, runs []Run, local func(server string) bool) Arr
 			case ok && !row.Early:
 				f.Seen++
 				f.Times = append(f.Times, row.Seen.Sub(row.Written))
-			case !ok:
+			case ok:
+				f.AtLeast = append(f.AtLeast, 0) // it was there at a reader's first look, and may have come at once
+			default:
 				f.AtLeast = append(f.AtLeast, max(a.Last.Sub(o.Completed.Time()), 0))
 			}
 		}

@@ -110,3 +110,28 @@ func TestCheckDelivery(t *testing.T) {
 		To(Equal(history.Delivery{Acknowledged: 5, Delivered: 3, Undelivered: 1, Lost: 1, Phantom: 1,
 			Examples: []history.RowID{id(8, 8), id(1, 2)}}))
 }
+
+// Rows that were there at the first look of a reader that was started again may have come at once: the least that a
+// percentile can be counts them so, and the percentile itself is not told.
+func TestRowsThatWereThereAtTheFirstLook(t *testing.T) {
+	g := NewWithT(t)
+	begin := at(0).Time()
+	a := history.Arrivals{Server: "b-0", First: begin.Add(-time.Second), Last: begin.Add(time.Hour)}
+	var operations []history.Operation
+	for i := range int64(1000) {
+		operations = append(operations, insert(i+1, i*100, i*100+5, history.OK, "a-0", 1))
+		took := 10 * time.Millisecond
+		if i >= 990 {
+			took = time.Minute
+		}
+		written := at(i * 100).Time()
+		a.Rows = append(a.Rows, history.Arrival{RowID: history.RowID{Run: 1, Number: i + 1}, Written: written,
+			Seen: written.Add(took), Early: i < 500})
+	}
+	f := history.MeasureArrivals(a, []history.Run{run(1, "tukwila", operations...)}, func(string) bool { return false })
+	g.Expect(f.Due).To(Equal(1000))
+	g.Expect(f.Seen).To(Equal(500))
+	g.Expect(f.Floor(0.99)).To(Equal(10 * time.Millisecond))
+	g.Expect(f.Floor(1)).To(Equal(time.Minute))
+	g.Expect(f.Percentile(0.99)).To(BeNil())
+}

@@ -73,8 +73,9 @@ func TestTheTimeOfAFaultEndsWithTheNext(t *testing.T) {
 	other.Boot = "another"
 	v := history.Check(
 		history.Evidence{
-			Runs:   []history.Run{near, other},
-			Faults: []history.Fault{fault("first", 10_000, 0, 11_000), fault("second", 20_000, 0, 21_000)},
+			Runs:       []history.Run{near, other},
+			ClockError: time.Millisecond,
+			Faults:     []history.Fault{fault("first", 10_000, 0, 11_000), fault("second", 20_000, 0, 21_000)},
 		},
 	)
 	NewWithT(
@@ -137,19 +138,6 @@ func TestARowOfTheLastOperation(t *testing.T) {
 		To(And(HaveField("Phantom", 1), HaveField("Unrecorded", 0)))
 	g.Expect(history.Check(history.Evidence{Runs: []history.Run{r}, Replicas: replicas(rows(7, 1, 3)...)}).Counts).
 		To(And(HaveField("Phantom", 0), HaveField("Unrecorded", 1)))
-}
-
-// Monotonic clocks are compared where all are of one boot, that of the faults among them.
-func TestClocksOfOneBoot(t *testing.T) {
-	for boot, unordered := range map[string]bool{"": false, "boot": false, "another": true} {
-		v := history.Check(
-			history.Evidence{
-				Runs:       []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK))},
-				FaultsBoot: boot,
-			},
-		)
-		NewWithT(t).Expect(v.Registers.Unordered).To(Equal(unordered), boot)
-	}
 }
 
 // A term is known by its first and last acknowledgement, whoever of the clients had them and in whatever order they are

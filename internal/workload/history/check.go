@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 )
 
 // examples of each kind that a verdict names.
@@ -15,40 +14,15 @@ const examples = 5
 // Check judges the evidence. It is a pure function of it.
 func Check(e Evidence) Verdict {
 	v := Verdict{Examples: map[string][]RowID{}}
-	axis := axisOf(e)
+	runs, axis := onOneAxis(e)
+	e.Runs = runs
 	lost := v.countRows(e)
-	v.Terms, v.Overlaps = checkTerms(e.Runs, axis)
-	v.Registers = checkRegisters(e.Runs, axis)
+	v.Terms, v.Overlaps, v.Untold = checkTerms(runs, axis)
+	v.Registers = checkRegisters(runs)
 	v.Faults = measureFaults(e, axis, lost)
+	v.Operations = countOperations(e, axis)
 	v.judge(e)
 	return v
-}
-
-// axis puts instants of all runs on one scale.
-type axis struct {
-	wall bool
-	// err is by how much two instants of different runs may be apart and look equal.
-	err time.Duration
-}
-
-func axisOf(e Evidence) axis {
-	for _, r := range e.Runs {
-		if r.Boot == "" || r.Boot != e.Runs[0].Boot || e.FaultsBoot != "" && r.Boot != e.FaultsBoot {
-			return axis{wall: true, err: e.ClockError}
-		}
-	}
-	return axis{}
-}
-
-func (a axis) of(i Instant) int64 {
-	if a.wall {
-		return i.Wall
-	}
-	return i.Monotonic
-}
-
-func (a axis) since(later, earlier Instant) time.Duration {
-	return time.Duration(a.of(later) - a.of(earlier))
 }
 
 // presence is how often a row is in each replica.
@@ -59,8 +33,14 @@ func (p presence) everywhere() bool {
 	return !slices.Contains(p, 0)
 }
 
+// lostRow is an acknowledged insert whose row is not everywhere, with the boot of its client's machine.
+type lostRow struct {
+	Operation
+	boot string
+}
+
 // countRows compares what was done with what is there and returns the operations whose rows are lost.
-func (v *Verdict) countRows(e Evidence) []Operation {
+func (v *Verdict) countRows(e Evidence) []lostRow {
 	there := map[RowID]presence{}
 	for i, r := range e.Replicas {
 		for _, id := range r.Rows {
@@ -70,7 +50,7 @@ func (v *Verdict) countRows(e Evidence) []Operation {
 			there[id][i]++
 		}
 	}
-	var lost []Operation
+	var lost []lostRow
 	runs := map[int64]Run{}
 	for _, run := range e.Runs {
 		runs[run.Header.Run] = run
@@ -82,7 +62,7 @@ func (v *Verdict) countRows(e Evidence) []Operation {
 			p := there[id]
 			delete(there, id)
 			if v.countOperation(id, o, p, len(e.Replicas)) {
-				lost = append(lost, o)
+				lost = append(lost, lostRow{o, run.Boot})
 			}
 		}
 	}
@@ -144,7 +124,9 @@ func (v *Verdict) countCopies(id RowID, p presence) {
 
 // countStranger counts a row that no recorded operation has inserted.
 func (v *Verdict) countStranger(id RowID, p presence, runs map[int64]Run) {
+	before := v.Counts.Diverging
 	v.countCopies(id, p)
+	v.Counts.DivergingUnrecorded += v.Counts.Diverging - before
 	run, known := runs[id.Run]
 	last := int64(0)
 	if n := len(run.Operations); n > 0 {
@@ -163,6 +145,31 @@ func (v *Verdict) example(kind string, id RowID) {
 	if len(v.Examples[kind]) < examples {
 		v.Examples[kind] = append(v.Examples[kind], id)
 	}
+}
+
+// countOperations counts what became of everything that was tried. What was under way while a fault cut its client off
+// says nothing of the servers; of clients whose clock was never compared none of it does.
+func countOperations(e Evidence, a axis) Operations {
+	var c Operations
+	for _, run := range e.Runs {
+		cut := cutOff(run.Client, e.Faults, a)
+		unsure, known := a.unsure(run.Boot)
+		for _, o := range run.Operations {
+			underWay := span{a.of(o.Invoked), max(a.of(o.Completed), a.of(o.Invoked)) + 1}
+			if len(cut) > 0 && (!known || underWay.less(-unsure).within(cut) > 0) {
+				c.CutOff++
+				continue
+			}
+			c.Attempted++
+			switch o.Outcome {
+			case Fail:
+				c.Failed++
+			case Unknown:
+				c.Unknown++
+			}
+		}
+	}
+	return c
 }
 
 // judge sums up.
@@ -186,6 +193,9 @@ func (v *Verdict) judge(e Evidence) {
 	fault(c.Diverging > 0, "%d rows are in some replicas and not in others", c.Diverging)
 	fault(len(v.Overlaps) > 0, "two servers acknowledged in overlapping terms, %d times", len(v.Overlaps))
 	fault(v.Registers.Result == Failed, "registers are not linearizable: %s", v.Registers.Reason)
+	for _, text := range v.Untold {
+		lack(true, "%s", text)
+	}
 	lack(v.Registers.Result == Inconclusive, "registers: %s", v.Registers.Reason)
 	lack(len(e.Replicas) == 0, "no replica was read")
 	lack(c.Unrecorded > 0, "%d rows come after the end of a history that broke off", c.Unrecorded)
@@ -196,17 +206,14 @@ func (v *Verdict) judge(e Evidence) {
 		max(e.AcknowledgedAtLeast, 1),
 	)
 	for _, f := range v.Faults {
+		lack(f.Acknowledged == 0, "nothing was acknowledged while fault %s on %s lasted: no row was at risk",
+			f.Name, f.Target)
 		lack(f.Proof == "", "fault %s on %s was not seen to have taken effect", f.Name, f.Target)
 		lack(f.CatchUp == nil, "after fault %s on %s the replicas were not seen synchronized", f.Name, f.Target)
 		for _, client := range f.Clients {
-			goal := f.RTO > 0 && !client.Isolated
-			switch {
-			case client.RTO == nil:
-				lack(true, "client %s: %s around fault %s on %s", client.Client, client.Missing, f.Name, f.Target)
-			case goal:
-				fault(*client.RTO > f.RTO, "client %s went %s without an acknowledgement at fault %s on %s, %s allowed",
-					client.Client, client.RTO.Round(time.Millisecond), f.Name, f.Target, f.RTO)
-			}
+			result, why := client.Meets(f.RTO)
+			fault(result == Failed, "client %s %s at fault %s on %s, %s allowed", client.Client, why, f.Name, f.Target, f.RTO)
+			lack(result == Inconclusive, "client %s: %s around fault %s on %s", client.Client, why, f.Name, f.Target)
 		}
 	}
 	v.Reasons = append(wrong, missing...)

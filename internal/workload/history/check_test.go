@@ -121,6 +121,16 @@ func TestCheckOfRows(t *testing.T) {
 	}
 }
 
+// Rows that no history has are counted apart where copies differ: their clients may have written on meanwhile.
+func TestRowsThatDivergeUnrecorded(t *testing.T) {
+	v := history.Check(history.Evidence{
+		Runs: []history.Run{run(1, "x", insert(1, 0, 1, history.OK, "a-0", 1), insert(2, 2, 3, history.OK, "a-0", 1))},
+		Replicas: []history.Replica{{Server: "a-0", Rows: rows(1, 1, 2)},
+			{Server: "b-0", Rows: append(rows(1, 1), rows(9, 500, 501)...)}}})
+	NewWithT(t).Expect(v.Counts).To(And(HaveField("Diverging", 3), HaveField("DivergingUnrecorded", 2),
+		HaveField("Phantom", 2), HaveField("Lost", 1)))
+}
+
 func TestCheckAllowsWhatWasAllowed(t *testing.T) {
 	g := NewWithT(t)
 	e := history.Evidence{
@@ -201,15 +211,55 @@ func register(number, from, to int64, f history.Function, value int64, outcome h
 	}
 }
 
-// What clients of several machines read and wrote has no order that their clocks could tell.
-func TestRegistersOfSeveralMachinesAreUnordered(t *testing.T) {
-	far := run(2, "y", register(1, 2, 3, history.Read, 0, history.OK))
-	far.Boot = "another"
-	runs := []history.Run{run(1, "x", register(1, 0, 1, history.Write, 5, history.OK)), far}
-	NewWithT(
-		t,
-	).Expect(history.Check(history.Evidence{Runs: runs}).Registers).
-		To(And(HaveField("Result", history.Inconclusive), HaveField("Unordered", true), HaveField("Operations", 2)))
+// elsewhere is a run of another machine, whose clocks tell nothing of this one's.
+func elsewhere(number int64, operations ...history.Operation) history.Run {
+	r := run(number, "y", operations...)
+	r.Boot = "another"
+	for i := range r.Operations {
+		r.Operations[i].Invoked.Monotonic += int64(time.Hour)
+		r.Operations[i].Completed.Monotonic += int64(time.Hour)
+	}
+	return r
+}
+
+// What clients of one machine read and wrote is judged by its own clock, wherever the manager and other clients are. Of
+// other machines it counts that they have written what is read, and not when.
+func TestRegistersOfSeveralMachines(t *testing.T) {
+	stale := run(1, "x", register(1, 0, 1, history.Write, 10, history.OK),
+		register(2, 2, 3, history.Write, 20, history.OK), register(3, 4, 5, history.Read, 10, history.OK))
+	read := func(values ...int64) history.Run {
+		r := run(1, "x")
+		for i, v := range values {
+			n := int64(i)
+			r.Operations = append(r.Operations, register(n+1, 2*n, 2*n+1, history.Read, v, history.OK))
+		}
+		return r
+	}
+	written := elsewhere(2, register(1, 0, 1, history.Write, 5, history.OK),
+		register(2, 2, 3, history.Write, 6, history.OK))
+	unnamed := stale
+	unnamed.Boot = ""
+	for name, c := range map[string]struct {
+		runs []history.Run
+		want history.Result
+	}{
+		"a stale read, the manager elsewhere":      {[]history.Run{stale}, history.Failed},
+		"a stale read, other clients elsewhere":    {[]history.Run{written, stale}, history.Failed},
+		"a stale read within a session":            {[]history.Run{written, unnamed}, history.Failed},
+		"what others wrote is read":                {[]history.Run{read(0, 5, 5, 6), written}, history.Passed},
+		"and in whatever order":                    {[]history.Run{read(6, 5), written}, history.Passed},
+		"but nothing comes back that was replaced": {[]history.Run{read(5, 6, 5), written}, history.Failed},
+		"nor what was there before":                {[]history.Run{read(0, 5, 0), written}, history.Failed},
+		"what others were refused is read": {[]history.Run{read(5),
+			elsewhere(2, register(1, 0, 1, history.Write, 5, history.Fail))}, history.Failed},
+		"what others may have written is read": {[]history.Run{read(0, 5),
+			elsewhere(2, register(1, 0, 1, history.Write, 5, history.Unknown))}, history.Passed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := history.Check(history.Evidence{Runs: c.runs, FaultsBoot: "the manager's"}).Registers
+			NewWithT(t).Expect(r).To(And(HaveField("Result", c.want), HaveField("Unordered", len(c.runs) > 1)), r.Reason)
+		})
+	}
 }
 
 func TestCheckOfRegisters(t *testing.T) {

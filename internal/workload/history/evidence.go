@@ -32,7 +32,8 @@ type Fault struct {
 	Settled Instant `json:"settled"`
 	// Proof says how it was seen to have taken effect; empty: it was not.
 	Proof string `json:"proof"`
-	// Isolated are clients that the fault itself kept from reaching anything: their times are shown apart.
+	// Isolated are clients that the fault itself kept from reaching anything, from Injected until Healed: that time of
+	// theirs is nobody's outage.
 	Isolated []string `json:"isolated,omitempty"`
 	// RTO is the longest time that clients may go without an acknowledgement; 0: none is asked for.
 	RTO time.Duration `json:"rto,omitempty"`
@@ -50,8 +51,10 @@ type Evidence struct {
 	AcknowledgedAtLeast int
 	// AllowLost is how many acknowledged rows may be lost; more than 0 only where a person has allowed data loss.
 	AllowLost int
-	// ClockError bounds the difference of the wall clocks of machines; used when the runs' monotonic clocks are not of one
-	// boot.
+	// Clocks of the clients' machines as they were compared with the manager's. Used when not all are of one boot.
+	Clocks []ClockReading
+	// ClockError bounds the difference of the wall clocks of machines that were not compared, where somebody vouches for
+	// it; 0: nobody does, and what these machines did has no time but on their own clocks.
 	ClockError time.Duration
 }
 
@@ -73,15 +76,28 @@ type Verdict struct {
 	// Reasons why it is not Passed.
 	Reasons []string `json:"reasons,omitempty"`
 	Counts  Counts   `json:"counts"`
+	// Operations of every kind, with what came of them.
+	Operations Operations `json:"operations"`
 	// Examples of rows that are not where they must be, some of each kind.
 	Examples map[string][]RowID `json:"examples,omitempty"`
 	// Terms in which servers acknowledged, in their order, and Overlaps between them.
 	Terms    []TermSpan `json:"terms"`
 	Overlaps []Overlap  `json:"overlaps,omitempty"`
+	// Untold says of which terms the clocks do not tell whether they overlap.
+	Untold []string `json:"untold,omitempty"`
 	// Registers says whether their history is linearizable.
 	Registers Registers `json:"registers"`
 	// Faults with what clients saw, in the order of their injection.
 	Faults []FaultFigures `json:"faults"`
+}
+
+// Operations are what clients tried, other than what a fault may have kept from reaching anything.
+type Operations struct {
+	Attempted int `json:"attempted"`
+	Failed    int `json:"failed"`
+	Unknown   int `json:"unknown"`
+	// CutOff are those that are left out.
+	CutOff int `json:"cutOff,omitempty"`
 }
 
 // Counts of rows.
@@ -105,4 +121,7 @@ type Counts struct {
 	Unrecorded int `json:"unrecorded"`
 	// Diverging rows are in some replicas and not in others.
 	Diverging int `json:"diverging"`
+	// DivergingUnrecorded are those of them that no history has: whoever wrote them may have done so between the
+	// readings of two replicas.
+	DivergingUnrecorded int `json:"divergingUnrecorded,omitempty"`
 }

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"time"
 )
 
 // tail is how much of a history's end Latest reads, some hundred operations.
@@ -21,11 +23,41 @@ type Newest struct {
 	Acknowledged Instant `json:"acknowledged"`
 	// Reason of the newest operation that was not acknowledged, for people.
 	Reason string `json:"reason,omitempty"`
+	// Now is when that was looked at, by the clocks of the machine, and Boot the boot of it.
+	Now  Instant `json:"now"`
+	Boot string  `json:"boot,omitempty"`
+}
+
+// AnsweredBetween puts an answer on the clock of who asked, from when it was asked to when it was answered: the newest
+// acknowledgement has the asker's wall clock, at the earliest that it can have been. The reading is empty where the
+// answer does not tell the time.
+func (n Newest) AnsweredBetween(sent, received time.Time) (Newest, ClockReading) {
+	if n.Boot == "" {
+		return n, ClockReading{}
+	}
+	if n.Acknowledged != (Instant{}) {
+		n.Acknowledged.Wall = sent.UnixNano() - (n.Now.Monotonic - n.Acknowledged.Monotonic)
+	}
+	return n, ClockReading{Boot: n.Boot, Monotonic: n.Now.Monotonic, Sent: sent.UnixNano(), Received: received.UnixNano()}
+}
+
+// BootID identifies the boot of this machine, whose monotonic clock Now reads.
+func BootID() (string, error) {
+	boot, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("read which boot this is: %w", err)
+	}
+	return strings.TrimSpace(string(boot)), nil
 }
 
 // Latest looks at the ends of all histories of a folder, however long they are. Clients may still be writing.
 func Latest(folder string) (Newest, error) {
 	var newest Newest
+	boot, err := BootID()
+	if err != nil {
+		return newest, err
+	}
+	newest.Boot, newest.Now = boot, Now()
 	names, err := filepath.Glob(filepath.Join(folder, "*"+suffix))
 	if err != nil {
 		return newest, fmt.Errorf("list the histories: %w", err)

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package history
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+)
+
+// ClientFigures are what one client's users saw of one fault. A user is one run: what a user did before and after his
+// pod was started again are two, and the time between them is nobody's outage.
+type ClientFigures struct {
+	Client string `json:"client"`
+	// Isolated says that the fault itself kept the client from reaching anything. Such a time is left out of RTO,
+	// whichever fault it was.
+	Isolated bool `json:"isolated,omitempty"`
+	// Users that were at work in the fault's time.
+	Users int `json:"users"`
+	// RTO is how long users went without an acknowledgement: the longest time between two that follow each other, the
+	// first of them not before the last one ahead of the fault, the second not after the next fault, or the first one
+	// that comes at all. After the last fault it is at least the time from the last acknowledgement to the last thing
+	// that the user did. Of every hundred users the worst one is left out, and none of less than a hundred. Nil when
+	// nothing was measured; Missing says why, and of which users nothing is known where there are others.
+	RTO     *time.Duration `json:"rto,omitempty"`
+	Missing string         `json:"missing,omitempty"`
+	// Unsure is by how much RTO may be less, as the clocks leave it open which acknowledgements came before the fault.
+	Unsure time.Duration `json:"unsure,omitempty"`
+	// AtLeast says that there was no acknowledgement any more: RTO is how long that was tried.
+	AtLeast bool `json:"atLeast,omitempty"`
+	// Usual is the median time between two acknowledgements of a user in the 10 seconds before the fault, beneath which
+	// no RTO means anything.
+	Usual time.Duration `json:"usual"`
+	// Stall is how long the slowest acknowledged operation took in that time.
+	Stall time.Duration `json:"stall"`
+}
+
+// Meets says whether users were served again within a time, with why they were not, or why that cannot be told. With 0
+// there is no goal, and it says only whether it was measured.
+func (c ClientFigures) Meets(goal time.Duration) (Result, string) {
+	rto := time.Duration(0)
+	if c.RTO != nil {
+		rto = *c.RTO
+	}
+	least := rto - c.Unsure
+	switch over := goal > 0 && rto > goal; {
+	case over && least > goal && (c.Usual < goal || least-c.Usual > goal):
+		return Failed, fmt.Sprintf("went %s without an acknowledgement", rto.Round(time.Millisecond))
+	case c.Missing != "" || c.RTO == nil:
+		return Inconclusive, cmp.Or(c.Missing, "nothing was measured")
+	case c.AtLeast:
+		return Inconclusive, fmt.Sprintf("no acknowledgement after it, in %s of trying", rto.Round(time.Millisecond))
+	case over && least <= goal:
+		return Inconclusive, fmt.Sprintf("between %s and %s without an acknowledgement: the clocks leave it open",
+			least.Round(time.Millisecond), rto.Round(time.Millisecond))
+	case over:
+		return Inconclusive, fmt.Sprintf("%s without an acknowledgement, where %s is usual: less cannot be told",
+			rto.Round(time.Millisecond), c.Usual.Round(time.Millisecond))
+	}
+	return Passed, ""
+}
+
+const (
+	// usualWithin is the time before a fault from which the usual time between acknowledgements is taken.
+	usualWithin = 10 * time.Second
+	// servedShare is the part of a client's users that RTO is of.
+	servedShare = 0.99
+)
+
+// window is the time of a fault.
+type window struct {
+	span
+	// settled is when all replicas were synchronized again, the end of time when that was not seen.
+	settled int64
+	// cut are times in which the client was kept from reaching anything.
+	cut []span
+}
+
+// moved is the window as it is when all that a machine did was that much later; what was cut off is less or more by it.
+func (w window) moved(by time.Duration) window {
+	moved := window{span: span{add(w.from, -by), add(w.until, by)}, settled: w.settled}
+	for _, cut := range w.cut {
+		if cut = cut.less(by); cut.from < cut.until {
+			moved.cut = append(moved.cut, cut)
+		}
+	}
+	return moved
+}
+
+// outage is what one user saw of a fault.
+type outage struct {
+	// longest time without an acknowledgement; open when there was none any more.
+	longest time.Duration
+	open    bool
+	usual   []time.Duration
+	stall   time.Duration
+	// before and after say whether there was an acknowledgement before the fault and after it.
+	before, after bool
+}
+
+// measureClient looks at what each of a client's users saw.
+func measureClient(runs []Run, a axis, w window) ClientFigures {
+	var c ClientFigures
+	var most, least []outage
+	var usual []time.Duration
+	before, after, atIt := false, false, false
+	for _, run := range runs {
+		begin, end := working(run, a)
+		unsure, known := a.unsure(run.Boot)
+		if !known {
+			c.Missing = "its clock was never compared with the manager's, nothing can be told"
+			return c
+		}
+		wide := see(run, a, w.moved(unsure))
+		before, after = before || wide.before, after || wide.after
+		if begin >= w.until || end < w.from {
+			continue
+		}
+		c.Users++
+		atIt = atIt || begin <= w.from
+		most, least = append(most, wide), append(least, see(run, a, w.moved(-unsure)))
+		usual, c.Stall = append(usual, wide.usual...), max(c.Stall, wide.stall)
+		if !run.Ended && end < min(w.settled, w.until) {
+			c.Missing = "a history breaks off, and nobody knows what came after it,"
+		}
+	}
+	c.Usual = Percentile(usual, 0.5)
+	switch {
+	case !after && !slices.ContainsFunc(most, func(o outage) bool { return o.open }):
+		c.Missing = "no acknowledgement after it"
+	case !before:
+		c.Missing = "no acknowledgement before it"
+	case !atIt:
+		c.Missing = "nobody was at work when it began"
+	default:
+		rto, open := share(most)
+		shorter, _ := share(least)
+		c.RTO, c.AtLeast, c.Unsure = &rto, open, max(rto-shorter, 0)
+	}
+	return c
+}
+
+// share is the longest time of all users but the worst one of every hundred, and whether it was not over.
+func share(users []outage) (time.Duration, bool) {
+	sorted := slices.SortedFunc(slices.Values(users), func(x, y outage) int {
+		if x.open != y.open {
+			return cmp.Compare(btoi(x.open), btoi(y.open))
+		}
+		return cmp.Compare(x.longest, y.longest)
+	})
+	n := int(math.Ceil(servedShare * float64(len(sorted))))
+	longest := time.Duration(0)
+	for _, o := range sorted[:n] {
+		longest = max(longest, o.longest)
+	}
+	return longest, n > 0 && sorted[n-1].open
+}
+
+func btoi(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// working is from when to when a user was at work, as far as his history tells.
+func working(run Run, a axis) (begin, end int64) {
+	if len(run.Operations) == 0 {
+		return math.MaxInt64, math.MinInt64
+	}
+	last := run.Operations[len(run.Operations)-1]
+	return a.of(run.Operations[0].Invoked), max(a.of(last.Invoked), a.of(last.Completed))
+}
+
+// see looks at a user's acknowledgements from the last one ahead of the window to its end, and on to the first one
+// where there is none within. What was answered counts, but not after two changes that were not acknowledged: a server
+// that lets people read and refuses what they write serves nobody. How long something took is by the machine's own
+// monotonic clock.
+func see(run Run, a axis, w window) outage {
+	var seen outage
+	last, refusedAfter, refused := -1, -1, 0
+	for i, o := range run.Operations {
+		switch changes := o.Function.Changes(); {
+		case o.Outcome != OK && changes:
+			if refused++; refused == 1 {
+				refusedAfter = last
+			} else if refused == 2 {
+				last = refusedAfter
+			}
+			continue
+		case o.Outcome != OK, !changes && refused > 1:
+			continue
+		case changes:
+			refused = 0
+		}
+		at := a.of(o.Completed)
+		if at >= w.until && seen.after {
+			return seen
+		}
+		if at < w.from && !seen.after {
+			if last >= 0 && at >= add(w.from, -usualWithin) {
+				seen.usual = append(seen.usual, run.between(last, o.Completed, a))
+			}
+			seen.before, last = true, i
+			continue
+		}
+		seen.after = true
+		if o.Function.Changes() {
+			seen.stall = max(seen.stall, run.took(o.Invoked, o.Completed, a))
+		}
+		seen.longest, last = max(seen.longest, run.unserved(last, o.Completed, a, w)), i
+	}
+	if n := len(run.Operations); n > 0 && (w.until == math.MaxInt64 || !seen.after) {
+		final := run.Operations[n-1].Completed
+		if final == (Instant{}) {
+			final = run.Operations[n-1].Invoked
+		}
+		seen.open = !seen.after && a.of(final) >= w.from
+		seen.longest = max(seen.longest, run.unserved(last, final, a, w))
+	}
+	return seen
+}
+
+// took is how long something of one run took.
+func (r Run) took(from, until Instant, a axis) time.Duration {
+	if r.Boot == "" {
+		return a.since(until, from)
+	}
+	return time.Duration(until.Monotonic - from.Monotonic)
+}
+
+// between is the time from the completion of an operation, by its place, to a later instant.
+func (r Run) between(i int, until Instant, a axis) time.Duration {
+	return r.took(r.Operations[i].Completed, until, a)
+}
+
+// unserved is the time from the last acknowledgement, by its place, to the next one, without what the client was cut
+// off. Before the first one, -1, it counts from the fault, or from when the user came.
+func (r Run) unserved(last int, until Instant, a axis, w window) time.Duration {
+	var took time.Duration
+	from := a.of(r.Operations[0].Invoked)
+	switch {
+	case last >= 0:
+		from = a.of(r.Operations[last].Completed)
+		took = r.between(last, until, a)
+	case from >= w.from:
+		took = r.took(r.Operations[0].Invoked, until, a)
+	default:
+		from = w.from
+		took = time.Duration(a.of(until) - w.from)
+	}
+	return max(took-span{from, a.of(until)}.within(w.cut), 0)
+}
