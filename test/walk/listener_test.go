@@ -133,7 +133,8 @@ func (w *walk) back(t *testing.T) {
 func emptyPrimary(m *manifest, _ []*manifest, _ *rand.Rand) change {
 	return change{said: publisher + " comes back with new volumes, alone", carry: func(t *testing.T, w *walk) {
 		w.ready(t)
-		for _, server := range voting {
+		others := m.partners()
+		for _, server := range others {
 			w.stage.Kill(t, server)
 		}
 		w.stage.Empty(t, publisher)
@@ -146,12 +147,12 @@ func emptyPrimary(m *manifest, _ []*manifest, _ *rand.Rand) change {
 			if c != nil && c.Reason == conditions.ReasonReplicaNotAnswering && !strings.Contains(c.Message, publisher) {
 				return nil
 			}
-			return fmt.Errorf("the group does not say that %v alone are silent: %v", voting, c)
+			return fmt.Errorf("the group does not say that %v alone are silent: %v", others, c)
 		}, patient, 200*time.Millisecond).Should(Succeed(), w.told(t))
 		if !m.further {
 			w.create(t, publisher, further)
 		}
-		for _, server := range voting {
+		for _, server := range others {
 			w.stage.Launch(t, server)
 		}
 		w.asks(t, v1alpha1.FailoverFailover, secondary)

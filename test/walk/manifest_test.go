@@ -31,9 +31,6 @@ const (
 	application = "app"
 )
 
-// voting are the primary's partners, who together tell who may take its place.
-var voting = []v1alpha1.ServerName{secondary, witness}
-
 // tables of the published database. A table is in one publication at most.
 var tables = []string{"dbo.Article", "dbo.Author", "dbo.Comment"}
 
@@ -127,6 +124,14 @@ func (m *manifest) databases() []v1alpha1.DatabaseName {
 		return []v1alpha1.DatabaseName{published, further}
 	}
 	return []v1alpha1.DatabaseName{published}
+}
+
+// partners are the other replicas than the first primary.
+func (m *manifest) partners() []v1alpha1.ServerName {
+	if m.spare {
+		return []v1alpha1.ServerName{secondary, witness, stage.Spare}
+	}
+	return []v1alpha1.ServerName{secondary, witness}
 }
 
 func (m *manifest) group() *v1alpha1.AvailabilityGroup {

@@ -50,7 +50,7 @@ const (
 
 // cases are the edits of walks that are worth a walk each time, as editsVariable takes them.
 var cases = []string{
-	"renameRetained,removeWhileAway:2,dropGroup,keepTopology,addOrRemoveServer,siteAway,emptyPrimary,addOrRemoveServer",
+	"renameRetained,dropGroup,keepTopology,addOrRemoveServer,emptyPrimary,addOrRemoveServer,removeWhileAway:0",
 }
 
 // Wherever edits lead, what is Ready receives its rows, nothing is done over and over, and the end is what the last
