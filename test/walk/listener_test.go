@@ -149,11 +149,17 @@ func emptyPrimary(m *manifest, _ []*manifest, _ *rand.Rand) change {
 			}
 			return fmt.Errorf("the group does not say that %v alone are silent: %v", others, c)
 		}, patient, 200*time.Millisecond).Should(Succeed(), w.told(t))
-		if !m.further {
-			w.create(t, publisher, further)
-		}
 		for _, server := range others {
 			w.stage.Launch(t, server)
+		}
+		if !m.further {
+			w.create(t, publisher, further)
+			// A copy from when the group had it is of the former one.
+			for _, server := range others {
+				NewWithT(t).Eventually(func() error {
+					return w.stage.Try(t, server, "master", "DROP DATABASE IF EXISTS "+further)
+				}, refuted, 200*time.Millisecond).Should(Succeed(), w.told(t))
+			}
 		}
 		w.asks(t, v1alpha1.FailoverFailover, secondary)
 		w.write(t)
