@@ -12,9 +12,11 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/support/stage"
 )
 
@@ -27,7 +29,11 @@ var disturbances = []edit{
 	{"deleteDistributionAgent", byHand("sp_delete_job", "Distribution", distributor, subscriber)},
 	{"shutLoginOut", shutLoginOut},
 	{"leaveGroup", leaveGroup},
+	{"dropGroup", dropGroup},
+	{"emptyPrimary", emptyPrimary},
+	{"keepTopology", keepTopology},
 	{"passRetention", passRetention},
+	{"siteAway", siteAway},
 	{"removeWhileAway", removeWhileAway},
 	{"unsubscribeWhileAway", unsubscribeWhileAway},
 }
@@ -167,6 +173,9 @@ var absences = []struct {
 		func(t *testing.T, w *walk) { w.stage.Kill(t, subscriber) },
 		func(t *testing.T, w *walk) { w.stage.Launch(t, subscriber) }},
 	{"the distribution database", offline(distributor, "distribution"), online(distributor, "distribution")},
+	{"the site of " + subscriber,
+		func(_ *testing.T, w *walk) { w.stage.Member.Wire.Cut() },
+		func(_ *testing.T, w *walk) { w.stage.Member.Wire.Mend() }},
 	{"the subscriber's database", offline(subscriber, published), online(subscriber, published)},
 }
 
@@ -223,4 +232,29 @@ func away(chance *rand.Rand, said, object string) change {
 			one.end(t, w)
 		},
 	}
+}
+
+// siteAway has the manager start while the subscriber's site is away, which is back later. It does not take what it
+// cannot see for gone: the server's name leads to it all the time.
+func siteAway(*manifest, []*manifest, *rand.Rand) change {
+	c := said("the manager starts while the site of %s is away", subscriber)
+	c.carry = func(t *testing.T, w *walk) {
+		w.ready(t)
+		w.stage.Member.Wire.Cut()
+		w.manager.Kill()
+		w.manager = w.stage.StartManager(t, w.ledger())
+		w.write(t)
+		server := &v1alpha1.SQLServer{ObjectMeta: named(subscriber)}
+		NewWithT(t).Eventually(func() (string, error) {
+			err := w.stage.Hub.Client.Get(t.Context(), client.ObjectKeyFromObject(server), server)
+			if c := meta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionNamesReady); c != nil {
+				return c.Message, err
+			}
+			return "", err
+		}, patient, 200*time.Millisecond).Should(ContainSubstring("the address is not known"), w.told(t))
+		NewWithT(t).Expect(w.stage.Leads(t.Context(), credentials.HostName(subscriber))).
+			To(BeEquivalentTo(subscriber), w.told(t))
+		w.stage.Member.Wire.Mend()
+	}
+	return c
 }

@@ -9,12 +9,14 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/test/support/stage"
 )
 
 // change is what an edit makes of a manifest. What it does beside that is done before the manifest is declared (carry)
@@ -47,6 +49,7 @@ var edits = append(disturbances, []edit{
 	{"addOwnTable", addOwnTable},
 	{"putBack", putBack},
 	{"addOrRemoveDatabase", addOrRemoveDatabase},
+	{"addOrRemoveServer", addOrRemoveServer},
 	{"addOrRemoveLogin", addOrRemoveLogin},
 	{"addOrRemoveOutlet", addOrRemoveOutlet},
 }...)
@@ -287,9 +290,9 @@ func putBack(m *manifest, past []*manifest, chance *rand.Rand) change {
 	if former == nil {
 		return change{}
 	}
-	login, outlet := m.login, m.outlet
+	login, outlet, spare := m.login, m.outlet, m.spare
 	*m = *former.clone()
-	m.login, m.outlet = login, outlet
+	m.login, m.outlet, m.spare = login, outlet, spare
 	return said("publications and databases are as they were: %v", m.names())
 }
 
@@ -299,6 +302,27 @@ func addOrRemoveDatabase(m *manifest, _ []*manifest, _ *rand.Rand) change {
 		return said("the group has %s as well", further)
 	}
 	return said("the group has %s no more", further)
+}
+
+// addOrRemoveServer adds a server with an asynchronous replica. One that leaves the group has nothing of it any more
+// before the server goes.
+func addOrRemoveServer(m *manifest, _ []*manifest, _ *rand.Rand) change {
+	m.spare = !m.spare
+	if m.spare {
+		c := said("there is a server %s, with a replica", stage.Spare)
+		c.carry = func(t *testing.T, w *walk) { w.stage.AddServer(t, stage.Spare) }
+		c.after = func(t *testing.T, w *walk) { w.ready(t) }
+		return c
+	}
+	c := said("there is no server %s any more, nor its replica", stage.Spare)
+	c.after = func(t *testing.T, w *walk) {
+		w.ready(t)
+		NewWithT(t).Eventually(func() []string {
+			return w.stage.Query(t, stage.Spare, "master", "SELECT name FROM sys.availability_groups", 1)
+		}, refuted, 200*time.Millisecond).Should(BeEmpty(), w.told(t))
+		w.stage.RemoveServer(t, stage.Spare)
+	}
+	return c
 }
 
 func addOrRemoveLogin(m *manifest, _ []*manifest, _ *rand.Rand) change {

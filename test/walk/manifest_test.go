@@ -18,6 +18,7 @@ import (
 const (
 	publisher   = "tukpub"
 	secondary   = "quisec"
+	witness     = "dubcfg"
 	distributor = "dist"
 	subscriber  = "dubsub"
 	// published is the database that is published; the subscriber's has the same name.
@@ -53,6 +54,8 @@ type manifest struct {
 	further bool
 	// login tells that applications have a login at the subscriber.
 	login bool
+	// spare tells that there is another server, with an asynchronous replica of the group.
+	spare bool
 	// outlet tells that the subscriber publishes a table of the database that it receives.
 	outlet bool
 }
@@ -115,20 +118,35 @@ func (m *manifest) objects() []client.Object {
 	return all
 }
 
-func (m *manifest) group() *v1alpha1.AvailabilityGroup {
-	databases := []v1alpha1.DatabaseName{published}
+// databases of the group.
+func (m *manifest) databases() []v1alpha1.DatabaseName {
 	if m.further {
-		databases = append(databases, further)
+		return []v1alpha1.DatabaseName{published, further}
 	}
+	return []v1alpha1.DatabaseName{published}
+}
+
+// partners are the other replicas than the first primary.
+func (m *manifest) partners() []v1alpha1.ServerName {
+	if m.spare {
+		return []v1alpha1.ServerName{secondary, witness, stage.Spare}
+	}
+	return []v1alpha1.ServerName{secondary, witness}
+}
+
+func (m *manifest) group() *v1alpha1.AvailabilityGroup {
 	replicas := []v1alpha1.Replica{
 		{Server: publisher, AvailabilityMode: v1alpha1.SynchronousCommit},
 		{Server: secondary, AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
-		{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
+		{Server: witness, AvailabilityMode: v1alpha1.ConfigurationOnly},
+	}
+	if m.spare {
+		replicas = append(replicas, v1alpha1.Replica{Server: stage.Spare, AvailabilityMode: v1alpha1.AsynchronousCommit})
 	}
 	group := named(stage.Group)
 	group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 	return &v1alpha1.AvailabilityGroup{ObjectMeta: group, Spec: v1alpha1.AvailabilityGroupSpec{Replicas: replicas,
-		InitialPrimary: publisher, Databases: databases, Voters: []v1alpha1.SiteName{stage.Site}}}
+		InitialPrimary: publisher, Databases: m.databases(), Voters: []v1alpha1.SiteName{stage.Site}}}
 }
 
 // objects that declare a publication of that name.

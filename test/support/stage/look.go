@@ -86,11 +86,18 @@ func (b *Stage) rows(
 // SQL executes a batch as sa.
 func (b *Stage) SQL(t testing.TB, server v1alpha1.ServerName, database, text string) {
 	t.Helper()
-	g := gomega.NewWithT(t)
+	gomega.NewWithT(t).Expect(b.Try(t, server, database, text)).To(gomega.Succeed())
+}
+
+// Try executes a batch as sa and returns why it failed.
+func (b *Stage) Try(t testing.TB, server v1alpha1.ServerName, database, text string) error {
+	t.Helper()
 	db, err := b.connector.Open(t.Context(), mssql.Target{
 		Namespace: Namespace, Server: server, Database: database, Role: credentials.RoleSA})
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(db.Exec(t.Context(), tsql.Statement{Text: text})).To(gomega.Succeed())
+	if err != nil {
+		return err
+	}
+	return db.Exec(t.Context(), tsql.Statement{Text: text})
 }
 
 // Unready are the declared objects that are not Ready as they are declared now, or are being deleted, with that

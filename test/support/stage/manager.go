@@ -28,10 +28,12 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/availabilitygroup"
 	"geosql.dev/operator/controllers/distributor"
+	"geosql.dev/operator/controllers/failover"
 	"geosql.dev/operator/controllers/login"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/subscription"
+	"geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
@@ -175,7 +177,9 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 	connector := mssql.NewConnector(connecting)
 	sidecar := func(_ string, server v1alpha1.ServerName) string { return c.Sidecars[server] }
 	for _, add := range []func() error{
+		func() error { return topology.SetupWithManager(mgr) },
 		func() error { return names.SetupWithManager(mgr, provider) },
+		func() error { return failover.SetupWithManager(mgr, provider) },
 		func() error {
 			return availabilitygroup.SetupWithManager(mgr, availabilitygroup.Options{Sites: provider,
 				Connector: connector, Sidecar: sidecar})

@@ -22,6 +22,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // declaredLists are of the kinds that a manager of the stage brings about.
@@ -29,7 +30,7 @@ func declaredLists() map[string]client.ObjectList {
 	return map[string]client.ObjectList{
 		"AvailabilityGroup": &v1alpha1.AvailabilityGroupList{}, "Distributor": &v1alpha1.DistributorList{},
 		"Publication": &v1alpha1.PublicationList{}, "Subscription": &v1alpha1.SubscriptionList{},
-		"Login": &v1alpha1.LoginList{},
+		"Login": &v1alpha1.LoginList{}, "Topology": &v1alpha1.TopologyList{},
 	}
 }
 
@@ -44,6 +45,8 @@ func statusOf(obj runtime.Object) v1alpha1.StatusBase {
 	case *v1alpha1.Subscription:
 		return o.Status.StatusBase
 	case *v1alpha1.Login:
+		return o.Status.StatusBase
+	case *v1alpha1.Topology:
 		return o.Status.StatusBase
 	}
 	panic(fmt.Sprintf("%T has no status", obj))
@@ -111,7 +114,7 @@ var catalogViews = []struct {
 // no rows.
 const noSuchObject = 208
 
-// State is what two runs are compared by: what the servers' catalogs have, the objects at the API server, and the
+// State is what two runs are compared by: what the servers' catalogs have, the objects at the API servers, and the
 // conditions.
 func (b *Stage) State(t testing.TB) []string {
 	t.Helper()
@@ -132,7 +135,7 @@ func (b *Stage) State(t testing.TB) []string {
 	return append(all, b.Objects(t)...)
 }
 
-// Objects at the API server, with the keys of Secrets and the status of conditions.
+// Objects at the API servers, with the keys of Secrets and the status of conditions.
 func (b *Stage) Objects(t testing.TB) []string {
 	t.Helper()
 	lists := []client.ObjectList{
@@ -144,12 +147,24 @@ func (b *Stage) Objects(t testing.TB) []string {
 		&rbacv1.RoleList{},
 		&rbacv1.RoleBindingList{},
 	}
+	kubernetes := len(lists)
 	for _, list := range declaredLists() {
 		lists = append(lists, list)
 	}
-	var all []string
+	all := objects(t, b.Hub, lists)
+	if b.Member != nil {
+		for _, line := range objects(t, b.Member, lists[:kubernetes]) {
+			all = append(all, Far+" "+line)
+		}
+	}
+	return all
+}
+
+// objects of an API server, of some kinds.
+func objects(t testing.TB, at *apiserver.Server, lists []client.ObjectList) (all []string) {
+	t.Helper()
 	for _, list := range lists {
-		gomega.NewWithT(t).Expect(b.Hub.Client.List(t.Context(), list, client.InNamespace(Namespace))).To(gomega.Succeed())
+		gomega.NewWithT(t).Expect(at.Client.List(t.Context(), list, client.InNamespace(Namespace))).To(gomega.Succeed())
 		_ = meta.EachListItem(list, func(item runtime.Object) error {
 			object := item.(client.Object)
 			finalizers := slices.Sorted(slices.Values(object.GetFinalizers()))
@@ -167,7 +182,7 @@ func (b *Stage) Objects(t testing.TB) []string {
 				holder := ptr.Deref(o.Spec.HolderIdentity, "nobody")
 				all = append(all, fmt.Sprintf("Lease %s is held by %s", o.Name, strings.Split(holder, "/")[0]))
 			case *v1alpha1.AvailabilityGroup, *v1alpha1.Distributor, *v1alpha1.Publication, *v1alpha1.Subscription,
-				*v1alpha1.Login:
+				*v1alpha1.Login, *v1alpha1.Topology:
 				for _, c := range statusOf(item).Conditions {
 					all = append(all, fmt.Sprintf("%T %s: %s is %s, %s", item, object.GetName(), c.Type, c.Status, c.Reason))
 				}
