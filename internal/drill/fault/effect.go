@@ -41,7 +41,10 @@ func NetworkEffect(
 	if len(pairs) == 0 {
 		return metav1.ConditionUnknown, "no probe came through before the fault, so none can tell"
 	}
-	status, text := metav1.ConditionUnknown, ""
+	var (
+		status metav1.ConditionStatus
+		text   string
+	)
 	if o.Kind == v1alpha1.FaultPartition {
 		status, text = partitioned(pairs, unusable(before, during))
 	} else {

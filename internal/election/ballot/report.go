@@ -69,6 +69,7 @@ func PromisedTerm(refusal error) int64 {
 	return 0
 }
 
+// ReportOf is a server's report, an empty one when it gave none.
 func ReportOf(reports []Report, server string) Report {
 	for _, r := range reports {
 		if strings.EqualFold(r.Server, server) {
