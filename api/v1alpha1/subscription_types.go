@@ -125,6 +125,10 @@ type SubscriptionInitialization struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Publisher string `json:"publisher,omitempty"`
+	// publisherDatabase is that publisher's publication database.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	PublisherDatabase string `json:"publisherDatabase,omitempty"`
 	// time of the registration.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`

@@ -205,10 +205,10 @@ func (r *Reconciler) observeVotes(ctx context.Context, d Desired, o *Observed) m
 	var mu sync.Mutex
 	for server, site := range d.Sites {
 		wg.Go(func() {
-			told, err := r.readOrders(ctx, d, server, site)
+			told := r.readOrders(ctx, d, server, site)
 			mu.Lock()
 			defer mu.Unlock()
-			o.Agents[server] = Orders{Err: err, Told: told}
+			o.Agents[server] = told
 		})
 	}
 	wg.Wait()
@@ -313,28 +313,26 @@ func (r *Reconciler) readOrders(
 	d Desired,
 	server v1alpha1.ServerName,
 	site v1alpha1.SiteName,
-) (*orders.Group, error) {
+) Orders {
 	member, err := r.member(site, d.Group.Namespace)
 	if err != nil {
-		return nil, err
+		return Orders{Err: err}
 	}
 	ctx, cancel := r.sites.Wait(ctx, site, sitePatience)
 	defer cancel()
 	var secret corev1.Secret
 	key := client.ObjectKey{Namespace: d.Group.Namespace, Name: credentials.OrdersName(server)}
 	err = member.APIReader.Get(ctx, key, &secret)
-	if apierrors.IsNotFound(err) {
-		return nil, nil
+	if client.IgnoreNotFound(err) != nil {
+		return Orders{
+			Err: fmt.Errorf("read the orders of server %s at site %s: %w", server, site, sites.Explain(ctx, err)),
+		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read the orders of server %s at site %s: %w", server, site, sites.Explain(ctx, err))
+	if told, ok := orders.Secret(secret.Data).Of(d.name()); ok {
+		return Orders{Told: &told}
 	}
-	told, ok := orders.Secret(secret.Data).Of(d.name())
-	if !ok {
-		// Unreadable orders are written anew.
-		return nil, nil
-	}
-	return &told, nil
+	// Unreadable orders are written anew.
+	return Orders{Ended: orders.Ended(secret.Data)[d.name()]}
 }
 
 // observeListener finds the address of a listener object for which none is declared.

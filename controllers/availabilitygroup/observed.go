@@ -93,6 +93,9 @@ type Orders struct {
 	Err error
 	// Told is what the Secret has for this group, nil when it has nothing.
 	Told *orders.Group
+	// Ended says that the Secret tells the agent that the orders have ended. One that says nothing, since it is missing or
+	// cannot be read, is to an agent as if nobody had said anything: it goes on.
+	Ended bool
 	// UpToDate says that it is what the group asks for, with credentials that do not end soon.
 	UpToDate bool
 	// Word is what the agent itself says; asked for only where the engine has the group, and the orders have ended or say

@@ -28,6 +28,7 @@ func TestAGroupIsDroppedOnceItsAgentHasHeard(t *testing.T) {
 		"it does not answer":  {word: reconcile.NotRead[Word](errSilent), waits: errSilent.Error()},
 		"it does nothing":     {word: said(Word{Idle: true}), secondary: true, primary: true},
 		"it goes on":          {word: said(Word{State: orders.StateGiven}), waits: "has not heard"},
+		"it has just begun":   {word: said(Word{State: orders.StateUnheard}), waits: "has not heard"},
 		"its last step":       {word: said(Word{State: orders.StateEnded}), waits: "has not heard"},
 		"it knows of the end": {word: said(Word{State: orders.StateEnding, EndingID: "6a8b"}), primary: true},
 		"of another group's":  {word: said(Word{State: orders.StateEnding, EndingID: "7c9d"}), waits: "has not heard"},
@@ -78,6 +79,22 @@ func TestAGroupIsDroppedOnceItsAgentHasHeard(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Where nothing says any more that a secondary's orders have ended, its agent goes on with what it was told before: it
+// is told once more, and not again and again.
+func TestAnAgentIsToldOfTheEndOnceMore(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		g := NewWithT(t)
+		e := deleted(t)
+		o := e.observe()
+		for s := range o.Instances {
+			o.Agents[s] = Orders{Ended: true, Word: reconcile.Read(Word{Idle: true})}
+		}
+		o.Agents["quisec"] = Orders{Ended: ended, Word: reconcile.Read(Word{State: orders.StateGiven})}
+		p := planDelete(e.d, o)
+		g.Expect(slices.Contains(p.Steps, reconcile.Step(TakeOrders{Server: "quisec"}))).To(Equal(!ended))
 	}
 }
 

@@ -40,6 +40,8 @@ func planFormer(d Desired, o Observed, p *reconcile.Plan) bool {
 			takeOrders(o, server, p)
 		} else if deaf(d, o, server) == "" {
 			drop(p, d, o, server)
+		} else {
+			tellOfTheEnd(o, server, p)
 		}
 	}
 	if len(p.Steps) > 0 {
@@ -132,6 +134,7 @@ func planDropSecondaries(d Desired, o Observed, servers []v1alpha1.ServerName, p
 	for _, s := range servers {
 		if why := deaf(d, o, s); why != "" {
 			waiting = append(waiting, why)
+			tellOfTheEnd(o, s, p)
 			continue
 		}
 		drop(p, d, o, s)
@@ -251,6 +254,15 @@ func stay(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
 func takeOrders(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
 	i, known := o.Instances[s]
 	if orders := o.Agents[s]; known && !errors.Is(i.Err, sites.ErrSiteLost) && orders.Err == nil && orders.Told != nil {
+		p.Add(TakeOrders{Server: s})
+	}
+}
+
+// tellOfTheEnd writes that a server's orders have ended where nothing says so any more: somebody has deleted the
+// Secret, or what it has cannot be read, before the agent had heard of it. It would go on for ever with what it was told
+// before.
+func tellOfTheEnd(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
+	if told := o.Agents[s]; told.Err == nil && told.Told == nil && !told.Ended {
 		p.Add(TakeOrders{Server: s})
 	}
 }

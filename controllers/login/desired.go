@@ -55,6 +55,8 @@ type Desired struct {
 // InGroup is a group that has a database of a server.
 type InGroup struct {
 	Group v1alpha1.ObjectName
+	// Made says that some server was once seen with the group.
+	Made bool
 	// Elsewhere is the primary, where that is another server; empty where it is this one, or not known.
 	Elsewhere string
 }
@@ -301,7 +303,7 @@ func (r *Reconciler) groupsOf(ctx context.Context, d *Desired, server v1alpha1.S
 		replica := slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool {
 			return r.Server == server && r.AvailabilityMode != v1alpha1.ConfigurationOnly
 		})
-		in := InGroup{Group: v1alpha1.ObjectName(g.Name)}
+		in := InGroup{Group: v1alpha1.ObjectName(g.Name), Made: g.Status.GroupID != ""}
 		if !strings.EqualFold(g.Status.Primary, credentials.HostName(server)) {
 			in.Elsewhere = g.Status.Primary
 		}

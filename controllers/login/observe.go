@@ -109,11 +109,21 @@ func (r *Reconciler) observeLeads(ctx context.Context, d Desired, o *Observed) {
 		leads := false
 		err := r.ask(ctx, d, d.Primary, "master", func(ctx context.Context, db *mssql.DB) error {
 			g, err := mssql.ReadGroup(ctx, db, string(group))
-			leads = err == nil && g != nil && g.Role == string(ballot.RolePrimary)
+			leads = err == nil && d.proves(database, g)
 			return err
 		})
 		o.Leads[group] = reconcile.Asked(leads, err)
 	}
+}
+
+// proves says whether what the primary answers of a group's database is so in the group: the engine has the group, nil
+// for not, as its primary, or the group was never made and has taken no database from the server.
+func (d Desired) proves(database v1alpha1.DatabaseName, group *mssql.Group) bool {
+	if group != nil {
+		return group.Role == string(ballot.RolePrimary)
+	}
+	in, ofServer := d.inGroup(database)
+	return ofServer && !in.Made
 }
 
 // exists asks the primary whether it has a database of the name.

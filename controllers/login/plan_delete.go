@@ -224,7 +224,8 @@ func planDropUsers(d Desired, o Observed, p *reconcile.Plan) (waiting, owned []s
 					"a replica that has it is primary; if it is gone for good take it out of the group's spec.databases",
 					u.Database, credentials.HostName(d.Primary)))
 		case o.unproved(d, u.Database) != "":
-			waiting = append(waiting, fmt.Sprintf("database %s: %s", u.Database, o.unproved(d, u.Database)))
+			waiting = append(waiting, fmt.Sprintf("database %s: %s; reclaimPolicy Retain leaves its user", u.Database,
+				o.unproved(d, u.Database)))
 		case have.State == nil || !bytes.Equal(have.State.SID, d.sid()):
 		case len(have.Owns) > 0:
 			owned = append(

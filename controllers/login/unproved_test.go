@@ -92,3 +92,19 @@ func TestADatabaseOfAServerAloneNeedsNoPrimary(t *testing.T) {
 	g.Expect(recordUsers(d, o, reconcile.Plan{})).To(BeEmpty())
 	g.Expect(plan(d, o).Outcome.Reason).To(Equal(v1alpha1.ReasonLoginReady))
 }
+
+// A group that is declared and was never made keeps nobody from a server's own database.
+func TestAGroupThatWasNeverMadeProvesNothing(t *testing.T) {
+	g := NewWithT(t)
+	d := declared()
+	primary := &mssql.Group{Role: "PRIMARY"}
+	secondary := &mssql.Group{Role: "SECONDARY"}
+	g.Expect(d.proves("Content", primary)).To(BeTrue())
+	g.Expect(d.proves("Content", secondary)).To(BeFalse())
+	g.Expect(d.proves("Content", nil)).To(BeFalse(), "the target is the group")
+	d.InGroup = map[string]InGroup{"content": {Group: "articles"}}
+	g.Expect(d.proves("Content", nil)).To(BeTrue())
+	g.Expect(d.proves("Content", secondary)).To(BeFalse(), "whatever the hub says, the engine has it")
+	d.InGroup = map[string]InGroup{"content": {Group: "articles", Made: true}}
+	g.Expect(d.proves("Content", nil)).To(BeFalse(), "it was taken out of the group")
+}

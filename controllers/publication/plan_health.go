@@ -98,8 +98,8 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	switch failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile); {
 	case foreignLogReader(d, o) && !o.LogReaderJob.Running:
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonLogReaderNotRunning, fmt.Sprintf(
-			"job %s at %s, the log reader of %s, does not run, and somebody else made it: start it there, or annotate the "+
-				"Publication with %s=true to take it over",
+			"job %s at %s, the log reader of %s, does not run, and somebody else made it: enable and start it there, or "+
+				"annotate the Publication with %s=true to take it over",
 			logReaderJob(d, o).Name, d.System.Host(), d.database(), v1alpha1.AdoptAnnotation,
 		)))
 	case failure == nil:

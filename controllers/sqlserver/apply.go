@@ -65,10 +65,7 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 	case mssql.Execute:
 		return r.execute(ctx, d, s)
 	case ArrangeTempDB:
-		if err := r.execute(ctx, d, s.Execute); err != nil {
-			return &tempDBRefused{err}
-		}
-		return nil
+		return asRefused(r.execute(ctx, d, s.Execute))
 	case DeleteStatefulSet:
 		return deleteStatefulSet(ctx, d, s)
 	case TakeAway:

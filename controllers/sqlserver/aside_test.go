@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -89,6 +90,17 @@ func TestTempDBWaitsForSAAlone(t *testing.T) {
 	g.Expect(e.with(t, isTempDB)).To(ContainElement(ReleaseTurn{Group: "content"}))
 	said := apimeta.FindStatusCondition(e.d.Server.Status.Conditions, v1alpha1.ConditionTempDBArranged)
 	g.Expect(said.Reason).To(Equal(v1alpha1.ReasonAdministratorShut))
+}
+
+// An engine that did not answer has refused nothing: the statement is waited for, as before.
+func TestATimeOutIsNoRefusal(t *testing.T) {
+	g := NewWithT(t)
+	var refused *tempDBRefused
+	g.Expect(errors.As(asRefused(&mssql.Error{Class: mssql.Refused, Err: errors.New("5123")}), &refused)).To(BeTrue())
+	silent := &mssql.Error{Class: mssql.Unreachable, Err: errors.New("i/o")}
+	for _, err := range []error{nil, context.DeadlineExceeded, silent} {
+		g.Expect(errors.As(asRefused(err), &refused)).To(BeFalse(), "%v", err)
+	}
 }
 
 func isTempDB(s reconcile.Step) bool {

@@ -139,7 +139,9 @@ func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate
 	spec.Affinity, spec.Tolerations, spec.PriorityClassName = nil, nil, ""
 	annotations := map[string]string{
 		annotationCertificate: hashOf(certificate),
-		annotationConf:        hashOf(configMap(d).Data),
+		annotationConf: hashOf(map[string]string{
+			confKey: conf.RestartsFor(d.name(), d.Server.Spec.MSSQLConf, d.Distributors),
+		}),
 	}
 	annotations[annotationTemplate] = hashOf([]any{spec, annotations})
 	sidecar := spec.Containers[1].DeepCopy()

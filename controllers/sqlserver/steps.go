@@ -3,6 +3,8 @@
 package sqlserver
 
 import (
+	"errors"
+
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -127,8 +129,16 @@ func (s TakeAway) Describe() string {
 // ArrangeTempDB is a statement about the files of tempdb, which nothing else depends on.
 type ArrangeTempDB struct{ mssql.Execute }
 
-// tempDBRefused is the failure of an ArrangeTempDB.
+// tempDBRefused is the engine's refusal of an ArrangeTempDB. One that timed out may be taken the next time.
 type tempDBRefused struct{ err error }
+
+// asRefused is the failure of such a step: a refusal where the engine has answered so, itself else.
+func asRefused(failed error) error {
+	if answer := (*mssql.Error)(nil); errors.As(failed, &answer) && answer.Class == mssql.Refused {
+		return &tempDBRefused{failed}
+	}
+	return failed
+}
 
 func (e *tempDBRefused) Error() string { return e.err.Error() }
 func (e *tempDBRefused) Unwrap() error { return e.err }

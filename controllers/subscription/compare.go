@@ -283,10 +283,11 @@ func unreported(d Desired, o Observed) bool {
 // found is how a subscription was registered whose registration was carried out and not reported.
 func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitialization {
 	s := &v1alpha1.SubscriptionInitialization{
-		Method:    v1alpha1.InitializeSnapshot,
-		Publisher: o.At.Original,
-		Time:      &now,
-		Reason:    "it was found registered so",
+		Method:            v1alpha1.InitializeSnapshot,
+		Publisher:         o.At.Original,
+		PublisherDatabase: d.publisherDatabase(),
+		Time:              &now,
+		Reason:            "it was found registered so",
 	}
 	if !d.snapshots() || o.keeps(d) {
 		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
@@ -296,7 +297,12 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 }
 
 func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitialization {
-	s := &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeSnapshot, Publisher: o.At.Original, Time: &now}
+	s := &v1alpha1.SubscriptionInitialization{
+		Method:            v1alpha1.InitializeSnapshot,
+		Publisher:         o.At.Original,
+		PublisherDatabase: d.publisherDatabase(),
+		Time:              &now,
+	}
 	switch {
 	case !d.snapshots():
 		s.Method, s.Reason = v1alpha1.InitializeReplicationSupportOnly, "the Publication is declared so; nothing was compared"

@@ -63,7 +63,7 @@ func (d Desired) former(here mssql.SubscriptionHere) bool {
 	last := d.Subscription.Status.Initialization
 	return slices.ContainsFunc(d.FormerPublishers, func(f replication.PublishedFrom) bool { return f.Feeds(here) }) ||
 		last != nil && last.Publisher != "" && strings.EqualFold(here.Publisher, last.Publisher) &&
-			strings.EqualFold(here.PublisherDatabase, d.publisherDatabase())
+			strings.EqualFold(here.PublisherDatabase, last.PublisherDatabase)
 }
 
 // readFormer reads the agents' jobs of another subscription of the database.

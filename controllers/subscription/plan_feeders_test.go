@@ -217,9 +217,16 @@ func TestWhoFeedsTheTablesAfterAMove(t *testing.T) {
 	by(replication.PublishedFrom{Original: "oldpub-0", Database: "Content"})
 	g.Expect(ends).To(HaveExactElements(former), "its objects are gone")
 	by()
-	w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{Publisher: "oldpub-0"}
+	last := &v1alpha1.SubscriptionInitialization{Publisher: "oldpub-0", PublisherDatabase: "Content"}
+	w.d.Subscription.Status.Initialization = last
 	ends, _ = w.o.besides(w.d)
 	g.Expect(ends).To(HaveExactElements(former), "the record is gone; it was registered there last")
+	w.d.Publication.Spec.Database = "Articles"
+	ends, _ = w.o.besides(w.d)
+	g.Expect(ends).To(HaveExactElements(former), "whatever database is published now")
+	w.d.Publication.Spec.Database, last.PublisherDatabase = "Content", "Other"
+	ends, _ = w.o.besides(w.d)
+	g.Expect(ends).To(BeEmpty(), "it was registered with another database's publication")
 	w.d.Subscription.Status.Initialization = nil
 	by(replication.PublishedFrom{Party: replication.Party{Servers: []v1alpha1.ServerName{"oldpub"}}, Database: "Content"})
 	g.Expect(ends).To(HaveExactElements(former))

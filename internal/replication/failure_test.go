@@ -35,6 +35,7 @@ func TestFailingAgents(t *testing.T) {
 		tsql.AddDistributionDatabase("distribution", 72, 48)} {
 		NewWithT(t).Expect(sa.Exec(t.Context(), s)).To(Succeed())
 	}
+	exec(t, "INSERT INTO distribution.dbo.MSreplservers (srvid, srvname) VALUES (0, N'publisher')")
 	exec(
 		t,
 		"INSERT INTO distribution.dbo.MSlogreader_agents (name, publisher_id, publisher_db, publication, local_job, "+

@@ -63,18 +63,16 @@ func (p *Part) Run(ctx context.Context) error {
 	})
 }
 
-// makeFolder tries until the snapshot folder is there: an engine admits no publisher without it (21037), and makes only
-// what lies below it. The engine runs under the sidecar's user.
+// makeFolder sees to it that the snapshot folder is there: an engine admits no publisher without it (21037), and makes
+// only what lies below it. The engine runs under the sidecar's user.
 func (p *Part) makeFolder(ctx context.Context) {
-	for told := false; ; told = true {
+	for told := false; ; {
 		err := os.MkdirAll(p.snapshotDir, 0o770)
-		if err == nil {
-			return
-		}
-		if !told {
+		if err != nil && !told {
 			p.log.Warn("no publisher can use this server's snapshot folder yet",
 				"error", fmt.Errorf("make the snapshot folder: %w", err))
 		}
+		told = err != nil
 		pause := time.NewTimer(retryPause)
 		select {
 		case <-ctx.Done():

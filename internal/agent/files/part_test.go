@@ -41,6 +41,8 @@ func TestSidecarMakesTheSnapshotFolder(t *testing.T) {
 	info, err := os.Stat(folder)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Mode().Perm()&0o700).To(BeEquivalentTo(0o700), "the engine has the sidecar's user")
+	g.Expect(os.Remove(folder)).To(Succeed())
+	g.Eventually(folder, patient).Should(BeADirectory(), "somebody has removed it")
 	cancel()
 	g.Eventually(ended, patient).Should(Receive(MatchError(context.Canceled)))
 }

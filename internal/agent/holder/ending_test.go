@@ -38,6 +38,7 @@ func TestAnAgentSaysWhatItHasHeard(t *testing.T) {
 		Process: e, Engine: e, Peers: acquaintances{make(chan string, 10)}, Source: secret, StateDir: dir,
 		Log: slog.New(slog.DiscardHandler)})
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(h.Status()).To(BeNil(), "nothing was looked at, so it does not say that it does nothing")
 	done := make(chan error, 1)
 	go func() { done <- h.Run(t.Context()) }()
 	tell := func(group orders.Group) {
@@ -56,6 +57,8 @@ func TestAnAgentSaysWhatItHasHeard(t *testing.T) {
 		Should(And(HaveField("Orders", orders.StateEnding), HaveField("EndingID", "6A8B")))
 
 	e.id.Store("7C9D")
+	g.Eventually(func() orders.State { return status().Orders }, patience).
+		Should(Equal(orders.StateGiven), "the group that ends was another one")
 	g.Eventually(func() string {
 		content, _ := os.ReadFile(filepath.Join(dir, "orders.json"))
 		return string(content)

@@ -66,6 +66,8 @@ type Holder struct {
 
 	mu      sync.Mutex
 	runners map[string]*runner
+	// followed says that the orders of before this agent began, at least, have been looked at.
+	followed bool
 	// former are the last runners of each group, those included that have been stopped and may not have ended yet.
 	former map[string]*runner
 	// saving is held while the orders are remembered, so that what is newer is not overwritten.
@@ -116,7 +118,7 @@ type GroupStatus struct {
 	Action string    `json:"action,omitempty"`
 	At     time.Time `json:"at,omitzero"`
 	// Orders are what the last step went by: with StateEnding, of which group of the name the manager wrote that it ends.
-	// Empty before the first step, and always of a release that does not tell.
+	// Empty of a release that does not tell.
 	Orders   orders.State `json:"orders,omitempty"`
 	EndingID string       `json:"endingID,omitempty"`
 	// Error of the last step.
@@ -132,6 +134,10 @@ type GroupStatus struct {
 func (h *Holder) Status() any {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if !h.followed {
+		// Before it goes by what it remembers, having no group does not mean that it does nothing for one.
+		return map[string]GroupStatus(nil)
+	}
 	status := map[string]GroupStatus{}
 	for name, r := range h.former {
 		select {
@@ -213,6 +219,7 @@ type told struct {
 // missing, go on with what they were told before: a primary whose agent stopped would stop serving.
 func (h *Holder) follow(ctx context.Context, tasks *errgroup.Group, now told) {
 	h.mu.Lock()
+	h.followed = true
 	for name, g := range now.groups {
 		if r := h.runners[name]; r != nil {
 			r.change(g)

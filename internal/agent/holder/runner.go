@@ -61,7 +61,8 @@ func newRunner(h *Holder, g orders.Group) *runner {
 		turn:     make(chan struct{}, 1),
 		greeting: make(chan struct{}, 1),
 	}
-	r.s = &stepper{r: r}
+	r.s = &stepper{r: r, heard: heard{orders: orders.StateUnheard}}
+	r.status.Orders = orders.StateUnheard
 	r.greeting <- struct{}{}
 	r.change(g)
 	return r
@@ -412,7 +413,7 @@ func (s *stepper) prepare(ctx context.Context) error {
 	s.keeper.SetPolicy(group.Paused, !group.Automatic)
 	s.keeper.SetEnding(group.Ends())
 	s.heard = heard{orders: orders.StateGiven}
-	if group.Ending {
+	if group.Ends() {
 		s.heard = heard{orders: orders.StateEnding, id: group.EndingID}
 	}
 	s.keeper.SetVoters(group.Wanted)

@@ -104,6 +104,8 @@ type Voter struct {
 type State string
 
 const (
+	// StateUnheard: it has just started and goes by nothing yet.
+	StateUnheard State = "Unheard"
 	// StateGiven: it holds, renews and claims votes.
 	StateGiven State = "Given"
 	// StateEnding: it knows that the group is about to be dropped.

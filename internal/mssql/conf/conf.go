@@ -56,8 +56,13 @@ var managed = Settings{
 	"sqlagent.enabled":     "true",
 	// SQL Server Agent waits for every database otherwise: one that stays RESTORING or SUSPECT would keep all jobs from
 	// running.
-	"sqlagent.startupwaitforalldb": "0",
+	waitForDatabases: "0",
 }
+
+const waitForDatabases = "sqlagent.startupwaitforalldb"
+
+// patient are managed settings that wait for the next start of an engine: a release that adds one restarts none.
+var patient = []string{waitForDatabases}
 
 // settingForm is the form of a user's setting: nothing in it can end the line or begin a section.
 var settingForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*\.[A-Za-z0-9_/-]+$`)
@@ -105,6 +110,24 @@ func Mirror(distributor v1alpha1.ServerName) string {
 // of its own snapshot folder to the folder itself and those of the distributors from which it takes snapshots to their
 // mirrors.
 func Render(server v1alpha1.ServerName, user map[string]string, distributors []v1alpha1.ServerName) string {
+	return render(server, user, distributors, managed)
+}
+
+// RestartsFor is what of the file a running engine is restarted for, in the file's form.
+func RestartsFor(server v1alpha1.ServerName, user map[string]string, distributors []v1alpha1.ServerName) string {
+	now := maps.Clone(managed)
+	for _, key := range patient {
+		delete(now, key)
+	}
+	return render(server, user, distributors, now)
+}
+
+func render(
+	server v1alpha1.ServerName,
+	user map[string]string,
+	distributors []v1alpha1.ServerName,
+	managed Settings,
+) string {
 	settings := Settings{}
 	for key, value := range user {
 		if settingForm.MatchString(key) && !Managed(key) {

@@ -60,6 +60,26 @@ func TestManagedSettingsAlwaysHold(t *testing.T) {
 	})
 }
 
+// Another line here is another restart of every server when somebody upgrades: a new managed setting waits for the next
+// start of each engine.
+func TestWhatAReleaseRestartsEnginesFor(t *testing.T) {
+	g := NewWithT(t)
+	user := map[string]string{"errorlog.numerrorlogs": "20"}
+	had := conf.RestartsFor("pub", user, nil)
+	g.Expect(strings.Fields(had)).To(Equal(strings.Fields(`
+		[EULA] accepteula = Y
+		[errorlog] numerrorlogs = 20
+		[filelocation] defaultbackupdir = /var/opt/mssql-backup defaultdatadir = /var/opt/mssql/data
+		defaultlogdir = /var/opt/mssql-log
+		[hadr] hadrenabled = 1
+		[network] forceencryption = 1 tcpport = 1433 tlscert = /etc/geosql/tls/tls.crt
+		tlskey = /etc/geosql/tls/tls.key tlsprotocols = 1.2
+		[sqlagent] enabled = true
+		[uncmapping] //pub-0/ReplData = /var/opt/mssql-backup/ReplData`)))
+	g.Expect(conf.RestartsFor("pub", nil, nil)).NotTo(Equal(had), "what a user changes")
+	g.Expect(conf.Render("pub", user, nil)).To(ContainSubstring("startupwaitforalldb = 0"))
+}
+
 func TestManaged(t *testing.T) {
 	g := NewWithT(t)
 	for _, key := range []string{"network.tlscert", "Network.TLSCert", "traceflag.traceflag1", "uncmapping.//x/y",
