@@ -259,8 +259,8 @@ func takeOrders(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
 }
 
 // tellOfTheEnd writes that a server's orders have ended where nothing says so any more: somebody has deleted the
-// Secret, or what it has cannot be read, before the agent had heard of it. It would go on for ever with what it was told
-// before.
+// Secret, or what it has cannot be read, before the agent had heard of it. It would go on for ever with what it was
+// told before.
 func tellOfTheEnd(o Observed, s v1alpha1.ServerName, p *reconcile.Plan) {
 	if told := o.Agents[s]; told.Err == nil && told.Told == nil && !told.Ended {
 		p.Add(TakeOrders{Server: s})

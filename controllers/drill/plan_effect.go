@@ -42,7 +42,7 @@ func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 			p.note(p.now, eventEffectEnded, f.Name, seen)
 			return
 		}
-		if status == metav1.ConditionUnknown && p.lookedWithoutAnAnswer(f, m) {
+		if status == metav1.ConditionUnknown && p.lookedWithoutAnAnswer(f, o, m) {
 			status = metav1.ConditionTrue
 		}
 		fault.Sighted(e, f.Injected.Time, p.now, status)
@@ -60,10 +60,24 @@ func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 }
 
 // lookedWithoutAnAnswer says of a fault that was seen that a look cannot tell it apart, which ends nothing: a delay
-// that varies as much as it is long, and an engine that its agent has killed while it was frozen.
-func (p *planner) lookedWithoutAnAnswer(f *v1alpha1.FaultStatus, m drill.Occurrence) bool {
-	return m.Kind == v1alpha1.FaultFreeze ||
+// that varies as much as it is long, and an engine that its agent has killed while it was frozen. A look at which
+// nobody could be asked is none.
+func (p *planner) lookedWithoutAnAnswer(f *v1alpha1.FaultStatus, o, m drill.Occurrence) bool {
+	return m.Kind == v1alpha1.FaultFreeze && p.sawEngines(f, o) ||
 		(m.Kind == v1alpha1.FaultNetwork || m.Kind == v1alpha1.FaultPartition) && len(p.probes[f.Name]) > 0
+}
+
+// sawEngines says that it was seen of each engine that a freeze has struck whether it is stopped, or that another one
+// runs in its place.
+func (p *planner) sawEngines(f *v1alpha1.FaultStatus, o drill.Occurrence) bool {
+	struck, text := p.struckNow(f, o)
+	if text != "" {
+		return false
+	}
+	if replaced, _ := p.replaced(f, v1alpha1.FaultContainerKill, struck); replaced == metav1.ConditionTrue {
+		return true
+	}
+	return !slices.ContainsFunc(struckBy(*f), func(s v1alpha1.ServerName) bool { _, known := p.frozen[s]; return !known })
 }
 
 // effect of a fault as it can be seen by now; m is the fault by which it is measured.

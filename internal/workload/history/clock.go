@@ -65,7 +65,8 @@ type axis struct {
 // onOneAxis are the runs with instants of one scale. Where that is the manager's clock the runs are copies, whose wall
 // clocks show the manager's as far as they could be compared.
 func onOneAxis(e Evidence) ([]Run, axis) {
-	if !slices.ContainsFunc(e.Runs, func(r Run) bool {
+	stamped := e.stamped()
+	if stamped && !slices.ContainsFunc(e.Runs, func(r Run) bool {
 		return r.Boot == "" || r.Boot != e.Runs[0].Boot || e.FaultsBoot != "" && r.Boot != e.FaultsBoot
 	}) {
 		return e.Runs, axis{}
@@ -73,8 +74,8 @@ func onOneAxis(e Evidence) ([]Run, axis) {
 	a := axis{wall: true, clocks: compareClocks(e.Clocks), stated: e.ClockError}
 	runs := make([]Run, len(e.Runs))
 	for i, run := range e.Runs {
-		if run.Boot != "" && run.Boot == e.FaultsBoot && len(e.Faults) > 0 {
-			between := e.Faults[0].Injected.Wall - e.Faults[0].Injected.Monotonic
+		if run.Boot != "" && run.Boot == e.FaultsBoot && len(e.Faults) > 0 && stamped {
+			between := e.faultsShift()
 			a.clocks[run.Boot] = clock{between, between}
 		}
 		runs[i] = run
@@ -92,6 +93,22 @@ func onOneAxis(e Evidence) ([]Run, axis) {
 		}
 	}
 	return runs, a
+}
+
+// faultsShift is what lies between the wall clock and the monotonic clock of the machine with which FaultsBoot dates
+// the faults.
+func (e Evidence) faultsShift() int64 { return e.Faults[0].Injected.Wall - e.Faults[0].Injected.Monotonic }
+
+// stamped says that nothing speaks against that machine's having dated the faults: another manager may have done so
+// before, on another machine, or the wall clock was set since. Then the readings of its clock do not agree.
+func (e Evidence) stamped() bool {
+	if len(e.Faults) == 0 {
+		return true
+	}
+	shift := e.faultsShift()
+	return !slices.ContainsFunc(e.Clocks, func(r ClockReading) bool {
+		return r.Boot == e.FaultsBoot && (shift < r.Sent-r.Monotonic || shift > r.Received-r.Monotonic)
+	})
 }
 
 func (a axis) of(i Instant) int64 {

@@ -51,6 +51,24 @@ func TestAnOutageOfClientsWhoseClockIsBehind(t *testing.T) {
 		HaveField("Unsure", time.Duration(0)), HaveField("Usual", 100*time.Millisecond)))
 }
 
+// A manager on the clients' machine gathers what another one, elsewhere, has dated: what was seen of the clients' clock
+// meanwhile speaks against this machine's, and decides. Nothing speaks against it where it dated the faults itself.
+func TestFaultsThatAnotherManagerHasDated(t *testing.T) {
+	operations := steady(0, 200_000, [2]int64{60_100, 90_000})
+	for behindBy, want := range map[int64]time.Duration{40_000: 30 * time.Second, 0: 30 * time.Second} {
+		g := NewWithT(t)
+		runs := []history.Run{run(1, "tukwila", operations...)}
+		runs[0].Boot = "here"
+		f := fault("kill", 60_050-behindBy, 0, 95_000-behindBy)
+		f.Healed = history.Instant{}
+		seen := history.ClockReading{Boot: "here", Monotonic: at(1020).Monotonic,
+			Sent: at(1000 - behindBy).Wall, Received: at(1040 - behindBy).Wall}
+		v := history.Check(history.Evidence{Runs: runs, Replicas: replicas(present(runs, everything)...),
+			Faults: []history.Fault{f}, FaultsBoot: "here", Clocks: []history.ClockReading{seen}})
+		g.Expect(v.Faults[0].Clients[0].RTO).To(HaveValue(Equal(want)), "%d ms behind", behindBy)
+	}
+}
+
 // What half a round trip leaves open - whether the fault was before an outage or after it - is no pass and no failure.
 func TestAnOutageWithinTheClocksBound(t *testing.T) {
 	runs := []history.Run{behind(run(1, "tukwila", steady(0, 60_000, [2]int64{20_000, 30_000})...), "theirs", 0)}

@@ -26,7 +26,8 @@ type ClientFigures struct {
 	// nothing was measured; Missing says why, and of which users nothing is known where there are others.
 	RTO     *time.Duration `json:"rto,omitempty"`
 	Missing string         `json:"missing,omitempty"`
-	// Unsure is by how much RTO may be less, as the clocks leave it open which acknowledgements came before the fault.
+	// Unsure is by how much RTO may be less: the clocks leave it open which acknowledgements came before the fault, and
+	// between a refused change and the next one nobody knows from when on it would have been taken.
 	Unsure time.Duration `json:"unsure,omitempty"`
 	// AtLeast says that there was no acknowledgement any more: RTO is how long that was tried.
 	AtLeast bool `json:"atLeast,omitempty"`
@@ -53,7 +54,7 @@ func (c ClientFigures) Meets(goal time.Duration) (Result, string) {
 	case c.AtLeast:
 		return Inconclusive, fmt.Sprintf("no acknowledgement after it, in %s of trying", rto.Round(time.Millisecond))
 	case over && least <= goal:
-		return Inconclusive, fmt.Sprintf("between %s and %s without an acknowledgement: the clocks leave it open",
+		return Inconclusive, fmt.Sprintf("between %s and %s without an acknowledgement: what was seen leaves it open",
 			least.Round(time.Millisecond), rto.Round(time.Millisecond))
 	case over:
 		return Inconclusive, fmt.Sprintf("%s without an acknowledgement, where %s is usual: less cannot be told",
@@ -113,14 +114,14 @@ func measureClient(runs []Run, a axis, w window) ClientFigures {
 			c.Missing = "its clock was never compared with the manager's, nothing can be told"
 			return c
 		}
-		wide := see(run, a, w.moved(unsure))
+		wide := see(run, a, w.moved(unsure), false)
 		before, after = before || wide.before, after || wide.after
 		if begin >= w.until || end < w.from {
 			continue
 		}
 		c.Users++
 		atIt = atIt || begin <= w.from
-		most, least = append(most, wide), append(least, see(run, a, w.moved(-unsure)))
+		most, least = append(most, wide), append(least, see(run, a, w.moved(-unsure), true))
 		usual, c.Stall = append(usual, wide.usual...), max(c.Stall, wide.stall)
 		if !run.Ended && end < min(w.settled, w.until) {
 			c.Missing = "a history breaks off, and nobody knows what came after it,"
@@ -175,52 +176,95 @@ func working(run Run, a axis) (begin, end int64) {
 }
 
 // see looks at a user's acknowledgements from the last one ahead of the window to its end, and on to the first one
-// where there is none within. What was answered counts, but not after two changes that were not acknowledged: a server
-// that lets people read and refuses what they write serves nobody. How long something took is by the machine's own
-// monotonic clock.
-func see(run Run, a axis, w window) outage {
-	var seen outage
-	last, refusedAfter, refused := -1, -1, 0
+// where there is none within. What was answered counts, but not between two changes that were refused in a row and the
+// next one: a server that lets people read and refuses what they write serves nobody. Once that next one is taken, it
+// may have been served from the first read after the last refusal on, which counts only at the earliest. How long
+// something took is by the machine's own monotonic clock.
+func see(run Run, a axis, w window, earliest bool) outage {
+	s := sight{run: run, a: a, w: w, last: -1}
+	refusedAfter, refused, read := -1, 0, -1
 	for i, o := range run.Operations {
 		switch changes := o.Function.Changes(); {
 		case o.Outcome != OK && changes:
+			s.failed, read = s.failed+1, -1
 			if refused++; refused == 1 {
-				refusedAfter = last
+				refusedAfter = s.last
 			} else if refused == 2 {
-				last = refusedAfter
+				s.last = refusedAfter
 			}
 			continue
-		case o.Outcome != OK, !changes && refused > 1:
+		case o.Outcome != OK:
+			s.failed++
+			continue
+		case !changes && refused > 1:
+			if earliest && read < 0 {
+				read = i
+			}
 			continue
 		case changes:
-			refused = 0
-		}
-		at := a.of(o.Completed)
-		if at >= w.until && seen.after {
-			return seen
-		}
-		if at < w.from && !seen.after {
-			if last >= 0 && at >= add(w.from, -usualWithin) {
-				seen.usual = append(seen.usual, run.between(last, o.Completed, a))
+			if read >= 0 && s.acknowledged(read) {
+				return s.outage
 			}
-			seen.before, last = true, i
-			continue
+			refused, read = 0, -1
 		}
-		seen.after = true
-		if o.Function.Changes() {
-			seen.stall = max(seen.stall, run.took(o.Invoked, o.Completed, a))
+		if s.acknowledged(i) {
+			return s.outage
 		}
-		seen.longest, last = max(seen.longest, run.unserved(last, o.Completed, a, w)), i
 	}
-	if n := len(run.Operations); n > 0 && (w.until == math.MaxInt64 || !seen.after) {
-		final := run.Operations[n-1].Completed
-		if final == (Instant{}) {
-			final = run.Operations[n-1].Invoked
-		}
-		seen.open = !seen.after && a.of(final) >= w.from
-		seen.longest = max(seen.longest, run.unserved(last, final, a, w))
+	s.ended()
+	return s.outage
+}
+
+// sight is what see has seen so far of a user.
+type sight struct {
+	outage
+	run Run
+	a   axis
+	w   window
+	// last is the place of the last acknowledgement, -1 before the first one; failed are how many operations have failed
+	// since.
+	last, failed int
+}
+
+// acknowledged takes the acknowledgement of an operation, by its place. True says that the rest is of no interest.
+func (s *sight) acknowledged(i int) (done bool) {
+	o := s.run.Operations[i]
+	at := s.a.of(o.Completed)
+	if at >= s.w.until && s.after {
+		return true
 	}
-	return seen
+	defer func() { s.last, s.failed = i, 0 }()
+	if at < s.w.from && !s.after {
+		if s.last >= 0 && at >= add(s.w.from, -usualWithin) {
+			s.usual = append(s.usual, s.run.between(s.last, o.Completed, s.a))
+		}
+		s.before = true
+		return false
+	}
+	s.after = true
+	if o.Function.Changes() {
+		s.stall = max(s.stall, s.run.took(o.Invoked, o.Completed, s.a))
+	}
+	s.longest = max(s.longest, s.run.unserved(s.last, o.Completed, s.a, s.w))
+	return false
+}
+
+// ended takes the end of the history. Of the last fault it tells whether the user is still waiting: a fault takes a
+// moment to bite, so that an acknowledgement after its beginning does not say that it is over.
+func (s *sight) ended() {
+	n := len(s.run.Operations)
+	if n == 0 || s.w.until != math.MaxInt64 && s.after {
+		return
+	}
+	final, unanswered := s.run.Operations[n-1].Completed, false
+	if final == (Instant{}) {
+		final, unanswered = s.run.Operations[n-1].Invoked, true
+	}
+	tail := s.run.unserved(s.last, final, s.a, s.w)
+	// One failure at the very end is no outage: the next attempt might have been the acknowledgement.
+	waits := tail > s.longest && (s.failed > 1 || unanswered)
+	s.open = s.a.of(final) >= s.w.from && (!s.after || waits)
+	s.longest = max(s.longest, tail)
 }
 
 // took is how long something of one run took.

@@ -61,9 +61,10 @@ func TestReadsBesideRefusedWrites(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused [2]int64
 		want    time.Duration
+		unsure  time.Duration
 	}{
-		"all are refused": {[2]int64{20_000, 30_000}, 10_100 * time.Millisecond},
-		"one is":          {[2]int64{20_000, 20_500}, 200 * time.Millisecond},
+		"all are refused": {[2]int64{20_000, 30_000}, 10_100 * time.Millisecond, 900 * time.Millisecond},
+		"one is":          {[2]int64{20_000, 20_500}, 200 * time.Millisecond, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			operations := steady(0, 60_000)
@@ -79,7 +80,8 @@ func TestReadsBesideRefusedWrites(t *testing.T) {
 			}
 			v := history.Check(history.Evidence{Runs: []history.Run{run(1, "tukwila", operations...)},
 				Faults: []history.Fault{killed(19_950, 31_000)}})
-			NewWithT(t).Expect(v.Faults[0].Clients[0].RTO).To(HaveValue(Equal(c.want)))
+			NewWithT(t).Expect(v.Faults[0].Clients[0]).To(And(
+				HaveField("RTO", HaveValue(Equal(c.want))), HaveField("Unsure", c.unsure)))
 		})
 	}
 }
@@ -111,6 +113,33 @@ func TestServiceThatNeverComesBack(t *testing.T) {
 		NewWithT(t).Expect(v.Result).To(Equal(want), "%s: %v", goal, v.Reasons)
 		NewWithT(t).Expect(v.Faults[0].Clients[0]).To(And(HaveField("AtLeast", true),
 			HaveField("RTO", HaveValue(Equal(120_095*time.Millisecond)))))
+	}
+}
+
+// A fault takes a moment to bite: who was served once more after it was begun, and never again, has met no goal. One
+// failure at the very end of a history is no outage.
+func TestServiceThatEndsAMomentAfterTheFaultBegan(t *testing.T) {
+	served := run(2, "tukwila", steady(50, 40_000, [2]int64{20_300, 31_900})...)
+	for name, c := range map[string]struct {
+		failures int64
+		want     history.Result
+	}{
+		"never again":            {20, history.Inconclusive},
+		"one failure at the end": {1, history.Passed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			operations := steady(0, 20_300)
+			if c.failures == 1 {
+				operations = steady(0, 39_000, [2]int64{20_300, 31_900})
+			}
+			from := operations[len(operations)-1].Completed.Monotonic / int64(time.Millisecond)
+			for i := range c.failures {
+				operations = append(operations, insert(1000+i, from+i*900, from+(i+1)*900, history.Fail, "", 0))
+			}
+			v := verdictOf(30*time.Second, []history.Fault{killed(20_000, 35_000)}, run(1, "tukwila", operations...), served)
+			NewWithT(t).Expect(v.Result).To(Equal(c.want), "%v", v.Reasons)
+			NewWithT(t).Expect(v.Faults[0].Clients[0].AtLeast).To(Equal(c.want != history.Passed))
+		})
 	}
 }
 
