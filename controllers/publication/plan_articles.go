@@ -113,9 +113,14 @@ func addArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article) 
 		Publication: d.name(), Name: a.Table, Schema: table.Schema, Table: table.Name,
 		Compressed: compressed(a), Publishable: d.publishable(), Vertical: len(a.Columns) > 0,
 	}))
-	// The primary key's columns are published by themselves.
-	c := d.changed(a, mssql.PublishedArticle{Columns: table.PrimaryKey})
+	c := d.changed(a, mssql.PublishedArticle{})
 	c.compression, c.rules = false, false
+	if len(a.Columns) > 0 {
+		// Which columns it begins with is the engine's to say: beside those of keys it keeps what may be NULL and has no
+		// default (docs/relational-databases/system-stored-procedures/sp-addarticle-transact-sql.md, @vertical_partition).
+		// They are read first, and the view is made of what is left.
+		c.add, c.view = nil, false
+	}
 	limitArticle(d, o, p, a, c)
 }
 

@@ -3,6 +3,7 @@
 package publication
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -472,6 +473,31 @@ func TestLostPublisher(t *testing.T) {
 			g.Expect(p.Steps).To(BeEmpty())
 			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublisherLost), p.Outcome.Message)
 			g.Expect(p.Outcome.Message).To(ContainSubstring("annotate the Publication with geosql.dev/rebuild"))
+		})
+	}
+}
+
+// Which columns an article of some columns begins with is the engine's to say: it keeps those of keys, and those that
+// may be NULL and have no default. They are read before columns are added and taken away, and nobody subscribes nor is
+// a snapshot made before only those are published that are declared.
+func TestColumnsThatAnArticleBeginsWith(t *testing.T) {
+	for name, columns := range map[string][]string{
+		"one that is there":     {"Id", "Title"},
+		"one that is not":       {"Id", "Body"},
+		"the primary key alone": {"Id"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared(false))
+			w.kept, w.d.Publication.Spec.Articles[1].Columns = []string{"Title"}, columns
+			_, done := w.settle(t, all)
+			g.Expect(w.o.Database.Publication.Articles["dbo.attachment"].Columns).To(ConsistOf(columns))
+			column := slices.IndexFunc(done, func(s string) bool { return strings.Contains(s, "sp_articlecolumn") })
+			for i, s := range done {
+				if strings.Contains(s, "sp_startpublication_snapshot") || strings.Contains(s, "sp_addsubscription") {
+					g.Expect(i).To(BeNumerically(">", column), s)
+				}
+			}
 		})
 	}
 }

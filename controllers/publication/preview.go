@@ -10,6 +10,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // Preview is everything that would be done until a new publication's first snapshot runs, if its distributor were
@@ -57,9 +58,14 @@ func Preview(d Desired, primary v1alpha1.ServerName, now time.Time) []replicatio
 		{planTables, func() {}},
 		{planArticles, func() {
 			for _, a := range d.Publication.Spec.Articles {
-				o.Database.Publication.Articles[strings.ToLower(a.Table)] = mssql.PublishedArticle{Name: a.Table}
+				key := strings.ToLower(a.Table)
+				// It may begin with more columns than these, which are taken away then: only the engine can say.
+				o.Database.Publication.Articles[key] = mssql.PublishedArticle{Name: a.Table, Filter: a.Filter,
+					Limited: len(a.Columns) == 0, Columns: o.Database.Tables[key].PrimaryKey,
+					SchemaOption: tsql.SchemaOption(compressed(a), d.publishable())}
 			}
 		}},
+		{planArticles, func() {}},
 		{planSnapshot, func() {}},
 	} {
 		var p replication.Plan

@@ -63,8 +63,11 @@ func declared(group bool) Desired {
 
 // world is what the servers would answer. It takes statements as engines take them, with the preconditions that matter.
 type world struct {
-	d Desired
-	o Observed
+	// kept are columns beside the primary key's that an article of some columns begins with: those that may be NULL and
+	// have no default.
+	kept []string
+	d    Desired
+	o    Observed
 	// theirs are the tables of subscribers, by server.
 	theirs map[string]map[string]mssql.Table
 	// jobs at the distributor; attached is the one that an agent was given.
@@ -291,7 +294,7 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 			Columns:      []string{"Id", "Title", "Body"},
 		}
 		if a["vertical_partition"] == "true" {
-			x.Columns = table.PrimaryKey
+			x.Columns = append(append([]string{}, table.PrimaryKey...), w.kept...)
 		}
 		put(x)
 	case "sp_changearticle":
@@ -300,6 +303,7 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		put(x)
 	case "sp_articlecolumn":
 		x := article()
+		needs(slices.Contains(x.Columns, a["column"]) == (a["operation"] != "add"), a["operation"]+" of "+a["column"])
 		if a["operation"] == "add" {
 			x.Columns = append(append([]string{}, x.Columns...), a["column"])
 		} else {
@@ -346,6 +350,10 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		b.Publication.SnapshotReady, w.o.At.LastSnapshot = true, "2026-11-20T10:00:00"
 	case "sp_addsubscription":
 		needs(a["article"] == "all", "error 14122: not all articles of an immediate_sync publication")
+		for _, one := range w.d.Publication.Spec.Articles {
+			x, published := b.Publication.Articles[strings.ToLower(one.Table)]
+			needs(!published || len(one.Columns) == 0 || len(x.LeftOut) > 0, "columns that are left out would be delivered")
+		}
 		for _, x := range b.Publication.Articles {
 			b.Publication.Subscriptions = append(
 				b.Publication.Subscriptions,

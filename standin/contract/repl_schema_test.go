@@ -140,7 +140,7 @@ func TestSchemaChangesOfFilteredArticle(t *testing.T) {
 	mustExec(
 		t,
 		r.source,
-		`EXEC sp_articlecolumn @publication = N'web', @article = N'parts', @column = N'note', @operation = N'add'`,
+		`EXEC sp_articlecolumn @publication = N'web', @article = N'parts', @column = N'secret', @operation = N'drop'`,
 	)
 	mustExec(
 		t,

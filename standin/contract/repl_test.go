@@ -330,7 +330,7 @@ func TestFilteredArticle(t *testing.T) {
 	mustExec(
 		t,
 		r.source,
-		`EXEC sp_articlecolumn @publication = N'web', @article = N'parts', @column = N'note', @operation = N'add'`,
+		`EXEC sp_articlecolumn @publication = N'web', @article = N'parts', @column = N'secret', @operation = N'drop'`,
 	)
 	g.Expect(failure(t, r.source,
 		`EXEC sp_articlefilter @publication = N'web', @article = N'parts', @filter_name = N'f', @filter_clause = N'nothing = 1'`).Number).

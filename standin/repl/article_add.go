@@ -223,7 +223,7 @@ func (e *Extension) insertArticle(
 	return nil
 }
 
-// insertArticleColumns publishes a table's columns, only those of its key when sp_articlecolumn is to add the others.
+// insertArticleColumns publishes a table's columns, only those that stay when sp_articlecolumn is to choose the others.
 func insertArticleColumns(
 	ctx context.Context,
 	s *engine.Session,
@@ -231,14 +231,8 @@ func insertArticleColumns(
 	table *metadata.Object,
 	vertical bool,
 ) error {
-	keys := map[int32]bool{}
-	if pk := table.Table.PrimaryKey(); pk != nil {
-		for _, k := range pk.Keys {
-			keys[k.Column] = true
-		}
-	}
 	for _, c := range table.Table.Columns {
-		if c.Computed != "" || vertical && !keys[c.ID] {
+		if c.Computed != "" || vertical && !staysPublished(table.Table, c) {
 			continue
 		}
 		err := s.Exec(
