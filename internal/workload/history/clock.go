@@ -97,7 +97,9 @@ func onOneAxis(e Evidence) ([]Run, axis) {
 
 // faultsShift is what lies between the wall clock and the monotonic clock of the machine with which FaultsBoot dates
 // the faults.
-func (e Evidence) faultsShift() int64 { return e.Faults[0].Injected.Wall - e.Faults[0].Injected.Monotonic }
+func (e Evidence) faultsShift() int64 {
+	return e.Faults[0].Injected.Wall - e.Faults[0].Injected.Monotonic
+}
 
 // stamped says that nothing speaks against that machine's having dated the faults: another manager may have done so
 // before, on another machine, or the wall clock was set since. Then the readings of its clock do not agree.
