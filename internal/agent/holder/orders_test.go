@@ -148,7 +148,7 @@ func TestTwoKeepersOfAGroupAreNeverThere(t *testing.T) {
 	g.Eventually(h.Status, patience).Should(HaveKeyWithValue("content", HaveField("Orders", orders.StateEnded)),
 		"it says so until the step has ended that is under way")
 	secret <- map[string][]byte{orders.Key("content"): data}
-	g.Eventually(h.Status, patience).Should(HaveKeyWithValue("content", HaveField("Orders", BeEmpty())))
+	g.Eventually(h.Status, patience).Should(HaveKeyWithValue("content", HaveField("Orders", Equal(orders.StateUnheard))))
 	g.Consistently(e.looking.Load, time.Second).
 		Should(BeEquivalentTo(1), "the former one still looks, and the next one waits")
 	e.goOn <- struct{}{}
