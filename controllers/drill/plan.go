@@ -142,7 +142,7 @@ func (p *planner) pending() {
 		)
 	case p.drill.Spec.Abort:
 		p.complete(v1alpha1.VerdictInconclusive, v1alpha1.ReasonDrillAborted, "it was aborted before it began")
-	case !p.drill.Spec.DryRun && p.tooLate():
+	case !p.drill.Spec.DryRun && drill.TooLate(p.drill.Spec, p.now):
 		p.complete(v1alpha1.VerdictInconclusive, v1alpha1.ReasonDrillAborted, fmt.Sprintf(
 			"it could not begin before %s: %s", p.drill.Spec.BeginBefore.UTC().Format(time.RFC3339), p.s.Message))
 	case t.missing != "":
@@ -164,11 +164,6 @@ func (p *planner) pending() {
 	default:
 		p.accept()
 	}
-}
-
-// tooLate says that nobody wants the drill any more that has not begun: a night's drill is none for office hours.
-func (p *planner) tooLate() bool {
-	return p.drill.Spec.BeginBefore != nil && !p.now.Before(p.drill.Spec.BeginBefore.Time)
 }
 
 // leftover says what is left of an earlier run, and has it taken away: a login that is being dropped, or a fault that a

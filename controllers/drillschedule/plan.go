@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -112,7 +113,7 @@ func sumUp(o Observed, s *v1alpha1.DrillScheduleStatus) {
 // neverBegins says that a drill waits for which it is too late: it holds up no other.
 func neverBegins(d v1alpha1.Drill, now time.Time) bool {
 	waits := d.Status.Phase == "" || d.Status.Phase == v1alpha1.DrillPending
-	return waits && d.Spec.BeginBefore != nil && !now.Before(d.Spec.BeginBefore.Time)
+	return waits && drill.TooLate(d.Spec, now)
 }
 
 // surplus are the oldest drills beyond the limits.

@@ -9,7 +9,14 @@ import (
 	_ "time/tzdata" // the operator's image has no time zone data
 
 	"github.com/robfig/cron/v3"
+
+	"geosql.dev/operator/api/v1alpha1"
 )
+
+// TooLate says that nobody wants a drill any more that has not begun: a night's drill is none for office hours.
+func TooLate(spec v1alpha1.DrillSpec, now time.Time) bool {
+	return spec.BeginBefore != nil && !now.Before(spec.BeginBefore.Time)
+}
 
 // Schedule tells when drills are due.
 type Schedule struct {

@@ -18,18 +18,23 @@ import (
 	"geosql.dev/operator/test/support/engine"
 )
 
+// opener opens databases of an engine as sa.
+func opener(t *testing.T, e *engine.Engine) func(database string) *mssql.DB {
+	return func(database string) *mssql.DB {
+		target := e.Target(credentials.RoleSA)
+		target.Database = database
+		db, err := e.Connector(t).Open(t.Context(), target)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		return db
+	}
+}
+
 // A job that replication itself made has the agent between two steps of T-SQL. What is read and changed is the agent's
 // step, and the others stay.
 func TestJobThatReplicationMade(t *testing.T) {
 	g := NewWithT(t)
 	e := engine.Start(t, "web", "solo")
-	open := func(database string) *mssql.DB {
-		target := e.Target(credentials.RoleSA)
-		target.Database = database
-		db, err := e.Connector(t).Open(t.Context(), target)
-		g.Expect(err).NotTo(HaveOccurred())
-		return db
-	}
+	open := opener(t, e)
 	execute := func(database string, statements ...tsql.Statement) {
 		t.Helper()
 		for _, s := range statements {
@@ -78,13 +83,7 @@ func TestJobThatReplicationMade(t *testing.T) {
 func TestStatisticsInAHistory(t *testing.T) {
 	g := NewWithT(t)
 	e := engine.Start(t, "web", "solo")
-	open := func(database string) *mssql.DB {
-		target := e.Target(credentials.RoleSA)
-		target.Database = database
-		db, err := e.Connector(t).Open(t.Context(), target)
-		g.Expect(err).NotTo(HaveOccurred())
-		return db
-	}
+	open := opener(t, e)
 	for _, s := range []tsql.Statement{
 		tsql.AddDistributor("solo-0", "Str0ng-and-long.secret"), tsql.AddDistributionDatabase("distribution", 72, 48),
 	} {

@@ -157,13 +157,21 @@ func (m *Mirrors) run(ctx context.Context, one *mirror) {
 		}
 		m.log.Warn("a snapshot is not mirrored yet", "subscription", one.order.Subscription, "error", err)
 		m.say(one, func(s *Status) { s.State, s.Message = Failing, err.Error() })
-		pause := time.NewTimer(retryPause)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if !pause(ctx) {
 			return
-		case <-pause.C:
 		}
+	}
+}
+
+// pause waits until it is time for another attempt. False says that ctx has ended before.
+func pause(ctx context.Context) bool {
+	timer := time.NewTimer(retryPause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"time"
 
 	"geosql.dev/operator/internal/agent/orders"
 )
@@ -73,12 +72,8 @@ func (p *Part) makeFolder(ctx context.Context) {
 				"error", fmt.Errorf("make the snapshot folder: %w", err))
 		}
 		told = err != nil
-		pause := time.NewTimer(retryPause)
-		select {
-		case <-ctx.Done():
-			pause.Stop()
+		if !pause(ctx) {
 			return
-		case <-pause.C:
 		}
 	}
 }

@@ -40,6 +40,20 @@ func TestSwitchover(t *testing.T) {
 	g.Expect(w.voters[0].record.Term).To(Equal(term), "a request is carried out once")
 }
 
+// goneAfterHandingOver waits until the primary has handed its next term over, and takes it away at that moment. It
+// returns the run that it was.
+func goneAfterHandingOver(w *world, g *WithT) votes.Holder {
+	g.Eventually(func() string {
+		w.advance(500 * time.Millisecond)
+		w.replicate()
+		return w.servers[0].step().Action
+	}).Should(ContainSubstring("handed term 2 over to " + names[1]))
+	former := w.servers[0].run.self
+	w.servers[0].crash()
+	w.servers[0].run.asleep = true
+	return former
+}
+
 // The target of a switchover looks at the votes while it is being handed the next term, and finds that at one of them,
 // or at none yet: it claims a term of its own, for the switchover. The old primary is away meanwhile.
 func TestASwitchoverIsDoneByAClaimOfTheTargetsOwn(t *testing.T) {
@@ -47,14 +61,7 @@ func TestASwitchoverIsDoneByAClaimOfTheTargetsOwn(t *testing.T) {
 		t.Run(fmt.Sprintf("%d votes handed over", handed), func(t *testing.T) {
 			w, g := held(t)
 			w.ask(votes.Request{ID: "s", Kind: votes.RequestSwitchover, To: names[1]})
-			g.Eventually(func() string {
-				w.advance(500 * time.Millisecond)
-				w.replicate()
-				return w.servers[0].step().Action
-			}).Should(ContainSubstring("handed term 2 over to " + names[1]))
-			former := w.servers[0].run.self
-			w.servers[0].crash()
-			w.servers[0].run.asleep = true
+			former := goneAfterHandingOver(w, g)
 			for _, v := range w.voters[handed:] {
 				v.record.Term, v.record.State, v.record.Holder, v.version = 1, votes.StateReleased, former, v.version+1
 			}
@@ -66,14 +73,7 @@ func TestASwitchoverIsDoneByAClaimOfTheTargetsOwn(t *testing.T) {
 		w, g := held(t)
 		w.ask(votes.Request{ID: "s", Kind: votes.RequestSwitchover, To: names[1]})
 		w.servers[1].cut[1] = true
-		g.Eventually(func() string {
-			w.advance(500 * time.Millisecond)
-			w.replicate()
-			return w.servers[0].step().Action
-		}).Should(ContainSubstring("handed term 2 over to " + names[1]))
-		former := w.servers[0].run.self
-		w.servers[0].crash()
-		w.servers[0].run.asleep = true
+		former := goneAfterHandingOver(w, g)
 		v := w.voters[2]
 		v.record.Term, v.record.State, v.record.Holder, v.version = 1, votes.StateReleased, former, v.version+1
 		w.live(30)
