@@ -26,6 +26,9 @@ type claim struct {
 	// issued says that FAILOVER was sent: the replica may become PRIMARY; answered is when the engine said that it would.
 	issued   bool
 	answered time.Duration
+	// served says that this run served in the term before. A group that is gone before this claim has come to anything
+	// has left its databases to the clients of that term.
+	served bool
 	// request that caused it, nil for none.
 	request *votes.Request
 	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record; reports are those that it is

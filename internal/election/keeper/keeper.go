@@ -236,7 +236,7 @@ func (k *Keeper) hold(ctx context.Context, seen ballot.Observation, seenErr erro
 		return k.unleased(ctx, start, "", seenErr)
 	}
 	if !seen.Exists {
-		if k.state == votes.StateHeld {
+		if k.state == votes.StateHeld || k.claim.served {
 			return k.unleased(
 				ctx,
 				start,
@@ -268,7 +268,10 @@ func (k *Keeper) hold(ctx context.Context, seen ballot.Observation, seenErr erro
 			k.release(ctx)
 			return Outcome{Action: "released: paused, and the lease has run out"}
 		}
-		return k.claimNext(ctx, k.leadingOf(), votes.CauseRestart, nil)
+		held := k.state == votes.StateHeld
+		out := k.claimNext(ctx, k.leadingOf(), votes.CauseRestart, nil)
+		k.claim.served = held && k.state == votes.StateClaimed
+		return out
 	case seen.Role == ballot.RoleSecondary:
 		held := k.term
 		k.release(ctx)
@@ -296,7 +299,7 @@ func (k *Keeper) hold(ctx context.Context, seen ballot.Observation, seenErr erro
 // by databases whose group is gone.
 func (k *Keeper) mayServe(seen ballot.Observation) bool {
 	if !seen.Exists {
-		return k.state == votes.StateHeld
+		return k.state == votes.StateHeld || k.claim.served
 	}
 	return seen.Role != ballot.RoleResolving && seen.Role != ballot.RoleSecondary
 }

@@ -31,7 +31,7 @@ func (k *Keeper) unleased(ctx context.Context, start time.Duration, action strin
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return Outcome{Action: engineKilled, Err: errors.Join(err, k.engine.Kill())}
-	case k.state == votes.StateClaimed && !k.claim.issued:
+	case k.state == votes.StateClaimed && !k.claim.issued && !k.claim.served:
 		k.forgo()
 		return Outcome{Action: "claim given up", Err: err}
 	}

@@ -44,6 +44,23 @@ func TestAHolderWithoutALeaseIsReplaced(t *testing.T) {
 	}
 }
 
+// A replica is RESOLVING for a moment while its group is dropped. Whoever comes to see that claims the next term, which
+// comes to nothing: it is no first term, whose group the manager has yet to make.
+func TestAGroupThatIsDroppedByWayOfResolvingIsServedElsewhere(t *testing.T) {
+	w, g := held(t)
+	first := w.servers[0]
+	first.run.role, first.run.ready = ballot.RoleResolving, false
+	first.run.keeper.Step(t.Context())
+	g.Expect(w.voters[0].record).To(And(HaveField("Term", int64(2)), HaveField("State", votes.StateClaimed)))
+	first.gone(true)
+	run := first.run
+	w.live(10)
+	g.Expect(run.dead).To(BeTrue(), "what the engine serves it serves outside of the group")
+	w.live(20)
+	g.Expect(w.primary()).To(And(Not(BeNil()), Not(Equal(first))))
+	g.Expect(w.fault).NotTo(HaveOccurred())
+}
+
 // An engine that answers is asked for OFFLINE: it need not be ended, and what else it serves goes on.
 func TestAnEngineThatAnswersIsTakenOffline(t *testing.T) {
 	w, g := held(t)
