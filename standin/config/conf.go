@@ -72,7 +72,7 @@ var effective = map[string]bool{
 	"filelocation.defaultdatadir": true, "filelocation.defaultlogdir": true, "filelocation.defaultbackupdir": true,
 	"filelocation.errorlogfile": true, "filelocation.masterdatafile": true, "filelocation.masterlogfile": true,
 	"errorlog.numerrorlogs": true, "hadr.hadrenabled": true, "language.lcid": true, "memory.memorylimitmb": true,
-	"sqlagent.enabled": true,
+	"sqlagent.enabled": true, "standin.answers": true,
 }
 
 // idle are documented settings that have no effect here.

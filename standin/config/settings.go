@@ -48,6 +48,8 @@ type Settings struct {
 	TraceFlags    []int
 	// UNCMapping maps //host/share to a local directory.
 	UNCMapping map[string]string
+	// Answers are the questions that the engine answers the other way.
+	Answers Answers
 	// Warnings belong into the error log.
 	Warnings []string
 }
@@ -203,11 +205,20 @@ func (l *loader) fill(s *Settings, hostName string) error {
 			s.TLS.Protocols = append(s.TLS.Protocols, strings.TrimSpace(p))
 		}
 	}
+	l.answers(s)
 	l.masterFiles(s)
 	l.language()
 	l.traceFlags(s)
 	l.serverName(s, hostName)
 	return l.err
+}
+
+func (l *loader) answers(s *Settings) {
+	list, source := l.text("", "standin.answers")
+	var err error
+	if s.Answers, err = ParseAnswers(list); err != nil && l.err == nil {
+		l.err = refuse("%s: %v.", source, err)
+	}
 }
 
 // license is the licence question, which the real image asks and the stand-in asks alike, so that a pod that works here

@@ -22,6 +22,7 @@ import (
 	"log/slog"
 	"time"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/tds"
 )
 
@@ -55,6 +56,8 @@ type Config struct {
 	Minimal bool
 	// TraceFlags are those that -T set.
 	TraceFlags []int
+	// Answers are the questions that the engine answers the other way (docs/answers.md).
+	Answers config.Answers
 	// SegmentBytes and MaxLogBytes are passed to storage for user databases; 0 is its default.
 	SegmentBytes, MaxLogBytes int64
 	// Extensions are installed in this order.
@@ -79,6 +82,9 @@ func (inst *Instance) Config() Config {
 	c.SAPassword = ""
 	return c
 }
+
+// Answers tells whether the instance answers a question the other way.
+func (inst *Instance) Answers(name config.Answer) bool { return inst.config.Answers.Has(name) }
 
 // Log is the error log.
 func (inst *Instance) Log() *slog.Logger { return inst.log }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/hadr/endpoint"
 	"geosql.dev/standin/hadr/replica"
@@ -69,6 +70,9 @@ func (h host) Log() *slog.Logger { return h.e.inst.Log() }
 
 // TraceFlag serves replica.Host.
 func (h host) TraceFlag(flag int) bool { return h.e.inst.TraceFlag(flag) }
+
+// Answers serves replica.Host.
+func (h host) Answers(name config.Answer) bool { return h.e.inst.Answers(name) }
 
 // Identity serves replica.Host.
 func (h host) Identity(ctx context.Context) (*endpoint.Identity, error) {

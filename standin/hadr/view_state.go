@@ -264,8 +264,8 @@ func databaseReplicaClusterRows(m *replica.Manager, _ *engine.Session) []row {
 
 func databaseReplicaClusterRow(st *replica.States, d *group.Database, r *group.Replica) row {
 	ready := r.ID == st.Configuration.Primary || slices.Contains(d.Synchronized, r.ID)
-	out := row{"replica_id": r.ID, "group_database_id": d.ID, "database_name": d.Name, "is_failover_ready": ready,
-		"is_pending_secondary_suspend": false, "is_database_joined": ready}
+	out := row{"replica_id": r.ID, "group_database_id": d.ID, "database_name": d.Name,
+		"is_failover_ready": ready && !st.Unready, "is_pending_secondary_suspend": false, "is_database_joined": ready}
 	for i := range st.Databases {
 		if s := &st.Databases[i]; s.ID == d.ID && s.Replica == r.ID {
 			out["is_database_joined"], out["is_pending_secondary_suspend"] = ready || s.Joined, s.SuspendPending

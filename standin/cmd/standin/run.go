@@ -85,6 +85,9 @@ func announce(log *config.ErrorLog, s *config.Settings) {
 	for _, w := range s.Warnings {
 		log.Printf("Warning: %s", w)
 	}
+	if len(s.Answers) > 0 {
+		log.Printf("Answered the other way (docs/answers.md): %s.", s.Answers)
+	}
 	for _, flag := range s.TraceFlags {
 		log.Printf("Trace flag %d is set.", flag)
 	}
@@ -156,6 +159,7 @@ func (i *instance) engineConfig(port int) engine.Config {
 		SAPassword: s.Password, Edition: s.Edition, Port: port,
 		HADREnabled: s.HADREnabled, AgentEnabled: s.AgentEnabled, MemoryLimitMB: s.MemoryLimit() >> 20,
 		StartupOptions: s.Arguments.Options, Minimal: s.Arguments.Minimal, TraceFlags: s.TraceFlags,
+		Answers:     s.Answers,
 		Extensions:  extensions(s),
 		Log:         slog.New(i.log.From("spid1s")),
 		KillSession: func(spid int) bool { return i.server != nil && i.server.Kill(spid) },

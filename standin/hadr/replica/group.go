@@ -52,6 +52,10 @@ type Group struct {
 	copies  map[uuid.UUID]*copyState
 	gates   map[uuid.UUID]*gate
 	stopped bool
+	// silent says that OFFLINE has taken it out of its role, where such a replica answers nobody.
+	silent bool
+	// recovering is until when FAILOVER waits, where SET (ROLE = SECONDARY) blocks it.
+	recovering time.Time
 	// over is the local group that is this distributed group's member here (zero for an ordinary group, it never
 	// changes), and overEpoch that group's epoch as primary that this one goes with; 0 while it is not primary.
 	over      uuid.UUID

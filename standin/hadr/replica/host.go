@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/hadr/endpoint"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/storage"
@@ -41,6 +42,8 @@ type Host interface {
 	TakeSettings(ctx context.Context, database string, settings json.RawMessage) error
 	// TraceFlag tells whether a trace flag is set.
 	TraceFlag(flag int) bool
+	// Answers tells whether the instance answers a question the other way.
+	Answers(name config.Answer) bool
 	// Log is the error log.
 	Log() *slog.Logger
 }

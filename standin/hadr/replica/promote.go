@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/hadr/group"
 	"geosql.dev/standin/storage"
 )
@@ -25,6 +26,9 @@ const askGrace = 300 * time.Millisecond
 // begun; the role changes later. 41142 when this replica is not called synchronized in the newest configuration that a
 // majority knows.
 func (g *Group) Failover(ctx context.Context) error {
+	if err := g.recovered(ctx); err != nil {
+		return err
+	}
 	if err := g.mayFailover(); err != nil {
 		return err
 	}
@@ -276,7 +280,7 @@ func (g *Group) begin(epoch uint32, old, first *group.Configuration) error {
 	if err != nil {
 		return err
 	}
-	g.role = Resolving
+	g.role, g.silent = Resolving, false
 	closeStreams(g.takeStreamsLocked())
 	l := g.startLeadingLocked(epoch, old, first)
 	g.host.Log().Info("availability group: becoming primary", "group", g.name, "epoch", epoch)
@@ -462,7 +466,36 @@ func (g *Group) Offline(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.lease = 0
+	g.silent = g.host.Answers(config.OfflineIsSilent)
 	return nil
+}
+
+// roleRecovery is how long the recovery takes that SET (ROLE = SECONDARY) begins, where FAILOVER waits for it.
+const roleRecovery = 4 * time.Second
+
+// recovered waits until the recovery is over that SET (ROLE = SECONDARY) has begun.
+func (g *Group) recovered(ctx context.Context) error {
+	g.mu.Lock()
+	left := time.Until(g.recovering)
+	g.mu.Unlock()
+	if left <= 0 {
+		return nil
+	}
+	over := time.NewTimer(left)
+	defer over.Stop()
+	select {
+	case <-over.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// answers tells whether the replica answers others.
+func (g *Group) answers() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.silent
 }
 
 // BecomeSecondary is SET (ROLE = SECONDARY): the replica follows the next primary that comes.
@@ -470,7 +503,15 @@ func (g *Group) BecomeSecondary(ctx context.Context) error {
 	if g.distributed() {
 		g.drain(ctx)
 	}
-	return g.leave(Secondary)
+	if err := g.leave(Secondary); err != nil {
+		return err
+	}
+	if g.host.Answers(config.RoleBlocksFailover) {
+		g.mu.Lock()
+		g.recovering = time.Now().Add(roleRecovery)
+		g.mu.Unlock()
+	}
+	return nil
 }
 
 // leave takes the replica out of its role.
@@ -489,7 +530,7 @@ func (g *Group) leave(intent Role) error {
 	var streams []*stream
 	if err == nil {
 		streams = g.takeStreamsLocked()
-		g.role = Resolving
+		g.role, g.silent = Resolving, false
 		if intent == Secondary {
 			// It shows as SECONDARY at once; its primary comes when it comes.
 			g.role = Secondary

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/hadr/endpoint"
 	"geosql.dev/standin/hadr/group"
 	"geosql.dev/standin/storage"
@@ -18,6 +19,9 @@ import (
 
 // helloTimeout bounds the first message of a connection.
 const helloTimeout = 10 * time.Second
+
+// errSilent ends the connection of another replica to one that answers nobody.
+var errSilent = errors.New("the replica is OFFLINE and answers nobody")
 
 // serve handles a connection from another replica.
 func (m *Manager) serve(ctx context.Context, conn *endpoint.Conn) {
@@ -73,6 +77,9 @@ func (m *Manager) serveControl(conn *endpoint.Conn, h hello, first []byte) error
 			// A distributed group is served where its member's primary is.
 			return nil
 		}
+		if g != nil && !g.answers() {
+			return errSilent
+		}
 		reply := controlReply{}
 		if g != nil {
 			held = g
@@ -106,6 +113,9 @@ func (g *Group) control(conn *endpoint.Conn, from uuid.UUID, req controlRequest)
 			return reply, err
 		}
 		g.contact.primary, g.contact.at, g.contact.conn = from, time.Now(), conn
+		if err := g.drawnInLocked(from); err != nil {
+			return reply, err
+		}
 		if g.role == Resolving && g.st.Intent == Secondary && g.lead == nil {
 			g.role = Secondary
 			g.broadcastLocked()
@@ -123,6 +133,14 @@ func (g *Group) control(conn *endpoint.Conn, from uuid.UUID, req controlRequest)
 		reply.Databases = append(reply.Databases, g.statusLocked(id))
 	}
 	return reply, nil
+}
+
+// drawnInLocked binds a RESOLVING replica to the primary that reaches it, where that needs no statement.
+func (g *Group) drawnInLocked(primary uuid.UUID) error {
+	if g.role != Resolving || g.st.Intent == Secondary || g.lead != nil || !g.host.Answers(config.ResolvingFollows) {
+		return nil
+	}
+	return g.updateLocked(func(d *durable) { d.Intent, d.Following = Secondary, primary })
 }
 
 // acceptLocked takes the message's configuration and its epoch.
@@ -329,6 +347,9 @@ func (m *Manager) servePrepare(conn *endpoint.Conn, h hello) error {
 		g := m.groupByID(h.Group)
 		if g == nil || !g.overPrimary() {
 			return conn.SendValue(msgPromise, group.Promise{})
+		}
+		if !g.answers() {
+			return errSilent
 		}
 		p, err := g.promise(req)
 		if err != nil {

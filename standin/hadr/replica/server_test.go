@@ -25,6 +25,7 @@ import (
 	. "github.com/onsi/gomega"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/hadr/endpoint"
 	"geosql.dev/standin/hadr/replica"
 	"geosql.dev/standin/storage"
@@ -49,6 +50,8 @@ type server struct {
 	dialled atomic.Int32
 	// refuse is why nothing can be noted in master, nil when it can.
 	refuse error
+	// answers are the questions that it answers the other way.
+	answers config.Answers
 }
 
 // Identity is what it shows on every connection.
@@ -59,6 +62,12 @@ func (s *server) ServerName() string { return s.name }
 func (s *server) Disconnect(string) {}
 
 func (s *server) TraceFlag(int) bool { return false }
+
+func (s *server) Answers(name config.Answer) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answers.Has(name)
+}
 
 func (s *server) Settings(string) json.RawMessage { return nil }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/hadr/group"
 	"geosql.dev/standin/storage"
 )
@@ -41,8 +42,10 @@ type States struct {
 	LeaseLeft time.Duration
 	// CommitPendingSince is since when a configuration is being committed; zero when none is.
 	CommitPendingSince time.Time
-	Replicas           []ReplicaState
-	Databases          []DatabaseState
+	// Unready says that no local copy is shown as ready for a failover.
+	Unready   bool
+	Replicas  []ReplicaState
+	Databases []DatabaseState
 }
 
 // ReplicaState is a replica as this server sees it: its own one, and on the primary all.
@@ -100,6 +103,7 @@ func (g *Group) States() *States {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	s := &States{Role: g.role, Self: g.self, Configuration: g.configLocked()}
+	s.Unready = g.role != Primary && !g.connectedLocked() && g.host.Answers(config.UnreadyWhenDisconnected)
 	s.LeaseLeft = max(0, g.lease-BootTime())
 	l := g.lead
 	s.Promoting = l != nil && g.role == Resolving

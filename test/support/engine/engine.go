@@ -32,6 +32,10 @@ import (
 // builds the stand-in, or finds the one that was built from the same sources.
 const BinaryVariable = "GEOSQL_STANDIN"
 
+// AnswersVariable names an environment variable with answers (standin/docs/answers.md) that all engines of a test run
+// are given, with commas between them: what holds for an engine must hold for one that answers the other way.
+const AnswersVariable = "GEOSQL_ANSWERS"
+
 // startWithin bounds the start of an engine on a busy machine.
 const startWithin = 2 * time.Minute
 
@@ -50,6 +54,9 @@ type Engine struct {
 	Arguments []string
 	// TLSDir has tls.crt, tls.key and ca.crt.
 	TLSDir string
+
+	// answers are the questions that it answers the other way.
+	answers []string
 
 	root string
 	port string
@@ -88,8 +95,17 @@ var binary = sync.OnceValues(func() (string, error) {
 	return strings.TrimSpace(string(path)), nil
 })
 
+// Option changes how an instance is started.
+type Option func(*Engine)
+
+// Answers has the instance answer these questions the other way: names of standin/docs/answers.md. An instance that is
+// given by BinaryVariable and is no stand-in takes no notice.
+func Answers(names ...string) Option {
+	return func(e *Engine) { e.answers = append(e.answers, names...) }
+}
+
 // Start starts an instance for the server of the namespace, with new passwords. It ends with the test.
-func Start(t testing.TB, namespace string, server v1alpha1.ServerName) *Engine {
+func Start(t testing.TB, namespace string, server v1alpha1.ServerName, options ...Option) *Engine {
 	t.Helper()
 	agreement, err := credentials.Agree(nil, nil, false)
 	if err != nil {
@@ -103,7 +119,7 @@ func Start(t testing.TB, namespace string, server v1alpha1.ServerName) *Engine {
 	if err != nil {
 		t.Fatalf("issue a certificate: %v", err)
 	}
-	return StartWith(t, namespace, server, agreement.Passwords, data, authority)
+	return StartWith(t, namespace, server, agreement.Passwords, data, authority, options...)
 }
 
 // StartWith starts an instance with the given passwords and certificate (the data of a kubernetes.io/tls Secret with
@@ -115,12 +131,19 @@ func StartWith(
 	passwords credentials.Passwords,
 	certificate map[string][]byte,
 	authority *credentials.Authority,
+	options ...Option,
 ) *Engine {
 	t.Helper()
 	e := &Engine{
 		Namespace: namespace, Server: server, Authority: authority, port: "0",
 		Access: mssql.Access{Passwords: passwords, CA: certificate[credentials.KeyCA]},
 		TLSDir: t.TempDir(), root: t.TempDir(),
+	}
+	if all := os.Getenv(AnswersVariable); all != "" {
+		e.answers = append(e.answers, all)
+	}
+	for _, option := range options {
+		option(e)
 	}
 	for key, content := range certificate {
 		if err := os.WriteFile(filepath.Join(e.TLSDir, key), content, 0o600); err != nil {
@@ -133,6 +156,9 @@ func StartWith(
 		filepath.Join(e.TLSDir, credentials.KeyCertificate),
 		filepath.Join(e.TLSDir, credentials.KeyPrivateKey),
 	)
+	if len(e.answers) > 0 {
+		conf += "[standin]\nanswers = " + strings.Join(e.answers, ",") + "\n"
+	}
 	if err := os.WriteFile(filepath.Join(e.root, "mssql.conf"), []byte(conf), 0o600); err != nil {
 		t.Fatalf("write mssql.conf: %v", err)
 	}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Answer names a question about SQL Server that is open, or that another engine answers otherwise: named in mssql.conf
+// (section standin, key answers) the stand-in answers it the other way. docs/answers.md has all of them.
+type Answer string
+
+// The answers. Each says what the engine does when it is named, and from where that is known.
+const (
+	// OfflineIsSilent: a replica that OFFLINE has taken out of its role answers no other replica, neither one that was
+	// asked for FAILOVER (41104 there, where it is needed for the majority) nor a primary, until SET (ROLE = SECONDARY),
+	// FAILOVER or a restart. Microsoft's agent (mssql-server-ha, ag-helper) sends FAILOVER while bystanders are SECONDARY.
+	OfflineIsSilent Answer = "hadr.offline-is-silent"
+	// ResolvingFollows: a replica that is RESOLVING becomes SECONDARY by itself when a primary reaches it. Seen of
+	// replicas that had been restarted, and expected after JOIN (field reports); whether after OFFLINE nobody says.
+	ResolvingFollows Answer = "hadr.resolving-follows"
+	// UnreadyWhenDisconnected: is_failover_ready is 0 on a replica that has no primary. Microsoft's agent says that no
+	// view tells what FAILOVER would.
+	UnreadyWhenDisconnected Answer = "hadr.unready-when-disconnected"
+	// RoleBlocksFailover: FAILOVER waits until the recovery is over that SET (ROLE = SECONDARY) has begun, which takes 4
+	// s. Microsoft's agent says that it blocks, and takes a former primary OFFLINE for that reason.
+	RoleBlocksFailover Answer = "hadr.role-blocks-failover"
+)
+
+// answers are all that there are.
+var answers = []Answer{OfflineIsSilent, ResolvingFollows, UnreadyWhenDisconnected, RoleBlocksFailover}
+
+// Answers are those that an instance was given.
+type Answers map[Answer]bool
+
+// Has tells whether the engine answers a question the other way.
+func (a Answers) Has(name Answer) bool { return a[name] }
+
+// String lists them in order, as in mssql.conf.
+func (a Answers) String() string {
+	names := make([]string, 0, len(a))
+	for name := range a {
+		names = append(names, string(name))
+	}
+	slices.Sort(names)
+	return strings.Join(names, ",")
+}
+
+// ParseAnswers reads a list of names with commas between them; all stands for every one. A name that it does not know
+// is an error.
+func ParseAnswers(list string) (Answers, error) {
+	found := Answers{}
+	for name := range strings.SplitSeq(list, ",") {
+		switch name = strings.TrimSpace(name); {
+		case name == "":
+		case name == "all":
+			for _, a := range answers {
+				found[a] = true
+			}
+		case slices.Contains(answers, Answer(name)):
+			found[Answer(name)] = true
+		default:
+			return nil, fmt.Errorf("%q is no answer of the stand-in; there are all, %s", name, join(answers))
+		}
+	}
+	return found, nil
+}
+
+func join(names []Answer) string {
+	texts := make([]string, len(names))
+	for i, name := range names {
+		texts[i] = string(name)
+	}
+	return strings.Join(texts, ", ")
+}
