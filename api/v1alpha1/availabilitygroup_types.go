@@ -67,6 +67,18 @@ const (
 	DeadReplicaRemove OnDeadReplica = "Remove"
 )
 
+// RoleAtFailover is the role of the other replicas when one is asked for FAILOVER.
+//
+// +kubebuilder:validation:Enum=Secondary;Resolving
+type RoleAtFailover string
+
+const (
+	// AtFailoverSecondary leaves them as they are, and takes them OFFLINE once there is another primary.
+	AtFailoverSecondary RoleAtFailover = "Secondary"
+	// AtFailoverResolving takes them OFFLINE first.
+	AtFailoverResolving RoleAtFailover = "Resolving"
+)
+
 // Replica is one server's part in a group.
 type Replica struct {
 	// server is the name of a SQLServer.
@@ -145,6 +157,10 @@ type GroupTimings struct {
 	// writeLease (W) is WRITE_LEASE_VALIDITY, in whole seconds: 6s unless given.
 	// +optional
 	WriteLease *metav1.Duration `json:"writeLease,omitempty"`
+	// failover is how long FAILOVER may take until the role is PRIMARY, before the term is given up: 15s unless given, at
+	// most 5m. It never ends before voteExpiry.
+	// +optional
+	Failover *metav1.Duration `json:"failover,omitempty"`
 }
 
 // AvailabilityGroupSpec declares a group.
@@ -201,6 +217,11 @@ type AvailabilityGroupSpec struct {
 	// failoverPolicy is Automatic, Manual or Paused; Manual unless given.
 	// +optional
 	FailoverPolicy FailoverPolicy `json:"failoverPolicy,omitempty"`
+	// roleAtFailover is the role in which the other replicas are when one is made primary: Secondary (default), as when
+	// Microsoft's agent does it (they are taken OFFLINE afterwards, to follow), or Resolving: they are taken OFFLINE
+	// before. Where the engine refuses FAILOVER the other one is tried in the same term.
+	// +optional
+	RoleAtFailover RoleAtFailover `json:"roleAtFailover,omitempty"`
 	// onDeadReplica is Wait (default), DemoteToAsync or Remove.
 	// +optional
 	OnDeadReplica OnDeadReplica `json:"onDeadReplica,omitempty"`

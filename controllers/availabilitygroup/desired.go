@@ -125,8 +125,16 @@ func (d Desired) fenced() bool { return d.clusterType() == tsql.ClusterExternal 
 func (d Desired) orders() orders.Group {
 	return orders.Group{Name: d.name(), Namespace: d.Group.Namespace, Timings: orders.Timings(d.Group.Spec.Timings),
 		Paused:    d.Group.Spec.FailoverPolicy == v1alpha1.FailoverPaused,
-		Automatic: d.Group.Spec.FailoverPolicy == v1alpha1.FailoverAutomatic,
+		Automatic: d.Group.Spec.FailoverPolicy == v1alpha1.FailoverAutomatic, RoleAtFailover: d.roleAtFailover(),
 	}
+}
+
+// roleAtFailover is empty for SECONDARY: orders of managers that know of no other one are the same.
+func (d Desired) roleAtFailover() ballot.Role {
+	if d.Group.Spec.RoleAtFailover == v1alpha1.AtFailoverResolving {
+		return ballot.RoleResolving
+	}
+	return ""
 }
 
 // configuration of voters as it was last seen; the one that the group begins with while there is none.

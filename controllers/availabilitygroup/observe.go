@@ -289,6 +289,7 @@ func readVote(ctx context.Context, member *sites.Member, group *v1alpha1.Availab
 // compared: what the agent has of them stays.
 func upToDate(have, wanted orders.Group, now time.Time) bool {
 	same := have.Paused == wanted.Paused && have.Automatic == wanted.Automatic && have.Namespace == wanted.Namespace &&
+		have.RoleAtFailover == wanted.RoleAtFailover &&
 		have.Ending == wanted.Ending && have.EndingID == wanted.EndingID && reflect.DeepEqual(have.Timings, wanted.Timings) &&
 		reflect.DeepEqual(have.Configuration, wanted.Configuration) &&
 		slices.Equal(have.Wanted, wanted.Wanted)

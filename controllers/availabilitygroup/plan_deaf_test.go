@@ -5,11 +5,13 @@ package availabilitygroup
 import (
 	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 )
@@ -119,6 +121,25 @@ func TestTheMarkOfAFormerGroupIsWrittenAnew(t *testing.T) {
 	g.Expect(upToDate(told, wanted, e.now)).To(BeFalse())
 	wanted.Ending, wanted.EndingID = true, "6a8b"
 	g.Expect(upToDate(told, wanted, e.now)).To(BeFalse())
+}
+
+// In which role the other replicas are at FAILOVER may be changed at any time; SECONDARY is what orders say that do not
+// name it.
+func TestTheRoleAtFailoverIsTold(t *testing.T) {
+	for declared, want := range map[v1alpha1.RoleAtFailover]ballot.Role{
+		"": "", v1alpha1.AtFailoverSecondary: "", v1alpha1.AtFailoverResolving: ballot.RoleResolving,
+	} {
+		t.Run(string(declared), func(t *testing.T) {
+			g := NewWithT(t)
+			group := &v1alpha1.AvailabilityGroup{}
+			group.Spec.RoleAtFailover = declared
+			told := Desired{Group: group}.orders()
+			g.Expect(told.RoleAtFailover).To(Equal(want))
+			other := told
+			other.RoleAtFailover = ballot.RoleResolving
+			g.Expect(upToDate(told, other, time.Now())).To(Equal(want == ballot.RoleResolving))
+		})
+	}
 }
 
 // What an agent says is read from its /status.

@@ -175,6 +175,12 @@ var refusals = []refusal{
 		[]string{"spec.timings.renewInterval", "at least 250ms"},
 	},
 	{
+		"a failover that may take an hour",
+		"",
+		with(group, "NAME", "g") + "  timings: {failover: 1h}\n",
+		[]string{"spec.timings.failover", "at most 5m"},
+	},
+	{
 		"votes that expire in an hour",
 		"",
 		with(group, "NAME", "g") + "  timings: {voteExpiry: 1h}\n",

@@ -2,7 +2,13 @@
 
 package tsql
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
+
+// Late is the number that a batch throws that the engine ran after its deadline: nothing of it was begun.
+const Late = 50001
 
 // RenewWriteLease renews the lease of the local primary, unless the engine runs the batch after the deadline: a
 // renewal that was queued in a frozen engine must not revive a dead lease. The deadline is on the engine's clock (UTC).
@@ -11,7 +17,7 @@ import "time"
 func RenewWriteLease(group string, validity time.Duration, deadline time.Time) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" SET (WRITE_LEASE_VALIDITY = ", seconds(validity), ")\n").
-		sql("ELSE\n    THROW 50001, N'The deadline of this renewal has passed.', 1;").
+		sql("ELSE\n    THROW ", strconv.Itoa(Late), ", N'The deadline of this renewal has passed.', 1;").
 		arg("deadline", deadline.UTC()).
 		done("renew the write lease of " + group)
 }
@@ -33,7 +39,7 @@ func SetExternalCluster() Statement {
 func Failover(group string, deadline time.Time) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" FAILOVER\n").
-		sql("ELSE\n    THROW 50001, N'The deadline of this failover has passed.', 1;").
+		sql("ELSE\n    THROW ", strconv.Itoa(Late), ", N'The deadline of this failover has passed.', 1;").
 		arg("deadline", deadline.UTC()).
 		done("make this replica the primary of " + group)
 }
@@ -45,7 +51,7 @@ func Failover(group string, deadline time.Time) Statement {
 func ForceFailover(group string, deadline time.Time) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" FORCE_FAILOVER_ALLOW_DATA_LOSS\n").
-		sql("ELSE\n    THROW 50001, N'The deadline of this failover has passed.', 1;").
+		sql("ELSE\n    THROW ", strconv.Itoa(Late), ", N'The deadline of this failover has passed.', 1;").
 		arg("deadline", deadline.UTC()).
 		done("force this replica to be the primary of " + group + ", data loss allowed")
 }
@@ -62,7 +68,7 @@ func TakeOffline(group string) Statement {
 func SetRoleSecondary(group string, deadline time.Time) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" SET (ROLE = SECONDARY)\n").
-		sql("ELSE\n    THROW 50001, N'The deadline of this change of role has passed.', 1;").
+		sql("ELSE\n    THROW ", strconv.Itoa(Late), ", N'The deadline of this change of role has passed.', 1;").
 		arg("deadline", deadline.UTC()).
 		done("follow the primary of " + group)
 }

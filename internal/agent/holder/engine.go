@@ -224,13 +224,13 @@ func (e *sqlEngine) asManager(
 	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Session(ctx, func(s *mssql.Session) error {
 			for _, statement := range []tsql.Statement{
-				tsql.RenewWriteLease(group, validity, deadline), tsql.SetExternalCluster(), failover(group, deadline),
+				tsql.RenewWriteLease(group, validity, deadline), tsql.SetExternalCluster(),
 			} {
 				if err := s.Exec(ctx, statement); err != nil {
 					return err
 				}
 			}
-			return nil
+			return refused(s.Exec(ctx, failover(group, deadline)))
 		})
 	})
 	switch {
@@ -240,6 +240,16 @@ func (e *sqlEngine) asManager(
 		return fmt.Errorf("%w: %w", keeper.ErrNotSynchronized, err)
 	}
 	return err
+}
+
+// refused tells an answer of the engine to FAILOVER from none. That it came too late (tsql.Late) is no refusal, nor is
+// that this replica is the primary already.
+func refused(err error) error {
+	if n := mssql.Number(err); n == 0 || mssql.HasNumber(err, tsql.Late, alreadyPrimary, notSynchronized) ||
+		mssql.Is(err, mssql.Unknown) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", keeper.ErrRefused, err)
 }
 
 // Offline implements keeper.Engine.

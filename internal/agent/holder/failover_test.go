@@ -14,7 +14,6 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -35,6 +34,7 @@ import (
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -189,6 +189,9 @@ type trio struct {
 	members []*member
 	// second is the mode of the second server's replica; the others are synchronous.
 	second tsql.AvailabilityMode
+	// answers are those of all engines, and atFailover is the role of the other replicas at FAILOVER.
+	answers    []string
+	atFailover ballot.Role
 	// apart is a server whose agent and those of the others do not reach each other, empty for none; void is where they
 	// come to instead: it takes connections and says nothing.
 	apart, void string
@@ -198,20 +201,11 @@ type trio struct {
 	last  time.Time
 }
 
-func freeAddress(g *WithT, low, high int) (string, int) {
-	for range 1000 {
-		port := low + rand.IntN(high-low)
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			g.Expect(l.Close()).To(Succeed())
-			return fmt.Sprintf("127.0.0.1:%d", port), port
-		}
-	}
-	g.Expect("a free port").To(BeEmpty())
-	return "", 0
-}
-
-func newTrio(t *testing.T, second tsql.AvailabilityMode) *trio {
+func newTrio(t *testing.T, second tsql.AvailabilityMode, change ...func(*trio)) *trio {
 	c := &trio{t: t, g: NewWithT(t), second: second}
+	for _, do := range change {
+		do(c)
+	}
 	authority, err := credentials.NewAuthority(time.Now())
 	c.g.Expect(err).NotTo(HaveOccurred())
 	agreement, err := credentials.Agree(nil, nil, false)
@@ -220,8 +214,9 @@ func newTrio(t *testing.T, second tsql.AvailabilityMode) *trio {
 		c.voters = append(c.voters, newLeaseServer(t))
 		certificate, err := authority.Issue(credentials.CertificateNames("web", server, nil), time.Now())
 		c.g.Expect(err).NotTo(HaveOccurred())
-		m := &member{name: credentials.HostName(server), state: t.TempDir(),
-			engine: testengine.StartWith(t, "web", server, agreement.Passwords, certificate, authority)}
+		engine := testengine.StartWith(t, "web", server, agreement.Passwords, certificate, authority,
+			testengine.Answers(c.answers...))
+		m := &member{name: credentials.HostName(server), state: t.TempDir(), engine: engine}
 		// Apart from each other, and below what the kernel gives to connections: nobody takes them before they are listened
 		// on.
 		_, m.port = freeAddress(c.g, 15000, 24000)
@@ -332,6 +327,7 @@ func (c *trio) startAgent(m *member) {
 // tell gives a server's sidecar its orders.
 func (c *trio) tell(m *member, group orders.Group) {
 	group.Name, group.Namespace, group.Automatic = "content", "web", true
+	group.RoleAtFailover = c.atFailover
 	data, err := group.Encode()
 	c.g.Expect(err).NotTo(HaveOccurred())
 	m.told <- map[string][]byte{orders.Key("content"): data}

@@ -411,6 +411,7 @@ func (s *stepper) prepare(ctx context.Context) error {
 	}
 	s.ballot.Adopt(group.Voting())
 	s.keeper.SetPolicy(group.Paused, !group.Automatic)
+	s.keeper.SetRoleAtFailover(group.RoleAtFailover)
 	s.keeper.SetEnding(group.Ends())
 	s.heard = heard{orders: orders.StateGiven}
 	if group.Ends() {

@@ -55,6 +55,9 @@ type Group struct {
 	// Automatic lets agents begin an election by themselves when the primary is gone (failoverPolicy Automatic). Without
 	// it only requests of people promote another replica, and the last holder may come back.
 	Automatic bool `json:"automatic,omitempty"`
+	// RoleAtFailover is the role in which the other replicas are when an engine is asked for FAILOVER; SECONDARY unless it
+	// is RESOLVING.
+	RoleAtFailover ballot.Role `json:"roleAtFailover,omitempty"`
 	// Ending says that the manager is about to drop the group on this server, the last that has it, or has: a group that
 	// is not there is then no reason to end the engine. As long as it is there nothing is different.
 	Ending bool `json:"ending,omitempty"`

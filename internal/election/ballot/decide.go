@@ -30,8 +30,9 @@ func ReportQuorum(voting int) int { return voting/2 + 1 }
 
 // Decide finds the best replica among the reports. Which replicas there are is taken from the newest configuration
 // among them. The best has the highest sequence number (an older configuration may call a replica synchronized that has
-// been given up since), is called synchronized in it rather than not, and has the longest log; candidate is preferred
-// to its equals.
+// been given up since), has not been refused by its engine rather than has, is called synchronized rather than not, and
+// has the longest log; candidate is preferred to its equals. What is called synchronized by a replica that has lost its
+// primary may be of any age (sys.dm_hadr_database_replica_cluster_states): it orders the replicas and rules none out.
 func Decide(candidate string, reports []Report) Decision {
 	var d Decision
 	if len(reports) == 0 {
@@ -96,7 +97,9 @@ func Most(candidate string, d Decision, reports []Report) string {
 
 // better compares two reports of one configuration.
 func better(a, b Report) int {
-	return cmp.Or(compareBool(a.Ready(), b.Ready()), CompareLogs(a.Databases, b.Databases))
+	return cmp.Or(
+		compareBool(!a.Refused, !b.Refused), compareBool(a.Ready(), b.Ready()), CompareLogs(a.Databases, b.Databases),
+	)
 }
 
 func compareBool(a, b bool) int {

@@ -15,8 +15,13 @@ type FenceRequest struct {
 	Group string `json:"group"`
 	// Term that a majority of votes has for Candidate.
 	Term int64 `json:"term"`
-	// Candidate that asks. Its own replica stays as it is; every other one is taken OFFLINE.
+	// Candidate that asks. Its own replica stays as it is, and one that is PRIMARY is taken OFFLINE.
 	Candidate votes.Holder `json:"candidate"`
+	// Bystanders is the role in which the candidate wants the other replicas: SECONDARY, in which they stay, or RESOLVING,
+	// also where it is empty: they are taken OFFLINE.
+	Bystanders Role `json:"bystanders,omitempty"`
+	// Revive has those become SECONDARY that are RESOLVING, where Bystanders is SECONDARY.
+	Revive bool `json:"revive,omitempty"`
 }
 
 // Report is what a fenced replica has.
@@ -29,6 +34,8 @@ type Report struct {
 	Role Role `json:"role"`
 	// Followed is the newest forced term whose log the replica has.
 	Followed int64 `json:"followed,omitempty"`
+	// Refused says that the engine has answered FAILOVER with 41142 in the configuration that is reported.
+	Refused bool `json:"refused,omitempty"`
 	Inspection
 }
 

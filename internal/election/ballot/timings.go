@@ -3,6 +3,7 @@
 package ballot
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -25,6 +26,9 @@ type Timings struct {
 	Overrun time.Duration
 	// Kill (K) is how long it takes to end the engine's process.
 	Kill time.Duration
+	// Failover is how long FAILOVER may take, from when it was sent first until the role is PRIMARY; 0 for
+	// DefaultFailover. Orders of earlier managers do not have it.
+	Failover time.Duration
 	// Drift (e) is the largest relative error between two clocks, such as 0.01.
 	Drift float64
 }
@@ -81,6 +85,13 @@ const BecomeWithin = 3 * time.Second
 // BegunWithin is after what time the engine begins with no statement any more that was sent before and may undo a
 // fence.
 func (t Timings) BegunWithin() time.Duration { return max(BecomeWithin, t.Acknowledge) }
+
+// DefaultFailover is how long FAILOVER may take unless the group declares something else. Microsoft's agent leaves it
+// to Pacemaker's time-outs, a minute by default.
+const DefaultFailover = 15 * time.Second
+
+// FailoverWithin is how long FAILOVER may take.
+func (t Timings) FailoverWithin() time.Duration { return cmp.Or(t.Failover, DefaultFailover) }
 
 // SuspectAfter is D(1+e): how long a record must stay unchanged before anybody may act as if its holder were gone.
 func (t Timings) SuspectAfter() time.Duration {

@@ -29,6 +29,15 @@ type claim struct {
 	// served says that this run served in the term before. A group that is gone before this claim has come to anything
 	// has left its databases to the clients of that term.
 	served bool
+	// sent is when FAILOVER was sent first, 0 for not yet; doubtful that one of them may have left the replica in a state
+	// that nobody knows; refusal is what the engine said to the last one, nil where it took it or did not answer.
+	sent     time.Duration
+	doubtful bool
+	refusal  error
+	// by is how the other replicas stand by, without a role before they were asked; tried are the ways in which the engine
+	// has refused.
+	by    stand
+	tried []stand
 	// request that caused it, nil for none.
 	request *votes.Request
 	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record; reports are those that it is
@@ -118,6 +127,9 @@ func (k *Keeper) standBy(ctx context.Context, seen ballot.Observation, seenErr e
 		_ = k.meetPartners(ctx)
 	}
 	if out, claimed := k.consider(ctx, leading, seen); claimed || out.Action != "" || out.Err != nil {
+		return out
+	}
+	if out, done := k.comeAlong(ctx, leading, seen); done {
 		return out
 	}
 	return k.rejoin.step(ctx, k, leading, seen)

@@ -13,6 +13,10 @@ import (
 // ErrNotSynchronized is the engine's refusal to become primary without all acknowledged writes (error 41142).
 var ErrNotSynchronized = errors.New("the replica is not synchronized: the engine refused FAILOVER")
 
+// ErrRefused is any other refusal of FAILOVER by the engine, as 41104 where it found no majority. What state the
+// replica is in is not known then: Microsoft's agent takes it for a failed primary.
+var ErrRefused = errors.New("the engine refused FAILOVER")
+
 // ErrUnanswered says that the connection broke on which a statement was: the engine may have begun with it, or may
 // begin yet.
 var ErrUnanswered = errors.New("the engine has not said what became of it")
@@ -43,7 +47,7 @@ type Engine interface {
 	// renewal that was queued in a frozen engine must not revive a dead lease.
 	RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error
 	// Failover renews the lease under the same guard, sets the session key external_cluster and issues FAILOVER. The
-	// role changes later. ErrNotSynchronized when the engine refuses.
+	// role changes later. ErrNotSynchronized or ErrRefused when the engine refuses.
 	Failover(ctx context.Context, group string, validity time.Duration, deadline time.Time) error
 	// Force is Failover with FORCE_FAILOVER_ALLOW_DATA_LOSS: only for a request that allows data loss.
 	Force(ctx context.Context, group string, validity time.Duration, deadline time.Time) error

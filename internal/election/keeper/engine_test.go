@@ -122,7 +122,8 @@ func (r *run) Inspect(context.Context, string) (ballot.Inspection, error) {
 			continue
 		}
 		d := ballot.DatabaseState{Server: s.name, Name: "Content", Local: s == r.s, State: "NOT SYNCHRONIZING",
-			Suspended: s == r.s && r.suspended, HardenedLSN: fmt.Sprint(len(s.log)), Ready: r.s.config.synced[s.name]}
+			Suspended: s == r.s && r.suspended, HardenedLSN: fmt.Sprint(len(s.log)),
+			Ready: r.s.config.synced[s.name] && r.tellsReadiness()}
 		if r.s.config.synced[s.name] {
 			d.State = "SYNCHRONIZED"
 		}
@@ -146,7 +147,11 @@ func (r *run) Failover(_ context.Context, _ string, validity time.Duration, dead
 	if r.refuse || !r.s.config.synced[r.s.name] && !r.s.w.breaks.force {
 		return keeper.ErrNotSynchronized
 	}
-	return r.call(r.travel(deadline), func(now time.Duration) { r.take(now, validity, false) })
+	var said error
+	if err := r.call(r.travel(deadline), func(now time.Duration) { said = r.failOver(now, validity) }); err != nil {
+		return err
+	}
+	return said
 }
 
 func (r *run) Force(_ context.Context, _ string, validity time.Duration, deadline time.Time) error {
@@ -156,21 +161,22 @@ func (r *run) Force(_ context.Context, _ string, validity time.Duration, deadlin
 
 // take makes the replica primary of a new epoch if a majority agrees to it, as the engines of the model do: a FAILOVER
 // that finds none comes to nothing. By force it becomes primary alone, and opens once a majority has the configuration.
-func (r *run) take(now, validity time.Duration, force bool) {
+func (r *run) take(now, validity time.Duration, force bool) (taken bool) {
 	if r.role == ballot.RolePrimary {
-		return
+		return true
 	}
 	r.lease = max(r.lease, now+validity)
 	c := configuration{sequence: (r.s.w.epoch()+1)<<32 | 1, synced: map[string]bool{r.s.name: true}}
 	agreed := r.s.w.commit(r.s, c)
 	if !agreed && !force {
-		return
+		return false
 	}
-	r.s.config = c
+	r.s.config, r.s.silent = c, false
 	r.role, r.follows, r.ready = ballot.RolePrimary, "", agreed
 	if agreed {
 		r.s.w.checkComplete(r.s)
 	}
+	return true
 }
 
 func (r *run) Offline(ctx context.Context, _ string) error {
@@ -183,13 +189,15 @@ func (r *run) Offline(ctx context.Context, _ string) error {
 	return r.call(time.Hour, func(time.Duration) {
 		r.lingers, r.lingering = r.lingersNext, r.role
 		r.role, r.ready, r.follows = ballot.RoleResolving, false, ""
-		r.s.left = r.s.w.epoch()
+		r.s.left, r.s.silent = r.s.w.epoch(), r.s.w.breaks.silent
 		r.offlines++
 	})
 }
 
 func (r *run) BecomeSecondary(_ context.Context, _ string, deadline time.Time) error {
-	return r.call(deadline.Sub(r.s.w.wall()), func(time.Duration) { r.role, r.follows = ballot.RoleSecondary, "" })
+	return r.call(deadline.Sub(r.s.w.wall()), func(now time.Duration) {
+		r.role, r.follows, r.s.silent, r.recovering = ballot.RoleSecondary, "", false, now+r.s.w.breaks.recovery
+	})
 }
 
 func (r *run) Resume(context.Context, string, []string) error {
@@ -248,9 +256,9 @@ func (w *world) engines(a, b *server) bool {
 }
 
 // accepts says whether a replica agrees to a configuration: not to an older one, and, while OFFLINE, not to one of a
-// primary that was there before.
+// primary that was there before, or to none.
 func (s *server) accepts(c configuration) bool {
-	if c.sequence < s.config.sequence {
+	if s.silent || c.sequence < s.config.sequence {
 		return false
 	}
 	return s.run.role != ballot.RoleResolving || c.epoch() > max(s.config.epoch(), s.left) ||
@@ -290,6 +298,7 @@ func (w *world) replicate() {
 			p.run.ready = true
 			w.checkComplete(p)
 		}
+		w.drawIn(p)
 		for _, s := range w.servers {
 			if s == p || s.bare || !w.engines(p, s) || s.run.role != ballot.RoleSecondary ||
 				s.config.epoch() > p.config.epoch() {

@@ -32,7 +32,8 @@ const (
 )
 
 // Fence promises the request's term and reports. The order is what safety rests on: the promise is durable before
-// anything else, the replica is OFFLINE before anything is said of its log. A request that comes so late that its term
+// anything else, and the replica is in the role in which the candidate wants it before anything is said of its log. A
+// request that comes so late that its term
 // is held already, or over, is refused: it would take a replica OFFLINE that follows the primary.
 func (k *Keeper) Fence(ctx context.Context, r ballot.FenceRequest) (ballot.Report, error) {
 	if err := k.late(r); err != nil {
@@ -52,7 +53,7 @@ func (k *Keeper) Fence(ctx context.Context, r ballot.FenceRequest) (ballot.Repor
 				k.group,
 			)
 		}
-		seen, err := k.offline(ctx)
+		seen, err := k.standBeside(ctx, r)
 		if err != nil {
 			return ballot.Report{}, fmt.Errorf("fencing %s in group %s: %w", k.self.Server, k.group, err)
 		}
@@ -161,6 +162,7 @@ func (k *Keeper) reportOf(ctx context.Context, seen ballot.Observation) (ballot.
 	if r.Inspection, err = k.inspect(ctx); err != nil {
 		return ballot.Report{}, fmt.Errorf("reporting of group %s on %s: %w", k.group, k.self.Server, err)
 	}
+	r.Refused = k.unready != 0 && k.unready == r.Sequence
 	return r, nil
 }
 
@@ -169,7 +171,8 @@ func (k *Keeper) reportOf(ctx context.Context, seen ballot.Observation) (ballot.
 // acknowledged. The former holder gets none either when its votes have expired. A claim without a round of votes of its
 // own gets one meanwhile: both take a round trip, and neither needs the other.
 func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]ballot.Report, error) {
-	request := ballot.FenceRequest{Group: k.group, Term: k.term, Candidate: k.self}
+	by := k.by()
+	request := ballot.FenceRequest{Group: k.group, Term: k.term, Candidate: k.self, Bystanders: by.role, Revive: by.revive}
 	bounded, done := context.WithTimeout(ctx, fenceTimeout)
 	defer done()
 	own, err := k.Fence(bounded, request)

@@ -79,6 +79,12 @@ type Keeper struct {
 	failures int
 	// paused forbids claims that nobody asked for; manual those of a server that did not hold the last term.
 	paused, manual bool
+	// atFailover is the role of the other replicas at FAILOVER, SECONDARY unless it is RESOLVING.
+	atFailover ballot.Role
+	// stayed is the promise for which this replica has stayed SECONDARY, until it was seen what came of it.
+	stayed Promise
+	// unready is the configuration in which the engine has refused FAILOVER with 41142, 0 for none.
+	unready int64
 	// ending says that the manager is about to drop the group, or has; dropped that the group was gone then, and has not
 	// been seen since.
 	ending, dropped bool

@@ -3,6 +3,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -27,12 +28,16 @@ const (
 // promote carries a claim on: fence, decide, and FAILOVER, with the votes of a round that began so lately that the
 // engine can acknowledge its lease within Acknowledge of it.
 func (k *Keeper) promote(ctx context.Context, start time.Duration) Outcome {
-	if start > k.claim.at+k.timings.Expiry {
-		return k.giveUp(
-			ctx,
-			votes.ReasonNoQuorum,
-			fmt.Errorf("group %s: term %d came to nothing within %s", k.group, k.term, k.timings.Expiry),
-		)
+	if k.overdue(start) {
+		reason, why := votes.ReasonNoQuorum, fmt.Errorf(
+			"group %s: term %d came to nothing within %s", k.group, k.term, k.clock.Now()-k.claim.at)
+		if k.claim.refusal != nil {
+			reason, why = votes.ReasonEngineRefused, fmt.Errorf("%w: %w", why, k.claim.refusal)
+			if r := k.claim.request; r != nil && r.FencedHolder != "" {
+				why = fmt.Errorf("%w: ask again without a word that the former holder is fenced", why)
+			}
+		}
+		return k.giveUp(ctx, reason, why)
 	}
 	if err := k.requests.adopt(k); err != nil {
 		return Outcome{Err: err}
@@ -69,6 +74,9 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 		k.chronicle.fenced(k)
 		k.chronicle.estimate(k, reports)
 		return Outcome{Action: "another replica has a newer configuration; data loss is allowed", Soon: soon}
+	case d.Quorate() && ballot.ReportOf(reports, k.self.Server).Refused && !k.mayPass():
+		return k.giveUp(ctx, votes.ReasonNotSynchronized,
+			fmt.Errorf("group %s on %s: %w", k.group, k.self.Server, ErrNotSynchronized))
 	case d.Quorate() && (d.Best == "" || chosen):
 		return k.giveUp(
 			ctx,
@@ -255,9 +263,10 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 	}
 	bounded, cancel := context.WithTimeout(ctx, failoverTimeout)
 	defer cancel()
-	k.claim.issued = true
+	k.claim.issued, k.claim.sent = true, cmp.Or(k.claim.sent, k.clock.Now())
 	err := statement(bounded, k.group, k.timings.WriteLease, deadline)
 	k.unanswerable(err, left)
+	k.claim.note(err)
 	switch {
 	case err == nil:
 		k.claim.answered = k.clock.Now()
@@ -274,7 +283,16 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 		k.chronicle.estimate(k, k.claim.reports)
 		return Outcome{Action: "not synchronized; data loss is allowed", Soon: soon}
 	case errors.Is(err, ErrNotSynchronized):
-		return k.giveUp(ctx, votes.ReasonNotSynchronized, fmt.Errorf("group %s on %s: %w", k.group, k.self.Server, err))
+		return k.unsynchronized(ctx, err)
+	case errors.Is(err, ErrRefused):
+		with := k.by()
+		if k.turn() {
+			return Outcome{
+				Action: fmt.Sprintf("%s refused with %s: now with %s", name, with, k.by()),
+				Soon:   soon,
+				Err:    fmt.Errorf("failing group %s over to %s: %w", k.group, k.self.Server, err),
+			}
+		}
 	}
 	// Refused for now, or not known: the role tells, and the next step tries again.
 	return Outcome{

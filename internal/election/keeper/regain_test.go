@@ -171,5 +171,5 @@ func TestOneScheduleOfStrayClaims(t *testing.T) { scheduler(scheduleOfStrays).on
 func TestSchedulesOfStrayClaims(t *testing.T) { scheduler(scheduleOfStrays).many(t, 1, breaks{}) }
 
 func TestNothingIsLostWithoutClocksWithStrayClaims(t *testing.T) {
-	scheduler(scheduleOfStrays).many(t, 3, breaks{endless: true})
+	scheduler(scheduleOfStrays).many(t, 3, withoutClocks)
 }

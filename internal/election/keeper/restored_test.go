@@ -156,7 +156,7 @@ func TestSchedulesOfLostVotes(t *testing.T) {
 
 // What keeps acknowledged writes is no vote: it is on the servers' disks.
 func TestNothingIsLostWithoutClocksWithTheVotes(t *testing.T) {
-	scheduleOfLostVotes(runbook(t, nil)).many(t, 3, breaks{endless: true})
+	scheduleOfLostVotes(runbook(t, nil)).many(t, 3, withoutClocks)
 }
 
 // Nobody serves without votes. The Leases of the runbook, whose holder is nobody, are waited for like those of a holder

@@ -87,6 +87,8 @@ type breaks struct {
 	asynchronous, noReplicas bool
 	// hideVoters keeps agents from reading who votes.
 	hideVoters bool
+	// ways are how the engines answer what is not known of SQL Server, and how the agents ask.
+	ways
 	// endless lets write leases last for ever, as those of engines whose clocks have stopped: then two may be writable,
 	// and still nothing acknowledged may be lost.
 	endless bool
@@ -135,6 +137,8 @@ type server struct {
 	config configuration
 	// bare is a replica that has joined and has no copies yet.
 	bare bool
+	// silent says that the replica was taken OFFLINE and answers nobody.
+	silent bool
 	// left is the newest epoch there was when the replica was last taken OFFLINE.
 	left   int64
 	memory keeper.Remembered
@@ -206,6 +210,8 @@ type run struct {
 	unstoppable bool
 	// lag passes while a statement is on its way.
 	lag time.Duration
+	// recovering is until when the databases are recovered after SET (ROLE = SECONDARY).
+	recovering time.Duration
 	// ready says that the configuration that makes it primary is committed.
 	ready bool
 }
@@ -235,6 +241,7 @@ func newWorldOver(timings ballot.Timings, voter func(s *server, i int) votes.Vot
 // start starts a new run of the engine in the same pod, with its agent.
 func (s *server) start() *run {
 	s.runs++
+	s.silent = false
 	s.run = &run{
 		s: s,
 		self: votes.Holder{
@@ -270,6 +277,7 @@ func (s *server) newKeeper(former *keeper.Keeper) *keeper.Keeper {
 		Random: func() float64 { s.w.nonces++; return float64(s.w.nonces*7%10) / 10 },
 		Former: former.Handover(),
 	})
+	k.SetRoleAtFailover(s.w.breaks.atFailover)
 	k.SetVoters(s.ordered)
 	k.SetEnding(s.ending)
 	return k

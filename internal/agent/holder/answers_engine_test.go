@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package holder_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strings"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// Whatever the engines answer to what is not known of SQL Server (standin/docs/answers.md): a primary whose engine is
+// killed is replaced, comes back, and is primary again after a switchover, and no acknowledged write is lost.
+func TestElectionsUnderEveryAnswer(t *testing.T) {
+	for _, c := range []struct {
+		answers string
+		role    ballot.Role
+	}{
+		{"", ballot.RoleResolving},
+		{"hadr.offline-is-silent", ballot.RoleSecondary},
+		{"hadr.offline-is-silent", ballot.RoleResolving},
+		{"hadr.resolving-follows", ballot.RoleSecondary},
+		{"hadr.unready-when-disconnected", ballot.RoleSecondary},
+		{"hadr.role-blocks-failover", ballot.RoleSecondary},
+		{"hadr.offline-is-silent,hadr.resolving-follows,hadr.unready-when-disconnected,hadr.role-blocks-failover",
+			ballot.RoleSecondary},
+		{"hadr.offline-is-silent,hadr.resolving-follows,hadr.unready-when-disconnected,hadr.role-blocks-failover",
+			ballot.RoleResolving},
+	} {
+		name := strings.ReplaceAll(c.answers, "hadr.", "")
+		t.Run(fmt.Sprintf("%s others %s", name, c.role), func(t *testing.T) {
+			trio := newTrio(t, tsql.SynchronousCommit, func(of *trio) {
+				of.answers, of.atFailover = []string{c.answers}, c.role
+			})
+			stop := trio.writing()
+			next := -1
+			took := trio.gap(func() { trio.members[0].engine.Kill(t) }, func() { next = trio.primaryOtherThan("tukpub-0") })
+			t.Logf("no acknowledgement for %s after the engine was killed", took)
+			trio.members[0].engine.Launch(t)
+			trio.synchronized(next)
+			trio.switchOver("back", 0)
+			trio.synchronized(0)
+			stop()
+			trio.check()
+		})
+	}
+}
+
+func freeAddress(g *WithT, low, high int) (string, int) {
+	for range 1000 {
+		port := low + rand.IntN(high-low)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			g.Expect(l.Close()).To(Succeed())
+			return fmt.Sprintf("127.0.0.1:%d", port), port
+		}
+	}
+	g.Expect("a free port").To(BeEmpty())
+	return "", 0
+}
