@@ -137,7 +137,9 @@ type Group struct {
 	Seeding []string
 }
 
-// GroupReplica is a replica as one instance knows it.
+// GroupReplica is a replica as one instance knows it: sys.availability_replicas joins what the instance itself has with
+// the group's configuration, and what one of the two does not have is empty, such as the mode of a replica that was
+// removed, or of all before a restarted instance has read the configuration.
 type GroupReplica struct {
 	Server, EndpointURL, Mode, Seeding string
 	SessionTimeout                     time.Duration
@@ -160,7 +162,7 @@ type GroupListener struct {
 type GroupDatabaseState struct {
 	Server, Database string
 	Local            bool
-	// State is SYNCHRONIZED, SYNCHRONIZING, NOT SYNCHRONIZING, REVERTING or INITIALIZING.
+	// State is SYNCHRONIZED, SYNCHRONIZING, NOT SYNCHRONIZING, REVERTING or INITIALIZING, empty when it is not known.
 	State         string
 	Suspended     bool
 	SuspendReason string
@@ -183,12 +185,7 @@ func ReadGroup(ctx context.Context, q Querier, name string) (*Group, error) {
 	err := readAll(ctx, q, "read the state of group "+name, []read{
 		{tsql.GroupState(name), func(r Row) error { exists = true; return g.scan(r) }},
 		{tsql.GroupReplicas(name), g.scanReplica},
-		{tsql.GroupDatabases(name), func(r Row) error {
-			var database string
-			err := r.Scan(&database)
-			g.Databases = append(g.Databases, database)
-			return err
-		}},
+		{tsql.GroupDatabases(name), g.scanDatabase},
 		{tsql.GroupListeners(name), func(r Row) error {
 			var l GroupListener
 			var port sql.NullInt64
@@ -210,10 +207,12 @@ func ReadGroup(ctx context.Context, q Querier, name string) (*Group, error) {
 func (g *Group) scan(r Row) error {
 	var id mssqldriver.UniqueIdentifier
 	var required, sequence sql.NullInt64
+	var clusterType sql.NullString
 	var commit sql.NullTime
-	if err := r.Scan(&id, &g.ClusterType, &required, &sequence, &g.Role, &commit, &g.Clock); err != nil {
+	if err := r.Scan(&id, &clusterType, &required, &sequence, &g.Role, &commit, &g.Clock); err != nil {
 		return err
 	}
+	g.ClusterType = clusterType.String
 	g.ID, g.RequiredSynchronizedSecondaries, g.SequenceNumber = id.String(), int(required.Int64), sequence.Int64
 	if commit.Valid {
 		g.CommitPending = max(g.Clock.Sub(commit.Time), time.Nanosecond)
@@ -221,15 +220,32 @@ func (g *Group) scan(r Row) error {
 	return nil
 }
 
+func (g *Group) scanDatabase(r Row) error {
+	var database sql.NullString
+	if err := r.Scan(&database); err != nil {
+		return err
+	}
+	if database.Valid {
+		g.Databases = append(g.Databases, database.String)
+	}
+	return nil
+}
+
 func (g *Group) scanReplica(r Row) error {
-	var p GroupReplica
-	var timeout int64
-	var role, connected, health, seeding sql.NullString
-	if err := r.Scan(&p.Server, &p.EndpointURL, &p.Mode, &seeding, &timeout, &p.Connections, &p.Local, &role, &connected,
+	p := GroupReplica{}
+	var timeout sql.NullInt64
+	var server, url, mode, seeding, connections, role, connected, health sql.NullString
+	var local sql.NullBool
+	if err := r.Scan(&server, &url, &mode, &seeding, &timeout, &connections, &local, &role, &connected,
 		&health); err != nil {
 		return err
 	}
-	p.SessionTimeout = time.Duration(timeout) * time.Second
+	if !server.Valid {
+		// Metadata of a replica that the configuration does not have: there is nobody to speak of.
+		return nil
+	}
+	p.Server, p.EndpointURL, p.Mode, p.Connections = server.String, url.String, mode.String, connections.String
+	p.SessionTimeout, p.Local = time.Duration(timeout.Int64)*time.Second, local.Bool
 	p.Seeding, p.Role, p.Connected, p.Health = seeding.String, role.String, connected.String, health.String
 	g.Replicas = append(g.Replicas, p)
 	return nil
@@ -252,12 +268,18 @@ func (g *Group) scanSeeding(r Row) error {
 func (g *Group) scanState(r Row) error {
 	var s GroupDatabaseState
 	var send, redo, rate sql.NullInt64
-	var hardened, redone sql.NullString
+	var server, database, state, reason, hardened, redone sql.NullString
+	var local, suspended, ready sql.NullBool
 	var commit sql.NullTime
-	if err := r.Scan(&s.Server, &s.Database, &s.Local, &s.State, &s.Suspended, &s.SuspendReason, &send, &redo, &rate,
-		&hardened, &redone, &commit, &s.FailoverReady); err != nil {
+	if err := r.Scan(&server, &database, &local, &state, &suspended, &reason, &send, &redo, &rate,
+		&hardened, &redone, &commit, &ready); err != nil {
 		return err
 	}
+	if !server.Valid || !database.Valid {
+		return nil
+	}
+	s.Server, s.Database, s.State, s.SuspendReason = server.String, database.String, state.String, reason.String
+	s.Local, s.Suspended, s.FailoverReady = local.Bool, suspended.Bool, ready.Bool
 	s.SendQueueKB, s.RedoQueueKB, s.RedoRateKBps = known(send), known(redo), known(rate)
 	s.HardenedLSN, s.RedoneLSN = hardened.String, redone.String
 	if commit.Valid {

@@ -43,7 +43,8 @@ func Decide(candidate string, reports []Report) Decision {
 	voting := 0
 	for _, r := range newest.Replicas {
 		modes[strings.ToLower(r.Server)] = r.Mode
-		if r.Mode.Votes() {
+		// One whose mode is not known may vote: it is needed for a majority, and its report is none of a voter.
+		if r.Mode.Votes() || r.Mode == "" {
 			voting++
 		}
 	}

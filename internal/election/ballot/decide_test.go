@@ -20,3 +20,13 @@ func TestTheCandidateIsPreferredToItsEquals(t *testing.T) {
 		NewWithT(t).Expect(Decide(candidate, reports).Best).To(Equal(best), candidate)
 	}
 }
+
+// A replica whose mode the newest configuration does not tell may be a voter: it is needed for a majority, and its own
+// report is not one of a voter's.
+func TestAReplicaOfUnknownModeIsNeeded(t *testing.T) {
+	i := Inspection{Sequence: 1, Replicas: []Replica{{"a-0", ModeSynchronous}, {"b-0", ""}, {"c-0", ""}}}
+	reports := []Report{{Server: "a-0", Inspection: i}, {Server: "c-0", Inspection: i}}
+	d := Decide("a-0", reports)
+	NewWithT(t).Expect(d).To(And(HaveField("Needed", 2), HaveField("Reported", 1)))
+	NewWithT(t).Expect(d.Quorate()).To(BeFalse())
+}
