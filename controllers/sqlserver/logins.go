@@ -59,6 +59,8 @@ var grants = map[credentials.Role][]grant{
 		{tsql.AlterAnyDatabase, 0},
 		// KILL sessions that came to a former primary by the listener (docs/t-sql/language-elements/kill-transact-sql.md).
 		{tsql.AlterAnyConnection, 0},
+		// Restart the endpoint over which a replica does not come back (docs/t-sql/statements/alter-endpoint-transact-sql.md).
+		{tsql.AlterAnyEndpoint, 0},
 	},
 	// The replication agents need rights in databases only: db_owner of the distribution, publication and subscription
 	// databases (docs/relational-databases/replication/security/replication-agent-security-model.md). They are given

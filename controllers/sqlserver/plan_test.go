@@ -33,7 +33,8 @@ func TestPlanCreatesAServer(t *testing.T) {
 	g.Expect(e.o.Engine.Sysadmins).To(BeEmpty(), "a server that does not replicate has no sysadmin of ours")
 	g.Expect(e.o.Engine.Permissions["geosql_agent"]).
 		To(ConsistOf("CONNECT SQL", "VIEW SERVER STATE", "VIEW SERVER PERFORMANCE STATE",
-			"VIEW ANY DEFINITION", "ALTER ANY AVAILABILITY GROUP", "ALTER ANY DATABASE", "ALTER ANY CONNECTION"))
+			"VIEW ANY DEFINITION", "ALTER ANY AVAILABILITY GROUP", "ALTER ANY DATABASE", "ALTER ANY CONNECTION",
+			"ALTER ANY ENDPOINT"))
 	g.Expect(e.o.Engine.Permissions["geosql_replication"]).To(ConsistOf("CONNECT SQL"))
 }
 

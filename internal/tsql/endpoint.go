@@ -33,6 +33,15 @@ func StartEndpoint(name string) Statement {
 	return new(builder).sql("ALTER ENDPOINT ").name(name).sql(" STATE = STARTED").done("start endpoint " + name)
 }
 
+// RestartEndpoint stops and starts an endpoint: its connections break, and are made anew.
+// Source: docs/t-sql/statements/alter-endpoint-transact-sql.md.
+func RestartEndpoint(name string) Statement {
+	return new(builder).
+		sql("ALTER ENDPOINT ").name(name).sql(" STATE = STOPPED;\n").
+		sql("ALTER ENDPOINT ").name(name).sql(" STATE = STARTED").
+		done("restart endpoint " + name)
+}
+
 // SetEndpointCertificate makes an endpoint show another certificate.
 // Source: docs/t-sql/statements/alter-endpoint-transact-sql.md.
 func SetEndpointCertificate(name, certificate string) Statement {

@@ -11,12 +11,13 @@ import "strconv"
 
 // HolderState reads what the holder of a group's votes must know of the local replica: its role, how long a
 // configuration commit has been waiting, whether it is connected, the engine's clock, its availability mode, the server
-// that it takes for the primary, and which group of the name it is. No row when the instance has no such group.
+// that it takes for the primary, which group of the name it is, and its session time-out in seconds. No row when the
+// instance has no such group.
 func HolderState(group string) Statement {
 	return new(builder).
 		sql(`SELECT COALESCE(s.role_desc, N''), COALESCE(s.connected_state_desc, N''),
     s.current_configuration_commit_start_time_utc, SYSUTCDATETIME(),
-    COALESCE(r.availability_mode_desc, N''), COALESCE(p.primary_replica, N''), g.group_id
+    COALESCE(r.availability_mode_desc, N''), COALESCE(p.primary_replica, N''), g.group_id, r.session_timeout
 FROM sys.availability_groups AS g
 LEFT JOIN sys.dm_hadr_availability_replica_states AS s ON s.group_id = g.group_id AND s.is_local = 1
 LEFT JOIN sys.availability_replicas AS r ON r.replica_id = s.replica_id
@@ -26,10 +27,12 @@ WHERE g.name = @group`).
 }
 
 // StandingDatabases reads the local databases of a secondary that take no log, without those that a person suspended,
-// each with whether it is suspended.
+// each with whether it is suspended, and how far it is: whatever of that changes is progress.
 func StandingDatabases(group string) Statement {
 	return new(builder).
-		sql(`SELECT c.database_name, s.is_suspended
+		sql(`SELECT c.database_name, s.is_suspended,
+    CONCAT(s.database_state, N' ', s.last_received_lsn, N' ', s.last_hardened_lsn, N' ', s.last_redone_lsn, N' ',
+    s.redo_queue_size)
 FROM sys.dm_hadr_database_replica_states AS s
 JOIN sys.availability_groups AS g ON g.group_id = s.group_id
 JOIN sys.availability_databases_cluster AS c ON c.group_database_id = s.group_database_id
@@ -37,6 +40,22 @@ WHERE g.name = @group AND s.is_local = 1
     AND (s.is_suspended = 1 AND COALESCE(s.suspend_reason_desc, N'') <> N'SUSPEND_FROM_USER'
     OR s.is_suspended = 0 AND s.synchronization_state_desc = N'NOT SYNCHRONIZING')`).
 		arg("group", group).done("read the databases of group " + group + " that take no log")
+}
+
+// SeedingsHere reads the databases of a group that are being seeded to this instance, each with how far that is.
+// Sources: docs/relational-databases/system-dynamic-management-objects/sys-dm-hadr-automatic-seeding.md and
+// sys-dm-hadr-physical-seeding-stats.md.
+func SeedingsHere(group string) Statement {
+	return new(builder).
+		sql(`SELECT c.database_name, CONCAT(a.current_state, N' ', (SELECT SUM(p.transferred_size_bytes)
+    FROM sys.dm_hadr_physical_seeding_stats AS p
+    WHERE p.local_database_name = c.database_name AND p.end_time_utc IS NULL))
+FROM sys.dm_hadr_automatic_seeding AS a
+JOIN sys.availability_groups AS g ON g.group_id = a.ag_id
+LEFT JOIN sys.availability_databases_cluster AS c ON c.group_database_id = a.ag_db_id
+WHERE g.name = @group AND a.is_source = 0 AND a.completion_time IS NULL
+    AND a.current_state <> N'COMPLETED' AND a.current_state <> N'FAILED'`).
+		arg("group", group).done("read what is being seeded here for group " + group)
 }
 
 // SessionsSince reads the numbers of the users' sessions that are in a database of the group and began within the last

@@ -103,6 +103,7 @@ func init() {
 	add("CreateMirroringEndpoint", tsql.CreateMirroringEndpoint(5022, "geosql_tukpub_1", tsql.EndpointRoleAll),
 		tsql.CreateMirroringEndpoint(5022, "geosql_tukpub_1", tsql.EndpointRoleWitness))
 	add("StartEndpoint", tsql.StartEndpoint(tsql.MirroringEndpoint))
+	add("RestartEndpoint", tsql.RestartEndpoint(tsql.MirroringEndpoint))
 	add("SetEndpointCertificate", tsql.SetEndpointCertificate(tsql.MirroringEndpoint, "geosql_tukpub_2"))
 	add("GrantConnectOnEndpoint", tsql.GrantConnectOnEndpoint(tsql.MirroringEndpoint, "geosql_partner_quisec"))
 
@@ -162,6 +163,7 @@ func init() {
 	add("EndLoginSession", tsql.EndLoginSession("geosql_replication_main", 57))
 	add("LoginSessions", tsql.LoginSessions("geosql_replication_main"))
 	add("StandingDatabases", tsql.StandingDatabases("content"))
+	add("SeedingsHere", tsql.SeedingsHere("content"))
 	add("Instance", tsql.Instance())
 	add("Alive", tsql.Alive())
 	add("Clock", tsql.Clock())

@@ -259,7 +259,7 @@ var covered = []*regexp.Regexp{
 			`, ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = (WITNESS|PARTNER|ALL)\)$`,
 	),
 	regexp.MustCompile(
-		`^ALTER ENDPOINT ` + nameForm + `( STATE = STARTED| FOR DATABASE_MIRRORING \(AUTHENTICATION = CERTIFICATE ` +
+		`^ALTER ENDPOINT ` + nameForm + `( STATE = (STARTED|STOPPED)| FOR DATABASE_MIRRORING \(AUTHENTICATION = CERTIFICATE ` +
 			nameForm + `\))$`,
 	),
 	regexp.MustCompile(

@@ -27,6 +27,8 @@ const (
 	pathReport = "report"
 	pathWake   = "wake"
 	pathHello  = "hello"
+
+	pathEndpoint = "endpoint"
 )
 
 // headerPromised is the term because of which a sidecar refuses.
@@ -35,8 +37,9 @@ const headerPromised = "Geosql-Promised-Term"
 // requestBytes bounds a request's body.
 const requestBytes = 64 << 10
 
-// ServeHTTP answers POST /election/<group>/fence, GET /election/<group>/report, POST /election/<group>/wake and GET
-// /election/<group>/hello to sidecars of servers of this namespace that show their server's certificate.
+// ServeHTTP answers POST /election/<group>/fence, GET /election/<group>/report, POST /election/<group>/wake, GET
+// /election/<group>/hello and POST /election/<group>/endpoint to sidecars of servers of this namespace that show their
+// server's certificate.
 func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	group, what, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, Pattern), "/")
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
@@ -75,6 +78,8 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case what == pathWake && r.Method == http.MethodPost:
 		runner.wakeUp()
 		w.WriteHeader(http.StatusNoContent)
+	case what == pathEndpoint && r.Method == http.MethodPost:
+		h.serveEndpoint(w, r, group, runner)
 	case what == pathHello && r.Method == http.MethodGet:
 		w.WriteHeader(http.StatusNoContent)
 	default:
@@ -137,6 +142,26 @@ func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, group string
 				)
 			}
 			return k.Fence(ctx, request)
+		})
+	})
+}
+
+// serveEndpoint restarts the endpoint of a primary for another replica of the group.
+func (h *Holder) serveEndpoint(w http.ResponseWriter, r *http.Request, group string, runner *runner) {
+	leaf := r.TLS.VerifiedChains[0][0]
+	h.answer(w, func() (ballot.Report, error) {
+		return runner.ask(r.Context(), func(ctx context.Context, k *keeper.Keeper) (ballot.Report, error) {
+			seen, err := h.engine.Inspect(ctx, group)
+			if err != nil {
+				return ballot.Report{}, err
+			}
+			if !slices.ContainsFunc(seen.Replicas, func(p ballot.Replica) bool {
+				return leaf.VerifyHostname(p.Server+"."+h.options.Target.Namespace) == nil
+			}) {
+				return ballot.Report{}, fmt.Errorf("the certificate is that of no replica of group %s: %w", group,
+					errNoReplica)
+			}
+			return ballot.Report{}, k.RestartEndpoint(ctx)
 		})
 	})
 }

@@ -22,6 +22,8 @@ import (
 const (
 	// notSynchronized is the engine's refusal of FAILOVER: the replica is not ready to become primary.
 	notSynchronized = 41142
+	// noPrimaryYet answers SET (ROLE = SECONDARY) of an engine that knows of no primary of the group.
+	noPrimaryYet = 41104
 	// alreadyPrimary is its answer when an earlier FAILOVER, which returned before the role changed, has done it.
 	alreadyPrimary = 41122
 	// notInGroup answers SET HADR OFF of a copy that has left already.
@@ -115,9 +117,11 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observati
 			var role, connected, mode string
 			var commit sql.NullTime
 			var clock time.Time
-			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary, &o.id); err != nil {
+			var timeout sql.NullInt64
+			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary, &o.id, &timeout); err != nil {
 				return err
 			}
+			o.SessionTimeout = time.Duration(timeout.Int64) * time.Second
 			o.Exists, o.Role, o.Mode, o.Connected = true, ballot.Role(role), ballot.Mode(mode), connected == "CONNECTED"
 			if commit.Valid {
 				o.CommitPending = max(0, clock.Sub(commit.Time))
@@ -126,7 +130,7 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observati
 			return nil
 		})
 		if err == nil && o.Exists && o.Role != ballot.RolePrimary {
-			o.Suspended, o.Standing, err = standing(ctx, db, group)
+			err = moving(ctx, db, group, &o.Observation)
 		}
 		return o, err
 	})
@@ -154,7 +158,8 @@ func (e *sqlEngine) Inspect(ctx context.Context, group string) (ballot.Inspectio
 }
 
 func inspection(g *mssql.Group) ballot.Inspection {
-	i := ballot.Inspection{Sequence: g.SequenceNumber, Required: g.RequiredSynchronizedSecondaries, Names: g.Databases}
+	i := ballot.Inspection{Sequence: g.SequenceNumber, Required: g.RequiredSynchronizedSecondaries, Names: g.Databases,
+		Seeding: g.Seeding}
 	for _, r := range g.Replicas {
 		i.Replicas = append(i.Replicas, ballot.Replica{Server: r.Server, Mode: ballot.Mode(r.Mode)})
 	}
@@ -179,20 +184,35 @@ func skew(engine, before, after time.Time) time.Duration {
 	return 0
 }
 
-// standing lists the databases that take no log: those that are suspended, and the others.
-func standing(ctx context.Context, db *mssql.DB, group string) (suspended, idle []string, err error) {
-	err = db.Query(ctx, tsql.StandingDatabases(group), func(r mssql.Row) error {
+// moving reads which databases of a replica that is not primary take no log, and how far they are: those that are
+// suspended, and the others; and whether one is being seeded.
+func moving(ctx context.Context, db *mssql.DB, group string, o *ballot.Observation) error {
+	var progress strings.Builder
+	err := db.Query(ctx, tsql.StandingDatabases(group), func(r mssql.Row) error {
 		var name string
-		var is bool
-		err := r.Scan(&name, &is)
-		if is {
-			suspended = append(suspended, name)
+		var suspended sql.NullBool
+		var at sql.NullString
+		err := r.Scan(&name, &suspended, &at)
+		if suspended.Bool {
+			o.Suspended = append(o.Suspended, name)
 		} else {
-			idle = append(idle, name)
+			o.Standing = append(o.Standing, name)
 		}
+		fmt.Fprintf(&progress, "%s at %s; ", name, at.String)
 		return err
 	})
-	return suspended, idle, err
+	if err != nil {
+		return err
+	}
+	err = db.Query(ctx, tsql.SeedingsHere(group), func(r mssql.Row) error {
+		var name, at sql.NullString
+		err := r.Scan(&name, &at)
+		o.Seeding = true
+		fmt.Fprintf(&progress, "%s is seeded: %s; ", name.String, at.String)
+		return err
+	})
+	o.Progress = progress.String()
+	return err
 }
 
 // RenewLease implements keeper.Engine. The deadline is on the agent's clock; engine and agent share a machine, and
@@ -259,8 +279,33 @@ func (e *sqlEngine) Offline(ctx context.Context, group string) error {
 
 // BecomeSecondary implements keeper.Engine.
 func (e *sqlEngine) BecomeSecondary(ctx context.Context, group string, deadline time.Time) error {
-	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Exec(ctx, tsql.SetRoleSecondary(group, deadline))
+	})
+	if mssql.HasNumber(err, noPrimaryYet) {
+		return fmt.Errorf("%w: %w", keeper.ErrNoPrimaryYet, err)
+	}
+	return err
+}
+
+// RestartEndpoint implements keeper.Engine. It is one batch: an endpoint that has stopped starts again although its
+// agent has ended. Should the engine have ended between the two, the operator starts the endpoint.
+func (e *sqlEngine) RestartEndpoint(ctx context.Context, _ string) error {
+	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+		var name string
+		err := db.Query(ctx, tsql.EndpointState(), func(r mssql.Row) error {
+			var state, role string
+			var port int
+			var certificate sql.NullString
+			return r.Scan(&name, &state, &role, &port, &certificate)
+		})
+		switch {
+		case err != nil:
+			return err
+		case name == "":
+			return errors.New("there is no endpoint for log between replicas")
+		}
+		return db.Exec(ctx, tsql.RestartEndpoint(name))
 	})
 }
 

@@ -53,7 +53,8 @@ func hosted(t *testing.T) (*testengine.Engine, keeper.Engine) {
 		),
 	}
 	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState,
-		tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection} {
+		tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection,
+		tsql.AlterAnyEndpoint} {
 		statements = append(statements, tsql.GrantServerPermission(p, agent.Login()))
 	}
 	for _, s := range statements {
@@ -166,6 +167,27 @@ func TestAConnectionThatBreaksLeavesItsStatementOpen(t *testing.T) {
 	breaking.Store(true)
 	g.Expect(through.BecomeSecondary(t.Context(), "content", time.Now().Add(time.Minute))).
 		To(MatchError(keeper.ErrUnanswered))
+}
+
+// The agent restarts the endpoint under its own rights, and leaves it started.
+func TestTheAgentRestartsTheEndpoint(t *testing.T) {
+	g := NewWithT(t)
+	process, e := hosted(t)
+	g.Expect(e.RestartEndpoint(t.Context(), "content")).To(MatchError(ContainSubstring("there is no endpoint")))
+	sa, err := process.Connector(t).Open(t.Context(), process.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, s := range []tsql.Statement{
+		tsql.CreateMasterKey("Pa55word-of-the-key"),
+		tsql.CreateSelfSignedCertificate(
+			"geosql_tukpub_1", "geosql", time.Now().Add(-time.Hour), time.Now().AddDate(1, 0, 0)),
+		tsql.CreateMirroringEndpoint(5022, "geosql_tukpub_1", tsql.EndpointRoleAll),
+	} {
+		g.Expect(sa.Exec(t.Context(), s)).To(Succeed(), s.Redacted())
+	}
+	g.Expect(e.RestartEndpoint(t.Context(), "content")).To(Succeed())
+	m, err := mssql.ReadMirroring(t.Context(), sa)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(m.Endpoint).To(HaveValue(HaveField("State", "STARTED")))
 }
 
 // A former primary ends the sessions of applications that came to it in its first seconds as a secondary; others go on.

@@ -43,6 +43,8 @@ func (a acquaintances) Report(context.Context, string, string) (ballot.Report, e
 
 func (a acquaintances) Wake(context.Context, string, string) error { return nil }
 
+func (a acquaintances) Reconnect(context.Context, string, string) error { return nil }
+
 func (a acquaintances) Hello(_ context.Context, server, group string) error {
 	a.greeted <- group + " " + server
 	return nil

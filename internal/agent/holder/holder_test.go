@@ -97,6 +97,8 @@ func (e *engine) Inspect(context.Context, string) (i ballot.Inspection, err erro
 
 func (e *engine) BecomeSecondary(context.Context, string, time.Time) error { return nil }
 
+func (e *engine) RestartEndpoint(context.Context, string) error { return nil }
+
 func (e *engine) Resume(context.Context, string, []string) error { return nil }
 
 func (e *engine) Copies(context.Context, string, []string) ([]keeper.Copy, error) { return nil, nil }

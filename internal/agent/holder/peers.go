@@ -99,6 +99,11 @@ func (p *peers) Wake(ctx context.Context, server, group string) error {
 	return p.call(ctx, http.MethodPost, server, group, pathWake, nil, nil)
 }
 
+// Reconnect implements keeper.Peers.
+func (p *peers) Reconnect(ctx context.Context, server, group string) error {
+	return p.call(ctx, http.MethodPost, server, group, pathEndpoint, nil, nil)
+}
+
 // Hello keeps a connection to a server's sidecar open: an election has no time for the handshakes of a new one over a
 // slow link.
 func (p *peers) Hello(ctx context.Context, server, group string) error {

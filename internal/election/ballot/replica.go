@@ -46,10 +46,16 @@ type Observation struct {
 	Suspended []string
 	// Standing are the databases of the group on a secondary that take no log although nobody suspended them.
 	Standing []string
+	// Progress tells how far those are, in any words: while it changes, they are on their way.
+	Progress string
+	// Seeding says that a database of the group is being seeded to this instance.
+	Seeding bool
 	// Connected says whether a secondary is connected to its primary.
 	Connected bool
-	// Primary is the server that this replica takes for the primary, empty for none.
+	// Primary is the server that this replica takes for the primary, empty for none, or where the engine does not say.
 	Primary string
+	// SessionTimeout of the local replica, 0 when it is not known.
+	SessionTimeout time.Duration
 }
 
 // Inspection is what an engine knows of a group's replicas and databases.
@@ -64,6 +70,8 @@ type Inspection struct {
 	Names []string `json:"names,omitempty"`
 	// Databases as far as this engine knows them: a secondary its own, the primary those of all replicas.
 	Databases []DatabaseState `json:"databases,omitempty"`
+	// Seeding are the servers to which a database is being seeded; on a primary.
+	Seeding []string `json:"seeding,omitempty"`
 }
 
 // Mode of a server's replica, empty when it has none.
@@ -79,7 +87,8 @@ func (i Inspection) Mode(server string) Mode {
 // Replica of a configuration.
 type Replica struct {
 	Server string `json:"server"`
-	Mode   Mode   `json:"mode"`
+	// Mode is empty where the engine does not know it.
+	Mode Mode `json:"mode"`
 }
 
 // DatabaseState is one copy of one database.

@@ -161,6 +161,8 @@ func (b *bench) BecomeSecondary(ctx context.Context, _ string, _ time.Time) erro
 	return b.said(ctx, "SECONDARY")
 }
 
+func (b *bench) RestartEndpoint(ctx context.Context, _ string) error { return b.said(ctx, "ENDPOINT") }
+
 // asPeers are the agents of the other replicas.
 type asPeers struct{ *bench }
 
@@ -176,6 +178,10 @@ func (p asPeers) Report(_ context.Context, server, _ string) (ballot.Report, err
 		return r, nil
 	}
 	return ballot.Report{}, errors.New("away")
+}
+
+func (p asPeers) Reconnect(ctx context.Context, server, _ string) error {
+	return p.said(ctx, "ENDPOINT OF "+server)
 }
 
 func (p asPeers) Wake(context.Context, string, string) error { return nil }

@@ -54,8 +54,12 @@ type Engine interface {
 	// Offline takes the local replica OFFLINE: its role becomes RESOLVING and nobody reads or writes.
 	Offline(ctx context.Context, group string) error
 	// BecomeSecondary makes a RESOLVING replica a secondary of the primary that another server became. The batch must
-	// itself refuse to run after the deadline: it must not undo an OFFLINE that came later.
+	// itself refuse to run after the deadline: it must not undo an OFFLINE that came later. ErrNoPrimaryYet when the
+	// engine knows of none. It cancels a seeding.
 	BecomeSecondary(ctx context.Context, group string, deadline time.Time) error
+	// RestartEndpoint stops and starts the endpoint that carries log between replicas: the group's connections, and those
+	// of other groups, break and come back.
+	RestartEndpoint(ctx context.Context, group string) error
 	// Resume lets data movement of suspended databases go on.
 	Resume(ctx context.Context, group string, databases []string) error
 	// Copies are the databases of these names that the instance has, in the group or not, in whatever state.

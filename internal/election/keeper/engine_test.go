@@ -86,6 +86,7 @@ func (r *run) Observe(context.Context, string) (ballot.Observation, error) {
 		r.lingers--
 		o.Role = r.lingering
 	}
+	r.otherwise(&o)
 	return o, nil
 }
 
@@ -126,6 +127,9 @@ func (r *run) Inspect(context.Context, string) (ballot.Inspection, error) {
 			Ready: r.s.config.synced[s.name] && r.tellsReadiness()}
 		if r.s.config.synced[s.name] {
 			d.State = "SYNCHRONIZED"
+		}
+		if s == r.s && r.role == ballot.RoleResolving && r.s.w.ways.hardenedUnknown {
+			d.HardenedLSN = ""
 		}
 		if r.s.w.shown != nil {
 			r.s.w.shown(&d)
@@ -173,6 +177,7 @@ func (r *run) take(now, validity time.Duration, force bool) (taken bool) {
 	}
 	r.s.config, r.s.silent = c, false
 	r.role, r.follows, r.ready = ballot.RolePrimary, "", agreed
+	r.promoted, r.s.led = now, true
 	if agreed {
 		r.s.w.checkComplete(r.s)
 	}
@@ -191,10 +196,14 @@ func (r *run) Offline(ctx context.Context, _ string) error {
 		r.role, r.ready, r.follows = ballot.RoleResolving, false, ""
 		r.s.left, r.s.silent = r.s.w.epoch(), r.s.w.breaks.silent
 		r.offlines++
+		r.s.latch.offline = r.s.latch.on
 	})
 }
 
 func (r *run) BecomeSecondary(_ context.Context, _ string, deadline time.Time) error {
+	if r.s.latched(r.s.w) {
+		return fmt.Errorf("error 41104: %w", keeper.ErrNoPrimaryYet)
+	}
 	return r.call(deadline.Sub(r.s.w.wall()), func(now time.Duration) {
 		r.role, r.follows, r.s.silent, r.recovering = ballot.RoleSecondary, "", false, now+r.s.w.breaks.recovery
 	})

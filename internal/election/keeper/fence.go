@@ -20,6 +20,8 @@ type Peers interface {
 	Report(ctx context.Context, server, group string) (ballot.Report, error)
 	// Wake lets a server's agent look at the votes at once.
 	Wake(ctx context.Context, server, group string) error
+	// Reconnect has a server's agent, which holds the group, restart the endpoint there.
+	Reconnect(ctx context.Context, server, group string) error
 }
 
 const (

@@ -50,6 +50,8 @@ func (p *slowPeers) Report(ctx context.Context, server, _ string) (ballot.Report
 	return p.Fence(ctx, server, ballot.FenceRequest{})
 }
 
+func (*slowPeers) Reconnect(context.Context, string, string) error { return nil }
+
 func (p *slowPeers) Wake(context.Context, string, string) error { return nil }
 
 // inspected is an engine that shows something, and when it was asked to fail over.

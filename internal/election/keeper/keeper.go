@@ -104,12 +104,14 @@ type Keeper struct {
 	waiting string
 	// visited is when the sites that are to vote were last looked at.
 	visited time.Duration
-	// partners are the servers of the group's other replicas as last seen, for Wake.
+	// partners are the servers of the group's other replicas as last seen, for Wake; data is how many of them hold data.
 	partners []string
+	data     int
 
 	claim     claim
 	chronicle chronicle
 	rejoin    rejoin
+	endpoint  endpoint
 	requests  requests
 	recalled  *Remembered
 	// heard is what was last made of the notes heardOf.
@@ -142,6 +144,7 @@ func (k *Keeper) Step(ctx context.Context) Outcome {
 		out = k.answerRequests(ctx, seen, out)
 		out.Look = k.nextLook()
 	}
+	k.endpoint.watch(k.clock.Now(), k.term, k.state)
 	out.Term, out.State = k.term, k.state
 	if err == nil && seen.Exists && out.Role == "" {
 		out.Role = seen.Role

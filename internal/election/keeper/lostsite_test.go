@@ -123,6 +123,8 @@ func (l *landscape) Report(ctx context.Context, server, _ string) (ballot.Report
 	return l.Fence(ctx, server, ballot.FenceRequest{})
 }
 
+func (*landscape) Reconnect(context.Context, string, string) error { return nil }
+
 func (l *landscape) Wake(ctx context.Context, server, _ string) error {
 	_, err := l.Fence(ctx, server, ballot.FenceRequest{})
 	return err
@@ -174,6 +176,7 @@ func (e *instant) Failover(context.Context, string, time.Duration, time.Time) er
 func (e *instant) Force(context.Context, string, time.Duration, time.Time) error { return nil }
 func (e *instant) Offline(context.Context, string) error                         { return nil }
 func (e *instant) BecomeSecondary(context.Context, string, time.Time) error      { return nil }
+func (e *instant) RestartEndpoint(context.Context, string) error                 { return nil }
 func (e *instant) Resume(context.Context, string, []string) error                { return nil }
 func (e *instant) Copies(context.Context, string, []string) ([]keeper.Copy, error) {
 	return []keeper.Copy{{Name: "Content"}}, nil

@@ -20,10 +20,14 @@ func (k *Keeper) inspect(ctx context.Context) (ballot.Inspection, error) {
 	if err != nil {
 		return i, err
 	}
-	k.partners = nil
+	k.partners, k.data = nil, 0
 	for _, r := range i.Replicas {
-		if !strings.EqualFold(r.Server, k.self.Server) {
-			k.partners = append(k.partners, r.Server)
+		if strings.EqualFold(r.Server, k.self.Server) {
+			continue
+		}
+		k.partners = append(k.partners, r.Server)
+		if r.Mode != ballot.ModeConfigurationOnly {
+			k.data++
 		}
 	}
 	return i, nil

@@ -4,6 +4,7 @@ package keeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -17,12 +18,6 @@ import (
 const (
 	// rejoinTimeout bounds the statements of one rejoining step.
 	rejoinTimeout = 10 * time.Second
-	// strangerPatience is how long a secondary may be without the primary that holds the votes before it is taken OFFLINE
-	// to follow it: the engine's own reconnection comes first.
-	strangerPatience = 5 * time.Second
-	// standingPatience is how long a secondary that is connected to the holder may take no log before it is taken OFFLINE
-	// to follow it anew, once in a term: readers lose their connections.
-	standingPatience = 15 * time.Second
 	// strayFor is for how long after a former primary began to follow the sessions that come to it are ended, at each
 	// step. The listener's Service leads to the new primary by then at every site that can be reached; when it does at one
 	// site this server cannot see.
@@ -31,14 +26,8 @@ const (
 
 // rejoin is how a replica comes back behind a primary that another server became.
 type rejoin struct {
-	// term that was last followed.
-	term int64
-	// stranger is since when this SECONDARY does not follow the leading term's holder.
-	stranger time.Duration
-	// standing is since when this SECONDARY is connected to the holder and takes no log, revived whether it was made to
-	// follow anew for that in this term.
-	standing time.Duration
-	revived  bool
+	// pace is since when what is seen of this replica has been as it is.
+	pace
 	// followed is when this server, which may be the former primary, began to follow the leading term's holder, 0 once no
 	// more stray sessions come.
 	followed time.Duration
@@ -59,20 +48,26 @@ type rejoinView struct {
 	local []ballot.DatabaseState
 	// bare says that the instance has no database of those that were forked: there is nothing that the others lack.
 	bare bool
-	// stranger is for how long the replica has not followed the leading holder, in its role SECONDARY.
-	stranger time.Duration
-	// standing is for how long it has taken no log although it follows; 0 also when that was acted on in this term.
-	standing time.Duration
+	// held is what the holder's agent says of this replica.
+	held heldWord
+	paces
 }
 
 // rejoinStep is what is due.
 type rejoinStep struct {
-	offline, become bool
-	resume          []string
+	// offline and become are OFFLINE and SET (ROLE = SECONDARY), in this order; restart and restartHolder the restart of
+	// the endpoint here and at the holder, between the two.
+	offline, become        bool
+	restart, restartHolder bool
+	resume                 []string
 	// remember is what has to be remembered first, nil for nothing new.
 	remember *Remembered
 	// quarantined says that nothing is resumed.
 	quarantined bool
+	// unsure says that nothing is, because nobody knows yet how far this copy's log goes.
+	unsure bool
+	// why the role is changed, empty where it is not.
+	why cause
 }
 
 // forkOpen says whether a fork has to be looked at before anything is resumed. A configuration-only replica has nothing
@@ -112,6 +107,8 @@ func planRejoin(v rejoinView) rejoinStep {
 	if v.forkOpen() {
 		next := v.remembered
 		switch {
+		case unsure(v.local, *v.fork) && v.unsure < unsurePatience:
+			s.unsure = true
 		case ahead(v.local, *v.fork):
 			s.quarantined = true
 			if next.Quarantined != v.fork.Term {
@@ -133,27 +130,46 @@ func planRejoin(v rejoinView) rejoinStep {
 	}
 	switch v.seen.Role {
 	case ballot.RoleResolving:
-		s.become = true
+		v.planResolving(&s)
 	case ballot.RoleSecondary:
-		s.offline = !follows && v.stranger >= strangerPatience || follows && !s.quarantined && v.standing >= standingPatience
-		s.become = s.offline
-		if !s.offline && !s.quarantined {
+		v.planSecondary(&s, follows)
+		if s.why == "" && !s.quarantined && !s.unsure {
 			s.resume = v.seen.Suspended
 		}
 	}
 	return s
 }
 
-// follows says whether a replica is a secondary that is connected to the holder of the votes.
+// follows says whether a replica is a secondary that is connected to the holder of the votes. Engines without a cluster
+// need not say who the primary is (sys.dm_hadr_availability_group_states): then the connection counts.
 func follows(seen ballot.Observation, leading votes.Record) bool {
-	return seen.Role == ballot.RoleSecondary && seen.Connected && strings.EqualFold(seen.Primary, leading.Holder.Server)
+	return seen.Role == ballot.RoleSecondary && seen.Connected &&
+		(seen.Primary == "" || strings.EqualFold(seen.Primary, leading.Holder.Server))
 }
 
 // ahead says whether any copy has log behind the fork, or its end is not known.
 func ahead(local []ballot.DatabaseState, f votes.Fork) bool {
+	return unsure(local, f) || beyond(local, f)
+}
+
+// beyond says whether any copy is known to have log behind the fork.
+func beyond(local []ballot.DatabaseState, f votes.Fork) bool {
 	for _, d := range local {
 		at, ok := f.Databases[d.Name]
-		if ok && (d.HardenedLSN == "" || votes.CompareLSN(d.HardenedLSN, at) > 0) {
+		if ok && d.HardenedLSN != "" && votes.CompareLSN(d.HardenedLSN, at) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// unsure says whether no copy is known to have log behind the fork, and the end of one is not known.
+func unsure(local []ballot.DatabaseState, f votes.Fork) bool {
+	if beyond(local, f) {
+		return false
+	}
+	for _, d := range local {
+		if _, ok := f.Databases[d.Name]; ok && d.HardenedLSN == "" {
 			return true
 		}
 	}
@@ -168,11 +184,8 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading votes.Record, seen
 	}
 	now := k.clock.Now()
 	r.watch(now, leading, seen)
-	v := rejoinView{self: k.self.Server, leading: leading, seen: seen, remembered: remembered,
-		fork: k.told().fork, stranger: now - r.stranger}
-	if !r.revived {
-		v.standing = now - r.standing
-	}
+	v := rejoinView{self: k.self.Server, leading: leading, seen: seen, remembered: remembered, fork: k.told().fork,
+		paces: r.since(now)}
 	ctx, cancel := context.WithTimeout(ctx, rejoinTimeout)
 	defer cancel()
 	if seen.Exists && (v.forkOpen() || v.logOpen()) && seen.Mode != ballot.ModeConfigurationOnly {
@@ -193,11 +206,14 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading votes.Record, seen
 		}
 		v.bare = len(copies) == 0
 	}
+	if v.unsure = r.unsureFor(now, v.forkOpen() && !v.bare && unsure(v.local, *v.fork)); v.asksHolder() {
+		v.held = k.askHolder(ctx, leading)
+	}
 	s := planRejoin(v)
 	if v.leading.State == votes.StateHeld {
 		k.tellApart(ctx, v, s.quarantined)
 	}
-	if out := r.carryOut(ctx, k, s, leading); out != (Outcome{}) {
+	if out := r.carryOut(ctx, k, s, leading, seen); out != (Outcome{}) {
 		return out
 	}
 	return r.endStrays(ctx, k, seen)
@@ -240,23 +256,13 @@ func (k *Keeper) mayHaveLed(ctx context.Context, leading votes.Record) bool {
 	return from(k.self.Server) || k.meetPartners(ctx) == nil && !slices.ContainsFunc(k.partners, from)
 }
 
-// watch keeps the times since which this replica does not follow the leading holder, or follows and takes no log.
-func (r *rejoin) watch(now time.Duration, leading votes.Record, seen ballot.Observation) {
-	secondary := seen.Role == ballot.RoleSecondary
-	follows := follows(seen, leading)
-	fresh := leading.State != votes.StateHeld || leading.Term != r.term
-	if fresh {
-		r.term, r.revived = leading.Term, false
-	}
-	if fresh || follows || !secondary {
-		r.stranger = now
-	}
-	if fresh || !follows || len(seen.Standing) == 0 {
-		r.standing = now
-	}
-}
-
-func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading votes.Record) Outcome {
+func (r *rejoin) carryOut(
+	ctx context.Context,
+	k *Keeper,
+	s rejoinStep,
+	leading votes.Record,
+	seen ballot.Observation,
+) Outcome {
 	r.quarantined = s.quarantined
 	if s.remember != nil {
 		if err := k.remember(*s.remember); err != nil {
@@ -275,24 +281,8 @@ func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading 
 			),
 		}
 	}
-	if s.offline {
-		if _, err := k.offline(ctx); err != nil {
-			return failed("following", err)
-		}
-	}
-	if s.become {
-		// OFFLINE of one that followed was for the log that it did not take.
-		r.revived = r.revived || s.offline && r.standing < r.stranger
-		r.stranger = k.clock.Now()
-		err := k.engine.BecomeSecondary(ctx, k.group, k.clock.Wall().Add(ballot.BecomeWithin))
-		k.unanswerable(err, ballot.BecomeWithin)
-		if err != nil {
-			return failed("following", err)
-		}
-		if k.mayHaveLed(ctx, leading) {
-			r.followed = k.clock.Now()
-		}
-		return Outcome{Action: "following " + leading.Holder.Server}
+	if s.why != "" {
+		return r.changeRole(ctx, k, s, leading, seen, failed)
 	}
 	if len(s.resume) > 0 {
 		if err := k.engine.Resume(ctx, k.group, s.resume); err != nil {
@@ -304,4 +294,48 @@ func (r *rejoin) carryOut(ctx context.Context, k *Keeper, s rejoinStep, leading 
 		return Outcome{Action: "quarantined"}
 	}
 	return Outcome{}
+}
+
+// changeRole carries out a step that changes the role, or is to make the engine change it. What it costs is counted
+// before it is sent: a step that has brought about nothing is not repeated at once.
+func (r *rejoin) changeRole(
+	ctx context.Context,
+	k *Keeper,
+	s rejoinStep,
+	leading votes.Record,
+	seen ballot.Observation,
+	failed func(string, error) Outcome,
+) Outcome {
+	if s.become {
+		if alone, err := k.onlyDataReplica(ctx, seen); err != nil || alone {
+			if alone {
+				err = errOnlyReplica
+			}
+			return failed(string(s.why), err)
+		}
+	}
+	r.act(k.clock.Now(), s)
+	if s.offline {
+		if _, err := k.offline(ctx); err != nil {
+			return failed(string(s.why), err)
+		}
+	}
+	if err := k.restartEndpoints(ctx, s, leading); err != nil {
+		return failed(string(s.why), err)
+	}
+	if !s.become {
+		return Outcome{Action: string(s.why)}
+	}
+	err := k.engine.BecomeSecondary(ctx, k.group, k.clock.Wall().Add(ballot.BecomeWithin))
+	k.unanswerable(err, ballot.BecomeWithin)
+	if r.answered(k.clock.Now(), err); errors.Is(err, ErrNoPrimaryYet) {
+		return Outcome{Action: "waiting for the primary to be known here"}
+	}
+	if err != nil {
+		return failed("following", err)
+	}
+	if k.mayHaveLed(ctx, leading) {
+		r.followed = k.clock.Now()
+	}
+	return Outcome{Action: "following " + leading.Holder.Server}
 }

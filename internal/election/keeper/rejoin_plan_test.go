@@ -38,6 +38,8 @@ func TestThePlanOfARejoin(t *testing.T) {
 		return func(v *rejoinView) { v.seen.Connected, v.stranger = false, d }
 	}
 	standing := func(d time.Duration) func(*rejoinView) { return func(v *rejoinView) { v.standing = d } }
+	unknown := func(v *rejoinView) { v.local[0].HardenedLSN = "" }
+	unsure := func(d time.Duration) func(*rejoinView) { return func(v *rejoinView) { v.unsure = d } }
 	unsynchronized := func(v *rejoinView) { v.local[0].State = "SYNCHRONIZING" }
 	bare := func(v *rejoinView) { v.local, v.bare = nil, true }
 	remembers := func(r Remembered) func(*rejoinView) { return func(v *rejoinView) { v.remembered = r } }
@@ -47,7 +49,7 @@ func TestThePlanOfARejoin(t *testing.T) {
 		want    rejoinStep
 	}{
 		"it follows": {nil, rejoinStep{}},
-		"resolving":  {[]func(*rejoinView){resolving}, rejoinStep{become: true}},
+		"resolving":  {[]func(*rejoinView){resolving}, rejoinStep{become: true, why: causeResolving}},
 		"suspended":  {[]func(*rejoinView){suspended}, rejoinStep{resume: []string{"App"}}},
 		"no group": {
 			[]func(*rejoinView){resolving, func(v *rejoinView) { v.seen.Exists = false }}, rejoinStep{},
@@ -61,19 +63,7 @@ func TestThePlanOfARejoin(t *testing.T) {
 		"it has promised a higher term": {[]func(*rejoinView){resolving, remembers(Remembered{Promise: Promise{Term: 6}})},
 			rejoinStep{}},
 		"it has promised this term": {[]func(*rejoinView){resolving, remembers(Remembered{Promise: Promise{Term: 5}})},
-			rejoinStep{become: true}},
-
-		"a stranger": {
-			[]func(*rejoinView){stranger(strangerPatience)}, rejoinStep{offline: true, become: true},
-		},
-		"a stranger, not yet": {[]func(*rejoinView){stranger(strangerPatience - 1)}, rejoinStep{}},
-		"it follows since":    {[]func(*rejoinView){func(v *rejoinView) { v.stranger = time.Hour }}, rejoinStep{}},
-		"it takes no log": {
-			[]func(*rejoinView){standing(standingPatience)}, rejoinStep{offline: true, become: true},
-		},
-		"it takes no log, not yet": {[]func(*rejoinView){standing(standingPatience - 1)}, rejoinStep{}},
-		"it takes no log of a stranger": {[]func(*rejoinView){stranger(0), standing(standingPatience)},
-			rejoinStep{}},
+			rejoinStep{become: true, why: causeResolving}},
 
 		"ahead": {[]func(*rejoinView){ahead, suspended, unsynchronized},
 			rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
@@ -86,12 +76,19 @@ func TestThePlanOfARejoin(t *testing.T) {
 		"ahead, and it takes no log": {[]func(*rejoinView){ahead, unsynchronized, standing(time.Hour)},
 			rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
 		"ahead, and resolving": {[]func(*rejoinView){ahead, resolving, unsynchronized},
-			rejoinStep{quarantined: true, become: true, remember: &Remembered{Quarantined: 4}}},
-		"nobody knows how far": {
-			[]func(*rejoinView){level, unsynchronized, func(v *rejoinView) { v.local[0].HardenedLSN = "" }},
+			rejoinStep{quarantined: true, become: true, why: causeResolving, remember: &Remembered{Quarantined: 4}}},
+		"nobody knows how far": {[]func(*rejoinView){level, unsynchronized, suspended, unknown}, rejoinStep{unsure: true}},
+		"nobody knows how far, and it is resolving": {[]func(*rejoinView){level, unknown, resolving},
+			rejoinStep{unsure: true, become: true, why: causeResolving}},
+		"nobody knows how far, for long": {[]func(*rejoinView){level, unsynchronized, unknown, unsure(unsurePatience)},
 			rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
-		"no copy is shown": {[]func(*rejoinView){level, func(v *rejoinView) { v.local = nil }},
-			rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
+		"one is ahead, and nobody knows how far another is": {[]func(*rejoinView){ahead, unsynchronized, func(v *rejoinView) {
+			v.fork.Databases["Shop"] = "1"
+			v.local = append(v.local, ballot.DatabaseState{Name: "Shop", Local: true, State: "SYNCHRONIZED"})
+		}}, rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
+		"no copy is shown": {[]func(*rejoinView){level, func(v *rejoinView) { v.local = nil }}, rejoinStep{unsure: true}},
+		"no copy is shown, for long": {[]func(*rejoinView){level, func(v *rejoinView) { v.local = nil },
+			unsure(unsurePatience)}, rejoinStep{quarantined: true, remember: &Remembered{Quarantined: 4}}},
 		"no copy is shown of a group without any": {[]func(*rejoinView){func(v *rejoinView) {
 			v.fork, v.local = &votes.Fork{Term: 4, Server: "rival-0"}, nil
 		}}, rejoinStep{remember: &Remembered{Cleared: 4}}},
@@ -111,7 +108,8 @@ func TestThePlanOfARejoin(t *testing.T) {
 		"level, and suspended while cut off": {[]func(*rejoinView){level, suspended, stranger(0)},
 			rejoinStep{remember: &Remembered{Cleared: 4}, resume: []string{"App"}}},
 		"level, and resolving": {
-			[]func(*rejoinView){level, resolving}, rejoinStep{remember: &Remembered{Cleared: 4}, become: true},
+			[]func(*rejoinView){level, resolving},
+			rejoinStep{remember: &Remembered{Cleared: 4}, become: true, why: causeResolving},
 		},
 		"level, and cut off": {[]func(*rejoinView){level, stranger(0)}, rejoinStep{}},
 		"cleared, and followed since": {[]func(*rejoinView){level, remembers(Remembered{Cleared: 4})},
@@ -131,12 +129,12 @@ func TestThePlanOfARejoin(t *testing.T) {
 		}}, rejoinStep{}},
 
 		"new volumes": {[]func(*rejoinView){level, bare, resolving},
-			rejoinStep{remember: &Remembered{Cleared: 4}, become: true}},
+			rejoinStep{remember: &Remembered{Cleared: 4}, become: true, why: causeResolving}},
 		"new volumes, before there is a group": {
 			[]func(*rejoinView){level, bare, func(v *rejoinView) { v.seen = ballot.Observation{} }},
 			rejoinStep{remember: &Remembered{Cleared: 4}}},
 		"new volumes, decided before": {[]func(*rejoinView){level, bare, resolving, remembers(Remembered{Cleared: 4})},
-			rejoinStep{become: true}},
+			rejoinStep{become: true, why: causeResolving}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := follower()
@@ -191,64 +189,6 @@ func (b *bench) stepped(t *testing.T, after time.Duration) []string {
 	}
 	b.Step(t.Context())
 	return b.statements
-}
-
-// A secondary that does not follow the holder is given time for it, from when the term began or it followed last.
-func TestHowLongAStrangerIsLeftAlone(t *testing.T) {
-	g := NewWithT(t)
-	b := rejoins(t, nil)
-	step := func(after time.Duration) []string { return b.stepped(t, after) }
-	g.Expect(step(time.Second)).To(BeEmpty())
-	b.seen.Connected = false
-	g.Expect(step(time.Second)).To(BeEmpty(), "it has followed until a second ago")
-	b.seen.Connected = true
-	g.Expect(step(3 * time.Second)).To(BeEmpty())
-	b.seen.Connected = false
-	g.Expect(step(strangerPatience-1)).To(BeEmpty(), "it has followed in between")
-	b.vote(votes.Record{Term: 6, State: votes.StateHeld, Holder: rival})
-	g.Expect(step(time.Second)).To(BeEmpty(), "another term")
-	g.Expect(step(strangerPatience - 1)).To(BeEmpty())
-	b.follows = func(s string) {
-		if s == "OFFLINE" {
-			b.seen.Role = ballot.RoleResolving
-		}
-	}
-	g.Expect(step(1)).To(Equal([]string{"OFFLINE", "SECONDARY"}))
-	g.Expect(strangerPatience).To(Equal(5 * time.Second))
-}
-
-// A replica that follows and takes no log is made to follow anew once in a term. It may be a stranger to the holder
-// meanwhile: that is none of its own.
-func TestAReplicaThatTakesNoLogIsRevived(t *testing.T) {
-	g := NewWithT(t)
-	b := rejoins(t, nil)
-	b.follows = func(s string) {
-		switch s {
-		case "OFFLINE":
-			b.seen.Role = ballot.RoleResolving
-		case "SECONDARY":
-			b.seen.Role, b.seen.Connected = ballot.RoleSecondary, true
-		}
-	}
-	step := func(after time.Duration) []string { return b.stepped(t, after) }
-	b.seen.Standing = []string{"App"}
-	step(0)
-	g.Expect(step(standingPatience - 1)).To(BeEmpty())
-	g.Expect(step(1)).To(Equal([]string{"OFFLINE", "SECONDARY"}))
-	g.Expect(b.rejoin.revived).To(BeTrue())
-	step(0)
-	g.Expect(step(2*standingPatience)).To(BeEmpty(), "once in a term")
-	b.seen.Connected = false
-	step(0)
-	g.Expect(step(strangerPatience)).To(Equal([]string{"OFFLINE", "SECONDARY"}), "it follows nobody")
-	b.vote(votes.Record{Term: 6, State: votes.StateHeld, Holder: rival})
-	step(0)
-	b.seen.Connected = false
-	step(0)
-	g.Expect(step(strangerPatience)).To(Equal([]string{"OFFLINE", "SECONDARY"}))
-	g.Expect(b.rejoin.revived).To(BeFalse(), "that was not for the log")
-	step(0)
-	g.Expect(step(standingPatience)).To(Equal([]string{"OFFLINE", "SECONDARY"}), "so it may be revived for that")
 }
 
 // Sessions are ended at a server that the listener may have led to: the former primary, or each one where nobody knows.

@@ -148,6 +148,8 @@ func (a *located) Report(ctx context.Context, server, _ string) (ballot.Report, 
 	)
 }
 
+func (*located) Reconnect(context.Context, string, string) error { return nil }
+
 func (a *located) Wake(ctx context.Context, server, _ string) error {
 	to := a.to(server)
 	_ = electiontest.BubbleClock{}.Sleep(ctx, a.far[to.i]/2)
@@ -212,6 +214,8 @@ func (a *located) BecomeSecondary(context.Context, string, time.Time) error {
 	a.role, a.follows = ballot.RoleSecondary, names[1]
 	return nil
 }
+
+func (a *located) RestartEndpoint(context.Context, string) error { return nil }
 
 func (a *located) is(role ballot.Role, follows string) bool {
 	a.mu.Lock()

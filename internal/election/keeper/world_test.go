@@ -61,6 +61,8 @@ type world struct {
 	shown func(*ballot.DatabaseState)
 	// strays says that claims are made in a schedule that one voter alone grants.
 	strays bool
+	// ways are what the engines do another way.
+	ways ways
 	// fault is the first violation that was seen.
 	fault error
 }
@@ -154,9 +156,14 @@ type server struct {
 	// ending says that the group is to be dropped.
 	ending bool
 	apart  map[string]bool
-	run    *run
-	runs   int
-	pod    int
+	latch  latch
+	// led says that it has been primary.
+	led bool
+	// stale is the primary that it names whoever is.
+	stale string
+	run   *run
+	runs  int
+	pod   int
 }
 
 // run is one run of an engine with its agent.
@@ -184,6 +191,8 @@ type run struct {
 	// stands says that its copy takes no log, whatever it does; offlines counts how often it was taken OFFLINE.
 	stands   bool
 	offlines int
+	// restarts counts how often its endpoint was restarted.
+	restarts int
 	// cleared counts how often new sessions were ended.
 	cleared int
 	// reseeded counts how often its copies were to be given up, gaveUp are those of the last time, and reseedErr is what
@@ -194,6 +203,8 @@ type run struct {
 	outside   string
 	reseedErr error
 	lease     time.Duration
+	// promoted is when it became primary.
+	promoted time.Duration
 	// renewBy is the deadline of the last renewal of the lease.
 	renewBy time.Time
 	queued  []func(now time.Duration)
@@ -251,6 +262,7 @@ func (s *server) start() *run {
 		},
 		role: ballot.RoleResolving,
 	}
+	s.run.restarted()
 	s.startAgent()
 	return s.run
 }
@@ -462,6 +474,14 @@ func (p peers) Report(ctx context.Context, server, _ string) (ballot.Report, err
 	return to.run.keeper.Report(ctx)
 }
 
+func (p peers) Reconnect(ctx context.Context, server, _ string) error {
+	to, err := p.reach(server)
+	if err != nil {
+		return err
+	}
+	return to.run.keeper.RestartEndpoint(ctx)
+}
+
 func (p peers) Wake(context.Context, string, string) error { return nil }
 
 // writable says whether the engine would still acknowledge writes: it may act on an expired lease late by Overrun.
@@ -521,6 +541,7 @@ func (w *world) create() {
 	}
 	p := w.servers[0].run
 	p.role, p.follows, p.ready, p.lease = ballot.RolePrimary, "", true, w.now+w.timings.WriteLease
+	p.promoted, p.s.led = w.now, true
 }
 
 // trace tells what happens, nil for nothing.
