@@ -3,6 +3,7 @@
 package tsql
 
 import (
+	"math"
 	"strconv"
 	"time"
 )
@@ -20,6 +21,26 @@ func RenewWriteLease(group string, validity time.Duration, deadline time.Time) S
 		sql("ELSE\n    THROW ", strconv.Itoa(Late), ", N'The deadline of this renewal has passed.', 1;").
 		arg("deadline", deadline.UTC()).
 		done("renew the write lease of " + group)
+}
+
+// LeaseLeft reads what is left of the write lease, in ticks (TicksOf); NULL when the group has none. Source:
+// docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-availability-replica-states-transact-sql.md.
+func LeaseLeft(group string) Statement {
+	return new(builder).
+		sql(`SELECT s.write_lease_remaining_ticks
+FROM sys.dm_hadr_availability_replica_states AS s
+JOIN sys.availability_groups AS g ON g.group_id = s.group_id
+WHERE g.name = @group AND s.is_local = 1`).
+		arg("group", group).done("read what is left of the write lease of " + group)
+}
+
+// TicksOf is a number of ticks of 100 ns, without overflow: a group without lease has the greatest bigint.
+func TicksOf(ticks int64) time.Duration {
+	const tick = 100 * time.Nanosecond
+	if ticks > int64(math.MaxInt64/tick) {
+		return math.MaxInt64
+	}
+	return time.Duration(ticks) * tick
 }
 
 // guard begins a batch that must not run late.

@@ -73,6 +73,7 @@ func init() {
 	add("DropGroup", tsql.DropGroup("content"))
 
 	add("RenewWriteLease", tsql.RenewWriteLease("content", 6*time.Second, date))
+	add("LeaseLeft", tsql.LeaseLeft("content"))
 	add("SetExternalCluster", tsql.SetExternalCluster())
 	add("Failover", tsql.Failover("content", date))
 	add("ForceFailover", tsql.ForceFailover("content", date))

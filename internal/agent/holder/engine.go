@@ -22,6 +22,8 @@ import (
 const (
 	// notSynchronized is the engine's refusal of FAILOVER: the replica is not ready to become primary.
 	notSynchronized = 41142
+	// longerLease answers a renewal while an older lease runs for longer: a lease is never shortened.
+	longerLease = 47119
 	// noPrimaryYet answers SET (ROLE = SECONDARY) of an engine that knows of no primary of the group.
 	noPrimaryYet = 41104
 	// alreadyPrimary is its answer when an earlier FAILOVER, which returned before the role changed, has done it.
@@ -219,9 +221,40 @@ func moving(ctx context.Context, db *mssql.DB, group string, o *ballot.Observati
 // the keeper renews nothing while their clocks differ.
 func (e *sqlEngine) RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
-		return db.Exec(ctx, tsql.RenewWriteLease(group, validity, deadline))
+		return renewLease(ctx, db, group, validity, deadline)
 	})
 }
+
+// renewLease renews a lease, or finds one that runs for longer already. That one ends no later than a lease of this
+// renewal could have ended, unless somebody has given a longer one: then the keeper has to know.
+func renewLease(
+	ctx context.Context,
+	q mssql.Querier,
+	group string,
+	validity time.Duration,
+	deadline time.Time,
+) error {
+	before := time.Now()
+	refused := q.Exec(ctx, tsql.RenewWriteLease(group, validity, deadline))
+	if !mssql.HasNumber(refused, longerLease) {
+		return refused
+	}
+	var ticks sql.NullInt64
+	if err := q.Query(ctx, tsql.LeaseLeft(group), func(r mssql.Row) error { return r.Scan(&ticks) }); err != nil {
+		return errors.Join(refused, err)
+	}
+	left := tsql.TicksOf(ticks.Int64)
+	switch {
+	case !ticks.Valid || left < validity-time.Since(before)-maxTickError:
+		return fmt.Errorf("how long it runs is not known (%d ticks): %w", ticks.Int64, refused)
+	case left > validity:
+		return keeper.LongerLease{Left: left, Err: refused}
+	}
+	return nil
+}
+
+// maxTickError is by how much a lease that is longer than the one that was refused may seem shorter.
+const maxTickError = time.Second
 
 // Failover implements keeper.Engine.
 func (e *sqlEngine) Failover(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
@@ -243,12 +276,11 @@ func (e *sqlEngine) asManager(
 ) error {
 	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Session(ctx, func(s *mssql.Session) error {
-			for _, statement := range []tsql.Statement{
-				tsql.RenewWriteLease(group, validity, deadline), tsql.SetExternalCluster(),
-			} {
-				if err := s.Exec(ctx, statement); err != nil {
-					return err
-				}
+			if err := renewLease(ctx, s, group, validity, deadline); err != nil {
+				return err
+			}
+			if err := s.Exec(ctx, tsql.SetExternalCluster()); err != nil {
+				return err
 			}
 			return refused(s.Exec(ctx, failover(group, deadline)))
 		})

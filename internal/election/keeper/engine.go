@@ -5,6 +5,7 @@ package keeper
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"geosql.dev/operator/internal/election/ballot"
@@ -20,6 +21,22 @@ var ErrRefused = errors.New("the engine refused FAILOVER")
 // ErrUnanswered says that the connection broke on which a statement was: the engine may have begun with it, or may
 // begin yet.
 var ErrUnanswered = errors.New("the engine has not said what became of it")
+
+// LongerLease is the engine's refusal of a renewal because its lease runs for longer already (error 47119), and longer
+// than the renewal allows: not this keeper has given it.
+type LongerLease struct {
+	// Left is how long that lease still runs.
+	Left time.Duration
+	Err  error
+}
+
+// Error implements error.
+func (l LongerLease) Error() string {
+	return fmt.Sprintf("the write lease runs for %s already: %s", l.Left.Round(time.Millisecond), l.Err)
+}
+
+// Unwrap is the engine's error.
+func (l LongerLease) Unwrap() error { return l.Err }
 
 // Copy is a database on the local instance.
 type Copy struct {
@@ -44,7 +61,8 @@ type Engine interface {
 	// Inspect reads what the engine knows of the group's replicas and databases.
 	Inspect(ctx context.Context, group string) (ballot.Inspection, error)
 	// RenewLease sets WRITE_LEASE_VALIDITY. The batch must itself refuse to run after the deadline, a time of day: a
-	// renewal that was queued in a frozen engine must not revive a dead lease.
+	// renewal that was queued in a frozen engine must not revive a dead lease. One that changes nothing because the lease
+	// runs as long already, or longer within validity, has succeeded; LongerLease when it runs for longer than that.
 	RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error
 	// Failover renews the lease under the same guard, sets the session key external_cluster and issues FAILOVER. The
 	// role changes later. ErrNotSynchronized or ErrRefused when the engine refuses.

@@ -128,7 +128,7 @@ func (r *run) Inspect(context.Context, string) (ballot.Inspection, error) {
 		if r.s.config.synced[s.name] {
 			d.State = "SYNCHRONIZED"
 		}
-		if s == r.s && r.role == ballot.RoleResolving && r.s.w.ways.hardenedUnknown {
+		if s == r.s && r.role == ballot.RoleResolving && r.s.w.returning.hardenedUnknown {
 			d.HardenedLSN = ""
 		}
 		if r.s.w.shown != nil {

@@ -418,9 +418,10 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen ballot.Obs
 			fmt.Errorf("the clocks of engine and agent on %s differ by %s", k.self.Server, seen.Skew),
 		)
 	}
-	if err := k.alter(ctx, start, func(ctx context.Context, deadline time.Time) error {
+	err := k.alter(ctx, start, func(ctx context.Context, deadline time.Time) error {
 		return k.engine.RenewLease(ctx, k.group, k.timings.WriteLease, deadline)
-	}); err != nil {
+	})
+	if err != nil && !k.longerLeaseIsSafe(err, start) {
 		return k.unleased(
 			ctx,
 			start,
@@ -451,6 +452,14 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen ballot.Obs
 		k.wakePartners(ctx)
 	}
 	return out
+}
+
+// longerLeaseIsSafe says whether a renewal was refused because the lease runs for longer already, and that one is over,
+// and the engine killed if need be, before the votes of the round expire.
+func (k *Keeper) longerLeaseIsSafe(err error, start time.Duration) bool {
+	var longer LongerLease
+	return errors.As(err, &longer) && longer.Left < k.timings.Expiry &&
+		k.clock.Now()+longer.Left+k.timings.Overrun+k.timings.Kill <= start+k.timings.HolderBound()
 }
 
 // until is what is left until a moment of the clock, and that moment as a time of day for the engine. The time of day

@@ -13,9 +13,9 @@ import (
 	"geosql.dev/operator/internal/election/ballot"
 )
 
-// ways are what engines may do another way than the simulated ones by default, where nobody knows, or where it
+// returning is what engines may do another way than the simulated ones by default, where nobody knows, or where it
 // depends. A schedule must come out the same under each, and under all together.
-type ways struct {
+type returning struct {
 	// nameless has no secondary say who its primary is, stale names a former primary for ever, unless it is made a
 	// secondary anew.
 	nameless, stale bool
@@ -39,7 +39,8 @@ type latch struct {
 
 // latched says whether SET (ROLE = SECONDARY) is refused now.
 func (s *server) latched(w *world) bool {
-	if p := w.primary(); w.ways.latches && s.led && p != nil && p != s && w.now-p.run.promoted < young && !s.latch.on {
+	if p := w.primary(); w.returning.latches && s.led && p != nil && p != s &&
+		w.now-p.run.promoted < young && !s.latch.on {
 		s.latch = latch{on: true}
 	}
 	if s.latch.on && s.latch.offline && s.latch.here && s.latch.primary {
@@ -67,9 +68,9 @@ func (r *run) RestartEndpoint(context.Context, string) error {
 func (r *run) otherwise(o *ballot.Observation) {
 	switch {
 	case r.role != ballot.RoleSecondary:
-	case r.s.w.ways.nameless:
+	case r.s.w.returning.nameless:
 		o.Primary = ""
-	case r.s.w.ways.stale:
+	case r.s.w.returning.stale:
 		if o.Primary = r.s.stale; o.Primary == "" {
 			r.s.stale = r.follows
 			o.Primary = r.follows
@@ -79,7 +80,7 @@ func (r *run) otherwise(o *ballot.Observation) {
 
 // restarted is what a new run of an engine says at first.
 func (r *run) restarted() {
-	if r.s.w.ways.primaryFirst && r.s.led {
+	if r.s.w.returning.primaryFirst && r.s.led {
 		r.lingers, r.lingering = 3, ballot.RolePrimary
 	}
 }
@@ -87,7 +88,7 @@ func (r *run) restarted() {
 // Whatever engines do where nobody knows, nothing acknowledged is lost, there are never two writers, and the group
 // serves again in the end.
 func TestSchedulesOfOtherEngines(t *testing.T) {
-	for name, other := range map[string]ways{
+	for name, other := range map[string]returning{
 		"secondaries name no primary":       {nameless: true},
 		"secondaries name a former primary": {stale: true},
 		"a former primary is latched":       {latches: true},
@@ -100,7 +101,7 @@ func TestSchedulesOfOtherEngines(t *testing.T) {
 			t.Parallel()
 			for seed := range uint64(60) {
 				w := newWorld(ballot.DefaultTimings())
-				w.ways = other
+				w.returning = other
 				if err := w.suffer(rand.New(rand.NewPCG(seed, 4)), breaks{}, 300); err != nil {
 					t.Fatalf("seed %d: %v", seed, err)
 				}
@@ -111,12 +112,12 @@ func TestSchedulesOfOtherEngines(t *testing.T) {
 
 // A healthy group whose secondaries do not say who their primary is, or name an earlier one, is left in peace.
 func TestAHealthyGroupIsLeftAlone(t *testing.T) {
-	for name, other := range map[string]ways{
+	for name, other := range map[string]returning{
 		"they name nobody": {nameless: true}, "they name a former primary": {stale: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
-			w.ways = other
+			w.returning = other
 			for _, s := range w.servers {
 				s.stale = s.name
 			}
@@ -132,7 +133,7 @@ func TestAHealthyGroupIsLeftAlone(t *testing.T) {
 // happens neither before the new primary has settled, nor again and again.
 func TestALatchedFormerPrimaryComesBack(t *testing.T) {
 	w, g := held(t)
-	w.ways.latches = true
+	w.returning.latches = true
 	former := w.servers[0]
 	former.crash()
 	former.run.keeper.SetPolicy(true, false) // it stands by: paused

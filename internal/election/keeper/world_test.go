@@ -61,8 +61,8 @@ type world struct {
 	shown func(*ballot.DatabaseState)
 	// strays says that claims are made in a schedule that one voter alone grants.
 	strays bool
-	// ways are what the engines do another way.
-	ways ways
+	// returning is what engines do another way with replicas that come back.
+	returning returning
 	// fault is the first violation that was seen.
 	fault error
 }
