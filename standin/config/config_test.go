@@ -256,3 +256,14 @@ func TestADirectoryHasOneInstance(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(again.Release()).To(Succeed())
 }
+
+// The image ends at once where it sees less than 2000 MB of memory.
+func TestMemoryIsWhatTheImageAsksFor(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(config.CheckMemory(1999 << 20)).To(Succeed())
+	g.Expect(config.CheckMemory(2000*1000*1000-2048)).To(Succeed(), "2000M in whole pages")
+	g.Expect(config.CheckMemory(0)).To(Succeed(), "it cannot be told")
+	g.Expect(config.CheckMemory(1 << 30)).
+		To(MatchError("This program requires a machine with at least 2000 megabytes of memory."))
+	g.Expect(config.AvailableMemory()).To(BeNumerically(">", 0))
+}

@@ -17,6 +17,25 @@ func (s *Settings) MemoryLimit() int64 {
 	if s.MemoryLimitMB > 0 {
 		return int64(s.MemoryLimitMB) << 20
 	}
+	return int64(float64(AvailableMemory()) * memoryShare)
+}
+
+// leastMemory is what the machine or container must have, in bytes; the image ends at once with less
+// (docs/linux/sql-server-linux-setup.md, System requirements).
+const leastMemory = 2000 * 1000 * 1000
+
+// CheckMemory refuses a machine or container with less memory than the image starts with; 0 stands for what cannot be
+// told.
+func CheckMemory(available int64) error {
+	// The kernel rounds a container's limit down to whole pages.
+	if available > 0 && available+int64(os.Getpagesize()) <= leastMemory {
+		return refuse("This program requires a machine with at least 2000 megabytes of memory.")
+	}
+	return nil
+}
+
+// AvailableMemory is what the container or machine has, in bytes; 0 when that cannot be told.
+func AvailableMemory() int64 {
 	available := int64(0)
 	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
 		for _, line := range strings.Split(string(text), "\n") {
@@ -34,5 +53,5 @@ func (s *Settings) MemoryLimit() int64 {
 			}
 		}
 	}
-	return int64(float64(available) * memoryShare)
+	return available
 }

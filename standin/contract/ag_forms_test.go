@@ -95,7 +95,7 @@ func TestAGForms(t *testing.T) {
 		{text: modify("SESSION_TIMEOUT = 10, BACKUP_PRIORITY = 3"), number: 102},
 		{text: alter("MODIFY REPLICA ON N'AGX' WITH (BACKUP_PRIORITY = 3)"), number: 35210},
 
-		{text: set("AUTOMATED_BACKUP_PREFERENCE = PRIMARY"), column: ".automated_backup_preference_desc", want: "PRIMARY"},
+		{text: set("AUTOMATED_BACKUP_PREFERENCE = PRIMARY"), column: ".automated_backup_preference_desc", want: "primary"},
 		{text: set("AUTOMATED_BACKUP_PREFERENCE = SECONDARY_ONLY"), column: ".automated_backup_preference", want: int64(1)},
 		{text: set("FAILURE_CONDITION_LEVEL = 6"), number: 35228},
 		{text: set("FAILURE_CONDITION_LEVEL = 5"), column: ".failure_condition_level", want: int64(5)},

@@ -53,7 +53,7 @@ func TestAGSeedsAndCommitsSynchronously(t *testing.T) {
 	g.Expect(query(t, c.admins[0],
 		"SELECT g.name, g.cluster_type_desc, d.database_name FROM sys.availability_groups g JOIN "+
 			"sys.availability_databases_cluster d ON d.group_id = g.group_id")).
-		To(Equal([][]any{{"ag", "EXTERNAL", "app"}}))
+		To(Equal([][]any{{"ag", "external", "app"}}))
 	g.Expect(query(t, c.admins[0],
 		"SELECT current_state, performed_seeding, failure_state FROM sys.dm_hadr_automatic_seeding WHERE is_source = 1")).
 		To(Equal([][]any{{"COMPLETED", true, nil}, {"COMPLETED", true, nil}}))

@@ -13,7 +13,11 @@ import (
 	"geosql.dev/standin/hadr/replica"
 )
 
-var backupPreferences = [...]string{"PRIMARY", "SECONDARY_ONLY", "SECONDARY", "NONE"}
+// backupPreferences and clusterTypes are the _desc columns of sys.availability_groups, which are in lower case.
+var (
+	backupPreferences = [...]string{"primary", "secondary_only", "secondary", "none"}
+	clusterTypes      = [...]string{group.WSFC: "wsfc", group.External: "external", group.None: "none"}
+)
 
 // groupRows is sys.availability_groups.
 func groupRows(m *replica.Manager, _ *engine.Session) []row {
@@ -31,7 +35,7 @@ func groupRows(m *replica.Manager, _ *engine.Session) []row {
 				0,
 			), "basic_features": false, "dtc_support": false, "db_failover": c.Options.DBFailover,
 			"is_distributed": c.Options.Distributed,
-			"cluster_type":   int64(c.Options.ClusterType), "cluster_type_desc": c.Options.ClusterType.String(),
+			"cluster_type":   int64(c.Options.ClusterType), "cluster_type_desc": clusterTypes[c.Options.ClusterType],
 			"required_synchronized_secondaries_to_commit": int64(c.Options.RequiredSynchronized),
 			"sequence_number": int64(c.Sequence), "is_contained": false,
 		})

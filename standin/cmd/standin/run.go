@@ -30,6 +30,9 @@ const stopWithin = 4500 * time.Millisecond
 func run(settings *config.Settings) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	if err := config.CheckMemory(config.AvailableMemory()); err != nil {
+		return err
+	}
 	lock, err := config.LockDirectory(settings.DataDir)
 	if err != nil {
 		return err
