@@ -160,8 +160,8 @@ func secondariesFirst(servers []v1alpha1.ServerName, primary v1alpha1.ServerName
 	return ordered
 }
 
-// allConnected says that there is a primary, and that it is connected to every declared replica, whose databases are
-// healthy.
+// allConnected says that there is a primary, and that it is connected to every declared replica, whose copies are as
+// its mode asks.
 func allConnected(d Desired, o Observed) bool {
 	primary := o.primary(d)
 	if primary == "" {
@@ -171,6 +171,7 @@ func allConnected(d Desired, o Observed) bool {
 	return !slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
 		seen := group.Replica(host(r.Server))
 		return seen == nil || seen.Role != string(ballot.RolePrimary) &&
-			(seen.Connected != "CONNECTED" || r.AvailabilityMode != v1alpha1.ConfigurationOnly && seen.Health != "HEALTHY")
+			(seen.Connected != "CONNECTED" ||
+				r.AvailabilityMode != v1alpha1.ConfigurationOnly && len(group.Lagging(seen.Server)) > 0)
 	})
 }

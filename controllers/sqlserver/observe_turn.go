@@ -106,21 +106,19 @@ func (r *Reconciler) askPrimary(ctx context.Context, d Desired, g *v1alpha1.Avai
 		return fmt.Errorf("%s was its primary and does not say so any more", credentials.HostName(primary))
 	}
 	t.Primary = primary
+	t.Against = against(seen, g.Spec.Replicas, d.name(), primary)
 	for _, declared := range g.Spec.Replicas {
-		why := ill(seen, declared)
-		switch {
-		case declared.Server == d.name():
+		if declared.Server == d.name() {
 			replica := seen.Replica(credentials.HostName(declared.Server))
-			t.Self, t.Away = why, why != "" && (replica == nil || replica.Connected != "CONNECTED")
-		case declared.Server != primary && why != "":
-			t.Against = append(t.Against, why)
+			t.Self = ill(seen, declared)
+			t.Away = t.Self != "" && (replica == nil || replica.Connected != "CONNECTED")
 		}
 	}
 	return nil
 }
 
-// ill says what the primary has against a replica; empty when it is connected and, if it has databases, synchronized as
-// its mode asks.
+// ill says what the primary has against a replica; empty when it is connected and its copies, if it has any, are as its
+// mode asks.
 func ill(seen *mssql.Group, declared v1alpha1.Replica) string {
 	host := credentials.HostName(declared.Server)
 	replica := seen.Replica(host)
@@ -131,10 +129,32 @@ func ill(seen *mssql.Group, declared v1alpha1.Replica) string {
 		return ""
 	case replica.Connected != "CONNECTED":
 		return host + " is not connected"
-	case declared.AvailabilityMode != v1alpha1.ConfigurationOnly && replica.Health != "HEALTHY":
-		return host + " is not synchronized"
+	case declared.AvailabilityMode == v1alpha1.ConfigurationOnly:
+		return ""
+	}
+	if lagging := seen.Lagging(host); len(lagging) > 0 {
+		return host + " is not synchronized: " + strings.Join(lagging, ", ")
 	}
 	return ""
+}
+
+// against is what speaks against taking any replica but the primary down, as the primary sees it.
+func against(seen *mssql.Group, replicas []v1alpha1.Replica, self, primary v1alpha1.ServerName) []string {
+	var found []string
+	for _, declared := range replicas {
+		if declared.Server == self || declared.Server == primary {
+			continue
+		}
+		if why := ill(seen, declared); why != "" {
+			found = append(found, why)
+		}
+	}
+	for _, database := range seen.Short(credentials.HostName(self)) {
+		found = append(found, fmt.Sprintf(
+			"database %s is not on every replica yet, and its commits would wait without %s", database,
+			credentials.HostName(self)))
+	}
+	return found
 }
 
 // serves tells from a server's conditions that it is ready, but for what no restart of another one depends on.

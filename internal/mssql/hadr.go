@@ -135,6 +135,10 @@ type Group struct {
 	SeedingFailures []SeedingFailure
 	// Seeding are the servers to which a database is being seeded now.
 	Seeding []string
+	// ReplicaIDs by server, in lower case.
+	ReplicaIDs map[string]string
+	// Unjoined are the copies of the group's databases that have not joined it.
+	Unjoined []Copy
 }
 
 // GroupReplica is a replica as one instance knows it: sys.availability_replicas joins what the instance itself has with
@@ -197,6 +201,8 @@ func ReadGroup(ctx context.Context, q Querier, name string) (*Group, error) {
 		}},
 		{tsql.GroupDatabaseStates(name), g.scanState},
 		{tsql.Seedings(name), g.scanSeeding},
+		{tsql.UnjoinedCopies(name), g.scanUnjoined},
+		{tsql.ReplicaIDs(name), g.scanReplicaID},
 	}...)
 	if err != nil || !exists {
 		return nil, err

@@ -130,3 +130,25 @@ WHERE g.name = @group AND a.current_state <> N'COMPLETED' AND a.start_time = (
     WHERE n.ag_db_id = a.ag_db_id AND n.ag_remote_replica_id = a.ag_remote_replica_id)`).
 		arg("group", group).done("read the seedings of group " + group)
 }
+
+// ReplicaIDs reads the IDs of a group's replicas as the instance knows them: one that was removed and added again has
+// another one, and its own engine may still go by the former.
+func ReplicaIDs(group string) Statement {
+	return new(builder).
+		sql(`SELECT r.replica_server_name, r.replica_id
+FROM sys.availability_replicas AS r JOIN sys.availability_groups AS g ON g.group_id = r.group_id
+WHERE g.name = @group AND r.replica_server_name IS NOT NULL`).
+		arg("group", group).done("read the replica IDs of group " + group)
+}
+
+// UnjoinedCopies reads which copies of a group's databases have not joined it, as the instance knows: the primary knows
+// of all replicas.
+func UnjoinedCopies(group string) Statement {
+	return new(builder).
+		sql(`SELECT r.replica_server_name, f.database_name
+FROM sys.dm_hadr_database_replica_cluster_states AS f
+JOIN sys.availability_replicas AS r ON r.replica_id = f.replica_id
+JOIN sys.availability_groups AS g ON g.group_id = r.group_id
+WHERE g.name = @group AND f.is_database_joined = 0`).
+		arg("group", group).done("read the copies of group " + group + " that have not joined")
+}

@@ -158,6 +158,8 @@ func init() {
 	add("GroupListeners", tsql.GroupListeners("content"))
 	add("GroupDatabaseStates", tsql.GroupDatabaseStates("content"))
 	add("Seedings", tsql.Seedings("content"))
+	add("ReplicaIDs", tsql.ReplicaIDs("content"))
+	add("UnjoinedCopies", tsql.UnjoinedCopies("content"))
 	add("HolderState", tsql.HolderState("content"))
 	add("SessionsSince", tsql.SessionsSince("content", 11))
 	add("KillSession", tsql.KillSession(57))

@@ -138,7 +138,7 @@ func (g *Group) States() *States {
 					Role:      g.role,
 					Joined:    true,
 					Connected: g.connectedLocked(),
-					Health:    replicaHealth(s.Databases, r),
+					Health:    replicaHealth(s.Databases, c, r),
 				},
 			)
 		case g.role == Primary && l != nil:
@@ -163,7 +163,7 @@ func (g *Group) connectedLocked() bool {
 }
 
 func (l *leadership) replicaStateLocked(all []DatabaseState, r *group.Replica) ReplicaState {
-	out := ReplicaState{ID: r.ID, Joined: r.Joined, Role: Resolving, Health: replicaHealth(all, r)}
+	out := ReplicaState{ID: r.ID, Joined: r.Joined, Role: Resolving, Health: replicaHealth(all, l.g.configLocked(), r)}
 	if p := l.peers[r.ID]; p != nil {
 		out.Connected = p.connected && p.reply.Known && time.Since(p.lastReply) < p.timeoutLocked()
 		if out.Connected {
@@ -179,13 +179,20 @@ func (l *leadership) replicaStateLocked(all []DatabaseState, r *group.Replica) R
 	return out
 }
 
-// replicaHealth follows sys.dm_hadr_availability_replica_states: that of the replica's least healthy database.
-func replicaHealth(all []DatabaseState, r *group.Replica) uint8 {
-	worst := uint8(healthy)
+// replicaHealth follows sys.dm_hadr_availability_replica_states: that of the replica's least healthy database. One that
+// has joined no database, or fewer than the group has, is not healthy, the primary of an empty group among them.
+func replicaHealth(all []DatabaseState, c *group.Configuration, r *group.Replica) uint8 {
+	if !r.Data() {
+		return healthy
+	}
+	worst, joined := uint8(healthy), 0
 	for i := range all {
-		if all[i].Replica == r.ID {
-			worst = min(worst, all[i].Health(r))
+		if d := &all[i]; d.Replica == r.ID && (d.Joined || d.Primary) {
+			worst, joined = min(worst, d.Health(r)), joined+1
 		}
+	}
+	if joined == 0 || joined < len(c.Databases) {
+		return notHealthy
 	}
 	return worst
 }
