@@ -13,8 +13,20 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.matches('^(Evaluation|Developer|Express|Web|Standard|Enterprise|EnterpriseCore|StandardDeveloper|EnterpriseDeveloper|[A-Z0-9]{5}(-[A-Z0-9]{5}){4})$')",message="edition is Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper, or a product key of five times five letters and digits"
 type Edition string
 
-// EditionExpress takes part in groups as a configuration-only replica, and as nothing else.
-const EditionExpress Edition = "Express"
+// Editions that take part in groups in their own way.
+const (
+	EditionExpress           Edition = "Express"
+	EditionWeb               Edition = "Web"
+	EditionStandard          Edition = "Standard"
+	EditionStandardDeveloper Edition = "StandardDeveloper"
+)
+
+// WitnessOnly tells of an edition that takes part in groups as a configuration-only replica, and as nothing else: its
+// mirroring endpoint has no other role than WITNESS.
+func (e Edition) WitnessOnly() bool { return e == EditionExpress || e == EditionWeb }
+
+// BasicOnly tells of an edition that takes part in basic groups alone.
+func (e Edition) BasicOnly() bool { return e == EditionStandard || e == EditionStandardDeveloper }
 
 // Volume is one volume of a server.
 type Volume struct {

@@ -41,8 +41,8 @@ type Desired struct {
 	Sites map[v1alpha1.ServerName]v1alpha1.SiteName
 	// StartsWithFlag are the servers that are declared to start with trace flag 1448.
 	StartsWithFlag map[v1alpha1.ServerName]bool
-	// Express are the servers that are declared to run the Express edition.
-	Express map[v1alpha1.ServerName]bool
+	// Editions of the servers as they are declared.
+	Editions map[v1alpha1.ServerName]v1alpha1.Edition
 	// NeverAnswered are the servers that are being deleted before an engine of theirs has ever answered.
 	NeverAnswered map[v1alpha1.ServerName]bool
 	// Timings of the votes of groups that declare none.
@@ -58,7 +58,7 @@ func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGro
 		Group:          group,
 		Sites:          map[v1alpha1.ServerName]v1alpha1.SiteName{},
 		StartsWithFlag: map[v1alpha1.ServerName]bool{},
-		Express:        map[v1alpha1.ServerName]bool{},
+		Editions:       map[v1alpha1.ServerName]v1alpha1.Edition{},
 		NeverAnswered:  map[v1alpha1.ServerName]bool{},
 		Timings:        r.timings,
 		objects:        map[v1alpha1.ServerName]*v1alpha1.SQLServer{},
@@ -75,7 +75,7 @@ func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGro
 			d.Sites[name] = server.Spec.Site
 			d.StartsWithFlag[name] = server.Spec.Startup != nil &&
 				slices.Contains(server.Spec.Startup.TraceFlags, tsql.TraceFlagLogReaderIgnoresAsynchronous)
-			d.Express[name] = server.Spec.Edition == v1alpha1.EditionExpress
+			d.Editions[name] = server.Spec.Edition
 			d.NeverAnswered[name] = !server.DeletionTimestamp.IsZero() && server.Status.Engine == ""
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/votes"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -372,12 +373,21 @@ func planCreate(d Desired, o Observed, p *reconcile.Plan) bool {
 	for _, r := range d.Group.Spec.Replicas {
 		replicas = append(replicas, replica(r))
 	}
-	execute(p, first, tsql.CreateGroup(tsql.Group{
-		Name: d.name(), ClusterType: d.clusterType(), Contained: d.Group.Spec.Contained,
+	executeAsSA(p, first, tsql.CreateGroup(tsql.Group{
+		Name: d.name(), ClusterType: d.clusterType(), Contained: d.Group.Spec.Contained, Basic: basic(d, o, first),
 		WriteLease: d.timings().WriteLease, RequiredSynchronizedSecondaries: d.required(),
 		Databases: d.databases(), Replicas: replicas,
 	}))
 	return p.Settle(creating("the group is being created on %s", host(first)))
+}
+
+// basic tells of a server whose edition takes part in basic groups alone: what its engine says counts, the declaration
+// where that has not been asked.
+func basic(d Desired, o Observed, server v1alpha1.ServerName) bool {
+	if says := o.Instances[server].Mirroring.EngineEdition; says != 0 {
+		return says == mssql.EngineEditionStandard
+	}
+	return d.Editions[server].BasicOnly()
 }
 
 // inTheWay asks a person what is to become of the votes of a former group.

@@ -44,8 +44,8 @@ func planEndpoints(d Desired, o Observed, p *reconcile.Plan) bool {
 		switch {
 		case m.Endpoint == nil:
 			role := tsql.EndpointRoleAll
-			if d.Express[s] {
-				// Express is for configuration-only replicas, and its endpoint takes no other role
+			if m.EngineEdition == mssql.EngineEditionExpress || d.Editions[s].WitnessOnly() {
+				// Those editions are for configuration-only replicas, and their endpoints take no other role
 				// (docs/linux/sql-server-linux-create-availability-group.md).
 				role = tsql.EndpointRoleWitness
 			}

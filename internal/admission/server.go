@@ -34,6 +34,9 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 		errs = append(errs, leastMemory(at, &s.Spec)...)
 	}
 	errs = append(errs, w.serverNameFree(s.Name)...)
+	if !w.strict && (old == nil || old.Spec.Edition != s.Spec.Edition) {
+		errs = append(errs, w.editionFits(at.Child("edition"), s)...)
+	}
 	if !w.strict {
 		errs = append(errs, sizes(at.Child("storage"), s.Spec.Storage)...)
 	}

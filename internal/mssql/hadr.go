@@ -60,7 +60,18 @@ type Mirroring struct {
 	// Connectors are the logins that may connect to the endpoint.
 	Connectors map[string]bool
 	Databases  map[string]Database
+	// Groups are the names of the groups of which the instance hosts a replica.
+	Groups []string
+	// EngineEdition is SERVERPROPERTY('EngineEdition'), 0 when it was not asked.
+	EngineEdition int
 }
+
+// Values of EngineEdition: Web says Standard's, Developer and Evaluation say Enterprise's.
+const (
+	EngineEditionStandard   = 2
+	EngineEditionEnterprise = 3
+	EngineEditionExpress    = 4
+)
 
 // ReadMirroring reads what an instance has for log between replicas.
 func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
@@ -104,6 +115,13 @@ func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 			err := r.Scan(&d.Name, &d.State, &d.RecoveryModel, &group, &chain, &d.Owner)
 			d.InGroup, d.LogChain = group.Valid, chain == 1
 			m.Databases[d.Name] = d
+			return err
+		}},
+		{tsql.EngineEdition(), func(r Row) error { return r.Scan(&m.EngineEdition) }},
+		{tsql.GroupNames(), func(r Row) error {
+			var name string
+			err := r.Scan(&name)
+			m.Groups = append(m.Groups, name)
 			return err
 		}},
 	}...)

@@ -50,6 +50,9 @@ type Group struct {
 	Name        string
 	ClusterType ClusterType
 	Contained   bool
+	// Basic groups are those of Standard: two replicas with data, one database, no readable secondary
+	// (docs/database-engine/availability-groups/windows/basic-availability-groups-always-on-availability-groups.md).
+	Basic bool
 	// WriteLease in whole seconds, for EXTERNAL only. A group that was created without it never gets one (error 47116).
 	WriteLease time.Duration
 	// RequiredSynchronizedSecondaries is REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT.
@@ -71,6 +74,9 @@ func CreateGroup(g Group) Statement {
 	b := new(builder).sql("CREATE AVAILABILITY GROUP ").name(g.Name).sql("\nWITH (CLUSTER_TYPE = ", string(g.ClusterType))
 	if g.Contained {
 		b.sql(", CONTAINED")
+	}
+	if g.Basic {
+		b.sql(", BASIC")
 	}
 	if g.ClusterType == ClusterExternal {
 		b.sql(", WRITE_LEASE_VALIDITY = ", seconds(g.WriteLease))

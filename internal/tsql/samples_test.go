@@ -40,8 +40,11 @@ func group(t tsql.ClusterType, contained bool, third tsql.AvailabilityMode) tsql
 func init() {
 	empty := group(tsql.ClusterExternal, false, tsql.SynchronousCommit)
 	empty.Databases = nil
+	basic := group(tsql.ClusterExternal, false, tsql.ConfigurationOnly)
+	basic.Basic, basic.Databases = true, basic.Databases[:1]
 	add("CreateGroup", tsql.CreateGroup(group(tsql.ClusterExternal, false, tsql.ConfigurationOnly)),
-		tsql.CreateGroup(group(tsql.ClusterNone, true, tsql.SynchronousCommit)), tsql.CreateGroup(empty))
+		tsql.CreateGroup(group(tsql.ClusterNone, true, tsql.SynchronousCommit)), tsql.CreateGroup(empty),
+		tsql.CreateGroup(basic))
 	add("JoinGroup", tsql.JoinGroup("content", tsql.ClusterExternal), tsql.JoinGroup("content", tsql.ClusterNone))
 	add("GrantCreateAnyDatabase", tsql.GrantCreateAnyDatabase("content"))
 	for _, r := range group(tsql.ClusterExternal, false, tsql.ConfigurationOnly).Replicas {

@@ -136,6 +136,9 @@ func (e *Extension) changeRole(ctx context.Context, s *engine.Session, g *replic
 }
 
 func (e *Extension) addDatabases(ctx context.Context, g *replica.Group, names []string) error {
+	if c := g.Configuration(); c.Options.Basic && len(c.Databases)+len(names) > maxBasicDatabases {
+		return failure(41199, "more than one database")
+	}
 	seen := map[string]bool{}
 	for _, name := range names {
 		if seen[strings.ToLower(name)] {

@@ -72,6 +72,9 @@ func (e *Extension) create(ctx context.Context, s *engine.Session, st syntax.Sta
 	if err := e.firstDatabases(c, n.Databases); err != nil {
 		return err
 	}
+	if err := checkEdition(c, e.inst.Config().Edition); err != nil {
+		return err
+	}
 	if n.Listener != nil {
 		if err := addListener(c, *n.Listener); err != nil {
 			return err
@@ -111,7 +114,7 @@ func newConfiguration(n *syntax.CreateAvailabilityGroup) (*group.Configuration, 
 	o := n.Options
 	c := &group.Configuration{
 		Name:    n.Name,
-		Options: group.Options{BackupPreference: 2, FailureConditionLevel: 3, HealthCheckTimeout: 30000},
+		Options: group.Options{BackupPreference: 2, FailureConditionLevel: 3, HealthCheckTimeout: 30000, Basic: o.Basic},
 	}
 	if o.ClusterType == nil || *o.ClusterType == "WSFC" {
 		return nil, failure(35224)
@@ -121,8 +124,6 @@ func newConfiguration(n *syntax.CreateAvailabilityGroup) (*group.Configuration, 
 		return nil, failure(103, "identifier", n.Name, maxNameLength)
 	}
 	switch {
-	case o.Basic:
-		return nil, failure(41199, "BASIC")
 	case o.Contained:
 		return nil, failure(41199, "CONTAINED")
 	case o.ClusterConnectionOptions != nil:

@@ -192,7 +192,7 @@ func checkGroup(c *group.Configuration, operation string) error {
 	case required < 0 || required > max(0, synchronous-1):
 		return failure(35248, operation, required, max(0, synchronous-1), c.Name)
 	}
-	return nil
+	return checkBasic(c)
 }
 
 func checkRouting(c *group.Configuration, r *group.Replica) error {

@@ -33,7 +33,7 @@ func groupRows(m *replica.Manager, _ *engine.Session) []row {
 			), "automated_backup_preference_desc": backupPreferences[c.Options.BackupPreference],
 			"version": int64(
 				0,
-			), "basic_features": false, "dtc_support": false, "db_failover": c.Options.DBFailover,
+			), "basic_features": c.Options.Basic, "dtc_support": false, "db_failover": c.Options.DBFailover,
 			"is_distributed": c.Options.Distributed,
 			"cluster_type":   int64(c.Options.ClusterType), "cluster_type_desc": clusterTypes[c.Options.ClusterType],
 			"required_synchronized_secondaries_to_commit": int64(c.Options.RequiredSynchronized),

@@ -140,6 +140,11 @@ func (e *Extension) applyEndpoint(
 		}
 	}
 	if m.Role != "" {
+		// The only role that these editions have (docs/t-sql/statements/create-endpoint-transact-sql.md, ROLE).
+		if edition := strings.ToLower(e.inst.Config().Edition); m.Role != "WITNESS" &&
+			(strings.HasPrefix(edition, "express") || strings.HasPrefix(edition, "web")) {
+			return failure(7871, 2, "ROLE = "+m.Role)
+		}
 		ep.Role = m.Role
 	}
 	return nil

@@ -226,7 +226,7 @@ func (p *planner) steps(s topologies.Step) {
 			lines = append(lines, x.Describe())
 		}
 	case *v1alpha1.AvailabilityGroup:
-		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Express: p.express(),
+		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Editions: p.editions(),
 			Timings: ballot.DefaultTimings()}
 		for _, x := range availabilitygroup.Preview(d, p.now) {
 			lines = append(lines, x.Describe())
@@ -266,13 +266,13 @@ func (p *planner) places() map[v1alpha1.ServerName]v1alpha1.SiteName {
 	return places
 }
 
-// express are the servers that run the Express edition.
-func (p *planner) express() map[v1alpha1.ServerName]bool {
-	express := map[v1alpha1.ServerName]bool{}
+// editions of the servers.
+func (p *planner) editions() map[v1alpha1.ServerName]v1alpha1.Edition {
+	editions := map[v1alpha1.ServerName]v1alpha1.Edition{}
 	for name, s := range p.servers() {
-		express[name] = s.Edition == v1alpha1.EditionExpress
+		editions[name] = s.Edition
 	}
-	return express
+	return editions
 }
 
 // servers are those that are there and those that are declared, the declaration first.

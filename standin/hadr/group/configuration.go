@@ -63,6 +63,8 @@ type Options struct {
 	DBFailover            bool  `json:"dbFailover"`
 	// RequiredSynchronized is REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT.
 	RequiredSynchronized int `json:"requiredSynchronized"`
+	// Basic says that the group was created with BASIC.
+	Basic bool `json:"basic,omitempty"`
 	// WriteLease says that the group was created with WRITE_LEASE_VALIDITY.
 	WriteLease bool `json:"writeLease"`
 	// Distributed says that the replicas are availability groups.
