@@ -28,6 +28,7 @@ const (
 var bare = map[string]string{
 	"availabilitygroup.Missing": hub, "availabilitygroup.NotReady": hub, "availabilitygroup.Outdated": hub,
 	"availabilitygroup.AwayFor": counted, "availabilitygroup.UnseededFor": counted,
+	"availabilitygroup.UnheardFor": counted, "availabilitygroup.Restarted": counted,
 	"availabilitygroup.FirstPod":       "without it no first term is believed to be the first primary's",
 	"availabilitygroup.Configuration":  "concluded from Voters, which say it",
 	"availabilitygroup.Orders":         "what is to be told",

@@ -53,6 +53,10 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 	switch s := step.(type) {
 	case mssql.Execute:
 		return r.execute(ctx, d, s)
+	case AddListener:
+		return firstTaken(s.forms(), func(form mssql.Execute) error { return r.execute(ctx, d, form) })
+	case RestartEndpoint:
+		return r.restartEndpoint(ctx, d, s)
 	case CreateMasterKey:
 		return r.createMasterKey(ctx, d, s)
 	case CreatePartnerLogin:
@@ -86,6 +90,17 @@ func (r *Reconciler) execute(ctx context.Context, d Desired, s mssql.Execute) er
 		return err
 	}
 	return r.distrust(d.Group.Namespace, s.Server, db.Exec(ctx, s.Statement))
+}
+
+// restartEndpoint counts as tried whatever becomes of it.
+func (r *Reconciler) restartEndpoint(ctx context.Context, d Desired, s RestartEndpoint) error {
+	r.restarted.add(client.ObjectKeyFromObject(d.Group), s.For, r.now())
+	for _, one := range s.statements() {
+		if err := r.execute(ctx, d, one); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // distrust closes the connections to a server after an error whose outcome is unknown: when the engine was restarted

@@ -72,6 +72,9 @@ type Reconciler struct {
 	silences silences
 	absences lasting
 	unseeded lasting
+	// unheard and restarted are of replicas without a connection.
+	unheard   lasting
+	restarted attempts
 }
 
 // SetupWithManager adds the controller to the manager.

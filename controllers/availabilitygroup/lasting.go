@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -15,6 +16,58 @@ import (
 type lasting struct {
 	mu    sync.Mutex
 	since map[types.NamespacedName]map[v1alpha1.ServerName]time.Time
+}
+
+// Attempts is how often something was tried for a server, and how long ago the last time was.
+type Attempts struct {
+	Made int
+	Ago  time.Duration
+}
+
+// attempts remembers what this process has tried for servers in vain.
+type attempts struct {
+	mu   sync.Mutex
+	made map[types.NamespacedName]map[v1alpha1.ServerName]attempt
+}
+
+type attempt struct {
+	made int
+	last time.Time
+}
+
+// add counts one more.
+func (a *attempts) add(group types.NamespacedName, server v1alpha1.ServerName, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.made == nil {
+		a.made = map[types.NamespacedName]map[v1alpha1.ServerName]attempt{}
+	}
+	if a.made[group] == nil {
+		a.made[group] = map[v1alpha1.ServerName]attempt{}
+	}
+	a.made[group][server] = attempt{a.made[group][server].made + 1, now}
+}
+
+// note returns what was tried for the servers that need it still, and forgets the others.
+func (a *attempts) note(
+	group types.NamespacedName,
+	servers []v1alpha1.ServerName,
+	now time.Time,
+) map[v1alpha1.ServerName]Attempts {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	tried := map[v1alpha1.ServerName]Attempts{}
+	for s, one := range a.made[group] {
+		if slices.Contains(servers, s) {
+			tried[s] = Attempts{one.made, now.Sub(one.last)}
+		} else {
+			delete(a.made[group], s)
+		}
+	}
+	if len(a.made[group]) == 0 {
+		delete(a.made, group)
+	}
+	return tried
 }
 
 // note returns for how long it has been so of each of the servers of which it is so now. now has a monotonic reading,

@@ -71,6 +71,8 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 	r.silences.note(key, o.Voters, r.now())
 	o.AwayFor = r.absences.note(key, o.away(d), r.now())
 	o.UnseededFor = r.unseeded.note(key, o.awaitSeeding(d), r.now())
+	unheard := o.unheard(d)
+	o.UnheardFor, o.Restarted = r.unheard.note(key, unheard, r.now()), r.restarted.note(key, unheard, r.now())
 	return o, nil
 }
 

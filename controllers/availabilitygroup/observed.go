@@ -33,6 +33,10 @@ type Observed struct {
 	// UnseededFor is for how long this process has seen replicas lack a database of the group while none was seeded to
 	// them.
 	UnseededFor map[v1alpha1.ServerName]time.Duration
+	// UnheardFor is for how long this process has seen the primary without a connection to replicas that answer; Restarted
+	// is how often endpoints were restarted for them.
+	UnheardFor map[v1alpha1.ServerName]time.Duration
+	Restarted  map[v1alpha1.ServerName]Attempts
 	// FirstPod is the UID of the first primary's pod; empty where it cannot be read, or is ending, once there is a group,
 	// and without fencing.
 	FirstPod string

@@ -26,7 +26,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planNone,
 		planDatabases, planCreate,
 		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer,
-		planSeeding, planHealth,
+		planSeeding, planConnections, planHealth,
 	)
 }
 

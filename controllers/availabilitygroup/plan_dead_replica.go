@@ -122,7 +122,7 @@ func planReturn(d Desired, o Observed, p *reconcile.Plan) bool {
 			continue
 		}
 		if i.Group.ID == group.ID || i.Group.ID == "" {
-			destroy(
+			dropGroup(
 				p,
 				reconcile.Seen("the primary has the group without it", o.Instances[primary].Err, i.Err),
 				r.Server,

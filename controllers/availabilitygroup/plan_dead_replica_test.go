@@ -118,7 +118,7 @@ func TestDeadReplicaIsRemoved(t *testing.T) {
 
 	e.silent["quisec"] = false
 	done := e.later(time.Second)
-	dropped, added, joined := strings.Index(done, "on quisec-0 as geosql_operator: let quisec-0"),
+	dropped, added, joined := strings.Index(done, "on quisec-0 as sa: let quisec-0"),
 		strings.Index(done, "ADD REPLICA"), strings.Index(done, "[content] JOIN")
 	g.Expect(dropped).To(BeNumerically(">=", 0), done)
 	g.Expect(added).To(BeNumerically(">", dropped), done)

@@ -233,7 +233,7 @@ func TestAReplicaThatLeavesGivesUpItsOrdersFirst(t *testing.T) {
 	e.done = nil
 	e.settle(everything)
 	g.Expect(at(t, e.done, "take the orders from the agent of dubcfg")).
-		To(BeNumerically("<", at(t, e.done, "on dubcfg-0 as geosql_operator: drop")))
+		To(BeNumerically("<", at(t, e.done, "on dubcfg-0 as sa: drop")))
 
 	e.d.Group.Spec.Replicas = declared().Spec.Replicas
 	for range 20 {

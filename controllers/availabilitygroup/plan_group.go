@@ -3,7 +3,6 @@
 package availabilitygroup
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -136,7 +135,7 @@ func planJoin(d Desired, o Observed, p *reconcile.Plan) bool {
 		if !ok || instance.Err != nil || instance.Group != nil || group.Replica(host(r.Server)) == nil {
 			continue
 		}
-		execute(p, r.Server, tsql.JoinGroup(d.name(), d.clusterType()))
+		executeAsSA(p, r.Server, tsql.JoinGroup(d.name(), d.clusterType()))
 		if r.AvailabilityMode != v1alpha1.ConfigurationOnly && !fixed(group.Replica(host(r.Server)), replica(r)) {
 			execute(p, r.Server, tsql.GrantCreateAnyDatabase(d.name()))
 		}
@@ -319,52 +318,6 @@ func planCommitRule(d Desired, o Observed, p *reconcile.Plan) bool {
 	execute(p, primary, tsql.SetRequiredSynchronizedSecondaries(d.name(), needed))
 	return p.Settle(creating("the number of secondaries that a commit needs is being set"))
 }
-
-// planListener adds the listener object: replication is redirected to it by name. The engine opens no socket for it.
-// MODIFY LISTENER changes the port and adds addresses, and takes none away: another declared address is a listener made
-// anew (docs/t-sql/statements/alter-availability-group-transact-sql.md, "MODIFY LISTENER").
-func planListener(d Desired, o Observed, p *reconcile.Plan) bool {
-	primary := o.primary(d)
-	if primary == "" {
-		return true
-	}
-	var have *mssql.GroupListener
-	var addresses []string // a row for each
-	for _, l := range o.Instances[primary].Group.Listeners {
-		if !strings.EqualFold(l.Name, d.listenerName()) {
-			destroy(p, reconcile.Seen("the listeners that the primary has", o.Instances[primary].Err), primary,
-				tsql.RemoveListener(d.name(), l.Name))
-			continue
-		}
-		have, addresses = &l, append(addresses, l.IP)
-	}
-	ip := cmp.Or(d.listenerIP(), o.ListenerIP)
-	if have != nil && d.listenerIP() != "" && !slices.Contains(addresses, ip) {
-		destroy(
-			p,
-			reconcile.Seen("the addresses that the primary has", o.Instances[primary].Err),
-			primary,
-			tsql.RemoveListener(d.name(), have.Name).
-				Because("remove listener "+have.Name+", which is to have the declared address "+ip),
-		)
-		have = nil
-	}
-	switch {
-	case have == nil && ip == "":
-		return p.Settle(creating("the listener's Service has no address yet"))
-	case have == nil:
-		execute(p, primary, tsql.AddListener(d.name(), d.listenerName(), ip, listenerMask, d.listenerPort()))
-	case have.Port != d.listenerPort():
-		execute(p, primary, tsql.SetListenerPort(d.name(), d.listenerName(), d.listenerPort()))
-	}
-	if len(p.Steps) > 0 {
-		return p.Settle(creating("the listener is being brought to what is declared"))
-	}
-	return true
-}
-
-// listenerMask goes with a listener of CLUSTER_TYPE EXTERNAL or NONE whose address is nobody's subnet.
-const listenerMask = "255.255.255.255"
 
 // planSeeding lets the group seed what a replica lacks, and begins seedings that failed, or have not begun, again: the
 // copy that was in the way may be gone. Nothing shows whether the grant was made, and the manager may have ended

@@ -79,7 +79,8 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 	if outcome, changing := votersOutcome(d, o); changing {
 		return p.Settle(outcome)
 	}
-	message := fmt.Sprintf("%s is primary and every replica is as declared", host(primary))
+	message := fmt.Sprintf("%s is primary and every replica is as declared", host(primary)) +
+		listenerTaken(d, o.Instances[primary].Group)
 	if !d.fenced() {
 		message += "; clusterType None: nothing fences a second primary"
 	} else if len(o.Voters) < 3 {

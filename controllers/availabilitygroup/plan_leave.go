@@ -223,7 +223,7 @@ func drop(p *reconcile.Plan, d Desired, o Observed, s v1alpha1.ServerName) {
 		if why := deaf(d, o, s); why != "" {
 			heard = errors.New(why)
 		}
-		destroy(p, reconcile.Seen("its agent has heard that the group ends, or none runs", i.Err, heard), s,
+		dropGroup(p, reconcile.Seen("its agent has heard that the group ends, or none runs", i.Err, heard), s,
 			tsql.DropGroup(d.name()))
 	}
 }

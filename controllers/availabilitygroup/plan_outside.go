@@ -133,8 +133,12 @@ func leftOutside(d Desired, o Observed, group *mssql.Group) (conditions.Outcome,
 		"a copy is not in the group, and nothing is seeded over it: "+strings.Join(copies, "; ")), true
 }
 
-// failureOf is why the newest seeding of a database to a server failed, nil when it did not.
+// failureOf is why the newest seeding of a database to a server failed, nil when it did not. It counts no more where
+// the copy takes log: one that has joined in another way may leave the failure the newest that there is.
 func failureOf(group *mssql.Group, server, database string) *mssql.SeedingFailure {
+	if s := stateOf(group, server, database); s == "SYNCHRONIZED" || s == "SYNCHRONIZING" {
+		return nil
+	}
 	i := slices.IndexFunc(group.SeedingFailures, func(f mssql.SeedingFailure) bool {
 		return strings.EqualFold(f.Server, server) && strings.EqualFold(f.Database, database)
 	})

@@ -223,3 +223,17 @@ func TestACopyThatIsGoneIsSeededAgain(t *testing.T) {
 	delete(e.servers["quisec"].mirroring.Databases, "Content")
 	g.Expect(steps(plan(e.d, e.observe()))).NotTo(ContainSubstring("SEEDING_MODE"), "it is counted anew")
 }
+
+// A copy that has joined in another way than by its seeding may leave the failure the newest that there is.
+func TestAFailureOfASeedingIsOverWhereTheCopyTakesLog(t *testing.T) {
+	g := NewWithT(t)
+	group := &mssql.Group{
+		SeedingFailures: []mssql.SeedingFailure{{Server: "QUISEC-0", Database: "content", Reason: "full"}},
+	}
+	g.Expect(failureOf(group, "quisec-0", "Content")).NotTo(BeNil(), "nothing is known of the copy")
+	for state, over := range map[string]bool{"SYNCHRONIZED": true, "SYNCHRONIZING": true, "NOT SYNCHRONIZING": false,
+		"INITIALIZING": false} {
+		group.States = []mssql.GroupDatabaseState{{Server: "quisec-0", Database: "Content", State: state}}
+		g.Expect(failureOf(group, "quisec-0", "Content") == nil).To(Equal(over), state)
+	}
+}

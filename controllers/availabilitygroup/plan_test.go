@@ -38,7 +38,8 @@ func TestPlanMakesAGroup(t *testing.T) {
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSynchronized))
 	g.Expect(e.group.primary).To(BeEquivalentTo("tukpub"))
 	g.Expect(e.group.required).To(Equal(0), "two synchronous replicas and a configuration-only one: 0")
-	g.Expect(e.group.listeners).To(Equal([]mssql.GroupListener{{Name: "content", IP: "10.96.7.7", Port: 1433}}))
+	g.Expect(e.group.listeners).
+		To(Equal([]mssql.GroupListener{{Name: "content", IP: "10.96.7.7", Mask: listenerMask, Port: 1433}}))
 	g.Expect(e.servers["dubcfg"].granted).To(BeFalse(), "a configuration-only replica refuses the grant")
 	g.Expect(e.servers["dubcfg"].mirroring.Databases).To(BeEmpty())
 	g.Expect(e.servers["quisec"].mirroring.Databases).To(HaveKey("Content"))
@@ -173,7 +174,8 @@ func TestOptionsOfReplicasAndListenerAreFollowed(t *testing.T) {
 	e.settle(everything)
 	g.Expect(e.group.replicas["quisec-0"].Connections).To(Equal("NO"))
 	g.Expect(e.group.replicas["quisec-0"].SessionTimeout).To(Equal(15 * time.Second))
-	g.Expect(e.group.listeners).To(Equal([]mssql.GroupListener{{Name: "web-content", IP: "10.96.7.7", Port: 1500}}))
+	g.Expect(e.group.listeners).
+		To(Equal([]mssql.GroupListener{{Name: "web-content", IP: "10.96.7.7", Mask: listenerMask, Port: 1500}}))
 }
 
 // ALTER AVAILABILITY GROUP adds addresses to a listener and takes none away: one with another address is made anew.
@@ -183,7 +185,8 @@ func TestADeclaredAddressOfTheListenerIsFollowed(t *testing.T) {
 	e.settle(everything)
 	e.d.Group.Spec.Listener = &v1alpha1.Listener{IP: "10.0.0.9"}
 	e.settle(everything)
-	g.Expect(e.group.listeners).To(Equal([]mssql.GroupListener{{Name: "content", IP: "10.0.0.9", Port: 1433}}))
+	g.Expect(e.group.listeners).
+		To(Equal([]mssql.GroupListener{{Name: "content", IP: "10.0.0.9", Mask: listenerMask, Port: 1433}}))
 	g.Expect(at(t, e.done, "remove listener content")).To(BeNumerically("<", at(t, e.done, "N'10.0.0.9'")))
 	e.group.listeners = append(e.group.listeners, mssql.GroupListener{Name: "content", IP: "10.0.1.9", Port: 1433})
 	done := len(e.done)

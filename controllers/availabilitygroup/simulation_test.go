@@ -4,11 +4,7 @@ package availabilitygroup
 
 import (
 	"errors"
-	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -34,6 +30,8 @@ type environ struct {
 	up       time.Duration
 	absences lasting
 	unseeded lasting
+	unheard  lasting
+	restarts attempts
 	servers  map[v1alpha1.ServerName]*engine
 	leases   map[v1alpha1.SiteName]*votes.Record
 	orders   map[v1alpha1.ServerName]*orders.Group
@@ -77,6 +75,15 @@ type engine struct {
 	lag map[string]int
 	// flag is trace flag 1448.
 	flag bool
+	// remembers is the group that the engine goes by instead of the primary's, until it is dropped there.
+	remembers *mssql.Group
+	// deaf replicas have no connection to the primary until their endpoint, or the primary's, is restarted as often.
+	deaf        int
+	deafPrimary bool
+	// refuses are the error numbers of listeners that the engine does not take, by address/mask.
+	refuses map[string]int32
+	// lacks are the databases that are never seeded to it.
+	lacks map[string]bool
 }
 
 var begin = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
@@ -162,6 +169,8 @@ func (e *environ) observe() Observed {
 	key := types.NamespacedName{Namespace: "web", Name: e.d.name()}
 	o.AwayFor, o.UnseededFor = e.absences.note(key, o.away(e.d), begin.Add(e.up)),
 		e.unseeded.note(key, o.awaitSeeding(e.d), begin.Add(e.up))
+	o.UnheardFor, o.Restarted = e.unheard.note(key, o.unheard(e.d), begin.Add(e.up)),
+		e.restarts.note(key, o.unheard(e.d), begin.Add(e.up))
 	return o
 }
 
@@ -170,7 +179,10 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 	if !s.joined {
 		return nil
 	}
-	g := &mssql.Group{Role: "RESOLVING", ClusterType: "EXTERNAL"}
+	if s.remembers != nil {
+		return s.remembers
+	}
+	g := &mssql.Group{Role: "RESOLVING", ClusterType: "external", ReplicaIDs: map[string]string{}}
 	if e.group == nil {
 		return g
 	}
@@ -185,20 +197,27 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 	}
 	for server, r := range c.replicas {
 		row := *r
+		g.ReplicaIDs[server] = "id of " + server
 		row.Connected, row.Health, row.Role = "CONNECTED", "HEALTHY", "SECONDARY"
 		if serverOf(server) == c.primary {
 			row.Role = "PRIMARY"
 		}
-		if other := e.servers[serverOf(server)]; !other.joined || e.silent[serverOf(server)] ||
+		if other := e.servers[serverOf(server)]; !other.joined || other.deaf > 0 ||
+			other.remembers != nil || e.silent[serverOf(server)] ||
 			e.cut[homes[serverOf(server)]] {
 			row.Connected, row.Health = "DISCONNECTED", "NOT_HEALTHY"
 		}
-		g.Replicas = append(g.Replicas, row)
+		joined := 0
 		for _, database := range c.databases {
 			d, there := e.servers[serverOf(server)].mirroring.Databases[database]
-			if !there || !d.InGroup || r.Mode == "CONFIGURATION_ONLY" || g.Role != "PRIMARY" && server != host(name) {
+			if r.Mode == "CONFIGURATION_ONLY" || g.Role != "PRIMARY" && server != host(name) {
 				continue
 			}
+			if !there || !d.InGroup {
+				g.Unjoined = append(g.Unjoined, mssql.Copy{Server: server, Database: database})
+				continue
+			}
+			joined++
 			state := "SYNCHRONIZED"
 			if r.Mode == "ASYNCHRONOUS_COMMIT" && serverOf(server) != c.primary {
 				state = "SYNCHRONIZING"
@@ -215,6 +234,11 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 					FailoverReady: state == "SYNCHRONIZED"},
 			)
 		}
+		// The engine calls a replica so that has joined no database, or fewer than the group has.
+		if r.Mode != "CONFIGURATION_ONLY" && (joined == 0 || joined < len(c.databases)) {
+			row.Health = "NOT_HEALTHY"
+		}
+		g.Replicas = append(g.Replicas, row)
 	}
 	return g
 }
@@ -258,7 +282,7 @@ func (e *environ) work() {
 			if s.lag[database] > 0 && !e.silent[serverOf(server)] {
 				s.lag[database]--
 			}
-			if _, exists := s.mirroring.Databases[database]; !exists {
+			if _, exists := s.mirroring.Databases[database]; !exists && !s.lacks[database] {
 				s.lag[database] = catchesUp
 				s.mirroring.Databases[database] = mssql.Database{
 					Name:          database,
@@ -308,254 +332,32 @@ func (e *environ) do(step reconcile.Step) error {
 		e.orders[s.Server] = &told
 	case TakeOrders, MarkEnding:
 		e.order(s)
-	case mssql.Execute:
-		if e.silent[s.Server] || e.cut[e.d.Sites[s.Server]] {
-			return errSilent
+	case RestartEndpoint:
+		e.restarts.add(types.NamespacedName{Namespace: "web", Name: e.d.name()}, s.For, begin.Add(e.up))
+		for _, one := range s.statements() {
+			if err := e.send(one); err != nil {
+				return err
+			}
 		}
-		return e.execute(s)
+		if replica := e.servers[s.For]; replica.deaf > 0 && replica.deafPrimary == (s.Server != s.For) {
+			replica.deaf--
+		}
+	case AddListener:
+		return firstTaken(s.forms(), e.send)
+	case mssql.Execute:
+		return e.send(s)
 	default:
 		e.t.Fatalf("step %T is not known", step)
 	}
 	return nil
 }
 
-var (
-	name   = regexp.MustCompile(`\[([^\]]+)\]`)
-	quoted = regexp.MustCompile(`N'([^']*)'`)
-)
-
-// execute understands the statements by their text, as an engine does.
-func (e *environ) execute(s mssql.Execute) error {
-	t, text, engine := e.t, s.Statement.Text, e.servers[s.Server]
-	var names, strs []string
-	for _, m := range name.FindAllStringSubmatch(text, -1) {
-		names = append(names, m[1])
+// send is a statement to a server that may not answer.
+func (e *environ) send(s mssql.Execute) error {
+	if e.silent[s.Server] || e.cut[e.d.Sites[s.Server]] {
+		return errSilent
 	}
-	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
-		strs = append(strs, m[1])
-	}
-	if strings.Contains(text, "AVAILABILITY GROUP [") {
-		return e.executeGroup(s, engine, names, strs)
-	}
-	m := &engine.mirroring
-	switch {
-	case strings.HasPrefix(text, "DBCC TRACE"):
-		if s.Role != credentials.RoleSA {
-			return errors.New("2571: no permission to run DBCC TRACEON")
-		}
-		engine.flag = strings.HasPrefix(text, "DBCC TRACEON (1448")
-	case strings.Contains(text, "FROM BINARY"):
-		if m.Users[names[1]] == "" {
-			return fmt.Errorf("15151: no user %s", names[1])
-		}
-		m.Certificates[names[0]] = mssql.Certificate{
-			Name:    names[0],
-			Login:   names[1],
-			DER:     []byte(names[0]),
-			Expires: e.now.Add(certificateLife),
-		}
-	case strings.Contains(text, "CREATE CERTIFICATE"):
-		if !m.MasterKey {
-			return errors.New("15581: no master key")
-		}
-		m.Certificates[names[0]] = mssql.Certificate{
-			Name:    names[0],
-			Expires: e.now.Add(certificateLife),
-			DER:     []byte(names[0]),
-		}
-	case strings.Contains(text, "DROP CERTIFICATE"):
-		delete(m.Certificates, names[0])
-	case strings.Contains(text, "CREATE ENDPOINT"):
-		m.Endpoint = &mssql.Endpoint{Name: names[0], State: "STARTED", Port: MirroringPort, Certificate: names[1]}
-	case strings.Contains(text, "ALTER ENDPOINT") && strings.Contains(text, "CERTIFICATE"):
-		m.Endpoint.Certificate = names[1]
-	case strings.Contains(text, "ALTER ENDPOINT"):
-		m.Endpoint.State = "STARTED"
-	case strings.Contains(text, "CREATE USER"):
-		m.Users[names[0]] = names[1]
-	case strings.Contains(text, "GRANT CONNECT ON ENDPOINT"):
-		m.Connectors[names[1]] = true
-	case strings.Contains(text, "CREATE DATABASE"):
-		if _, exists := m.Databases[names[0]]; !exists {
-			m.Databases[names[0]] = mssql.Database{
-				Name:          names[0],
-				State:         "ONLINE",
-				RecoveryModel: "SIMPLE",
-				Owner:         s.Role.Login(),
-			}
-		}
-	case strings.Contains(text, "SET RECOVERY FULL"):
-		d := m.Databases[names[0]]
-		d.RecoveryModel = "FULL"
-		m.Databases[names[0]] = d
-	case strings.HasPrefix(text, "BACKUP DATABASE"):
-		d := m.Databases[names[0]]
-		if d.Owner != s.Role.Login() && s.Role != credentials.RoleSA {
-			return errors.New("262: BACKUP DATABASE permission denied")
-		}
-		d.LogChain = d.RecoveryModel == "FULL"
-		m.Databases[names[0]] = d
-	default:
-		t.Fatalf("statement %q is not known", text)
-	}
-	return nil
-}
-
-// executeGroup is execute for AVAILABILITY GROUP statements.
-func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []string) error {
-	text := s.Statement.Text
-	switch {
-	case strings.HasPrefix(text, "CREATE"):
-		return e.create(s, engine, names, strs)
-	case strings.HasPrefix(text, "DROP"):
-		engine.joined, engine.granted = false, false
-		if e.group != nil && e.group.primary == s.Server {
-			e.group = nil
-		}
-		return nil
-	case strings.Contains(text, " JOIN "):
-		if engine.mirroring.Endpoint == nil {
-			return errors.New("35250: the connection to the primary is not active")
-		}
-		engine.joined = true
-		return nil
-	case strings.Contains(text, "GRANT CREATE ANY DATABASE"):
-		if !engine.joined {
-			return errors.New("15151: no such group")
-		}
-		engine.granted = true
-		return nil
-	}
-	c := e.group
-	if c == nil || c.primary != s.Server {
-		return errors.New("41140: not the primary")
-	}
-	switch {
-	case strings.Contains(text, "ADD REPLICA"):
-		c.replicas[strs[0]] = parseReplica(text, strs[0])
-	case strings.Contains(text, "REMOVE REPLICA"):
-		delete(c.replicas, strs[0])
-	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "AVAILABILITY_MODE"):
-		mode := parseReplica(text, strs[0]).Mode
-		if (mode == "CONFIGURATION_ONLY") != (c.replicas[strs[0]].Mode == "CONFIGURATION_ONLY") {
-			return errors.New("47112: a configuration-only replica is not made of one with data, nor the other way")
-		}
-		c.replicas[strs[0]].Mode = mode
-	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "ALLOW_CONNECTIONS"):
-		c.replicas[strs[0]].Connections = parseReplica(text, strs[0]).Connections
-	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "SESSION_TIMEOUT"):
-		c.replicas[strs[0]].SessionTimeout = parseReplica(text, strs[0]).SessionTimeout
-	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "SEEDING_MODE"):
-		if c.replicas[strs[0]] == nil {
-			return errors.New("41190: no such replica")
-		}
-	case strings.Contains(text, "ADD DATABASE"):
-		d := engine.mirroring.Databases[names[1]]
-		if d.RecoveryModel != "FULL" || !d.LogChain {
-			return errors.New("1475: no full backup")
-		}
-		d.InGroup = true
-		engine.mirroring.Databases[names[1]] = d
-		c.databases = append(c.databases, names[1])
-	case strings.Contains(text, "REMOVE DATABASE"):
-		d := engine.mirroring.Databases[names[1]]
-		d.InGroup = false
-		engine.mirroring.Databases[names[1]] = d
-		c.databases = slices.DeleteFunc(c.databases, func(n string) bool { return n == names[1] })
-	case strings.Contains(text, "REQUIRED_SYNCHRONIZED"):
-		n := number(text, "TO_COMMIT = ")
-		for _, r := range c.replicas {
-			if r.Mode == "CONFIGURATION_ONLY" && n > 0 {
-				return errors.New("47108: with a configuration-only replica the number must be 0")
-			}
-		}
-		c.required = n
-	case strings.Contains(text, "ADD LISTENER"):
-		c.listeners = append(c.listeners, mssql.GroupListener{Name: strs[0], IP: strs[1], Port: number(text, "PORT = ")})
-	case strings.Contains(text, "MODIFY LISTENER"):
-		c.listeners[0].Port = number(text, "PORT = ")
-	case strings.Contains(text, "REMOVE LISTENER"):
-		c.listeners = slices.DeleteFunc(c.listeners, func(l mssql.GroupListener) bool { return l.Name == strs[0] })
-	default:
-		e.t.Fatalf("statement %q is not known", text)
-	}
-	e.note()
-	return nil
-}
-
-func (e *environ) note() {
-	synchronous := 0
-	for _, r := range e.group.replicas {
-		if r.Mode == "SYNCHRONOUS_COMMIT" {
-			synchronous++
-		}
-	}
-	e.history = append(e.history, rule{e.group.required, synchronous})
-}
-
-var replicaClause = regexp.MustCompile(`N'([^']+)' WITH \(ENDPOINT_URL = N'[^']+', [^\n]*`)
-
-func (e *environ) create(s mssql.Execute, engine *engine, names, _ []string) error {
-	text := s.Statement.Text
-	if e.group != nil {
-		return errors.New("41042: the group exists")
-	}
-	if e.d.fenced() &&
-		!strings.Contains(text, fmt.Sprintf("WRITE_LEASE_VALIDITY = %d", e.d.timings().WriteLease/time.Second)) {
-		e.t.Fatal("a group with CLUSTER_TYPE EXTERNAL was created without its write lease")
-	}
-	for _, r := range e.leases {
-		if e.d.fenced() && (r.Holder.Server != host(s.Server) || r.Term != 1) {
-			e.t.Fatal("the group was created before its first primary held the votes")
-		}
-	}
-	c := &configuration{
-		id:       "6a8b",
-		replicas: map[string]*mssql.GroupReplica{},
-		primary:  s.Server,
-		required: number(text, "TO_COMMIT = "),
-	}
-	for _, m := range replicaClause.FindAllStringSubmatch(text, -1) {
-		c.replicas[m[1]] = parseReplica(m[0], m[1])
-	}
-	for _, database := range names[1:] {
-		d := engine.mirroring.Databases[database]
-		if d.RecoveryModel != "FULL" || !d.LogChain {
-			return errors.New("1475: no full backup")
-		}
-		d.InGroup = true
-		engine.mirroring.Databases[database] = d
-		c.databases = append(c.databases, database)
-	}
-	e.group, engine.joined = c, true
-	e.note()
-	return nil
-}
-
-func parseReplica(text, server string) *mssql.GroupReplica {
-	r := &mssql.GroupReplica{Server: server, Connections: "NO", SessionTimeout: 10 * time.Second}
-	for _, mode := range []string{"ASYNCHRONOUS_COMMIT", "CONFIGURATION_ONLY", "SYNCHRONOUS_COMMIT"} {
-		if strings.Contains(text, "AVAILABILITY_MODE = "+mode) {
-			r.Mode = mode
-		}
-	}
-	if strings.Contains(text, "ALLOW_CONNECTIONS = ALL") {
-		r.Connections = "ALL"
-	}
-	if strings.Contains(text, "SESSION_TIMEOUT = ") {
-		r.SessionTimeout = time.Duration(number(text, "SESSION_TIMEOUT = ")) * time.Second
-	}
-	return r
-}
-
-func number(text, after string) int {
-	_, rest, _ := strings.Cut(text, after)
-	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
-	if end < 0 {
-		end = len(rest)
-	}
-	n, _ := strconv.Atoi(rest[:end])
-	return n
+	return e.execute(s)
 }
 
 // settle plans and does until nothing is left, and returns the last plan. most is how many steps of each plan are done

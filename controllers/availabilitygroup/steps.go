@@ -100,6 +100,43 @@ func (s RemoveVotes) Describe() string {
 	return fmt.Sprintf("remove the group's lease and the agents' account at voter %s", s.Site)
 }
 
+// AddListener adds a group's listener in the first form that the engine takes: with its address as that of one host,
+// with a mask of a subnet, or without an address of its own.
+type AddListener struct {
+	Server   v1alpha1.ServerName
+	Group    string
+	Name, IP string
+	Port     int
+}
+
+// Describe is the first form's.
+func (s AddListener) Describe() string { return s.forms()[0].Describe() }
+
+// RestartEndpoint stops and starts the mirroring endpoint of a server. One that is left stopped is started by the next
+// plan.
+type RestartEndpoint struct {
+	Server   v1alpha1.ServerName
+	Endpoint string
+	// For is the replica to which the primary has no connection.
+	For v1alpha1.ServerName
+}
+
+// Describe names the server.
+func (s RestartEndpoint) Describe() string {
+	return fmt.Sprintf("restart endpoint %s of %s: the primary has no connection to %s", s.Endpoint, host(s.Server),
+		host(s.For))
+}
+
+// statements in their order.
+func (s RestartEndpoint) statements() []mssql.Execute {
+	var all []mssql.Execute
+	for _, one := range []tsql.Statement{tsql.StopEndpoint(s.Endpoint), tsql.StartEndpoint(s.Endpoint)} {
+		all = append(all, mssql.Execute{Server: s.Server, Role: credentials.RoleOperator, Database: "master",
+			Statement: one})
+	}
+	return all
+}
+
 // placeOf is the server on which a step is carried out, empty for one that is not on a server alone.
 func placeOf(step reconcile.Step) v1alpha1.ServerName {
 	switch s := step.(type) {
@@ -121,6 +158,13 @@ func execute(p *reconcile.Plan, server v1alpha1.ServerName, s tsql.Statement) {
 // destroy adds a statement that takes something away, with what was seen in its place.
 func destroy(p *reconcile.Plan, seen reconcile.Evidence, server v1alpha1.ServerName, s tsql.Statement) {
 	p.Destroy(seen, mssql.Execute{Server: server, Role: credentials.RoleOperator, Database: "master", Statement: s})
+}
+
+// dropGroup is destroy for DROP AVAILABILITY GROUP, which is sa's as CREATE and JOIN are: of CREATE AVAILABILITY GROUP
+// the page asks for a member of sysadmin, and whether the others are content with ALTER ANY AVAILABILITY GROUP has been
+// seen of nobody who was none.
+func dropGroup(p *reconcile.Plan, seen reconcile.Evidence, server v1alpha1.ServerName, s tsql.Statement) {
+	p.Destroy(seen, mssql.Execute{Server: server, Role: credentials.RoleSA, Database: "master", Statement: s})
 }
 
 // executeAsSA adds a statement in master that needs more than the operator's login has.

@@ -40,7 +40,7 @@ var grants = map[credentials.Role][]grant{
 		{tsql.CreateAnyDatabase, 0},
 		// ALTER DATABASE SET RECOVERY, SET HADR (docs/t-sql/statements/alter-database-transact-sql-set-hadr.md).
 		{tsql.AlterAnyDatabase, 0},
-		// CREATE, ALTER and DROP AVAILABILITY GROUP (docs/t-sql/statements/create-availability-group-transact-sql.md).
+		// ALTER AVAILABILITY GROUP; CREATE takes sa (docs/t-sql/statements/create-availability-group-transact-sql.md).
 		{tsql.AlterAnyAvailabilityGroup, 0},
 		// CREATE and ALTER ENDPOINT (docs/t-sql/statements/create-endpoint-transact-sql.md).
 		{tsql.AlterAnyEndpoint, 0},

@@ -176,8 +176,8 @@ type GroupReplica struct {
 type GroupListener struct {
 	Name string
 	Port int
-	// IP is empty when it has none.
-	IP string
+	// IP and Mask are empty when it has none.
+	IP, Mask string
 }
 
 // GroupDatabaseState is a row of sys.dm_hadr_database_replica_states. Sizes are KB, rates KB per second; nil is NULL.
@@ -211,9 +211,9 @@ func ReadGroup(ctx context.Context, q Querier, name string) (*Group, error) {
 		{tsql.GroupListeners(name), func(r Row) error {
 			var l GroupListener
 			var port sql.NullInt64
-			var ip sql.NullString
-			err := r.Scan(&l.Name, &port, &ip)
-			l.Port, l.IP = int(port.Int64), ip.String
+			var ip, mask sql.NullString
+			err := r.Scan(&l.Name, &port, &ip, &mask)
+			l.Port, l.IP, l.Mask = int(port.Int64), ip.String, mask.String
 			g.Listeners = append(g.Listeners, l)
 			return err
 		}},

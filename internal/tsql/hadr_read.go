@@ -88,7 +88,7 @@ JOIN sys.availability_groups AS g ON g.group_id = d.group_id WHERE g.name = @gro
 // GroupListeners reads the listeners of a group with their addresses.
 func GroupListeners(group string) Statement {
 	return new(builder).
-		sql(`SELECT l.dns_name, l.port, i.ip_address
+		sql(`SELECT l.dns_name, l.port, i.ip_address, i.ip_subnet_mask
 FROM sys.availability_group_listeners AS l
 JOIN sys.availability_groups AS g ON g.group_id = l.group_id
 LEFT JOIN sys.availability_group_listener_ip_addresses AS i ON i.listener_id = l.listener_id

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/tsql"
+)
+
+const (
+	// connectPatience is how long a primary may be without a connection to a replica that answers before its endpoint is
+	// restarted. The agents heal what they can in less.
+	connectPatience = time.Minute
+	// mostDoublings bound how rarely that is repeated: every 64 minutes.
+	mostDoublings = 6
+	// primaryEvery is which of the attempts restarts the primary's endpoint.
+	primaryEvery = 3
+)
+
+// unheard are the replicas to which the primary has no connection although both answer and have a group of the name,
+// with their endpoints made. One that calls itself primary is to step down first.
+func (o Observed) unheard(d Desired) (servers []v1alpha1.ServerName) {
+	primary := o.primary(d)
+	if primary == "" {
+		return nil
+	}
+	for _, s := range d.servers() {
+		have, i := o.row(primary, s), o.Instances[s]
+		if s != primary && have != nil && disconnected(have) && i.Err == nil && i.Group != nil &&
+			!i.callsItselfPrimary() && i.Mirroring.Endpoint != nil {
+			servers = append(servers, s)
+		}
+	}
+	return servers
+}
+
+// planConnections restarts the endpoint of a replica to which the primary has had no connection for long, and each
+// third time the primary's: an engine whose first connection failed, to a name that did not resolve yet, say, is known
+// not to have tried again by itself. That costs a replica nothing that has no connection, and is done only where the
+// endpoint carries no other group and, on the primary, no other replica's log. Each attempt comes after twice the time.
+func planConnections(d Desired, o Observed, p *reconcile.Plan) bool {
+	primary := o.primary(d)
+	for _, s := range o.unheard(d) {
+		tried := o.Restarted[s]
+		if o.UnheardFor[s] >= connectPatience && o.stale(primary, s) != "" {
+			return planForget(d, o, primary, s, p)
+		}
+		if o.UnheardFor[s] < connectPatience ||
+			tried.Made > 0 && tried.Ago < connectPatience<<min(tried.Made, mostDoublings) {
+			continue
+		}
+		at := s
+		if tried.Made%primaryEvery == primaryEvery-1 && !o.feeds(primary) {
+			at = primary
+		}
+		m := o.Instances[at].Mirroring
+		if len(m.Groups) > 1 {
+			return p.Settle(conditions.InProgress(v1alpha1.ReasonSynchronizing, fmt.Sprintf(
+				"%s is primary and serves; it has no connection to %s, which answers. What mostly helps is ALTER ENDPOINT "+
+					"[%s] STATE = STOPPED, and STARTED, on %s; it is not done by itself, since the endpoint carries the log of other "+
+					"groups as well", host(primary), host(s), m.Endpoint.Name, host(at))))
+		}
+		p.Destroy(
+			reconcile.Seen("the primary has no connection to it, and the endpoint carries nothing else",
+				o.Instances[primary].Err, o.Instances[s].Err),
+			RestartEndpoint{Server: at, Endpoint: m.Endpoint.Name, For: s})
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonSynchronizing, fmt.Sprintf(
+			"%s is primary and serves; it has no connection to %s, which answers: the mirroring endpoint of %s is restarted",
+			host(primary), host(s), host(at))))
+	}
+	return true
+}
+
+// stale says what a replica remembers of the group by which the primary cannot reach it; empty for nothing. A server
+// that was a replica of an earlier group of the name, or was removed and added again while it was away, takes the
+// primary for a stranger until DROP AVAILABILITY GROUP there.
+func (o Observed) stale(primary, s v1alpha1.ServerName) string {
+	mine, theirs := o.Instances[s].Group, o.Instances[primary].Group
+	id, known := mine.ReplicaIDs[host(s)], theirs.ReplicaIDs[host(s)]
+	switch {
+	case mine.ID != "" && theirs.ID != "" && mine.ID != theirs.ID:
+		return "the group " + mine.ID + " of the same name"
+	case id != "" && known != "" && id != known:
+		return "the group as its replica " + id + ", which was removed"
+	}
+	return ""
+}
+
+// planForget lets a replica forget what is stale, and join anew. Another group of the name is dropped only where it has
+// no primary that is heard of, and where votes say that this one's primary is the only one.
+func planForget(d Desired, o Observed, primary, s v1alpha1.ServerName, p *reconcile.Plan) bool {
+	i, why := o.Instances[s], o.stale(primary, s)
+	if own := i.Group.Replica(host(s)); i.Group.ID != o.Instances[primary].Group.ID &&
+		(!d.fenced() || i.Group.Role == string(ballot.RoleSecondary) && own != nil && own.Connected == "CONNECTED") {
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonReplicasNotJoined, fmt.Sprintf(
+			"%s has %s, and the primary %s cannot reach it: DROP AVAILABILITY GROUP [%s] on %s if that group is not needed any "+
+				"more, which leaves its databases there, or take the server out of spec.replicas",
+			host(s), why, host(primary), d.name(), host(s))))
+	}
+	dropGroup(p, reconcile.Seen("the primary has the group, and no connection to it", o.Instances[primary].Err, i.Err), s,
+		tsql.DropGroup(d.name()).Because(fmt.Sprintf("let %s, which remembers %s, join anew", host(s), why)))
+	return p.Settle(creating("a replica that remembers what is no more is to join anew"))
+}
+
+// feeds tells of a primary that has a connection to any replica.
+func (o Observed) feeds(primary v1alpha1.ServerName) bool {
+	group := o.Instances[primary].Group
+	return slices.ContainsFunc(group.Replicas, func(r mssql.GroupReplica) bool {
+		return r.Role != string(ballot.RolePrimary) && r.Connected == "CONNECTED"
+	})
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	mssqldriver "github.com/microsoft/go-mssqldb"
+
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+)
+
+var (
+	name   = regexp.MustCompile(`\[([^\]]+)\]`)
+	quoted = regexp.MustCompile(`N'([^']*)'`)
+)
+
+// execute understands the statements by their text, as an engine does.
+func (e *environ) execute(s mssql.Execute) error {
+	t, text, engine := e.t, s.Statement.Text, e.servers[s.Server]
+	var names, strs []string
+	for _, m := range name.FindAllStringSubmatch(text, -1) {
+		names = append(names, m[1])
+	}
+	for _, m := range quoted.FindAllStringSubmatch(text, -1) {
+		strs = append(strs, m[1])
+	}
+	if strings.Contains(text, "AVAILABILITY GROUP [") {
+		return e.executeGroup(s, engine, names, strs)
+	}
+	m := &engine.mirroring
+	switch {
+	case strings.HasPrefix(text, "DBCC TRACE"):
+		if s.Role != credentials.RoleSA {
+			return errors.New("2571: no permission to run DBCC TRACEON")
+		}
+		engine.flag = strings.HasPrefix(text, "DBCC TRACEON (1448")
+	case strings.Contains(text, "FROM BINARY"):
+		if m.Users[names[1]] == "" {
+			return fmt.Errorf("15151: no user %s", names[1])
+		}
+		m.Certificates[names[0]] = mssql.Certificate{
+			Name:    names[0],
+			Login:   names[1],
+			DER:     []byte(names[0]),
+			Expires: e.now.Add(certificateLife),
+		}
+	case strings.Contains(text, "CREATE CERTIFICATE"):
+		if !m.MasterKey {
+			return errors.New("15581: no master key")
+		}
+		m.Certificates[names[0]] = mssql.Certificate{
+			Name:    names[0],
+			Expires: e.now.Add(certificateLife),
+			DER:     []byte(names[0]),
+		}
+	case strings.Contains(text, "DROP CERTIFICATE"):
+		delete(m.Certificates, names[0])
+	case strings.Contains(text, "CREATE ENDPOINT"):
+		m.Endpoint = &mssql.Endpoint{Name: names[0], State: "STARTED", Port: MirroringPort, Certificate: names[1]}
+	case strings.Contains(text, "ALTER ENDPOINT") && strings.Contains(text, "CERTIFICATE"):
+		m.Endpoint.Certificate = names[1]
+	case strings.Contains(text, "ALTER ENDPOINT"):
+		_, m.Endpoint.State, _ = strings.Cut(text, "STATE = ")
+	case strings.Contains(text, "CREATE USER"):
+		m.Users[names[0]] = names[1]
+	case strings.Contains(text, "GRANT CONNECT ON ENDPOINT"):
+		m.Connectors[names[1]] = true
+	case strings.Contains(text, "CREATE DATABASE"):
+		if _, exists := m.Databases[names[0]]; !exists {
+			m.Databases[names[0]] = mssql.Database{
+				Name:          names[0],
+				State:         "ONLINE",
+				RecoveryModel: "SIMPLE",
+				Owner:         s.Role.Login(),
+			}
+		}
+	case strings.Contains(text, "SET RECOVERY FULL"):
+		d := m.Databases[names[0]]
+		d.RecoveryModel = "FULL"
+		m.Databases[names[0]] = d
+	case strings.HasPrefix(text, "BACKUP DATABASE"):
+		d := m.Databases[names[0]]
+		if d.Owner != s.Role.Login() && s.Role != credentials.RoleSA {
+			return errors.New("262: BACKUP DATABASE permission denied")
+		}
+		d.LogChain = d.RecoveryModel == "FULL"
+		m.Databases[names[0]] = d
+	default:
+		t.Fatalf("statement %q is not known", text)
+	}
+	return nil
+}
+
+// executeGroup is execute for AVAILABILITY GROUP statements.
+func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []string) error {
+	text := s.Statement.Text
+	if sysadmin := strings.HasPrefix(text, "CREATE") || strings.HasPrefix(text, "DROP") ||
+		strings.Contains(text, " JOIN "); sysadmin && s.Role != credentials.RoleSA {
+		return errors.New("15247: CREATE, JOIN and DROP AVAILABILITY GROUP take a member of sysadmin")
+	}
+	switch {
+	case strings.HasPrefix(text, "CREATE"):
+		return e.create(s, engine, names, strs)
+	case strings.HasPrefix(text, "DROP"):
+		engine.joined, engine.granted, engine.remembers = false, false, nil
+		if e.group != nil && e.group.primary == s.Server {
+			e.group = nil
+		}
+		return nil
+	case strings.Contains(text, " JOIN "):
+		if engine.mirroring.Endpoint == nil {
+			return errors.New("35250: the connection to the primary is not active")
+		}
+		engine.joined = true
+		return nil
+	case strings.Contains(text, "GRANT CREATE ANY DATABASE"):
+		if !engine.joined {
+			return errors.New("15151: no such group")
+		}
+		engine.granted = true
+		return nil
+	}
+	c := e.group
+	if c == nil || c.primary != s.Server {
+		return errors.New("41140: not the primary")
+	}
+	switch {
+	case strings.Contains(text, "ADD REPLICA"):
+		c.replicas[strs[0]] = parseReplica(text, strs[0])
+	case strings.Contains(text, "REMOVE REPLICA"):
+		delete(c.replicas, strs[0])
+	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "AVAILABILITY_MODE"):
+		mode := parseReplica(text, strs[0]).Mode
+		if (mode == "CONFIGURATION_ONLY") != (c.replicas[strs[0]].Mode == "CONFIGURATION_ONLY") {
+			return errors.New("47112: a configuration-only replica is not made of one with data, nor the other way")
+		}
+		c.replicas[strs[0]].Mode = mode
+	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "ALLOW_CONNECTIONS"):
+		c.replicas[strs[0]].Connections = parseReplica(text, strs[0]).Connections
+	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "SESSION_TIMEOUT"):
+		c.replicas[strs[0]].SessionTimeout = parseReplica(text, strs[0]).SessionTimeout
+	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "SEEDING_MODE"):
+		if c.replicas[strs[0]] == nil {
+			return errors.New("41190: no such replica")
+		}
+	case strings.Contains(text, "ADD DATABASE"):
+		d := engine.mirroring.Databases[names[1]]
+		if d.RecoveryModel != "FULL" || !d.LogChain {
+			return errors.New("1475: no full backup")
+		}
+		d.InGroup = true
+		engine.mirroring.Databases[names[1]] = d
+		c.databases = append(c.databases, names[1])
+	case strings.Contains(text, "REMOVE DATABASE"):
+		d := engine.mirroring.Databases[names[1]]
+		d.InGroup = false
+		engine.mirroring.Databases[names[1]] = d
+		c.databases = slices.DeleteFunc(c.databases, func(n string) bool { return n == names[1] })
+	case strings.Contains(text, "REQUIRED_SYNCHRONIZED"):
+		n := number(text, "TO_COMMIT = ")
+		for _, r := range c.replicas {
+			if r.Mode == "CONFIGURATION_ONLY" && n > 0 {
+				return errors.New("47108: with a configuration-only replica the number must be 0")
+			}
+		}
+		c.required = n
+	case strings.Contains(text, "ADD LISTENER"):
+		form := strs[1] + "/" + strs[2]
+		if n := engine.refuses[form]; n != 0 {
+			return mssqldriver.Error{Number: n, Message: fmt.Sprintf("%d: %s is refused", n, form)}
+		}
+		c.listeners = append(
+			c.listeners,
+			mssql.GroupListener{Name: strs[0], IP: strs[1], Mask: strs[2], Port: number(text, "PORT = ")})
+	case strings.Contains(text, "MODIFY LISTENER"):
+		c.listeners[0].Port = number(text, "PORT = ")
+	case strings.Contains(text, "REMOVE LISTENER"):
+		c.listeners = slices.DeleteFunc(c.listeners, func(l mssql.GroupListener) bool { return l.Name == strs[0] })
+	default:
+		e.t.Fatalf("statement %q is not known", text)
+	}
+	e.note()
+	return nil
+}
+
+func (e *environ) note() {
+	synchronous := 0
+	for _, r := range e.group.replicas {
+		if r.Mode == "SYNCHRONOUS_COMMIT" {
+			synchronous++
+		}
+	}
+	e.history = append(e.history, rule{e.group.required, synchronous})
+}
+
+var replicaClause = regexp.MustCompile(`N'([^']+)' WITH \(ENDPOINT_URL = N'[^']+', [^\n]*`)
+
+func (e *environ) create(s mssql.Execute, engine *engine, names, _ []string) error {
+	text := s.Statement.Text
+	if e.group != nil {
+		return errors.New("41042: the group exists")
+	}
+	if e.d.fenced() &&
+		!strings.Contains(text, fmt.Sprintf("WRITE_LEASE_VALIDITY = %d", e.d.timings().WriteLease/time.Second)) {
+		e.t.Fatal("a group with CLUSTER_TYPE EXTERNAL was created without its write lease")
+	}
+	for _, r := range e.leases {
+		if e.d.fenced() && (r.Holder.Server != host(s.Server) || r.Term != 1) {
+			e.t.Fatal("the group was created before its first primary held the votes")
+		}
+	}
+	c := &configuration{
+		id:       "6a8b",
+		replicas: map[string]*mssql.GroupReplica{},
+		primary:  s.Server,
+		required: number(text, "TO_COMMIT = "),
+	}
+	for _, m := range replicaClause.FindAllStringSubmatch(text, -1) {
+		c.replicas[m[1]] = parseReplica(m[0], m[1])
+	}
+	for _, database := range names[1:] {
+		d := engine.mirroring.Databases[database]
+		if d.RecoveryModel != "FULL" || !d.LogChain {
+			return errors.New("1475: no full backup")
+		}
+		d.InGroup = true
+		engine.mirroring.Databases[database] = d
+		c.databases = append(c.databases, database)
+	}
+	e.group, engine.joined = c, true
+	e.note()
+	return nil
+}
+
+func parseReplica(text, server string) *mssql.GroupReplica {
+	r := &mssql.GroupReplica{Server: server, Connections: "NO", SessionTimeout: 10 * time.Second}
+	for _, mode := range []string{"ASYNCHRONOUS_COMMIT", "CONFIGURATION_ONLY", "SYNCHRONOUS_COMMIT"} {
+		if strings.Contains(text, "AVAILABILITY_MODE = "+mode) {
+			r.Mode = mode
+		}
+	}
+	if strings.Contains(text, "ALLOW_CONNECTIONS = ALL") {
+		r.Connections = "ALL"
+	}
+	if strings.Contains(text, "SESSION_TIMEOUT = ") {
+		r.SessionTimeout = time.Duration(number(text, "SESSION_TIMEOUT = ")) * time.Second
+	}
+	return r
+}
+
+func number(text, after string) int {
+	_, rest, _ := strings.Cut(text, after)
+	end := strings.IndexFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 0 {
+		end = len(rest)
+	}
+	n, _ := strconv.Atoi(rest[:end])
+	return n
+}
