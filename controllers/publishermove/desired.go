@@ -195,8 +195,9 @@ type Old struct {
 	// Asked tells that it has the distribution database and was read.
 	Asked bool
 	At    replication.AtDistributor
-	// Pending commands by Subscription.
-	Pending map[string]int64
+	// Pending commands by Subscription. Uncounted are those of which they were not counted in time, with why.
+	Pending   map[string]int64
+	Uncounted map[string]error
 	// Jobs of the former publication that run there, by name.
 	Jobs map[string]*mssql.Job
 }

@@ -193,35 +193,48 @@ func observeOld(ctx context.Context, engines replication.Engines, d Desired, o *
 	if original == "" {
 		return
 	}
-	o.Old.Pending, o.Old.Jobs = map[string]int64{}, map[string]*mssql.Job{}
-	if o.Old.At.Known {
-		o.Old.Err = engines.Read(ctx, at, d.FromSystem.Database, func(ctx context.Context, db *mssql.DB) error {
-			for _, s := range d.Subscriptions {
-				commands, _, err := mssql.ReadPending(ctx, db, tsql.PendingCommands(original, d.FromDatabase, subscription(d, s)))
-				if mssql.Is(err, mssql.Refused) {
-					continue // it was registered with another publisher, or never
-				}
-				if err != nil {
-					return err
-				}
-				o.Old.Pending[s.Name] = commands
+	o.Old.Jobs = map[string]*mssql.Job{}
+	o.Old.Err = engines.Read(ctx, at, replication.Master, func(ctx context.Context, db *mssql.DB) error {
+		for _, agent := range jobs(d, original) {
+			j, err := agent.Read(ctx, db)
+			if err != nil {
+				return err
 			}
-			return nil
-		})
-	}
-	if o.Old.Err == nil {
-		o.Old.Err = engines.Read(ctx, at, replication.Master, func(ctx context.Context, db *mssql.DB) error {
-			for _, agent := range jobs(d, original) {
-				j, err := agent.Read(ctx, db)
-				if err != nil {
+			o.Old.Jobs[agent.Now] = j
+		}
+		return nil
+	})
+	if o.Old.Err == nil && o.Old.At.Known {
+		o.Old.Err = o.Old.count(d, func(s v1alpha1.Subscription) (n int64, err error) {
+			err = engines.ReadWithin(ctx, replication.CountTimeout, at, d.FromSystem.Database,
+				func(ctx context.Context, db *mssql.DB) (err error) {
+					n, _, err = mssql.ReadPending(ctx, db, tsql.PendingCommands(original, d.FromDatabase, subscription(d, s)))
 					return err
-				}
-				o.Old.Jobs[agent.Now] = j
-			}
-			return nil
+				})
+			return n, err
 		})
 	}
 	o.Old.Asked = o.Old.Err == nil
+}
+
+// count counts what waits for each subscription. The engine reads each command for that: one that is not counted in
+// time is not known, and the distributor answers all the same.
+func (o *Old) count(d Desired, pending func(v1alpha1.Subscription) (int64, error)) error {
+	o.Pending, o.Uncounted = map[string]int64{}, map[string]error{}
+	for _, s := range d.Subscriptions {
+		n, err := pending(s)
+		switch {
+		case mssql.Is(err, mssql.Refused):
+			// It was registered with another publisher, or never.
+		case mssql.Is(err, mssql.Unknown):
+			o.Uncounted[s.Name] = err
+		case err != nil:
+			return err
+		default:
+			o.Pending[s.Name] = n
+		}
+	}
+	return nil
 }
 
 func subscription(d Desired, s v1alpha1.Subscription) tsql.Subscription {

@@ -280,7 +280,7 @@ func planNothingLost(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonDraining, "the tables are to be compared"))
 	case c.Equal:
 		return true
-	case o.Old.Pending[d.targetSubscription()] > 0:
+	case o.Old.Pending[d.targetSubscription()] > 0, o.Old.Uncounted[d.targetSubscription()] != nil:
 		return settle(p, v1alpha1.MoveDraining, conditions.InProgress(v1alpha1.ReasonDraining, fmt.Sprintf(
 			"distributor %s still delivers: %s", d.FromSystem.Host(), strings.Join(undrained(d, o), ", "))))
 	default:
@@ -314,9 +314,13 @@ func delivering(d Desired, o Observed) (conditions.Outcome, bool) {
 	if d.approved() {
 		return awaited(d, o)
 	}
-	n := o.Old.Pending[d.targetSubscription()]
+	n, to := o.Old.Pending[d.targetSubscription()], credentials.HostName(d.Move.Spec.To)
+	if err := o.Old.Uncounted[d.targetSubscription()]; err != nil && !d.Move.Spec.SkipUndelivered {
+		return conditions.InProgress(v1alpha1.ReasonDraining, fmt.Sprintf(
+			"how much distributor %s still delivers to %s was not counted in time: %v", d.FromSystem.Host(), to, err)), true
+	}
 	return conditions.InProgress(v1alpha1.ReasonDraining, fmt.Sprintf("distributor %s still delivers: %d commands to %s",
-		d.FromSystem.Host(), n, credentials.HostName(d.Move.Spec.To))), n > 0 && !d.Move.Spec.SkipUndelivered
+		d.FromSystem.Host(), n, to)), n > 0 && !d.Move.Spec.SkipUndelivered
 }
 
 // planApproval ends the plan until a person has seen the estimate. What is known of the former publisher is in the
@@ -399,8 +403,15 @@ func undrained(d Desired, o Observed) []string {
 	var waiting []string
 	for _, s := range d.Subscriptions {
 		// The new publisher is waited for whatever one question to it came to: what it lacks would be lost.
-		if n := o.Old.Pending[s.Name]; n > 0 && (o.Copies[s.Name].Err == nil || s.Name == d.targetSubscription()) {
-			waiting = append(waiting, fmt.Sprintf("%d commands to %s", n, credentials.HostName(s.Spec.Subscriber.Server)))
+		if o.Copies[s.Name].Err != nil && s.Name != d.targetSubscription() {
+			continue
+		}
+		to := credentials.HostName(s.Spec.Subscriber.Server)
+		if n := o.Old.Pending[s.Name]; n > 0 {
+			waiting = append(waiting, fmt.Sprintf("%d commands to %s", n, to))
+		}
+		if err := o.Old.Uncounted[s.Name]; err != nil {
+			waiting = append(waiting, fmt.Sprintf("to %s commands that were not counted in time (%v)", to, err))
 		}
 	}
 	return waiting

@@ -158,6 +158,9 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		"not drained": {func(_ *Desired, o *Observed) {
 			o.Old = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
 		}, v1alpha1.ReasonDraining, "7 commands to dubsub-0"},
+		"not counted in time": {func(_ *Desired, o *Observed) {
+			o.Old = Old{Asked: true, Uncounted: map[string]error{"dublin": silent}}
+		}, v1alpha1.ReasonDraining, "not counted in time"},
 		"not drained, and one question to it failed": {func(_ *Desired, o *Observed) {
 			o.Old, o.Copies["dublin"] = Old{Asked: true, Pending: map[string]int64{"dublin": 7}}, Copy{Err: silent}
 		}, v1alpha1.ReasonDraining, "7 commands to dubsub-0"},
@@ -210,6 +213,10 @@ func TestMoveFromAPublisherThatLives(t *testing.T) {
 			v1alpha1.MovePending, v1alpha1.ReasonCopyDiffers},
 		"still on its way": {func(_ *Desired, o *Observed) {
 			o.Comparison, o.Old = differs, Old{Asked: true, Pending: map[string]int64{"dublin": 7}}
+		},
+			v1alpha1.MoveDraining, v1alpha1.ReasonDraining},
+		"not counted in time": {func(_ *Desired, o *Observed) {
+			o.Comparison, o.Old = differs, Old{Asked: true, Uncounted: map[string]error{"dublin": silent}}
 		},
 			v1alpha1.MoveDraining, v1alpha1.ReasonDraining},
 		"not comparable": {func(_ *Desired, o *Observed) { o.Comparison, o.ComparisonErr = nil, silent },

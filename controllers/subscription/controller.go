@@ -39,6 +39,7 @@ type Reconciler struct {
 	address   func(namespace string, server v1alpha1.ServerName) string
 	hub       client.Client
 	reporter  reconcile.Reporter
+	counted   counts
 }
 
 // SetupWithManager adds the controller to the manager.

@@ -55,6 +55,8 @@ type Desired struct {
 	Token  string
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
+	// Counted is the last count of what is pending, nil before the first.
+	Counted *Counted
 }
 
 // Beside is another Subscription of the same database.
@@ -146,8 +148,10 @@ type Observed struct {
 	LogReaderJob *mssql.Job
 	JobsErr      error
 	Mirror       Mirror
-	// Pending commands and the seconds they may take, nil when they are not known.
+	// Pending commands and the seconds they may take, nil when they were not counted now. Counted is the last count, now
+	// or before.
 	Pending, PendingSeconds *int64
+	Counted                 *Counted
 	// Tokens are the newest tracer tokens, each with its latency for this subscription; TokensErr is why they are not
 	// known.
 	Tokens    []Token

@@ -106,8 +106,12 @@ func (r *Reconciler) engines(d Desired) replication.Engines {
 	return replication.Engines{Connector: r.connector, Namespace: d.Subscription.Namespace}
 }
 
+// observe remembers what was pending, which is dear to count.
 func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
-	return observe(ctx, r.engines(d), r.sidecars, d, time.Now()), nil
+	d.Counted = r.counted.of(d.Subscription.UID)
+	o := observe(ctx, r.engines(d), r.sidecars, d, time.Now())
+	r.counted.keep(d.Subscription.UID, o.Counted)
+	return o, nil
 }
 
 // observe asks the engines and the sidecars. What does not answer is part of the observation, not an error.
@@ -144,9 +148,11 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	observeFormer(ctx, engines, d, &o)
 	observeFeeders(ctx, engines, sidecars, d, &o)
 	observeDistributor(ctx, engines, d, &o)
-	observeComparison(ctx, engines, d, &o)
 	observeTokens(ctx, engines, d, &o)
 	observeMirror(ctx, sidecars, d, &o)
+	// What takes time comes last.
+	observePending(ctx, engines, d, &o)
+	observeComparison(ctx, engines, d, &o)
 	return o
 }
 
@@ -221,7 +227,7 @@ func (h *Here) read(ctx context.Context, q mssql.Querier, d Desired, o Observed)
 	return err
 }
 
-// observeDistributor reads the agent's history and what waits for it.
+// observeDistributor reads the agent's history.
 func observeDistributor(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	err := engines.Read(ctx, d.System.Server, d.System.Database, func(ctx context.Context, db *mssql.DB) error {
 		agents, err := mssql.ReadAgents(
@@ -238,18 +244,6 @@ func observeDistributor(ctx context.Context, engines replication.Engines, d Desi
 				o.Agent = &agents[i]
 			}
 		}
-		if o.Agent == nil {
-			return nil
-		}
-		// What waits is worth a figure in status, and not more: without it everything else goes on.
-		commands, seconds, err := mssql.ReadPending(
-			ctx,
-			db,
-			tsql.PendingCommands(o.At.Original, d.publisherDatabase(), d.subscription()),
-		)
-		if err == nil {
-			o.Pending, o.PendingSeconds = &commands, &seconds
-		}
 		return nil
 	})
 	if err != nil {
@@ -257,33 +251,26 @@ func observeDistributor(ctx context.Context, engines replication.Engines, d Desi
 	}
 }
 
-// tokensKept is how many of the newest tracer tokens are looked at: the last may be under way.
-const tokensKept = 2
-
+// observeTokens asks the distributor for the tokens, and the publisher for the clock by which they were posted.
 func observeTokens(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	primary := o.primary(d)
-	if primary == "" || !o.applied(d) {
+	if primary == "" || o.Agent == nil || !o.applied(d) {
 		return
 	}
-	o.TokensErr = engines.Read(ctx, primary, d.publisherDatabase(), func(ctx context.Context, db *mssql.DB) error {
-		tokens, err := mssql.ReadTokens(ctx, db, d.publication())
-		if err != nil {
-			return err
+	var now time.Time
+	o.TokensErr = engines.Read(ctx, primary, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+		now, err = mssql.ReadLocalTime(ctx, db)
+		return err
+	})
+	if o.TokensErr != nil {
+		return
+	}
+	o.TokensErr = engines.Read(ctx, d.System.Server, d.System.Database, func(ctx context.Context, db *mssql.DB) error {
+		tokens, err := mssql.ReadTokens(ctx, db, o.At.Original, d.publisherDatabase(), d.publication(), o.Agent.ID)
+		for _, token := range tokens {
+			o.Tokens = append(o.Tokens, Token{Posted: token.Posted, Age: now.Sub(token.Posted), Latency: token.Latency})
 		}
-		for _, token := range tokens[:min(tokensKept, len(tokens))] {
-			latencies, err := mssql.ReadTokenLatency(ctx, db, d.publication(), token.ID)
-			if err != nil {
-				return err
-			}
-			one := Token{Posted: token.Posted, Age: token.Age}
-			for _, l := range latencies {
-				if strings.EqualFold(l.Subscriber, d.host()) && strings.EqualFold(l.Database, d.database()) {
-					one.Latency = l
-				}
-			}
-			o.Tokens = append(o.Tokens, one)
-		}
-		return nil
+		return err
 	})
 }
 

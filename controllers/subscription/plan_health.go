@@ -34,7 +34,7 @@ const tokenInterval = time.Minute
 
 // planToken posts a tracer token when the newest one is a minute old. Subscriptions of one publication share them.
 func planToken(d Desired, o Observed, p *replication.Plan) bool {
-	if phase(d, o) != phaseActive || o.TokensErr != nil {
+	if phase(d, o) != phaseActive || o.Agent == nil || o.TokensErr != nil {
 		return true
 	}
 	if len(o.Tokens) > 0 && o.Tokens[0].Age >= 0 && o.Tokens[0].Age < tokenInterval {

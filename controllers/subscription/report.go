@@ -49,7 +49,10 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 	d = d.asRegistered(o)
 	s := *d.Subscription.Status.DeepCopy()
 	s.Phase = phase(d, o)
-	s.PendingCommands, s.EstimatedSeconds = o.Pending, o.PendingSeconds
+	s.PendingCommands, s.EstimatedSeconds = nil, nil
+	if o.Counted != nil {
+		s.PendingCommands, s.EstimatedSeconds = o.Counted.Commands, o.Counted.Seconds
+	}
 	if d.Publication == nil {
 		return s
 	}

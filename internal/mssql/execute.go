@@ -23,6 +23,25 @@ type Execute struct {
 	Statement tsql.Statement
 	// Done are error numbers that say that what the statement asks for is so already.
 	Done []int32
+	// Instead are ways on where the engine refuses the statement with a number, each tried once: what no document says,
+	// one engine may take and another refuse. Only the executor of replication follows them.
+	Instead []Instead
+}
+
+// Instead are steps that are carried out, one after the other, where a statement was refused with a number.
+type Instead struct {
+	On    int32
+	Steps []Execute
+}
+
+// Otherwise are the steps for what an execution came to; false when there are none.
+func (s Execute) Otherwise(err error) ([]Execute, bool) {
+	for _, other := range s.Instead {
+		if HasNumber(err, other.On) {
+			return other.Steps, true
+		}
+	}
+	return nil, false
 }
 
 // Settled is what an execution came to: nil also where an error says that what was asked for is so already.

@@ -9,7 +9,6 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
-	"slices"
 	"strings"
 	"time"
 
@@ -230,13 +229,21 @@ type SubscriptionHere struct {
 	Pull                                      bool
 	// Applied tells that something was applied: a snapshot, or a transaction after it.
 	Applied bool
-	// Last is the sequence number of the newest transaction that was applied, Time when, to the minute, by the server's
-	// clock taken as UTC.
+	// Last is the sequence number of the newest transaction up to which everything was applied, Time when, to the minute,
+	// by the server's clock taken as UTC.
 	Last []byte
 	Time time.Time
 }
 
-// ReadSubscriptionsHere reads the subscriptions that the connection's database knows of.
+// is tells whether both are one subscription.
+func (s SubscriptionHere) is(other SubscriptionHere) bool {
+	return strings.EqualFold(s.Publisher, other.Publisher) &&
+		strings.EqualFold(s.PublisherDatabase, other.PublisherDatabase) &&
+		strings.EqualFold(s.Publication, other.Publication)
+}
+
+// ReadSubscriptionsHere reads the subscriptions that the connection's database knows of. An agent that applies in
+// several streams may have a row for each: then the one that is behind says how far the subscription is.
 func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, error) {
 	var all []SubscriptionHere
 	err := q.Query(ctx, tsql.SubscriptionsHere(), func(r Row) error {
@@ -244,16 +251,30 @@ func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, 
 		var kind int
 		var last []byte
 		err := r.Scan(&s.Publisher, &s.PublisherDatabase, &s.Publication, &kind, &last, &s.Time)
-		s.Pull, s.Applied = kind == 1, len(bytes.Trim(last, "\x00")) > 0
+		s.Pull, s.Applied = kind == 1, len(bytes.Trim(last[:min(len(last), transactionNumber)], "\x00")) > 0
 		s.Last = last[:min(len(last), sequenceNumber)]
+		for i := range all {
+			if all[i].is(s) {
+				s.Applied = s.Applied || all[i].Applied
+				if bytes.Compare(all[i].Last, s.Last) <= 0 {
+					s.Last, s.Time = all[i].Last, all[i].Time
+				}
+				all[i] = s
+				return err
+			}
+		}
 		all = append(all, s)
 		return err
 	})
 	return all, err
 }
 
-// sequenceNumber is how many bytes of xact_seqno are the log's; what follows numbers the commands of a snapshot.
-const sequenceNumber = 10
+// sequenceNumber is how many bytes of xact_seqno are the log's; what follows numbers the commands of a snapshot. The
+// first transactionNumber bytes of transaction_timestamp say what was applied, the one after them which stream did it.
+const (
+	sequenceNumber    = 10
+	transactionNumber = 15
+)
 
 // ReadNewestReplicated reads the newest transaction of a published database that the distributor has; nil when it has
 // none.
@@ -336,51 +357,41 @@ func ReadPending(ctx context.Context, q Querier, s tsql.Statement) (commands, se
 	return commands, seconds, err
 }
 
-// TokenLatency is how long a tracer token took, in seconds; nil has not arrived.
+// TokenLatency is how long a tracer token took to a subscription, in seconds; nil has not arrived.
 type TokenLatency struct {
-	Subscriber, Database                            string
 	ToDistributor, DistributorToSubscriber, Overall *int64
-}
-
-// ReadTokenLatency reads how far a tracer token is, at every subscription.
-func ReadTokenLatency(ctx context.Context, q Querier, publication string, token int) ([]TokenLatency, error) {
-	var all []TokenLatency
-	err := q.Query(ctx, tsql.TracerTokenHistory(publication, token), func(r Row) error {
-		var l TokenLatency
-		var distributor, subscriber, overall sql.NullInt64
-		err := r.Scan(&distributor, &l.Subscriber, &l.Database, &subscriber, &overall)
-		l.ToDistributor, l.DistributorToSubscriber, l.Overall = known(distributor), known(subscriber), known(overall)
-		all = append(all, l)
-		return err
-	})
-	return all, err
 }
 
 // Token is a tracer token.
 type Token struct {
-	ID int
 	// Posted is when it was committed, in the publisher's local time taken as UTC (containers run in UTC).
 	Posted time.Time
-	// Age is how long ago that was by the publisher's own clock; negative when another server posted it, whose clock is
-	// ahead.
-	Age time.Duration
+	// Latency to the subscription that was asked for.
+	Latency TokenLatency
 }
 
-// ReadTokens reads the tracer tokens of a publication that are remembered, the newest first: the distributor numbers
-// them.
-func ReadTokens(ctx context.Context, q Querier, publication string) ([]Token, error) {
-	var now time.Time
-	if err := q.Query(ctx, tsql.LocalTime(), func(r Row) error { return r.Scan(&now) }); err != nil {
-		return nil, err
-	}
+// ReadTokens reads the newest tracer tokens of a publication from its distribution database, the newest first, with how
+// far each is at the subscription of a distribution agent.
+func ReadTokens(
+	ctx context.Context,
+	q Querier,
+	publisher, database, publication string,
+	agent int,
+) ([]Token, error) {
 	var all []Token
-	err := q.Query(ctx, tsql.TracerTokens(publication), func(r Row) error {
+	err := q.Query(ctx, tsql.TracerTokens(publisher, database, publication, agent), func(r Row) error {
 		var one Token
-		err := r.Scan(&one.ID, &one.Posted)
-		one.Age = now.Sub(one.Posted)
+		var distributor, subscriber, overall sql.NullInt64
+		err := r.Scan(&one.Posted, &distributor, &subscriber, &overall)
+		one.Latency = TokenLatency{known(distributor), known(subscriber), known(overall)}
 		all = append(all, one)
 		return err
 	})
-	slices.SortFunc(all, func(a, b Token) int { return cmp.Compare(b.ID, a.ID) })
 	return all, err
+}
+
+// ReadLocalTime reads a server's local time, taken as UTC.
+func ReadLocalTime(ctx context.Context, q Querier) (now time.Time, err error) {
+	err = q.Query(ctx, tsql.LocalTime(), func(r Row) error { return r.Scan(&now) })
+	return now, err
 }

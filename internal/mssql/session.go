@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 
 	"geosql.dev/operator/internal/tsql"
 )
@@ -204,6 +205,33 @@ func query(ctx context.Context, conn *sql.Conn, s tsql.Statement, scans []func(R
 		}
 		return nil
 	})
+}
+
+// scanNamed reads columns of a row by their names, compared without case, and drops the others. It is for what a
+// procedure of the engine's returns: a version may add a column, or put it elsewhere. One that has no such column is an
+// error.
+func scanNamed(r Row, into map[string]any) error {
+	named, ok := r.(interface{ Columns() ([]string, error) })
+	if !ok {
+		return fmt.Errorf("a row of type %T has no names of columns", r)
+	}
+	columns, err := named.Columns()
+	if err != nil {
+		return fmt.Errorf("read the names of the columns: %w", err)
+	}
+	found, dest := 0, make([]any, len(columns))
+	for i, column := range columns {
+		dest[i] = new(any)
+		for name, to := range into {
+			if strings.EqualFold(name, column) {
+				dest[i], found = to, found+1
+			}
+		}
+	}
+	if found != len(into) {
+		return fmt.Errorf("of the columns %s %d of %d are there", strings.Join(columns, ", "), found, len(into))
+	}
+	return r.Scan(dest...)
 }
 
 func scanRows(rows *sql.Rows, scan func(Row) error) error {

@@ -64,8 +64,8 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 		return err
 	}
 	for _, k := range known {
-		if p.Has(k.Publisher) {
-			at.Original = k.Publisher
+		if name := p.nameOf(k.Publisher); name != "" {
+			at.Original = name
 			same := strings.EqualFold(k.Name, publication)
 			at.Known, at.Others = at.Known || same, at.Others || !same
 		}
@@ -75,7 +75,7 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 		return err
 	}
 	if at.LogReader = p.agent(readers); at.LogReader != nil && at.Original == "" {
-		at.Original = at.LogReader.Publisher
+		at.Original = p.nameOf(at.LogReader.Publisher)
 	}
 	if at.Original == "" {
 		return nil
@@ -109,13 +109,17 @@ func (at AtDistributor) ReadLogReaderJob(ctx context.Context, q mssql.Querier, d
 }
 
 // Has tells whether a server of the party has the name, compared without case.
-func (p Party) Has(name string) bool {
+func (p Party) Has(name string) bool { return p.nameOf(name) != "" }
+
+// nameOf is the name of the party's server that has a name, compared without case; empty when none has. Engines have
+// some names in capitals: jobs and command lines are made from the server's own, and stay as they are.
+func (p Party) nameOf(name string) string {
 	for _, server := range p.Servers {
-		if strings.EqualFold(credentials.HostName(server), name) {
-			return true
+		if host := credentials.HostName(server); strings.EqualFold(host, name) {
+			return host
 		}
 	}
-	return false
+	return ""
 }
 
 func (p Party) agent(agents []mssql.Agent) *mssql.Agent {

@@ -20,6 +20,8 @@ import (
 const (
 	// readTimeout bounds all questions to one engine about one thing: a dozen round trips, of 150 ms to the farthest.
 	readTimeout = 12 * time.Second
+	// CountTimeout bounds the counting of what is pending, which reads each command.
+	CountTimeout = 45 * time.Second
 	// statementTimeout bounds a statement; those at the publisher go on to the distributor.
 	statementTimeout = 60 * time.Second
 	// longTimeout bounds a statement whose time grows with the data.
@@ -51,7 +53,18 @@ func (e Engines) Read(
 	database string,
 	read func(context.Context, *mssql.DB) error,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	return e.ReadWithin(ctx, readTimeout, server, database, read)
+}
+
+// ReadWithin is Read with a bound of its own, for a question whose answer takes time.
+func (e Engines) ReadWithin(
+	ctx context.Context,
+	bound time.Duration,
+	server v1alpha1.ServerName,
+	database string,
+	read func(context.Context, *mssql.DB) error,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	db, err := e.Open(ctx, server, database)
 	if err != nil {
@@ -88,8 +101,28 @@ func (e Engines) CarryOut(ctx context.Context, step Step) error {
 	return fmt.Errorf("step %T is not known", step)
 }
 
-// Execute carries out a statement. An error that says that its effect is there already is none.
+// Execute carries out a statement, or what stands for it where the engine refuses it. An error that says that its
+// effect is there already is none.
 func (e Engines) Execute(ctx context.Context, s Execute) error {
+	return otherwise(s, func(s Execute) error { return e.execute(ctx, s) })
+}
+
+// otherwise carries out a step by execute, or what stands for it where that is refused with one of its numbers.
+func otherwise(s Execute, execute func(Execute) error) error {
+	err := execute(s)
+	steps, ok := s.Otherwise(err)
+	if !ok {
+		return s.Settled(err)
+	}
+	for _, step := range steps {
+		if again := otherwise(step, execute); again != nil {
+			return fmt.Errorf("%w (instead of what was refused: %v)", again, err) //nolint:errorlint // one number counts
+		}
+	}
+	return nil
+}
+
+func (e Engines) execute(ctx context.Context, s Execute) error {
 	timeout := statementTimeout
 	if s.Statement.Long {
 		timeout = longTimeout
@@ -104,7 +137,6 @@ func (e Engines) Execute(ctx context.Context, s Execute) error {
 	if err == nil {
 		err = db.Exec(ctx, s.Statement)
 	}
-	err = s.Settled(err)
 	if mssql.HasNumber(err, lacksRights...) {
 		// The operator's login is made a sysadmin while connections of it are open already: new ones know it.
 		e.Connector.Forget(e.Namespace, s.Server)

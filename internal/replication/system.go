@@ -37,9 +37,9 @@ type System struct {
 	// Login of the agents on every server, with its SID.
 	Login string
 	SID   []byte
-	// AgentPassword is the login's, LinkPassword that of the link from publishers to the distributor. They are empty
-	// until ReadPasswords.
-	AgentPassword, LinkPassword string
+	// AgentPassword is the login's, LinkPassword that of the link from publishers to the distributor, KeyPassword that of
+	// the master keys which engines may want for the passwords that they keep. They are empty until ReadPasswords.
+	AgentPassword, LinkPassword, KeyPassword string
 }
 
 // Defaults of a Distributor (docs/relational-databases/system-stored-procedures/sp-adddistributiondb-transact-sql.md).
@@ -82,6 +82,9 @@ func (s *System) ReadPasswords(ctx context.Context, source mssql.AccessSource) e
 	if s.AgentPassword, err = credentials.Derive(access.Passwords, "agents of distributor "+s.Name); err == nil {
 		s.LinkPassword, err = credentials.Derive(access.Passwords, "link to distributor "+s.Name)
 	}
+	if err == nil {
+		s.KeyPassword, err = credentials.Derive(access.Passwords, "master keys of distributor "+s.Name)
+	}
 	if err != nil {
 		return fmt.Errorf("derive the passwords of distributor %s/%s: %w", s.Namespace, s.Name, err)
 	}
@@ -105,7 +108,27 @@ func (s *System) MirrorToken(
 func (s *System) Host() string { return credentials.HostName(s.Server) }
 
 // Mirrored tells that the snapshot folder is the one that subscribers' sidecars mirror.
-func (s *System) Mirrored() bool { return s.WorkingDirectory == conf.Share(s.Server) }
+func (s *System) Mirrored() bool {
+	return s.WorkingDirectory == conf.Share(s.Server) || s.WorkingDirectory == s.LocalDirectory()
+}
+
+// LocalDirectory is the path under which both the distributor and every subscriber have its snapshots on their own
+// volumes: for an engine that follows no UNC name. The sidecars make it.
+func (s *System) LocalDirectory() string { return conf.Mirror(s.Server) }
+
+// Uses tells whether a publisher's snapshot folder, as the distributor has it, is the one that is declared, or stands
+// for it.
+func (s *System) Uses(directory string) bool {
+	return SamePath(directory, s.WorkingDirectory) ||
+		s.WorkingDirectory == conf.Share(s.Server) && SamePath(directory, s.LocalDirectory())
+}
+
+// SamePath compares paths as engines may give them back: with the other slashes, with or without one at the end, and in
+// capitals.
+func SamePath(a, b string) bool {
+	plain := func(path string) string { return strings.TrimRight(strings.ReplaceAll(path, `\`, "/"), "/") }
+	return strings.EqualFold(plain(a), plain(b))
+}
 
 // ServerOf is the server of an instance's name; false for an instance that is none of the operator's.
 func ServerOf(instance string) (v1alpha1.ServerName, bool) {

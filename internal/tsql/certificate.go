@@ -4,14 +4,14 @@ package tsql
 
 import "time"
 
-// CreateMasterKey creates master's database master key if there is none.
+// CreateMasterKey creates the master key of the connection's database if there is none.
 // Source: docs/t-sql/statements/create-master-key-transact-sql.md.
 func CreateMasterKey(password string) Statement {
 	return new(builder).
 		sql("IF NOT EXISTS (SELECT 1 FROM sys.symmetric_keys WHERE name = N'##MS_DatabaseMasterKey##')\n    CREATE MASTER " +
 			"KEY ENCRYPTION BY PASSWORD = ").
 		secret(password).
-		done("create the master key that protects endpoint certificates")
+		done("create the database's master key")
 }
 
 // certificateTime is a date in the form that START_DATE and EXPIRY_DATE take in every language setting.

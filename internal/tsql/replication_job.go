@@ -186,6 +186,12 @@ func DescribeJob(name, description string) Statement {
 		done("take over job " + name)
 }
 
+// RenameJob gives a job another name, and a description that says whose it is. Whatever it is attached to, it stays so.
+func RenameJob(name, now, description string) Statement {
+	return exec("msdb.dbo.sp_update_job").str("job_name", name).str("new_name", now).str("description", description).
+		done("take over job " + name + " as " + now)
+}
+
 // StartJob starts a job; the server refuses with 22022 when it runs already.
 func StartJob(name string) Statement {
 	return exec("msdb.dbo.sp_start_job").str("job_name", name).done("start job " + name)
@@ -232,8 +238,8 @@ FROM msdb.dbo.sysjobs AS j LEFT JOIN msdb.dbo.sysjobsteps AS s ON s.job_id = j.j
 WHERE j.name = @name`).arg("name", name).done("read job " + name)
 }
 
-// JobExecution tells what a job is doing, in the columns of sp_help_job: current_execution_status (the 26th) is 3
-// between two attempts of a step. Source:
+// JobExecution tells what a job is doing, in the columns of sp_help_job, to be read by name: current_execution_status
+// is 3 between two attempts of a step. Source:
 // docs/relational-databases/system-stored-procedures/sp-help-job-transact-sql.md.
 func JobExecution(name string) Statement {
 	return exec(

@@ -246,6 +246,7 @@ func DropArticleSubscriptions(publication, article string) Statement {
 	).str("publication", publication).
 		str("article", article).
 		str("subscriber", "all").
+		str("destination_db", "all").
 		done("end the subscriptions to " + article)
 }
 

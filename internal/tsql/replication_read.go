@@ -221,6 +221,8 @@ WHERE i.is_primary_key = 1`).Because("read the primary keys")
 
 // The servers of a distribution database's rows are in its own table MSreplservers, by ids that are not those of
 // sys.servers: since 2016 SP2 CU3 and 2017 CU6, so that it may lie in a group, whose replicas know different servers.
+// Replication has some names in capitals, whatever they were given as, and a database may have a collation that tells
+// capitals apart: names of servers are compared in capitals.
 
 // OriginalPublishers selects publication and the name of the server under which the distributor knows its publisher,
 // for the publications of a database. It runs in the distribution database.
@@ -236,7 +238,7 @@ func PublicationAccess(publisher, database, publication string) Statement {
 	return new(builder).sql(`SELECT x.[login] FROM dbo.MSpublication_access AS x
 JOIN dbo.MSpublications AS p ON p.publication_id = x.publication_id
     JOIN dbo.MSreplservers AS s ON s.srvid = p.publisher_id
-WHERE s.srvname = @publisher AND p.publisher_db = @database AND p.publication = @publication`).
+WHERE UPPER(s.srvname) = UPPER(@publisher) AND p.publisher_db = @database AND p.publication = @publication`).
 		arg("publisher", publisher).arg("database", database).arg("publication", publication).
 		done("read who may read publication " + publication)
 }
@@ -280,7 +282,7 @@ func DistributionAgents(publisherDatabase string, s Subscription) Statement {
 	).sql(`SELECT a.id, a.name, p.srvname, COALESCE(j.name, N''), `+attachedJob+` FROM dbo.MSdistribution_agents AS a
 `+agentJob+`JOIN dbo.MSreplservers AS p ON p.srvid = a.publisher_id
     JOIN dbo.MSreplservers AS s ON s.srvid = a.subscriber_id
-WHERE a.publisher_db = @database AND a.publication = @publication AND s.srvname = @subscriber
+WHERE a.publisher_db = @database AND a.publication = @publication AND UPPER(s.srvname) = UPPER(@subscriber)
     AND a.subscriber_db = @destination`).
 		arg("database", publisherDatabase).
 		arg("publication", s.Publication).
@@ -385,7 +387,7 @@ func SubscriptionsHere() Statement {
 // connection's database.
 func PullAgentHere(s PullSubscription) Statement {
 	return new(builder).sql(`IF OBJECT_ID(N'dbo.MSsubscription_properties', N'U') IS NOT NULL
-    SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties WHERE publisher = @publisher AND publisher_db = @database AND publication = @publication`).
+    SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties WHERE UPPER(publisher) = UPPER(@publisher) AND publisher_db = @database AND publication = @publication`).
 		arg("publisher", s.Publisher).arg("database", s.PublisherDatabase).arg("publication", s.Publication).
 		done("read the properties of the pull subscription")
 }
@@ -408,6 +410,6 @@ func NewestReplicated(publisher, database string) Statement {
 	return new(builder).sql(`SELECT TOP (1) t.xact_seqno, t.entry_time FROM dbo.MSrepl_transactions AS t
 JOIN dbo.MSpublisher_databases AS d ON d.id = t.publisher_database_id
     JOIN dbo.MSreplservers AS s ON s.srvid = d.publisher_id
-WHERE s.srvname = @publisher AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).
+WHERE UPPER(s.srvname) = UPPER(@publisher) AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).
 		arg("publisher", publisher).arg("database", database).done("read the newest transaction of " + database)
 }

@@ -16,6 +16,7 @@ var repeated = map[string][]int32{
 	"sys.sp_addarticle":                {14030},
 	"sys.sp_addsubscription":           {14058},
 	"sys.sp_addpullsubscription":       {14058},
+	"sys.sp_addsubscriber":             {14040},
 	"sys.sp_addpushsubscription_agent": {21837},
 	"sys.sp_addlinkedserver":           {15028},
 	"msdb.dbo.sp_add_job":              {14261},

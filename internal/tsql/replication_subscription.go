@@ -43,6 +43,32 @@ func AddSubscription(s Subscription) Statement {
 		done("subscribe " + s.Database + " on " + s.Subscriber + " to " + s.Publication)
 }
 
+// AddSubscriptionToArticle registers a subscriber who has the publication to an article that came after it, as
+// sp_refreshsubscriptions itself does (@reserved): for an engine on which that serves pull subscriptions alone. 14058
+// says that it is so already.
+func AddSubscriptionToArticle(s Subscription, article string) Statement {
+	return exec(AddsSubscription).str("publication", s.Publication).str("article", article).
+		str("subscriber", s.Subscriber).str("destination_db", s.Database).str("sync_type", s.sync()).
+		str("subscription_type", s.kind()).str("update_mode", "read only").str("reserved", "internal").
+		done("subscribe " + s.Database + " on " + s.Subscriber + " to " + article + " of " + s.Publication)
+}
+
+// SubscriptionExists is what sp_addsubscription refuses with when a subscriber has the publication, or an article.
+const SubscriptionExists int32 = 14058
+
+// NeedsSQLLogin is what sp_addsubscription may refuse with for a subscriber that is the distributor itself, which it
+// makes known with Windows authentication.
+const NeedsSQLLogin int32 = 21038
+
+// AddSubscriber makes a subscriber known with a SQL login; it runs in the publication database. sp_addsubscription does
+// that by itself, with Windows authentication.
+// Source: docs/relational-databases/system-stored-procedures/sp-addsubscriber-transact-sql.md.
+func AddSubscriber(subscriber, login, password string) Statement {
+	return exec("sys.sp_addsubscriber").str("subscriber", subscriber).num("type", 0).str("login", login).
+		secret("password", password).num("security_mode", 0).
+		done("make subscriber " + subscriber + " known")
+}
+
 // DropSubscription ends a subscription at the publisher; the subscriber's tables stay.
 func DropSubscription(s Subscription) Statement {
 	return exec("sys.sp_dropsubscription").str("publication", s.Publication).str("article", "all").
@@ -120,20 +146,30 @@ func PostTracerToken(publication string) Statement {
 	return exec("sys.sp_posttracertoken").str("publication", publication).done("post a tracer token")
 }
 
-// TracerTokens selects tracer_id and publisher_commit of the tokens that are remembered.
-func TracerTokens(publication string) Statement {
-	return exec("sys.sp_helptracertokens").str("publication", publication).done("read the tracer tokens")
+// tokensKept is how many of the newest tracer tokens are looked at: the last may be under way.
+const tokensKept = "2"
+
+// TracerTokens selects publisher_commit of the newest tracer tokens of a publication, which the distributor numbers,
+// the newest first, and how many seconds each took to the distributor, from there to the subscriber of a distribution
+// agent, and in all; NULL has not arrived. It runs in the distribution database: the publisher's own procedures may ask
+// for the name of the server that they run on, and a group's primary is not always the original publisher. Sources:
+// docs/relational-databases/system-tables/mstracer-tokens-transact-sql.md, mstracer-history-transact-sql.md.
+func TracerTokens(publisher, database, publication string, agent int) Statement {
+	return new(builder).sql(`SELECT TOP (`+tokensKept+`) t.publisher_commit,
+    CAST(DATEDIFF(second, t.publisher_commit, t.distributor_commit) AS bigint),
+    CAST(DATEDIFF(second, t.distributor_commit, h.subscriber_commit) AS bigint),
+    CAST(DATEDIFF(second, t.publisher_commit, h.subscriber_commit) AS bigint)
+FROM dbo.MStracer_tokens AS t JOIN dbo.MSpublications AS p ON p.publication_id = t.publication_id
+    JOIN dbo.MSreplservers AS s ON s.srvid = p.publisher_id
+LEFT JOIN dbo.MStracer_history AS h ON h.parent_tracer_id = t.tracer_id AND h.agent_id = @agent
+WHERE UPPER(s.srvname) = UPPER(@publisher) AND p.publisher_db = @database AND p.publication = @publication
+ORDER BY t.tracer_id DESC`).
+		arg("agent", agent).arg("publisher", publisher).arg("database", database).arg("publication", publication).
+		done("read the tracer tokens of " + publication)
 }
 
 // LocalTime selects the server's local time, in which publisher_commit is.
 func LocalTime() Statement { return text("SELECT GETDATE()").Because("read the server's clock") }
-
-// TracerTokenHistory selects distributor_latency, subscriber, subscriber_db, subscriber_latency and overall_latency, in
-// seconds, of one token; NULL has not arrived.
-func TracerTokenHistory(publication string, token int) Statement {
-	return exec("sys.sp_helptracertokenhistory").str("publication", publication).num("tracer_id", token).
-		done("read how far a tracer token is")
-}
 
 // PendingCommands selects pendingcmdcount and estimatedprocesstime of a subscription; it runs in the distribution
 // database.

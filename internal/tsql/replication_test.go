@@ -20,6 +20,7 @@ var uncataloguedTables = map[string]string{
 	// It came with distribution databases in groups; it has no page of its own.
 	"MSreplservers": "docs/relational-databases/replication/configure-distribution-availability-group.md",
 	"syssessions":   "docs/relational-databases/system-tables/dbo-syssessions-transact-sql.md",
+	"syscategories": "docs/relational-databases/system-tables/dbo-syscategories-transact-sql.md",
 	"sysjobservers": "docs/relational-databases/system-tables/dbo-sysjobservers-transact-sql.md",
 }
 

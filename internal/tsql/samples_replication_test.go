@@ -41,6 +41,7 @@ func init() {
 		tsql.RedirectPublisher("tukpub-0", "Content", "content"),
 		tsql.RedirectPublisher("tukpub-0", "Content", "content,15333"),
 	)
+	add("CleanupJob", tsql.CleanupJob("distribution"))
 	add("RedirectedPublisher", tsql.RedirectedPublisher("tukpub-0", "Content"))
 
 	add("AddJob", tsql.AddJob(logReader, true), tsql.AddJob(snapshot, true), tsql.AddJob(distribution, false))
@@ -50,6 +51,7 @@ func init() {
 	add("UpdateJobStep", tsql.UpdateJobStep("geosql-log", 2, command))
 	add("EnableJob", tsql.EnableJob("geosql-log", true), tsql.EnableJob("geosql-log", false))
 	add("DescribeJob", tsql.DescribeJob("geosql-log", "geosql.dev web/log reader of Content"))
+	add("RenameJob", tsql.RenameJob("TUKPUB-0-Content-7", "geosql-log", "geosql.dev web/dublin"))
 	add("StartJob", tsql.StartJob("geosql-log"))
 	add("StopJob", tsql.StopJob("geosql-log"))
 	add("DeleteJob", tsql.DeleteJob("geosql-log"))
@@ -119,10 +121,12 @@ func init() {
 	add("DropPullSubscription", tsql.DropPullSubscription(here))
 	add("CleanSubscription", tsql.CleanSubscription(here))
 	add("AddPushSubscriptionAgent", tsql.AddPushSubscriptionAgent(push, "agents", "secret", "geosql-distribution"))
+	add("AddSubscriptionToArticle", tsql.AddSubscriptionToArticle(push, "dbo.Article"),
+		tsql.AddSubscriptionToArticle(pull, "dbo.Article"))
+	add("AddSubscriber", tsql.AddSubscriber("dist-0", "agents", "secret"))
 	add("PostTracerToken", tsql.PostTracerToken("articles"))
 	add("LocalTime", tsql.LocalTime())
-	add("TracerTokens", tsql.TracerTokens("articles"))
-	add("TracerTokenHistory", tsql.TracerTokenHistory("articles", -1))
+	add("TracerTokens", tsql.TracerTokens("tukpub-0", "Content", "articles", 7))
 	add(
 		"PendingCommands",
 		tsql.PendingCommands("tukpub-0", "Content", pull),

@@ -116,11 +116,25 @@ var (
 	keywords = regexp.MustCompile(`\b([A-Z][A-Z_]+) =`)
 )
 
+// uncataloguedProcedures are procedures that the catalog does not have, with parameters that their pages have.
+var uncataloguedProcedures = map[string][]string{
+	// docs/relational-databases/system-stored-procedures/sp-addsubscriber-transact-sql.md
+	"sp_addsubscriber": {"@subscriber", "@type", "@login", "@password", "@security_mode"},
+}
+
 // Every procedure is documented, with these parameters; a value is one that the page allows, and none is missing.
 func TestProceduresAreAsDocumented(t *testing.T) {
 	each(t, func(t *testing.T, text string) {
 		for _, m := range execution.FindAllStringSubmatch(text, -1) {
 			documented, ok := catalog().procedure(m[1])
+			if parameters := uncataloguedProcedures[m[1]]; !ok && parameters != nil {
+				for _, a := range argument.FindAllStringSubmatch(m[2], -1) {
+					if !slices.Contains(parameters, a[1]) {
+						t.Errorf("%s has no parameter %s", m[1], a[1])
+					}
+				}
+				continue
+			}
 			if !ok {
 				t.Fatalf("procedure %s is not in the catalog", m[1])
 			}
