@@ -79,3 +79,18 @@ const (
 	// ReasonNotSupported: what is declared is not supported; the message names what is.
 	ReasonNotSupported = "NotSupported"
 )
+
+// ConditionCleanedUp says whether the distribution database of a Distributor is kept small: it is False while the
+// engine's job that removes what is old from it, and old snapshots, has failed last.
+const ConditionCleanedUp = "CleanedUp"
+
+// Reasons of CleanedUp.
+const (
+	// ReasonCleanedUp: the job has ended well.
+	ReasonCleanedUp = "CleanedUp"
+	// ReasonCleanupFailed: it has failed, or is disabled or gone: what is old stays, and the distribution database and the
+	// snapshot folder grow until their volumes are full. The message says what it ended with.
+	ReasonCleanupFailed = "CleanupFailed"
+	// ReasonCleanupNotRun (Unknown): it has not run yet, or what it ended with could not be read.
+	ReasonCleanupNotRun = "CleanupNotRun"
+)

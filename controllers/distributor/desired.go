@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 )
@@ -51,6 +53,8 @@ type Observed struct {
 	Owner replication.Owner
 	// OwnerErr is why that is not known.
 	OwnerErr error
+	// Cleanup is the job that keeps the distribution database small, nil when there is none.
+	Cleanup reconcile.Reading[*mssql.Cleanup]
 }
 
 // gone says why a server does not answer and is not expected to any more, as a clause; empty when it may answer.

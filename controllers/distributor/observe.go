@@ -8,6 +8,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -42,5 +43,11 @@ func observe(ctx context.Context, engines replication.Engines, d Desired) Observ
 		return err
 	}
 	o.OwnerErr = engines.Read(ctx, d.System.Server, d.System.Database, owner)
+	var cleanup *mssql.Cleanup
+	err := engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+		cleanup, err = mssql.ReadCleanup(ctx, db, d.System.Database)
+		return err
+	})
+	o.Cleanup = reconcile.Asked(cleanup, err)
 	return o
 }

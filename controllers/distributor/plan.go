@@ -142,10 +142,7 @@ func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 		have := o.distributor(d).Publisher(name)
 		switch {
 		case have == nil:
-			p.Execute(s.Server, replication.Master, tsql.AddDistributionPublisher(tsql.DistributionPublisher{
-				Publisher: name, Database: s.Database, Login: s.Login, Password: s.AgentPassword,
-				WorkingDirectory: s.WorkingDirectory,
-			}))
+			p.Add(admit(s, name, s.WorkingDirectory))
 			continue
 		case !strings.EqualFold(have.Database, s.Database):
 			return p.Settle(conditions.Stalled(v1alpha1.ReasonDistributorConflict, fmt.Sprintf(
@@ -154,7 +151,7 @@ func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 				name, have.Database, s.Database,
 			)))
 		}
-		if !strings.EqualFold(have.WorkingDirectory, s.WorkingDirectory) {
+		if !s.Uses(have.WorkingDirectory) {
 			p.Execute(s.Server, replication.Master, tsql.SetPublisherWorkingDirectory(name, s.WorkingDirectory))
 		}
 		if have.SecurityMode == 0 && have.Login != s.Login {
@@ -163,6 +160,25 @@ func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 		}
 	}
 	return p.Proceed("publishers are being admitted")
+}
+
+// admit lets a server publish. An engine may look for the snapshot folder without the map of UNC names: where it finds
+// none (21037), the path is given under which the folder is on its own volume, and on those of subscribers.
+func admit(s replication.System, publisher, directory string) replication.Execute {
+	step := replication.Execute{Server: s.Server, Database: replication.Master,
+		Statement: tsql.AddDistributionPublisher(tsql.DistributionPublisher{
+			Publisher: publisher, Database: s.Database, Login: s.Login, Password: s.AgentPassword,
+			WorkingDirectory: directory,
+		})}
+	again := step
+	step.Instead = []mssql.Instead{{On: replication.NoMasterKey, Steps: []replication.Execute{
+		{Server: s.Server, Database: s.Database, Statement: tsql.CreateMasterKey(s.KeyPassword)}, again,
+	}}}
+	if local := s.LocalDirectory(); s.Mirrored() && directory != local {
+		step.Instead = append(step.Instead, mssql.Instead{On: tsql.NoWorkingDirectory,
+			Steps: []replication.Execute{admit(s, publisher, local)}})
+	}
+	return step
 }
 
 // planLinks makes the distributor known on every publisher, with the agents' login there. One that does not answer
@@ -230,9 +246,26 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		}
 	}
 	p.Outcome = conditions.Ready(
-		v1alpha1.ReasonConfigured, fmt.Sprintf("%s distributes for %d servers", d.System.Host(), len(d.Publishers)),
+		v1alpha1.ReasonConfigured,
+		fmt.Sprintf("%s distributes for %d servers%s", d.System.Host(), len(d.Publishers), local(d, o)),
 	)
 	return true
+}
+
+// local says of which publishers the engine has the snapshots by a path instead of the UNC name that is declared.
+func local(d Desired, o Observed) string {
+	var names []string
+	for _, publisher := range d.Publishers {
+		have := o.distributor(d).Publisher(credentials.HostName(publisher))
+		if have != nil && !replication.SamePath(have.WorkingDirectory, d.System.WorkingDirectory) {
+			names = append(names, have.Name)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; the engine did not find the snapshot folder as %s and has it as %s for %s",
+		d.System.WorkingDirectory, d.System.LocalDirectory(), strings.Join(names, ", "))
 }
 
 // configured are the publishers whose link is complete at both ends.

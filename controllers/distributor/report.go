@@ -5,6 +5,10 @@ package distributor
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -21,7 +25,45 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 		status.ServerName, status.Publishers = d.System.Host(), configured(d, o)
 	}
 	changes := conditions.Set(&status.StatusBase, d.Distributor.Generation, outcome(d, p, failed))
+	if c := cleanedUp(d, o); c != nil {
+		if change := conditions.SetOne(&status.StatusBase, d.Distributor.Generation, *c); change != nil {
+			changes = append(changes, *change)
+		}
+	}
 	return r.reporter.Report(ctx, d.Distributor, &d.Distributor.Status, status, changes)
+}
+
+// cleanedUp says whether what is old is removed from the distribution database; nil while there is no such database.
+func cleanedUp(d Desired, o Observed) *metav1.Condition {
+	at := o.distributor(d)
+	if at == nil || !slices.ContainsFunc(at.Distribution, func(x mssql.DistributionDatabase) bool {
+		return strings.EqualFold(x.Name, d.System.Database)
+	}) {
+		return nil
+	}
+	c := metav1.Condition{Type: v1alpha1.ConditionCleanedUp, Status: metav1.ConditionFalse,
+		Reason: v1alpha1.ReasonCleanupFailed}
+	const grows = "; until it ends well, %s and the snapshot folder grow: docs/runbooks/replication.md says what helps"
+	job, err := o.Cleanup.Get()
+	switch {
+	case err != nil:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonCleanupNotRun
+		c.Message = "how the clean-up has ended is not known: " + err.Error()
+	case job == nil:
+		c.Message = fmt.Sprintf("%s has no job that cleans %s up"+grows,
+			d.System.Host(), d.System.Database, d.System.Database)
+	case !job.Enabled:
+		c.Message = fmt.Sprintf("job %q on %s is disabled"+grows, job.Job, d.System.Host(), d.System.Database)
+	case job.Outcome == mssql.JobSucceeded:
+		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "the clean-up has ended well"
+	case job.Outcome == mssql.JobFailed || job.Outcome == mssql.JobCanceled:
+		c.Message = fmt.Sprintf("job %q on %s has failed"+grows+". It ended with: %s",
+			job.Job, d.System.Host(), d.System.Database, job.Message)
+	default:
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonCleanupNotRun
+		c.Message = fmt.Sprintf("job %q on %s has not run yet", job.Job, d.System.Host())
+	}
+	return &c
 }
 
 // outcome of the plan after its steps. That the snapshot folder is not there (21037) is told with what to do about it:

@@ -187,13 +187,19 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	job, have := logReaderJob(d, o), o.LogReaderJob
 	p.Job(d.System.Server, job, true, have)
 	if o.At.LogReader == nil {
-		p.Execute(o.primary(d), d.database(), tsql.AddLogReaderAgent(job.Name, d.System.Login, d.System.AgentPassword))
+		p.Keeping(d.System, o.primary(d), d.database(),
+			tsql.AddLogReaderAgent(job.Name, d.System.Login, d.System.AgentPassword), atDistributor(d))
 	}
 	if len(p.Steps) == 0 && !have.Running {
 		p.Run(d.System.Server, job.Name, have)
 		return p.Starting(d.System.Server, o.Servers[d.System.Server], "the log reader of %s is being started", d.database())
 	}
 	return p.Proceed("the log reader of %s is being set up", d.database())
+}
+
+// atDistributor is where the passwords of agents are kept.
+func atDistributor(d Desired) replication.Execute {
+	return replication.Execute{Server: d.System.Server, Database: d.System.Database}
 }
 
 // foreignLogReader tells that the database's log reader is run by a job that somebody else made and nobody gave away.
@@ -241,10 +247,8 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 	job := snapshotJob(d, o)
 	p.Job(d.System.Server, job, true, o.SnapshotJob)
 	if o.At.Snapshot == nil {
-		p.Execute(
-			o.primary(d), d.database(),
-			tsql.AddPublicationSnapshot(d.name(), job.Name, d.System.Login, d.System.AgentPassword),
-		)
+		p.Keeping(d.System, o.primary(d), d.database(),
+			tsql.AddPublicationSnapshot(d.name(), job.Name, d.System.Login, d.System.AgentPassword), atDistributor(d))
 	}
 	return p.Proceed("the snapshot agent of %s is being set up", d.name())
 }

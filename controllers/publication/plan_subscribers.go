@@ -111,7 +111,8 @@ func standing(d Desired, o Observed, who lacking) (articles []string, err error)
 // snapshot, which they wait for
 // (docs/relational-databases/replication/publish/add-articles-to-and-drop-articles-from-existing-publications.md).
 // sp_refreshsubscriptions serves all subscribers by its newest page, pull subscribers by older ones; a push subscriber
-// that it leaves out is subscribed to all articles again, which is refused when nothing is missing. While a subscriber
+// that it leaves out is subscribed to all articles again; where that is refused because it has some, to each of those
+// that it lacked, which is refused when it lacks none by now. While a subscriber
 // has a table of an article's name, or nobody knows whether it has, only the others that push are subscribed.
 func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 	all := o.lacking()
@@ -125,13 +126,24 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 			p.Execute(o.primary(d), d.database(), tsql.RefreshSubscriptions(d.name()))
 		}
 		if !who.pull && !stands(who) {
-			p.Execute(o.primary(d), d.database(), tsql.AddSubscription(tsql.Subscription{
-				Publication: d.name(), Subscriber: who.server, Database: who.database,
-				DataIsThere: !d.snapshots() || who.kept,
-			}))
+			p.Add(subscribePush(d, o, who))
 		}
 	}
 	return p.Proceed("subscribers of %s are being subscribed to new articles", d.name())
+}
+
+// subscribePush subscribes a push subscriber to the articles that it lacks.
+func subscribePush(d Desired, o Observed, who lacking) replication.Execute {
+	s := tsql.Subscription{Publication: d.name(), Subscriber: who.server, Database: who.database,
+		DataIsThere: !d.snapshots() || who.kept}
+	step := replication.Execute{Server: o.primary(d), Database: d.database(), Statement: tsql.AddSubscription(s)}
+	var each []replication.Execute
+	for _, article := range who.articles {
+		each = append(each, replication.Execute{Server: step.Server, Database: step.Database,
+			Statement: tsql.AddSubscriptionToArticle(s, o.Database.Publication.Articles[article].Name)})
+	}
+	step.Instead = []mssql.Instead{{On: tsql.SubscriptionExists, Steps: each}}
+	return step
 }
 
 // planUnread says whose tables could not be read.

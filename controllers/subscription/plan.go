@@ -273,7 +273,7 @@ func end(d Desired, o Observed, p *replication.Plan, here *mssql.SubscriptionHer
 // that come later are the publication's affair.
 func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
 	if len(o.registrations(d)) == 0 {
-		p.Execute(o.primary(d), d.publisherDatabase(), tsql.AddSubscription(registration(d, o)))
+		p.Add(register(d, o))
 	}
 	if d.pull() && o.here(d) == nil {
 		p.Execute(d.Subscriber, d.database(), tsql.AddPullSubscription(pullSubscription(d, o)))
@@ -309,16 +309,17 @@ func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 // jobs that connect with Windows authentication, which Linux without a domain lacks (error 18452).
 func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 	j, at := job(d, o), d.agentServer()
+	if !d.pull() && takeOver(d, o, p, j) {
+		return p.Proceed("the job that the engine made for the agent is being taken over")
+	}
 	enabled := !o.mirrors(d) || o.mirrored() || o.applied(d)
 	p.Job(at, j, enabled, o.Jobs[at])
 	if d.pull() {
 		if !strings.EqualFold(o.Here.Distributor, d.System.Host()) {
-			p.Execute(
-				d.Subscriber,
-				d.database(),
+			p.Keeping(d.System, d.Subscriber, d.database(),
 				tsql.AddPullSubscriptionAgent(pullSubscription(d, o), d.System.Host(), d.System.Database,
 					d.System.Login, d.System.AgentPassword, j.Name),
-			)
+				replication.Execute{Server: d.Subscriber, Database: d.database()})
 		}
 		return p.Proceed("the distribution agent is being set up on %s", credentials.HostName(at))
 	}
@@ -332,13 +333,37 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 		p.RemoveJob(d.Subscriber, j.Name, o.Jobs[d.Subscriber])
 	}
 	if o.Agent == nil || !o.Agent.Attached {
-		p.Execute(
-			o.primary(d),
-			d.publisherDatabase(),
+		p.Keeping(d.System, o.primary(d), d.publisherDatabase(),
 			tsql.AddPushSubscriptionAgent(d.subscription(), d.System.Login, d.System.AgentPassword, j.Name),
-		)
+			replication.Execute{Server: d.System.Server, Database: d.System.Database})
 	}
 	return p.Proceed("the distribution agent is being set up on %s", credentials.HostName(at))
+}
+
+// takeOver has the job that is attached to a push subscription's agent be the operator's. The engine may have made one
+// when the subscription was registered, which connects with Windows authentication; it attaches no other one then. The
+// one that has the operator's name and is attached to nothing would deliver beside it.
+func takeOver(d Desired, o Observed, p *replication.Plan, j tsql.Job) bool {
+	have := o.Jobs[d.System.Server]
+	if o.Agent == nil || o.Agent.Job == "" || strings.EqualFold(o.Agent.Job, j.Name) {
+		return false
+	}
+	p.RemoveJob(d.System.Server, j.Name, have)
+	p.Execute(d.System.Server, replication.Master, tsql.RenameJob(o.Agent.Job, j.Name, j.Description))
+	return true
+}
+
+// register registers the subscription at the publisher. An engine may refuse a subscriber that is the distributor
+// itself for want of Windows authentication: then it is made known with the agents' login first.
+func register(d Desired, o Observed) replication.Execute {
+	step := replication.Execute{Server: o.primary(d), Database: d.publisherDatabase(),
+		Statement: tsql.AddSubscription(registration(d, o))}
+	if d.Subscriber == d.System.Server {
+		known, again := step, step
+		known.Statement = tsql.AddSubscriber(d.host(), d.System.Login, d.System.AgentPassword)
+		step.Instead = []mssql.Instead{{On: tsql.NeedsSQLLogin, Steps: []replication.Execute{known, again}}}
+	}
+	return step
 }
 
 // planRun starts the agent. One that failed because a new snapshot was not mirrored yet need not wait for its next

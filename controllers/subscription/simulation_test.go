@@ -72,7 +72,12 @@ type world struct {
 	dropped int
 	// ahead is how much the publisher's clock is.
 	ahead time.Duration
+	// makes tells that the engine makes a job for the agent of a push subscription when that is registered.
+	makes bool
 }
+
+// engineMade is the name of a job that the engine has made.
+const engineMade = "TUKPUB-0-Content-articles-DUBSUB-0-7"
 
 func newWorld(d Desired) *world {
 	w := &world{
@@ -236,6 +241,15 @@ func (w *world) job(t fatal, server v1alpha1.ServerName, procedure string, a map
 	case "sp_add_jobschedule":
 		j.Scheduled = true
 	case "sp_update_job":
+		if now, told := a["new_name"]; told {
+			if jobs[now] != nil {
+				t.Fatalf("job %s is there already", now)
+			}
+			delete(jobs, a["job_name"])
+			if jobs[now], j.Name = j, now; w.o.Agent != nil && w.o.Agent.Job == a["job_name"] {
+				w.o.Agent.Job = now
+			}
+		}
 		if description, told := a["description"]; told {
 			j.Description = description
 			break
@@ -273,6 +287,11 @@ func (w *world) call(t fatal, s replication.Execute, procedure string, a map[str
 					Pull: a["subscription_type"] == "pull", Status: map[bool]int{true: 1, false: 2}[w.o.At.LastSnapshot == ""],
 					DataWasThere: a["sync_type"] == "replication support only"})
 			}
+		}
+		if w.makes && a["subscription_type"] == "push" {
+			w.jobs[distributor][engineMade] = &mssql.Job{Name: engineMade, Enabled: true, Step: 2, HasServer: true,
+				Running: true, Command: "-DistributorSecurityMode 1"}
+			w.o.Agent = &mssql.Agent{ID: 1, Name: "agent 1", Job: engineMade, Attached: true}
 		}
 	case "sp_reinitsubscription":
 		at(publisher, "Content")

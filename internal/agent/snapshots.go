@@ -26,6 +26,7 @@ func addSnapshots(a *Agent, o Options, log *slog.Logger) error {
 	}
 	source := holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)}
 	part := files.NewPart(source, conf.SnapshotDir, conf.MirrorDir, log)
+	part.Link(conf.Mirror(server))
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	return nil

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"sync"
 
 	"geosql.dev/operator/internal/agent/orders"
@@ -26,7 +27,9 @@ type Part struct {
 	mirrors *Mirrors
 	// snapshotDir is what the engine, once it distributes, has its snapshots below.
 	snapshotDir string
-	log         *slog.Logger
+	// link is another name of it, empty when it has none.
+	link string
+	log  *slog.Logger
 }
 
 // NewPart serves snapshotDir, which it makes when it runs, and keeps mirrors below mirrorDir.
@@ -34,6 +37,10 @@ func NewPart(source Source, snapshotDir, mirrorDir string, log *slog.Logger) *Pa
 	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, log),
 		snapshotDir: snapshotDir, log: log}
 }
+
+// Link gives the snapshot folder another name, at which subscribers have the mirror of it: an engine that follows no
+// UNC name finds the same path at both ends.
+func (p *Part) Link(name string) { p.link = name }
 
 // PartName is the part's name, under which /status has the Statuses of its mirrors.
 const PartName = "mirrors"
@@ -67,6 +74,9 @@ func (p *Part) Run(ctx context.Context) error {
 func (p *Part) makeFolder(ctx context.Context) {
 	for told := false; ; {
 		err := os.MkdirAll(p.snapshotDir, 0o770)
+		if err == nil && p.link != "" {
+			err = linkTo(p.link, p.snapshotDir)
+		}
 		if err != nil && !told {
 			p.log.Warn("no publisher can use this server's snapshot folder yet",
 				"error", fmt.Errorf("make the snapshot folder: %w", err))
@@ -76,6 +86,20 @@ func (p *Part) makeFolder(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// linkTo makes name a symbolic link to a folder. What is there of another kind, or leads elsewhere, stays.
+func linkTo(name, folder string) error {
+	if to, err := os.Readlink(name); err == nil && to == folder {
+		return nil
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o770); err != nil {
+		return fmt.Errorf("make the folder of a link: %w", err)
+	}
+	if err := os.Symlink(folder, name); err != nil {
+		return fmt.Errorf("link to the snapshot folder: %w", err)
+	}
+	return nil
 }
 
 // Status of the mirrors.

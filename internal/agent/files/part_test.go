@@ -23,6 +23,27 @@ func (s silent) Watch(ctx context.Context, _ func(map[string][]byte)) error {
 	return ctx.Err()
 }
 
+// The snapshot folder has another name, at which subscribers have its mirror. What is there already stays.
+func TestOtherNameOfTheSnapshotFolder(t *testing.T) {
+	g := NewWithT(t)
+	volume := t.TempDir()
+	folder, source := filepath.Join(volume, "ReplData"), silent{make(chan struct{})}
+	link := filepath.Join(volume, "mirror", "dist-0")
+	g.Expect(os.MkdirAll(link, 0o770)).To(Succeed())
+	part := files.NewPart(source, folder, filepath.Dir(link), slog.New(slog.DiscardHandler))
+	part.Link(link)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- part.Run(ctx) }()
+	g.Eventually(folder, patient).Should(BeADirectory())
+	g.Expect(os.Remove(link)).To(Succeed(), "nothing was put in its place")
+	g.Eventually(func() (string, error) { return os.Readlink(link) }, patient).Should(Equal(folder))
+	g.Expect(os.WriteFile(filepath.Join(link, "article.bcp"), nil, 0o600)).To(Succeed())
+	g.Expect(filepath.Join(folder, "article.bcp")).To(BeARegularFile())
+	cancel()
+	g.Eventually(ended, patient).Should(Receive(MatchError(context.Canceled)))
+}
+
 // An engine admits no publisher without the snapshot folder and never makes it. While the volume takes no folder, the
 // sidecar goes on with what else it does.
 func TestSidecarMakesTheSnapshotFolder(t *testing.T) {
