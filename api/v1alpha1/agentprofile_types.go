@@ -103,6 +103,12 @@ type AgentProfileSpec struct {
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3
 	HistoryVerboseLevel *int32 `json:"historyVerboseLevel,omitempty"`
+	// encryptionLevel of the agent's connections: 0 leaves it to the servers, which demand encryption; 1 demands it and
+	// takes any certificate; 2 wants one that the container of the agent's server trusts by itself. 1 unless given.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2
+	EncryptionLevel *int32 `json:"encryptionLevel,omitempty"`
 	// loginTimeout in seconds.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

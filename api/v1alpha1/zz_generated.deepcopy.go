@@ -148,6 +148,11 @@ func (in *AgentProfileSpec) DeepCopyInto(out *AgentProfileSpec) {
 		*out = new(int32)
 		**out = **in
 	}
+	if in.EncryptionLevel != nil {
+		in, out := &in.EncryptionLevel, &out.EncryptionLevel
+		*out = new(int32)
+		**out = **in
+	}
 	if in.LoginTimeout != nil {
 		in, out := &in.LoginTimeout, &out.LoginTimeout
 		*out = new(int32)

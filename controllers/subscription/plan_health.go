@@ -175,6 +175,10 @@ func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
 		return conditions.InProgress(v1alpha1.ReasonAgentFailed, what)
 	}
 	cure := "Mend what it says; docs/runbooks/replication.md has more"
+	if o.Agent.Met(streamFailed) != "" {
+		cure = "It could not stream a large value by way of a file: give the Subscription an AgentProfile with " +
+			"oledbStreamThreshold 1048576, below which it writes none"
+	}
 	if o.Agent.Met(outOfStep...) != "" {
 		cure = fmt.Sprintf(
 			"The rows of %s on %s differ from the publisher's: repair the row that it names there, or give the subscriber a "+
@@ -189,6 +193,10 @@ func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
 		fmt.Sprintf("%s. It has gone on so for %s. %s", what, f.For.Truncate(time.Minute), cure),
 	)
 }
+
+// streamFailed is the agent's error where it cannot write the file by way of which it streams a large value
+// (docs/relational-databases/replication/agents/replication-distribution-agent.md, UseOledbStreaming).
+const streamFailed = "21100"
 
 // inactive is the outcome of a subscription that the distributor has given up.
 func inactive(d Desired) conditions.Outcome {

@@ -15,7 +15,7 @@ import (
 const (
 	// sqlLogin is a SecurityMode: Linux without a domain has no Windows authentication, which is the default.
 	sqlLogin = 0
-	// encrypted is an EncryptionLevel: TLS; the engines refuse connections without it.
+	// encrypted is an EncryptionLevel: TLS, whatever the certificate; the engines refuse connections without it.
 	encrypted = 1
 	// Values of SubscriptionType.
 	push, pull = 0, 1
@@ -37,7 +37,7 @@ func (s System) publisher(c tsql.Command, publisher, database string) tsql.Comma
 // LogReaderCommand is the log reader's command line.
 func (s System) LogReaderCommand(publisher, database string, profile *v1alpha1.AgentProfileSpec) tsql.Command {
 	c := s.publisher(tsql.NewCommand(), publisher, database)
-	return parameters(s.distributor(c).WithNumber("EncryptionLevel", encrypted).Flag("Continuous"), profile)
+	return parameters(s.distributor(c).WithNumber("EncryptionLevel", encryption(profile)).Flag("Continuous"), profile)
 }
 
 // SnapshotCommand is the snapshot agent's command line.
@@ -46,7 +46,7 @@ func (s System) SnapshotCommand(
 	profile *v1alpha1.AgentProfileSpec,
 ) tsql.Command {
 	c := s.publisher(tsql.NewCommand(), publisher, database).With("Publication", publication)
-	return parameters(s.distributor(c).WithNumber("EncryptionLevel", encrypted), profile)
+	return parameters(s.distributor(c).WithNumber("EncryptionLevel", encryption(profile)), profile)
 }
 
 // DistributionCommand is the distribution agent's command line.
@@ -67,9 +67,17 @@ func (s System) DistributionCommand(
 		kind = pull
 	}
 	return parameters(
-		c.WithNumber("SubscriptionType", kind).WithNumber("EncryptionLevel", encrypted).Flag("Continuous"),
+		c.WithNumber("SubscriptionType", kind).WithNumber("EncryptionLevel", encryption(profile)).Flag("Continuous"),
 		profile,
 	)
+}
+
+// encryption is an agent's EncryptionLevel.
+func encryption(profile *v1alpha1.AgentProfileSpec) int {
+	if profile != nil && profile.EncryptionLevel != nil {
+		return int(*profile.EncryptionLevel)
+	}
+	return encrypted
 }
 
 // parameters appends a profile's parameters: what the command line says wins over the profile that the agent has at the
