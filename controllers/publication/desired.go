@@ -211,7 +211,7 @@ func logReaderJob(d Desired, o Observed) tsql.Job {
 	}
 	return tsql.Job{
 		Name: name, Description: replication.Description(d.Publication.Namespace, "log reader of "+d.database()),
-		Subsystem: tsql.SubsystemLogReader, Database: d.System.Database, Continuous: true,
+		Subsystem: tsql.SubsystemLogReader, Publisher: o.original(d), Database: d.System.Database, Continuous: true,
 		Command: d.System.LogReaderCommand(o.original(d), d.database(), d.LogReaderProfile),
 	}
 }
@@ -223,8 +223,9 @@ func snapshotJob(d Desired, o Observed) tsql.Job {
 		name = o.At.Snapshot.Job
 	}
 	return tsql.Job{
-		Name: name, Description: d.description(), Subsystem: tsql.SubsystemSnapshot, Database: d.System.Database,
-		Command: d.System.SnapshotCommand(o.original(d), d.database(), d.name(), d.SnapshotProfile),
+		Name: name, Description: d.description(), Subsystem: tsql.SubsystemSnapshot, Publisher: o.original(d),
+		Database: d.System.Database,
+		Command:  d.System.SnapshotCommand(o.original(d), d.database(), d.name(), d.SnapshotProfile),
 	}
 }
 

@@ -352,7 +352,7 @@ func job(d Desired, o Observed) tsql.Job {
 	j := tsql.Job{
 		Name:        distributionAgent(d, o).Name(o.Jobs[d.Subscriber], o.Jobs[d.System.Server]),
 		Description: replication.Description(d.Subscription.Namespace, d.name()), Subsystem: tsql.SubsystemDistribution,
-		Database: d.database(), Continuous: true,
+		Publisher: o.At.Original, Database: d.database(), Continuous: true,
 		Command: d.System.DistributionCommand(o.At.Original, d.publisherDatabase(), d.subscription(), d.Profile),
 	}
 	if d.agentServer() == d.System.Server {

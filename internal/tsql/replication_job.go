@@ -107,6 +107,8 @@ type Job struct {
 	Subsystem Subsystem
 	// Command line of the agent.
 	Command Command
+	// Publisher is the original publisher, which the steps of replication's own jobs name as their server.
+	Publisher string
 	// Database of the step: the distribution database, or the subscription's.
 	Database string
 	// Continuous jobs start with SQL Server Agent.
@@ -139,7 +141,8 @@ func bit(b bool) int {
 // AddJobStep adds the job's step.
 func AddJobStep(j Job) Statement {
 	c := exec("msdb.dbo.sp_add_jobstep").str("job_name", j.Name).num("step_id", 1).str("step_name", stepName).
-		str("subsystem", string(j.Subsystem)).command("command", j.Command).str("database_name", j.Database)
+		str("subsystem", string(j.Subsystem)).command("command", j.Command).optional("server", j.Publisher).
+		str("database_name", j.Database)
 	if j.Continuous {
 		c.num("retry_attempts", retryAttempts).num("retry_interval", retryMinutes)
 	}

@@ -9,6 +9,7 @@ func init() {
 	logReader := tsql.Job{
 		Name:        "geosql-log",
 		Description: "It's ours",
+		Publisher:   "tukpub-0",
 		Subsystem:   tsql.SubsystemLogReader,
 		Database:    "distribution",
 		Continuous:  true,
