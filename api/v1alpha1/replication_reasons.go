@@ -91,6 +91,6 @@ const (
 	// ReasonCleanupFailed: it has failed, or is disabled or gone: what is old stays, and the distribution database and the
 	// snapshot folder grow until their volumes are full. The message says what it ended with.
 	ReasonCleanupFailed = "CleanupFailed"
-	// ReasonCleanupNotRun (Unknown): it has not run yet, or what it ended with could not be read.
-	ReasonCleanupNotRun = "CleanupNotRun"
+	// ReasonCleanupUnknown (Unknown): what it ended with could not be read.
+	ReasonCleanupUnknown = "CleanupUnknown"
 )

@@ -33,7 +33,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	return r.reporter.Report(ctx, d.Distributor, &d.Distributor.Status, status, changes)
 }
 
-// cleanedUp says whether what is old is removed from the distribution database; nil while there is no such database.
+// cleanedUp says whether what is old is removed from the distribution database; nil before there was a run of it.
 func cleanedUp(d Desired, o Observed) *metav1.Condition {
 	at := o.distributor(d)
 	if at == nil || !slices.ContainsFunc(at.Distribution, func(x mssql.DistributionDatabase) bool {
@@ -47,7 +47,7 @@ func cleanedUp(d Desired, o Observed) *metav1.Condition {
 	job, err := o.Cleanup.Get()
 	switch {
 	case err != nil:
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonCleanupNotRun
+		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonCleanupUnknown
 		c.Message = "how the clean-up has ended is not known: " + err.Error()
 	case job == nil:
 		c.Message = fmt.Sprintf("%s has no job that cleans %s up"+grows,
@@ -60,8 +60,7 @@ func cleanedUp(d Desired, o Observed) *metav1.Condition {
 		c.Message = fmt.Sprintf("job %q on %s has failed"+grows+". It ended with: %s",
 			job.Job, d.System.Host(), d.System.Database, job.Message)
 	default:
-		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonCleanupNotRun
-		c.Message = fmt.Sprintf("job %q on %s has not run yet", job.Job, d.System.Host())
+		return nil // it has not run since it was made
 	}
 	return &c
 }

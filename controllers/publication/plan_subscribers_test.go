@@ -197,3 +197,24 @@ func TestHowLongAChangeConsents(t *testing.T) {
 	g.Expect(report().Requests).To(Equal([]string{"u2/1"}), "the other one is recorded where it belongs")
 	g.Expect(w.d.replaces(dublin, "dbo.attachment")).To(BeFalse())
 }
+
+// sp_refreshsubscriptions may leave a push subscriber out, and to subscribe him to all articles again is refused where
+// he has some: then he is subscribed to each of those that he lacks, and to no other.
+func TestPushSubscriberThatARefreshLeavesOut(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(false))
+	w.settle(t, all)
+	w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{
+		{Article: "dbo.Article", Subscriber: "quisub-0", Database: "Content", Status: 2}}
+	lacks := w.o.lacking()
+	g.Expect(lacks).To(HaveLen(1))
+	step := subscribePush(w.d, w.look(), lacks[0])
+	g.Expect(step.Statement.Text).To(ContainSubstring("@article = N'all'"))
+	g.Expect(step.Instead).To(HaveLen(1))
+	g.Expect(step.Instead[0].On).To(BeEquivalentTo(14058))
+	g.Expect(step.Instead[0].Steps).To(HaveLen(1))
+	one := step.Instead[0].Steps[0].Statement
+	g.Expect(one.Text).To(And(ContainSubstring("@article = N'dbo.Attachment'"),
+		ContainSubstring("@reserved = N'internal'"), ContainSubstring("@subscriber = N'quisub-0'")))
+	g.Expect(one.Repeated()).To(ContainElement(BeEquivalentTo(14058)), "it has the article by now")
+}

@@ -102,6 +102,9 @@ var cases = map[string][]map[string]string{
 	"GeoSQLObjectStalled": {
 		{`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Stalled"}`: turned("0", "1")},
 	},
+	"GeoSQLCleanupFailed": {
+		{`geosql_condition{kind="Distributor",namespace="web",name="main",type="CleanedUp"}`: turned("1", "0")},
+	},
 	"GeoSQLCertificateNearExpiry": {
 		{
 			`geosql_sqlserver_certificate_expiry_timestamp_seconds{namespace="web",server="tukpub"}`: turned(
