@@ -11,8 +11,8 @@ SOAK_SCHEDULES  ?= 3000
 SOAK_PROPERTIES ?= ./internal/workload/history
 
 ##@ 6 Long forms
-.PHONY: soak soak-properties soak-interruptions soak-walks soak-moves soak-standin soak-bed soak-faults
-soak: soak-properties soak-interruptions soak-walks soak-moves soak-standin soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
+.PHONY: soak soak-properties soak-interruptions soak-walks soak-moves soak-answers soak-standin soak-bed soak-faults
+soak: soak-properties soak-interruptions soak-walks soak-moves soak-answers soak-standin soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
 	@echo "soak: properties, $(SOAK_CHECKS) checks each"
@@ -29,6 +29,11 @@ soak-walks: ## Walk a manifest through random edits, for two hours.
 	@echo "soak: walks of a manifest, two hours"
 	@hack/bed/up --only binaries
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-walks -tags integration -count 1 -timeout 150m ./test/walk
+
+soak-answers: ## Replicate over engines that answer open questions the other way, each by itself.
+	@echo "soak: replication over other answers, about 10 minutes"
+	@hack/bed/up --only binaries
+	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-answers -tags integration -count 1 -timeout 45m -run TestEnginesThatAnswerTheOtherWay ./controllers/subscription
 
 soak-moves: ## Move publishing to a subscriber, also after a distributor that lives has delivered.
 	@echo "soak: moves of a publication, about 2 minutes"

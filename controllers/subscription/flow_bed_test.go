@@ -59,9 +59,17 @@ type bed struct {
 	snapshots, mirrors map[v1alpha1.ServerName]string
 	authority          *credentials.Authority
 	connector          *mssql.Connector
+	// options of its engines.
+	options []engine.Option
 }
 
 func newBed(t *testing.T, servers ...v1alpha1.ServerName) *bed {
+	t.Helper()
+	return newBedOf(t, nil, servers...)
+}
+
+// newBedOf is a bed whose engines are started with options.
+func newBedOf(t *testing.T, options []engine.Option, servers ...v1alpha1.ServerName) *bed {
 	t.Helper()
 	g := NewWithT(t)
 	if testing.Verbose() {
@@ -71,7 +79,7 @@ func newBed(t *testing.T, servers ...v1alpha1.ServerName) *bed {
 	}
 	b := &bed{
 		engines: map[v1alpha1.ServerName]*engine.Engine{}, sidecars: map[v1alpha1.ServerName]string{},
-		snapshots: map[v1alpha1.ServerName]string{}, mirrors: map[v1alpha1.ServerName]string{},
+		snapshots: map[v1alpha1.ServerName]string{}, mirrors: map[v1alpha1.ServerName]string{}, options: options,
 	}
 	var err error
 	b.authority, err = credentials.NewAuthority(time.Now())
@@ -115,8 +123,8 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 		Spec: v1alpha1.SQLServerSpec{Site: "dublin", AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
 			Storage: &v1alpha1.ServerStorage{Data: size, Log: size, TempDB: size, Backup: size}},
 	})).To(Succeed())
-	e := engine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority)
-	b.engines[server], b.mirrors[server] = e, t.TempDir()
+	e := engine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority, b.options...)
+	b.engines[server], b.mirrors[server] = e, e.OnDisk(conf.MirrorDir)
 	// The sidecar makes it: an engine does not, and admits no publisher without.
 	b.snapshots[server] = filepath.Join(t.TempDir(), "ReplData")
 	b.startSidecar(t, server)
@@ -210,6 +218,7 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 		b.mirrors[server],
 		quiet,
 	)
+	part.Link(e.OnDisk(conf.Mirror(server)))
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -27,10 +27,43 @@ const (
 	// RoleBlocksFailover: FAILOVER waits until the recovery is over that SET (ROLE = SECONDARY) has begun, which takes 4
 	// s. Microsoft's agent says that it blocks, and takes a former primary OFFLINE for that reason.
 	RoleBlocksFailover Answer = "hadr.role-blocks-failover"
+	// HelpJobHasMore: the result set of sp_help_job has a column before the documented ones. Its page has 32; nobody has
+	// looked at every version.
+	HelpJobHasMore Answer = "sqlagent.help-job-has-more"
+	// JobAtSubscription: sp_addsubscription makes a job for the agent of a push subscription, which connects with
+	// Windows authentication. The 2022 text of sp_MSadd_subscription makes the agent's row as a local job.
+	JobAtSubscription Answer = "repl.job-at-subscription"
+	// FolderUnmapped: sp_adddistpublisher looks for the working directory without the map of UNC names (21037). Nothing
+	// says that its check follows the map.
+	FolderUnmapped Answer = "repl.folder-unmapped"
+	// FolderTurned: a publisher's working_directory comes back with backslashes, and one at its end. No page says that
+	// it stays as it was given.
+	FolderTurned Answer = "repl.folder-turned"
+	// MasterKeyWanted: what keeps a SQL login's password needs a master key in the database that keeps it (15581): the
+	// distribution database, or that of a pull subscription. A field report makes one before.
+	MasterKeyWanted Answer = "repl.master-key-wanted"
+	// RefreshServesPull: sp_refreshsubscriptions leaves push subscriptions out, as older versions of its page say.
+	RefreshServesPull Answer = "repl.refresh-serves-pull"
+	// NamesInCapitals: the names of a publisher that is the distributor itself, and of the publisher in a subscription
+	// database, are kept in capitals. The 2022 texts of the procedures turn some names and compare all in capitals.
+	NamesInCapitals Answer = "repl.names-in-capitals"
+	// SubscriberWantsLogin: a subscriber that is the distributor itself is refused with 21038 unless sp_addsubscriber
+	// made it known with a SQL login. The 2022 text of sp_MSadd_subscriber_info has that for platforms other than NT.
+	SubscriberWantsLogin Answer = "repl.subscriber-wants-login"
+	// AttachStartsJob: sp_addlogreader_agent starts the job that it is given (22022 where it runs). It starts one that
+	// it makes.
+	AttachStartsJob Answer = "repl.attach-starts-job"
+	// CleanupFails: sp_MSdistribution_cleanup ends with 20015 before it removes anything, as where a snapshot folder
+	// cannot be removed. Its published text does so; whether that meets paths with slashes nobody says.
+	CleanupFails Answer = "repl.cleanup-fails"
 )
 
 // answers are all that there are.
-var answers = []Answer{OfflineIsSilent, ResolvingFollows, UnreadyWhenDisconnected, RoleBlocksFailover}
+var answers = []Answer{
+	OfflineIsSilent, ResolvingFollows, UnreadyWhenDisconnected, RoleBlocksFailover,
+	HelpJobHasMore, JobAtSubscription, FolderUnmapped, FolderTurned, MasterKeyWanted,
+	RefreshServesPull, NamesInCapitals, SubscriberWantsLogin, AttachStartsJob, CleanupFails,
+}
 
 // Answers are those that an instance was given.
 type Answers map[Answer]bool

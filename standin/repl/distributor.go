@@ -333,6 +333,10 @@ func (e *Extension) addDistPublisher(ctx context.Context, call *engine.ProcCall)
 	if err := e.agents.RequireDirectory(directory); err != nil {
 		return err
 	}
+	if err := e.wantMasterKey(ctx, s, call.String("@distribution_db"), call.String("@password")); err != nil {
+		return err
+	}
+	name, directory = e.localPublisher(name), e.turned(directory)
 	if err := e.ensureServer(ctx, s, name, "pub"); err != nil {
 		return err
 	}
@@ -388,7 +392,9 @@ func (e *Extension) changeDistPublisher(ctx context.Context, call *engine.ProcCa
 		if err := noteServer(ctx, s, text, name); err != nil {
 			return err
 		}
-	case "login", "working_directory":
+	case "working_directory":
+		value = e.turned(text)
+	case "login":
 	default:
 		return raise(21794, 1, "active, distribution_db, login, password, security_mode, working_directory")
 	}

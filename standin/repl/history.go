@@ -191,6 +191,9 @@ func (e *Extension) cleanCommands(ctx context.Context, call *engine.ProcCall) er
 	if err := tables.MakeDistribution(ctx, s, call.Database.Name()); err != nil {
 		return err
 	}
+	if err := e.removeFolders(ctx, s); err != nil {
+		return err
+	}
 	young := stored.HoursAgo(retention(call, "@min_distretention", r.Int(0, "min_distretention")))
 	old := stored.HoursAgo(retention(call, "@max_distretention", r.Int(0, "max_distretention")))
 	if err := deactivate(ctx, s, old); err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/stored"
 )
@@ -124,7 +125,14 @@ func (e *Extension) addLogReaderRow(ctx context.Context, call *engine.ProcCall) 
 	if id != 0 {
 		return raise(21831, 1, "Log Reader Agent", "sp_changelogreader_agent")
 	}
-	return e.insertLogReader(ctx, call, publisher, call.Int("@mode"), call.Value("@login"), call.String("@password"))
+	if err := e.wantMasterKey(ctx, call.Session, call.Database.Name(), call.String("@password")); err != nil {
+		return err
+	}
+	err = e.insertLogReader(ctx, call, publisher, call.Int("@mode"), call.Value("@login"), call.String("@password"))
+	if name := call.String("@job_name"); err == nil && name != "" && e.inst.Answers(config.AttachStartsJob) {
+		err = call.Session.Exec(ctx, "EXEC msdb.dbo.sp_start_job @job_name = @p1", name)
+	}
+	return err
 }
 
 func (e *Extension) insertLogReader(
@@ -221,6 +229,9 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 	if r.Len() > 0 {
 		return raise(14101, 1, publication)
 	}
+	if err := e.wantMasterKey(ctx, s, call.Database.Name(), call.String("@password")); err != nil {
+		return err
+	}
 	profile, err := defaultProfile(ctx, s, stored.SnapshotAgent)
 	if err != nil {
 		return err
@@ -287,6 +298,9 @@ func (e *Extension) addPushRow(ctx context.Context, call *engine.ProcCall) error
 	}
 	if r.Bytes(0, "job_id") != nil {
 		return raise(21837, 1, r.String(0, "name"))
+	}
+	if err := e.wantMasterKey(ctx, s, call.Database.Name(), call.String("@password")); err != nil {
+		return err
 	}
 	command := fmt.Sprintf(
 		"-Publisher %s -PublisherDB %s -Publication %s -Distributor %s -Subscriber %s -SubscriberDB %s "+

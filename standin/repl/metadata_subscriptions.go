@@ -18,6 +18,9 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 	if err != nil {
 		return err
 	}
+	if err := e.subscriberLogin(ctx, s, publisher, call.String("@subscriber")); err != nil {
+		return err
+	}
 	if err := e.ensureServer(ctx, s, call.String("@subscriber"), "sub"); err != nil {
 		return err
 	}
@@ -47,6 +50,11 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 	)
 	if err != nil {
 		return err
+	}
+	if kind == stored.PushType {
+		if err := e.jobOfSubscription(ctx, call, agent); err != nil {
+			return err
+		}
 	}
 	row := subscriptionRow{
 		p:           p,

@@ -4,12 +4,14 @@ package repl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/repl/tables"
+	"geosql.dev/standin/sqlerr"
 )
 
 func (e *Extension) installPull(r *engine.Registry) {
@@ -17,7 +19,7 @@ func (e *Extension) installPull(r *engine.Registry) {
 	e.procedure(r, "sp_addpullsubscription_agent", owners, nil, e.addPullSubscriptionAgent)
 	e.procedure(r, "sp_droppullsubscription", owners, nil, e.dropPullSubscription)
 	e.procedure(r, "sp_helppullsubscription", owners, nil, e.helpPullSubscription)
-	e.procedure(r, "sp_subscription_cleanup", owners, nil, e.dropPullSubscription)
+	e.procedure(r, "sp_subscription_cleanup", owners, nil, e.cleanUpSubscription)
 	e.procedure(r, "sp_change_subscription_properties", owners, nil, e.changeSubscriptionProperties)
 }
 
@@ -29,7 +31,7 @@ func (e *Extension) addPullSubscription(ctx context.Context, call *engine.ProcCa
 	if m := call.String("@update_mode"); m != "" && !strings.EqualFold(m, "read only") {
 		return raise(21023, 1, "@update_mode = N'"+m+"'")
 	}
-	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"),
+	publisher, publisherDB, publication := e.known(call.String("@publisher")), call.String("@publisher_db"),
 		call.String("@publication")
 	if publisherDB == "" {
 		return raise(14043, 1, "@publisher_db", "sp_addpullsubscription")
@@ -65,9 +67,12 @@ func (e *Extension) addPullSubscription(ctx context.Context, call *engine.ProcCa
 
 func (e *Extension) addPullSubscriptionAgent(ctx context.Context, call *engine.ProcCall) error {
 	s, db := call.Session, call.Database
-	publisher, publisherDB, publication := call.String("@publisher"), call.String("@publisher_db"),
+	publisher, publisherDB, publication := e.known(call.String("@publisher")), call.String("@publisher_db"),
 		call.String("@publication")
 	if err := refuseJobLogin(call); err != nil {
+		return err
+	}
+	if err := e.wantMasterKey(ctx, s, db.Name(), call.String("@distributor_password")); err != nil {
 		return err
 	}
 	for _, p := range []string{"@dts_package_name", "@working_directory"} {
@@ -238,6 +243,19 @@ func (e *Extension) dropPullSubscription(ctx context.Context, call *engine.ProcC
 	}
 	return e.forgetPublisher(ctx, s, call.String("@publisher"))
 }
+
+// cleanUpSubscription removes what there is of a subscription of either type; nothing is no error.
+func (e *Extension) cleanUpSubscription(ctx context.Context, call *engine.ProcCall) error {
+	err := e.dropPullSubscription(ctx, call)
+	var refused *sqlerr.Error
+	if errors.As(err, &refused) && refused.Number == noPullSubscription {
+		return nil
+	}
+	return err
+}
+
+// noPullSubscription is what sp_droppullsubscription says where there is none.
+const noPullSubscription = 14135
 
 // forgetPublisher takes back that a server is a publisher, at a subscriber that has no pull subscription to it any
 // more.

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/agent"
 	"geosql.dev/standin/repl/article"
@@ -367,6 +368,9 @@ func (e *Extension) refreshSubscriptions(ctx context.Context, call *engine.ProcC
 		return err
 	}
 	for i := range r.Len() {
+		if e.inst.Answers(config.RefreshServesPull) && r.Int(i, "subscription_type") == stored.PushType {
+			continue
+		}
 		missing, err := e.articles(
 			ctx,
 			s,

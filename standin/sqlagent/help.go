@@ -9,8 +9,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/tds"
 )
 
@@ -157,7 +159,14 @@ func (e *Extension) sendJobs(call *engine.ProcCall, r *engine.Result) error {
 		}
 	}
 	e.mu.Unlock()
-	return call.ResultSet(r.Columns, rows)
+	columns := r.Columns
+	if e.inst.Answers(config.HelpJobHasMore) {
+		columns = append([]tds.Column{{Name: "more", Type: sqltype.IntType}}, columns...)
+		for i, row := range rows {
+			rows[i] = append([]any{int64(0)}, row...)
+		}
+	}
+	return call.ResultSet(columns, rows)
 }
 
 func (e *Extension) helpJobStep(ctx context.Context, call *engine.ProcCall) error {

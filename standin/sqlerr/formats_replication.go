@@ -92,6 +92,7 @@ var replicationFormats = map[int32]string{
 		"number (LSN) {%v:%v:%v}, and the log ends at {%v:%v:%v}. Reinitialize all subscriptions.",
 	18855: "Cannot rename the database because it is published, or is a distribution database used by replication.",
 	20014: "The schema option value is invalid.",
+	20015: "The directory '%v' could not be removed. Look at its rights, and at who has files of it open.",
 	20016: "Invalid @subscription_type value. Valid values are 'pull' or 'anonymous'.",
 	20017: "The subscription on the Subscriber does not exist.",
 	20026: "The publication '%v' does not exist.",
@@ -145,6 +146,7 @@ var replicationFormats = map[int32]string{
 	21036: "Another %v agent for the subscription or subscriptions is running, or the server is working on a previous " +
 		"request by the same agent.",
 	21037: "The working directory '%v' is not valid.",
+	21038: "The server does not take connections with Windows Authentication. Give it a SQL Server login.",
 	21043: "The Distributor is not installed.",
 	21045: "Cannot uninstall the Distributor because there are databases enabled for publishing or subscribing.",
 	21049: "The login '%v' does not have access permission on publication '%v' because it is not in the publication " +

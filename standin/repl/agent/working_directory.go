@@ -3,9 +3,12 @@
 package agent
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/sqlerr"
 )
 
@@ -22,6 +25,9 @@ func (a *Runner) DefaultDirectory() (string, error) {
 // RequireDirectory is 21037 unless a snapshot folder is there: replication makes what lies below it, never itself.
 func (a *Runner) RequireDirectory(directory string) error {
 	local, err := a.localPath(directory)
+	if strings.HasPrefix(slashed(directory), "//") && a.inst.Answers(config.FolderUnmapped) {
+		err = fs.ErrNotExist
+	}
 	if err == nil {
 		var info os.FileInfo
 		if info, err = os.Stat(local); err == nil && info.IsDir() {

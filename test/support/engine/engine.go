@@ -24,6 +24,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/support/checkout"
 )
@@ -150,21 +151,30 @@ func StartWith(
 			t.Fatalf("write %s: %v", key, err)
 		}
 	}
-	conf := fmt.Sprintf(
+	text := fmt.Sprintf(
 		"[network]\ntlscert = %s\ntlskey = %s\ntlsprotocols = 1.2\nforceencryption = 1\n[hadr]\nhadrenabled = "+
 			"1\n[sqlagent]\nenabled = true\n",
 		filepath.Join(e.TLSDir, credentials.KeyCertificate),
 		filepath.Join(e.TLSDir, credentials.KeyPrivateKey),
 	)
 	if len(e.answers) > 0 {
-		conf += "[standin]\nanswers = " + strings.Join(e.answers, ",") + "\n"
+		text += "[standin]\nanswers = " + strings.Join(e.answers, ",") + "\n"
 	}
-	if err := os.WriteFile(filepath.Join(e.root, "mssql.conf"), []byte(conf), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(e.root, "mssql.conf"), []byte(text), 0o600); err != nil {
 		t.Fatalf("write mssql.conf: %v", err)
 	}
 	t.Cleanup(func() { e.Kill(t) })
 	e.Launch(t)
 	return e
+}
+
+// OnDisk is where a file below a volume's folder, such as /var/opt/mssql-backup, is on this machine.
+func (e *Engine) OnDisk(path string) string {
+	rest := strings.TrimPrefix(path, conf.DataMount)
+	if volume, ok := strings.CutPrefix(rest, "-"); ok {
+		return filepath.Join(e.root, "mounts", volume)
+	}
+	return filepath.Join(e.root, rest)
 }
 
 // Configure appends to mssql.conf and starts the instance again.
