@@ -89,6 +89,9 @@ type Observed struct {
 	AtErr error
 	// LogReaderJob and SnapshotJob are at the distributor, nil while there are none.
 	LogReaderJob, SnapshotJob *mssql.Job
+	// LogReaderBeside and SnapshotBeside have the agents' names while other jobs are attached to these; nil when there are
+	// none.
+	LogReaderBeside, SnapshotBeside *mssql.Job
 	// Database is what the published database has, on the primary; DatabaseErr is why that is not known.
 	Database    Database
 	DatabaseErr error

@@ -101,7 +101,7 @@ func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o 
 		}
 	}
 	known := o.At.Original
-	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+	read := func(ctx context.Context, db *mssql.DB) (err error) {
 		for _, o.At.Original = range began {
 			if o.LogReaderJob, err = logReader(d, *o).ReadAttached(ctx, db, o.At.LogReader); err != nil {
 				return err
@@ -113,6 +113,16 @@ func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o 
 		}
 		o.At.Original = known
 		return nil
+	}
+	o.AtErr = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) error {
+		err := read(ctx, db)
+		if err == nil {
+			o.LogReaderBeside, err = logReader(d, *o).ReadBeside(ctx, db, o.At.LogReader)
+		}
+		if err == nil {
+			o.SnapshotBeside, err = snapshotAgent(d, *o).ReadBeside(ctx, db, o.At.Snapshot)
+		}
+		return err
 	})
 }
 

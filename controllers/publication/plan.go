@@ -185,6 +185,9 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	}
 	job, have := logReaderJob(d, o), o.LogReaderJob
+	if p.TakeOver(d.System.Server, o.At.LogReader, logReader(d, o), job.Description, o.LogReaderBeside) {
+		return p.Proceed("the job that reads the log of %s is being taken over", d.database())
+	}
 	p.Job(d.System.Server, job, true, have)
 	if o.At.LogReader == nil {
 		p.Keeping(d.System, o.primary(d), d.database(),
@@ -245,6 +248,9 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	}
 	job := snapshotJob(d, o)
+	if p.TakeOver(d.System.Server, o.At.Snapshot, snapshotAgent(d, o), job.Description, o.SnapshotBeside) {
+		return p.Proceed("the snapshot agent's job of %s is being taken over", d.name())
+	}
 	p.Job(d.System.Server, job, true, o.SnapshotJob)
 	if o.At.Snapshot == nil {
 		p.Keeping(d.System, o.primary(d), d.database(),

@@ -93,10 +93,26 @@ func TestLogReaderOfSomebodyElse(t *testing.T) {
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 	g.Expect(job.Command).To(ContainSubstring("-PublisherLogin"))
 	g.Expect(job.Running).To(BeTrue())
+	g.Expect(w.jobs).To(And(HaveKeyWithValue(readerJob, job), HaveLen(2)), "who ends or moves it finds it by its name")
 	w.d.Publication.Annotations = nil
 	job.Command = "changed"
 	w.settle(t, all)
 	g.Expect(job.Command).To(ContainSubstring("-PublisherLogin"), "it stays taken over")
+}
+
+// A job of the operator's name that is attached to nothing would read the log beside the one that is attached.
+func TestJobBesideTheAttachedOne(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(false))
+	w.settle(t, all)
+	own := *w.jobs[readerJob]
+	job := byHand(w)
+	w.jobs[readerJob], job.Description = &own, own.Description
+	o := w.look()
+	o.LogReaderBeside = &own
+	p := plan(w.d, o)
+	g.Expect(described(p)).To(HaveExactElements(ContainSubstring("sp_stop_job"), ContainSubstring("sp_delete_job"),
+		And(ContainSubstring("@new_name = N'"+readerJob+"'"), ContainSubstring("TUKPUB-0-Content-1"))))
 }
 
 // SQL Server Agent that is down is told, whatever job is to be started: the engine refuses that with the number of a

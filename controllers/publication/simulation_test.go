@@ -216,6 +216,18 @@ func (w *world) job(t fatal, procedure string, a map[string]string) {
 	case "sp_add_jobschedule":
 		j.Scheduled = true
 	case "sp_update_job":
+		if now, told := a["new_name"]; told {
+			if w.jobs[now] != nil {
+				t.Fatalf("job %s is there already", now)
+			}
+			delete(w.jobs, a["job_name"])
+			w.jobs[now] = j
+			for _, agent := range []*mssql.Agent{w.o.At.LogReader, w.o.At.Snapshot} {
+				if agent != nil && agent.Job == a["job_name"] {
+					agent.Job = now
+				}
+			}
+		}
 		if description, told := a["description"]; told {
 			j.Description = description
 			break

@@ -309,7 +309,7 @@ func planMirror(d Desired, o Observed, p *replication.Plan) bool {
 // jobs that connect with Windows authentication, which Linux without a domain lacks (error 18452).
 func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 	j, at := job(d, o), d.agentServer()
-	if !d.pull() && takeOver(d, o, p, j) {
+	if !d.pull() && p.TakeOver(d.System.Server, o.Agent, distributionAgent(d, o), j.Description, o.Jobs[d.System.Server]) {
 		return p.Proceed("the job that the engine made for the agent is being taken over")
 	}
 	enabled := !o.mirrors(d) || o.mirrored() || o.applied(d)
@@ -338,19 +338,6 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 			replication.Execute{Server: d.System.Server, Database: d.System.Database})
 	}
 	return p.Proceed("the distribution agent is being set up on %s", credentials.HostName(at))
-}
-
-// takeOver has the job that is attached to a push subscription's agent be the operator's. The engine may have made one
-// when the subscription was registered, which connects with Windows authentication; it attaches no other one then. The
-// one that has the operator's name and is attached to nothing would deliver beside it.
-func takeOver(d Desired, o Observed, p *replication.Plan, j tsql.Job) bool {
-	have := o.Jobs[d.System.Server]
-	if o.Agent == nil || o.Agent.Job == "" || strings.EqualFold(o.Agent.Job, j.Name) {
-		return false
-	}
-	p.RemoveJob(d.System.Server, j.Name, have)
-	p.Execute(d.System.Server, replication.Master, tsql.RenameJob(o.Agent.Job, j.Name, j.Description))
-	return true
 }
 
 // register registers the subscription at the publisher. An engine may refuse a subscriber that is the distributor

@@ -116,6 +116,19 @@ func (j AgentJob) ReadAttached(ctx context.Context, q mssql.Querier, agent *mssq
 	return j.Read(ctx, q)
 }
 
+// ReadBeside reads the job of the agent's name where another one is attached to the agent; nil where none is beside it.
+func (j AgentJob) ReadBeside(ctx context.Context, q mssql.Querier, agent *mssql.Agent) (*mssql.Job, error) {
+	if agent == nil || agent.Job == "" || j.is(agent.Job) {
+		return nil, nil
+	}
+	return j.Read(ctx, q)
+}
+
+// is tells whether a name is the agent's job's.
+func (j AgentJob) is(name string) bool {
+	return strings.EqualFold(name, j.Now) || j.before != "" && strings.EqualFold(name, j.before)
+}
+
 // nameOf is the name of a job that is there, or the one that it will get.
 func nameOf(have *mssql.Job, name string) string {
 	if have != nil && have.Name != "" {

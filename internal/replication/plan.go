@@ -154,6 +154,24 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 // which is long when the server that an agent could not reach answers again.
 const patience = 15 * time.Second
 
+// TakeOver has the job that is attached to an agent be the operator's by its name, by which everything that ends or
+// moves the agent finds it; false when it is. The engine attaches no other job to an agent that has one, which it may
+// have made by itself. One that has the operator's name already is attached to nothing, and would run beside it.
+func (p *Plan) TakeOver(
+	server v1alpha1.ServerName,
+	agent *mssql.Agent,
+	own AgentJob,
+	description string,
+	beside *mssql.Job,
+) bool {
+	if agent == nil || agent.Job == "" || own.is(agent.Job) {
+		return false
+	}
+	p.RemoveJob(server, own.Now, beside)
+	p.Execute(server, Master, tsql.RenameJob(agent.Job, own.Now, description))
+	return true
+}
+
 // Run starts an enabled job that does not run. One that waits for its next attempt is started again: the servers that
 // it could not reach answer now.
 func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
