@@ -2,7 +2,10 @@
 
 package tsql
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // Sources of the statements of this file:
 // docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-availability-replica-states-transact-sql.md and
@@ -58,23 +61,32 @@ WHERE g.name = @group AND a.is_source = 0 AND a.completion_time IS NULL
 		arg("group", group).done("read what is being seeded here for group " + group)
 }
 
-// SessionsSince reads the numbers of the users' sessions that are in a database of the group and began within the last
-// seconds, without those of this operator's own programs, which connect to the server that they mean.
-// Source: docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
-func SessionsSince(group string, seconds int) Statement {
-	return new(builder).
-		sql(`SELECT CAST(s.session_id AS int)
-FROM sys.dm_exec_sessions AS s
-JOIN sys.databases AS d ON d.database_id = s.database_id
-JOIN sys.availability_databases_cluster AS c ON c.group_database_id = d.group_database_id
-JOIN sys.availability_groups AS g ON g.group_id = c.group_id
-WHERE g.name = @group AND s.is_user_process = 1 AND s.session_id <> @@SPID AND COALESCE(s.program_name,
-    N'') NOT LIKE N'geosql-%' AND s.login_time >= DATEADD(second, `, strconv.Itoa(-seconds), `, GETDATE())`).
-		arg("group", group).done("read the new sessions in databases of group " + group)
+// sessionsSince is from where and which the sessions are that SessionsSince reads, while the local replica is a
+// secondary. Source: docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
+func sessionsSince(group string, seconds int) string {
+	return strings.Join([]string{"FROM sys.dm_exec_sessions AS s JOIN sys.databases AS d ON d.database_id = s.database_id",
+		"JOIN sys.availability_databases_cluster AS c ON c.group_database_id = d.group_database_id",
+		"JOIN sys.availability_groups AS g ON g.group_id = c.group_id",
+		"JOIN sys.dm_hadr_availability_replica_states AS r ON r.group_id = g.group_id AND r.is_local = 1",
+		"WHERE g.name = " + String(group) + " AND r.role_desc = N'SECONDARY' AND s.is_user_process = 1",
+		"AND s.session_id <> @@SPID AND COALESCE(s.program_name, N'') NOT LIKE N'geosql-%'",
+		"AND s.login_time >= DATEADD(second, " + strconv.Itoa(-seconds) + ", GETDATE())"}, " ")
 }
 
-// KillSession ends a session.
+// SessionsSince reads the numbers of the users' sessions that are in a database of the group, of which the local
+// replica is a secondary, and began within the last seconds; without those of this operator's own programs, which
+// connect to the server that they mean.
+func SessionsSince(group string, seconds int) Statement {
+	return new(builder).sql("SELECT CAST(s.session_id AS int)\n", sessionsSince(group, seconds)).
+		done("read the new sessions in databases of group " + group)
+}
+
+// EndSessionSince ends a session while it is one of those that SessionsSince reads: since its number was read the role
+// may have come back, and the number may be somebody else's.
 // Source: docs/t-sql/language-elements/kill-transact-sql.md.
-func KillSession(id int) Statement {
-	return new(builder).sql("KILL ", strconv.Itoa(id)).done("end session " + strconv.Itoa(id))
+func EndSessionSince(group string, seconds, id int) Statement {
+	number := strconv.Itoa(id)
+	return new(builder).
+		sql("IF EXISTS (SELECT 1 ", sessionsSince(group, seconds), " AND s.session_id = ", number, ")\n    KILL ", number).
+		done("end session " + number + " in a database of group " + group)
 }

@@ -166,7 +166,7 @@ func init() {
 	add("UnjoinedCopies", tsql.UnjoinedCopies("content"))
 	add("HolderState", tsql.HolderState("content"))
 	add("SessionsSince", tsql.SessionsSince("content", 11))
-	add("KillSession", tsql.KillSession(57))
+	add("EndSessionSince", tsql.EndSessionSince("content", 11, 57))
 	add("EndLoginSession", tsql.EndLoginSession("geosql_replication_main", 57))
 	add("LoginSessions", tsql.LoginSessions("geosql_replication_main"))
 	add("StandingDatabases", tsql.StandingDatabases("content"))

@@ -134,6 +134,6 @@ func endSessions(t *testing.T, sa *mssql.DB, login string) {
 	g.Expect(sessions).NotTo(BeEmpty())
 	for _, id := range sessions {
 		// One that has ended by itself meanwhile is no failure.
-		_ = sa.Exec(t.Context(), tsql.KillSession(id))
+		_ = sa.Exec(t.Context(), tsql.EndLoginSession(login, id))
 	}
 }

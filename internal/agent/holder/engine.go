@@ -443,13 +443,15 @@ func giveUp(ctx context.Context, db *mssql.DB, group, name string) error {
 	return db.Exec(ctx, tsql.DropDatabase(name))
 }
 
-// EndSessions implements keeper.Engine. A session that has ended by itself meanwhile is no failure.
+// EndSessions implements keeper.Engine. A session that has ended by itself meanwhile is no failure. Each is looked at
+// again by the statement that ends it: where the replica is no secondary any more, its sessions are those of a primary.
 func (e *sqlEngine) EndSessions(ctx context.Context, group string, within time.Duration) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
-		sessions, err := mssql.ReadSessions(ctx, db, tsql.SessionsSince(group, int(within/time.Second)))
+		seconds := int(within / time.Second)
+		sessions, err := mssql.ReadSessions(ctx, db, tsql.SessionsSince(group, seconds))
 		errs := []error{err}
 		for _, id := range sessions {
-			if err := db.Exec(ctx, tsql.KillSession(id)); !mssql.HasNumber(err, tsql.NoSession) {
+			if err := db.Exec(ctx, tsql.EndSessionSince(group, seconds, id)); !mssql.HasNumber(err, tsql.NoSession) {
 				errs = append(errs, err)
 			}
 		}

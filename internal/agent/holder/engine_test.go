@@ -48,7 +48,8 @@ func hosted(t *testing.T) (*testengine.Engine, keeper.Engine) {
 				ClusterType: tsql.ClusterExternal,
 				WriteLease:  3 * time.Second,
 				Databases:   []string{"Content"},
-				Replicas:    []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022", Mode: tsql.SynchronousCommit}},
+				Replicas: []tsql.Replica{{Server: "tukpub-0", EndpointURL: "TCP://tukpub-0:5022",
+					Mode: tsql.SynchronousCommit, Readable: true}},
 			},
 		),
 	}
@@ -214,6 +215,20 @@ func TestSessionsOfTheGroupAreEnded(t *testing.T) {
 		session("geosql-workload", "Content")
 	g.Expect(e.EndSessions(t.Context(), "another", time.Hour)).To(Succeed())
 	g.Expect(shop.PingContext(t.Context())).To(Succeed(), "of another group")
+	g.Eventually(observed(t, e), patience).Should(HaveField("Role", ballot.RolePrimary))
+	g.Expect(e.EndSessions(t.Context(), "content", time.Hour)).To(Succeed())
+	g.Expect(shop.PingContext(t.Context())).To(Succeed(), "the role came back before")
+	var number int
+	g.Expect(shop.QueryRowContext(t.Context(), "SELECT @@SPID").Scan(&number)).To(Succeed())
+	agent, err := process.Connector(t).Open(t.Context(), process.Target(credentials.RoleAgent))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(agent.Exec(t.Context(), tsql.EndSessionSince("content", 3600, number))).To(Succeed())
+	g.Expect(shop.PingContext(t.Context())).To(Succeed(), "the role came back after the sessions were read")
+	g.Expect(e.BecomeSecondary(t.Context(), "content", time.Now().Add(5*time.Second))).To(Succeed())
+	g.Eventually(observed(t, e), patience).Should(HaveField("Role", ballot.RoleSecondary))
+	shop = session("a shop", "Content")
+	// The stand-in shows a session in its database from its first request on.
+	g.Expect(shop.PingContext(t.Context())).To(Succeed())
 	g.Expect(e.EndSessions(t.Context(), "content", time.Hour)).To(Succeed())
 	g.Eventually(func() error {
 		_, err := shop.ExecContext(t.Context(), "SELECT 1")
