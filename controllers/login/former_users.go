@@ -111,6 +111,34 @@ func having[T ~string](names []T, has []string) []T {
 	return slices.DeleteFunc(slices.Clone(names), func(n T) bool { return !contains(has, string(n)) })
 }
 
+// planLeftUsers takes from former users, before a login is dropped, what they were granted: its SID is made again with
+// its name, and they would have it at once. It returns what is not known, and notes what nobody can reach.
+func planLeftUsers(d Desired, o Observed, p *reconcile.Plan) []string {
+	why := ""
+	switch {
+	case o.away(d):
+		why = "none of its servers answers"
+	case len(d.Servers) == 0:
+		why = d.Missing
+	}
+	if why != "" {
+		for _, was := range d.formerUsers() {
+			p.Leave("what user %s was granted in database %s (%s)", was.Name, was.Database, why)
+		}
+		return nil
+	}
+	for _, f := range o.FormerUsers {
+		if f.Outside {
+			p.Leave("what user %s was granted in database %s (it is none of the group's any more)", f.Name, f.Database)
+		}
+	}
+	waiting := planFormerUsers(d, o, p)
+	if len(waiting) > 0 {
+		waiting = append(waiting, "reclaimPolicy Retain leaves what they were granted")
+	}
+	return waiting
+}
+
 // outside tells of former users that nobody can reach; empty when there are none.
 func outside(o Observed) string {
 	text := ""
@@ -126,8 +154,47 @@ func outside(o Observed) string {
 	return text
 }
 
-// maxUsers is how many users status takes.
-const maxUsers = 64
+// maxUsers is how many users status takes, maxRoles how many roles of each.
+const (
+	maxUsers = 64
+	maxRoles = 64
+)
+
+// holds says whether what the user was granted is in its database still, or may be.
+func (f FormerUser) holds(d Desired, o Observed) bool {
+	roles, permissions := f.granted(d)
+	return f.unknown(d, o) != "" || f.Outside || len(roles)+len(permissions) > 0
+}
+
+// recordOf is what status has of a declared user, nil when it has nothing.
+func (d Desired) recordOf(u v1alpha1.LoginUser) *v1alpha1.LoginUserStatus {
+	for i, was := range d.Login.Status.Users {
+		if d.sameUser(was, u) {
+			return &d.Login.Status.Users[i]
+		}
+	}
+	return nil
+}
+
+// beyond are the databases of declared users for which status has no room beside those that hold something: it could
+// not be taken from them again, so they are granted nothing yet.
+func beyond(d Desired, o Observed) (databases []v1alpha1.DatabaseName) {
+	room := maxUsers
+	for _, f := range o.FormerUsers {
+		if f.holds(d, o) {
+			room--
+		}
+	}
+	var later []v1alpha1.DatabaseName
+	for _, u := range d.Login.Spec.Users {
+		if d.recordOf(u) != nil {
+			room--
+		} else {
+			later = append(later, u.Database)
+		}
+	}
+	return later[min(max(room, 0), len(later)):]
+}
 
 // recordUsers is what status remembers of the users: what is declared, what they have yet of what was, and the former
 // ones that are not rid of it. What cannot be told leaves the record as it is.
@@ -136,22 +203,23 @@ func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserSt
 		return d.Login.Status.Users
 	}
 	var users []v1alpha1.LoginUserStatus
+	without := beyond(d, o)
 	for _, u := range d.Login.Spec.Users {
+		if slices.Contains(without, u.Database) {
+			continue
+		}
 		now := v1alpha1.LoginUserStatus{
 			Database:    u.Database,
 			Name:        d.user(u),
 			Roles:       slices.Clone(u.Roles),
 			Permissions: slices.Clone(u.Permissions),
 		}
-		for _, was := range d.Login.Status.Users {
-			if !d.sameUser(was, u) {
-				continue
-			}
+		if was := d.recordOf(u); was != nil {
 			have, seen := o.Users[string(u.Database)]
 			known := seen && have.unknown(d, o, u.Database) == ""
-			now.Roles = append(
-				now.Roles,
-				still(was.Roles, u.Roles, known, have, func(s *mssql.UserState) []string { return s.Roles })...)
+			roles := still(was.Roles, u.Roles, known, have, func(s *mssql.UserState) []string { return s.Roles })
+			// More than fit are there only while nobody knows what the user has, and nothing is granted to it.
+			now.Roles = append(now.Roles[:min(len(now.Roles), maxRoles-len(roles))], roles...)
 			now.Permissions = append(
 				now.Permissions,
 				still(was.Permissions, u.Permissions, known, have, func(s *mssql.UserState) []string { return s.Permissions })...)
@@ -159,12 +227,11 @@ func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserSt
 		users = append(users, now)
 	}
 	for _, f := range o.FormerUsers {
-		roles, permissions := f.granted(d)
-		if f.unknown(d, o) != "" || f.Outside || len(roles)+len(permissions) > 0 {
+		if f.holds(d, o) {
 			users = append(users, f.LoginUserStatus)
 		}
 	}
-	return users[:min(len(users), maxUsers)]
+	return users
 }
 
 // still are names that were declared, are no more, and that the user has yet, as far as is known.

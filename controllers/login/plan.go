@@ -246,10 +246,14 @@ func planUsers(d Desired, o Observed, p *reconcile.Plan) (unknown, missing, inPl
 	if d.Primary == "" {
 		return []string{"no replica is known to be primary: users are made there"}, nil, nil
 	}
+	without := beyond(d, o)
 	for _, u := range d.Login.Spec.Users {
 		have := o.Users[string(u.Database)]
 		in, grouped := d.inGroup(u.Database)
 		switch {
+		case slices.Contains(without, u.Database):
+			unknown = append(unknown, fmt.Sprintf("database %s: its user is made once status, which remembers %d users, has "+
+				"room; declare former users again, or let their databases answer", u.Database, maxUsers))
 		case grouped && in.Elsewhere != "":
 			inPlace = append(inPlace, fmt.Sprintf("%s is primary, and users can be changed there alone; %s",
 				in.Elsewhere, in.wayOut(u.Database)))

@@ -46,6 +46,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		p.Leave("login %s on servers that nobody knows any more (%s)", d.name(), d.Missing)
 	}
 	users, owned := planDropUsers(d, o, &p)
+	users = append(users, planLeftUsers(d, o, &p)...)
 	waiting = append(waiting, users...)
 	unused := len(users)+len(owned) == 0
 	for _, server := range d.Servers {
