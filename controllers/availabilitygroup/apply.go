@@ -276,16 +276,24 @@ func (r *Reconciler) removeVotes(ctx context.Context, d Desired, s RemoveVotes) 
 		return err
 	}
 	meta := metav1.ObjectMeta{Namespace: group.Namespace, Name: accountName(group.Name)}
-	lease := &coordinationv1.Lease{
-		ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace, Name: votes.LeaseName(group.Name)},
-	}
 	for _, obj := range []client.Object{
 		&rbacv1.RoleBinding{ObjectMeta: meta}, &rbacv1.Role{ObjectMeta: meta}, &corev1.ServiceAccount{ObjectMeta: meta},
-		lease,
 	} {
-		if err := client.IgnoreNotFound(member.Client.Delete(ctx, obj)); err != nil {
+		err := member.APIReader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		if apierrors.IsNotFound(err) || err == nil && obj.GetLabels()[v1alpha1.LabelGroup] != group.Name {
+			continue
+		}
+		if err == nil {
+			err = reconcile.Remove(ctx, member.Client, obj)
+		}
+		if err != nil {
 			return fmt.Errorf("delete %T %s at voter %s: %w", obj, obj.GetName(), s.Site, err)
 		}
+	}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: group.Namespace,
+		Name: votes.LeaseName(group.Name), UID: s.UID, ResourceVersion: s.Version}}
+	if err := reconcile.RemoveUnchanged(ctx, member.Client, lease); err != nil {
+		return fmt.Errorf("delete Lease %s at voter %s, as it was read: %w", lease.Name, s.Site, err)
 	}
 	return nil
 }

@@ -282,6 +282,7 @@ func readVote(ctx context.Context, member *sites.Member, group *v1alpha1.Availab
 		if v.Record, err = votes.DecodeLease(&lease); err != nil {
 			v.Err = fmt.Errorf("%w: %w", errNoVote, err)
 		}
+		v.UID, v.Version = lease.UID, lease.ResourceVersion
 		v.Paused = lease.Annotations[votes.AnnotationPaused] == "true"
 	}
 	return v

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election/ballot"
@@ -87,6 +89,9 @@ type Voter struct {
 	// SilentSince is since when it is not known what the voter has; zero when it is.
 	SilentSince time.Time
 	Record      votes.Record
+	// UID and Version of the Lease.
+	UID     types.UID
+	Version string
 	// Paused forbids automatic elections.
 	Paused bool
 }

@@ -106,7 +106,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		case v.Err != nil:
 			waiting = append(waiting, string(v.Site))
 		default:
-			p.Add(RemoveVotes{Site: v.Site})
+			p.Add(RemoveVotes{Site: v.Site, UID: v.UID, Version: v.Version})
 		}
 	}
 	for _, s := range append(d.servers(), d.former()...) {

@@ -5,6 +5,8 @@ package availabilitygroup
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
@@ -92,8 +94,14 @@ func (s MarkEnding) Describe() string {
 	return fmt.Sprintf("tell the agent of %s that the group is about to be dropped", host(s.Server))
 }
 
-// RemoveVotes deletes a group's Lease and the agents' account at a voter.
-type RemoveVotes struct{ Site v1alpha1.SiteName }
+// RemoveVotes deletes a group's Lease, as it was read, and the agents' account at a voter: a vote that somebody has
+// been granted since stays.
+type RemoveVotes struct {
+	Site v1alpha1.SiteName
+	// UID and Version of the Lease.
+	UID     types.UID
+	Version string
+}
 
 // Describe names the voter.
 func (s RemoveVotes) Describe() string {

@@ -182,7 +182,7 @@ func (r *Reconciler) startPod(ctx context.Context, w *Observed, site v1alpha1.Si
 			site,
 		)
 	case there.Labels[v1alpha1.LabelDrillRun] != w.drill.Status.RunID:
-		return client.IgnoreNotFound(member.Client.Delete(ctx, &there, client.GracePeriodSeconds(0)))
+		return reconcile.Remove(ctx, member.Client, &there, client.GracePeriodSeconds(0))
 	}
 	return nil
 }
@@ -295,19 +295,29 @@ func (r *Reconciler) removeObject(ctx context.Context, w *Observed, o v1alpha1.F
 func (r *Reconciler) remove(ctx context.Context, w *Observed, site v1alpha1.SiteName, obj client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, siteTimeout)
 	defer cancel()
+	var reader client.Reader = r.direct
 	writer := r.direct
 	if site != "" {
 		member := w.members[site]
 		if member == nil {
 			return w.unusable(site)
 		}
-		writer = member.Client
+		reader, writer = member.APIReader, member.Client
 	}
-	err := writer.Delete(ctx, obj)
-	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
-		return nil
+	if obj.GetUID() == "" {
+		// The status has its name alone.
+		err := reader.Get(ctx, client.ObjectKeyFromObject(obj), obj)
+		switch {
+		case apierrors.IsNotFound(err), meta.IsNoMatchError(err):
+			return nil
+		case err != nil:
+			return err
+		case obj.GetLabels()[v1alpha1.LabelDrill] != w.drill.Name:
+			// Somebody else's has taken its name: the drill's is gone.
+			return nil
+		}
 	}
-	return err
+	return reconcile.Remove(ctx, writer, obj)
 }
 
 // sweepOnce sweeps after a run that is over, until nothing is left of it.

@@ -18,7 +18,7 @@ func (r *Reconciler) apply(ctx context.Context, _ Desired, _ Observed, p reconci
 		case Make:
 			return client.IgnoreAlreadyExists(r.hub.Create(ctx, s.Drill))
 		case Drop:
-			return client.IgnoreNotFound(r.hub.Delete(ctx, s.Drill, client.Preconditions{UID: &s.Drill.UID}))
+			return reconcile.Remove(ctx, r.hub, s.Drill)
 		}
 		return fmt.Errorf("step %T is not known", step)
 	})

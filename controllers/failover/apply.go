@@ -27,7 +27,7 @@ func (r *Reconciler) apply(ctx context.Context, o Observed, step reconcile.Step)
 		// One that is there was made by this controller a moment ago.
 		return client.IgnoreAlreadyExists(r.hub.Create(ctx, s.Failover))
 	case DropRecord:
-		return client.IgnoreNotFound(r.hub.Delete(ctx, s.Failover, client.Preconditions{UID: &s.Failover.UID}))
+		return reconcile.Remove(ctx, r.hub, s.Failover)
 	}
 	return fmt.Errorf("step %T is not known", step)
 }

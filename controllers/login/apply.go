@@ -37,10 +37,8 @@ func (r *Reconciler) carryOut(ctx context.Context, d Desired, p reconcile.Plan) 
 		case WriteSecret:
 			return r.at(d, s.Place, func(c client.Client) error { return sites.ApplyAs(ctx, c, d.secret(), owner) })
 		case DropSecret:
-			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Login.Namespace, Name: s.Name}}
-			return r.at(d, s.Place, func(c client.Client) error {
-				return client.IgnoreNotFound(c.Delete(ctx, secret, client.Preconditions{UID: &s.UID}))
-			})
+			secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Login.Namespace, Name: s.Name, UID: s.UID}}
+			return r.at(d, s.Place, func(c client.Client) error { return reconcile.Remove(ctx, c, secret) })
 		}
 		return fmt.Errorf("step %T is not known", step)
 	}

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -61,7 +59,7 @@ func applySite(ctx context.Context, s siteSteps) error {
 		case applyObject:
 			err = s.site.member.Apply(ctx, st.object)
 		case deleteObject:
-			err = client.IgnoreNotFound(s.site.member.Client.Delete(ctx, st.object))
+			err = reconcile.Remove(ctx, s.site.member.Client, st.object)
 		}
 		if err != nil {
 			return fmt.Errorf("site %s: %s (%s): %w", s.site.name, st.kind, st.reason, err)

@@ -52,8 +52,7 @@ func (r *Reconciler) keepTables(ctx context.Context, d Desired, s KeepTables) er
 
 func (r *Reconciler) endSubscription(ctx context.Context, d Desired, s EndSubscription) error {
 	if s.Topology == "" {
-		target := d.target()
-		return client.IgnoreNotFound(r.hub.Delete(ctx, target, client.Preconditions{UID: &target.UID}))
+		return reconcile.Remove(ctx, r.hub, d.target())
 	}
 	return r.editTopology(ctx, d, func(spec *v1alpha1.TopologySpec) {
 		spec.Subscriptions = slices.DeleteFunc(spec.Subscriptions,

@@ -144,8 +144,9 @@ func (r *Reconciler) writeSecrets(ctx context.Context, d Desired, secret *corev1
 }
 
 func (r *Reconciler) restartPod(ctx context.Context, d Desired, s RestartPod) error {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: s.Name}}
-	err := d.member.Client.Delete(ctx, pod, client.Preconditions{UID: &s.UID, ResourceVersion: &s.Version})
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: s.Name, UID: s.UID,
+		ResourceVersion: s.Version}}
+	err := reconcile.RemoveUnchanged(ctx, d.member.Client, pod)
 	if apierrors.IsConflict(err) {
 		// Another one is there already, or what let it be deleted is so no more: that is looked at again.
 		return nil

@@ -14,15 +14,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
 func deleteStatefulSet(ctx context.Context, d Desired, s DeleteStatefulSet) error {
 	set := &appsv1.StatefulSet{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: d.Server.Name},
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: d.Server.Name, UID: s.UID},
 	}
-	return client.IgnoreNotFound(d.member.Client.Delete(ctx, set, client.Preconditions{UID: &s.UID},
-		client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	return reconcile.Remove(ctx, d.member.Client, set, client.PropagationPolicy(metav1.DeletePropagationForeground))
 }
 
 func (r *Reconciler) takeAway(ctx context.Context, d Desired, s TakeAway) error {
@@ -87,8 +87,7 @@ func removeOwn(ctx context.Context, d Desired, reader client.Reader, c client.Cl
 		return nil
 	}
 	if err == nil {
-		uid := obj.GetUID()
-		err = client.IgnoreNotFound(c.Delete(ctx, obj, client.Preconditions{UID: &uid}))
+		err = reconcile.RemoveUnchanged(ctx, c, obj)
 	}
 	if err != nil {
 		return fmt.Errorf("delete %T %s/%s: %w", obj, obj.GetNamespace(), obj.GetName(), err)

@@ -85,7 +85,14 @@ func (r *Reconciler) removeReaders(ctx context.Context, d Desired) error {
 		}
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: gone.Namespace, Name: credentials.ReaderName}}
-	if err := client.IgnoreNotFound(d.member.Client.Delete(ctx, secret)); err != nil {
+	err := d.member.APIReader.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	if apierrors.IsNotFound(err) || err == nil && secret.Labels[v1alpha1.LabelManagedBy] != v1alpha1.ManagedBy {
+		return nil
+	}
+	if err == nil {
+		err = reconcile.RemoveUnchanged(ctx, d.member.Client, secret)
+	}
+	if err != nil {
 		return fmt.Errorf("delete Secret %s: %w", secret.Name, err)
 	}
 	return nil

@@ -77,11 +77,10 @@ func (r *Reconciler) carryOut(ctx context.Context, s Step) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if s.Verb == Remove {
-		uid := s.Existing.GetUID()
 		if err := r.disown(ctx, s.Existing); err != nil {
 			return client.IgnoreNotFound(err)
 		}
-		return client.IgnoreNotFound(r.hub.Delete(ctx, s.Object, client.Preconditions{UID: &uid}))
+		return reconcile.Remove(ctx, r.hub, s.Existing)
 	}
 	return r.write(ctx, s)
 }

@@ -18,6 +18,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/plugin/cli"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // estimatePatience is for an estimate that compares all rows of a publisher that lives: three readings, for which the
@@ -280,7 +281,7 @@ func (m *moving) withdraw(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cli.ReadTimeout)
 	defer cancel()
-	if err := m.hub.Delete(ctx, m.move); client.IgnoreNotFound(err) != nil {
+	if err := reconcile.RemoveUnchanged(ctx, m.hub, m.move); err != nil {
 		return fmt.Errorf("delete PublisherMove %s, which changes nothing as long as it is not approved: %w", m.move.Name,
 			err)
 	}
