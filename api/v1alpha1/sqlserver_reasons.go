@@ -26,6 +26,9 @@ const (
 	ReasonCredentialsLost = "CredentialsLost"
 	// ReasonCertificateInvalid: the Secret that spec.tls names is missing or can't be used.
 	ReasonCertificateInvalid = "CertificateInvalid"
+	// ReasonCertificateKept: the Secret that spec.tls names can't be used, and the server goes on with the certificate
+	// that it has; the message says until when. Everything else is done.
+	ReasonCertificateKept = "CertificateKept"
 	// ReasonStorageClassNotFound: a storage class does not exist at the site.
 	ReasonStorageClassNotFound = "StorageClassNotFound"
 	// ReasonNoNodeForVolumes: no node of the site can serve all volumes of the server.

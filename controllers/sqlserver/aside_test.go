@@ -79,6 +79,41 @@ func TestAStepThatFailsHoldsUpNoRestart(t *testing.T) {
 	}
 }
 
+// A certificate that can't be used holds up nothing but itself: the server is restarted in its turn, with the one that
+// it has, and lets others have theirs.
+func TestAnInvalidCertificateHoldsUpNoRestart(t *testing.T) {
+	turn := Turn{Group: "content", Declared: true, Primary: "quisec"}
+	for what, outdated := range map[string]bool{"its own restart": true, "that of another one": false} {
+		t.Run(what, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
+			e.o.UserCertificate = issued(t, "sql.example.com")
+			if outdated {
+				e.outdated(turn)
+			} else {
+				e.hosts(turn)
+				e.o.Turns[0].Holder = e.d.name()
+				e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
+			}
+			before := e.o.SiteCertificate
+			done := e.with(t, func(reconcile.Step) bool { return false })
+			if outdated {
+				g.Expect(done).To(ContainElement(BeAssignableToTypeOf(RestartPod{})))
+			}
+			g.Expect(done).To(ContainElement(ReleaseTurn{Group: "content"}))
+			g.Expect(e.o.SiteCertificate).To(Equal(before))
+			all := e.d.Server.Status.Conditions
+			ready := apimeta.FindStatusCondition(all, v1alpha1.ConditionReady)
+			g.Expect(ready.Reason).To(Equal(v1alpha1.ReasonCertificateKept))
+			g.Expect(ready.Message).To(And(ContainSubstring("not for the name tukpub-0"),
+				ContainSubstring("goes on with the certificate that it has, which ends at")))
+			g.Expect(serves(all)).To(BeTrue())
+		})
+	}
+}
+
 // Where sa is shut tempdb stays where it is; that keeps nobody waiting either.
 func TestTempDBWaitsForSAAlone(t *testing.T) {
 	g := NewWithT(t)

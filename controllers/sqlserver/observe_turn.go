@@ -157,11 +157,16 @@ func against(seen *mssql.Group, replicas []v1alpha1.Replica, self, primary v1alp
 	return found
 }
 
+// unhindered are the reasons of what is not as declared while the server serves as it should.
+var unhindered = []string{
+	v1alpha1.ReasonVolumeCannotGrow, v1alpha1.ReasonCertificateKept,
+}
+
 // serves tells from a server's conditions that it is ready, but for what no restart of another one depends on.
 func serves(of []metav1.Condition) bool {
 	ready := apimeta.FindStatusCondition(of, v1alpha1.ConditionReady)
 	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Status == metav1.ConditionFalse &&
-		ready.Reason == v1alpha1.ReasonVolumeCannotGrow)
+		slices.Contains(unhindered, ready.Reason))
 }
 
 // observeBehind finds the other servers of the group that wait too, and those that are not ready.

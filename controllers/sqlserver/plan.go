@@ -41,6 +41,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planTurn,
 		planBudget,
 		planGrowth,
+		planKeptCertificate,
 		planRunning,
 	)
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -98,6 +99,10 @@ func authorityNeeded(o Observed) string {
 
 func planUserCertificate(d Desired, o Observed, name string, p *reconcile.Plan) bool {
 	if why := unusable(d, o); why != "" {
+		if _, kept := keptCertificate(d, o); kept {
+			// Nothing but the change waits: neither a restart of this server, nor its turn, nor those of others.
+			return writeCertificate(d, o, o.SiteCertificate, credentials.IssuersOf(o.SiteCertificate), p)
+		}
 		return p.Settle(
 			conditions.Stalled(
 				v1alpha1.ReasonCertificateInvalid,
@@ -111,6 +116,30 @@ func planUserCertificate(d Desired, o Observed, name string, p *reconcile.Plan) 
 		return writeCertificate(d, o, o.SiteCertificate, authority, p)
 	}
 	return writeCertificate(d, o, o.UserCertificate, authority, p)
+}
+
+// keptCertificate is the one that the server has at its site, with which it goes on where spec.tls names none that can
+// be used; false when it can't be used either.
+func keptCertificate(d Desired, o Observed) (credentials.Certificate, bool) {
+	certificate, err := credentials.ParseCertificate(o.SiteCertificate)
+	return certificate, err == nil && certificate.Covers(d.host()) && certificate.Unfit(o.Now) == ""
+}
+
+// planKeptCertificate says, when everything else is as declared, that the certificate of spec.tls is not.
+func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
+	tls := d.Server.Spec.TLS
+	if tls == nil || tls.SecretName == "" {
+		return true
+	}
+	why := unusable(d, o)
+	if why == "" {
+		return true
+	}
+	kept, _ := keptCertificate(d, o)
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonCertificateKept, fmt.Sprintf(
+		"Secret %s of spec.tls can't be used: %s. The server goes on with the certificate that it has, which ends at %s; "+
+			"everything else is as declared",
+		tls.SecretName, why, kept.Expires.UTC().Format(time.RFC3339))))
 }
 
 // unusable says why the server is not given the certificate that spec.tls names; empty when it is.

@@ -123,7 +123,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
 				e.o.UserCertificate = issued(t, "sql.example.com")
 			},
-			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateKept,
 			says: "it is not for the name tukpub-0 but for sql.example.com",
 		},
 		{
@@ -132,7 +132,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS, e.d.Groups = &v1alpha1.ServerTLS{SecretName: "mine"}, []string{"content"}
 				e.o.UserCertificate = issued(t, "tukpub-0", "tukpub-0.web")
 			},
-			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid,
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateKept,
 			says: "in group content sidecars show it to each other: it must be for the name tukpub-0.web.svc, too",
 		},
 		{
@@ -141,7 +141,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Server.Spec.TLS, e.d.Groups = &v1alpha1.ServerTLS{SecretName: "mine"}, []string{"content"}
 				e.o.UserCertificate = forServers(t, "tukpub-0", "*.web", "*.web.svc")
 			},
-			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid, says: "client auth beside server auth",
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateKept, says: "client auth beside server auth",
 		},
 		{
 			name: "a certificate of the user's for servers alone",
@@ -158,6 +158,14 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 			name: "a certificate of the user's that is not there",
 			change: func(e *environ) {
 				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
+				e.o.UserCertificateError = errors.New("secret web/mine does not exist in the hub")
+			},
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateKept, says: "does not exist in the hub",
+		},
+		{
+			name: "a certificate of the user's that is not there, before the first start",
+			change: func(e *environ) {
+				e.d.Server.Spec.TLS, e.o.SiteCertificate = &v1alpha1.ServerTLS{SecretName: "mine"}, nil
 				e.o.UserCertificateError = errors.New("secret web/mine does not exist in the hub")
 			},
 			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid, says: "does not exist in the hub",
