@@ -38,6 +38,9 @@ const (
 	// ReasonVolumeCannotGrow: a volume should grow and its class, or the site's API server, does not allow it. Everything
 	// else is done.
 	ReasonVolumeCannotGrow = "VolumeCannotGrow"
+	// ReasonPartnerTrusted: the engine does not take away what lets a server connect to its endpoint that shares no group
+	// with it any more; the message has its words. Everything else is done.
+	ReasonPartnerTrusted = "PartnerTrusted"
 	// ReasonObjectConflict: an object of the server's name at the site belongs to somebody else.
 	ReasonObjectConflict = "ObjectConflict"
 	// ReasonPodPending: the pod is not scheduled or not created yet.

@@ -303,6 +303,3 @@ func endpointURL(server v1alpha1.ServerName) string {
 func certificateName(server v1alpha1.ServerName, generation int) string {
 	return fmt.Sprintf("geosql_%s_%d", server, generation)
 }
-
-// partnerLogin is the login on every other replica to which a server's certificates are mapped.
-func partnerLogin(server v1alpha1.ServerName) string { return fmt.Sprintf("geosql_partner_%s", server) }

@@ -100,7 +100,7 @@ func planPartners(d Desired, o Observed, p *reconcile.Plan) bool {
 			if partner == s {
 				continue
 			}
-			login := partnerLogin(partner)
+			login := credentials.PartnerLogin(partner)
 			if _, ok := o.Instances[s].Logins[login]; !ok {
 				p.Add(CreatePartnerLogin{Server: s, Login: login})
 			}

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // engineTimeout bounds all questions to one engine: the slowest link is a fraction of a second away.
@@ -57,6 +58,9 @@ func (r *Reconciler) observeEngine(
 	// What can't be read is unknown; the plan takes it for the worse.
 	groups, err := mssql.ReadGroupNames(ctx, asked)
 	e.Groups, e.GroupsKnown = groups, err == nil
+	if len(formerPartners(d, e)) > 0 {
+		e.Partners = reconcile.Asked(mssql.ReadPartners(ctx, asked))
+	}
 	if e.TempDB, e.Err = mssql.ReadTempDBFiles(ctx, asked); e.Err != nil {
 		return e
 	}

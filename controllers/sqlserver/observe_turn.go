@@ -159,7 +159,7 @@ func against(seen *mssql.Group, replicas []v1alpha1.Replica, self, primary v1alp
 
 // unhindered are the reasons of what is not as declared while the server serves as it should.
 var unhindered = []string{
-	v1alpha1.ReasonVolumeCannotGrow, v1alpha1.ReasonCertificateKept,
+	v1alpha1.ReasonVolumeCannotGrow, v1alpha1.ReasonPartnerTrusted, v1alpha1.ReasonCertificateKept,
 }
 
 // serves tells from a server's conditions that it is ready, but for what no restart of another one depends on.

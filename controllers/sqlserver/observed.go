@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // Observed is the world around a server as it was read, without any decision.
@@ -90,6 +91,9 @@ type Engine struct {
 	// Groups are the availability groups of which the instance hosts a replica; nil when GroupsKnown is false.
 	Groups      []string
 	GroupsKnown bool
+	// Partners are the servers with which it exchanges log; asked for only while it has the login of one that no group
+	// which is declared has beside this server.
+	Partners reconcile.Reading[mssql.Partners]
 	// TempDB has the files of tempdb.
 	TempDB []mssql.TempDBFile
 }

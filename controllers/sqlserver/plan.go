@@ -36,6 +36,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planEngine,
 		planAdministrator,
 		planLogins,
+		planFormerPartners,
 		planTempDB,
 		planReadiness,
 		planTurn,

@@ -63,3 +63,45 @@ func CreateUserForLogin(user, login string) Statement {
 		str(user).sql(") IS NULL\n    CREATE USER ").name(user).sql(" FOR LOGIN ").name(login).
 		done("create user " + user)
 }
+
+// knownPartner is what a statement asks again that ends a partner's trust: whether a group of the instance has a
+// replica on the host, or spans groups, so that replicas of others connect.
+// Source: docs/relational-databases/system-catalog-views/sys-availability-replicas-transact-sql.md,
+// sys-availability-groups-transact-sql.md.
+func knownPartner(host string) string {
+	return "EXISTS (SELECT 1 FROM sys.availability_replicas AS r JOIN sys.availability_groups AS g " +
+		"ON g.group_id = r.group_id WHERE r.replica_server_name = " + String(host) + " OR g.is_distributed = 1)"
+}
+
+// RevokeConnectOnEndpoint lets a partner's login connect to the endpoint no more, unless a group of the instance has a
+// replica on the host now. Source: docs/t-sql/statements/revoke-endpoint-permissions-transact-sql.md.
+func RevokeConnectOnEndpoint(endpoint, login, host string) Statement {
+	return new(builder).
+		sql("IF NOT ", knownPartner(host), "\n    REVOKE CONNECT ON ENDPOINT::").name(endpoint).sql(" FROM ").name(login).
+		done("let " + login + " connect to endpoint " + endpoint + " no more")
+}
+
+// DropPartnerCertificate drops a partner's certificate if it exists, unless a group of the instance has a replica on
+// the host now. Source: docs/t-sql/statements/drop-certificate-transact-sql.md.
+func DropPartnerCertificate(name, host string) Statement {
+	return new(builder).
+		sql("IF CERT_ID(").str(name).sql(") IS NOT NULL AND NOT ", knownPartner(host), "\n    DROP CERTIFICATE ").name(name).
+		done("trust certificate " + name + " no more")
+}
+
+// DropPartnerUser drops the user in master that owned a partner's certificates if it exists, unless a group of the
+// instance has a replica on the host now. Source: docs/t-sql/statements/drop-user-transact-sql.md.
+func DropPartnerUser(user, host string) Statement {
+	return new(builder).
+		sql("IF DATABASE_PRINCIPAL_ID(").str(user).sql(") IS NOT NULL AND NOT ", knownPartner(host), "\n    DROP USER ").
+		name(user).
+		done("drop user " + user)
+}
+
+// DropPartnerLogin drops a partner's login if it exists, unless a group of the instance has a replica on the host now.
+// Source: docs/t-sql/statements/drop-login-transact-sql.md.
+func DropPartnerLogin(login, host string) Statement {
+	return new(builder).
+		sql("IF SUSER_ID(").str(login).sql(") IS NOT NULL AND NOT ", knownPartner(host), "\n    DROP LOGIN ").name(login).
+		done("drop login " + login)
+}

@@ -49,6 +49,8 @@ var forms = []form{
 		`GRANT IMPERSONATE ON LOGIN::NAME TO NAME`,
 	),
 	of("docs/t-sql/statements/grant-endpoint-permissions-transact-sql.md", `GRANT CONNECT ON ENDPOINT::NAME TO NAME`),
+	of("docs/t-sql/statements/revoke-endpoint-permissions-transact-sql.md",
+		`REVOKE CONNECT ON ENDPOINT::NAME FROM NAME`),
 	of("docs/t-sql/statements/create-database-transact-sql.md", `CREATE DATABASE NAME`),
 	of("docs/t-sql/statements/drop-database-transact-sql.md", `DROP DATABASE IF EXISTS NAME`),
 	of(

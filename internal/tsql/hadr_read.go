@@ -37,6 +37,13 @@ JOIN sys.database_mirroring_endpoints AS e ON e.endpoint_id = g.major_id
 WHERE g.class = 105 AND g.permission_name = N'CONNECT' AND g.state IN ('G', 'W')`)
 }
 
+// KnownReplicas reads on which servers the groups of the instance have replicas, with whether the group spans groups.
+func KnownReplicas() Statement {
+	return text(`SELECT r.replica_server_name, CAST(COALESCE(g.is_distributed, 0) AS bit)
+FROM sys.availability_replicas AS r
+JOIN sys.availability_groups AS g ON g.group_id = r.group_id`)
+}
+
 // MasterKeyExists selects one row when master has its master key.
 func MasterKeyExists() Statement {
 	return text("SELECT 1 FROM sys.symmetric_keys WHERE name = N'##MS_DatabaseMasterKey##'")

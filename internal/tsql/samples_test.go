@@ -102,6 +102,12 @@ func init() {
 		"CreatePartnerCertificate",
 		tsql.CreatePartnerCertificate("geosql_quisec_1", "geosql_partner_quisec", []byte{0x30, 0x82}),
 	)
+	add("RevokeConnectOnEndpoint",
+		tsql.RevokeConnectOnEndpoint(tsql.MirroringEndpoint, "geosql_partner_quisec", "quisec-0"))
+	add("DropPartnerCertificate", tsql.DropPartnerCertificate("geosql_quisec_1", "quisec-0"))
+	add("DropPartnerUser", tsql.DropPartnerUser("geosql_partner_quisec", "quisec-0"))
+	add("DropPartnerLogin", tsql.DropPartnerLogin("geosql_partner_quisec", "quisec-0"))
+	add("KnownReplicas", tsql.KnownReplicas())
 	add("DropCertificate", tsql.DropCertificate("geosql_quisec_1"))
 	add("CreateUserForLogin", tsql.CreateUserForLogin("geosql_partner_quisec", "geosql_partner_quisec"))
 	add("CreateMirroringEndpoint", tsql.CreateMirroringEndpoint(5022, "geosql_tukpub_1", tsql.EndpointRoleAll),

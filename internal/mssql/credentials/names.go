@@ -68,6 +68,17 @@ func (r Role) Key() string { return string(r) + "-password" }
 // Roles are the roles whose logins the operator makes, in the order of their making.
 func Roles() []Role { return []Role{RoleOperator, RoleAgent, RoleReplication} }
 
+// PartnerLogin is the login to which a server's endpoint certificates are mapped on the other replicas of its groups.
+func PartnerLogin(server v1alpha1.ServerName) string { return partnerPrefix + string(server) }
+
+// PartnerOf is the server whose certificates are mapped to the login; false for a login of another kind.
+func PartnerOf(login string) (v1alpha1.ServerName, bool) {
+	server, is := strings.CutPrefix(login, partnerPrefix)
+	return v1alpha1.ServerName(server), is && server != ""
+}
+
+const partnerPrefix = "geosql_partner_"
+
 // SID is the security identifier of a login: the first 16 bytes of the SHA-256 of namespace and login. It is the same
 // on every server of a namespace, so that users of a replicated database keep their logins on every replica.
 func SID(namespace, login string) []byte {
