@@ -99,7 +99,8 @@ type MoveEvidence struct {
 	// compared is when; for a difference since when.
 	// +optional
 	Compared *metav1.Time `json:"compared,omitempty"`
-	// skips are errors that its agent skips by its profile, such as "20598, 2627": what it skipped is missing in the copy.
+	// skips are errors that its agent skips by its profile, or has skipped since the subscriber has its copy, such as
+	// "20598, 2627": what it skipped is missing in the copy.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	Skips string `json:"skips,omitempty"`

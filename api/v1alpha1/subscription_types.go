@@ -155,6 +155,14 @@ type SubscriptionInitialization struct {
 	// differsSince is when that was first so.
 	// +optional
 	DiffersSince *metav1.Time `json:"differsSince,omitempty"`
+	// skipped are errors that its agent has met and skipped since the registration or the newest new copy, such as
+	// "20598, 2627". What met one of them is missing in the copy, also when its profile skips no more.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	Skipped string `json:"skipped,omitempty"`
+	// skippedAt is when it met the newest of them, to a minute.
+	// +optional
+	SkippedAt *metav1.Time `json:"skippedAt,omitempty"`
 }
 
 // SubscriptionStatus is the observed state of a Subscription.

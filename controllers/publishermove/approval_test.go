@@ -179,10 +179,24 @@ func TestACopyWhoseAgentSkipsErrors(t *testing.T) {
 	g.Expect(e.Best).To(BeEquivalentTo("quisub"))
 	g.Expect(e.Subscribers[0].Skips).To(Equal("20598, 2627"))
 	g.Expect(e.Subscribers[0].CompleteUntil).To(BeNil())
-	g.Expect(e.Summary).To(And(ContainSubstring("skips errors 20598, 2627: changes that met one of them are missing"),
+	g.Expect(e.Summary).To(And(
+		ContainSubstring("skips errors 20598, 2627, or has: changes that met one of them are missing"),
 		ContainSubstring("Nothing speaks against the copy of quisub-0"), ContainSubstring("dubsub-0 80, quisub-0 100")))
 	d.SkippedErrors["quincy"] = []int32{20598}
 	g.Expect(estimate(d, o).Best).To(BeEquivalentTo("dubsub"))
+
+	// The profile was taken away: what was skipped is still missing.
+	d.SkippedErrors = nil
+	i := d.Subscriptions[0].Status.Initialization
+	if i == nil {
+		i = &v1alpha1.SubscriptionInitialization{}
+		d.Subscriptions[0].Status.Initialization = i
+	}
+	i.Skipped, i.SkippedAt = "20598", &seen
+	e = estimate(d, o)
+	g.Expect(e.Best).To(BeEquivalentTo("quisub"))
+	g.Expect(e.Subscribers[0].CompleteUntil).To(BeNil())
+	g.Expect(e.Summary).To(ContainSubstring("skips errors 20598, or has"))
 }
 
 // Of a publisher that is lost the other copies tell what it may have had, and the copy itself what it has none of.

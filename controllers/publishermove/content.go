@@ -4,6 +4,7 @@ package publishermove
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,11 +14,19 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
-// skips are the errors that a subscription's agent skips by its profile, empty when it skips none.
+// skips are the errors that a subscription's agent skips by its profile, or has skipped since the subscriber has its
+// copy, empty when there are none.
 func (d Desired) skips(s v1alpha1.Subscription) string {
 	var numbers []string
 	for _, n := range d.SkippedErrors[s.Name] {
 		numbers = append(numbers, strconv.Itoa(int(n)))
+	}
+	if i := s.Status.Initialization; i != nil && i.Skipped != "" {
+		for _, number := range strings.Split(i.Skipped, ", ") {
+			if !slices.Contains(numbers, number) {
+				numbers = append(numbers, number)
+			}
+		}
 	}
 	return strings.Join(numbers, ", ")
 }
@@ -62,7 +71,7 @@ func contents(own v1alpha1.MoveEvidence, to string) string {
 			"has it.", to)
 	}
 	if own.Skips != "" {
-		text += fmt.Sprintf(" Its agent skips errors %s: changes that met one of them are missing in it.", own.Skips)
+		text += fmt.Sprintf(" Its agent skips errors %s, or has: changes that met one of them are missing in it.", own.Skips)
 	}
 	return text
 }

@@ -162,7 +162,7 @@ func summary(d Desired, o Observed, e *v1alpha1.MoveEstimate) string {
 		say("What was committed until %s was delivered to %s, and of what came later what its last transaction shows.",
 			moment(own.CompleteUntil), to)
 	case own.Skips != "":
-		say("Nothing tells until when %s is complete: its agent skips errors.", to)
+		say("Nothing tells until when %s is complete: its agent skips errors, or has.", to)
 	default:
 		say("No tracer token tells until when %s is complete.", to)
 	}

@@ -212,6 +212,10 @@ func registration(d Desired, o Observed) tsql.Subscription {
 // it failed: that one, or the answer to it, may have come after the registration, and every new attempt is recorded
 // anew.
 func initialization(d Desired, o Observed, p reconcile.Plan) *v1alpha1.SubscriptionInitialization {
+	return withSkipped(d, o, recorded(d, o, p))
+}
+
+func recorded(d Desired, o Observed, p reconcile.Plan) *v1alpha1.SubscriptionInitialization {
 	have := d.Subscription.Status.Initialization.DeepCopy()
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	switch {

@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -148,4 +149,54 @@ func TestAgentThatSkipsErrors(t *testing.T) {
 	g.Expect(p.Outcome.Message).To(And(ContainSubstring("skips errors 20598, 2627:"), ContainSubstring("missing here")))
 	w.o.Agent.ErrorCode, w.o.Agent.ErrorAge = "20598", 90*time.Second
 	g.Expect(plan(w.d, w.look()).Outcome.Message).To(ContainSubstring("(the newest, 20598, 1m30s ago)"))
+}
+
+// What an agent has skipped stays missing when its profile skips no more: it is told until the subscriber has a new
+// copy.
+func TestWhatWasSkippedIsRemembered(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{
+		Method: v1alpha1.InitializeSnapshot, Publisher: w.o.At.Original, Time: &metav1.Time{Time: start},
+	}
+	look := func(after time.Duration) reconcile.Plan {
+		w.o.Now = w.o.Now.Add(after)
+		if w.o.Agent != nil && w.o.Agent.ErrorCode != "" {
+			w.o.Agent.ErrorAge += after
+		}
+		p := plan(w.d, w.look())
+		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
+		return p
+	}
+	skipped := func() string { return w.d.Subscription.Status.Initialization.Skipped }
+	w.o.Agent.ErrorCode, w.o.Agent.ErrorAge = "20598", 0
+	look(time.Minute)
+	g.Expect(skipped()).To(BeEmpty(), "its profile skips nothing: it has failed, and goes on with all of it")
+	w.d.Profile = &v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentDistribution, SkipErrors: []int32{20598, 2627}}
+	w.o.Agent.ErrorCode = ""
+	look(time.Minute)
+	g.Expect(skipped()).To(BeEmpty(), "it has met none")
+	w.o.Agent.ErrorCode, w.o.Agent.ErrorAge = "20598", 0
+	look(time.Second)
+	g.Expect(skipped()).To(Equal("20598"))
+	at := w.d.Subscription.Status.Initialization.SkippedAt
+	look(30 * time.Second)
+	g.Expect(w.d.Subscription.Status.Initialization.SkippedAt).To(Equal(at), "nothing is written that says nothing new")
+	w.o.Agent.ErrorCode, w.o.Agent.ErrorAge = "2627", 0
+	look(time.Hour)
+	g.Expect(skipped()).To(Equal("20598, 2627"))
+
+	w.d.Profile, w.o.Agent.ErrorCode = nil, ""
+	for range 3 {
+		p := look(24 * time.Hour)
+		g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), p.Outcome.Message)
+		g.Expect(p.Outcome.Message).
+			To(And(ContainSubstring("has skipped errors 20598, 2627"), ContainSubstring("missing here"),
+				ContainSubstring("kubectl geosql reinitialize dublin")))
+	}
+	w.d.Subscription.Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{Time: &metav1.Time{Time: w.o.Now}}
+	look(time.Second)
+	g.Expect(skipped()).To(BeEmpty(), "it has a new copy")
+	g.Expect(look(time.Second).Outcome.Message).NotTo(ContainSubstring("skipped"))
 }

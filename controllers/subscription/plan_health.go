@@ -4,7 +4,6 @@ package subscription
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -141,30 +140,6 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	p.Outcome = conditions.Ready(v1alpha1.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles%s",
 		d.database(), d.host(), len(o.registrations(d)), skips(d, o)))
 	return true
-}
-
-// skips says of an agent that skips errors what its progress does not say. It goes on with what it skipped left out,
-// for good.
-func skips(d Desired, o Observed) string {
-	if d.Profile == nil || len(d.Profile.SkipErrors) == 0 {
-		return ""
-	}
-	var numbers []string
-	for _, n := range d.Profile.SkipErrors {
-		numbers = append(numbers, strconv.Itoa(int(n)))
-	}
-	newest := ""
-	if a := o.Agent; a != nil {
-		if code := a.Met(numbers...); code != "" {
-			newest = fmt.Sprintf(" (the newest, %s, %s ago)", code, a.ErrorAge.Truncate(time.Second))
-		}
-	}
-	return fmt.Sprintf(
-		"; its agent's profile skips errors %s%s: what it skipped is missing here, and neither latency nor pending "+
-			"commands tell of it",
-		strings.Join(numbers, ", "),
-		newest,
-	)
 }
 
 // failed is the outcome of an agent that ended with an error. It is started again all the same: what a person mends
