@@ -70,6 +70,7 @@ func inspect(t *testing.T, kind string) (broken []string) {
 			broken = append(broken, fmt.Sprintf("%s: %s", set.Position(at.Pos()), fmt.Sprintf(format, args...)))
 		}
 		declared(file, verb, say)
+		called(file, "context", []string{"Background", "TODO"}, say) // what ends with the look has to end it
 		switch verb {
 		case "plan":
 			for _, x := range file.Imports {
