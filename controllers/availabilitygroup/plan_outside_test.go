@@ -201,8 +201,14 @@ func TestWhatIsSuspendedIsTold(t *testing.T) {
 			o := e.observe()
 			c.change(&o)
 			p := plan(e.d, o)
+			g.Expect(p.Steps).To(BeEmpty(), "nobody resumes what a person has suspended")
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason))
 			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
+			g.Expect(p.Outcome.Progress == conditions.Stuck).To(Equal(c.reason != v1alpha1.ReasonSynchronizing))
+			if c.reason == v1alpha1.ReasonSuspended {
+				g.Expect(p.Outcome.Message).To(And(ContainSubstring("tukpub-0 is primary and serves"),
+					ContainSubstring("SET HADR RESUME"), ContainSubstring("keeps all log")))
+			}
 		})
 	}
 }
