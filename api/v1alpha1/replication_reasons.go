@@ -36,6 +36,9 @@ const (
 	// ReasonDistributorBehind: the distribution database was restored from a backup, and what had been brought there since
 	// is in no log any more. The publisher's log is not read until a person says how to go on.
 	ReasonDistributorBehind = "DistributorBehind"
+	// ReasonSubscriberBehind: the subscription database was restored from a backup. What it received since then comes
+	// again only as far as the distributor still has it: a person gives it a new copy.
+	ReasonSubscriberBehind = "SubscriberBehind"
 	// ReasonSnapshotRunning: the snapshot is being made.
 	ReasonSnapshotRunning = "SnapshotRunning"
 	// ReasonSnapshotFailed: the snapshot agent failed; it is started again.

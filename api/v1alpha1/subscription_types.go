@@ -163,6 +163,14 @@ type SubscriptionInitialization struct {
 	// skippedAt is when it met the newest of them, to a minute.
 	// +optional
 	SkippedAt *metav1.Time `json:"skippedAt,omitempty"`
+	// recoveryFork of the subscription database, with its server's name: RESTORE begins another one.
+	// +optional
+	// +kubebuilder:validation:MaxLength=180
+	RecoveryFork string `json:"recoveryFork,omitempty"`
+	// restoredAt is when it was first seen on another recovery fork than the one on which it had its copy: it was restored
+	// from a backup. A new copy ends that.
+	// +optional
+	RestoredAt *metav1.Time `json:"restoredAt,omitempty"`
 }
 
 // SubscriptionStatus is the observed state of a Subscription.

@@ -47,7 +47,7 @@ func content(d Desired, o Observed, s v1alpha1.Subscription) (v1alpha1.MoveConte
 		}
 	}
 	switch i := s.Status.Initialization; {
-	case i == nil || !d.From.Has(i.Publisher):
+	case i == nil || !d.From.Has(i.Publisher) || i.RestoredAt != nil:
 	case i.Differs != "":
 		return v1alpha1.ContentDiffers, i.DiffersSince
 	case i.Validated != nil:

@@ -212,7 +212,7 @@ func registration(d Desired, o Observed) tsql.Subscription {
 // it failed: that one, or the answer to it, may have come after the registration, and every new attempt is recorded
 // anew.
 func initialization(d Desired, o Observed, p reconcile.Plan) *v1alpha1.SubscriptionInitialization {
-	return withSkipped(d, o, recorded(d, o, p))
+	return withRestored(d, o, withSkipped(d, o, recorded(d, o, p)))
 }
 
 func recorded(d Desired, o Observed, p reconcile.Plan) *v1alpha1.SubscriptionInitialization {

@@ -184,6 +184,8 @@ type Here struct {
 	Subscriptions []mssql.SubscriptionHere
 	// Distributor of the pull subscription's agent, empty while none is attached.
 	Distributor string
+	// Fork is the database's recovery fork, which RESTORE begins anew, empty when the engine does not tell.
+	Fork string
 }
 
 // Token is a tracer token with its latency.

@@ -173,3 +173,24 @@ ALTER DATABASE Content SET MULTI_USER`)
 	b.settle(t, s, "dbo.Article")
 	g.Expect(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article")()).To(Equal("[410]"))
 }
+
+// The subscription database is restored from a backup, in its place: a person is asked, and a new copy ends that.
+func TestSubscriberRestoredFromABackup(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b, _, s := replicating(t, v1alpha1.SubscriptionPush, 100)
+	b.sql(t, "dubsub", "master", "BACKUP DATABASE Content TO DISK = N'night.bak' WITH INIT")
+	b.fill(t, "tukpub", "dbo.Article", 1000, 1010)
+	b.settle(t, s, "dbo.Article")
+	b.sql(t, "dubsub", "master", `ALTER DATABASE Content SET SINGLE_USER WITH ROLLBACK IMMEDIATE;
+RESTORE DATABASE Content FROM DISK = N'night.bak' WITH REPLACE, RECOVERY;
+ALTER DATABASE Content SET MULTI_USER`)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonSubscriberBehind)
+	g.Expect(s.Status.Initialization.RestoredAt).NotTo(BeNil())
+	change(t, b, s, func(s *v1alpha1.Subscription) {
+		s.Annotations = map[string]string{v1alpha1.ReinitializeAnnotation: string(s.UID) + "/1"}
+	})
+	b.settle(t, s, "dbo.Article")
+	g.Expect(b.rows(t, "dubsub", "SELECT CAST(COUNT(*) AS nvarchar(10)) FROM dbo.Article")()).To(Equal("[110]"))
+	g.Expect(s.Status.Initialization.RestoredAt).To(BeNil())
+}

@@ -223,6 +223,9 @@ func (h *Here) read(ctx context.Context, q mssql.Querier, d Desired, o Observed)
 	if h.Subscriptions, err = mssql.ReadSubscriptionsHere(ctx, q); err != nil {
 		return err
 	}
+	if _, h.Fork, err = mssql.ReadLogEnd(ctx, q); err != nil {
+		return err
+	}
 	h.Distributor, err = mssql.ReadPullDistributor(ctx, q, pullSubscription(d, o))
 	return err
 }

@@ -200,3 +200,42 @@ func TestWhatWasSkippedIsRemembered(t *testing.T) {
 	g.Expect(skipped()).To(BeEmpty(), "it has a new copy")
 	g.Expect(look(time.Second).Outcome.Message).NotTo(ContainSubstring("skipped"))
 }
+
+// A subscription database that was restored from a backup goes on from there: what it had received since is delivered
+// again only where the distributor still has it, and nothing would tell of the rest.
+func TestSubscriberThatWasRestored(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{
+		Method: v1alpha1.InitializeSnapshot, Publisher: w.o.At.Original, Time: &metav1.Time{Time: start},
+	}
+	look := func() reconcile.Plan {
+		w.o.Now = w.o.Now.Add(time.Minute)
+		p := plan(w.d, w.look())
+		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
+		return p
+	}
+	for _, fork := range []string{"", "one", "one", "", "one"} {
+		w.o.Here.Fork = fork
+		g.Expect(look().Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
+	}
+	w.o.Here.Fork = "two"
+	look()
+	for _, fork := range []string{"two", "", "three"} {
+		w.o.Here.Fork = fork
+		p := look()
+		g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("subscription")), "a new copy is asked for")
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriberBehind))
+		g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
+		g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+		g.Expect(p.Outcome.Message).To(ContainSubstring("kubectl geosql reinitialize dublin"))
+	}
+	w.d.Subscription.Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{Time: &metav1.Time{Time: w.o.Now}}
+	look()
+	g.Expect(look().Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
+
+	w.d.Subscription.Status.Initialization.RecoveryFork = "another-0 one"
+	look()
+	g.Expect(look().Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "another server's says nothing")
+}

@@ -95,6 +95,9 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	if o.inactive(d) {
 		return p.Settle(inactive(d))
 	}
+	if outcome, is := restored(d); is {
+		return p.Settle(outcome)
+	}
 	switch phase(d, o) {
 	case phaseSnapshot:
 		if o.At.LastSnapshot != "" {

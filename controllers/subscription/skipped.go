@@ -33,10 +33,7 @@ func withSkipped(d Desired, o Observed, s *v1alpha1.SubscriptionInitialization) 
 	if s == nil {
 		return nil
 	}
-	since := s.Time
-	if r := d.Subscription.Status.Reinitialization; r != nil && r.Time != nil && (since == nil || since.Before(r.Time)) {
-		since = r.Time
-	}
+	since := copied(d, s)
 	if s.SkippedAt != nil && since != nil && !since.Before(s.SkippedAt) {
 		s.Skipped, s.SkippedAt = "", nil
 	}
@@ -60,6 +57,15 @@ func withSkipped(d Desired, o Observed, s *v1alpha1.SubscriptionInitialization) 
 		}
 	}
 	return s
+}
+
+// copied is since when the subscriber has its copy, nil when that is not known: the registration, or the newest new
+// copy that was asked for.
+func copied(d Desired, s *v1alpha1.SubscriptionInitialization) *metav1.Time {
+	if r := d.Subscription.Status.Reinitialization; r != nil && r.Time != nil && (s.Time == nil || s.Time.Before(r.Time)) {
+		return r.Time
+	}
+	return s.Time
 }
 
 func split(numbers string) []string {
