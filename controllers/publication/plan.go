@@ -113,7 +113,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 			"database %s on %s is %s", d.database(), credentials.HostName(primary), strings.ToLower(have.State))))
 	case o.DatabaseErr != nil:
 		// A secondary's log chain is its primary's, and no backup of it begins one.
-		return p.Settle(replication.Unanswered(o.DatabaseErr))
+		return p.Settle(replication.Unanswered(o.DatabaseErr, d.Publisher.Instead()))
 	}
 	if d.Publisher.Group == "" && (have == nil || have.RecoveryModel == "FULL" && !have.LogChain) {
 		p.Execute(primary, replication.Master, tsql.BackupDatabaseFull(d.database(), fmt.Sprintf("%s/%s-first-%s.bak",
@@ -131,7 +131,7 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 // is, with its log reader, until a person says otherwise.
 func planOwnership(d Desired, o Observed, p *replication.Plan) bool {
 	if o.DatabaseErr != nil {
-		return p.Settle(replication.Unanswered(o.DatabaseErr))
+		return p.Settle(replication.Unanswered(o.DatabaseErr, d.Publisher.Instead()))
 	}
 	if have := o.Database.Publication; have != nil && have.Description != d.description() && !d.adopts() {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationConflict, fmt.Sprintf(

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // A server that is named in place of its group is a secondary after a failover: its condition says so, and no backup is
@@ -30,5 +31,6 @@ func TestPublisherThatIsASecondary(t *testing.T) {
 	p := plan(w.d, o)
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSecondary))
-	g.Expect(p.Outcome.Message).To(ContainSubstring("tukpub-0"))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("tukpub-0"), ContainSubstring("publisher.availabilityGroup")))
+	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck), "waiting helps nothing as long as another one is primary")
 }

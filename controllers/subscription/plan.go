@@ -77,7 +77,7 @@ func planAsked(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonNoPrimary, d.Publisher.Name+" has no primary now"))
 	}
 	if o.PublicationErr != nil {
-		return p.Settle(replication.Unanswered(o.PublicationErr))
+		return p.Settle(replication.Unanswered(o.PublicationErr, d.Publisher.Instead()))
 	}
 	return true
 }
@@ -136,7 +136,7 @@ func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is %s", d.database(), d.host(), strings.ToLower(database.State))))
 	case o.HereErr != nil:
-		return p.Settle(replication.Unanswered(o.HereErr))
+		return p.Settle(replication.Unanswered(o.HereErr, replication.NoSubscriber))
 	}
 	return true
 }

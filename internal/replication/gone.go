@@ -46,7 +46,7 @@ func (p *Plan) AwaitServer(server v1alpha1.ServerName, have Server) bool {
 }
 
 // AwaitAnswer waits until a question has an answer; err is why it has none, nil when it has.
-func (p *Plan) AwaitAnswer(err error) bool { return err == nil || p.Await(Unanswered(err), Retain) }
+func (p *Plan) AwaitAnswer(err error) bool { return err == nil || p.Await(Unanswered(err, ""), Retain) }
 
 // AwaitPrimary waits for the server of a publisher that takes writes, and may be configured.
 func (p *Plan) AwaitPrimary(publisher Party, servers map[v1alpha1.ServerName]Server) bool {

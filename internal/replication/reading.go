@@ -55,13 +55,31 @@ func NoDistribution(s System, servers map[v1alpha1.ServerName]Server, publisher 
 // (docs/relational-databases/errors-events/database-engine-events-and-errors-0-to-999.md).
 var ofAReplica = []int32{976, 983}
 
+// What to do where a replica is named in place of its group.
+const (
+	NameTheGroup = "name the group in publisher.availabilityGroup, or a database of the server's own"
+	NoSubscriber = "name a database of the server's own: a group is no subscriber"
+)
+
 // Unanswered is what is so when a question to a database had no answer. A server that refuses because the database is a
-// replica's has answered: waiting for it helps nothing as long as another one is primary.
-func Unanswered(err error) conditions.Outcome {
-	if mssql.HasNumber(err, ofAReplica...) {
-		return conditions.InProgress(v1alpha1.ReasonSecondary, "the database is in an availability group, "+
-			"of which this server is not the primary: name the group where the server is named "+
-			"(publisher.availabilityGroup), or a database of the server's own: "+err.Error())
+// replica's has answered: waiting for it helps nothing as long as another one is primary. What to do instead is empty
+// where the group itself is named, and this server was taken for its primary: then the next look asks another one.
+func Unanswered(err error, instead string) conditions.Outcome {
+	switch {
+	case !mssql.HasNumber(err, ofAReplica...):
+		return conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, err.Error())
+	case instead == "":
+		return conditions.InProgress(v1alpha1.ReasonSecondary,
+			"the server that was asked is not the primary of the database's availability group: "+err.Error())
 	}
-	return conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, err.Error())
+	return conditions.Stalled(v1alpha1.ReasonSecondary, "the database is in an availability group, of which this server is "+
+		"not the primary: "+instead+": "+err.Error())
+}
+
+// Instead says what to do where the publisher is a server that turns out to be a replica, empty where it is a group.
+func (p Party) Instead() string {
+	if p.Group != "" {
+		return ""
+	}
+	return NameTheGroup
 }
