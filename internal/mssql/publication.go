@@ -353,7 +353,7 @@ func ReadPullDistributor(ctx context.Context, q Querier, s tsql.PullSubscription
 
 // ReadPending reads how many commands wait for a subscription and in how many seconds they may be delivered.
 func ReadPending(ctx context.Context, q Querier, s tsql.Statement) (commands, seconds int64, err error) {
-	err = q.Query(ctx, s, func(r Row) error { return r.Scan(&commands, &seconds) })
+	err = q.Query(ctx, s, func(r Row) error { return scanFirst(r, &commands, &seconds) })
 	return commands, seconds, err
 }
 

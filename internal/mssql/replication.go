@@ -115,8 +115,7 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 		}},
 		{tsql.InstalledDistributor(), func(r Row) error {
 			var name sql.NullString
-			var rest any
-			err := r.Scan(&s.HasDistributor, &name, &rest, &rest, &rest)
+			err := scanFirst(r, &s.HasDistributor, &name)
 			if s.HasDistributor {
 				s.Distributor = name.String
 			}
@@ -153,8 +152,8 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 func ReadTraceFlag(ctx context.Context, q Querier, flag int) (bool, error) {
 	on := false
 	err := q.Query(ctx, tsql.TraceStatus(flag), func(r Row) error {
-		var number, status, global, session int
-		err := r.Scan(&number, &status, &global, &session)
+		var number, status, global int
+		err := scanFirst(r, &number, &status, &global)
 		on = on || number == flag && global != 0
 		return err
 	})
@@ -397,8 +396,7 @@ func ReadPublicationAccess(ctx context.Context, q Querier, publisher, database, 
 func ReadRedirected(ctx context.Context, q Querier, original, database string) (string, error) {
 	var to sql.NullString
 	err := q.Query(ctx, tsql.RedirectedPublisher(original, database), func(r Row) error {
-		var number, severity, message any
-		return r.Scan(&to, &number, &severity, &message)
+		return scanFirst(r, &to)
 	})
 	if strings.EqualFold(to.String, original) {
 		// Without a redirection the procedure names the publisher itself.

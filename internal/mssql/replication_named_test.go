@@ -77,6 +77,42 @@ func TestColumnsOfAProcedureAreReadByName(t *testing.T) {
 	}
 }
 
+// pending is a distribution database whose procedure says this, in columns of which some may be unknown.
+type pending struct {
+	mssql.Querier
+	values []int64
+}
+
+func (q pending) Query(_ context.Context, _ tsql.Statement, scan func(mssql.Row) error) error {
+	return scan(numbers(q.values))
+}
+
+type numbers []int64
+
+func (r numbers) Columns() ([]string, error) { return make([]string, len(r)), nil }
+
+func (r numbers) Scan(dest ...any) error {
+	if len(dest) != len(r) {
+		return errors.New("another number of columns")
+	}
+	for i := range dest {
+		if to, ok := dest[i].(*int64); ok {
+			*to = r[i]
+		}
+	}
+	return nil
+}
+
+// What a procedure has behind the columns that its page has is left alone.
+func TestColumnsThatFollowAreDropped(t *testing.T) {
+	for _, values := range [][]int64{{7, 3}, {7, 3, 1}, {7, 3, 1, 2}} {
+		g := NewWithT(t)
+		commands, seconds, err := mssql.ReadPending(t.Context(), pending{values: values}, tsql.Statement{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect([]int64{commands, seconds}).To(Equal([]int64{7, 3}))
+	}
+}
+
 // streams is a subscription database with these transaction_timestamps.
 type streams struct {
 	mssql.Querier

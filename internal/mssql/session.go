@@ -207,11 +207,28 @@ func query(ctx context.Context, conn *sql.Conn, s tsql.Statement, scans []func(R
 	})
 }
 
-// scanNamed reads columns of a row by their names, compared without case, and drops the others. It is for what a
-// procedure of the engine's returns: a version may add a column, or put it elsewhere. One that has no such column is an
-// error.
+// columned is a row that knows the names of its columns.
+type columned interface{ Columns() ([]string, error) }
+
+// scanFirst reads the first columns of a row, and drops those that follow: a procedure of a newer version may have
+// some.
+func scanFirst(r Row, dest ...any) error {
+	if named, ok := r.(columned); ok {
+		columns, err := named.Columns()
+		if err != nil {
+			return fmt.Errorf("read the names of the columns: %w", err)
+		}
+		for len(dest) < len(columns) {
+			dest = append(dest, new(any))
+		}
+	}
+	return r.Scan(dest...)
+}
+
+// scanNamed reads columns of a row by their names, compared without case, and drops the others: for a procedure whose
+// result has many, of which a version may add one anywhere. One that has no such column is an error.
 func scanNamed(r Row, into map[string]any) error {
-	named, ok := r.(interface{ Columns() ([]string, error) })
+	named, ok := r.(columned)
 	if !ok {
 		return fmt.Errorf("a row of type %T has no names of columns", r)
 	}
