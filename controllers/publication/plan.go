@@ -111,6 +111,9 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	case have.State != "ONLINE":
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is %s", d.database(), credentials.HostName(primary), strings.ToLower(have.State))))
+	case have.Secondary && d.Publisher.Group == "":
+		return p.Settle(replication.Secondary(d.Publisher.Instead(),
+			fmt.Sprintf("%s on %s is a secondary's copy", d.database(), credentials.HostName(primary))))
 	case o.DatabaseErr != nil:
 		// A secondary's log chain is its primary's, and no backup of it begins one.
 		return p.Settle(replication.Unanswered(o.DatabaseErr, d.Publisher.Instead()))

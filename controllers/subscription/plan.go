@@ -137,6 +137,9 @@ func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 			"database %s on %s is %s", d.database(), d.host(), strings.ToLower(database.State))))
 	case o.HereErr != nil:
 		return p.Settle(replication.Unanswered(o.HereErr, replication.NoSubscriber))
+	case database.Secondary:
+		return p.Settle(replication.Secondary(replication.NoSubscriber,
+			fmt.Sprintf("%s on %s is a secondary's copy", d.database(), d.host())))
 	}
 	return true
 }

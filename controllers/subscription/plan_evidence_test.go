@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -238,4 +239,32 @@ func TestSubscriberThatWasRestored(t *testing.T) {
 	w.d.Subscription.Status.Initialization.RecoveryFork = "another-0 one"
 	look()
 	g.Expect(look().Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "another server's says nothing")
+}
+
+// A subscriber that is named in place of its group cannot be written to while it is a secondary, whether it takes
+// readers or not.
+func TestSubscriberThatIsASecondary(t *testing.T) {
+	for name, change := range map[string]func(*Observed){
+		"it takes readers": func(o *Observed) {
+			database := o.Servers[subscriber].State.Databases["content"]
+			database.Secondary = true
+			o.Servers[subscriber].State.Databases["content"] = database
+		},
+		"it takes none": func(o *Observed) {
+			o.Here, o.HereErr = Here{}, &mssql.Error{Class: mssql.Refused, Err: driver.Error{Number: 976}}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			w.settle(t, all)
+			o := w.look()
+			change(&o)
+			p := plan(w.d, o)
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSecondary))
+			g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+			g.Expect(p.Outcome.Message).To(ContainSubstring("a group is no subscriber"))
+		})
+	}
 }

@@ -64,9 +64,9 @@ type ReplicationDatabase struct {
 	Published, MergePublished bool
 	// ReadOnly takes no writes of anybody (ALTER DATABASE SET READ_ONLY).
 	ReadOnly bool
-	// RecoveryModel is FULL, SIMPLE or BULK_LOGGED; LogChain tells that a full backup began the log chain.
-	RecoveryModel string
-	LogChain      bool
+	// RecoveryModel is FULL, SIMPLE or BULK_LOGGED; LogChain tells of a first full backup, Secondary of another primary.
+	RecoveryModel       string
+	LogChain, Secondary bool
 }
 
 // Database finds a database, compared as the server's default collation does; nil when there is none.
@@ -135,7 +135,8 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 		}},
 		{tsql.ReplicationDatabases(), func(r Row) error {
 			var d ReplicationDatabase
-			err := r.Scan(&d.Name, &d.State, &d.Published, &d.ReadOnly, &d.RecoveryModel, &d.LogChain, &d.MergePublished)
+			err := r.Scan(&d.Name, &d.State, &d.Published, &d.ReadOnly, &d.RecoveryModel, &d.LogChain, &d.MergePublished,
+				&d.Secondary)
 			s.Databases[strings.ToLower(d.Name)] = d
 			return err
 		}},

@@ -72,8 +72,14 @@ func Unanswered(err error, instead string) conditions.Outcome {
 		return conditions.InProgress(v1alpha1.ReasonSecondary,
 			"the server that was asked is not the primary of the database's availability group: "+err.Error())
 	}
-	return conditions.Stalled(v1alpha1.ReasonSecondary, "the database is in an availability group, of which this server is "+
-		"not the primary: "+instead+": "+err.Error())
+	return Secondary(instead, err.Error())
+}
+
+// Secondary asks a person about a server that is named in place of its group, and is not its primary now: one that
+// takes readers answers every question, and refuses all that is to be changed (3906). The detail says which database.
+func Secondary(instead, detail string) conditions.Outcome {
+	return conditions.Stalled(v1alpha1.ReasonSecondary,
+		"the database is in an availability group, of which this server is not the primary: "+instead+": "+detail)
 }
 
 // Instead says what to do where the publisher is a server that turns out to be a replica, empty where it is a group.

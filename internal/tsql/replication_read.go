@@ -61,7 +61,9 @@ func DistributionPublishers() Statement {
 func ReplicationDatabases() Statement {
 	return text(
 		`SELECT d.name, d.state_desc, CAST(d.is_published AS int), CAST(d.is_read_only AS int), d.recovery_model_desc,
-    CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END, CAST(d.is_merge_published AS int)
+    CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END, CAST(d.is_merge_published AS int),
+    CASE WHEN EXISTS (SELECT 1 FROM sys.dm_hadr_database_replica_states AS h
+        WHERE h.database_id = d.database_id AND h.is_local = 1 AND h.is_primary_replica = 0) THEN 1 ELSE 0 END
 FROM sys.databases AS d LEFT JOIN sys.database_recovery_status AS r ON r.database_id = d.database_id
 WHERE d.database_id > 4`,
 	).Because("read the databases")
