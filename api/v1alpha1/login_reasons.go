@@ -8,8 +8,8 @@ const (
 	ReasonLoginReady = "LoginReady"
 	// ReasonLoginChanging: they are being brought to what is declared.
 	ReasonLoginChanging = "LoginChanging"
-	// ReasonLoginOwns: a Login with reclaimPolicy Delete is deleted, and it, or a user of it, owns something. It is
-	// disabled.
+	// ReasonLoginOwns: a Login with reclaimPolicy Delete is deleted, and it, or a user of it, owns something, has granted
+	// something, or is whom a module runs as. It is disabled.
 	ReasonLoginOwns = "LoginOwns"
 	// ReasonLoginUnknown (Unknown): a server, database or site does not answer, or is not there yet.
 	ReasonLoginUnknown = "LoginUnknown"

@@ -317,9 +317,11 @@ func TestLoginOfAGroup(t *testing.T) {
 	t.Run("is dropped with its object", func(t *testing.T) {
 		g := NewWithT(t)
 		b.as("quisec", "Content", tsql.Statement{Text: "CREATE SCHEMA [framework] AUTHORIZATION [app]"})
+		b.as("quisec", "Content", tsql.Statement{Text: "CREATE PROCEDURE dbo.Pay WITH EXECUTE AS 'app' AS SELECT 1"})
 		g.Expect(b.hub.Client.Delete(t.Context(), l)).To(Succeed())
 		g.Eventually(b.reason, patient, often).
-			Should(And(HavePrefix("LoginOwns"), ContainSubstring("ALTER AUTHORIZATION ON SCHEMA::[framework] TO dbo")))
+			Should(And(HavePrefix("LoginOwns"), ContainSubstring("ALTER AUTHORIZATION ON SCHEMA::[framework] TO dbo"),
+				ContainSubstring("dbo.Pay runs as it")))
 		for server := range b.engines {
 			g.Expect(b.state(server, "Two-longpass.word2")()).
 				To(Equal("disabled"), "nobody is let in, though the user cannot be dropped")
@@ -327,6 +329,7 @@ func TestLoginOfAGroup(t *testing.T) {
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "app-database"}, &corev1.Secret{})).
 			NotTo(Succeed())
 		b.as("quisec", "Content", tsql.Statement{Text: "ALTER AUTHORIZATION ON SCHEMA::[framework] TO dbo"})
+		b.as("quisec", "Content", tsql.Statement{Text: "DROP PROCEDURE dbo.Pay"})
 		b.nudge()
 		g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l) }, patient, often).
 			ShouldNot(Succeed())

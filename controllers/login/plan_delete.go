@@ -263,10 +263,15 @@ func planDropLogins(d Desired, o Observed, unused bool, p *reconcile.Plan) (owne
 func authorize(owned []mssql.Owned, to string) string {
 	var statements []string
 	for _, o := range owned {
-		statements = append(
-			statements,
-			fmt.Sprintf("ALTER AUTHORIZATION ON %s::%s TO %s", o.Class, tsql.Identifier(o.Name), to),
-		)
+		text := fmt.Sprintf("ALTER AUTHORIZATION ON %s::%s TO %s", o.Class, tsql.Identifier(o.Name), to)
+		switch o.Class {
+		case mssql.OwnedExecuteAs:
+			text = o.Name + " runs as it: alter it WITH EXECUTE AS OWNER"
+		case mssql.OwnedGrantor:
+			text = fmt.Sprintf("it has granted permissions to %s: revoke them (REVOKE ... FROM %s CASCADE)", o.Name,
+				tsql.Identifier(o.Name))
+		}
+		statements = append(statements, text)
 	}
 	return strings.Join(statements, ", ")
 }

@@ -374,6 +374,13 @@ func TestPlanOfADeletion(t *testing.T) {
 	g.Expect(p.Outcome).To(And(HaveField("Reason", v1alpha1.ReasonLoginOwns), HaveField("Progress", conditions.Stuck),
 		HaveField("Message", ContainSubstring("ALTER AUTHORIZATION ON SCHEMA::[app] TO dbo"))))
 
+	user.Owns = []mssql.Owned{{Class: mssql.OwnedExecuteAs, Name: "dbo.Pay"}, {Class: mssql.OwnedGrantor, Name: "clerk"}}
+	o.Users["Content"] = user
+	p = planDelete(d, o)
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome).To(And(HaveField("Reason", v1alpha1.ReasonLoginOwns), HaveField("Message",
+		And(ContainSubstring("dbo.Pay runs as it"), ContainSubstring("REVOKE ... FROM [clerk] CASCADE")))))
+
 	o.Users["Content"] = User{}
 	p = planDelete(d, o)
 	g.Expect(shown(p)).

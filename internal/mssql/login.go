@@ -94,8 +94,17 @@ func ReadUser(ctx context.Context, q Querier, name string) (*UserState, error) {
 	return state, err
 }
 
-// Owned is what keeps a principal from being dropped: its class as ALTER AUTHORIZATION names it, and its name.
+// Owned is what keeps a principal from being dropped: its class as ALTER AUTHORIZATION names it, or one of those below,
+// and its name.
 type Owned struct{ Class, Name string }
+
+// What no ALTER AUTHORIZATION gives away.
+const (
+	// OwnedExecuteAs is a module that runs as the principal (15136).
+	OwnedExecuteAs = "EXECUTE AS"
+	// OwnedGrantor is a principal to which it has granted or denied something (15284).
+	OwnedGrantor = "GRANTOR"
+)
 
 // ReadOwned reads what tsql.UserOwns or tsql.LoginOwns asks for.
 func ReadOwned(ctx context.Context, q Querier, s tsql.Statement) ([]Owned, error) {

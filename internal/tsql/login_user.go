@@ -21,16 +21,24 @@ func LoginState(name, password string) Statement {
 		arg("name", name).secretArg("password", password).done("look at login " + name)
 }
 
-// UserOwns reads what a user of the current database owns that keeps it from being dropped (15138): the class and the
-// name of each schema and role. Sources:
+// UserOwns reads what keeps a user of the current database from being dropped: the class and the name of each schema
+// and role that it owns (15138), of each module that runs as it (15136), and of each principal to which it has granted
+// or denied something (15284). Sources:
 // docs/relational-databases/system-catalog-views/schemas-catalog-views-sys-schemas.md,
-// sys-database-principals-transact-sql.md.
+// sys-database-principals-transact-sql.md, sys-sql-modules-transact-sql.md, sys-database-permissions-transact-sql.md.
 func UserOwns(user string) Statement {
 	return new(builder).
 		sql("SELECT N'SCHEMA', s.name\nFROM sys.schemas AS s\nJOIN sys.database_principals AS u ON u.principal_id = "+
 			"s.principal_id\nWHERE u.name = @name\n"+
 			"UNION ALL\nSELECT N'ROLE', r.name\nFROM sys.database_principals AS r\nJOIN sys.database_principals AS u ON "+
-			"u.principal_id = r.owning_principal_id\nWHERE u.name = @name AND r.type = 'R'").
+			"u.principal_id = r.owning_principal_id\nWHERE u.name = @name AND r.type = 'R'\n"+
+			"UNION ALL\nSELECT N'EXECUTE AS', x.name + N'.' + o.name\nFROM sys.sql_modules AS m\n"+
+			"JOIN sys.objects AS o ON o.object_id = m.object_id\nJOIN sys.schemas AS x ON x.schema_id = o.schema_id\n"+
+			"JOIN sys.database_principals AS u ON u.principal_id = m.execute_as_principal_id\nWHERE u.name = @name\n"+
+			"UNION ALL\nSELECT DISTINCT N'GRANTOR', g.name\nFROM sys.database_permissions AS p\n"+
+			"JOIN sys.database_principals AS u ON u.principal_id = p.grantor_principal_id\n"+
+			"JOIN sys.database_principals AS g ON g.principal_id = p.grantee_principal_id\n"+
+			"WHERE u.name = @name AND g.name <> @name").
 		arg("name", user).done("read what user " + user + " owns")
 }
 

@@ -351,6 +351,8 @@ var uncataloguedViews = map[string]string{
 	"sys.check_constraints":            "docs/relational-databases/system-catalog-views/sys-check-constraints-transact-sql.md",
 	"sys.foreign_keys":                 "docs/relational-databases/system-catalog-views/sys-foreign-keys-transact-sql.md",
 	"sys.extended_properties":          "docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md",
+	"sys.objects":                      "docs/relational-databases/system-catalog-views/sys-objects-transact-sql.md",
+	"sys.sql_modules":                  "docs/relational-databases/system-catalog-views/sys-sql-modules-transact-sql.md",
 	"sys.triggers":                     "docs/relational-databases/system-catalog-views/sys-triggers-transact-sql.md",
 	"sys.indexes":                      "docs/relational-databases/system-catalog-views/sys-indexes-transact-sql.md",
 	"sys.index_columns":                "docs/relational-databases/system-catalog-views/sys-index-columns-transact-sql.md",
