@@ -95,6 +95,8 @@ type Observed struct {
 	// Database is what the published database has, on the primary; DatabaseErr is why that is not known.
 	Database    Database
 	DatabaseErr error
+	// Expiry is the job of the primary that looks for expired subscriptions, nil while there is none.
+	Expiry reconcile.Reading[*mssql.MaintenanceJob]
 	// Theirs are the tables of subscribers that lack articles.
 	Theirs map[receiver]reconcile.Reading[map[string]mssql.Table]
 }

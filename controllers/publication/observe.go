@@ -16,6 +16,7 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // around finds what else is declared of the publication and its database.
@@ -75,6 +76,7 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	observeJobs(ctx, engines, d, &o)
 	observeDatabase(ctx, engines, d, &o)
 	if d.Publication.DeletionTimestamp == nil && o.primary(d) != "" {
+		observeExpiry(ctx, engines, d, &o)
 		observeSubscribers(ctx, engines, d, &o)
 		observeSizes(ctx, engines, d, &o)
 	}
@@ -124,6 +126,16 @@ func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o 
 		}
 		return err
 	})
+}
+
+// observeExpiry reads the job that looks for expired subscriptions: the primary's engine may not have made it.
+func observeExpiry(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	var job *mssql.MaintenanceJob
+	err := engines.Read(ctx, o.primary(d), replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+		job, err = mssql.ReadMaintenanceJob(ctx, db, tsql.ExpiredSubscriptions.Name)
+		return err
+	})
+	o.Expiry = reconcile.Asked(job, err)
 }
 
 // observeSubscribers reads the tables of those who lack articles, unless they may be replaced anyway.

@@ -151,6 +151,8 @@ func planPublish(d Desired, o Observed, p *replication.Plan) bool {
 	p.Owner(d.System, primary, d.database(), o.Database.Owner)
 	if !o.Servers[primary].State.Database(d.database()).Published {
 		p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), true))
+	} else {
+		p.Maintain(primary, tsql.ExpiredSubscriptions, o.Expiry)
 	}
 	return p.Proceed("database %s is being published", d.database())
 }

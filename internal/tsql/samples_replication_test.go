@@ -136,6 +136,10 @@ func init() {
 	add("TraceOn", tsql.TraceOn(tsql.TraceFlagLogReaderIgnoresAsynchronous))
 	add("TraceOff", tsql.TraceOff(tsql.TraceFlagLogReaderIgnoresAsynchronous))
 	add("TraceStatus", tsql.TraceStatus(tsql.TraceFlagLogReaderIgnoresAsynchronous))
+	add("AddMaintenanceJob", tsql.AddMaintenanceJob(tsql.ExpiredSubscriptions))
+	add("AddMaintenanceStep", tsql.AddMaintenanceStep(tsql.ExpiredSubscriptions))
+	add("AddMaintenanceSchedule", tsql.AddMaintenanceSchedule(tsql.ExpiredSubscriptions))
+	add("MaintenanceJobState", tsql.MaintenanceJobState(tsql.ExpiredSubscriptions.Name))
 	add("DropUser", tsql.DropUser("agents"))
 
 	add("LargestReplicated", tsql.LargestReplicated())
