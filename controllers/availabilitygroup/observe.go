@@ -47,7 +47,7 @@ var (
 // asks every engine that there is: servers that are deleted with it are not ready, and wait for the group themselves.
 func awaited(group *v1alpha1.AvailabilityGroup, server *v1alpha1.SQLServer) string {
 	ready := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady)
-	if group.Status.GroupID != "" || !group.DeletionTimestamp.IsZero() || isTrue(ready) {
+	if group.Status.GroupID != "" || !group.DeletionTimestamp.IsZero() || server.Status.Serves() {
 		return ""
 	}
 	return reasonOf(ready)

@@ -67,7 +67,7 @@ func TestAStepThatFailsHoldsUpNoRestart(t *testing.T) {
 				g.Expect(said.Reason).To(Equal(c.reason))
 				g.Expect(said.Message).To(ContainSubstring("5123"))
 				g.Expect(said.Status).To(Equal(metav1.ConditionFalse))
-				g.Expect(serves(all)).To(BeTrue(), "%+v", all)
+				g.Expect(e.d.Server.Status.Serves()).To(BeTrue(), "%+v", all)
 				g.Expect(plan(e.d, e.o).All()).NotTo(BeEmpty(), "it is tried again")
 
 				e.with(t, func(reconcile.Step) bool { return false })
@@ -109,7 +109,7 @@ func TestAnInvalidCertificateHoldsUpNoRestart(t *testing.T) {
 			g.Expect(ready.Reason).To(Equal(v1alpha1.ReasonCertificateKept))
 			g.Expect(ready.Message).To(And(ContainSubstring("not for the name tukpub-0"),
 				ContainSubstring("goes on with the certificate that it has, which ends at")))
-			g.Expect(serves(all)).To(BeTrue())
+			g.Expect(e.d.Server.Status.Serves()).To(BeTrue())
 		})
 	}
 }

@@ -157,18 +157,6 @@ func against(seen *mssql.Group, replicas []v1alpha1.Replica, self, primary v1alp
 	return found
 }
 
-// unhindered are the reasons of what is not as declared while the server serves as it should.
-var unhindered = []string{
-	v1alpha1.ReasonVolumeCannotGrow, v1alpha1.ReasonPartnerTrusted, v1alpha1.ReasonCertificateKept,
-}
-
-// serves tells from a server's conditions that it is ready, but for what no restart of another one depends on.
-func serves(of []metav1.Condition) bool {
-	ready := apimeta.FindStatusCondition(of, v1alpha1.ConditionReady)
-	return ready != nil && (ready.Status == metav1.ConditionTrue || ready.Status == metav1.ConditionFalse &&
-		slices.Contains(unhindered, ready.Reason))
-}
-
 // observeBehind finds the other servers of the group that wait too, and those that are not ready.
 func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.AvailabilityGroup, t *Turn) error {
 	for _, replica := range g.Spec.Replicas {
@@ -184,7 +172,7 @@ func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.A
 		if err != nil {
 			return fmt.Errorf("read SQLServer %s/%s: %w", g.Namespace, replica.Server, err)
 		}
-		if !serves(s.Status.Conditions) {
+		if !s.Status.Serves() {
 			t.Against = append(t.Against, fmt.Sprintf("SQLServer %s is not ready", replica.Server))
 		}
 		pending := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionRestartPending)

@@ -155,5 +155,5 @@ func TestAFormerPartnerThatStaysHoldsUpNothing(t *testing.T) {
 	ready := apimeta.FindStatusCondition(e.d.Server.Status.Conditions, v1alpha1.ConditionReady)
 	g.Expect(ready.Reason).To(Equal(v1alpha1.ReasonPartnerTrusted))
 	g.Expect(ready.Message).To(ContainSubstring("15138"))
-	g.Expect(serves(e.d.Server.Status.Conditions)).To(BeTrue())
+	g.Expect(e.d.Server.Status.Serves()).To(BeTrue())
 }
