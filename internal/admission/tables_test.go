@@ -99,6 +99,10 @@ var refusals = []refusal{
 		with(server, "NAME", "s") + "  memory: 4Gi\n  resources: {limits: {memory: 2Gi}}\n",
 		[]string{"spec.memory", "resources.limits.memory (2Gi)"},
 	},
+	{"a size in a wrong unit", "", with(server, "NAME", "s", "data: {size: 2Gi}", "data: {size: 5GB}"),
+		[]string{"spec.storage.data.size: Invalid value", "powers of 1024", "5Gi, not 5GB"}},
+	{"memory in a wrong unit", "", with(server, "NAME", "s") + "  memory: 5gb\n",
+		[]string{"spec.memory: Invalid value", "powers of 1024", "5Gi, not 5GB"}},
 	// Groups.
 	{
 		"two synchronous replicas without a third vote",
