@@ -71,6 +71,8 @@ func start(t testing.TB, env *envtest.Environment) *Server {
 	env.ControlPlaneStartTimeout, env.ControlPlaneStopTimeout = 2*time.Minute, time.Minute
 	cfg, err := env.Start()
 	if err != nil {
+		// Both may run, and CRDs be refused: they would outlive the test, with the locks that it was given.
+		_ = env.Stop()
 		t.Fatalf("starting etcd and kube-apiserver from %s: %v", env.BinaryAssetsDirectory, err)
 	}
 	t.Cleanup(func() {
