@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/test/support/stage"
 )
 
@@ -320,6 +321,9 @@ func addOrRemoveServer(m *manifest, _ []*manifest, _ *rand.Rand) change {
 		NewWithT(t).Eventually(func() []string {
 			return w.stage.Query(t, stage.Spare, "master", "SELECT name FROM sys.availability_groups", 1)
 		}, refuted, 200*time.Millisecond).Should(BeEmpty(), w.told(t))
+		// Its agent would claim votes by what it was told.
+		NewWithT(t).Eventually(func() []string { return w.stage.Orders(t, stage.Spare) }, refuted, 200*time.Millisecond).
+			Should(Equal([]string{orders.EndedKey(stage.Group)}), w.told(t))
 		w.stage.RemoveServer(t, stage.Spare)
 	}
 	return c

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -201,8 +202,10 @@ func (b *Stage) AddServer(t testing.TB, server v1alpha1.ServerName) {
 			Storage: &v1alpha1.ServerStorage{Data: size, Log: size, TempDB: size, Backup: size}},
 	}
 	b.create(t, object)
+	// A manager that runs may write its finalizer meanwhile.
+	made := object.DeepCopy()
 	conditions.Set(&object.Status.StatusBase, object.Generation, conditions.Ready(v1alpha1.ReasonRunning, "it runs"))
-	g.Expect(b.Hub.Client.Status().Update(t.Context(), object)).To(gomega.Succeed())
+	g.Expect(b.Hub.Client.Status().Patch(t.Context(), object, client.MergeFrom(made))).To(gomega.Succeed())
 	account := &corev1.ServiceAccount{ObjectMeta: named("default")}
 	g.Expect(client.IgnoreAlreadyExists(b.at(server).Client.Create(t.Context(), account))).To(gomega.Succeed())
 	pod := &corev1.Pod{ObjectMeta: named(credentials.HostName(server)),
@@ -213,6 +216,16 @@ func (b *Stage) AddServer(t testing.TB, server v1alpha1.ServerName) {
 	b.runs(t, server, pod)
 	b.pods[server] = string(pod.UID)
 	b.startSidecar(t, server)
+}
+
+// Orders are the keys of the Secret that tells a server's agent which groups it serves, and which it serves no more.
+func (b *Stage) Orders(t testing.TB, server v1alpha1.ServerName) []string {
+	t.Helper()
+	secret := &corev1.Secret{ObjectMeta: named(credentials.OrdersName(server))}
+	gomega.NewWithT(t).
+		Expect(client.IgnoreNotFound(b.at(server).Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret))).
+		To(gomega.Succeed())
+	return slices.Sorted(maps.Keys(secret.Data))
 }
 
 // RemoveServer deletes a server, and ends what the controller of servers would end with it; its volumes go.
