@@ -31,6 +31,8 @@ type validator[T client.Object] struct {
 	// spec is what a check depends on: an update that leaves it alone is let through, so that labels, annotations and
 	// finalizers of an object can be changed whatever became of others.
 	spec func(T) any
+	// warn tells of what is let through and may not do what is meant; nil where there is nothing of the kind.
+	warn func(T) admission.Warnings
 	// holds says that data hang on objects of the kind: they may have no owner.
 	holds bool
 }
@@ -41,7 +43,7 @@ func (v *validator[T]) ValidateCreate(ctx context.Context, obj T) (admission.War
 	if err := v.owners(nil, obj); err != nil {
 		return nil, err
 	}
-	return nil, v.validate(ctx, none, obj)
+	return v.warnings(obj), v.validate(ctx, none, obj)
 }
 
 // ValidateUpdate checks a changed object.
@@ -52,7 +54,14 @@ func (v *validator[T]) ValidateUpdate(ctx context.Context, old, obj T) (admissio
 	if obj.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(v.spec(old), v.spec(obj)) {
 		return nil, nil
 	}
-	return nil, v.validate(ctx, old, obj)
+	return v.warnings(obj), v.validate(ctx, old, obj)
+}
+
+func (v *validator[T]) warnings(obj T) admission.Warnings {
+	if v.warn == nil {
+		return nil
+	}
+	return v.warn(obj)
 }
 
 // ValidateDelete lets every deletion through: finalizers hold what must wait.
@@ -83,43 +92,43 @@ func Register(mgr manager.Manager) error {
 	return firstError(
 		add(mgr, &v1alpha1.Site{}, &validator[*v1alpha1.Site]{r, "Site",
 			func(w *World, old, o *v1alpha1.Site) field.ErrorList { return w.site(top, old, o) },
-			func(o *v1alpha1.Site) any { return o.Spec }, true}),
+			func(o *v1alpha1.Site) any { return o.Spec }, nil, true}),
 		add(mgr, &v1alpha1.SQLServer{}, &validator[*v1alpha1.SQLServer]{r, "SQLServer",
 			func(w *World, old, o *v1alpha1.SQLServer) field.ErrorList { return w.server(top, old, o) },
-			func(o *v1alpha1.SQLServer) any { return o.Spec }, true}),
+			func(o *v1alpha1.SQLServer) any { return o.Spec }, warnServer, true}),
 		add(mgr, &v1alpha1.AvailabilityGroup{}, &validator[*v1alpha1.AvailabilityGroup]{r, "AvailabilityGroup",
 			func(w *World, old, o *v1alpha1.AvailabilityGroup) field.ErrorList {
 				return append(w.group(top, o), w.takesOver(top, old, o)...)
 			},
-			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }, true}),
+			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }, nil, true}),
 		add(mgr, &v1alpha1.Distributor{}, &validator[*v1alpha1.Distributor]{r, "Distributor",
 			func(w *World, _, o *v1alpha1.Distributor) field.ErrorList { return w.distributor(top, o) },
-			func(o *v1alpha1.Distributor) any { return o.Spec }, true}),
+			func(o *v1alpha1.Distributor) any { return o.Spec }, nil, true}),
 		add(mgr, &v1alpha1.Publication{}, &validator[*v1alpha1.Publication]{r, "Publication",
 			func(w *World, old, o *v1alpha1.Publication) field.ErrorList {
 				return append(w.publication(top, o), w.publishesForItself(top, old, o)...)
 			},
-			func(o *v1alpha1.Publication) any { return o.Spec }, true}),
+			func(o *v1alpha1.Publication) any { return o.Spec }, nil, true}),
 		add(mgr, &v1alpha1.Subscription{}, &validator[*v1alpha1.Subscription]{r, "Subscription",
 			func(w *World, old, o *v1alpha1.Subscription) field.ErrorList {
 				return append(w.subscription(top, o), w.receivesForItself(top, old, o)...)
 			},
-			func(o *v1alpha1.Subscription) any { return o.Spec }, true}),
+			func(o *v1alpha1.Subscription) any { return o.Spec }, nil, true}),
 		add(mgr, &v1alpha1.Login{}, &validator[*v1alpha1.Login]{r, "Login",
 			func(w *World, old, o *v1alpha1.Login) field.ErrorList { return w.usesForItself(top, old, o) },
-			func(o *v1alpha1.Login) any { return o.Spec }, true}),
+			func(o *v1alpha1.Login) any { return o.Spec }, nil, true}),
 		add(mgr, &v1alpha1.Topology{}, &validator[*v1alpha1.Topology]{r, "Topology",
 			func(w *World, old, o *v1alpha1.Topology) field.ErrorList { return w.topology(top, old, o) },
-			func(o *v1alpha1.Topology) any { return o.Spec }, true}),
+			func(o *v1alpha1.Topology) any { return o.Spec }, warnTopology, true}),
 		add(mgr, &v1alpha1.Failover{}, &validator[*v1alpha1.Failover]{r, "Failover",
 			func(w *World, old, o *v1alpha1.Failover) field.ErrorList { return w.failover(top, old, o) },
-			func(o *v1alpha1.Failover) any { return o.Spec }, false}),
+			func(o *v1alpha1.Failover) any { return o.Spec }, nil, false}),
 		add(mgr, &v1alpha1.Drill{}, &validator[*v1alpha1.Drill]{r, "Drill",
 			func(w *World, old, o *v1alpha1.Drill) field.ErrorList { return w.drill(top, old, o) },
-			func(o *v1alpha1.Drill) any { return o.Spec }, false}),
+			func(o *v1alpha1.Drill) any { return o.Spec }, nil, false}),
 		add(mgr, &v1alpha1.DrillSchedule{}, &validator[*v1alpha1.DrillSchedule]{r, "DrillSchedule",
 			func(w *World, _, o *v1alpha1.DrillSchedule) field.ErrorList { return w.drillSchedule(top, o) },
-			func(o *v1alpha1.DrillSchedule) any { return o.Spec }, false}),
+			func(o *v1alpha1.DrillSchedule) any { return o.Spec }, nil, false}),
 	)
 }
 

@@ -41,7 +41,7 @@ func TestNothingIsRefusedByTheCacheAlone(t *testing.T) {
 			"Drill",
 			func(w *World, old, o *v1alpha1.Drill) field.ErrorList { return w.drill(field.NewPath("spec"), old, o) },
 			nil,
-			false,
+			nil, false,
 		}
 		_, err := v.ValidateCreate(t.Context(), d)
 		return err
