@@ -3,8 +3,8 @@
 package credentials
 
 import (
+	"crypto"
 	"crypto/ecdsa"
-	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -28,18 +28,22 @@ const (
 	// rsaBits of servers' keys. SQL Server on Linux takes RSA keys
 	// (docs/linux/sql-server-linux-encrypted-connections.md shows rsa:2048).
 	rsaBits = 2048
+	// authorityBits of a CA's key, which is used for ten years.
+	authorityBits = 3072
 )
 
-// Authority is the operator's certificate authority. It has an ECDSA P-256 key; servers have RSA keys.
+// Authority is the operator's certificate authority. It has an RSA key, as servers have: that SQL Server on Linux takes
+// a certificate with an ECDSA signature is documented nowhere. One of an earlier release has an ECDSA P-256 key, and
+// keeps it.
 type Authority struct {
 	certificate *x509.Certificate
-	key         *ecdsa.PrivateKey
+	key         crypto.Signer
 	pem         []byte
 }
 
 // NewAuthority makes a CA that is valid for ten years from now.
 func NewAuthority(now time.Time) (*Authority, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	key, err := rsa.GenerateKey(rand.Reader, authorityBits)
 	if err != nil {
 		return nil, fmt.Errorf("make the key of the CA: %w", err)
 	}
@@ -78,12 +82,13 @@ func ParseAuthority(data map[string][]byte) (*Authority, error) {
 	if block == nil {
 		return nil, fmt.Errorf("read %s of Secret %s: no PEM block", KeyPrivateKey, CASecretName)
 	}
-	key, err := x509.ParseECPrivateKey(block.Bytes)
+	key, err := parseKey(block)
 	if err != nil {
 		// The parser's text may quote what it read.
-		return nil, fmt.Errorf("read %s of Secret %s: not an EC private key", KeyPrivateKey, CASecretName)
+		return nil, fmt.Errorf("read %s of Secret %s: neither an RSA nor an EC private key", KeyPrivateKey, CASecretName)
 	}
-	if !key.PublicKey.Equal(certificate.PublicKey) {
+	public, ok := certificate.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
+	if !ok || !public.Equal(key.Public()) {
 		return nil, fmt.Errorf("secret %s: %s and %s do not belong together", CASecretName, KeyCertificate, KeyPrivateKey)
 	}
 	return &Authority{certificate: certificate, key: key, pem: encode("CERTIFICATE", certificate.Raw)}, nil
@@ -91,11 +96,26 @@ func ParseAuthority(data map[string][]byte) (*Authority, error) {
 
 // Data is the CA as the data of its Secret.
 func (a *Authority) Data() (map[string][]byte, error) {
-	key, err := x509.MarshalECPrivateKey(a.key)
-	if err != nil {
-		return nil, fmt.Errorf("encode the key of the CA: %w", err)
+	switch key := a.key.(type) {
+	case *rsa.PrivateKey:
+		return map[string][]byte{KeyCertificate: a.pem,
+			KeyPrivateKey: encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key))}, nil
+	case *ecdsa.PrivateKey:
+		der, err := x509.MarshalECPrivateKey(key)
+		if err != nil {
+			return nil, fmt.Errorf("encode the key of the CA: %w", err)
+		}
+		return map[string][]byte{KeyCertificate: a.pem, KeyPrivateKey: encode("EC PRIVATE KEY", der)}, nil
 	}
-	return map[string][]byte{KeyCertificate: a.pem, KeyPrivateKey: encode("EC PRIVATE KEY", key)}, nil
+	return nil, fmt.Errorf("encode the key of the CA: %T", a.key)
+}
+
+// parseKey reads a key in the form of its block.
+func parseKey(block *pem.Block) (crypto.Signer, error) {
+	if block.Type == "RSA PRIVATE KEY" {
+		return x509.ParsePKCS1PrivateKey(block.Bytes)
+	}
+	return x509.ParseECPrivateKey(block.Bytes)
 }
 
 // PEM is the CA's certificate.
