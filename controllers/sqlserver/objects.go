@@ -137,6 +137,7 @@ func podSelector(d Desired) map[string]string {
 func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate []byte) map[string]string {
 	spec := template.Spec.DeepCopy()
 	spec.Affinity, spec.Tolerations, spec.PriorityClassName = nil, nil, ""
+	withoutLasting(spec)
 	annotations := map[string]string{
 		annotationCertificate: hashOf(certificate),
 		annotationConf: hashOf(map[string]string{

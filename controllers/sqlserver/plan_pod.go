@@ -144,7 +144,7 @@ func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
 	case pod.Spec.NodeName == "":
 		return p.Settle(unscheduled(o))
 	}
-	for _, c := range pod.Status.ContainerStatuses {
+	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 		if outcome, stop := containerProblem(pod, c); stop {
 			return p.Settle(outcome)
 		}
@@ -246,6 +246,10 @@ func containerProblem(pod *corev1.Pod, c corev1.ContainerStatus) (conditions.Out
 			v1alpha1.ReasonPodNotReady,
 			fmt.Sprintf("container %s can't be made: %s", c.Name, waiting.Message),
 		), true
+	case c.Name == containerKeys && waiting != nil && waiting.Reason == crashLoop:
+		return conditions.InProgress(v1alpha1.ReasonPodNotReady, fmt.Sprintf(
+			"the certificate can't be copied for the engine%s; see `kubectl logs %s -c %s -p` at the site", lastEnd(c),
+			pod.Name, c.Name)), true
 	case c.Name != ContainerEngine:
 		return conditions.Outcome{}, false
 	case waiting != nil && waiting.Reason == crashLoop, c.State.Terminated != nil:

@@ -32,6 +32,13 @@ const (
 	tokenDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 	// tokenLife is the life of the sidecar's token; the kubelet renews it.
 	tokenLife = 3600
+	// home of the engine's user, below which it writes.
+	home = conf.DataMount
+	// containerKeys copies certificate and key to where the engine owns them.
+	containerKeys = "keys"
+	// engineTLS is the volume of the copies, engineTLSDir where they are made.
+	engineTLS    = "engine-tls"
+	engineTLSDir = "/var/run/geosql/engine-tls"
 	// mirroringPort is that of the database mirroring endpoint.
 	mirroringPort = 5022
 )
@@ -47,6 +54,7 @@ var mounts = map[placement.Role]string{
 func podSpec(d Desired, terms []corev1.NodeSelectorTerm) corev1.PodSpec {
 	scheduling := d.scheduling()
 	spec := corev1.PodSpec{
+		InitContainers:                []corev1.Container{keysContainer(d)},
 		Containers:                    []corev1.Container{engineContainer(d), agentContainer(d)},
 		Volumes:                       podVolumes(d),
 		ShareProcessNamespace:         ptr.To(true),
@@ -90,7 +98,7 @@ func engineContainer(d Desired) corev1.Container {
 		},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "conf", MountPath: conf.Path, SubPath: confKey, ReadOnly: true},
-			{Name: "tls", MountPath: conf.TLSDir, ReadOnly: true},
+			{Name: engineTLS, MountPath: conf.TLSDir, ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 		SecurityContext: engineSecurity(),
@@ -136,10 +144,62 @@ func environment(d Desired) []corev1.EnvVar {
 		{Name: "MSSQL_LOG_DIR", Value: conf.LogDir},
 		{Name: "MSSQL_BACKUP_DIR", Value: conf.BackupDir},
 	}
+	env = append(env, lasting()...)
 	if limit := d.memoryLimitMB(); limit > 0 {
 		env = append(env, corev1.EnvVar{Name: "MSSQL_MEMORY_LIMIT_MB", Value: strconv.FormatInt(limit, 10)})
 	}
 	return env
+}
+
+// lasting are the variables that wait for the next start of an engine: a release that adds one restarts none.
+func lasting() []corev1.EnvVar {
+	return []corev1.EnvVar{
+		// An engine without a home writes below / (mssql-docker, issues 732 and 735).
+		{Name: "HOME", Value: home},
+		// What the engine and SQL Server Agent connect to shows a certificate of the same CA, which no image has: OpenSSL
+		// takes this file beside the image's folder.
+		{Name: "SSL_CERT_FILE", Value: conf.TLSDir + "/" + credentials.KeyCA},
+	}
+}
+
+// withoutLasting is the template without what waits for the next start of each engine: what is hashed, so that a
+// release that brings it restarts nobody.
+func withoutLasting(spec *corev1.PodSpec) {
+	spec.InitContainers = nil
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == engineTLS })
+	engine := &spec.Containers[0]
+	engine.SecurityContext.RunAsGroup = nil
+	engine.Env = slices.DeleteFunc(engine.Env, func(v corev1.EnvVar) bool { return slices.Contains(lasting(), v) })
+	for i := range engine.VolumeMounts {
+		if engine.VolumeMounts[i].Name == engineTLS {
+			engine.VolumeMounts[i].Name = "tls"
+		}
+	}
+}
+
+// keysContainer copies the server's certificate and key before the engine starts: files of a Secret's volume are
+// root's, and SQL Server on Linux is documented with a key that is its own, for nobody else to read
+// (docs/linux/sql-server-linux-encrypted-connections.md). The engine reads them once, so a renewed certificate comes
+// with another pod, as it did.
+func keysContainer(d Desired) corev1.Container {
+	return corev1.Container{
+		Name:            containerKeys,
+		Image:           d.AgentImage,
+		ImagePullPolicy: corev1.PullIfNotPresent,
+		Args:            []string{"agent", "copy-keys", "--to=" + engineTLSDir},
+		Resources: corev1.ResourceRequirements{
+			Requests: corev1.ResourceList{
+				corev1.ResourceCPU:    resource.MustParse("100m"),
+				corev1.ResourceMemory: resource.MustParse("64Mi"),
+			},
+			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
+		},
+		VolumeMounts: []corev1.VolumeMount{
+			{Name: "tls", MountPath: agent.TLSDir, ReadOnly: true},
+			{Name: engineTLS, MountPath: engineTLSDir},
+		},
+		SecurityContext: containerSecurity(true),
+	}
 }
 
 func agentContainer(d Desired) corev1.Container {
@@ -195,6 +255,7 @@ func mountOf(role placement.Role) string { return mounts[role] }
 // That image is not known to work with a read-only root file system.
 func engineSecurity() *corev1.SecurityContext {
 	security := containerSecurity(false)
+	security.RunAsGroup = ptr.To[int64](userID)
 	security.Capabilities.Add = []corev1.Capability{"NET_BIND_SERVICE"}
 	return security
 }
@@ -250,6 +311,10 @@ func podVolumes(d Desired) []corev1.Volume {
 			corev1.KeyToPath{Key: credentials.KeyAgent, Path: credentials.KeyAgent},
 		),
 		{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		// In memory: a key is on no disk of the node's.
+		{Name: engineTLS, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
+			Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("1Mi")),
+		}}},
 		tokenVolume(),
 	}
 	for _, v := range d.volumes() {

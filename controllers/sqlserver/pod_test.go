@@ -51,6 +51,14 @@ func TestPodOfAServer(t *testing.T) {
 	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql", "data"))
 	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql-tempdb", "tempdb"))
 	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql/mssql.conf", "conf"))
+	g.Expect(mounted).To(HaveKeyWithValue("/etc/geosql/tls", "engine-tls"), "copies that the engine owns")
+	for _, m := range pod.InitContainers[0].VolumeMounts {
+		g.Expect(m.ReadOnly).To(Equal(m.Name == "tls"), "from the Secret to the engine's folder")
+	}
+	g.Expect(pod.InitContainers[0].Image).To(Equal(sidecar.Image))
+	g.Expect(*engine.SecurityContext.RunAsGroup).To(BeEquivalentTo(10001))
+	g.Expect(env).To(And(HaveKeyWithValue("HOME", "/var/opt/mssql"),
+		HaveKeyWithValue("SSL_CERT_FILE", "/etc/geosql/tls/ca.crt")))
 	for _, v := range pod.Volumes {
 		if v.Name == "agent" {
 			g.Expect(v.Secret.Items).To(HaveLen(1), "the sidecar has its own password alone")

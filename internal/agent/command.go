@@ -39,5 +39,6 @@ func NewCommand() *cobra.Command {
 		},
 	}
 	options.AddFlags(command.Flags())
+	command.AddCommand(newCopyCommand())
 	return command
 }
