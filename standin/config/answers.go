@@ -56,13 +56,27 @@ const (
 	// CleanupFails: sp_MSdistribution_cleanup ends with 20015 before it removes anything, as where a snapshot folder
 	// cannot be removed. Its published text does so; whether that meets paths with slashes nobody says.
 	CleanupFails Answer = "repl.cleanup-fails"
+	// FirstConnectionCounts: a primary whose first connection to a replica has failed, because its name did not resolve
+	// yet, say, has no connection to it until the mirroring endpoint of either is restarted (field report of SQL Server in
+	// pods, whose operator restarts endpoints).
+	FirstConnectionCounts Answer = "hadr.first-connection-counts"
+	// ListenerTakesASubnet: a listener's IPv4 address with a mask of one host is refused (19456). Field set-ups of groups
+	// under Pacemaker show the mask of a subnet.
+	ListenerTakesASubnet Answer = "hadr.listener-takes-a-subnet"
+	// ListenerTakesNoAddress: a listener's IPv4 address is refused (19456) unless it is 0.0.0.0 with the mask 0.0.0.0,
+	// the form that is documented for groups without a cluster.
+	ListenerTakesNoAddress Answer = "hadr.listener-takes-no-address"
+	// KeyIsOwn: network.tlskey is refused, and the instance does not start, where the file is not the engine's own or
+	// others may read it. The page on encrypted connections on Linux shows it so, owned by mssql with mode 400 or 600.
+	KeyIsOwn Answer = "network.key-is-own"
 )
 
 // answers are all that there are.
 var answers = []Answer{
-	OfflineIsSilent, ResolvingFollows, UnreadyWhenDisconnected, RoleBlocksFailover,
-	HelpJobHasMore, JobAtSubscription, FolderUnmapped, FolderTurned, MasterKeyWanted,
-	RefreshServesPull, NamesInCapitals, SubscriberWantsLogin, AttachStartsJob, CleanupFails,
+	OfflineIsSilent, ResolvingFollows, UnreadyWhenDisconnected, RoleBlocksFailover, HelpJobHasMore,
+	JobAtSubscription, FolderUnmapped, FolderTurned, MasterKeyWanted, RefreshServesPull, NamesInCapitals,
+	SubscriberWantsLogin, AttachStartsJob, CleanupFails, FirstConnectionCounts, ListenerTakesASubnet,
+	ListenerTakesNoAddress, KeyIsOwn,
 }
 
 // Answers are those that an instance was given.

@@ -191,6 +191,25 @@ func TestPasswordPolicy(t *testing.T) {
 	}
 }
 
+// A key that is not the engine's own is taken, unless the engine answers the other way: then it does not start.
+func TestAKeyThatIsNotTheEnginesOwn(t *testing.T) {
+	g := NewWithT(t)
+	key := filepath.Join(t.TempDir(), "tls.key")
+	g.Expect(os.WriteFile(key, []byte("key"), 0o440)).To(Succeed())
+	conf := "[network]\ntlscert = /no\ntlskey = " + key + "\n"
+	start := func(conf string) error {
+		s, err := load(t, conf, nil)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = s.TLS.Config(nil)
+		return err
+	}
+	own := conf + "[standin]\nanswers = network.key-is-own\n"
+	g.Expect(start(own)).To(MatchError(ContainSubstring("must belong to the server's user, with mode 400 or 600")))
+	g.Expect(start(conf)).To(MatchError(ContainSubstring("load certificate /no")), "the key is none of its questions")
+	g.Expect(os.Chmod(key, 0o400)).To(Succeed())
+	g.Expect(start(own)).To(MatchError(ContainSubstring("load certificate /no")))
+}
+
 func TestTLSProtocols(t *testing.T) {
 	g := NewWithT(t)
 	signed := func() (tls.Certificate, error) { return tds.SelfSigned("x") }

@@ -61,6 +61,8 @@ type TLSSettings struct {
 	Protocols       []string
 	ForceEncryption bool
 	ForceStrict     bool
+	// OwnKey says that the key has to be the engine's own.
+	OwnKey bool
 }
 
 // RefusedError is a configuration that the server must not start with. Its text says what to change.
@@ -219,6 +221,7 @@ func (l *loader) answers(s *Settings) {
 	if s.Answers, err = ParseAnswers(list); err != nil && l.err == nil {
 		l.err = refuse("%s: %v.", source, err)
 	}
+	s.TLS.OwnKey = s.Answers.Has(KeyIsOwn)
 }
 
 // license is the licence question, which the real image asks and the stand-in asks alike, so that a pod that works here

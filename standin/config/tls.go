@@ -5,6 +5,8 @@ package config
 import (
 	"crypto/tls"
 	"fmt"
+	"os"
+	"syscall"
 )
 
 // versions are the names of network.tlsprotocols.
@@ -35,6 +37,9 @@ func (s TLSSettings) Config(selfSigned func() (tls.Certificate, error)) (*tls.Co
 	if (s.Certificate == "") != (s.Key == "") {
 		return nil, refuse("mssql.conf settings network.tlscert and network.tlskey must be given together.")
 	}
+	if err := s.checkKey(); err != nil {
+		return nil, err
+	}
 	cert, err := selfSigned, error(nil)
 	if s.Certificate != "" {
 		cert = func() (tls.Certificate, error) {
@@ -56,4 +61,19 @@ func (s TLSSettings) Config(selfSigned func() (tls.Certificate, error)) (*tls.Co
 	}
 	c.Certificates = []tls.Certificate{pair}
 	return c, nil
+}
+
+// checkKey refuses a key that is not the engine's own, where it has to be (KeyIsOwn).
+func (s TLSSettings) checkKey() error {
+	if !s.OwnKey || s.Key == "" {
+		return nil
+	}
+	info, err := os.Stat(s.Key)
+	if err != nil {
+		return fmt.Errorf("look at key %s (network.tlskey): %w", s.Key, err)
+	}
+	if own, ok := info.Sys().(*syscall.Stat_t); !ok || int(own.Uid) != os.Getuid() || info.Mode().Perm()&0o077 != 0 {
+		return refuse("The key %s (network.tlskey) must belong to the server's user, with mode 400 or 600.", s.Key)
+	}
+	return nil
 }

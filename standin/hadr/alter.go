@@ -61,6 +61,11 @@ func (e *Extension) alter(ctx context.Context, s *engine.Session, st syntax.Stat
 	case syntax.AGRemoveReplica:
 		return removeReplicas(ctx, g, a.Servers)
 	}
+	if a, ok := n.Action.(syntax.AGAddListener); ok {
+		if err := e.hostable(a.Listener); err != nil {
+			return err
+		}
+	}
 	return alterListener(ctx, g, n.Action)
 }
 

@@ -76,6 +76,9 @@ func (e *Extension) create(ctx context.Context, s *engine.Session, st syntax.Sta
 		return err
 	}
 	if n.Listener != nil {
+		if err := e.hostable(*n.Listener); err != nil {
+			return err
+		}
 		if err := addListener(c, *n.Listener); err != nil {
 			return err
 		}

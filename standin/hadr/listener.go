@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/hadr/group"
 	"geosql.dev/standin/hadr/replica"
 	"geosql.dev/standin/syntax"
@@ -43,6 +44,21 @@ func alterListener(ctx context.Context, g *replica.Group, action any) error {
 		}
 		return failure(41190, c.Name, "ALTER", "AVAILABILITY GROUP")
 	})
+}
+
+// hostable refuses the addresses that the engine does not take by the answers that it was given (docs/answers.md).
+func (e *Extension) hostable(spec syntax.ListenerSpec) error {
+	for _, a := range spec.IPs {
+		if a.Mask == "" {
+			continue
+		}
+		none := a.IP == "0.0.0.0" && a.Mask == "0.0.0.0"
+		if e.inst.Answers(config.ListenerTakesNoAddress) && !none ||
+			e.inst.Answers(config.ListenerTakesASubnet) && a.Mask == "255.255.255.255" {
+			return failure(19456, e.inst.ServerName())
+		}
+	}
+	return nil
 }
 
 func findListener(c *group.Configuration, name string) (int, error) {

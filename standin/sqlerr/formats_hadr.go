@@ -25,6 +25,8 @@ var hadrFormats = map[int32]string{
 		"does not have a value set for READ_ONLY_ROUTING_URL.",
 	19423: "The lease of availability group '%v' is no longer valid for renewal; the local replica is going offline.",
 	19451: "'%v' and '%v' belong to the same subnet; only one IP address per subnet is allowed for a listener.",
+	19456: "No address of the availability group listener can be hosted by server '%v'. Name one that the server has, " +
+		"or one of a subnet of its.",
 	19460: "The listener with DNS name '%v' is configured to use DHCP. Listeners with DHCP do not support static " +
 		"IP addresses.",
 	19468: "The listener with DNS name '%v' for the availability group '%v' is already listening on the TCP port %v.",

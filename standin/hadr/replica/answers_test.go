@@ -105,3 +105,42 @@ func TestFailoverWaitsForTheRecoveryOfASecondary(t *testing.T) {
 	g.Expect(time.Since(began)).To(BeNumerically(">", 3*time.Second))
 	g.Eventually(c.role(1)).Should(Equal(replica.Primary))
 }
+
+// A first connection that has failed is the last one where that counts, until the endpoint of the replica is restarted.
+func TestAFirstConnectionThatFailedIsTheLast(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.Synchronous, nil)
+	c.synchronized(0, 1, 2)
+	c.answering(config.FirstConnectionCounts)
+	c.servers[2].stop()
+	g.Expect(c.group(0).Offline(t.Context())).To(Succeed())
+	g.Expect(c.group(1).SetLease(replica.BootTime(), lease)).To(Succeed())
+	g.Expect(c.group(1).Failover(t.Context())).To(Succeed())
+	g.Eventually(c.role(1)).Should(Equal(replica.Primary))
+	connected := func() bool {
+		for _, r := range c.group(1).States().Replicas {
+			if r.ID == c.group(2).Self() {
+				return r.Connected
+			}
+		}
+		return false
+	}
+	failed := func() int32 {
+		for _, r := range c.group(1).States().Replicas {
+			if !r.Local && r.ErrorNumber != 0 {
+				return r.ErrorNumber
+			}
+		}
+		return 0
+	}
+	g.Eventually(failed).ShouldNot(BeZero())
+	c.servers[2].start()
+	g.Expect(c.group(2).BecomeSecondary(t.Context())).To(Succeed())
+	g.Consistently(connected, "2500ms").Should(BeFalse())
+	address := c.servers[2].m.Address()
+	g.Expect(c.servers[2].m.Listen("")).To(Succeed())
+	g.Expect(c.servers[2].m.Listen(address)).To(Succeed())
+	g.Eventually(connected, "20s").Should(BeTrue())
+	c.synchronized(1, 2)
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/hadr/endpoint"
 	"geosql.dev/standin/hadr/group"
 	"geosql.dev/standin/storage/disk"
@@ -37,7 +38,11 @@ type Manager struct {
 	offered chan struct{}
 	server  *endpoint.Server
 	address string
-	seeding []*Seeding
+	// listened is when the endpoint was opened; late is when replicas whose first connection had failed came for the
+	// first time.
+	listened time.Time
+	late     map[uuid.UUID]time.Time
+	seeding  []*Seeding
 
 	// lost has a token when a primary's connection has ended since keepLines looked last.
 	lost chan struct{}
@@ -106,8 +111,38 @@ func (m *Manager) Listen(address string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.server, m.address = s, address
+	m.server, m.address, m.listened = s, address, time.Now()
 	return nil
+}
+
+// listens is when the endpoint was opened.
+func (m *Manager) listens() time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.listened
+}
+
+// deaf tells of a replica whose first connection has failed, until its endpoint or this one is restarted
+// (config.FirstConnectionCounts).
+func (m *Manager) deaf(h hello) bool {
+	if !m.host.Answers(config.FirstConnectionCounts) {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !h.Late {
+		delete(m.late, h.From)
+		return false
+	}
+	since, known := m.late[h.From]
+	if !known {
+		if m.late == nil {
+			m.late = map[uuid.UUID]time.Time{}
+		}
+		since = time.Now()
+		m.late[h.From] = since
+	}
+	return !m.listened.After(since)
 }
 
 // Address is where the endpoint listens; empty when it does not.

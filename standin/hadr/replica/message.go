@@ -48,6 +48,9 @@ type hello struct {
 	From    uuid.UUID `json:"from"`
 	Server  string    `json:"server"`
 	Epoch   uint32    `json:"epoch"`
+	// Late says that the sender's first connection to this replica has failed, and its endpoint has not been restarted
+	// since.
+	Late bool `json:"late,omitzero"`
 	// Database is the group database of log and seed connections.
 	Database uuid.UUID `json:"database,omitzero"`
 	Seed     *seedInfo `json:"seed,omitempty"`

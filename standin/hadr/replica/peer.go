@@ -34,6 +34,9 @@ type peer struct {
 	sent, told uint64
 	workers    map[uuid.UUID]context.CancelFunc
 	leaving    bool
+	// failedFirst is when the first attempt to connect failed; zero when it did not, and since the replica answers.
+	failedFirst time.Time
+	tried       bool
 
 	// problem is the last failed attempt to connect (last_connect_error_*).
 	problem connectProblem
@@ -185,16 +188,21 @@ func (g *Group) wakeAfterGrace() {
 // connect opens a control connection and exchanges messages until it breaks.
 func (p *peer) connect(url string, timeout time.Duration) error {
 	g := p.l.g
-	conn := g.lines.take(p.id)
+	late := p.late()
+	var conn *endpoint.Conn
+	if !late {
+		conn = g.lines.take(p.id)
+	}
 	if conn == nil {
 		var err error
 		ctx, cancel := context.WithTimeout(p.l.ctx, min(timeout, dialTimeout))
 		conn, err = g.m.dial(
 			ctx,
 			url,
-			hello{Purpose: purposeControl, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch},
+			hello{Purpose: purposeControl, Group: g.id, Name: g.name, From: g.self, Epoch: p.l.epoch, Late: late},
 		)
 		cancel()
+		p.attempted(err)
 		if err != nil {
 			return err
 		}
@@ -215,6 +223,24 @@ func (p *peer) connect(url string, timeout time.Duration) error {
 			return err
 		}
 	}
+}
+
+// attempted notes how the first attempt to connect went.
+func (p *peer) attempted(err error) {
+	p.l.g.mu.Lock()
+	defer p.l.g.mu.Unlock()
+	if err != nil && !p.tried {
+		p.failedFirst = time.Now()
+	}
+	p.tried = true
+}
+
+// late tells that the first attempt failed, and that the own endpoint has not been restarted since.
+func (p *peer) late() bool {
+	listens := p.l.g.m.listens()
+	p.l.g.mu.Lock()
+	defer p.l.g.mu.Unlock()
+	return !p.failedFirst.IsZero() && !listens.After(p.failedFirst)
 }
 
 // pause waits for the next heartbeat, or for a configuration that the replica has not been sent yet.
@@ -352,7 +378,7 @@ func (p *peer) take(sent *group.Configuration, reply controlReply, committed uin
 		go g.raise(l, reply.Promised)
 		return errNotLeading
 	}
-	p.connected, p.lastReply, p.reply, p.lostAt = true, time.Now(), reply, time.Time{}
+	p.connected, p.lastReply, p.reply, p.lostAt, p.failedFirst = true, time.Now(), reply, time.Time{}, time.Time{}
 	p.sent, p.told = sent.Sequence, committed
 	if uint32(reply.Accepted>>32) == l.epoch && reply.Accepted > p.accepted {
 		p.accepted = reply.Accepted

@@ -34,6 +34,9 @@ func (m *Manager) serve(ctx context.Context, conn *endpoint.Conn) {
 	var err error
 	switch h.Purpose {
 	case purposeControl:
+		if m.deaf(h) {
+			return
+		}
 		err = m.serveControl(conn, h, nil)
 	case purposePrepare:
 		err = m.servePrepare(conn, h)
