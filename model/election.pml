@@ -205,6 +205,12 @@ inline leave_primary(s, r) {
 
 /* A replica takes configurations of the primary's epoch or newer. What OFFLINE means for its vote differs between the two
  * engines of this model: see README. */
+#ifdef OFFLINE_SILENT
+/* A RESOLVING replica answers nobody, not even who asks for FAILOVER. */
+#define VOTES(s) (role[s] == SECONDARY)
+#define HEARS(s) (role[s] != RESOLVING)
+#else
+#define HEARS(s) (true)
 #ifdef ENGINE_REGISTER
 #define VOTES(s) (role[s] != PRIMARY)
 #else
@@ -212,6 +218,7 @@ inline leave_primary(s, r) {
 #define VOTES(s) (role[s] != PRIMARY)
 #else
 #define VOTES(s) (role[s] == SECONDARY)
+#endif
 #endif
 #endif
 #define TAKES(s, p) (VOTES(s) && eprom[s] <= epoch[p] && \
@@ -301,7 +308,11 @@ inline promote(s, x, e) {
 #ifdef MUT_REPORT_BEFORE_FENCE
 #define FENCED(f)  (true)
 #else
+#ifdef BYSTANDERS_STAY /* roleAtFailover: Secondary */
+#define FENCED(f)  (role[f] != PRIMARY)
+#else
 #define FENCED(f)  (role[f] == RESOLVING)
+#endif
 #endif
 #ifdef MUT_OUTSTANDING
 #define QUIET(f)   (true)
@@ -416,8 +427,27 @@ inline report(s, f) {
 #define FROM_ONE(s, a, b)
 #endif
 
+/* A RESOLVING replica begins to follow a primary that reaches it, without a statement. */
+#ifdef RESOLVING_FOLLOWS
+#define DRAWN_IN(s, f) \
+	:: d_step { !over && OPEN(s) && role[f] == RESOLVING && eprom[f] <= epoch[s] -> role[f] = SECONDARY }
+#else
+#define DRAWN_IN(s, f)
+#endif
+
+/* A replica that is RESOLVING is made SECONDARY for a candidate whose engine has refused FAILOVER. */
+#ifdef BYSTANDERS_STAY
+#define REVIVES(s, f) \
+	:: d_step { !over && phase[s] == CLAIM && prom[f] == ct[s] && pcand[f] == s && role[f] == RESOLVING && alt[f] == NOTHING -> \
+		role[f] = SECONDARY }
+#else
+#define REVIVES(s, f)
+#endif
+
 /* Actions of server s with another server f. */
 #define WITH_SERVER(s, f) \
+	DRAWN_IN(s, f) \
+	REVIVES(s, f) \
 	:: d_step { /* the agent of f promises, and gives up what it was about */ \
 		!over && phase[s] == CLAIM && alt[s] == NOTHING && PROMISES(f, s) && !(prom[f] == ct[s] && pcand[f] == s) -> \
 		prom[f] = ct[s]; pcand[f] = s; forget(f) } \
@@ -427,7 +457,7 @@ inline report(s, f) {
 	:: atomic { !over && phase[s] == CLAIM && alt[s] == NOTHING && !PROMISES(f, s) && prom[f] < MAXTERM && prom[f] >= prom[s] && OWN(s, 1) && OWN(s, 2) -> raise(s, 1, 2, prom[f]) } \
 	:: atomic { !over && phase[s] == CLAIM && alt[s] == NOTHING && !PROMISES(f, s) && prom[f] < MAXTERM && prom[f] >= prom[s] && OWN(s, 0) && OWN(s, 2) -> raise(s, 0, 2, prom[f]) } \
 	:: d_step { /* FAILOVER or FORCE is carried out, f making the majority */ \
-		!over && (alt[s] == FAILOVER && READY(s, f) || alt[s] == FORCED) && INTIME(s) && role[s] != PRIMARY && PREPARED(s, f) && MOREEPOCHS(s, f) -> \
+		!over && (alt[s] == FAILOVER && READY(s, f) || alt[s] == FORCED) && INTIME(s) && role[s] != PRIMARY && HEARS(f) && PREPARED(s, f) && MOREEPOCHS(s, f) -> \
 		check_one_writable(s); \
 		if :: alt[s] == FORCED -> acked = acked & log[s]; forced = 1 :: else -> check_promoted(s) fi; \
 		promote(s, f, tmp) } \
@@ -454,7 +484,11 @@ inline report(s, f) {
 #ifdef STRANGER /* rejoining may take a secondary OFFLINE at any time, to let it follow anew */
 #define LEAVES(s) (true)
 #else
+#ifdef BYSTANDERS_STAY
+#define LEAVES(s) (false)
+#else
 #define LEAVES(s) AWAITED(s)
+#endif
 #endif
 #define ALONE(s) \
 	:: d_step { /* OFFLINE, for whatever reason */ \
