@@ -161,6 +161,10 @@ type GroupTimings struct {
 	// most 5m. It never ends before voteExpiry.
 	// +optional
 	Failover *metav1.Duration `json:"failover,omitempty"`
+	// offline is how long OFFLINE may take on another replica than the new primary, until the role is RESOLVING: 15s
+	// unless given, at most 5m. A primary that has lost its votes has until they expire: its process is ended then.
+	// +optional
+	Offline *metav1.Duration `json:"offline,omitempty"`
 }
 
 // AvailabilityGroupSpec declares a group.

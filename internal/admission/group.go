@@ -136,11 +136,14 @@ func timings(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 			field.Invalid(at.Child("voteExpiry"), t.Expiry.String(), fmt.Sprintf("must be at most %s", longestExpiry)),
 		)
 	}
-	if t.Failover < 0 || t.Failover > longestExpiry {
-		errs = append(
-			errs,
-			field.Invalid(at.Child("failover"), t.Failover.String(), fmt.Sprintf("must be at most %s", longestExpiry)),
-		)
+	for _, one := range []struct {
+		name  string
+		value time.Duration
+	}{{"failover", t.Failover}, {"offline", t.Offline}} {
+		if one.value < 0 || one.value > longestExpiry {
+			errs = append(errs,
+				field.Invalid(at.Child(one.name), one.value.String(), fmt.Sprintf("must be at most %s", longestExpiry)))
+		}
 	}
 	errs = append(errs, bounds(at, *t)...)
 	if g.Spec.ClusterType == v1alpha1.ClusterNone {

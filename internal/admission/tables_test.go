@@ -185,6 +185,12 @@ var refusals = []refusal{
 		[]string{"spec.timings.failover", "at most 5m"},
 	},
 	{
+		"an OFFLINE that may take an hour",
+		"",
+		with(group, "NAME", "g") + "  timings: {offline: 1h}\n",
+		[]string{"spec.timings.offline", "at most 5m"},
+	},
+	{
 		"votes that expire in an hour",
 		"",
 		with(group, "NAME", "g") + "  timings: {voteExpiry: 1h}\n",

@@ -69,6 +69,9 @@ const (
 	// KeyIsOwn: network.tlskey is refused, and the instance does not start, where the file is not the engine's own or
 	// others may read it. The page on encrypted connections on Linux shows it so, owned by mssql with mode 400 or 600.
 	KeyIsOwn Answer = "network.key-is-own"
+	// OfflineTakesTime: OFFLINE takes 6 s, and one that is cancelled meanwhile has done nothing. Microsoft's agent waits
+	// for the role without a bound of its own.
+	OfflineTakesTime Answer = "hadr.offline-takes-time"
 )
 
 // answers are all that there are.
@@ -76,7 +79,7 @@ var answers = []Answer{
 	OfflineIsSilent, ResolvingFollows, UnreadyWhenDisconnected, RoleBlocksFailover, HelpJobHasMore,
 	JobAtSubscription, FolderUnmapped, FolderTurned, MasterKeyWanted, RefreshServesPull, NamesInCapitals,
 	SubscriberWantsLogin, AttachStartsJob, CleanupFails, FirstConnectionCounts, ListenerTakesASubnet,
-	ListenerTakesNoAddress, KeyIsOwn,
+	ListenerTakesNoAddress, KeyIsOwn, OfflineTakesTime,
 }
 
 // Answers are those that an instance was given.

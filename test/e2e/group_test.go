@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -104,6 +105,7 @@ func (gt *groupTest) createGroup(
 			InitialPrimary: gt.server("tukwila"), Databases: []v1alpha1.DatabaseName{"Content"},
 			Voters:         []v1alpha1.SiteName{"tukwila", "quincy", "dublin"},
 			FailoverPolicy: v1alpha1.FailoverAutomatic, ReclaimPolicy: v1alpha1.ReclaimDelete,
+			RoleAtFailover: v1alpha1.RoleAtFailover(os.Getenv(roleAtFailover)),
 		},
 	}
 	if change != nil {

@@ -7,6 +7,8 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"maps"
+	"os"
 	"slices"
 	"sync"
 	"testing"
@@ -78,8 +80,22 @@ func newServer(t *testing.T, b *bed.Bed, name, site string, change func(*v1alpha
 	if change != nil {
 		change(&s.Spec)
 	}
+	if given := os.Getenv(answers); given != "" {
+		s.Spec.MSSQLConf = maps.Clone(s.Spec.MSSQLConf)
+		if s.Spec.MSSQLConf == nil {
+			s.Spec.MSSQLConf = map[string]string{}
+		}
+		s.Spec.MSSQLConf["standin.answers"] = given
+	}
 	return s
 }
+
+const (
+	// answers are the questions that all engines answer the other way (standin/docs/answers.md), a list with commas, and
+	// roleAtFailover is spec.roleAtFailover of all groups.
+	answers        = "GEOSQL_ANSWERS"
+	roleAtFailover = "GEOSQL_ROLE_AT_FAILOVER"
+)
 
 func createServer(t *testing.T, b *bed.Bed, s *v1alpha1.SQLServer) {
 	t.Helper()

@@ -29,6 +29,8 @@ type Timings struct {
 	// Failover is how long FAILOVER may take, from when it was sent first until the role is PRIMARY; 0 for
 	// DefaultFailover. Orders of earlier managers do not have it.
 	Failover time.Duration
+	// Offline is how long OFFLINE may take on a replica that is fenced, until the role is RESOLVING; 0 for DefaultOffline.
+	Offline time.Duration
 	// Drift (e) is the largest relative error between two clocks, such as 0.01.
 	Drift float64
 }
@@ -89,6 +91,12 @@ func (t Timings) BegunWithin() time.Duration { return max(BecomeWithin, t.Acknow
 // DefaultFailover is how long FAILOVER may take unless the group declares something else. Microsoft's agent leaves it
 // to Pacemaker's time-outs, a minute by default.
 const DefaultFailover = 15 * time.Second
+
+// DefaultOffline is how long OFFLINE may take unless the group declares something else.
+const DefaultOffline = 15 * time.Second
+
+// OfflineWithin is how long OFFLINE may take on a replica that is fenced.
+func (t Timings) OfflineWithin() time.Duration { return cmp.Or(t.Offline, DefaultOffline) }
 
 // FailoverWithin is how long FAILOVER may take.
 func (t Timings) FailoverWithin() time.Duration { return cmp.Or(t.Failover, DefaultFailover) }

@@ -94,28 +94,43 @@ func (k *Keeper) mayRevive() bool {
 // standBeside brings this replica into the role in which a candidate wants it, and returns what is seen of it then. A
 // replica that may be PRIMARY is taken OFFLINE whatever that role is.
 func (k *Keeper) standBeside(ctx context.Context, r ballot.FenceRequest) (ballot.Observation, error) {
-	if r.Bystanders != ballot.RoleSecondary {
-		return k.offline(ctx)
-	}
 	seen, err := k.engine.Observe(ctx, k.group)
+	stays, promise := r.Bystanders == ballot.RoleSecondary, Promise{Term: r.Term, To: r.Candidate.Server}
 	switch {
 	case err != nil || !seen.Exists:
 		return seen, err
-	case seen.Role == ballot.RoleSecondary:
-		k.stayed = Promise{Term: r.Term, To: r.Candidate.Server}
-		return seen, nil
-	case seen.Role != ballot.RoleResolving:
+	case seen.Role != ballot.RoleSecondary && seen.Role != ballot.RoleResolving:
 		return k.offline(ctx)
+	case stays && seen.Role == ballot.RoleSecondary:
+		k.stayed = promise
+		return seen, nil
+	case !stays && seen.Role == ballot.RoleResolving && k.wentOffline == promise:
+		// Whoever asked has not waited for the first report.
+		return seen, nil
+	case !stays:
+		if seen, err = k.offlinePatiently(ctx); err == nil {
+			k.wentOffline = promise
+		}
+		return seen, err
 	case !r.Revive:
 		return seen, nil
 	}
+	k.wentOffline = Promise{}
 	if err := k.engine.BecomeSecondary(ctx, k.group, k.clock.Wall().Add(ballot.BecomeWithin)); err != nil {
 		k.unanswerable(err, ballot.BecomeWithin)
 		// It has no primary that it could follow: the engine may refuse, and the replica reports what it is.
 		return seen, nil
 	}
-	k.stayed = Promise{Term: r.Term, To: r.Candidate.Server}
+	k.stayed = promise
 	return k.awaitSecondary(ctx, seen)
+}
+
+// offlinePatiently takes a replica OFFLINE that is no primary, however soon whoever asked stops waiting: an OFFLINE
+// that is given up half-way would have to begin anew each time. A primary must not be waited for so long.
+func (k *Keeper) offlinePatiently(ctx context.Context) (ballot.Observation, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.timings.OfflineWithin())
+	defer cancel()
+	return k.offline(ctx)
 }
 
 // awaitSecondary waits for the role that SET (ROLE = SECONDARY) has announced, for a moment.
@@ -147,9 +162,7 @@ func (k *Keeper) comeAlong(
 		k.stayed = Promise{}
 		return Outcome{}, false
 	}
-	bounded, cancel := context.WithTimeout(ctx, fenceTimeout)
-	defer cancel()
-	now, err := k.offline(bounded)
+	now, err := k.offlinePatiently(ctx)
 	if err != nil && now.Role == ballot.RoleSecondary {
 		// It is not RESOLVING for long enough to be seen so: it has begun to follow by itself.
 		k.stayed = Promise{}

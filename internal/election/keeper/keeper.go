@@ -83,6 +83,8 @@ type Keeper struct {
 	atFailover ballot.Role
 	// stayed is the promise for which this replica has stayed SECONDARY, until it was seen what came of it.
 	stayed Promise
+	// wentOffline is the promise for which this replica was taken OFFLINE last.
+	wentOffline Promise
 	// unready is the configuration in which the engine has refused FAILOVER with 41142, 0 for none.
 	unready int64
 	// ending says that the manager is about to drop the group, or has; dropped that the group was gone then, and has not

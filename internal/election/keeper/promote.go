@@ -236,11 +236,10 @@ func (k *Keeper) awaitPrimary(ctx context.Context) (seen ballot.Observation, cam
 	return ballot.Observation{}, false
 }
 
-// takeBack makes sure that a replica whose FAILOVER was sent serves nobody.
+// takeBack makes sure that a replica whose FAILOVER was sent serves nobody. The votes may expire meanwhile: the lease
+// that it was sent with has ended then.
 func (k *Keeper) takeBack(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, fenceTimeout)
-	defer cancel()
-	_, err := k.offline(ctx)
+	_, err := k.offlinePatiently(ctx)
 	return err
 }
 

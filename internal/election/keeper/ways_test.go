@@ -251,3 +251,43 @@ func TestTheRoleAtFailoverIsTheGroups(t *testing.T) {
 		})
 	}
 }
+
+// OFFLINE of a replica that is fenced goes on when the candidate stops waiting for it, for as long as the group says.
+func TestOfflineOfAFencedReplicaHasItsTime(t *testing.T) {
+	for declared, within := range map[time.Duration]time.Duration{0: 15 * time.Second, time.Minute: time.Minute} {
+		t.Run(declared.String(), func(t *testing.T) {
+			g := NewWithT(t)
+			timings := ballot.DefaultTimings()
+			timings.Offline = declared
+			w := newWorld(timings)
+			w.servers[0].step()
+			w.create()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			_, err := w.servers[2].run.keeper.Fence(ctx, ballot.FenceRequest{
+				Group: "content", Term: 5, Candidate: votes.Holder{Server: names[1]}})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(w.servers[2].run.offlineWithin).To(BeNumerically("~", within, time.Second))
+		})
+	}
+}
+
+// A replica that was taken OFFLINE for a candidate is not again when that one asks once more, but for another one, and
+// where it was SECONDARY meanwhile.
+func TestAReplicaIsTakenOfflineOncePerPromise(t *testing.T) {
+	w, g := held(t)
+	s := w.servers[2]
+	for _, c := range []struct {
+		term     int64
+		role     ballot.Role
+		offlines int
+	}{{5, "", 1}, {5, "", 1}, {6, "", 2}, {6, ballot.RoleSecondary, 3}, {6, "", 3}} {
+		if c.role != "" {
+			s.run.role = c.role
+		}
+		report, err := s.fence(t, c.term, votes.Holder{Server: names[1]})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(report.Role).To(Equal(ballot.RoleResolving))
+		g.Expect(s.run.offlines).To(Equal(c.offlines))
+	}
+}

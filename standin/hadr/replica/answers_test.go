@@ -144,3 +144,20 @@ func TestAFirstConnectionThatFailedIsTheLast(t *testing.T) {
 	g.Eventually(connected, "20s").Should(BeTrue())
 	c.synchronized(1, 2)
 }
+
+// OFFLINE that takes its time does nothing where it is given up.
+func TestOfflineTakesTime(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newCluster(t, group.Synchronous, nil)
+	c.synchronized(0, 1, 2)
+	c.answering(config.OfflineTakesTime)
+	soon, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	g.Expect(c.group(2).Offline(soon)).To(MatchError(context.DeadlineExceeded))
+	g.Expect(c.role(2)()).To(Equal(replica.Secondary))
+	began := time.Now()
+	g.Expect(c.group(2).Offline(t.Context())).To(Succeed())
+	g.Expect(time.Since(began)).To(BeNumerically(">", 5*time.Second))
+	g.Expect(c.role(2)()).To(Equal(replica.Resolving))
+}

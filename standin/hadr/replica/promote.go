@@ -460,6 +460,11 @@ func (g *Group) closeDatabases(reason string) {
 
 // Offline is OFFLINE: the replica is RESOLVING until FAILOVER or SET (ROLE = SECONDARY), and its lease is given up.
 func (g *Group) Offline(ctx context.Context) error {
+	if g.host.Answers(config.OfflineTakesTime) {
+		if err := pass(ctx, offlineTakes); err != nil {
+			return err
+		}
+	}
 	if err := g.leave(Resolving); err != nil {
 		return err
 	}
@@ -470,14 +475,23 @@ func (g *Group) Offline(ctx context.Context) error {
 	return nil
 }
 
-// roleRecovery is how long the recovery takes that SET (ROLE = SECONDARY) begins, where FAILOVER waits for it.
-const roleRecovery = 4 * time.Second
+// How long statements take that may take their time: roleRecovery the recovery that SET (ROLE = SECONDARY) begins and
+// FAILOVER waits for, offlineTakes OFFLINE.
+const (
+	roleRecovery = 4 * time.Second
+	offlineTakes = 6 * time.Second
+)
 
 // recovered waits until the recovery is over that SET (ROLE = SECONDARY) has begun.
 func (g *Group) recovered(ctx context.Context) error {
 	g.mu.Lock()
 	left := time.Until(g.recovering)
 	g.mu.Unlock()
+	return pass(ctx, left)
+}
+
+// pass lets time pass, or returns why ctx has ended.
+func pass(ctx context.Context, left time.Duration) error {
 	if left <= 0 {
 		return nil
 	}
