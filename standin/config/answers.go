@@ -72,6 +72,23 @@ const (
 	// OfflineTakesTime: OFFLINE takes 6 s, and one that is cancelled meanwhile has done nothing. Microsoft's agent waits
 	// for the role without a bound of its own.
 	OfflineTakesTime Answer = "hadr.offline-takes-time"
+	// FormerPrimaryLatched: SET (ROLE = SECONDARY) answers 41104 on a replica that was primary, until it was taken OFFLINE
+	// and the endpoints there and at the new primary were restarted (field report, SQL Server 2025).
+	FormerPrimaryLatched Answer = "hadr.former-primary-latched"
+	// SlowToSynchronize: a replica that has become a secondary takes no log for 45 s. Field reports have 44 to 151 s.
+	SlowToSynchronize Answer = "hadr.slow-to-synchronize"
+	// NoPrimaryName: primary_replica is NULL on secondaries, as its page says where there is no cluster.
+	NoPrimaryName Answer = "hadr.no-primary-name"
+	// LeaseOverrun: an expired write lease is acted on 1 to 5 s late; Microsoft's agent waits for 5 s more.
+	LeaseOverrun Answer = "hadr.lease-overrun"
+	// HardenedUnknown: last_hardened_lsn is NULL while RESOLVING. Nobody has shown a row of a replica that is.
+	HardenedUnknown Answer = "hadr.hardened-unknown"
+	// PrimaryAfterRestart: a restarted primary of a group with CLUSTER_TYPE = EXTERNAL is shown as PRIMARY for 5 s, though
+	// it serves nobody (field reports of pods).
+	PrimaryAfterRestart Answer = "hadr.primary-after-restart"
+	// HalfKnownReplicas: sys.availability_replicas has nothing but the names of other replicas on one that was started and
+	// has not heard of its group yet. The view joins metadata with the configuration.
+	HalfKnownReplicas Answer = "hadr.half-known-replicas"
 )
 
 // answers are all that there are.
@@ -79,7 +96,8 @@ var answers = []Answer{
 	OfflineIsSilent, ResolvingFollows, UnreadyWhenDisconnected, RoleBlocksFailover, HelpJobHasMore,
 	JobAtSubscription, FolderUnmapped, FolderTurned, MasterKeyWanted, RefreshServesPull, NamesInCapitals,
 	SubscriberWantsLogin, AttachStartsJob, CleanupFails, FirstConnectionCounts, ListenerTakesASubnet,
-	ListenerTakesNoAddress, KeyIsOwn, OfflineTakesTime,
+	ListenerTakesNoAddress, KeyIsOwn, OfflineTakesTime, FormerPrimaryLatched, SlowToSynchronize, NoPrimaryName,
+	LeaseOverrun, HardenedUnknown, PrimaryAfterRestart, HalfKnownReplicas,
 }
 
 // Answers are those that an instance was given.

@@ -83,8 +83,13 @@ func replicaRows(m *replica.Manager, _ *engine.Session) []row {
 	var out []row
 	for _, g := range m.Groups() {
 		c := g.Configuration()
+		half := g.States().HalfKnown
 		for i := range c.Replicas {
-			out = append(out, replicaRow(g, c, &c.Replicas[i]))
+			r := replicaRow(g, c, &c.Replicas[i])
+			if half && c.Replicas[i].ID != g.Self() {
+				r = row{"replica_id": c.Replicas[i].ID, "group_id": c.ID, "replica_server_name": c.Replicas[i].Server}
+			}
+			out = append(out, r)
 		}
 	}
 	return out
@@ -270,7 +275,7 @@ func primaryName(st *replica.States) string {
 		return serverOf(c, st.Self)
 	case replica.Secondary:
 		for _, r := range st.Replicas {
-			if r.Local && r.Connected {
+			if r.Local && r.Connected && !st.Nameless {
 				return serverOf(c, c.Primary)
 			}
 		}

@@ -197,7 +197,9 @@ func (e *Extension) databaseStateRow(g *replica.Group, st *replica.States, d *re
 	if !d.Known {
 		return r
 	}
-	e.databaseProgress(r, d)
+	if e.databaseProgress(r, d); d.Local && st.HardenedUnknown {
+		r["last_hardened_lsn"], r["last_hardened_time"] = nil, nil
+	}
 	return r
 }
 

@@ -23,7 +23,8 @@ var hadrFormats = map[int32]string{
 		"not exist in availability group '%v'.",
 	19404: "An availability replica '%v' that is specified in the READ_ONLY_ROUTING_LIST for availability replica '%v' " +
 		"does not have a value set for READ_ONLY_ROUTING_URL.",
-	19423: "The lease of availability group '%v' is no longer valid for renewal; the local replica is going offline.",
+	19407: "The lease of availability group '%v' has expired: nobody has renewed it in time, and the local replica " +
+		"gives up its role.",
 	19451: "'%v' and '%v' belong to the same subnet; only one IP address per subnet is allowed for a listener.",
 	19456: "No address of the availability group listener can be hosted by server '%v'. Name one that the server has, " +
 		"or one of a subnet of its.",

@@ -56,6 +56,7 @@ type Group struct {
 	silent bool
 	// recovering is until when FAILOVER waits, where SET (ROLE = SECONDARY) blocks it.
 	recovering time.Time
+	comeback
 	// over is the local group that is this distributed group's member here (zero for an ordinary group, it never
 	// changes), and overEpoch that group's epoch as primary that this one goes with; 0 while it is not primary.
 	over      uuid.UUID
@@ -68,6 +69,8 @@ type Group struct {
 type copyState struct {
 	reverting bool
 	seeding   bool
+	// stopSeed ends the seeding that is under way.
+	stopSeed func()
 	// initializing is the position that the copy has to reach after an undo; zero when it need not.
 	initializing storage.LSN
 	// recovery is up to where the copy has the same log as the primary's; zero when it has none of its own.
@@ -84,6 +87,8 @@ type copyState struct {
 
 func newGroup(m *Manager, st *durable) *Group {
 	return &Group{
+		comeback: newComeback(m.host),
+
 		m:       m,
 		host:    m.host,
 		id:      st.ID,
@@ -293,6 +298,7 @@ func (g *Group) restart(ctx context.Context) error {
 		}
 	}
 	if intent == Primary {
+		g.saysPrimary()
 		return g.update(func(d *durable) { d.Intent = Resolving })
 	}
 	return nil

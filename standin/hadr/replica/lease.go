@@ -2,14 +2,18 @@
 
 package replica
 
-import "time"
+import (
+	"time"
+
+	"geosql.dev/standin/sqlerr"
+)
 
 // leaseValidLocked tells whether the write lease still runs; a group without leases needs none.
 func (g *Group) leaseValidLocked() bool {
 	if c := g.st.Accepted; c == nil || !c.Options.WriteLease {
 		return true
 	}
-	return BootTime() < g.lease
+	return BootTime() < g.lease+g.overrun
 }
 
 // SetLease sets WRITE_LEASE_VALIDITY: the lease runs for validity from started, the statement's beginning by BootTime.
@@ -31,7 +35,7 @@ func (g *Group) SetLease(started, validity time.Duration) error {
 	if g.role == Primary && g.lease <= now {
 		// It expired, and the replica is about to resign: an old lease does not come back to life.
 		g.broadcastLocked()
-		return failure(19423, g.name)
+		return sqlerr.New(19407, 2, g.name)
 	}
 	g.lease = until
 	g.broadcastLocked()
@@ -46,7 +50,7 @@ func (l *leadership) watchLease() {
 		g.mu.Lock()
 		wait := time.Hour
 		if g.st.Accepted.Options.WriteLease {
-			wait = g.lease - BootTime()
+			wait = g.lease + g.overrun - BootTime()
 		}
 		expired := wait <= 0 && g.role == Primary && g.lead == l
 		changed := g.changed

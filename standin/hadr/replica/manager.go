@@ -38,9 +38,9 @@ type Manager struct {
 	offered chan struct{}
 	server  *endpoint.Server
 	address string
-	// listened is when the endpoint was opened; late is when replicas whose first connection had failed came for the
+	// openedAt is when the endpoint was opened last; late is when replicas whose first connection had failed came for the
 	// first time.
-	listened time.Time
+	openedAt time.Time
 	late     map[uuid.UUID]time.Time
 	seeding  []*Seeding
 
@@ -111,15 +111,15 @@ func (m *Manager) Listen(address string) error {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.server, m.address, m.listened = s, address, time.Now()
+	m.server, m.address, m.openedAt = s, address, time.Now()
 	return nil
 }
 
-// listens is when the endpoint was opened.
-func (m *Manager) listens() time.Time {
+// opened is when the endpoint was opened last.
+func (m *Manager) opened() time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.listened
+	return m.openedAt
 }
 
 // deaf tells of a replica whose first connection has failed, until its endpoint or this one is restarted
@@ -142,7 +142,7 @@ func (m *Manager) deaf(h hello) bool {
 		since = time.Now()
 		m.late[h.From] = since
 	}
-	return !m.listened.After(since)
+	return !m.openedAt.After(since)
 }
 
 // Address is where the endpoint listens; empty when it does not.

@@ -119,7 +119,8 @@ func (g *Group) waitPrimary(ctx context.Context) error {
 }
 
 // Join is ALTER AVAILABILITY GROUP ... JOIN: it waits for the primary, which connects to every replica of its
-// configuration, and becomes a secondary of it.
+// configuration, and becomes a secondary of it: in a group with CLUSTER_TYPE = EXTERNAL it is RESOLVING until that
+// primary has reached it once more.
 func (m *Manager) Join(ctx context.Context, name string, clusterType group.ClusterType) (*Group, error) {
 	if m.Group(name) != nil {
 		return nil, failure(41106, name)
@@ -143,7 +144,9 @@ func (m *Manager) Join(ctx context.Context, name string, clusterType group.Clust
 	}
 	st.Promised, st.Accepted = c.Epoch(), c
 	g := newGroup(m, st)
-	g.role = Secondary
+	if clusterType != group.External {
+		g.role = Secondary
+	}
 	if err := m.enter(g, failure(41106, name)); err != nil {
 		return nil, err
 	}

@@ -63,6 +63,8 @@ type controlRequest struct {
 	Config    *group.Configuration `json:"config,omitempty"`
 	Committed uint64               `json:"committed"`
 	Databases []primaryDatabase    `json:"databases,omitempty"`
+	// Opened is when the primary's endpoint was opened.
+	Opened time.Time `json:"opened,omitzero"`
 }
 
 // primaryDatabase is what secondaries learn of the primary's database.

@@ -237,7 +237,7 @@ func (p *peer) attempted(err error) {
 
 // late tells that the first attempt failed, and that the own endpoint has not been restarted since.
 func (p *peer) late() bool {
-	listens := p.l.g.m.listens()
+	listens := p.l.g.m.opened()
 	p.l.g.mu.Lock()
 	defer p.l.g.mu.Unlock()
 	return !p.failedFirst.IsZero() && !listens.After(p.failedFirst)
@@ -294,7 +294,7 @@ func (p *peer) exchange(conn *endpoint.Conn, timeout time.Duration) error {
 	g := p.l.g
 	g.mu.Lock()
 	newest := p.l.newestLocked()
-	req := controlRequest{Epoch: p.l.epoch, Committed: p.l.committed.Sequence}
+	req := controlRequest{Epoch: p.l.epoch, Committed: p.l.committed.Sequence, Opened: g.m.opened()}
 	// It is told once the configuration without it is committed; until then it votes.
 	final := p.l.committed.Replica(p.id) == nil
 	if p.accepted < newest.Sequence || !p.connected || !p.reply.Known {

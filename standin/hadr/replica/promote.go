@@ -270,7 +270,7 @@ func (g *Group) begin(epoch uint32, old, first *group.Configuration) error {
 	}
 	err := g.updateLocked(func(d *durable) {
 		d.Accept(first.Clone())
-		d.Intent = Primary
+		d.Intent, d.Led = Primary, true
 		d.Following = uuid.Nil
 		d.ForcedSeen = first.Forced
 		for _, c := range d.Databases {
@@ -517,6 +517,9 @@ func (g *Group) BecomeSecondary(ctx context.Context) error {
 	if g.distributed() {
 		g.drain(ctx)
 	}
+	if g.latchedPrimary() {
+		return failure(41104, g.Name())
+	}
 	if err := g.leave(Secondary); err != nil {
 		return err
 	}
@@ -539,12 +542,14 @@ func (g *Group) leave(intent Role) error {
 	g.mu.Lock()
 	err := g.updateLocked(func(d *durable) {
 		d.Intent = intent
+		d.Led = d.Led && intent != Secondary
 		d.Following = uuid.Nil
 	})
 	var streams []*stream
 	if err == nil {
 		streams = g.takeStreamsLocked()
 		g.role, g.silent = Resolving, false
+		g.cameBackLocked(intent)
 		if intent == Secondary {
 			// It shows as SECONDARY at once; its primary comes when it comes.
 			g.role = Secondary

@@ -95,6 +95,8 @@ func (g *Group) openStream(conn *endpoint.Conn, h hello) (*storage.Database, log
 		return refuse("the configuration has not arrived yet")
 	case g.copyStateLocked(h.Database).seeding:
 		return refuse("the database is being seeded")
+	case g.settlingLocked():
+		return refuse("the replica is a secondary since a moment ago")
 	}
 	if c == nil || g.host.Database(c.Name) == nil {
 		return nil, logReply{Status: logAbsent}, nil

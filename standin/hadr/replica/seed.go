@@ -308,6 +308,7 @@ func (g *Group) serveSeed(ctx context.Context, conn *endpoint.Conn, h hello) err
 	h.Seed.Files = g.seedFiles(h.Seed)
 	refusal := g.admitSeed(h)
 	if refusal == nil {
+		ctx = g.beginSeed(ctx, conn, h.Database)
 		defer g.endSeed(h.Database)
 		if err := conn.SendValue(msgSeedReply, seedReply{OK: true}); err != nil {
 			g.m.failSeeding(op, 200+seedTransport, 0, err.Error())
@@ -356,9 +357,34 @@ func (g *Group) admitSeed(h hello) *seedReply {
 	return nil
 }
 
+// beginSeed lets a change of the replica's role end the seeding.
+func (g *Group) beginSeed(ctx context.Context, conn *endpoint.Conn, id uuid.UUID) context.Context {
+	ctx, cancel := context.WithCancel(ctx)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.copyStateLocked(id).stopSeed = func() {
+		cancel()
+		conn.Close()
+	}
+	return ctx
+}
+
+// stopSeedsLocked ends all seedings that are under way: OFFLINE and SET (ROLE = SECONDARY) do.
+func (g *Group) stopSeedsLocked() {
+	for _, c := range g.copies {
+		if c.stopSeed != nil {
+			c.stopSeed()
+		}
+	}
+}
+
 func (g *Group) endSeed(id uuid.UUID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if cs := g.copyStateLocked(id); cs.stopSeed != nil {
+		cs.stopSeed()
+		cs.stopSeed = nil
+	}
 	g.copyStateLocked(id).seeding = false
 	g.broadcastLocked()
 }

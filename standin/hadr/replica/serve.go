@@ -116,6 +116,7 @@ func (g *Group) control(conn *endpoint.Conn, from uuid.UUID, req controlRequest)
 			return reply, err
 		}
 		g.contact.primary, g.contact.at, g.contact.conn = from, time.Now(), conn
+		g.heard, g.primaryOpened = true, req.Opened
 		if err := g.drawnInLocked(from); err != nil {
 			return reply, err
 		}

@@ -50,6 +50,8 @@ type server struct {
 	dialled atomic.Int32
 	// refuse is why nothing can be noted in master, nil when it can.
 	refuse error
+	// slow keeps a seeding from ending, until it is ended otherwise; stuck says that one has come so far.
+	slow, stuck atomic.Bool
 	// answers are the questions that it answers the other way.
 	answers config.Answers
 }
@@ -109,6 +111,11 @@ func (s *server) Exists(name string) bool { return s.Database(name) != nil }
 func (s *server) Seed(ctx context.Context, spec replica.SeedSpec, open replica.OpenFunc) error {
 	if old := s.Database(spec.Name); old != nil {
 		old.Close()
+	}
+	if s.slow.Load() {
+		s.stuck.Store(true)
+		<-ctx.Done()
+		return ctx.Err()
 	}
 	db, err := open(spec.Files, options)
 	if err != nil {

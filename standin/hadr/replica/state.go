@@ -25,6 +25,8 @@ type durable struct {
 	// Intent is the role to take after a restart: a secondary waits for its primary, a primary of cluster type NONE
 	// goes on, everybody else is RESOLVING.
 	Intent Role `json:"intent"`
+	// Led says that the replica was primary and has not followed another since.
+	Led bool `json:"led,omitempty"`
 	// Following is the primary that this secondary follows; zero takes the next one that comes.
 	Following uuid.UUID `json:"following"`
 	// ForcedSeen is the forced failover that the databases were suspended for.

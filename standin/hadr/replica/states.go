@@ -38,6 +38,9 @@ type States struct {
 	Configuration *group.Configuration
 	// Promoting says that a failover to the local replica is under way.
 	Promoting bool
+	// Nameless says that no primary is named, HalfKnown that nothing is shown of other replicas but their names,
+	// HardenedUnknown that the end of the local copies is not.
+	Nameless, HalfKnown, HardenedUnknown bool
 	// LeaseLeft is what is left of the write lease.
 	LeaseLeft time.Duration
 	// CommitPendingSince is since when a configuration is being committed; zero when none is.
@@ -104,6 +107,9 @@ func (g *Group) States() *States {
 	defer g.mu.Unlock()
 	s := &States{Role: g.role, Self: g.self, Configuration: g.configLocked()}
 	s.Unready = g.role != Primary && !g.connectedLocked() && g.host.Answers(config.UnreadyWhenDisconnected)
+	s.Nameless = g.role == Secondary && g.host.Answers(config.NoPrimaryName)
+	s.HalfKnown = g.role == Resolving && !g.heard && g.host.Answers(config.HalfKnownReplicas)
+	s.HardenedUnknown = g.role == Resolving && g.host.Answers(config.HardenedUnknown)
 	s.LeaseLeft = max(0, g.lease-BootTime())
 	l := g.lead
 	s.Promoting = l != nil && g.role == Resolving
@@ -135,7 +141,7 @@ func (g *Group) States() *States {
 				ReplicaState{
 					ID:        r.ID,
 					Local:     true,
-					Role:      g.role,
+					Role:      g.shownRoleLocked(),
 					Joined:    true,
 					Connected: g.connectedLocked(),
 					Health:    replicaHealth(s.Databases, c, r),
