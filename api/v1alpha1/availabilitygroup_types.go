@@ -135,8 +135,8 @@ type Objectives struct {
 
 // GroupTimings are how soon the votes of a group expire, and what follows from that. Shorter ones find out sooner that
 // a primary is gone, and take a shorter stutter of a network for its end. What is left out has its default. They are
-// refused unless acknowledge + writeLease + 1.5s is at most 99 % of voteExpiry, renewInterval + acknowledge +
-// agentRestart less than writeLease, and apiTimeout less than acknowledge: docs/failover.md, Timings.
+// refused unless acknowledge + writeLease + overrun + 500ms is at most 99 % of voteExpiry, renewInterval +
+// acknowledge + agentRestart less than writeLease, and apiTimeout less than acknowledge: docs/failover.md, Timings.
 type GroupTimings struct {
 	// voteExpiry (D) is how long a vote counts after its renewal: 10s unless given, at most 5m.
 	// +optional
@@ -157,6 +157,10 @@ type GroupTimings struct {
 	// writeLease (W) is WRITE_LEASE_VALIDITY, in whole seconds: 6s unless given.
 	// +optional
 	WriteLease *metav1.Duration `json:"writeLease,omitempty"`
+	// overrun (G) is how late an engine may act on the end of its write lease: 1s unless given, at most 1m. Nobody has
+	// measured it on SQL Server; Microsoft's agent waits for 5s, with which voteExpiry must be at least 13.2s.
+	// +optional
+	Overrun *metav1.Duration `json:"overrun,omitempty"`
 	// failover is how long FAILOVER may take until the role is PRIMARY, before the term is given up: 15s unless given, at
 	// most 5m. It never ends before voteExpiry.
 	// +optional

@@ -1761,6 +1761,11 @@ func (in *GroupTimings) DeepCopyInto(out *GroupTimings) {
 		*out = new(v1.Duration)
 		**out = **in
 	}
+	if in.Overrun != nil {
+		in, out := &in.Overrun, &out.Overrun
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.Failover != nil {
 		in, out := &in.Failover, &out.Failover
 		*out = new(v1.Duration)

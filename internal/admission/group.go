@@ -110,6 +110,7 @@ const (
 	// shortestTiming is the least that an interval may be: agents sleep and call in it.
 	shortestTiming = 250 * time.Millisecond
 	longestExpiry  = 5 * time.Minute
+	longestOverrun = time.Minute
 )
 
 // timings refuses those by which two servers could write at a time, or a primary would lose its lease for nothing.
@@ -134,6 +135,12 @@ func timings(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 		errs = append(
 			errs,
 			field.Invalid(at.Child("voteExpiry"), t.Expiry.String(), fmt.Sprintf("must be at most %s", longestExpiry)),
+		)
+	}
+	if t.Overrun < 0 || t.Overrun > longestOverrun {
+		errs = append(
+			errs,
+			field.Invalid(at.Child("overrun"), t.Overrun.String(), fmt.Sprintf("must be at most %s", longestOverrun)),
 		)
 	}
 	for _, one := range []struct {
@@ -162,8 +169,9 @@ func bounds(at *field.Path, t ballot.Timings) field.ErrorList {
 	}
 	if least := t.LeastExpiry(); t.Expiry < least {
 		errs = append(errs, field.Invalid(at.Child("voteExpiry"), t.Expiry.String(), fmt.Sprintf("must be at least %s: "+
-			"acknowledge (%s) + writeLease (%s) + %s until the engine has ended, and %g %% for clocks that differ",
-			least, t.Acknowledge, t.WriteLease, t.Overrun+t.Kill, 100*t.Drift)))
+			"acknowledge (%s) + writeLease (%s) + overrun (%s) + %s until the engine has ended, "+
+			"and %g %% for clocks that differ",
+			least, t.Acknowledge, t.WriteLease, t.Overrun, t.Kill, 100*t.Drift)))
 	}
 	if sum := t.Renew + t.Acknowledge + t.AgentRestart; sum >= t.WriteLease {
 		errs = append(errs, field.Invalid(at.Child("writeLease"), t.WriteLease.String(), fmt.Sprintf("must be more than %s: "+

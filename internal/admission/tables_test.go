@@ -158,7 +158,19 @@ var refusals = []refusal{
 		"a write lease that outlives the votes",
 		"",
 		with(group, "NAME", "g") + "  timings: {voteExpiry: 8s}\n",
-		[]string{"spec.timings.voteExpiry", "must be at least 9.1s: acknowledge (1.5s) + writeLease (6s) + 1.5s until"},
+		[]string{"spec.timings.voteExpiry", "must be at least 9.1s: acknowledge (1.5s) + writeLease (6s) + overrun (1s)"},
+	},
+	{
+		"a write lease that an engine may end too late",
+		"",
+		with(group, "NAME", "g") + "  timings: {overrun: 5s}\n",
+		[]string{"spec.timings.voteExpiry", "must be at least 13.2s", "overrun (5s)"},
+	},
+	{
+		"an overrun of more than a minute",
+		"",
+		with(group, "NAME", "g") + "  timings: {overrun: 2m, voteExpiry: 4m}\n",
+		[]string{"spec.timings.overrun", "must be at most 1m0s"},
 	},
 	{
 		"a write lease that ends between two renewals",

@@ -20,7 +20,7 @@ func Timings(declared *v1alpha1.GroupTimings) *ballot.Timings {
 	for into, from := range map[*time.Duration]*metav1.Duration{
 		&t.Expiry: declared.VoteExpiry, &t.Renew: declared.RenewInterval, &t.APITimeout: declared.APITimeout,
 		&t.Acknowledge: declared.Acknowledge, &t.AgentRestart: declared.AgentRestart, &t.WriteLease: declared.WriteLease,
-		&t.Failover: declared.Failover, &t.Offline: declared.Offline,
+		&t.Overrun: declared.Overrun, &t.Failover: declared.Failover, &t.Offline: declared.Offline,
 	} {
 		if from != nil {
 			*into = from.Duration

@@ -4,6 +4,7 @@ package keeper_test
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -26,7 +27,12 @@ type returning struct {
 	hardenedUnknown bool
 	// primaryFirst has a restarted engine say that it is PRIMARY for some looks, when it was before.
 	primaryFirst bool
+	// overrun is how late an engine acts on the end of its lease, where that is later than the timings have it.
+	overrun time.Duration
 }
+
+// overrun is how late engines act on the end of a lease.
+func (w *world) overrun() time.Duration { return max(w.timings.Overrun, w.returning.overrun) }
 
 // young is for how long a new primary latches a former one.
 const young = 20 * time.Second
@@ -108,6 +114,31 @@ func TestSchedulesOfOtherEngines(t *testing.T) {
 			}
 		})
 	}
+}
+
+// An engine that acts on the end of its lease later than the timings have it can be a second writer. With timings that
+// allow for it there is none.
+func TestAnEngineThatEndsItsLeaseLate(t *testing.T) {
+	g := NewWithT(t)
+	run := func(timings ballot.Timings, seed uint64) error {
+		w := newWorld(timings)
+		w.returning.overrun = 5 * time.Second
+		return w.suffer(rand.New(rand.NewPCG(seed, 5)), breaks{}, 300)
+	}
+	allowed := ballot.DefaultTimings()
+	allowed.Overrun, allowed.Expiry = 5*time.Second, 14*time.Second
+	g.Expect(allowed.Check()).To(Succeed())
+	for seed := range uint64(24) {
+		g.Expect(run(allowed, seed)).To(Succeed(), "seed %d", seed)
+	}
+	// Not long before one that notices.
+	for seed := uint64(590); seed < 3590; seed++ {
+		if err := run(ballot.DefaultTimings(), seed); err != nil && !errors.Is(err, errNoProgress) {
+			t.Logf("seed %d: %v", seed, err)
+			return
+		}
+	}
+	t.Fatal("no schedule noticed")
 }
 
 // A healthy group whose secondaries do not say who their primary is, or name an earlier one, is left in peace.

@@ -490,7 +490,7 @@ func (r *run) writable() bool {
 }
 
 func (r *run) expired() bool {
-	return !r.s.w.breaks.endless && r.s.w.now >= r.lease+r.s.w.timings.Overrun
+	return !r.s.w.breaks.endless && r.s.w.now >= r.lease+r.s.w.overrun()
 }
 
 // advance moves the clock; leases that ran out make their engine RESOLVING.
