@@ -83,6 +83,13 @@ func TestAServerFencesOnlyTheGroupThatItIsAReplicaOf(t *testing.T) {
 	g.Expect(fence("content", "shop")).To(Equal(http.StatusBadRequest))
 	g.Expect(fence("content", "")).To(Equal(http.StatusBadRequest))
 	e.set(func(e *engine) { g.Expect(e.calls).NotTo(ContainElement("offline")) })
+	endpoint := func(group string) int {
+		answer := httptest.NewRecorder()
+		h.ServeHTTP(answer, asQuisec(g, group+"/endpoint", ballot.FenceRequest{}))
+		return answer.Code
+	}
+	g.Expect(endpoint("content")).To(Equal(http.StatusForbidden), "nor have its endpoint restarted")
+	g.Expect(endpoint("shop")).To(Equal(http.StatusServiceUnavailable), "this one does not hold it")
 	g.Eventually(func() int { return fence("shop", "shop") }, patience).
 		Should(Equal(http.StatusOK), "its own group it may fence")
 }

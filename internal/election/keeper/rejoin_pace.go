@@ -27,8 +27,9 @@ const (
 	// next remedy.
 	standingPatience = 180 * time.Second
 	// seedingPatience is how long a copy that is being seeded may show no progress before it counts as one that is not:
-	// SET (ROLE = SECONDARY) cancels a seeding.
-	seedingPatience = 10 * time.Minute
+	// SET (ROLE = SECONDARY) cancels a seeding. resolvingSeeding is that of a RESOLVING replica, which nobody should seed.
+	seedingPatience  = 10 * time.Minute
+	resolvingSeeding = time.Minute
 	// unsurePatience is how long the end of a copy's log may be unknown after a forced failover before the copy counts as
 	// one that has more than the others.
 	unsurePatience = time.Minute

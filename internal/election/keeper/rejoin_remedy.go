@@ -47,13 +47,13 @@ type heldWord struct {
 // past says whether what has been so for some time, 0 for never, was long enough ago.
 func past(since, patience time.Duration) bool { return since == 0 || since >= patience }
 
-// seeds says whether a copy here is being seeded, which no statement may cancel.
-func (v rejoinView) seeds() bool { return v.seen.Seeding && v.still < seedingPatience }
+// seeds says whether a copy here is being seeded, which no statement may cancel, and has made progress lately.
+func (v rejoinView) seeds(lately time.Duration) bool { return v.seen.Seeding && v.still < lately }
 
 // planResolving is what is due at a RESOLVING replica.
 func (v rejoinView) planResolving(s *rejoinStep) {
 	switch {
-	case v.seeds() || v.joined > 0 && v.joined < joinedPatience:
+	case v.seeds(resolvingSeeding) || v.joined > 0 && v.joined < joinedPatience:
 	case v.latched == 0 && past(v.asked, ballot.BecomeWithin):
 		s.become, s.why = true, causeResolving
 	case v.latched >= latchedPatience && v.age >= settling && past(v.cured, cureAgain):
@@ -89,7 +89,7 @@ func (v rejoinView) asksHolder() bool { return v.estranged() || v.stands() }
 // that is bound to the primary before: it throws out readers, and is no cure for a copy that takes no log.
 func (v rejoinView) planSecondary(s *rejoinStep, follows bool) {
 	switch {
-	case v.seeds() || v.held.seeded:
+	case v.seeds(seedingPatience) || v.held.seeded:
 	case !follows && v.estranged():
 		// Its own word that it is connected, to somebody, counts unless the holder says that nothing moves here.
 		if v.seen.Connected && (!v.held.heard || v.held.moves) {
@@ -150,6 +150,9 @@ func (k *Keeper) restartEndpoints(ctx context.Context, s rejoinStep, leading vot
 		}
 	}
 	if s.restartHolder {
+		// Whoever fences this replica waits for it meanwhile.
+		ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout+k.timings.AgentRestart)
+		defer cancel()
 		if err := k.peers.Reconnect(ctx, leading.Holder.Server, k.group); err != nil {
 			return fmt.Errorf("having the endpoint of %s restarted: %w", leading.Holder.Server, err)
 		}

@@ -52,6 +52,8 @@ func TestTheRemedyOfARejoin(t *testing.T) {
 		"41104 for long, cured long ago":   {[]change{latched(time.Hour, 1, time.Hour, cureAgain)}, cure},
 		"41104 for long, being seeded": {
 			[]change{latched(time.Hour, time.Hour, time.Hour, 0), seeding(time.Second)}, none},
+		"41104 for long, and a seeding that has stopped": {
+			[]change{latched(time.Hour, time.Hour, time.Hour, 0), seeding(resolvingSeeding)}, cure},
 		"joined just now": {
 			[]change{latched(0, 0, time.Hour, 0), func(v *rejoinView) { v.joined = joinedPatience - 1 }}, none},
 		"joined some time ago": {
