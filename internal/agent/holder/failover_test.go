@@ -251,7 +251,8 @@ func (c *trio) prepare(m *member) {
 			Password: m.engine.Access.Passwords.Of(role)}))).
 		To(Succeed())
 	for _, p := range []tsql.ServerPermission{tsql.ViewServerState, tsql.ViewServerPerformanceState,
-		tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection} {
+		tsql.ViewAnyDefinition, tsql.AlterAnyAvailabilityGroup, tsql.AlterAnyDatabase, tsql.AlterAnyConnection,
+		tsql.AlterAnyEndpoint} {
 		c.g.Expect(db.Exec(c.t.Context(), tsql.GrantServerPermission(p, role.Login()))).To(Succeed())
 	}
 	c.exec(m, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")
