@@ -69,8 +69,8 @@ const (
 	// KeyIsOwn: network.tlskey is refused, and the instance does not start, where the file is not the engine's own or
 	// others may read it. The page on encrypted connections on Linux shows it so, owned by mssql with mode 400 or 600.
 	KeyIsOwn Answer = "network.key-is-own"
-	// OfflineTakesTime: OFFLINE takes 6 s, and one that is cancelled meanwhile has done nothing. Microsoft's agent waits
-	// for the role without a bound of its own.
+	// OfflineTakesTime: OFFLINE takes 6 s where the replica is not RESOLVING, and one that is cancelled meanwhile has done
+	// nothing. Microsoft's agent waits for the role without a bound of its own.
 	OfflineTakesTime Answer = "hadr.offline-takes-time"
 	// FormerPrimaryLatched: SET (ROLE = SECONDARY) answers 41104 on a replica that was primary, until it was taken OFFLINE
 	// and the endpoints there and at the new primary were restarted (field report, SQL Server 2025).

@@ -70,6 +70,10 @@ func (w *world) suffer(rng *rand.Rand, b breaks, steps int) error {
 
 // recover ends all faults and sees whether the group serves again.
 func (w *world) recover() error {
+	w.meanwhile = func() {
+		w.replicate()
+		w.write()
+	}
 	for _, v := range w.voters {
 		v.absent = false
 	}

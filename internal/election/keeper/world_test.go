@@ -156,14 +156,10 @@ type server struct {
 	// ending says that the group is to be dropped.
 	ending bool
 	apart  map[string]bool
-	latch  latch
-	// led says that it has been primary.
-	led bool
-	// stale is the primary that it names whoever is.
-	stale string
-	run   *run
-	runs  int
-	pod   int
+	comeback
+	run  *run
+	runs int
+	pod  int
 }
 
 // run is one run of an engine with its agent.

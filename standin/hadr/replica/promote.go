@@ -460,7 +460,7 @@ func (g *Group) closeDatabases(reason string) {
 
 // Offline is OFFLINE: the replica is RESOLVING until FAILOVER or SET (ROLE = SECONDARY), and its lease is given up.
 func (g *Group) Offline(ctx context.Context) error {
-	if g.host.Answers(config.OfflineTakesTime) {
+	if g.host.Answers(config.OfflineTakesTime) && g.Role() != Resolving {
 		if err := pass(ctx, offlineTakes); err != nil {
 			return err
 		}
