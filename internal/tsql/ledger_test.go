@@ -48,6 +48,22 @@ func TestTheLedgerSaysWhatStatementsRun(t *testing.T) {
 	}
 }
 
+// What a plan would send is told apart by constructor, where a doubt is about it.
+func TestStatementsInDoubtAreRecognised(t *testing.T) {
+	for _, s := range ledger.All().Statements {
+		if !s.Changes() || len(ledger.All().About(s.Name)) == 0 {
+			continue
+		}
+		for _, name := range slices.Sorted(maps.Keys(samples)) {
+			for _, sample := range samples[name] {
+				if is := s.Is(sample); is != (name == s.Name) {
+					t.Errorf("match of %s in ledger/statements.yaml: one of %s is recognised: %t: %s", s.Name, name, is, sample)
+				}
+			}
+		}
+	}
+}
+
 // suggested is an entry for a statement, to be looked at.
 func suggested(name string) string {
 	text, runs, page := samples[name][0].Redacted(), "", "docs/..."

@@ -24,10 +24,14 @@ import (
 	"geosql.dev/operator/controllers/sqlserver"
 	topologies "geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/topology"
+	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/internal/tsql/ledger"
 )
 
 type planFlags struct {
@@ -49,7 +53,8 @@ asked to check the manifest without keeping it. With --offline no cluster is ask
 The steps are those of the controllers' own plans. A certificate's bytes, the listener's address and moments are
 placeholders, and tables are taken to be there. What changes in an object that exists, and what a subscription needs,
 depends on what the engines answer: the controllers plan that when they have asked, and only the fields that differ are
-shown here. The files may have objects of every kind, of geosql.dev and of other APIs: those that are not of a Topology
+shown here. At the end of a Topology stand the statements that nobody has tried on SQL Server and that are in doubt, with
+the IDs by which docs/certification.md explains them. The files may have objects of every kind, of geosql.dev and of other APIs: those that are not of a Topology
 are named at the end and passed over.`,
 		Example: `  kubectl geosql plan -f examples/msdn.yaml
   kubectl geosql plan -f examples/sites.yaml -f examples/msdn.yaml --offline`,
@@ -132,6 +137,8 @@ type planner struct {
 	now        time.Time
 	observed   topologies.Observed
 	objects    *topology.Objects
+	// sent are the statements of the steps that were printed.
+	sent []tsql.Statement
 }
 
 // observe reads the hub, unless there is none, and lets it check the manifest.
@@ -212,39 +219,34 @@ func (p *planner) print() error {
 			p.steps(s)
 		}
 	}
+	untried(p.out, ledger.All(), p.sent)
 	return nil
 }
 
 // steps prints what the object's own controller would do until it serves.
 func (p *planner) steps(s topologies.Step) {
-	var lines []string
+	var all []reconcile.Step
 	switch object := s.Object.(type) {
 	case *v1alpha1.SQLServer:
 		d := sqlserver.Desire(object, p.site(object.Spec.Site), p.agentImage, p.surroundings())
-		steps, _ := sqlserver.Preview(d, sqlserver.Observed{Now: p.now})
-		for _, x := range steps {
-			lines = append(lines, x.Describe())
-		}
+		all, _ = sqlserver.Preview(d, sqlserver.Observed{Now: p.now})
 	case *v1alpha1.AvailabilityGroup:
 		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Editions: p.editions(),
 			Timings: ballot.DefaultTimings()}
-		for _, x := range availabilitygroup.Preview(d, p.now) {
-			lines = append(lines, x.Describe())
-		}
+		all = availabilitygroup.Preview(d, p.now)
 	case *v1alpha1.Distributor:
-		for _, x := range distributor.Preview(distributor.Imagine(object, p.publishers(object))) {
-			lines = append(lines, x.Describe())
-		}
+		all = distributor.Preview(distributor.Imagine(object, p.publishers(object)))
 	case *v1alpha1.Publication:
 		d, primary := p.publication(object)
-		for _, x := range publication.Preview(d, primary, p.now) {
-			lines = append(lines, x.Describe())
-		}
+		all = publication.Preview(d, primary, p.now)
 	case *v1alpha1.Subscription:
 		fmt.Fprintln(p.out, "    its steps are planned when its engines have answered; its conditions then say which is next")
 	}
-	for i, line := range lines {
-		fmt.Fprintf(p.out, "  %3d. %s\n", i+1, strings.ReplaceAll(line, "\n", "\n       "))
+	for i, x := range all {
+		fmt.Fprintf(p.out, "  %3d. %s\n", i+1, strings.ReplaceAll(x.Describe(), "\n", "\n       "))
+		if e, ok := x.(mssql.Execute); ok {
+			p.sent = append(p.sent, e.Statement)
+		}
 	}
 }
 

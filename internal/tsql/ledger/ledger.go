@@ -45,6 +45,8 @@ type Statement struct {
 	// Versions of SQL Server; empty for all that the operator supports.
 	Versions string `json:"versions,omitempty"`
 	Held     Held   `json:"held"`
+	// Match is a pattern that the shown text of its statements has and no other's, where Runs does not tell them apart.
+	Match string `json:"match,omitempty"`
 }
 
 // URL of the page.
