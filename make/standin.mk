@@ -2,12 +2,9 @@
 # The stand-in is a module with targets of its own (make -C standin help); these are the ones that people ask for here.
 
 ##@ 8 The stand-in (more: make -C standin help)
-.PHONY: test-standin certify test-drivers fuzz
+.PHONY: test-standin test-drivers fuzz
 test-standin: ## Run the stand-in's own tests (a part of `make test`).
 	@$(MAKE) --no-print-directory -C standin test
-
-certify: ## Run the contract suite on a real server beside the stand-in and report where they differ: SERVER=host:port, GEOSQL_CONTRACT_USER, GEOSQL_CONTRACT_PASSWORD.
-	@$(MAKE) --no-print-directory -C standin certify SERVER="$(SERVER)"
 
 test-drivers: ## Run clients that others wrote against the stand-in (about 10 minutes cold).
 	@$(MAKE) --no-print-directory -C standin test-drivers

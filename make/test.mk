@@ -66,6 +66,7 @@ e2e-all: test-report bed chaos load-images install ## Run the end-to-end tests w
 	@hack/tool prometheus
 	@hack/clear-tests
 	@GEOSQL_E2E_ALL=yes && export GEOSQL_E2E_ALL && $(E2E) -timeout 120m ./test/e2e/...
+	@CERTIFY_SCENES= CERTIFY_CONTRACT=TestDocumentedReplicationOnLinux hack/certify/run standin
 
 .PHONY: demo
 demo: bed load-images ## Bring up the bed and show a three-site topology: rows written in Tukwila arrive in Dublin.

@@ -53,8 +53,9 @@ func (d Doubt) faults(l *Ledger) (wrong []string) {
 		"needs evidence document, field, both or none")
 	say(slices.Contains([]Status{Mended, Both, Asked, Open, Settled}, d.Status),
 		"needs status mended, both, asked, open or settled")
-	say((d.Test != "") == (d.Status == Mended || d.Status == Both || d.Status == Asked),
-		"needs a test when it is mended, both or asked, and none else")
+	held := d.Status == Mended || d.Status == Both || d.Status == Asked
+	say(d.Test != "" || !held, "needs a test when it is mended, both or asked")
+	say(d.Test == "" || held || d.Status == Settled, "has a test although it is open")
 	say((d.Build != "") == (d.Status == Settled), "needs the build that settled it, and none else")
 	say((d.Other != "") != (len(d.Statements) > 0), "is about statements or about other")
 	say(d.Doubt != "" && d.Seen != "" && d.Settle.SQL != "" && d.Settle.Where != "",

@@ -15,6 +15,8 @@ import (
 	"sync"
 
 	"sigs.k8s.io/yaml"
+
+	"geosql.dev/operator/internal/tsql"
 )
 
 //go:embed *.yaml
@@ -120,8 +122,14 @@ type Doubt struct {
 	// Seen is what a user sees when the doubt is true.
 	Seen   string `json:"seen"`
 	Settle Settle `json:"settle"`
-	// Build is the engine's build whose answer settled it.
-	Build string `json:"build,omitempty"`
+	// Build is the engine's build whose answer settled it, Differs one that answered otherwise than the operator expects.
+	Build   string `json:"build,omitempty"`
+	Differs string `json:"differs,omitempty"`
+}
+
+// Statement is the settling statement.
+func (s Settle) Statement() tsql.Statement {
+	return tsql.Statement{Text: s.SQL}.Because("settle a doubt")
 }
 
 // Stands tells whether the doubt still limits what can be promised: the operator has only one way, and no run showed

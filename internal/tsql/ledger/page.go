@@ -16,7 +16,11 @@ const pageHead = `<!-- Written by make generate from internal/tsql/ledger; chang
 What shows that each statement and each read of the operator works on SQL Server. None of this comes from a run on
 Microsoft's image unless a row says "run". "Document" is a page that gives the form; "field" is a public report or
 source; "stand-in" is the engine that the tests run, alone. SQL Server 2019, 2022 and 2025 are meant where no version is
-named. [standin/README.md](../standin/README.md) says what the stand-in is; ` + "`make certify`" + ` asks a real server.
+named. [standin/README.md](../standin/README.md) says what the stand-in is.
+
+` + "`make certify ENGINE_IMAGE=...`" + ` asks a real engine on the bed, or ` + "`SERVERS=name=host:port,...`" + ` by address; the
+settling statements that read alone are sent, the contract suite and the scenes of ` + "`hack/certify/run`" + ` are run. It
+leaves a report and a patch of this page's data. The stand-in is the only engine with which the command has been tried.
 `
 
 const doubtsHead = `
@@ -104,6 +108,9 @@ func (d Doubt) section() string {
 		state += ", held by `" + d.Test + "`"
 	case d.Build != "":
 		state += " on build " + d.Build
+	}
+	if d.Differs != "" {
+		state += "; build " + d.Differs + " answered otherwise"
 	}
 	fmt.Fprintf(&b, "- %s; evidence: %s; %s\n", d.Verdict, d.Evidence, state)
 	about := coded(d.Statements)
