@@ -33,9 +33,11 @@ var byTheClock = map[string]string{
 	"sqlserver.drainWaits":    "a turn is handed on earlier: a switchover that loses nothing",
 	"sqlserver.newestMessage": "which event of a pod is told",
 
-	"subscription.due":        "the next comparison comes earlier",
-	"subscription.differs":    "two comparisons showed one difference, and a person has consented to a new copy then",
-	"subscription.planProved": "a person is asked earlier",
+	"subscription.due":           "the next comparison comes earlier",
+	"subscription.differs":       "two comparisons showed one difference, and a person has consented to a new copy then",
+	"subscription.planProved":    "a person is asked earlier",
+	"subscription.observeTokens": "a token's age, by the clock that it was posted by: when the next one is posted",
+	"subscription.stands":        "what is pending is counted earlier",
 }
 
 // How long something has been so is evidence only by a clock that nobody puts forward. What takes away or changes what

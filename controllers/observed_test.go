@@ -38,6 +38,7 @@ var bare = map[string]string{
 	"login.Unasked": hub, "login.FormerUsers.Outside": hub, "login.Former.Place": hub, "login.Former.Name": hub,
 
 	"publication.LogReaderJob": "AtErr says it", "publication.SnapshotJob": "AtErr says it",
+	"publication.LogReaderBeside": "AtErr says it", "publication.SnapshotBeside": "AtErr says it",
 
 	"publishermove.Answering": "who answered; who did not is no reason for a move to begin",
 	"publishermove.ReadOnly":  "empty is no reason for a move to begin",
@@ -54,6 +55,7 @@ var bare = map[string]string{
 
 	"subscription.Agent": "AtErr says it", "subscription.LogReaderJob": "JobsErr says it",
 	"subscription.Pending": "nil is not known", "subscription.PendingSeconds": "nil is not known",
+	"subscription.Counted":        "how long a count took, also one that came to nothing",
 	"subscription.Former":         "HereErr says it",
 	"subscription.FormerLogin":    "JobsErr says it",
 	"subscription.FormerSessions": "JobsErr says it",

@@ -95,12 +95,7 @@ func (r *Reconciler) execute(ctx context.Context, d Desired, s mssql.Execute) er
 // restartEndpoint counts as tried whatever becomes of it.
 func (r *Reconciler) restartEndpoint(ctx context.Context, d Desired, s RestartEndpoint) error {
 	r.restarted.add(client.ObjectKeyFromObject(d.Group), s.For, r.now())
-	for _, one := range s.statements() {
-		if err := r.execute(ctx, d, one); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.execute(ctx, d, s.statement())
 }
 
 // distrust closes the connections to a server after an error whose outcome is unknown: when the engine was restarted

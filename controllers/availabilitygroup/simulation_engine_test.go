@@ -68,7 +68,7 @@ func (e *environ) execute(s mssql.Execute) error {
 	case strings.Contains(text, "ALTER ENDPOINT") && strings.Contains(text, "CERTIFICATE"):
 		m.Endpoint.Certificate = names[1]
 	case strings.Contains(text, "ALTER ENDPOINT"):
-		_, m.Endpoint.State, _ = strings.Cut(text, "STATE = ")
+		m.Endpoint.State = text[strings.LastIndex(text, "STATE = ")+len("STATE = "):]
 	case strings.Contains(text, "CREATE USER"):
 		m.Users[names[0]] = names[1]
 	case strings.Contains(text, "GRANT CONNECT ON ENDPOINT"):

@@ -334,10 +334,8 @@ func (e *environ) do(step reconcile.Step) error {
 		e.order(s)
 	case RestartEndpoint:
 		e.restarts.add(types.NamespacedName{Namespace: "web", Name: e.d.name()}, s.For, begin.Add(e.up))
-		for _, one := range s.statements() {
-			if err := e.send(one); err != nil {
-				return err
-			}
+		if err := e.send(s.statement()); err != nil {
+			return err
 		}
 		if replica := e.servers[s.For]; replica.deaf > 0 && replica.deafPrimary == (s.Server != s.For) {
 			replica.deaf--

@@ -135,14 +135,10 @@ func (s RestartEndpoint) Describe() string {
 		host(s.For))
 }
 
-// statements in their order.
-func (s RestartEndpoint) statements() []mssql.Execute {
-	var all []mssql.Execute
-	for _, one := range []tsql.Statement{tsql.StopEndpoint(s.Endpoint), tsql.StartEndpoint(s.Endpoint)} {
-		all = append(all, mssql.Execute{Server: s.Server, Role: credentials.RoleOperator, Database: "master",
-			Statement: one})
-	}
-	return all
+// statement is the one batch that does both.
+func (s RestartEndpoint) statement() mssql.Execute {
+	return mssql.Execute{Server: s.Server, Role: credentials.RoleOperator, Database: "master",
+		Statement: tsql.RestartEndpoint(s.Endpoint)}
 }
 
 // placeOf is the server on which a step is carried out, empty for one that is not on a server alone.

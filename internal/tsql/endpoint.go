@@ -42,12 +42,6 @@ func RestartEndpoint(name string) Statement {
 		done("restart endpoint " + name)
 }
 
-// StopEndpoint stops an endpoint: it listens, and refuses every connection. StartEndpoint starts it again.
-// Source: docs/t-sql/statements/alter-endpoint-transact-sql.md.
-func StopEndpoint(name string) Statement {
-	return new(builder).sql("ALTER ENDPOINT ").name(name).sql(" STATE = STOPPED").done("stop endpoint " + name)
-}
-
 // SetEndpointCertificate makes an endpoint show another certificate.
 // Source: docs/t-sql/statements/alter-endpoint-transact-sql.md.
 func SetEndpointCertificate(name, certificate string) Statement {

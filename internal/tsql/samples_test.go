@@ -112,7 +112,6 @@ func init() {
 	add("CreateUserForLogin", tsql.CreateUserForLogin("geosql_partner_quisec", "geosql_partner_quisec"))
 	add("CreateMirroringEndpoint", tsql.CreateMirroringEndpoint(5022, "geosql_tukpub_1", tsql.EndpointRoleAll),
 		tsql.CreateMirroringEndpoint(5022, "geosql_tukpub_1", tsql.EndpointRoleWitness))
-	add("StopEndpoint", tsql.StopEndpoint("Hadr_endpoint"))
 	add("StartEndpoint", tsql.StartEndpoint(tsql.MirroringEndpoint))
 	add("RestartEndpoint", tsql.RestartEndpoint(tsql.MirroringEndpoint))
 	add("SetEndpointCertificate", tsql.SetEndpointCertificate(tsql.MirroringEndpoint, "geosql_tukpub_2"))
