@@ -41,7 +41,6 @@ func installServerStatements(r *Registry) {
 		}
 		return s.reconfigure(ctx)
 	})
-	on(r, (*Session).dbcc)
 }
 
 // createDatabase is CREATE DATABASE.

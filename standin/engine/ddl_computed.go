@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -367,4 +368,15 @@ func (b *binder) unpersisted(e expr, table, what string) {
 			b.fail(1764, c.column.Name, table, what)
 		}
 	}
+}
+
+// ChecksColumn tells whether a check constraint of a table of the current database reads the column.
+func (s *Session) ChecksColumn(
+	ctx context.Context,
+	sch *metadata.Catalog,
+	table, check *metadata.Object,
+	column *metadata.Column,
+) (bool, error) {
+	d := &ddl{s: s, ctx: ctx, space: s.db.ID(), db: s.db, sch: sch}
+	return d.checks(table, check, column)
 }

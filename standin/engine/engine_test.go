@@ -17,6 +17,7 @@ import (
 
 	"geosql.dev/standin/backup"
 	"geosql.dev/standin/catalogview"
+	"geosql.dev/standin/dbcc"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/tds"
 )
@@ -38,7 +39,7 @@ func newServer(t testing.TB, change ...func(*engine.Config)) *server {
 			ServerName: "TESTSERVER",
 			DataDir:    t.TempDir(),
 			SAPassword: "Str0ng!pass",
-			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}},
+			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}, dbcc.Extension{}},
 		},
 	}
 	for _, f := range change {

@@ -46,7 +46,7 @@ func fileProperty(ctx context.Context, db *Database, f metadata.File, property s
 	case "islogfile":
 		return asBit(f.Log)
 	case "spaceused":
-		return db.usedPages(f)
+		return db.UsedPages(f)
 	}
 	return nil
 }

@@ -2,7 +2,11 @@
 
 package engine
 
-import "geosql.dev/standin/metadata"
+import (
+	"strings"
+
+	"geosql.dev/standin/metadata"
+)
 
 // placesOf are the schemas in which a query or EXECUTE looks for an object of a space that it names without one: within
 // a module those of the module and dbo (docs/t-sql/statements/create-procedure-transact-sql.md, "Best Practices";
@@ -28,6 +32,16 @@ func (s *Session) plannedSchema() string {
 // (docs/t-sql/statements/create-user-transact-sql.md, DEFAULT_SCHEMA).
 func (s *Session) lookUp(space int32, sch *metadata.Catalog, name objectName) *metadata.Object {
 	return findIn(sch, []string{s.defaultSchema(space), "dbo"}, name)
+}
+
+// LookUp finds an object of a database by its name of up to three parts, as dynamic text does; nil when there is none,
+// or when the name is one of another database.
+func (s *Session) LookUp(db *Database, sch *metadata.Catalog, text string) *metadata.Object {
+	name := splitName(text)
+	if name.server != "" || name.database != "" && !strings.EqualFold(name.database, db.Name()) {
+		return nil
+	}
+	return s.lookUp(db.ID(), sch, name)
 }
 
 // lookUp is that of the session in the space that is changed.

@@ -435,6 +435,16 @@ func (s *Session) evaluateTyped(ctx context.Context, node ast.ScalarExpression) 
 	return v, p.columns[0].Type, err
 }
 
+// Evaluate computes an expression without a table and converts it.
+func (s *Session) Evaluate(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
+	return s.evaluate(ctx, node, t)
+}
+
+// EvaluateInt computes an expression without a table as int; NULL gives 0.
+func (s *Session) EvaluateInt(ctx context.Context, node ast.ScalarExpression) (int64, error) {
+	return s.evaluateInt(ctx, node)
+}
+
 func (s *Session) evaluateInt(ctx context.Context, node ast.ScalarExpression) (int64, error) {
 	v, err := s.evaluate(ctx, node, sqltype.IntType)
 	if err != nil {

@@ -2,15 +2,7 @@
 
 package engine
 
-import (
-	"strconv"
-
-	"github.com/sqlc-dev/teesql/ast"
-
-	"geosql.dev/standin/sqlerr"
-	"geosql.dev/standin/sqltype"
-	"geosql.dev/standin/tds"
-)
+import "strconv"
 
 // isolationLevels are the levels' names by the numbers of sys.dm_exec_sessions.
 var isolationLevels = [...]string{
@@ -22,12 +14,9 @@ var isolationLevels = [...]string{
 	"snapshot",
 }
 
-// userOptions is DBCC USEROPTIONS (docs/t-sql/database-console-commands/dbcc-useroptions-transact-sql.md): the SET
-// options that are on, and those that have a value.
-func (s *Session) userOptions(n *ast.DbccStatement, w tds.Writer) error {
-	if len(n.Literals) > 0 {
-		return sqlerr.New(2583, 3)
-	}
+// UserOptions are the SET options that are on, and those that have a value: name and value of each
+// (docs/t-sql/database-console-commands/dbcc-useroptions-transact-sql.md).
+func (s *Session) UserOptions() [][]any {
 	size := s.settings.textSize
 	if size < 0 {
 		size = 2147483647
@@ -60,10 +49,5 @@ func (s *Session) userOptions(n *ast.DbccStatement, w tds.Writer) error {
 	add(s.settings.options["AnsiNulls"], "ansi_nulls")
 	add(s.settings.options["ConcatNullYieldsNull"], "concat_null_yields_null")
 	add(s.settings.options["NumericRoundAbort"], "numeric_roundabort")
-	rows = append(rows, []any{"isolation level", isolationLevels[s.settings.isolation]})
-	name, value := Column("Set Option", sqltype.Sysname), Column("Value", sqltype.Sysname)
-	if err := WriteResult(w, []tds.Column{name, value}, rows); err != nil {
-		return err
-	}
-	return dbccDone(n, w)
+	return append(rows, []any{"isolation level", isolationLevels[s.settings.isolation]})
 }

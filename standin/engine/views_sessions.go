@@ -446,3 +446,24 @@ func requestRecords(ctx context.Context, s *Session) ([]record, error) {
 	}
 	return out, nil
 }
+
+// InputBuffer is the text that the session sent last; empty before the first.
+func (s *Session) InputBuffer() string { return s.snapshot().text }
+
+// OldestTransaction is the session with the oldest open transaction in db, the transaction's name where that is known,
+// and its start, as far as they are known from between batches; spid is 0 when there is none.
+func (s *Session) OldestTransaction(db *Database) (spid int, name string, began time.Time) {
+	began, spid, name = s.began, s.spid, s.name
+	if s.count == 0 || s.db != db {
+		spid = 0
+	}
+	for _, other := range s.inst.Sessions() {
+		other.status.mu.Lock()
+		if other != s && other.status.openTran > 0 && other.status.database == db.ID() &&
+			(spid == 0 || other.status.began.Before(began)) {
+			began, spid, name = other.status.began, other.spid, ""
+		}
+		other.status.mu.Unlock()
+	}
+	return spid, name, began
+}

@@ -9,6 +9,7 @@ import (
 	"geosql.dev/standin/catalogproc"
 	"geosql.dev/standin/catalogview"
 	"geosql.dev/standin/config"
+	"geosql.dev/standin/dbcc"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/hadr"
 	"geosql.dev/standin/repl"
@@ -27,6 +28,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	)
 	return []engine.Extension{
 		catalogview.Extension{},
+		dbcc.Extension{},
 		backup.Extension{Replicas: groups},
 		catalogproc.Extension{},
 		serverproc.Extension{},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package dbcc
 
 import (
 	"context"
@@ -10,9 +10,11 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
+	"geosql.dev/standin/syntax"
 	"geosql.dev/standin/tds"
 )
 
@@ -21,8 +23,8 @@ const violationsShown = 200
 
 // checkConstraints is DBCC CHECKCONSTRAINTS: the rows that checks and foreign keys do not hold for, which came in while
 // a constraint was not enforced (docs/t-sql/database-console-commands/dbcc-checkconstraints-transact-sql.md).
-func (s *Session) checkConstraints(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	if err := s.require(ctx, Permission{Name: "CONTROL", Database: s.db}); err != nil {
+func checkConstraints(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
+	if err := s.Require(ctx, engine.Permission{Name: "CONTROL", Database: s.CurrentDatabase()}); err != nil {
 		return err
 	}
 	all, limit := false, violationsShown
@@ -37,17 +39,17 @@ func (s *Session) checkConstraints(ctx context.Context, n *ast.DbccStatement, w 
 			return sqlerr.New(2532, 1)
 		}
 	}
-	sch, err := s.schema(ctx, s.db.ID())
+	sch, err := s.Catalog(ctx, s.CurrentDatabase())
 	if err != nil {
 		return err
 	}
-	list, err := s.constraintsToCheck(ctx, n, sch, all)
+	list, err := constraintsToCheck(ctx, s, n, sch, all)
 	if err != nil {
 		return err
 	}
 	var rows [][]any
 	for _, c := range list {
-		found, err := s.violations(ctx, sch, c, limit)
+		found, err := violations(ctx, s, sch, c, limit)
 		if err != nil {
 			return err
 		}
@@ -55,18 +57,21 @@ func (s *Session) checkConstraints(ctx context.Context, n *ast.DbccStatement, w 
 	}
 	text := sqltype.Type{Kind: sqltype.VarChar, Length: 8000}
 	if len(rows) > 0 {
-		if err := WriteResult(w, []tds.Column{Column("Table", text), Column("Constraint", text), Column("Where", text)},
-			rows); err != nil {
+		if err := engine.WriteResult(w, []tds.Column{
+			engine.Column("Table", text),
+			engine.Column("Constraint", text),
+			engine.Column("Where", text),
+		}, rows); err != nil {
 			return err
 		}
 	}
-	return dbccDone(n, w)
+	return done(n, w)
 }
 
 // constraintsToCheck are the checks and foreign keys of the table or the one constraint that is named, else of all
 // tables.
-func (s *Session) constraintsToCheck(
-	ctx context.Context,
+func constraintsToCheck(
+	ctx context.Context, s *engine.Session,
 	n *ast.DbccStatement,
 	sch *metadata.Catalog,
 	all bool,
@@ -77,7 +82,7 @@ func (s *Session) constraintsToCheck(
 	var named *metadata.Object
 	if len(n.Literals) > 0 {
 		var err error
-		if _, named, err = s.dbccObject(ctx, s.db, n.Literals[0],
+		if _, named, err = objectOf(ctx, s, s.CurrentDatabase(), n.Literals[0],
 			func(o *metadata.Object) bool { return isTable(o) || judged(o) }); err != nil {
 			return nil, err
 		}
@@ -96,8 +101,8 @@ func (s *Session) constraintsToCheck(
 }
 
 // violations are the rows of a table that a constraint does not hold for, at most limit of them unless that is 0.
-func (s *Session) violations(
-	ctx context.Context,
+func violations(
+	ctx context.Context, s *engine.Session,
 	sch *metadata.Catalog,
 	c *metadata.Object,
 	limit int,
@@ -106,13 +111,13 @@ func (s *Session) violations(
 	if table == nil || table.Table == nil {
 		return nil, nil
 	}
-	where, read, err := s.violated(ctx, sch, table, c)
+	where, read, err := violated(ctx, s, sch, table, c)
 	if err != nil {
 		return nil, err
 	}
 	parts := make([]string, len(read))
 	for i, column := range read {
-		name, shown := "t."+quoteName(column.Name), strings.ReplaceAll(quoteName(column.Name), "'", "''")
+		name, shown := "t."+syntax.QuoteName(column.Name), strings.ReplaceAll(syntax.QuoteName(column.Name), "'", "''")
 		parts[i] = "IIF(" + name + " IS NULL, '" + shown + " IS NULL', CONCAT('" + shown +
 			" = ''', REPLACE(CONVERT(nvarchar(max), " + name + "), '''', ''''''), ''''))"
 	}
@@ -120,7 +125,7 @@ func (s *Session) violations(
 	if limit > 0 {
 		top = fmt.Sprintf("TOP (%d) ", limit)
 	}
-	full := quoteName(sch.SchemaName(table)) + "." + quoteName(table.Name)
+	full := syntax.QuoteName(sch.SchemaName(table)) + "." + syntax.QuoteName(table.Name)
 	found, err := s.Query(
 		ctx,
 		"SELECT "+top+"CONCAT("+strings.Join(parts, ", ' AND ', ")+", '') AS w FROM "+full+" AS t WHERE "+where,
@@ -130,22 +135,21 @@ func (s *Session) violations(
 	}
 	rows := make([][]any, found.Len())
 	for i := range rows {
-		rows[i] = []any{full, quoteName(c.Name), found.String(i, "w")}
+		rows[i] = []any{full, syntax.QuoteName(c.Name), found.String(i, "w")}
 	}
 	return rows, nil
 }
 
 // violated is the condition of the rows of a table that a constraint does not hold for, and the columns that it reads.
-func (s *Session) violated(
-	ctx context.Context,
+func violated(
+	ctx context.Context, s *engine.Session,
 	sch *metadata.Catalog,
 	table, c *metadata.Object,
 ) (string, []*metadata.Column, error) {
 	var read []*metadata.Column
 	if c.Kind == metadata.KindCheck {
-		d := &ddl{s: s, ctx: ctx, space: s.db.ID(), db: s.db, sch: sch}
 		for _, column := range table.Table.Columns {
-			used, err := d.checks(table, c, column)
+			used, err := s.ChecksColumn(ctx, sch, table, c, column)
 			if err != nil {
 				return "", nil, err
 			}
@@ -163,15 +167,15 @@ func (s *Session) violated(
 	for i, id := range c.ForeignKey.Columns {
 		own, other := table.Table.ColumnByID(id), parent.Table.ColumnByID(c.ForeignKey.RefColumns[i])
 		read = append(read, own)
-		given = append(given, "t."+quoteName(own.Name)+" IS NOT NULL")
-		same = append(same, "p."+quoteName(other.Name)+" = t."+quoteName(own.Name))
+		given = append(given, "t."+syntax.QuoteName(own.Name)+" IS NOT NULL")
+		same = append(same, "p."+syntax.QuoteName(other.Name)+" = t."+syntax.QuoteName(own.Name))
 	}
 	return strings.Join(
 		given,
 		" AND ",
-	) + " AND NOT EXISTS (SELECT * FROM " + quoteName(
+	) + " AND NOT EXISTS (SELECT * FROM " + syntax.QuoteName(
 		sch.SchemaName(parent),
-	) + "." + quoteName(
+	) + "." + syntax.QuoteName(
 		parent.Name,
 	) + " AS p WHERE " +
 		strings.Join(

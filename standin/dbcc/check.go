@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package dbcc
 
 import (
 	"context"
@@ -11,56 +11,54 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/syntax"
 	"geosql.dev/standin/tds"
 )
 
-// dbccDatabase is the database that a DBCC command names first, by name or number; the current one for none and for 0.
-func (s *Session) dbccDatabase(ctx context.Context, n *ast.DbccStatement) (*Database, error) {
+// databaseOf is the database that a DBCC command names first, by name or number; the current one for none and for 0.
+func databaseOf(ctx context.Context, s *engine.Session, n *ast.DbccStatement) (*engine.Database, error) {
 	if len(n.Literals) == 0 {
-		return s.db, nil
+		return s.CurrentDatabase(), nil
 	}
-	word, err := s.dbccWord(ctx, n.Literals[0])
+	word, err := wordOf(ctx, s, n.Literals[0])
 	if err != nil {
 		return nil, err
 	}
 	if word == "0" {
-		return s.db, nil
+		return s.CurrentDatabase(), nil
 	}
-	if db := s.inst.Database(word); db != nil {
+	if db := s.Instance().Database(word); db != nil {
 		return db, nil
 	}
 	id, err := strconv.ParseInt(word, 10, 32)
 	if err != nil {
 		return nil, sqlerr.New(2520, 5, word)
 	}
-	if db := s.inst.DatabaseByID(int32(id)); db != nil {
+	if db := s.Instance().DatabaseByID(int32(id)); db != nil {
 		return db, nil
 	}
 	return nil, sqlerr.New(2521, 5, id)
 }
 
-// dbccObject is an object that a DBCC command names, by name or number; error 2501 when it is not of those wanted.
-func (s *Session) dbccObject(
-	ctx context.Context,
-	db *Database,
+// objectOf is an object that a DBCC command names, by name or number; error 2501 when it is not of those wanted.
+func objectOf(
+	ctx context.Context, s *engine.Session,
+	db *engine.Database,
 	l *ast.DbccNamedLiteral,
 	wanted func(*metadata.Object) bool,
 ) (*metadata.Catalog, *metadata.Object, error) {
-	word, err := s.dbccWord(ctx, l)
+	word, err := wordOf(ctx, s, l)
 	if err != nil {
 		return nil, nil, err
 	}
-	sch, err := s.schema(ctx, db.ID())
+	sch, err := s.Catalog(ctx, db)
 	if err != nil {
 		return nil, nil, err
 	}
-	name := splitName(word)
-	var o *metadata.Object
-	if name.server == "" && (name.database == "" || strings.EqualFold(name.database, db.Name())) {
-		o = s.lookUp(db.ID(), sch, name)
-	}
+	o := s.LookUp(db, sch, word)
 	if id, e := strconv.ParseInt(word, 10, 32); e == nil && o == nil {
 		o = sch.Objects[int32(id)]
 	}
@@ -74,18 +72,18 @@ func isTable(o *metadata.Object) bool { return o.Kind == metadata.KindTable }
 
 // mayCheck refuses what is not understood of a check: repairs, of which there are none, and estimates of space in
 // tempdb.
-func (s *Session) mayCheck(ctx context.Context, n *ast.DbccStatement, db *Database) error {
-	if err := s.require(ctx, Permission{Name: "CONTROL", Database: db}); err != nil {
+func mayCheck(ctx context.Context, s *engine.Session, n *ast.DbccStatement, db *engine.Database) error {
+	if err := s.Require(ctx, engine.Permission{Name: "CONTROL", Database: db}); err != nil {
 		return err
 	}
 	command := "DBCC " + strings.ToUpper(n.Command)
 	for _, o := range n.Options {
 		if o.OptionKind == "EstimateOnly" {
-			return unsupported(command + " WITH ESTIMATEONLY")
+			return sqlerr.Unsupported(command + " WITH ESTIMATEONLY")
 		}
 	}
 	for _, l := range n.Literals[min(1, len(n.Literals)):] {
-		word, err := s.dbccWord(ctx, l)
+		word, err := wordOf(ctx, s, l)
 		if err != nil {
 			return err
 		}
@@ -93,15 +91,15 @@ func (s *Session) mayCheck(ctx context.Context, n *ast.DbccStatement, db *Databa
 		case strings.HasPrefix(word, "REPAIR_") && db.Info().UserAccess != "SINGLE_USER":
 			return sqlerr.New(7919, 3)
 		case strings.HasPrefix(word, "REPAIR_"):
-			return unsupported(command + " (" + word + ")")
+			return sqlerr.Unsupported(command + " (" + word + ")")
 		}
 	}
 	return nil
 }
 
 // quickCheck has SQLite look at a database's file, or at one table of it.
-func (s *Session) quickCheck(ctx context.Context, db *Database, table *metadata.Object) error {
-	conn, release, err := s.readConn(ctx, db)
+func quickCheck(ctx context.Context, s *engine.Session, db *engine.Database, table *metadata.Object) error {
+	conn, release, err := s.Conn(ctx, db)
 	if err != nil {
 		return err
 	}
@@ -137,8 +135,8 @@ func quiet(n *ast.DbccStatement) bool {
 	return false
 }
 
-// dbccSays sends a message of a DBCC command, which NO_INFOMSGS leaves out.
-func dbccSays(n *ast.DbccStatement, w tds.Writer, number int32, args ...any) error {
+// says sends a message of a DBCC command, which NO_INFOMSGS leaves out.
+func says(n *ast.DbccStatement, w tds.Writer, number int32, args ...any) error {
 	if quiet(n) {
 		return nil
 	}
@@ -148,41 +146,41 @@ func dbccSays(n *ast.DbccStatement, w tds.Writer, number int32, args ...any) err
 // checkDatabase is DBCC CHECKDB, CHECKALLOC and CHECKCATALOG of a database, and CHECKFILEGROUP of a file group: a
 // database has one store (docs/t-sql/database-console-commands/dbcc-checkdb-transact-sql.md,
 // dbcc-checkfilegroup-transact-sql.md).
-func (s *Session) checkDatabase(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	db := s.db
+func checkDatabase(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
+	db := s.CurrentDatabase()
 	var err error
 	if strings.EqualFold(n.Command, "checkfilegroup") {
-		err = s.fileGroupNamed(ctx, n)
+		err = fileGroupNamed(ctx, s, n)
 	} else {
-		db, err = s.dbccDatabase(ctx, n)
+		db, err = databaseOf(ctx, s, n)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.mayCheck(ctx, n, db); err != nil {
+	if err := mayCheck(ctx, s, n, db); err != nil {
 		return err
 	}
 	if !strings.EqualFold(n.Command, "checkcatalog") {
-		if err := s.quickCheck(ctx, db, nil); err != nil {
+		if err := quickCheck(ctx, s, db, nil); err != nil {
 			return err
 		}
-		if err := dbccSays(n, w, 8989, strings.ToUpper(n.Command), 0, 0, db.Name()); err != nil {
+		if err := says(n, w, 8989, strings.ToUpper(n.Command), 0, 0, db.Name()); err != nil {
 			return err
 		}
 	}
-	return dbccDone(n, w)
+	return done(n, w)
 }
 
 // fileGroupNamed refuses what names no file group of the database, by name or number.
-func (s *Session) fileGroupNamed(ctx context.Context, n *ast.DbccStatement) error {
+func fileGroupNamed(ctx context.Context, s *engine.Session, n *ast.DbccStatement) error {
 	if len(n.Literals) == 0 {
 		return nil
 	}
-	word, err := s.dbccWord(ctx, n.Literals[0])
+	word, err := wordOf(ctx, s, n.Literals[0])
 	if err != nil || word == "0" {
 		return err
 	}
-	sch, err := s.schema(ctx, s.db.ID())
+	sch, err := s.Catalog(ctx, s.CurrentDatabase())
 	if err != nil {
 		return err
 	}
@@ -195,18 +193,18 @@ func (s *Session) fileGroupNamed(ctx context.Context, n *ast.DbccStatement) erro
 }
 
 // checkTable is DBCC CHECKTABLE (docs/t-sql/database-console-commands/dbcc-checktable-transact-sql.md).
-func (s *Session) checkTable(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+func checkTable(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
 	if len(n.Literals) == 0 {
 		return sqlerr.New(2583, 3)
 	}
-	sch, o, err := s.dbccObject(ctx, s.db, n.Literals[0], isTable)
+	sch, o, err := objectOf(ctx, s, s.CurrentDatabase(), n.Literals[0], isTable)
 	if err != nil {
 		return err
 	}
-	if err := s.mayCheck(ctx, n, s.db); err != nil {
+	if err := mayCheck(ctx, s, n, s.CurrentDatabase()); err != nil {
 		return err
 	}
-	if err := s.quickCheck(ctx, s.db, o); err != nil {
+	if err := quickCheck(ctx, s, s.CurrentDatabase(), o); err != nil {
 		return err
 	}
 	found, err := s.Query(
@@ -219,57 +217,57 @@ func (s *Session) checkTable(ctx context.Context, n *ast.DbccStatement, w tds.Wr
 		return err
 	}
 	name := sch.SchemaName(o) + "." + o.Name
-	if err := dbccSays(n, w, 2536, name); err != nil {
+	if err := says(n, w, 2536, name); err != nil {
 		return err
 	}
-	if err := dbccSays(n, w, 2593, found.Int(0, "n"), found.Int(0, "pages"), name); err != nil {
+	if err := says(n, w, 2593, found.Int(0, "n"), found.Int(0, "pages"), name); err != nil {
 		return err
 	}
-	return dbccDone(n, w)
+	return done(n, w)
 }
 
 // nothingToCorrect is DBCC UPDATEUSAGE and CLEANTABLE: counts of rows and pages are always right, and dropped columns
 // leave nothing (docs/t-sql/database-console-commands/dbcc-updateusage-transact-sql.md,
 // dbcc-cleantable-transact-sql.md).
-func (s *Session) nothingToCorrect(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+func nothingToCorrect(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
 	if len(n.Literals) == 0 {
 		return sqlerr.New(2583, 3)
 	}
-	db, err := s.dbccDatabase(ctx, n)
+	db, err := databaseOf(ctx, s, n)
 	if err != nil {
 		return err
 	}
 	if len(n.Literals) > 1 {
-		if _, _, err := s.dbccObject(ctx, db, n.Literals[1],
+		if _, _, err := objectOf(ctx, s, db, n.Literals[1],
 			func(o *metadata.Object) bool { return isTable(o) || o.Kind == metadata.KindView }); err != nil {
 			return err
 		}
 	}
-	return dbccDone(n, w)
+	return done(n, w)
 }
 
 // reindex is DBCC DBREINDEX, the former name of ALTER INDEX REBUILD
 // (docs/t-sql/database-console-commands/dbcc-dbreindex-transact-sql.md).
-func (s *Session) reindex(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+func reindex(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
 	if len(n.Literals) == 0 || len(n.Literals) > 3 {
 		return sqlerr.New(2583, 3)
 	}
-	sch, o, err := s.dbccObject(ctx, s.db, n.Literals[0], isTable)
+	sch, o, err := objectOf(ctx, s, s.CurrentDatabase(), n.Literals[0], isTable)
 	if err != nil {
 		return err
 	}
 	index, with := "ALL", ""
 	if len(n.Literals) > 1 {
-		word, err := s.dbccWord(ctx, n.Literals[1])
+		word, err := wordOf(ctx, s, n.Literals[1])
 		if err != nil {
 			return err
 		}
 		if word = strings.TrimSpace(word); word != "" {
-			index = quoteName(word)
+			index = syntax.QuoteName(word)
 		}
 	}
 	if len(n.Literals) > 2 {
-		fill, err := s.evaluateInt(ctx, n.Literals[2].Value)
+		fill, err := s.EvaluateInt(ctx, n.Literals[2].Value)
 		if err != nil {
 			return err
 		}
@@ -277,9 +275,10 @@ func (s *Session) reindex(ctx context.Context, n *ast.DbccStatement, w tds.Write
 			with = " WITH (FILLFACTOR = " + strconv.FormatInt(fill, 10) + ")"
 		}
 	}
-	text := "ALTER INDEX " + index + " ON " + quoteName(sch.SchemaName(o)) + "." + quoteName(o.Name) + " REBUILD" + with
-	if err := s.run(ctx, text, nil, &collectWriter{}); err != nil {
+	table := syntax.QuoteName(sch.SchemaName(o)) + "." + syntax.QuoteName(o.Name)
+	text := "ALTER INDEX " + index + " ON " + table + " REBUILD" + with
+	if err := s.Exec(ctx, text); err != nil {
 		return err
 	}
-	return dbccDone(n, w)
+	return done(n, w)
 }

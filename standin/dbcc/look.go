@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package dbcc
 
 import (
 	"context"
@@ -9,13 +9,15 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/sqlerr"
+	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/tds"
 )
 
-// dbccSyntax is what DBCC HELP knows: the commands that are executed here, with what they take
+// commands is what DBCC HELP knows: the commands that are executed here, with what they take
 // (docs/t-sql/database-console-commands).
-var dbccSyntax = []string{
+var commands = []string{
 	"CHECKALLOC [ ( database [ , NOINDEX ] ) ] [ WITH [ ALL_ERRORMSGS ] [ , NO_INFOMSGS ] [ , TABLOCK ] ]",
 	"CHECKCATALOG [ ( database ) ] [ WITH NO_INFOMSGS ]",
 	"CHECKCONSTRAINTS [ ( table | constraint ) ] [ WITH [ ALL_CONSTRAINTS ] [ , NO_INFOMSGS ] ]",
@@ -47,25 +49,25 @@ var dbccSyntax = []string{
 	"USEROPTIONS [ WITH NO_INFOMSGS ]",
 }
 
-// dbccHelp is DBCC HELP (docs/t-sql/database-console-commands/dbcc-help-transact-sql.md).
-func (s *Session) dbccHelp(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+// help is DBCC HELP (docs/t-sql/database-console-commands/dbcc-help-transact-sql.md).
+func help(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
 	if len(n.Literals) != 1 {
 		return sqlerr.New(2583, 3)
 	}
-	if !s.login.Sysadmin {
+	if !s.Login().Sysadmin {
 		return &sqlerr.Error{
 			Number:  2571,
 			Class:   14,
 			State:   4,
-			Message: "User '" + s.login.Name + "' does not have permission to run DBCC help.",
+			Message: "User '" + s.Login().Name + "' does not have permission to run DBCC help.",
 		}
 	}
-	word, err := s.dbccWord(ctx, n.Literals[0])
+	word, err := wordOf(ctx, s, n.Literals[0])
 	if err != nil {
 		return err
 	}
 	found := false
-	for _, line := range dbccSyntax {
+	for _, line := range commands {
 		name, _, _ := strings.Cut(line, " ")
 		if word == "?" {
 			line = strings.ToLower(name)
@@ -88,34 +90,34 @@ func (s *Session) dbccHelp(ctx context.Context, n *ast.DbccStatement, w tds.Writ
 			Message: "No help available for DBCC statement '" + word + "'.",
 		}
 	}
-	return dbccDone(n, w)
+	return done(n, w)
 }
 
 // clearStatistics is DBCC SQLPERF of a view of waits or latches with CLEAR: neither is counted here, so there is
 // nothing to reset (docs/t-sql/database-console-commands/dbcc-sqlperf-transact-sql.md).
-func (s *Session) clearStatistics(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	view, err := s.dbccWord(ctx, n.Literals[0])
+func clearStatistics(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
+	view, err := wordOf(ctx, s, n.Literals[0])
 	if err != nil {
 		return err
 	}
-	clear, err := s.dbccWord(ctx, n.Literals[1])
+	clear, err := wordOf(ctx, s, n.Literals[1])
 	if err != nil {
 		return err
 	}
-	if !slices.Contains([]string{"sys.dm_os_wait_stats", "sys.dm_os_latch_stats"}, lower(view)) ||
+	if !slices.Contains([]string{"sys.dm_os_wait_stats", "sys.dm_os_latch_stats"}, strings.ToLower(view)) ||
 		!strings.EqualFold(clear, "CLEAR") {
-		return unsupported("DBCC SQLPERF (" + view + ", " + clear + ")")
+		return sqlerr.Unsupported("DBCC SQLPERF (" + view + ", " + clear + ")")
 	}
-	if err := s.require(ctx, Permission{Name: "ALTER SERVER STATE"}); err != nil {
+	if err := s.Require(ctx, engine.Permission{Name: "ALTER SERVER STATE"}); err != nil {
 		return err
 	}
-	return dbccDone(n, w)
+	return done(n, w)
 }
 
 // procedureCache is DBCC PROCCACHE: like sys.dm_exec_cached_plans it has no entries
 // (docs/t-sql/database-console-commands/dbcc-proccache-transact-sql.md).
-func (s *Session) procedureCache(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	if err := s.require(ctx, Permission{Name: "CONTROL", Database: s.db}); err != nil {
+func procedureCache(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
+	if err := s.Require(ctx, engine.Permission{Name: "CONTROL", Database: s.CurrentDatabase()}); err != nil {
 		return err
 	}
 	row := make([]any, 6)
@@ -125,12 +127,12 @@ func (s *Session) procedureCache(ctx context.Context, n *ast.DbccStatement, w td
 	var cols []tds.Column
 	for _, name := range []string{"num proc buffs", "num proc buffs used", "num proc buffs active", "proc cache size",
 		"proc cache used", "proc cache active"} {
-		cols = append(cols, Column(name, intT))
+		cols = append(cols, engine.Column(name, sqltype.IntType))
 	}
-	if err := WriteResult(w, cols, [][]any{row}); err != nil {
+	if err := engine.WriteResult(w, cols, [][]any{row}); err != nil {
 		return err
 	}
-	return dbccDone(n, w)
+	return done(n, w)
 }
 
 // The columns of the results of DBCC SHOW_STATISTICS; ~ stands for a space in a name.
@@ -146,7 +148,7 @@ const (
 // showStatistics is DBCC SHOW_STATISTICS. Statistics are definitions without content here, so of the header's numbers
 // none is known but those of what there is not, and densities and histogram are empty, as they are where no data were
 // read (docs/t-sql/database-console-commands/dbcc-show-statistics-transact-sql.md, Remarks).
-func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
+func showStatistics(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
 	if len(n.Literals) != 2 {
 		return sqlerr.New(2583, 3)
 	}
@@ -157,24 +159,25 @@ func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w td
 		case "StatHeader", "DensityVector", "Histogram":
 			wanted[o.OptionKind] = true
 		default:
-			return unsupported("DBCC SHOW_STATISTICS WITH " + strings.ToUpper(words(o.OptionKind)))
+			return sqlerr.Unsupported("DBCC SHOW_STATISTICS WITH " + strings.ToUpper(spaced(o.OptionKind)))
 		}
 	}
-	sch, o, err := s.dbccObject(ctx, s.db, n.Literals[0], isTable)
+	sch, o, err := objectOf(ctx, s, s.CurrentDatabase(), n.Literals[0], isTable)
 	if err != nil {
 		return err
 	}
-	target, err := s.dbccWord(ctx, n.Literals[1])
+	target, err := wordOf(ctx, s, n.Literals[1])
 	if err != nil {
 		return err
 	}
-	if err := s.require(ctx, Permission{Name: "SELECT", Database: s.db, Schema: sch.SchemaName(o), Object: o.Name,
-		ObjectID: o.ID}); err != nil {
+	read := engine.Permission{Name: "SELECT", Database: s.CurrentDatabase(), Schema: sch.SchemaName(o), Object: o.Name,
+		ObjectID: o.ID}
+	if err := s.Require(ctx, read); err != nil {
 		return err
 	}
 	header, err := s.RowsOf(
 		ctx,
-		s.db,
+		s.CurrentDatabase(),
 		`SELECT s.name, CONVERT(nvarchar(20), CAST(STATS_DATE(s.object_id, s.stats_id) AS datetime), 100), CAST(NULL AS bigint), CAST(NULL AS bigint), CAST(0 AS smallint), CAST(NULL AS real),
 		CAST(NULL AS real), N'NO ', s.filter_definition, CAST(NULL AS bigint), CAST(0 AS float) FROM sys.stats AS s WHERE s.object_id = @p1 AND s.name = @p2`,
 		[]any{int64(o.ID), target},
@@ -193,38 +196,50 @@ func (s *Session) showStatistics(ctx context.Context, n *ast.DbccStatement, w td
 		if len(wanted) > 0 && !wanted[part.option] {
 			continue
 		}
-		cols := columns(part.columns)
+		cols := engine.ColumnList(part.columns)
 		for i := range cols {
 			cols[i].Name = strings.ReplaceAll(cols[i].Name, "~", " ")
 		}
-		if err := WriteResult(w, cols, part.rows); err != nil {
+		if err := engine.WriteResult(w, cols, part.rows); err != nil {
 			return err
 		}
 	}
-	return dbccDone(n, w)
+	return done(n, w)
 }
 
 // logInfo is DBCC LOGINFO, which sys.dm_db_log_info has taken the place of
 // (docs/relational-databases/system-dynamic-management-views/sys-dm-db-log-info-transact-sql.md); its columns are
 // recalled, not read.
-func (s *Session) logInfo(ctx context.Context, n *ast.DbccStatement, w tds.Writer) error {
-	db, err := s.dbccDatabase(ctx, n)
+func logInfo(ctx context.Context, s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
+	db, err := databaseOf(ctx, s, n)
 	if err != nil {
 		return err
 	}
 	rows, err := s.RowsOf(
 		ctx,
-		s.db,
+		s.CurrentDatabase(),
 		`SELECT 0, CAST(file_id AS int), CAST(vlf_size_mb * 1048576 AS bigint), vlf_begin_offset, CAST(vlf_sequence_number AS int), vlf_status, vlf_parity, CAST(0 AS numeric(25)) FROM sys.dm_db_log_info(@p1)`,
 		[]any{int64(db.ID())},
 	)
 	if err != nil {
 		return err
 	}
-	if err := WriteResult(w,
-		columns("RecoveryUnitId int, FileId int, FileSize bigint, StartOffset bigint, FSeqNo int, Status int, Parity "+
-			"tinyint, CreateLSN numeric(25,0)"), rows); err != nil {
+	if err := engine.WriteResult(w,
+		engine.ColumnList("RecoveryUnitId int, FileId int, FileSize bigint, StartOffset bigint, FSeqNo int, "+
+			"Status int, Parity tinyint, CreateLSN numeric(25,0)"), rows); err != nil {
 		return err
 	}
-	return dbccDone(n, w)
+	return done(n, w)
+}
+
+// userOptions is DBCC USEROPTIONS (docs/t-sql/database-console-commands/dbcc-useroptions-transact-sql.md).
+func userOptions(s *engine.Session, n *ast.DbccStatement, w tds.Writer) error {
+	if len(n.Literals) > 0 {
+		return sqlerr.New(2583, 3)
+	}
+	name, value := engine.Column("Set Option", sqltype.Sysname), engine.Column("Value", sqltype.Sysname)
+	if err := engine.WriteResult(w, []tds.Column{name, value}, s.UserOptions()); err != nil {
+		return err
+	}
+	return done(n, w)
 }
