@@ -39,7 +39,7 @@ func (b *binder) applied(sc *scope, right ast.TableReference, word string) strin
 		if text, ok := b.nodesOfColumn(sc, n); ok {
 			return word + text + " ON 1"
 		}
-		if call := b.inlineFunction(nameOf(n.SchemaObject)); call != nil {
+		if call := b.inlineFunction(NameOf(n.SchemaObject)); call != nil {
 			return b.applyFunction(sc, call, n, word)
 		}
 	case *ast.InlineDerivedTable:

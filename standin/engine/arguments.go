@@ -68,7 +68,7 @@ func (s *Session) arguments(ctx context.Context, params []*ast.ExecuteParameter)
 				return nil, sqlerr.New(179, 1)
 			}
 			var err error
-			if a.value, a.typ, err = s.evaluateTyped(ctx, p.ParameterValue); err != nil {
+			if a.value, a.typ, err = s.EvaluateTyped(ctx, p.ParameterValue); err != nil {
 				return nil, err
 			}
 			if _, isNull := p.ParameterValue.(*ast.NullLiteral); isNull {
@@ -199,12 +199,12 @@ func (s *Session) bindArgument(
 
 // moduleType is the type that a module declares a parameter or its result with: neither a table nor a cursor.
 func (s *Session) moduleType(ctx context.Context, node ast.DataTypeReference) (sqltype.Type, error) {
-	t, e := dataTypeOf(node, false)
+	t, e := DataTypeOf(node, false)
 	if e == nil {
 		return s.inCodePage(t), nil
 	}
 	if u, ok := node.(*ast.UserDataTypeReference); ok {
-		if alias := s.aliasType(ctx, nameOf(u.Name)); alias != nil {
+		if alias := s.aliasType(ctx, NameOf(u.Name)); alias != nil {
 			return s.inCodePage(*alias), nil
 		}
 	}

@@ -58,7 +58,7 @@ func (s *Session) bulkInsertStatement(ctx context.Context, n *ast.BulkInsertStat
 	if err != nil {
 		return err
 	}
-	name := nameOf(n.To)
+	name := NameOf(n.To)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
 	var sch *metadata.Catalog

@@ -31,7 +31,7 @@ func (b *binder) bulkRowset(sc *scope, n *ast.BulkOpenRowset) string {
 	if n.Alias == nil {
 		b.fail(491)
 	}
-	return b.tableFunction(sc, objectName{schema: "sys", name: kind}, n.DataFiles, n.Alias.Value, n.Columns)
+	return b.tableFunction(sc, ObjectName{Schema: "sys", Name: kind}, n.DataFiles, n.Alias.Value, n.Columns)
 }
 
 // installBulkFiles registers BULK INSERT and what OPENROWSET (BULK) reads with.

@@ -12,7 +12,7 @@ import (
 // WITH (option, ...). Its columns are described with the rows once more. The options are those of BULK INSERT
 // (docs/t-sql/statements/bulk-insert-transact-sql.md).
 type bulkStatement struct {
-	table                   objectName
+	table                   ObjectName
 	keepNulls, fireTriggers bool
 }
 

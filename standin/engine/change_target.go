@@ -70,7 +70,7 @@ func (b *binder) percentOf(rows string, top *ast.TopRowFilter) string {
 
 // loneTarget binds a target that the FROM clause does not have: every row of it goes with every row of FROM.
 func (b *binder) loneTarget(c *change, alias string) string {
-	from := b.baseTable(c.sc, c.space, c.sch, c.obj, alias, objectName{name: c.obj.Name})
+	from := b.baseTable(c.sc, c.space, c.sch, c.obj, alias, ObjectName{Name: c.obj.Name})
 	c.src = c.sc.sources[len(c.sc.sources)-1]
 	c.src.schema = c.sch.SchemaName(c.obj)
 	return from
@@ -145,8 +145,8 @@ func (b *binder) aliasedTarget(target ast.TableReference, from *ast.FromClause) 
 	if !ok || from == nil {
 		return target
 	}
-	name := nameOf(n.SchemaObject)
-	if name.schema != "" {
+	name := NameOf(n.SchemaObject)
+	if name.Schema != "" {
 		return target
 	}
 	for _, r := range joined(from) {
@@ -157,7 +157,7 @@ func (b *binder) aliasedTarget(target ast.TableReference, from *ast.FromClause) 
 		case *ast.VariableTableReference:
 			alias = t.Alias
 		}
-		if alias != nil && strings.EqualFold(alias.Value, name.name) {
+		if alias != nil && strings.EqualFold(alias.Value, name.Name) {
 			return r
 		}
 	}
@@ -171,13 +171,13 @@ func namedTarget(target ast.TableReference, from *ast.FromClause, view bool) ast
 	if !ok {
 		return nil
 	}
-	name := nameOf(n.SchemaObject)
+	name := NameOf(n.SchemaObject)
 	for _, r := range joined(from) {
 		t, ok := r.(*ast.NamedTableReference)
 		if r == target {
 			return r
 		}
-		if ok && (view || t.Alias == nil) && strings.EqualFold(nameOf(t.SchemaObject).name, name.name) {
+		if ok && (view || t.Alias == nil) && strings.EqualFold(NameOf(t.SchemaObject).Name, name.Name) {
 			return r
 		}
 	}

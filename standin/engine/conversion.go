@@ -24,7 +24,7 @@ func (b *binder) convert(e expr, to sqltype.Type, mode sqltype.Mode, style int, 
 	b.varies = b.varies || dependsOnSettings(e.typ, to, style)
 	b.rough = b.rough || to.Kind.IsApproximate()
 	if e.hasLit && !try {
-		v, err := sqltype.Convert(e.lit, e.typ, to, b.s.style(style), mode)
+		v, err := sqltype.Convert(e.lit, e.typ, to, b.s.DateStyle(style), mode)
 		if err == nil {
 			out := literal(to, v)
 			out.name, out.nullable = e.name, out.nullable || e.nullable

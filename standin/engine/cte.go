@@ -245,8 +245,8 @@ func refersTo(q ast.QueryExpression, name string) bool {
 func tableRefersTo(r ast.TableReference, name string) bool {
 	switch n := r.(type) {
 	case *ast.NamedTableReference:
-		o := nameOf(n.SchemaObject)
-		return o.schema == "" && strings.EqualFold(o.name, name)
+		o := NameOf(n.SchemaObject)
+		return o.Schema == "" && strings.EqualFold(o.Name, name)
 	case *ast.QualifiedJoin:
 		return tableRefersTo(n.FirstTableReference, name) || tableRefersTo(n.SecondTableReference, name)
 	case *ast.UnqualifiedJoin:

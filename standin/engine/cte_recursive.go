@@ -72,7 +72,7 @@ func timesNamed(query any, name string) int {
 	count := 0
 	eachNode(reflect.ValueOf(query), func(n any) {
 		if t, ok := n.(*ast.NamedTableReference); ok {
-			if o := nameOf(t.SchemaObject); o.schema == "" && strings.EqualFold(o.name, name) {
+			if o := NameOf(t.SchemaObject); o.Schema == "" && strings.EqualFold(o.Name, name) {
 				count++
 			}
 		}

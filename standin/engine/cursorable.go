@@ -31,7 +31,7 @@ func (s *Session) executesSystemProcedure(n *ast.ExecuteStatement) bool {
 		e.ProcedureReference.ProcedureReference.Name == nil {
 		return false
 	}
-	p, _ := s.findProcedure(nameOf(e.ProcedureReference.ProcedureReference.Name))
+	p, _ := s.findProcedure(NameOf(e.ProcedureReference.ProcedureReference.Name))
 	return p != nil
 }
 

@@ -171,7 +171,7 @@ func isCursorType(node ast.DataTypeReference) bool {
 	n, ok := node.(*ast.SqlDataTypeReference)
 	return ok && n != nil &&
 		(strings.EqualFold(n.SqlDataTypeOption, "cursor") || n.Name != nil &&
-			strings.EqualFold(nameOf(n.Name).name, "cursor"))
+			strings.EqualFold(NameOf(n.Name).Name, "cursor"))
 }
 
 // checkCursorParameters refuses parameters of type cursor that are not VARYING OUTPUT

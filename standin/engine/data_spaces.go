@@ -15,8 +15,8 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// savePlacement stores a placement.
-func (d *ddl) savePlacement(o *metadata.Object) error {
+// SavePlacement stores a file, file group, partition function or partition scheme.
+func (d *SchemaChange) SavePlacement(o *metadata.Object) error {
 	o.Modified = time.Now().UTC()
 	d.sch.Add(o)
 	doc, err := json.Marshal(o)
@@ -26,8 +26,8 @@ func (d *ddl) savePlacement(o *metadata.Object) error {
 	return d.exec("INSERT OR REPLACE INTO __objects VALUES (?, ?)", int64(o.ID), string(doc))
 }
 
-// removePlacement forgets one.
-func (d *ddl) removePlacement(o *metadata.Object) error {
+// RemovePlacement forgets one.
+func (d *SchemaChange) RemovePlacement(o *metadata.Object) error {
 	d.sch.Remove(o)
 	return d.exec("DELETE FROM __objects WHERE id = ?", int64(o.ID))
 }
@@ -106,9 +106,9 @@ func (inst *Instance) preparePlacements(ctx context.Context, db *Database, list 
 	}
 	return inTransaction(ctx, db.storage, func(tx *storage.Tx) error {
 		tx.ChangesMetadata()
-		d := &ddl{ctx: ctx, space: db.id, db: db, sch: metadata.Empty(), conn: tx.Conn(), tx: tx}
+		d := &SchemaChange{ctx: ctx, space: db.id, db: db, sch: metadata.Empty(), conn: tx.Conn(), tx: tx}
 		for _, o := range list {
-			if err := d.savePlacement(o); err != nil {
+			if err := d.SavePlacement(o); err != nil {
 				return fmt.Errorf("record the files of database %q: %w", db.Name(), err)
 			}
 		}

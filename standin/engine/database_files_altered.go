@@ -45,7 +45,7 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 	if err := s.fileNamesFree(ctx, db, added); err != nil {
 		return err
 	}
-	return s.changeFiles(ctx, db, func(d *ddl) error {
+	return s.changeFiles(ctx, db, func(d *SchemaChange) error {
 		if err := d.differentFiles(4, added...); err != nil {
 			return err // another session was faster
 		}
@@ -68,7 +68,7 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 			if !a.Log && group.FileGroup.ID != metadata.PrimaryGroup {
 				f.Group = group.FileGroup.ID
 			}
-			if err := d.savePlacement(metadata.NewFile(f)); err != nil {
+			if err := d.SavePlacement(metadata.NewFile(f)); err != nil {
 				return err
 			}
 			next++
@@ -79,7 +79,7 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 
 // differentFiles is 1828 where a file that is about to be has the logical name of another one: of a new file's, or of
 // one that the database has and that is not changed by it.
-func (d *ddl) differentFiles(state uint8, files ...metadata.File) error {
+func (d *SchemaChange) differentFiles(state uint8, files ...metadata.File) error {
 	for _, f := range d.db.Info().Files {
 		if f.ID <= 2 {
 			files = append(files, f)
@@ -130,11 +130,11 @@ func (s *Session) addSystemFiles(ctx context.Context, db *Database, a syntax.DBA
 }
 
 // changeFiles runs f on the catalogue of a database, and has master know the files afterwards.
-func (s *Session) changeFiles(ctx context.Context, db *Database, f func(d *ddl) error) error {
+func (s *Session) changeFiles(ctx context.Context, db *Database, f func(d *SchemaChange) error) error {
 	if db.Info().ReadOnly {
 		return sqlerr.New(5004, 1)
 	}
-	if err := s.changeSchema(ctx, objectName{database: db.Name()}, f); err != nil {
+	if err := s.ChangeSchema(ctx, ObjectName{Database: db.Name()}, f); err != nil {
 		return err
 	}
 	return db.noteFiles(ctx)
@@ -162,7 +162,7 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 	// Where it is, is this server's own.
 	path := f.FileName
 	f.FileName = nil
-	err = s.changeFiles(ctx, db, func(d *ddl) error {
+	err = s.changeFiles(ctx, db, func(d *SchemaChange) error {
 		o := d.sch.Placement(metadata.KindFile, old.ID)
 		if o == nil {
 			return sqlerr.New(5041, 1, old.LogicalName)
@@ -175,7 +175,7 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 		if err := d.differentFiles(3, *o.File); err != nil {
 			return err // another session was faster
 		}
-		return d.savePlacement(o)
+		return d.SavePlacement(o)
 	})
 	if err != nil || path == nil {
 		return err
@@ -274,7 +274,7 @@ func (s *Session) removeFile(ctx context.Context, db *Database, name string, w t
 				}
 			})
 		} else {
-			err = s.changeFiles(ctx, db, func(d *ddl) error { return d.removeFile(f) })
+			err = s.changeFiles(ctx, db, func(d *SchemaChange) error { return d.removeFile(f) })
 		}
 		if err != nil {
 			return err
@@ -284,7 +284,7 @@ func (s *Session) removeFile(ctx context.Context, db *Database, name string, w t
 	return sqlerr.New(5009, 9)
 }
 
-func (d *ddl) removeFile(f metadata.File) error {
+func (d *SchemaChange) removeFile(f metadata.File) error {
 	o := d.sch.Placement(metadata.KindFile, f.ID)
 	if o == nil {
 		return sqlerr.New(5009, 9)
@@ -310,12 +310,12 @@ func (d *ddl) removeFile(f metadata.File) error {
 			return sqlerr.New(5042, 1, "file", f.LogicalName)
 		}
 	}
-	return d.removePlacement(o)
+	return d.RemovePlacement(o)
 }
 
 // holds tells whether a data file has a file group's rows. They are taken to be in its first file that was not emptied:
 // a database has one store, which knows no files.
-func (d *ddl) holds(f metadata.File) (bool, error) {
+func (d *SchemaChange) holds(f metadata.File) (bool, error) {
 	if f.Log || f.Emptied || f.DataSpace() == metadata.PrimaryGroup {
 		return false, nil
 	}

@@ -37,7 +37,7 @@ func (s *Session) EmptyFile(ctx context.Context, f metadata.File) error {
 	if f.ID <= 2 || s.db.System() {
 		return nil
 	}
-	return s.changeFiles(ctx, s.db, func(d *ddl) error {
+	return s.changeFiles(ctx, s.db, func(d *SchemaChange) error {
 		o := d.sch.Placement(metadata.KindFile, f.ID)
 		if o == nil {
 			return sqlerr.New(8985, 1, f.LogicalName, s.db.Name())
@@ -55,7 +55,7 @@ func (s *Session) EmptyFile(ctx context.Context, f metadata.File) error {
 			return sqlerr.New(2555, 1, f.LogicalName)
 		}
 		o.File.Emptied = true
-		return d.savePlacement(o)
+		return d.SavePlacement(o)
 	})
 }
 
@@ -67,13 +67,13 @@ func (s *Session) ShrinkFile(ctx context.Context, db *Database, f metadata.File,
 	}
 	f.SizePages = size
 	if f.ID > 2 && !db.System() {
-		return f, s.changeFiles(ctx, db, func(d *ddl) error {
+		return f, s.changeFiles(ctx, db, func(d *SchemaChange) error {
 			o := d.sch.Placement(metadata.KindFile, f.ID)
 			if o == nil {
 				return sqlerr.New(8985, 1, f.LogicalName, db.Name())
 			}
 			o.File.SizePages = size
-			return d.savePlacement(o)
+			return d.SavePlacement(o)
 		})
 	}
 	return f, db.Update(ctx, func(i *DatabaseInfo) {

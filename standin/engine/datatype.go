@@ -12,15 +12,15 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// dataTypeOf is a system type as it is written in a statement.
-func dataTypeOf(node ast.DataTypeReference, inCast bool) (sqltype.Type, *sqlerr.Error) {
+// DataTypeOf is a system type as it is written in a statement.
+func DataTypeOf(node ast.DataTypeReference, inCast bool) (sqltype.Type, *sqlerr.Error) {
 	switch n := node.(type) {
 	case *ast.SqlDataTypeReference:
 		if n == nil {
 			return sqltype.Type{}, sqlerr.New(102, 1, "")
 		}
 		name := lower(n.SqlDataTypeOption)
-		if written := nameOf(n.Name).name; written != "" {
+		if written := NameOf(n.Name).Name; written != "" {
 			name = written
 		}
 		args, err := typeArguments(n.Parameters)
@@ -47,7 +47,7 @@ func dataTypeOf(node ast.DataTypeReference, inCast bool) (sqltype.Type, *sqlerr.
 		if err != nil {
 			return sqltype.Type{}, err
 		}
-		name := nameOf(n.Name).name
+		name := NameOf(n.Name).Name
 		t, err := sqltype.Named(name, args, inCast)
 		if err != nil && err.Number == 243 && !inCast {
 			return t, sqlerr.New(2715, 6, 0, name)

@@ -27,9 +27,9 @@ func (s *Session) dates() dateSettings {
 	return s.settings.dates
 }
 
-// style is a conversion's own style, or what the session's dates stand for where it gives none, in the session's
+// DateStyle is a conversion's own style, or what the session's dates stand for where it gives none, in the session's
 // language.
-func (s *Session) style(given int) int {
+func (s *Session) DateStyle(given int) int {
 	d := s.dates()
 	if given == 0 {
 		given = d.order.Style()
@@ -39,5 +39,5 @@ func (s *Session) style(given int) int {
 
 // Convert converts a value without a style, as the session reads dates.
 func (s *Session) Convert(v any, from, to sqltype.Type, mode sqltype.Mode) (any, *sqlerr.Error) {
-	return sqltype.Convert(v, from, to, s.style(0), mode)
+	return sqltype.Convert(v, from, to, s.DateStyle(0), mode)
 }

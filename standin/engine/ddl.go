@@ -20,8 +20,8 @@ import (
 	"geosql.dev/standin/storage"
 )
 
-// ddl is a change of the metadata of one space, within a transaction.
-type ddl struct {
+// SchemaChange is a change of the metadata of one space, within a transaction.
+type SchemaChange struct {
 	s     *Session
 	ctx   context.Context
 	space int32
@@ -35,23 +35,38 @@ type ddl struct {
 	textOn *ast.IdentifierOrValueExpression
 }
 
+// Context is the statement's.
+func (d *SchemaChange) Context() context.Context { return d.ctx }
+
+// Session is whose statement changes the metadata.
+func (d *SchemaChange) Session() *Session { return d.s }
+
+// Database is the one that is changed; nil where temporary tables are.
+func (d *SchemaChange) Database() *Database { return d.db }
+
+// Catalog has the metadata as the change has left them so far.
+func (d *SchemaChange) Catalog() *metadata.Catalog { return d.sch }
+
+// Conn is the connection of the change's transaction.
+func (d *SchemaChange) Conn() *sqlite.Conn { return d.conn }
+
 // schemaNamed is the schema of a name in a space, the user's default one unless the name says which.
-func (s *Session) schemaNamed(space int32, name objectName) string {
-	if name.schema != "" {
-		return name.schema
+func (s *Session) schemaNamed(space int32, name ObjectName) string {
+	if name.Schema != "" {
+		return name.Schema
 	}
 	return s.defaultSchema(space)
 }
 
 // schemaNamed is that of a name in the space that is changed.
-func (d *ddl) schemaNamed(name objectName) string { return d.s.schemaNamed(d.space, name) }
+func (d *SchemaChange) schemaNamed(name ObjectName) string { return d.s.schemaNamed(d.space, name) }
 
-// changeSchema runs f in the space of a name: within the session's transaction, undone when f fails.
-func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *ddl) error) error {
+// ChangeSchema runs f in the space of a name: within the session's transaction, undone when f fails.
+func (s *Session) ChangeSchema(ctx context.Context, name ObjectName, f func(d *SchemaChange) error) error {
 	if s.doomed {
 		return sqlerr.New(3930, 1)
 	}
-	if name.temporary() || strings.HasPrefix(name.name, "@") {
+	if name.Temporary() || strings.HasPrefix(name.Name, "@") {
 		conn, err := s.localConn()
 		if err != nil {
 			return err
@@ -61,7 +76,7 @@ func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *d
 			return err
 		}
 		defer done()
-		d := &ddl{s: s, ctx: ctx, space: tempSpace, sch: s.local.copySchema(), conn: conn}
+		d := &SchemaChange{s: s, ctx: ctx, space: tempSpace, sch: s.local.copySchema(), conn: conn}
 		if err := f(d); err != nil {
 			return err
 		}
@@ -69,9 +84,9 @@ func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *d
 		return nil
 	}
 	db := s.db
-	if name.database != "" {
-		if db = s.inst.Database(name.database); db == nil {
-			return sqlerr.New(911, 1, name.database)
+	if name.Database != "" {
+		if db = s.inst.Database(name.Database); db == nil {
+			return sqlerr.New(911, 1, name.Database)
 		}
 	}
 	if err := s.allow(ctx, db); err != nil {
@@ -91,7 +106,7 @@ func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *d
 			return err
 		}
 		tx.ChangesMetadata()
-		d := &ddl{s: s, ctx: ctx, space: db.ID(), db: db, sch: sch, conn: tx.Conn(), tx: tx}
+		d := &SchemaChange{s: s, ctx: ctx, space: db.ID(), db: db, sch: sch, conn: tx.Conn(), tx: tx}
 		if err := f(d); err != nil {
 			return err
 		}
@@ -100,12 +115,12 @@ func (s *Session) changeSchema(ctx context.Context, name objectName, f func(d *d
 }
 
 // exec changes rows.
-func (d *ddl) exec(sql string, args ...any) error {
+func (d *SchemaChange) exec(sql string, args ...any) error {
 	return sqlitex.Execute(d.conn, sql, &sqlitex.ExecOptions{Args: args})
 }
 
 // run executes SQLite DDL.
-func (d *ddl) run(sql string) error {
+func (d *SchemaChange) run(sql string) error {
 	if d.tx != nil {
 		return d.stepError(d.tx.ExecDDL(sql))
 	}
@@ -113,11 +128,11 @@ func (d *ddl) run(sql string) error {
 }
 
 // newObject makes an object with a fresh ID; it is not saved yet.
-func (d *ddl) newObject(name objectName, kind string) *metadata.Object {
+func (d *SchemaChange) newObject(name ObjectName, kind string) *metadata.Object {
 	now := time.Now().UTC()
 	o := &metadata.Object{
 		ID:         d.nextID(),
-		Name:       name.name,
+		Name:       name.Name,
 		Kind:       kind,
 		Created:    now,
 		Modified:   now,
@@ -132,7 +147,7 @@ func (d *ddl) newObject(name objectName, kind string) *metadata.Object {
 	return o
 }
 
-func (d *ddl) nextID() int32 {
+func (d *SchemaChange) nextID() int32 {
 	if d.space == tempSpace {
 		d.s.local.next--
 		return d.s.local.next - 1000
@@ -150,10 +165,10 @@ func (d *ddl) nextID() int32 {
 }
 
 // place checks that a name is free and its schema exists.
-func (d *ddl) place(name objectName) error {
+func (d *SchemaChange) place(name ObjectName) error {
 	if d.space == tempSpace {
-		if o := d.sch.Named(1, name.name); o != nil && !d.hides(o) {
-			return sqlerr.New(2714, 6, name.name)
+		if o := d.sch.Named(1, name.Name); o != nil && !d.hides(o) {
+			return sqlerr.New(2714, 6, name.Name)
 		}
 		return nil
 	}
@@ -165,22 +180,22 @@ func (d *ddl) place(name objectName) error {
 	if n.ID == 3 || n.ID == 4 {
 		return sqlerr.New(2760, 1, schemaName)
 	}
-	if d.sch.Named(n.ID, name.name) != nil {
-		return sqlerr.New(2714, 6, name.name)
+	if d.sch.Named(n.ID, name.Name) != nil {
+		return sqlerr.New(2714, 6, name.Name)
 	}
 	return nil
 }
 
 // hides tells whether the module that runs may make a temporary table with the name of o, which one of its callers
 // made: its own is gone when it ends (docs/t-sql/statements/create-table-transact-sql.md, Temporary tables).
-func (d *ddl) hides(o *metadata.Object) bool {
+func (d *SchemaChange) hides(o *metadata.Object) bool {
 	f := d.s.frame()
 	return f != nil && f.ownsTables() && o.Kind == metadata.KindTable && !strings.HasPrefix(o.Name, "##") &&
 		o.Properties["frame"] != fmt.Sprintf("%p", f)
 }
 
 // save stores an object's metadata.
-func (d *ddl) save(o *metadata.Object) error {
+func (d *SchemaChange) save(o *metadata.Object) error {
 	if old := d.sch.Objects[o.ID]; old != nil {
 		d.sch.Remove(old)
 	}
@@ -195,14 +210,14 @@ func (d *ddl) save(o *metadata.Object) error {
 	return d.exec("INSERT OR REPLACE INTO __objects VALUES (?, ?)", int64(o.ID), string(doc))
 }
 
-// modify saves an object with a new modify_date.
-func (d *ddl) modify(o *metadata.Object) error {
+// Modify saves an object with a new modify_date.
+func (d *SchemaChange) Modify(o *metadata.Object) error {
 	o.Modified = time.Now().UTC()
 	return d.save(o)
 }
 
 // remove forgets an object.
-func (d *ddl) remove(o *metadata.Object) error {
+func (d *SchemaChange) remove(o *metadata.Object) error {
 	d.sch.Remove(o)
 	if d.space == tempSpace {
 		return nil
@@ -223,7 +238,7 @@ func columnDDL(c *metadata.Column) string {
 }
 
 // createTable makes a table of an object whose Table is complete, and saves it.
-func (d *ddl) createTable(o *metadata.Object) error {
+func (d *SchemaChange) createTable(o *metadata.Object) error {
 	if d.space == tempSpace {
 		if f := d.s.frame(); f != nil {
 			o.Properties["frame"] = fmt.Sprintf("%p", f)
@@ -256,7 +271,7 @@ func (d *ddl) createTable(o *metadata.Object) error {
 
 // createIndex makes an index in SQLite. A unique index has a twin for rows with NULLs, which SQL Server takes for
 // equal.
-func (d *ddl) createIndex(o *metadata.Object, i *metadata.Index) error {
+func (d *SchemaChange) createIndex(o *metadata.Object, i *metadata.Index) error {
 	if i.PrimaryKey && o.Table.RowidColumn != 0 || i.Disabled {
 		return nil
 	}
@@ -317,7 +332,7 @@ func (d *ddl) createIndex(o *metadata.Object, i *metadata.Index) error {
 	return err
 }
 
-func (d *ddl) dropIndex(o *metadata.Object, i *metadata.Index) error {
+func (d *SchemaChange) dropIndex(o *metadata.Object, i *metadata.Index) error {
 	name := indexStorageName(o.ID, i.ID)
 	if err := d.run("DROP INDEX IF EXISTS " + name); err != nil {
 		return err
@@ -329,7 +344,7 @@ func triggerName(id int32, suffix string) string { return fmt.Sprintf("k%d%s", u
 
 // enforceForeignKey makes the triggers of a foreign key, on both tables. They act only while a session executes:
 // repeated log has their effects already.
-func (d *ddl) enforceForeignKey(child, fk *metadata.Object) error {
+func (d *SchemaChange) enforceForeignKey(child, fk *metadata.Object) error {
 	k := fk.ForeignKey
 	parent := d.sch.Objects[k.Referenced]
 	pairs, err := d.keyPairs(child, parent, k)
@@ -402,7 +417,7 @@ func (d *ddl) enforceForeignKey(child, fk *metadata.Object) error {
 }
 
 // action is the rest of a trigger on the referenced table.
-func (d *ddl) action(
+func (d *SchemaChange) action(
 	k *metadata.ForeignKey,
 	pairs []keyPair,
 	action string,
@@ -439,7 +454,7 @@ func (d *ddl) action(
 }
 
 // release drops the triggers of a check constraint or foreign key.
-func (d *ddl) release(constraint *metadata.Object) error {
+func (d *SchemaChange) release(constraint *metadata.Object) error {
 	for _, suffix := range []string{"i", "u", "d", "p"} {
 		if err := d.run("DROP TRIGGER IF EXISTS " + triggerName(constraint.ID, suffix)); err != nil {
 			return err

@@ -18,31 +18,31 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// changeTable runs f on a table; verb is what the extensions are asked about.
-func (s *Session) changeTable(
+// ChangeTable runs f on a table; verb is what the extensions are asked about.
+func (s *Session) ChangeTable(
 	ctx context.Context,
 	n *ast.SchemaObjectName,
 	verb string,
-	f func(d *ddl, o *metadata.Object) error,
+	f func(d *SchemaChange, o *metadata.Object) error,
 ) error {
-	name := nameOf(n)
-	return s.changeSchema(ctx, name, func(d *ddl) error {
-		o, err := d.tableForDDL(name, 4902)
+	name := NameOf(n)
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+		o, err := d.TableToChange(name, 4902)
 		if err != nil {
 			return err
 		}
-		if err := s.objectEvent(ctx, d, verb, o); err != nil {
+		if err := s.ObjectEvent(ctx, d, verb, o); err != nil {
 			return err
 		}
 		if err := f(d, o); err != nil {
 			return err
 		}
-		return d.modify(o)
+		return d.Modify(o)
 	})
 }
 
-// objectEvent asks the extensions whether an object may be changed (replication).
-func (s *Session) objectEvent(ctx context.Context, d *ddl, verb string, o *metadata.Object) error {
+// ObjectEvent asks the extensions whether an object may be changed (replication).
+func (s *Session) ObjectEvent(ctx context.Context, d *SchemaChange, verb string, o *metadata.Object) error {
 	if d.db == nil {
 		return nil
 	}
@@ -55,7 +55,7 @@ func (s *Session) objectEvent(ctx context.Context, d *ddl, verb string, o *metad
 }
 
 func (s *Session) alterTableAdd(ctx context.Context, n *ast.AlterTableAddTableElementStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *SchemaChange, o *metadata.Object) error {
 		b := &tableBuilder{
 			d:        d,
 			o:        o,
@@ -203,7 +203,7 @@ func (b *tableBuilder) fillWith(c *metadata.Column, p *plan, t *writeTarget) err
 }
 
 func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *SchemaChange, o *metadata.Object) error {
 		c := o.Table.Column(n.ColumnIdentifier.Value)
 		if c == nil {
 			return sqlerr.New(4924, 1, "ALTER TABLE ALTER COLUMN", n.ColumnIdentifier.Value, o.Name)
@@ -336,7 +336,7 @@ func (s *Session) alterConstraints(
 	n *ast.AlterTableConstraintModificationStatement,
 	w tds.Writer,
 ) error {
-	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *SchemaChange, o *metadata.Object) error {
 		disable := n.ConstraintEnforcement == "NoCheck"
 		for _, child := range append([]*metadata.Object(nil), d.sch.Children(o.ID)...) {
 			if child.Kind != metadata.KindCheck && child.Kind != metadata.KindForeignKey {
@@ -375,7 +375,7 @@ func (s *Session) alterConstraints(
 	})
 }
 
-func (d *ddl) enable(o, child *metadata.Object, verify bool) error {
+func (d *SchemaChange) enable(o, child *metadata.Object, verify bool) error {
 	if child.Kind == metadata.KindCheck {
 		if verify {
 			if err := d.verifyCheck(o, child); err != nil {
@@ -400,7 +400,7 @@ func (s *Session) rebuild(ctx context.Context, n *ast.AlterTableRebuildStatement
 	if err != nil {
 		return err
 	}
-	return s.changeTable(ctx, n.SchemaObjectName, "REBUILD", func(d *ddl, o *metadata.Object) error {
+	return s.ChangeTable(ctx, n.SchemaObjectName, "REBUILD", func(d *SchemaChange, o *metadata.Object) error {
 		if err := d.onePartition(number, o.Table.Place, n.IndexOptions, "alter table", "table", o.Name); err != nil {
 			return err
 		}

@@ -15,7 +15,7 @@ import (
 )
 
 func (s *Session) alterTableDrop(ctx context.Context, n *ast.AlterTableDropTableElementStatement, w tds.Writer) error {
-	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *ddl, o *metadata.Object) error {
+	return s.alterTable(ctx, n, n.SchemaObjectName, func(d *SchemaChange, o *metadata.Object) error {
 		kind := ""
 		for _, el := range n.AlterTableDropTableElements {
 			var err error
@@ -36,7 +36,7 @@ func (s *Session) alterTableDrop(ctx context.Context, n *ast.AlterTableDropTable
 	})
 }
 
-func (d *ddl) dropColumn(o *metadata.Object, name string, ifExists bool) error {
+func (d *SchemaChange) dropColumn(o *metadata.Object, name string, ifExists bool) error {
 	c := o.Table.Column(name)
 	if c == nil {
 		if ifExists {
@@ -100,7 +100,12 @@ func (d *ddl) dropColumn(o *metadata.Object, name string, ifExists bool) error {
 	return nil
 }
 
-func (d *ddl) dropConstraint(o *metadata.Object, name string, ifExists bool, to *ast.FileGroupOrPartitionScheme) error {
+func (d *SchemaChange) dropConstraint(
+	o *metadata.Object,
+	name string,
+	ifExists bool,
+	to *ast.FileGroupOrPartitionScheme,
+) error {
 	var con *metadata.Object
 	for _, child := range d.sch.Children(o.ID) {
 		if strings.EqualFold(child.Name, name) {
@@ -132,7 +137,7 @@ func (d *ddl) dropConstraint(o *metadata.Object, name string, ifExists bool, to 
 	return d.remove(con)
 }
 
-func (d *ddl) dropKey(o, con *metadata.Object, to *ast.FileGroupOrPartitionScheme) error {
+func (d *SchemaChange) dropKey(o, con *metadata.Object, to *ast.FileGroupOrPartitionScheme) error {
 	for at, i := range o.Table.Indexes {
 		if i.Constraint != con.ID {
 			continue
@@ -160,7 +165,7 @@ func (d *ddl) dropKey(o, con *metadata.Object, to *ast.FileGroupOrPartitionSchem
 
 // freeRowid gives a table whose primary key was SQLite's row number a hidden one instead, so that the column may
 // repeat.
-func (d *ddl) freeRowid(o *metadata.Object) error {
+func (d *SchemaChange) freeRowid(o *metadata.Object) error {
 	var columns, names []string
 	for _, c := range o.Table.Columns {
 		if c.Computed == "" {

@@ -17,7 +17,7 @@ import (
 
 // rowBinder is what binds expressions over the plain columns of a table, prefixed ("NEW."), which are the scope's only
 // source.
-func (d *ddl) rowBinder(o *metadata.Object, prefix string) (*binder, *scope) {
+func (d *SchemaChange) rowBinder(o *metadata.Object, prefix string) (*binder, *scope) {
 	b := newBinder(d.ctx, d.s, d.space)
 	b.spaces[d.space] = d.sch
 	src := &source{alias: o.Name, object: o}
@@ -31,7 +31,7 @@ func (d *ddl) rowBinder(o *metadata.Object, prefix string) (*binder, *scope) {
 
 // over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they
 // are computed by.
-func (d *ddl) over(o *metadata.Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
+func (d *SchemaChange) over(o *metadata.Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
 	b, sc := d.rowBinder(o, prefix)
 	for _, c := range o.Table.Columns {
 		if c.Computed == "" {
@@ -54,8 +54,8 @@ func (d *ddl) over(o *metadata.Object, prefix string, bind func(b *binder, sc *s
 }
 
 // filter is the condition of a filtered index or of filtered statistics, what is which, by its name.
-func (d *ddl) filter(o *metadata.Object, text, what, name string) (string, error) {
-	node := parsePredicate(text)
+func (d *SchemaChange) filter(o *metadata.Object, text, what, name string) (string, error) {
+	node := ParsePredicate(text)
 	if node == nil {
 		return "", sqlerr.New(10735, 1, text)
 	}
@@ -75,7 +75,7 @@ func (d *ddl) filter(o *metadata.Object, text, what, name string) (string, error
 }
 
 // condition is that of a check constraint, which must be one that it may have.
-func (d *ddl) condition(table, check *metadata.Object, prefix string) (string, error) {
+func (d *SchemaChange) condition(table, check *metadata.Object, prefix string) (string, error) {
 	return d.lookAtCheck(table, check, prefix, func(b *binder, e expr) {
 		b.unpersisted(e, table.ShownName(), "CHECK CONSTRAINT")
 		if e.xml {
@@ -85,8 +85,12 @@ func (d *ddl) condition(table, check *metadata.Object, prefix string) (string, e
 }
 
 // lookAtCheck binds the condition of a check constraint, and shows what it is made of.
-func (d *ddl) lookAtCheck(table, check *metadata.Object, prefix string, look func(*binder, expr)) (string, error) {
-	node := parsePredicate(check.Definition)
+func (d *SchemaChange) lookAtCheck(
+	table, check *metadata.Object,
+	prefix string,
+	look func(*binder, expr),
+) (string, error) {
+	node := ParsePredicate(check.Definition)
 	if node == nil {
 		return "", sqlerr.New(102, 1, check.Definition)
 	}
@@ -98,8 +102,8 @@ func (d *ddl) lookAtCheck(table, check *metadata.Object, prefix string, look fun
 	})
 }
 
-// find tells whether a query gives a row.
-func (d *ddl) find(sql string, found *bool) error {
+// Find tells whether a query gives a row.
+func (d *SchemaChange) Find(sql string, found *bool) error {
 	err := sqlitex.ExecuteTransient(
 		d.conn,
 		sql,
@@ -109,7 +113,7 @@ func (d *ddl) find(sql string, found *bool) error {
 }
 
 // stepError is what a function of ours has raised in a statement that failed, else SQLite's error.
-func (d *ddl) stepError(err error) error {
+func (d *SchemaChange) stepError(err error) error {
 	if err != nil {
 		if st := d.s.inst.conns.of(d.conn); st != nil {
 			if e := st.take(); e != nil {
@@ -121,7 +125,7 @@ func (d *ddl) stepError(err error) error {
 }
 
 // enforceCheck makes the triggers of a check constraint.
-func (d *ddl) enforceCheck(table, check *metadata.Object) error {
+func (d *SchemaChange) enforceCheck(table, check *metadata.Object) error {
 	cond, err := d.condition(table, check, "NEW.")
 	if err != nil {
 		return err
@@ -139,7 +143,7 @@ func (d *ddl) enforceCheck(table, check *metadata.Object) error {
 }
 
 // verifyCheck tells whether all rows keep a check constraint.
-func (d *ddl) verifyCheck(table, check *metadata.Object) error {
+func (d *SchemaChange) verifyCheck(table, check *metadata.Object) error {
 	cond, err := d.condition(table, check, "")
 	if err != nil {
 		return err
@@ -148,7 +152,7 @@ func (d *ddl) verifyCheck(table, check *metadata.Object) error {
 }
 
 // target is a table as the messages of a statement name it.
-func (d *ddl) target(table *metadata.Object, verb string) *writeTarget {
+func (d *SchemaChange) target(table *metadata.Object, verb string) *writeTarget {
 	t := &writeTarget{object: table, schema: d.sch.SchemaName(table), verb: verb, database: "tempdb", db: d.db}
 	if d.db != nil {
 		t.database = d.db.Name()
@@ -156,9 +160,9 @@ func (d *ddl) target(table *metadata.Object, verb string) *writeTarget {
 	return t
 }
 
-func (d *ddl) verify(sql, verb string, table, constraint *metadata.Object) error {
+func (d *SchemaChange) verify(sql, verb string, table, constraint *metadata.Object) error {
 	bad := false
-	if err := d.find(sql, &bad); err != nil {
+	if err := d.Find(sql, &bad); err != nil {
 		return err
 	}
 	if !bad {
@@ -186,7 +190,7 @@ func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) err
 		return sqlerr.New(1046, 1)
 	}
 	text := syntax.ConditionText(n.CheckCondition)
-	if text == "" || parsePredicate(text) == nil {
+	if text == "" || ParsePredicate(text) == nil {
 		text = b.text(n.CheckCondition)
 	}
 	o.Definition = "(" + text + ")"

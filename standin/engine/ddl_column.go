@@ -136,10 +136,10 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *metadata.Column) e
 		}
 		return sqlerr.New(173, 1, c.Name)
 	}
-	t, e := dataTypeOf(n.DataType, false)
+	t, e := DataTypeOf(n.DataType, false)
 	if e != nil {
 		if u, ok := n.DataType.(*ast.UserDataTypeReference); ok {
-			if o := b.d.s.userType(b.d.ctx, nameOf(u.Name)); o != nil && o.Kind == metadata.KindAlias {
+			if o := b.d.s.userType(b.d.ctx, NameOf(u.Name)); o != nil && o.Kind == metadata.KindAlias {
 				alias := o.Table.Columns[0]
 				c.Type, c.UserType, c.UserTypeID, c.Nullable, c.Numeric = alias.Type, o.TypeName(), o.UserTypeID(), alias.Nullable,
 					alias.Numeric
@@ -158,7 +158,7 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *metadata.Column) e
 	}
 	switch name := n.DataType.(type) {
 	case *ast.UserDataTypeReference:
-		if strings.EqualFold(nameOf(name.Name).name, "sysname") {
+		if strings.EqualFold(NameOf(name.Name).Name, "sysname") {
 			c.UserType, c.Nullable = "sysname", false
 		}
 	case *ast.SqlDataTypeReference:

@@ -24,7 +24,7 @@ type computation struct {
 }
 
 // computation binds an expression over the plain columns of a table, prefixed ("NEW.").
-func (d *ddl) computation(o *metadata.Object, node ast.ScalarExpression, prefix string) (computation, error) {
+func (d *SchemaChange) computation(o *metadata.Object, node ast.ScalarExpression, prefix string) (computation, error) {
 	b, sc := d.rowBinder(o, prefix)
 	defer b.inDatabase(d.space)()
 	var k computation
@@ -49,7 +49,7 @@ func (d *ddl) computation(o *metadata.Object, node ast.ScalarExpression, prefix 
 }
 
 // computed is what a column of a table is computed by.
-func (d *ddl) computed(o *metadata.Object, c *metadata.Column, prefix string) (computation, error) {
+func (d *SchemaChange) computed(o *metadata.Object, c *metadata.Column, prefix string) (computation, error) {
 	node := parseExpression(c.Computed)
 	if node == nil {
 		return computation{}, sqlerr.New(207, 1, c.Name)
@@ -64,7 +64,7 @@ func (s *Session) computation(o *metadata.Object, c *metadata.Column) (computati
 	if err != nil {
 		return computation{}, err
 	}
-	return (&ddl{s: s, ctx: s.context(), space: db.ID(), db: db, sch: sch}).computed(o, c, "")
+	return (&SchemaChange{s: s, ctx: s.context(), space: db.ID(), db: db, sch: sch}).computed(o, c, "")
 }
 
 // mayCompute refuses what a computed column cannot be declared with.
@@ -149,7 +149,7 @@ func persistedTrigger(o *metadata.Object, c *metadata.Column, suffix string) str
 // enforcePersisted makes the triggers that compute a persisted column when its row is written: what the expression
 // raises ends the statement, and so does NULL where the column has none. They act only while a session executes, as
 // those of constraints do.
-func (d *ddl) enforcePersisted(o *metadata.Object, c *metadata.Column, verify bool) error {
+func (d *SchemaChange) enforcePersisted(o *metadata.Object, c *metadata.Column, verify bool) error {
 	if !c.Persisted {
 		return nil
 	}
@@ -165,7 +165,7 @@ func (d *ddl) enforcePersisted(o *metadata.Object, c *metadata.Column, verify bo
 		null := false
 		before, target := d.s.target, d.target(o, "ALTER TABLE")
 		d.s.target = target
-		err = d.find("SELECT 1 FROM "+o.StorageName()+" WHERE ("+k.sql+") IS NULL LIMIT 1", &null)
+		err = d.Find("SELECT 1 FROM "+o.StorageName()+" WHERE ("+k.sql+") IS NULL LIMIT 1", &null)
 		d.s.target = before
 		if err != nil {
 			return err
@@ -188,7 +188,7 @@ func (d *ddl) enforcePersisted(o *metadata.Object, c *metadata.Column, verify bo
 }
 
 // releasePersisted drops the triggers of a persisted column.
-func (d *ddl) releasePersisted(o *metadata.Object, c *metadata.Column) error {
+func (d *SchemaChange) releasePersisted(o *metadata.Object, c *metadata.Column) error {
 	for _, suffix := range []string{"i", "u"} {
 		if err := d.run("DROP TRIGGER IF EXISTS " + persistedTrigger(o, c, suffix)); err != nil {
 			return err
@@ -198,7 +198,7 @@ func (d *ddl) releasePersisted(o *metadata.Object, c *metadata.Column) error {
 }
 
 // reader is a column that is computed from another one; nil when there is none.
-func (d *ddl) reader(o *metadata.Object, c *metadata.Column) (*metadata.Column, error) {
+func (d *SchemaChange) reader(o *metadata.Object, c *metadata.Column) (*metadata.Column, error) {
 	for _, other := range o.Table.Columns {
 		if other.Computed == "" || other == c {
 			continue
@@ -217,7 +217,7 @@ func (d *ddl) reader(o *metadata.Object, c *metadata.Column) (*metadata.Column, 
 }
 
 // unread refuses a change of a column that another one is computed from.
-func (d *ddl) unread(o *metadata.Object, c *metadata.Column) error {
+func (d *SchemaChange) unread(o *metadata.Object, c *metadata.Column) error {
 	other, err := d.reader(o, c)
 	if err != nil {
 		return err
@@ -233,7 +233,7 @@ func (d *ddl) unread(o *metadata.Object, c *metadata.Column) error {
 
 // enforced tells whether a computed column or a check constraint is made of a column
 // (docs/relational-databases/system-stored-procedures/ sp-rename-transact-sql.md, enforced dependencies).
-func (d *ddl) enforced(o *metadata.Object, c *metadata.Column) (bool, error) {
+func (d *SchemaChange) enforced(o *metadata.Object, c *metadata.Column) (bool, error) {
 	if other, err := d.reader(o, c); err != nil || other != nil {
 		return other != nil, err
 	}
@@ -249,7 +249,7 @@ func (d *ddl) enforced(o *metadata.Object, c *metadata.Column) (bool, error) {
 }
 
 // checks tells whether an object of a table is a check constraint that is made of a column.
-func (d *ddl) checks(o, child *metadata.Object, c *metadata.Column) (used bool, err error) {
+func (d *SchemaChange) checks(o, child *metadata.Object, c *metadata.Column) (used bool, err error) {
 	if child.Kind != metadata.KindCheck {
 		return false, nil
 	}
@@ -304,7 +304,7 @@ func (b *tableBuilder) keyed(i *metadata.Index) error {
 
 // keyText is a column as the key of an index in SQLite: its name or what it is computed by, and the same with its
 // collation.
-func (d *ddl) keyText(o *metadata.Object, c *metadata.Column) (plain, collated string, err error) {
+func (d *SchemaChange) keyText(o *metadata.Object, c *metadata.Column) (plain, collated string, err error) {
 	if c.Computed == "" && c.Type.Kind == sqltype.SQLVariant {
 		plain = variantKeySQL(metadata.ColumnName(c.ID))
 		return plain, plain, nil
@@ -320,7 +320,11 @@ func (d *ddl) keyText(o *metadata.Object, c *metadata.Column) (plain, collated s
 }
 
 // computedText is what a column is computed by as a part of other SQL, and the same with its collation.
-func (d *ddl) computedText(o *metadata.Object, c *metadata.Column, prefix string) (plain, collated string, err error) {
+func (d *SchemaChange) computedText(
+	o *metadata.Object,
+	c *metadata.Column,
+	prefix string,
+) (plain, collated string, err error) {
 	k, err := d.computed(o, c, prefix)
 	if err != nil {
 		return "", "", err
@@ -377,6 +381,6 @@ func (s *Session) ChecksColumn(
 	table, check *metadata.Object,
 	column *metadata.Column,
 ) (bool, error) {
-	d := &ddl{s: s, ctx: ctx, space: s.db.ID(), db: s.db, sch: sch}
+	d := &SchemaChange{s: s, ctx: ctx, space: s.db.ID(), db: s.db, sch: sch}
 	return d.checks(table, check, column)
 }

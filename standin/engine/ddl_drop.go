@@ -23,7 +23,6 @@ func installDDL(r *Registry) {
 	on(r, (*Session).alterTableDrop)
 	on(r, (*Session).alterConstraints)
 	on(r, (*Session).rebuild)
-	on(r, (*Session).switchTable)
 	on(r, (*Session).setTableOptions)
 	on(r, (*Session).createIndexStatement)
 	on(r, (*Session).dropIndexStatement)
@@ -52,7 +51,6 @@ func installDDL(r *Registry) {
 	on(r, func(s *Session, ctx context.Context, n *ast.DropSequenceStatement, w tds.Writer) error {
 		return s.drop(ctx, n.Objects, n.IsIfExists, "sequence object", metadata.KindSequence)
 	})
-	installPartitions(r)
 	on(r, (*Session).createSchema)
 	on(r, (*Session).dropSchema)
 	on(r, (*Session).transfer)
@@ -69,16 +67,17 @@ func installDDL(r *Registry) {
 // drop is DROP TABLE, DROP VIEW and their kin.
 func (s *Session) drop(ctx context.Context, names []*ast.SchemaObjectName, ifExists bool, word, kinds string) error {
 	for _, n := range names {
-		name := nameOf(n)
-		if err := s.changeSchema(ctx, name, func(d *ddl) error { return d.drop(name, ifExists, word, kinds) }); err != nil {
+		name := NameOf(n)
+		drop := func(d *SchemaChange) error { return d.drop(name, ifExists, word, kinds) }
+		if err := s.ChangeSchema(ctx, name, drop); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
-	o := d.lookUp(name)
+func (d *SchemaChange) drop(name ObjectName, ifExists bool, word, kinds string) error {
+	o := d.LookUp(name)
 	if o == nil {
 		if ifExists {
 			return nil
@@ -106,7 +105,7 @@ func (d *ddl) drop(name objectName, ifExists bool, word, kinds string) error {
 	if by := d.boundTo(o, nil); by != "" {
 		return sqlerr.New(3729, 1, "DROP "+strings.ToUpper(kindWords[o.Kind]), name.String(), by)
 	}
-	if err := d.s.objectEvent(d.ctx, d, "DROP", o); err != nil {
+	if err := d.s.ObjectEvent(d.ctx, d, "DROP", o); err != nil {
 		return err
 	}
 	if o.Kind == metadata.KindTable {
@@ -146,7 +145,7 @@ var kindWords = map[string]string{
 	metadata.KindTrigger:       "trigger",
 }
 
-func (d *ddl) dropTable(o *metadata.Object) error {
+func (d *SchemaChange) dropTable(o *metadata.Object) error {
 	for _, fk := range d.sch.Objects {
 		if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.Parent != o.ID {
 			return sqlerr.New(3726, 1, o.Name)
@@ -172,7 +171,7 @@ func (d *ddl) dropTable(o *metadata.Object) error {
 
 // truncate is TRUNCATE TABLE.
 func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w tds.Writer) error {
-	name := nameOf(n.TableName)
+	name := NameOf(n.TableName)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
 	var sch *metadata.Catalog
@@ -254,7 +253,7 @@ func (s *Session) SetSchemaOwner(
 	owner int32,
 	dropped func(tx *storage.Tx, objects []int32) error,
 ) error {
-	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
+	return s.ChangeSchema(ctx, ObjectName{}, func(d *SchemaChange) error {
 		sc := d.sch.SchemaByName(name)
 		if sc == nil {
 			return sqlerr.New(15151, 1, "find", "schema", name)
@@ -284,11 +283,11 @@ func (s *Session) SetSchemaOwner(
 // dropSchema is DROP SCHEMA (docs/t-sql/statements/drop-schema-transact-sql.md), for who has CONTROL of the schema or
 // ALTER ANY SCHEMA.
 func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w tds.Writer) error {
-	name := nameOf(n.Schema).name
+	name := NameOf(n.Schema).Name
 	if behavior := strings.ToUpper(n.DropBehavior); behavior == "CASCADE" || behavior == "RESTRICT" {
 		return unsupported("DROP SCHEMA " + behavior)
 	}
-	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
+	return s.ChangeSchema(ctx, ObjectName{}, func(d *SchemaChange) error {
 		sc := d.sch.SchemaByName(name)
 		if sc == nil {
 			if n.IsIfExists {
@@ -313,18 +312,18 @@ func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w 
 }
 
 func (s *Session) createSynonym(ctx context.Context, n *ast.CreateSynonymStatement, w tds.Writer) error {
-	name := nameOf(n.Name)
+	name := NameOf(n.Name)
 	if err := s.requireDDL(ctx, name, "CREATE SYNONYM"); err != nil {
 		return err
 	}
-	return s.changeSchema(ctx, name, func(d *ddl) error {
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		if err := d.place(name); err != nil {
 			return err
 		}
 		o := d.newObject(name, metadata.KindSynonym)
-		target := nameOf(n.ForName)
+		target := NameOf(n.ForName)
 		parts := []string{}
-		for _, p := range []string{target.server, target.database, target.schema, target.name} {
+		for _, p := range []string{target.Server, target.Database, target.Schema, target.Name} {
 			if p != "" || len(parts) > 0 {
 				parts = append(parts, "["+strings.ReplaceAll(p, "]", "]]")+"]")
 			}
@@ -343,8 +342,8 @@ func (s *Session) declareTable(ctx context.Context, n *ast.DeclareTableVariableS
 	if v := s.variable(name); v != nil && v.table != nil {
 		return nil
 	}
-	full := objectName{name: variableTableName(name, s.frame())}
-	return s.changeSchema(ctx, full, func(d *ddl) error {
+	full := ObjectName{Name: variableTableName(name, s.frame())}
+	return s.ChangeSchema(ctx, full, func(d *SchemaChange) error {
 		o, err := d.makeTable(full, n.Body.Definition, nil)
 		if err != nil {
 			return err
@@ -357,17 +356,17 @@ func (s *Session) declareTable(ctx context.Context, n *ast.DeclareTableVariableS
 
 // requireDDL asks for a database-wide permission such as CREATE TABLE, and for ALTER on the schema that the object goes
 // into (docs/t-sql/statements/create-table-transact-sql.md, "Permissions").
-func (s *Session) requireDDL(ctx context.Context, name objectName, permission string) error {
+func (s *Session) requireDDL(ctx context.Context, name ObjectName, permission string) error {
 	db := s.db
-	if name.database != "" {
-		if db = s.inst.Database(name.database); db == nil {
-			return sqlerr.New(2702, 2, name.database)
+	if name.Database != "" {
+		if db = s.inst.Database(name.Database); db == nil {
+			return sqlerr.New(2702, 2, name.Database)
 		}
 	}
-	if err := s.require(ctx, Permission{Name: permission, Database: db}); err != nil || name.schema == "" {
+	if err := s.require(ctx, Permission{Name: permission, Database: db}); err != nil || name.Schema == "" {
 		return err
 	}
-	return s.require(ctx, Permission{Name: "ALTER", Database: db, Schema: name.schema})
+	return s.require(ctx, Permission{Name: "ALTER", Database: db, Schema: name.Schema})
 }
 
 // ObjectFunc is asked before a user object is changed: verb is ALTER, REBUILD, SWITCH, TRIGGER, DISABLE TRIGGER

@@ -56,17 +56,17 @@ func (e *eventsOf) add(kind, objectType string, n *ast.SchemaObjectName) *ddlEve
 	if n == nil {
 		return nil
 	}
-	name := nameOf(n)
+	name := NameOf(n)
 	db := e.s.db
-	if name.database != "" {
-		db = e.s.inst.Database(name.database)
+	if name.Database != "" {
+		db = e.s.inst.Database(name.Database)
 	}
-	if db == nil || name.temporary() || strings.HasPrefix(name.name, "@") {
+	if db == nil || name.Temporary() || strings.HasPrefix(name.Name, "@") {
 		return nil
 	}
 	e.list = append(
 		e.list,
-		ddlEvent{kind: kind, db: db, schema: e.s.schemaNamed(db.ID(), name), object: name.name, objectType: objectType},
+		ddlEvent{kind: kind, db: db, schema: e.s.schemaNamed(db.ID(), name), object: name.Name, objectType: objectType},
 	)
 	return &e.list[len(e.list)-1]
 }
@@ -83,12 +83,12 @@ func (e *eventsOf) dropped(kind, objectType string, names []*ast.SchemaObjectNam
 
 // existing is the object of that name; nil when there is none.
 func (e *eventsOf) existing(n *ast.SchemaObjectName) *metadata.Object {
-	name := nameOf(n)
+	name := NameOf(n)
 	db := e.s.db
-	if name.database != "" {
-		db = e.s.inst.Database(name.database)
+	if name.Database != "" {
+		db = e.s.inst.Database(name.Database)
 	}
-	if db == nil || name.temporary() {
+	if db == nil || name.Temporary() {
 		return nil
 	}
 	sch, err := e.s.schema(e.s.context(), db.ID())

@@ -174,7 +174,7 @@ func (e *eventsOf) ofTrigger(node ast.Statement) bool {
 	if m.name == nil {
 		return false
 	}
-	name, kind := nameOf(m.name).name, "CREATE_TRIGGER"
+	name, kind := NameOf(m.name).Name, "CREATE_TRIGGER"
 	switch {
 	case m.alters:
 		kind = "ALTER_TRIGGER"
@@ -199,7 +199,7 @@ func (e *eventsOf) ofTrigger(node ast.Statement) bool {
 
 func (e *eventsOf) ofDroppedTrigger(n *ast.DropTriggerStatement) bool {
 	for _, o := range n.Objects {
-		name := nameOf(o).name
+		name := NameOf(o).Name
 		switch n.TriggerScope {
 		case metadata.DatabaseScope, metadata.ServerScope:
 			if _, t := e.s.scopedTrigger(n.TriggerScope, name); t == nil {
@@ -237,7 +237,7 @@ func (e *eventsOf) ofObject(node ast.Statement) bool {
 	case *ast.CreateTypeUddtStatement:
 		e.add("CREATE_TYPE", "TYPE", n.Name)
 	case *ast.DropTypeStatement:
-		if !n.IsIfExists || e.s.userType(e.s.context(), nameOf(n.Name)) != nil {
+		if !n.IsIfExists || e.s.userType(e.s.context(), NameOf(n.Name)) != nil {
 			e.add("DROP_TYPE", "TYPE", n.Name)
 		}
 	case *ast.CreateSchemaStatement:
@@ -251,7 +251,7 @@ func (e *eventsOf) ofObject(node ast.Statement) bool {
 	case *ast.AlterSchemaStatement:
 		return e.inDatabase("ALTER_SCHEMA", "SCHEMA", n.Name.Value)
 	case *ast.DropSchemaStatement:
-		name := nameOf(n.Schema).name
+		name := NameOf(n.Schema).Name
 		if n.IsIfExists && !e.hasSchema(name) {
 			return true
 		}

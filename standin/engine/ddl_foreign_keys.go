@@ -16,7 +16,7 @@ type keyPair struct {
 	child, newChild, parent, oldParent, newParent string
 }
 
-func (d *ddl) keyPairs(child, parent *metadata.Object, k *metadata.ForeignKey) ([]keyPair, error) {
+func (d *SchemaChange) keyPairs(child, parent *metadata.Object, k *metadata.ForeignKey) ([]keyPair, error) {
 	out := make([]keyPair, len(k.Columns))
 	for i := range k.Columns {
 		p := &out[i]
@@ -39,7 +39,7 @@ func (d *ddl) keyPairs(child, parent *metadata.Object, k *metadata.ForeignKey) (
 }
 
 // columnText is a column by its name, or by what it is computed by, with its collation.
-func (d *ddl) columnText(o *metadata.Object, id int32, prefix string) (string, error) {
+func (d *SchemaChange) columnText(o *metadata.Object, id int32, prefix string) (string, error) {
 	c := o.Table.ColumnByID(id)
 	if c == nil || c.Computed == "" {
 		return prefix + metadata.ColumnName(id), nil
@@ -61,7 +61,7 @@ func updateOf(o *metadata.Object, columns []int32) string {
 	return " OF " + strings.Join(names, ", ")
 }
 
-func (d *ddl) verifyForeignKey(child, fk *metadata.Object) error {
+func (d *SchemaChange) verifyForeignKey(child, fk *metadata.Object) error {
 	parent := d.sch.Objects[fk.ForeignKey.Referenced]
 	var given, match []string
 	for i, id := range fk.ForeignKey.Columns {

@@ -27,14 +27,14 @@ func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns
 		b.d.s.notices = append(b.d.s.notices, sqlerr.New(1756, 0, o.Name))
 		return nil
 	}
-	ref := nameOf(n.ReferenceTableName)
-	if ref.database != "" && !strings.EqualFold(ref.database, b.d.db.Name()) {
+	ref := NameOf(n.ReferenceTableName)
+	if ref.Database != "" && !strings.EqualFold(ref.Database, b.d.db.Name()) {
 		return sqlerr.New(1763, 0, o.Name)
 	}
 	parent := b.o
-	if !(strings.EqualFold(ref.name, b.o.Name) &&
-		(ref.schema == "" || strings.EqualFold(ref.schema, b.d.sch.SchemaName(b.o)))) {
-		parent = b.d.lookUp(ref)
+	if !(strings.EqualFold(ref.Name, b.o.Name) &&
+		(ref.Schema == "" || strings.EqualFold(ref.Schema, b.d.sch.SchemaName(b.o)))) {
+		parent = b.d.LookUp(ref)
 	}
 	if parent == nil || parent.Kind != metadata.KindTable {
 		return sqlerr.New(1767, 0, o.Name, ref.String())
@@ -191,9 +191,9 @@ func setFillFactor(i *metadata.Index, percent ast.ScalarExpression) error {
 	return nil
 }
 
-// tableForDDL finds the table of ALTER TABLE, CREATE INDEX and so on.
-func (d *ddl) tableForDDL(name objectName, number int32) (*metadata.Object, error) {
-	o := d.lookUp(name)
+// TableToChange finds the table of ALTER TABLE, CREATE INDEX and so on; number is the error when there is none.
+func (d *SchemaChange) TableToChange(name ObjectName, number int32) (*metadata.Object, error) {
+	o := d.LookUp(name)
 	if o == nil || o.Kind != metadata.KindTable {
 		switch {
 		case number == 1088:
@@ -215,11 +215,11 @@ func (d *ddl) tableForDDL(name objectName, number int32) (*metadata.Object, erro
 
 // mayBeIndexed judges what an index is to be on when it is no table
 // (docs/t-sql/statements/create-index-transact-sql.md).
-func (d *ddl) mayBeIndexed(name objectName, n *ast.CreateIndexStatement) error {
+func (d *SchemaChange) mayBeIndexed(name ObjectName, n *ast.CreateIndexStatement) error {
 	if d.space == tempSpace {
 		return nil
 	}
-	o := d.lookUp(name)
+	o := d.LookUp(name)
 	switch {
 	case o == nil || o.Kind == metadata.KindTable || o.Kind == metadata.KindSynonym:
 		return nil
@@ -235,12 +235,12 @@ func (d *ddl) mayBeIndexed(name objectName, n *ast.CreateIndexStatement) error {
 
 // createIndexStatement is CREATE INDEX.
 func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexStatement, w tds.Writer) error {
-	name := nameOf(n.OnName)
-	return s.changeSchema(ctx, name, func(d *ddl) error {
+	name := NameOf(n.OnName)
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		if err := d.mayBeIndexed(name, n); err != nil {
 			return err
 		}
-		o, err := d.tableForDDL(name, 1088)
+		o, err := d.TableToChange(name, 1088)
 		if err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexSt
 		if err := d.createIndex(o, i); err != nil {
 			return err
 		}
-		return d.modify(o)
+		return d.Modify(o)
 	})
 }
 
@@ -303,7 +303,7 @@ func (b *tableBuilder) covered(
 // filterText is what sys.indexes and sys.stats show of a filter.
 func (b *tableBuilder) filterText(filter ast.BooleanExpression) string {
 	text := syntax.FilterText(filter)
-	if text == "" || parsePredicate(text) == nil {
+	if text == "" || ParsePredicate(text) == nil {
 		text = b.text(filter)
 	}
 	return "(" + text + ")"
@@ -321,19 +321,19 @@ func dropsExisting(options []ast.IndexOption) bool {
 
 func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatement, w tds.Writer) error {
 	for _, clause := range n.DropIndexClauses {
-		var table objectName
+		var table ObjectName
 		index := ""
 		switch {
 		case clause.Object != nil && clause.Index != nil:
-			table, index = nameOf(clause.Object), clause.Index.Value
+			table, index = NameOf(clause.Object), clause.Index.Value
 		case clause.LegacyIndex != nil:
-			o := nameOf(clause.LegacyIndex)
-			table, index = objectName{schema: o.database, name: o.schema}, o.name
+			o := NameOf(clause.LegacyIndex)
+			table, index = ObjectName{Schema: o.Database, Name: o.Schema}, o.Name
 		default:
 			return sqlerr.New(159, 1)
 		}
-		err := s.changeSchema(ctx, table, func(d *ddl) error {
-			o, err := d.tableForDDL(table, 4902)
+		err := s.ChangeSchema(ctx, table, func(d *SchemaChange) error {
+			o, err := d.TableToChange(table, 4902)
 			if err != nil {
 				if n.IsIfExists {
 					return nil
@@ -358,7 +358,7 @@ func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatem
 					return err
 				}
 				o.Table.Indexes = append(append([]*metadata.Index(nil), o.Table.Indexes[:at]...), o.Table.Indexes[at+1:]...)
-				return d.modify(o)
+				return d.Modify(o)
 			}
 			if n.IsIfExists {
 				return nil
@@ -374,13 +374,13 @@ func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatem
 
 // alterIndex is ALTER INDEX: REBUILD and REORGANIZE record compression; DISABLE takes the index away until REBUILD.
 func (s *Session) alterIndex(ctx context.Context, n *ast.AlterIndexStatement, w tds.Writer) error {
-	name := nameOf(n.OnName)
+	name := NameOf(n.OnName)
 	number, err := s.partitionNumber(ctx, n.Partition)
 	if err != nil {
 		return err
 	}
-	return s.changeSchema(ctx, name, func(d *ddl) error {
-		o, err := d.tableForDDL(name, 1088)
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+		o, err := d.TableToChange(name, 1088)
 		if err != nil {
 			return err
 		}
@@ -421,6 +421,6 @@ func (s *Session) alterIndex(ctx context.Context, n *ast.AlterIndexStatement, w 
 		if !found {
 			return sqlerr.New(2727, 11, n.Name.Value)
 		}
-		return d.modify(o)
+		return d.Modify(o)
 	})
 }

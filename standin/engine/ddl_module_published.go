@@ -34,13 +34,13 @@ func (r *Registry) OnAlterModule(f AlterModuleFunc) { r.alterModule = f }
 // moduleAlteration describes a statement that defines a module, when it alters one that is published; nil otherwise.
 func (s *Session) moduleAlteration(
 	ctx context.Context,
-	name objectName,
+	name ObjectName,
 	st syntax.Statement,
 ) (*ModuleAlteration, error) {
-	if s.inst.registry.alterModule == nil || name.temporary() || s.db == nil {
+	if s.inst.registry.alterModule == nil || name.Temporary() || s.db == nil {
 		return nil, nil
 	}
-	o, err := s.ObjectNamed(ctx, s.db, s.schemaNamed(s.db.ID(), name), name.name)
+	o, err := s.ObjectNamed(ctx, s.db, s.schemaNamed(s.db.ID(), name), name.Name)
 	if err != nil || o == nil || !o.DefinitionPublished() {
 		return nil, err
 	}

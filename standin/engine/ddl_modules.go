@@ -28,8 +28,8 @@ const (
 func installModules(r *Registry) {
 	module := func(node ast.Statement, kind string, mode moduleMode, name func(ast.Statement) *ast.SchemaObjectName) {
 		r.Statement(node, func(ctx context.Context, s *Session, st syntax.Statement, w tds.Writer) error {
-			module := nameOf(name(st.Node))
-			return ofModule(s.defineModule(ctx, module, kind, mode, st), module.name)
+			module := NameOf(name(st.Node))
+			return ofModule(s.defineModule(ctx, module, kind, mode, st), module.Name)
 		})
 	}
 	module(
@@ -112,14 +112,14 @@ func ofModule(err error, name string) error {
 // defineModule keeps a module's text.
 func (s *Session) defineModule(
 	ctx context.Context,
-	name objectName,
+	name ObjectName,
 	kind string,
 	mode moduleMode,
 	st syntax.Statement,
 ) error {
 	permission := map[string]string{metadata.KindView: "CREATE VIEW", metadata.KindProcedure: "CREATE PROCEDURE",
 		metadata.KindScalar: "CREATE FUNCTION"}[kind]
-	if name.temporary() {
+	if name.Temporary() {
 		if err := temporaryModule(name, kind); err != nil {
 			return err
 		}
@@ -156,7 +156,7 @@ func (s *Session) defineModule(
 	}
 	kind, table, err := s.checkModule(ctx, name, kind, st)
 	if err == nil && kind != metadata.KindView && kind != metadata.KindInline {
-		err = s.compileModule(ctx, name.name, partsOf(st.Node), nil)
+		err = s.compileModule(ctx, name.Name, partsOf(st.Node), nil)
 	}
 	if leave(); err != nil {
 		return err
@@ -175,12 +175,12 @@ func (s *Session) defineModule(
 }
 
 // withinNew looks for names in the schema of a module that is being made until the returned func is called.
-func (s *Session) withinNew(ctx context.Context, name objectName) (func(), error) {
+func (s *Session) withinNew(ctx context.Context, name ObjectName) (func(), error) {
 	sch, err := s.schema(ctx, s.db.ID())
 	if err != nil {
 		return nil, err
 	}
-	module := &metadata.Object{Name: name.name, Schema: 1}
+	module := &metadata.Object{Name: name.Name, Schema: 1}
 	if in := sch.SchemaByName(s.schemaNamed(s.db.ID(), name)); in != nil {
 		module.Schema = in.ID
 	}
@@ -191,7 +191,7 @@ func (s *Session) withinNew(ctx context.Context, name objectName) (func(), error
 // returns.
 func (s *Session) checkModule(
 	ctx context.Context,
-	name objectName,
+	name ObjectName,
 	kind string,
 	st syntax.Statement,
 ) (string, *metadata.Table, error) {
@@ -207,7 +207,7 @@ func (s *Session) checkModule(
 		}
 		check := checkFunction
 		if kind == metadata.KindInline {
-			check = func(m moduleParts) error { return s.checkInline(ctx, name.name, m) }
+			check = func(m moduleParts) error { return s.checkInline(ctx, name.Name, m) }
 		}
 		if err := check(partsOf(st.Node)); err != nil {
 			return kind, nil, err
@@ -223,7 +223,7 @@ func (s *Session) checkModule(
 // parameterSizes refuses parameters that are longer than their types may be.
 func parameterSizes(params []*ast.ProcedureParameter) error {
 	for _, p := range params {
-		if _, e := dataTypeOf(p.DataType, false); e != nil && e.Number == 2717 {
+		if _, e := DataTypeOf(p.DataType, false); e != nil && e.Number == 2717 {
 			size, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "The size ("), ")")
 			return sqlerr.New(2717, e.State, size, "parameter", p.VariableName.Value, 4000)
 		}
@@ -244,10 +244,10 @@ func external(node ast.Statement) bool {
 
 // temporaryModule refuses modules that cannot be temporary
 // (docs/t-sql/statements/create-procedure-transact-sql.md, procedure_name: procedures can).
-func temporaryModule(name objectName, kind string) error {
+func temporaryModule(name ObjectName, kind string) error {
 	switch kind {
 	case metadata.KindView:
-		return sqlerr.New(4103, 1, name.name)
+		return sqlerr.New(4103, 1, name.Name)
 	case metadata.KindScalar:
 		return sqlerr.New(1074, 1)
 	}
@@ -257,19 +257,19 @@ func temporaryModule(name objectName, kind string) error {
 // placeModule makes or changes a module's object.
 func (s *Session) placeModule(
 	ctx context.Context,
-	name objectName,
+	name ObjectName,
 	kind string,
 	mode moduleMode,
 	st syntax.Statement,
 	table *metadata.Table,
 ) error {
-	return s.changeSchema(ctx, name, func(d *ddl) error {
-		old := d.sch.Find(d.schemaNamed(name), name.name)
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+		old := d.sch.Find(d.schemaNamed(name), name.Name)
 		switch {
 		case old == nil && mode == alterModule:
 			return sqlerr.New(208, 6, name.String())
 		case old != nil && mode == createModule:
-			return sqlerr.New(2714, 3, name.name)
+			return sqlerr.New(2714, 3, name.Name)
 		case old != nil && old.Kind != kind:
 			return sqlerr.New(2010, 1, name.String())
 		case old != nil:
@@ -281,7 +281,7 @@ func (s *Session) placeModule(
 			if err := d.define(&changed, st); err != nil {
 				return err
 			}
-			return d.modify(&changed)
+			return d.Modify(&changed)
 		}
 		if err := d.place(name); err != nil {
 			return err
@@ -334,12 +334,12 @@ func partsOf(node ast.Statement) moduleParts {
 
 // userFunction binds a call of a user-defined scalar function.
 func (b *binder) userFunction(sc *scope, parts []string, params []ast.ScalarExpression) expr {
-	name := objectName{name: parts[len(parts)-1]}
+	name := ObjectName{Name: parts[len(parts)-1]}
 	if len(parts) > 1 {
-		name.schema = parts[len(parts)-2]
+		name.Schema = parts[len(parts)-2]
 	}
 	if len(parts) > 2 {
-		name.database = parts[len(parts)-3]
+		name.Database = parts[len(parts)-3]
 	}
 	space, _, o := b.resolve(name)
 	if o != nil && o.Kind == metadata.KindSynonym {
@@ -407,7 +407,7 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 	m := partsOf(node)
 	f := s.moduleFrame(o, batch)
 	for i, p := range m.parameters {
-		t, e := dataTypeOf(p.DataType, false)
+		t, e := DataTypeOf(p.DataType, false)
 		if e != nil {
 			return nil, e
 		}

@@ -17,9 +17,9 @@ import (
 // setTableOptions is ALTER TABLE ... SET (...): LOCK_ESCALATION is recorded, there are no locks to escalate
 // (docs/t-sql/statements/alter-table-transact-sql.md, LOCK_ESCALATION).
 func (s *Session) setTableOptions(ctx context.Context, n *ast.AlterTableSetStatement, _ tds.Writer) error {
-	name := nameOf(n.SchemaObjectName)
-	return s.changeSchema(ctx, name, func(d *ddl) error {
-		o, err := d.tableForDDL(name, 4902)
+	name := NameOf(n.SchemaObjectName)
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+		o, err := d.TableToChange(name, 4902)
 		if err != nil {
 			return err
 		}
@@ -40,6 +40,6 @@ func (s *Session) setTableOptions(ctx context.Context, n *ast.AlterTableSetState
 				return sqlerr.New(102, 1, escalation.Value)
 			}
 		}
-		return d.modify(o)
+		return d.Modify(o)
 	})
 }

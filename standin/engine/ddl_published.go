@@ -32,10 +32,10 @@ func (s *Session) alterTable(
 	ctx context.Context,
 	node ast.Statement,
 	n *ast.SchemaObjectName,
-	f func(d *ddl, o *metadata.Object) error,
+	f func(d *SchemaChange, o *metadata.Object) error,
 ) error {
-	alter := func() error { return s.changeTable(ctx, n, "ALTER", f) }
-	a, err := s.alteration(ctx, node, nameOf(n), n)
+	alter := func() error { return s.ChangeTable(ctx, n, "ALTER", f) }
+	a, err := s.alteration(ctx, node, NameOf(n), n)
 	if err != nil {
 		return err
 	}
@@ -49,15 +49,15 @@ func (s *Session) alterTable(
 func (s *Session) alteration(
 	ctx context.Context,
 	node ast.Statement,
-	name objectName,
+	name ObjectName,
 	n *ast.SchemaObjectName,
 ) (*TableAlteration, error) {
-	if s.inst.registry.alterTable == nil || name.temporary() {
+	if s.inst.registry.alterTable == nil || name.Temporary() {
 		return nil, nil
 	}
 	db := s.db
-	if name.database != "" {
-		db = s.inst.Database(name.database)
+	if name.Database != "" {
+		db = s.inst.Database(name.Database)
 	}
 	if db == nil {
 		return nil, nil

@@ -20,7 +20,7 @@ import (
 
 // tableBuilder turns a table definition into metadata.
 type tableBuilder struct {
-	d     *ddl
+	d     *SchemaChange
 	o     *metadata.Object
 	later []func() error // constraints, once the table exists
 	// altering tells ALTER TABLE ADD from CREATE TABLE.
@@ -41,13 +41,13 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 	case n.AsEdge, n.AsNode, n.AsFileTable:
 		return unsupported("CREATE TABLE AS NODE, AS EDGE and AS FILETABLE")
 	}
-	name := nameOf(n.SchemaObjectName)
-	if !name.temporary() {
+	name := NameOf(n.SchemaObjectName)
+	if !name.Temporary() {
 		if err := s.requireDDL(ctx, name, "CREATE TABLE"); err != nil {
 			return err
 		}
 	}
-	return s.changeSchema(ctx, name, func(d *ddl) error {
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		if err := d.place(name); err != nil {
 			return err
 		}
@@ -57,8 +57,8 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 	})
 }
 
-func (d *ddl) makeTable(
-	name objectName,
+func (d *SchemaChange) makeTable(
+	name ObjectName,
 	def *ast.TableDefinition,
 	options []ast.TableOption,
 ) (*metadata.Object, error) {
@@ -205,7 +205,7 @@ func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*
 	if id != nil && id.Value == syntax.UnnamedConstraint {
 		id = nil
 	}
-	o := b.d.newObject(objectName{}, kind)
+	o := b.d.newObject(ObjectName{}, kind)
 	o.Schema, o.Parent = b.o.Schema, b.o.ID
 	b.name(id, prefix, column, o)
 	if b.d.sch.Named(o.Schema, o.Name) != nil {
@@ -226,8 +226,8 @@ func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
 	}
 	if next, ok := node.(*ast.NextValueForExpression); ok {
 		// The name is kept as what it meant here: the rows come from anywhere.
-		if name := nameOf(next.SequenceName); name.database == "" && next.OverClause == nil {
-			if o := b.d.lookUp(name); o != nil {
+		if name := NameOf(next.SequenceName); name.Database == "" && next.OverClause == nil {
+			if o := b.d.LookUp(name); o != nil {
 				return "(NEXT VALUE FOR " + quoteName(b.d.sch.SchemaName(o)) + "." + quoteName(o.Name) + ")"
 			}
 		}

@@ -43,11 +43,11 @@ func (s *Session) mayScope(ctx context.Context, scope string) error {
 }
 
 // changeScoped changes the triggers of a scope.
-func (s *Session) changeScoped(ctx context.Context, scope string, f func(d *ddl) error) error {
+func (s *Session) changeScoped(ctx context.Context, scope string, f func(d *SchemaChange) error) error {
 	if err := s.mayScope(ctx, scope); err != nil {
 		return err
 	}
-	return s.changeSchema(ctx, objectName{database: s.scopedDatabase(scope).Name(), name: "trigger"}, f)
+	return s.ChangeSchema(ctx, ObjectName{Database: s.scopedDatabase(scope).Name(), Name: "trigger"}, f)
 }
 
 // scopedTriggerStatement is CREATE, ALTER and CREATE OR ALTER TRIGGER ... ON DATABASE and ON ALL SERVER.
@@ -57,9 +57,9 @@ func (s *Session) scopedTriggerStatement(
 	mode moduleMode,
 	st syntax.Statement,
 ) error {
-	name := nameOf(m.name)
+	name := NameOf(m.name)
 	switch {
-	case name.schema != "" || name.database != "":
+	case name.Schema != "" || name.Database != "":
 		return sqlerr.New(1094, 1)
 	case strings.EqualFold(m.kind, "InsteadOf"):
 		return sqlerr.New(102, 1, "INSTEAD")
@@ -68,17 +68,17 @@ func (s *Session) scopedTriggerStatement(
 	if err != nil {
 		return err
 	}
-	return s.changeScoped(ctx, m.scope, func(d *ddl) error {
-		t := d.sch.Named(metadata.ScopedSchema(m.scope), name.name)
+	return s.changeScoped(ctx, m.scope, func(d *SchemaChange) error {
+		t := d.sch.Named(metadata.ScopedSchema(m.scope), name.Name)
 		switch {
 		case t == nil && mode == alterModule:
 			return sqlerr.New(208, 6, name.String())
 		case t != nil && mode == createModule:
-			return sqlerr.New(2714, 2, name.name)
+			return sqlerr.New(2714, 2, name.Name)
 		}
 		made := t == nil
 		if made {
-			t = d.newObject(objectName{name: name.name}, metadata.KindScopedTrigger)
+			t = d.newObject(ObjectName{Name: name.Name}, metadata.KindScopedTrigger)
 			t.Schema = metadata.ScopedSchema(m.scope)
 		}
 		if err := d.define(t, st); err != nil {
@@ -88,7 +88,7 @@ func (s *Session) scopedTriggerStatement(
 		if made {
 			return d.save(t)
 		}
-		return d.modify(t)
+		return d.Modify(t)
 	})
 }
 
@@ -125,9 +125,9 @@ func (m *triggerModule) scopedEvents(batch *syntax.Batch) ([]string, error) {
 // dropScoped is DROP TRIGGER ... ON DATABASE and ON ALL SERVER.
 func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) error {
 	for _, o := range n.Objects {
-		name := nameOf(o)
-		err := s.changeScoped(ctx, n.TriggerScope, func(d *ddl) error {
-			t := d.sch.Named(metadata.ScopedSchema(n.TriggerScope), name.name)
+		name := NameOf(o)
+		err := s.changeScoped(ctx, n.TriggerScope, func(d *SchemaChange) error {
+			t := d.sch.Named(metadata.ScopedSchema(n.TriggerScope), name.Name)
 			switch {
 			case t != nil:
 				return d.remove(t)
@@ -145,7 +145,7 @@ func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) e
 
 // switchScoped is ENABLE and DISABLE TRIGGER ... ON DATABASE and ON ALL SERVER.
 func (s *Session) switchScoped(ctx context.Context, scope string, all bool, names []string, disable bool) error {
-	return s.changeScoped(ctx, scope, func(d *ddl) error {
+	return s.changeScoped(ctx, scope, func(d *SchemaChange) error {
 		var list []*metadata.Object
 		for _, t := range d.sch.ScopedTriggers(metadata.ScopedSchema(scope)) {
 			if all {
@@ -161,7 +161,7 @@ func (s *Session) switchScoped(ctx context.Context, scope string, all bool, name
 		}
 		for _, t := range list {
 			t.Disabled = disable
-			if err := d.modify(t); err != nil {
+			if err := d.Modify(t); err != nil {
 				return err
 			}
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // defaultText is a column's default in SQLite's SQL, for a referential action; NULL when it has none.
-func (d *ddl) defaultText(o *metadata.Object, c *metadata.Column) (string, error) {
+func (d *SchemaChange) defaultText(o *metadata.Object, c *metadata.Column) (string, error) {
 	def := d.sch.Objects[c.Default]
 	if def == nil {
 		return "NULL", nil

@@ -276,7 +276,7 @@ func (u *undeclared) typeOf(e ast.ScalarExpression) (describedType, bool) {
 }
 
 func (u *undeclared) castType(r ast.DataTypeReference) (describedType, bool) {
-	t, err := dataTypeOf(r, true)
+	t, err := DataTypeOf(r, true)
 	return describedType{typ: t}, err == nil
 }
 
@@ -302,7 +302,7 @@ func (u *undeclared) collectTables(v reflect.Value) {
 		if !ok || n.SchemaObject == nil {
 			return
 		}
-		name := nameOf(n.SchemaObject)
+		name := NameOf(n.SchemaObject)
 		columns := map[string]describedType{}
 		if o := u.object(name); o != nil && o.Table != nil {
 			for _, c := range o.Table.Columns {
@@ -315,7 +315,7 @@ func (u *undeclared) collectTables(v reflect.Value) {
 		} else {
 			return
 		}
-		u.tables[lower(name.name)] = columns
+		u.tables[lower(name.Name)] = columns
 		if n.Alias != nil {
 			u.tables[lower(n.Alias.Value)] = columns
 		}
@@ -323,7 +323,7 @@ func (u *undeclared) collectTables(v reflect.Value) {
 }
 
 // object is a user object, nil when there is none that the session may see.
-func (u *undeclared) object(name objectName) (o *metadata.Object) {
+func (u *undeclared) object(name ObjectName) (o *metadata.Object) {
 	s := u.s
 	b := newBinder(u.ctx, s, s.db.ID())
 	err := bindSafely(func() { _, _, o = b.resolve(name) })
@@ -422,7 +422,7 @@ func (u *undeclared) inserted(n *ast.InsertSpecification) {
 		return
 	}
 	values, ok := n.InsertSource.(*ast.ValuesInsertSource)
-	o := u.object(nameOf(target.SchemaObject))
+	o := u.object(NameOf(target.SchemaObject))
 	if !ok || o == nil || o.Table == nil {
 		return
 	}
@@ -461,7 +461,7 @@ func (u *undeclared) executed(n *ast.ExecutableProcedureReference) {
 		return
 	}
 	for i, a := range n.Parameters {
-		for j, p := range u.parametersOf(nameOf(n.ProcedureReference.ProcedureReference.Name)) {
+		for j, p := range u.parametersOf(NameOf(n.ProcedureReference.ProcedureReference.Name)) {
 			if (a.Variable == nil && i == j) || (a.Variable != nil && strings.EqualFold(a.Variable.Name, p.formal)) {
 				p.output = a.IsOutput
 				u.note(a.ParameterValue, p, p.known())
@@ -471,7 +471,7 @@ func (u *undeclared) executed(n *ast.ExecutableProcedureReference) {
 }
 
 // parametersOf are the parameters of a procedure, the system's or a user's.
-func (u *undeclared) parametersOf(name objectName) []describedType {
+func (u *undeclared) parametersOf(name ObjectName) []describedType {
 	var out []describedType
 	if p, _ := u.s.findProcedure(name); p != nil {
 		for _, parameter := range p.Parameters {
@@ -490,10 +490,10 @@ func (u *undeclared) parametersOf(name objectName) []describedType {
 	for _, parameter := range partsOf(node).parameters {
 		d := describedType{formal: parameter.VariableName.Value}
 		if named, ok := parameter.DataType.(*ast.UserDataTypeReference); ok {
-			d.typ, d.table, d.schema = u.userTyped(nameOf(named.Name))
+			d.typ, d.table, d.schema = u.userTyped(NameOf(named.Name))
 		}
 		if !d.known() {
-			d.typ, _ = dataTypeOf(parameter.DataType, false)
+			d.typ, _ = DataTypeOf(parameter.DataType, false)
 		}
 		out = append(out, d)
 	}
@@ -501,7 +501,7 @@ func (u *undeclared) parametersOf(name objectName) []describedType {
 }
 
 // userTyped is a type of CREATE TYPE: the one that an alias stands for, or a table type and its schema.
-func (u *undeclared) userTyped(name objectName) (sqltype.Type, *metadata.Object, string) {
+func (u *undeclared) userTyped(name ObjectName) (sqltype.Type, *metadata.Object, string) {
 	o := u.s.userType(u.ctx, name)
 	switch sch, err := u.s.schema(u.ctx, u.s.db.ID()); {
 	case o == nil || err != nil:

@@ -23,7 +23,7 @@ type dmlPlan struct {
 	written string
 	// output tells that the statement's rows are the OUTPUT clause's; into is OUTPUT INTO's table.
 	output      bool
-	into        *objectName
+	into        *ObjectName
 	intoColumns []string
 	// stored is how many columns of the OUTPUT clauses go there; shown are the elements of the clause beside it, whose
 	// rows are sent.
@@ -73,9 +73,9 @@ func (b *binder) writable(ref ast.TableReference, verb string) (int32, *metadata
 	alias := ""
 	switch n := ref.(type) {
 	case *ast.NamedTableReference:
-		name := nameOf(n.SchemaObject)
+		name := NameOf(n.SchemaObject)
 		alias = aliasOf(n.Alias)
-		if name.server != "" {
+		if name.Server != "" {
 			b.refuse("Writing to a table of a linked server")
 		}
 		space, sch, obj = b.resolveWrite(name)
@@ -109,7 +109,7 @@ func (b *binder) writable(ref ast.TableReference, verb string) (int32, *metadata
 }
 
 // tableToWrite is resolveWrite of a table; missing is the error of a name that is none's.
-func (b *binder) tableToWrite(name objectName, missing int32) (int32, *metadata.Catalog, *metadata.Object) {
+func (b *binder) tableToWrite(name ObjectName, missing int32) (int32, *metadata.Catalog, *metadata.Object) {
 	space, sch, o := b.resolveWrite(name)
 	if o == nil || o.Kind != metadata.KindTable {
 		b.fail(missing, name.String())
@@ -118,7 +118,7 @@ func (b *binder) tableToWrite(name objectName, missing int32) (int32, *metadata.
 }
 
 // resolveWrite follows synonyms.
-func (b *binder) resolveWrite(name objectName) (int32, *metadata.Catalog, *metadata.Object) {
+func (b *binder) resolveWrite(name ObjectName) (int32, *metadata.Catalog, *metadata.Object) {
 	for range 8 {
 		space, sch, obj := b.resolve(name)
 		if obj == nil || obj.Kind != metadata.KindSynonym {
@@ -200,7 +200,7 @@ func (b *binder) insertPlan(n *ast.InsertStatement) *plan {
 	b.identityGiven(spec.InsertSource, refs, obj)
 	columns := b.insertColumns(refs, obj, d)
 	if target, ok := spec.Target.(*ast.NamedTableReference); ok {
-		d.written = nameOf(target.SchemaObject).String()
+		d.written = NameOf(target.SchemaObject).String()
 	}
 	d.named = len(spec.Columns) > 0
 	all := b.allColumns(obj, columns, d)

@@ -262,7 +262,7 @@ func (s *Session) outputInto(ctx context.Context, p *plan, rows [][]any) error {
 	var obj *metadata.Object
 	b := newBinder(ctx, s, s.db.ID())
 	err := bindSafely(func() {
-		if v := s.variable(p.dml.into.name); v != nil && v.table != nil {
+		if v := s.variable(p.dml.into.Name); v != nil && v.table != nil {
 			space, obj = tempSpace, s.localObject(v.table)
 			return
 		}

@@ -96,7 +96,7 @@ func (s *Session) searched(conn *sqlite.Conn, stmt *sqlite.Stmt, st *connState) 
 }
 
 // duplicateRow is a key that several rows of a table have, as the message of 1505 shows it.
-func (d *ddl) duplicateRow(o *metadata.Object, i *metadata.Index, keys []string, where string) string {
+func (d *SchemaChange) duplicateRow(o *metadata.Object, i *metadata.Index, keys []string, where string) string {
 	plain := make([]string, len(keys))
 	for n, k := range keys {
 		plain[n] = strings.TrimSuffix(k, " DESC")

@@ -19,6 +19,7 @@ import (
 	"geosql.dev/standin/catalogview"
 	"geosql.dev/standin/dbcc"
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/partition"
 	"geosql.dev/standin/tds"
 )
 
@@ -39,7 +40,7 @@ func newServer(t testing.TB, change ...func(*engine.Config)) *server {
 			ServerName: "TESTSERVER",
 			DataDir:    t.TempDir(),
 			SAPassword: "Str0ng!pass",
-			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}, dbcc.Extension{}},
+			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}, dbcc.Extension{}, partition.Extension{}},
 		},
 	}
 	for _, f := range change {

@@ -117,21 +117,21 @@ func (s *Session) nested(ctx context.Context, f func() error) error {
 
 func isAbort(err error) bool { return errors.Is(err, errAbort) }
 
-func (s *Session) procedureName(ctx context.Context, r *ast.ProcedureReferenceName) (objectName, error) {
+func (s *Session) procedureName(ctx context.Context, r *ast.ProcedureReferenceName) (ObjectName, error) {
 	if r.ProcedureVariable != nil {
 		v := s.variable(r.ProcedureVariable.Name)
 		if v == nil {
-			return objectName{}, sqlerr.New(137, 2, r.ProcedureVariable.Name)
+			return ObjectName{}, sqlerr.New(137, 2, r.ProcedureVariable.Name)
 		}
 		if !v.typ.Kind.IsCharacter() {
-			return objectName{}, sqlerr.New(8199, 1)
+			return ObjectName{}, sqlerr.New(8199, 1)
 		}
 		text, _ := v.value.(string)
 		return splitName(text), nil
 	}
-	name := nameOf(r.ProcedureReference.Name)
+	name := NameOf(r.ProcedureReference.Name)
 	if n := r.ProcedureReference.Number; n != nil && n.Value != "1" {
-		return objectName{}, sqlerr.New(2812, 62, name.String()+";"+n.Value) // there is the first of a name alone
+		return ObjectName{}, sqlerr.New(2812, 62, name.String()+";"+n.Value) // there is the first of a name alone
 	}
 	return name, nil
 }
@@ -197,8 +197,8 @@ func statusOf(status int32, err error) (returned, error) {
 }
 
 // execute runs a procedure, a system procedure by its name anywhere or a user's, or a user's scalar function.
-func (s *Session) execute(ctx context.Context, name objectName, args []argument, w tds.Writer) (returned, error) {
-	if name.server != "" {
+func (s *Session) execute(ctx context.Context, name ObjectName, args []argument, w tds.Writer) (returned, error) {
+	if name.Server != "" {
 		return statusOf(0, s.executeRemote(ctx, name, args, w))
 	}
 	if s.nest >= maxNesting {
@@ -231,7 +231,7 @@ func (s *Session) execute(ctx context.Context, name objectName, args []argument,
 	}
 	switch {
 	case o == nil:
-		if strings.HasPrefix(lower(name.name), "sp_") {
+		if strings.HasPrefix(lower(name.Name), "sp_") {
 			s.inst.log.Debug("unknown procedure", "name", name.String())
 		}
 		return returned{}, sqlerr.New(2812, 62, name.String())
@@ -293,42 +293,42 @@ var notExecuted = map[string]string{
 }
 
 // findProcedure finds a registered procedure and the database it runs in.
-func (s *Session) findProcedure(name objectName) (*Procedure, *Database) {
+func (s *Session) findProcedure(name ObjectName) (*Procedure, *Database) {
 	db := s.db
-	if name.database != "" {
-		if db = s.inst.Database(name.database); db == nil {
+	if name.Database != "" {
+		if db = s.inst.Database(name.Database); db == nil {
 			return nil, nil
 		}
 	}
-	schema := lower(name.schema)
+	schema := lower(name.Schema)
 	if schema == "" {
 		schema = "dbo"
 	}
-	key := lower(db.Name()) + "." + schema + "." + lower(name.name)
+	key := lower(db.Name()) + "." + schema + "." + lower(name.Name)
 	if p := s.inst.registry.procedures[key]; p != nil {
 		return p, db
 	}
 	if db.Info().Distributor {
-		if p := s.inst.registry.procedures["distribution."+schema+"."+lower(name.name)]; p != nil {
+		if p := s.inst.registry.procedures["distribution."+schema+"."+lower(name.Name)]; p != nil {
 			return p, db
 		}
 	}
 	if schema == "dbo" || schema == "sys" {
-		return s.inst.registry.procedures[lower(name.name)], db
+		return s.inst.registry.procedures[lower(name.Name)], db
 	}
 	return nil, nil
 }
 
 // executeRemote is EXEC server.database.schema.procedure.
-func (s *Session) executeRemote(ctx context.Context, name objectName, args []argument, w tds.Writer) error {
+func (s *Session) executeRemote(ctx context.Context, name ObjectName, args []argument, w tds.Writer) error {
 	if s.inst.registry.remote == nil {
-		return sqlerr.New(7202, 2, name.server)
+		return sqlerr.New(7202, 2, name.Server)
 	}
 	var text strings.Builder
 	text.WriteString("EXEC ")
 	local := name
-	local.server = ""
-	parts := []string{local.database, local.schema, local.name}
+	local.Server = ""
+	parts := []string{local.Database, local.Schema, local.Name}
 	for len(parts) > 1 && parts[0] == "" {
 		parts = parts[1:]
 	}
@@ -354,7 +354,7 @@ func (s *Session) executeRemote(ctx context.Context, name objectName, args []arg
 		}
 		text.WriteString(lit)
 	}
-	return s.inst.registry.remote.Execute(ctx, s, name.server, text.String(), w)
+	return s.inst.registry.remote.Execute(ctx, s, name.Server, text.String(), w)
 }
 
 func quoteName(s string) string { return syntax.QuoteName(s) }

@@ -328,12 +328,12 @@ func (b *binder) castWithStyle(e expr, to sqltype.Type, style expr, try bool) ex
 
 // dataType is a type as it is written in a statement.
 func (b *binder) dataType(node ast.DataTypeReference, inCast bool) sqltype.Type {
-	t, err := dataTypeOf(node, inCast)
+	t, err := DataTypeOf(node, inCast)
 	if err == nil {
 		return b.s.inCodePage(t)
 	}
 	if n, ok := node.(*ast.UserDataTypeReference); ok && n.Name != nil {
-		if alias := b.s.aliasType(b.ctx, nameOf(n.Name)); alias != nil {
+		if alias := b.s.aliasType(b.ctx, NameOf(n.Name)); alias != nil {
 			return b.s.inCodePage(*alias)
 		}
 	}

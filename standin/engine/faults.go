@@ -92,7 +92,7 @@ func (b *binder) notNested(args ...expr) {
 
 // cascades are the tables that a change of a table's rows reaches through foreign keys with an action, itself among
 // them; with up, those whose changes reach it.
-func (d *ddl) cascades(of int32, up bool) map[int32]bool {
+func (d *SchemaChange) cascades(of int32, up bool) map[int32]bool {
 	reached := map[int32]bool{of: true}
 	for grown := true; grown; {
 		grown = false
@@ -115,7 +115,7 @@ func (d *ddl) cascades(of int32, up bool) map[int32]bool {
 
 // cascadesTwice tells whether a foreign key with an action from one table to another would give the rows of some table
 // two ways to change those of another (1785).
-func (d *ddl) cascadesTwice(parent, child int32) bool {
+func (d *SchemaChange) cascadesTwice(parent, child int32) bool {
 	below := d.cascades(child, false)
 	for above := range d.cascades(parent, true) {
 		for reached := range d.cascades(above, false) {

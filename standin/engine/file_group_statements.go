@@ -37,7 +37,7 @@ func (s *Session) addFileGroup(ctx context.Context, db *Database, name string) e
 	if err := groupName(name); err != nil {
 		return err
 	}
-	return s.changeFiles(ctx, db, func(d *ddl) error {
+	return s.changeFiles(ctx, db, func(d *SchemaChange) error {
 		if d.sch.HasDataSpace(name) {
 			return sqlerr.New(5035, 1, name)
 		}
@@ -46,13 +46,13 @@ func (s *Session) addFileGroup(ctx context.Context, db *Database, name string) e
 			return unsupported("More than 32,767 file groups")
 		}
 		id := groups[len(groups)-1].FileGroup.ID + 1
-		return d.savePlacement(metadata.NewFileGroup(id, name, metadata.FileGroup{GUID: uuid.New()}))
+		return d.SavePlacement(metadata.NewFileGroup(id, name, metadata.FileGroup{GUID: uuid.New()}))
 	})
 }
 
 // removeFileGroup is REMOVE FILEGROUP, which is refused while the file group has files or something is placed in it.
 func (s *Session) removeFileGroup(ctx context.Context, db *Database, name string, w tds.Writer) error {
-	err := s.changeFiles(ctx, db, func(d *ddl) error {
+	err := s.changeFiles(ctx, db, func(d *SchemaChange) error {
 		g := d.sch.FileGroup(name)
 		if g == nil {
 			return sqlerr.New(5014, 14, "filegroup", name, db.Name())
@@ -64,7 +64,7 @@ func (s *Session) removeFileGroup(ctx context.Context, db *Database, name string
 		if d.sch.UsesGroup(id) {
 			return sqlerr.New(5042, 8, "filegroup", g.Name)
 		}
-		return d.removePlacement(g)
+		return d.RemovePlacement(g)
 	})
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (s *Session) modifyFileGroup(ctx context.Context, db *Database, a syntax.DB
 			return err
 		}
 	}
-	err := s.changeFiles(ctx, db, func(d *ddl) error {
+	err := s.changeFiles(ctx, db, func(d *SchemaChange) error {
 		g := d.sch.FileGroup(a.Name)
 		if g == nil {
 			return sqlerr.New(5014, 2, "filegroup", a.Name, db.Name())
@@ -101,7 +101,7 @@ func (s *Session) modifyFileGroup(ctx context.Context, db *Database, a syntax.DB
 	return w.Message(sqlerr.New(5046, 1, "filegroup", a.Property))
 }
 
-func (d *ddl) renameFileGroup(g *metadata.Object, name string) error {
+func (d *SchemaChange) renameFileGroup(g *metadata.Object, name string) error {
 	if g.FileGroup.ID == metadata.PrimaryGroup {
 		return sqlerr.New(5012, 1)
 	}
@@ -112,10 +112,10 @@ func (d *ddl) renameFileGroup(g *metadata.Object, name string) error {
 		return sqlerr.New(5035, 2, name)
 	}
 	g.Name = name
-	return d.savePlacement(g)
+	return d.SavePlacement(g)
 }
 
-func (d *ddl) setFileGroup(g *metadata.Object, property string) error {
+func (d *SchemaChange) setFileGroup(g *metadata.Object, property string) error {
 	group := g.FileGroup
 	has := map[string]bool{
 		"READ_ONLY":            group.ReadOnly,
@@ -145,18 +145,18 @@ func (d *ddl) setFileGroup(g *metadata.Object, property string) error {
 	case "DEFAULT":
 		former := d.sch.DefaultGroup()
 		former.FileGroup.Default = false
-		if err := d.savePlacement(former); err != nil {
+		if err := d.SavePlacement(former); err != nil {
 			return err
 		}
 		group.Default = true
 	default:
 		group.GrowAll = property == "AUTOGROW_ALL_FILES"
 	}
-	return d.savePlacement(g)
+	return d.SavePlacement(g)
 }
 
 // populated tells whether a file group has rows.
-func (d *ddl) populated(group int32) (bool, error) {
+func (d *SchemaChange) populated(group int32) (bool, error) {
 	for _, o := range d.sch.Objects {
 		if o.Kind != metadata.KindTable {
 			continue

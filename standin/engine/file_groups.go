@@ -12,8 +12,8 @@ import (
 	"geosql.dev/standin/sqlerr"
 )
 
-// spaceName is a name after ON, TEXTIMAGE_ON or MOVE TO, as a name or as a string.
-func spaceName(name *ast.IdentifierOrValueExpression) string {
+// SpaceName is a name after ON, TEXTIMAGE_ON or MOVE TO, as a name or as a string.
+func SpaceName(name *ast.IdentifierOrValueExpression) string {
 	if name.Identifier != nil {
 		return name.Identifier.Value
 	}
@@ -23,7 +23,7 @@ func spaceName(name *ast.IdentifierOrValueExpression) string {
 // placeAt is the place that ON names; otherwise where the statement has none
 // (docs/t-sql/statements/create-table-transact-sql.md and create-index-transact-sql.md, ON). "default" is what
 // byDefault says. 1921: there is no such file group.
-func (d *ddl) placeAt(
+func (d *SchemaChange) placeAt(
 	o *metadata.Object,
 	on *ast.FileGroupOrPartitionScheme,
 	otherwise, byDefault metadata.Place,
@@ -33,14 +33,14 @@ func (d *ddl) placeAt(
 		return otherwise, nil
 	case len(on.PartitionSchemeColumns) > 0:
 		return d.partitionBy(o, on)
-	case strings.EqualFold(spaceName(on.Name), "default"):
+	case strings.EqualFold(SpaceName(on.Name), "default"):
 		return byDefault, nil
 	}
-	return d.groupNamed(spaceName(on.Name))
+	return d.groupNamed(SpaceName(on.Name))
 }
 
 // groupNamed is the place of a file group that may be written.
-func (d *ddl) groupNamed(name string) (metadata.Place, error) {
+func (d *SchemaChange) groupNamed(name string) (metadata.Place, error) {
 	g := d.sch.FileGroup(name)
 	switch {
 	case g == nil:
@@ -59,7 +59,7 @@ func placeIn(g *metadata.Object) metadata.Place {
 }
 
 // defaultPlace is where a table goes that no statement places.
-func (d *ddl) defaultPlace() (metadata.Place, error) {
+func (d *SchemaChange) defaultPlace() (metadata.Place, error) {
 	g := d.sch.DefaultGroup()
 	if g.FileGroup.ReadOnly {
 		return metadata.Place{}, sqlerr.New(1924, 2, g.Name)
@@ -71,7 +71,7 @@ func (d *ddl) defaultPlace() (metadata.Place, error) {
 func (b *tableBuilder) placeTable(on *ast.FileGroupOrPartitionScheme, text *ast.IdentifierOrValueExpression) error {
 	t := b.o.Table
 	var err error
-	if on == nil || strings.EqualFold(spaceName(on.Name), "default") {
+	if on == nil || strings.EqualFold(SpaceName(on.Name), "default") {
 		t.Place, err = b.d.defaultPlace()
 	} else {
 		t.Place, err = b.d.placeAt(b.o, on, metadata.Place{}, metadata.Place{})
@@ -90,8 +90,8 @@ func (b *tableBuilder) placeTable(on *ast.FileGroupOrPartitionScheme, text *ast.
 		return sqlerr.New(1709, 1)
 	}
 	place, err := b.d.defaultPlace()
-	if !strings.EqualFold(spaceName(text), "default") {
-		place, err = b.d.groupNamed(spaceName(text))
+	if !strings.EqualFold(SpaceName(text), "default") {
+		place, err = b.d.groupNamed(SpaceName(text))
 	}
 	t.TextSpace = place.DataSpace()
 	return err
@@ -171,7 +171,7 @@ func movedTo(options []ast.DropIndexOption) *ast.FileGroupOrPartitionScheme {
 
 // moveHeap leaves the heap that a table becomes without its clustered index where that was, or where MOVE TO says
 // (docs/t-sql/statements/drop-index-transact-sql.md). 3748: another index has nothing to move.
-func (d *ddl) moveHeap(o *metadata.Object, dropped *metadata.Index, to *ast.FileGroupOrPartitionScheme) error {
+func (d *SchemaChange) moveHeap(o *metadata.Object, dropped *metadata.Index, to *ast.FileGroupOrPartitionScheme) error {
 	if to == nil {
 		return nil
 	}

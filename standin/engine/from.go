@@ -124,11 +124,11 @@ func (b *binder) tableReference(sc *scope, ref ast.TableReference) string {
 		if text, ok := b.nodesOfColumn(sc, n); ok {
 			return text
 		}
-		return b.tableFunction(sc, nameOf(n.SchemaObject), n.Parameters, aliasOf(n.Alias), n.Columns)
+		return b.tableFunction(sc, NameOf(n.SchemaObject), n.Parameters, aliasOf(n.Alias), n.Columns)
 	case *ast.GlobalFunctionTableReference:
-		return b.tableFunction(sc, objectName{name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
+		return b.tableFunction(sc, ObjectName{Name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
 	case *ast.BuiltInFunctionTableReference:
-		return b.tableFunction(sc, objectName{schema: "sys", name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
+		return b.tableFunction(sc, ObjectName{Schema: "sys", Name: n.Name.Value}, n.Parameters, aliasOf(n.Alias), n.Columns)
 	case *ast.OpenXmlTableReference:
 		return b.openXML(sc, n)
 	case *ast.OpenJsonTableReference:

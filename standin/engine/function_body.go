@@ -143,10 +143,10 @@ func changesVariable(target ast.TableReference, from *ast.FromClause) (yes bool)
 	if !ok {
 		return false
 	}
-	name := nameOf(named.SchemaObject)
+	name := NameOf(named.SchemaObject)
 	eachNode(reflect.ValueOf(from), func(n any) {
-		if v, ok := n.(*ast.VariableTableReference); ok && name.schema == "" &&
-			strings.EqualFold(aliasOf(v.Alias), name.name) {
+		if v, ok := n.(*ast.VariableTableReference); ok && name.Schema == "" &&
+			strings.EqualFold(aliasOf(v.Alias), name.Name) {
 			yes = true
 		}
 	})
@@ -228,7 +228,7 @@ func sideEffects(st ast.Statement) error {
 		if inner, ok := n.(ast.Statement); ok && syntax.Line(inner) > 0 {
 			line = syntax.Line(inner)
 		}
-		if ref, ok := n.(*ast.NamedTableReference); ok && found == nil && nameOf(ref.SchemaObject).temporary() {
+		if ref, ok := n.(*ast.NamedTableReference); ok && found == nil && NameOf(ref.SchemaObject).Temporary() {
 			found = sqlerr.New(2772, 1).At(line)
 		}
 		call, ok := n.(*ast.FunctionCall)

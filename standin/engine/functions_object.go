@@ -11,14 +11,14 @@ import (
 // objectID is OBJECT_ID(name, type); nil when there is none.
 func (s *Session) objectID(text, kind string) any {
 	name := splitName(text)
-	if name.database != "" && s.inst.Database(name.database) == nil {
+	if name.Database != "" && s.inst.Database(name.Database) == nil {
 		return nil
 	}
 	return s.objectIDOf(nil, name, kind)
 }
 
 // objectIDOf is the object_id of what a name means, in the text of a module or, where that is nil, in a batch.
-func (s *Session) objectIDOf(module *metadata.Object, name objectName, kind string) any {
+func (s *Session) objectIDOf(module *metadata.Object, name ObjectName, kind string) any {
 	var o *metadata.Object
 	var sch *metadata.Catalog
 	var space int32

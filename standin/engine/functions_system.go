@@ -150,7 +150,7 @@ func init() {
 		"type_id": systemFunction(1, 1, intT, name, func(s *Session, a []any) any {
 			n, _ := a[0].(string)
 			for _, i := range sqltype.Infos {
-				if strings.EqualFold(i.Name, splitName(n).name) {
+				if strings.EqualFold(i.Name, splitName(n).Name) {
 					return i.UserTypeID
 				}
 			}

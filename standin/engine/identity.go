@@ -93,7 +93,7 @@ func (s *Session) identities(db *Database) *identities {
 }
 
 // forgetIdentity is for a new table: one that was rolled back may have had its number.
-func (d *ddl) forgetIdentity(o *metadata.Object) {
+func (d *SchemaChange) forgetIdentity(o *metadata.Object) {
 	db := d.db
 	if d.space == tempSpace {
 		db = nil

@@ -51,7 +51,7 @@ func (s *Session) identityFunction(ctx context.Context, n *ast.SelectStatement) 
 			continue
 		}
 		if found != nil {
-			return nil, sqlerr.New(8109, 1, nameOf(n.Into).name)
+			return nil, sqlerr.New(8109, 1, NameOf(n.Into).Name)
 		}
 		var err error
 		if found, err = s.identityInto(ctx, call, plainName(scalar.ColumnName)); err != nil {
@@ -72,7 +72,7 @@ func (s *Session) identityInto(
 	call *ast.IdentityFunctionCall,
 	column string,
 ) (*identityInto, error) {
-	t, e := dataTypeOf(call.DataType, true)
+	t, e := DataTypeOf(call.DataType, true)
 	if e != nil {
 		return nil, e
 	}

@@ -13,7 +13,7 @@ import (
 
 // hintedIndexes refuses hints for indexes that the table does not have: 308 by name, 307 by number
 // (docs/t-sql/queries/hints-transact-sql-table.md, INDEX; 0 is the table itself, 1 its clustered index).
-func (b *binder) hintedIndexes(sc *scope, name objectName, hints []ast.TableHintType) {
+func (b *binder) hintedIndexes(sc *scope, name ObjectName, hints []ast.TableHintType) {
 	if len(hints) == 0 || len(sc.sources) == 0 {
 		return
 	}
@@ -35,7 +35,7 @@ func (b *binder) hintedIndexes(sc *scope, name objectName, hints []ast.TableHint
 	}
 }
 
-func (b *binder) hintedIndex(o *metadata.Object, name objectName, v *ast.IdentifierOrValueExpression) {
+func (b *binder) hintedIndex(o *metadata.Object, name ObjectName, v *ast.IdentifierOrValueExpression) {
 	if v == nil {
 		return
 	}

@@ -23,7 +23,7 @@ type inlineCall struct {
 }
 
 // inlineFunction finds an inline table-valued function; nil when there is none of that name.
-func (b *binder) inlineFunction(name objectName) *inlineCall {
+func (b *binder) inlineFunction(name ObjectName) *inlineCall {
 	space, sch, o := b.resolve(name)
 	if o != nil && o.Kind == metadata.KindSynonym {
 		space, sch, o = b.resolve(splitName(o.Target))
@@ -99,7 +99,7 @@ func (b *binder) enterFunction(sc *scope, call *inlineCall, args []ast.ScalarExp
 // userTableFunction binds an inline table-valued function by expanding its query.
 func (b *binder) userTableFunction(
 	sc *scope,
-	name objectName,
+	name ObjectName,
 	args []ast.ScalarExpression,
 	alias string,
 	names []*ast.Identifier,
@@ -128,5 +128,5 @@ func (b *binder) userTableFunction(
 	// Recursive common table expressions stand within it, where they may refer to what the arguments come from.
 	q.sql = withRecursive(b.recursives[recursives:]) + q.sql
 	b.recursives = b.recursives[:recursives]
-	return b.derived(sc, q, alias, names, strings.TrimSpace(name.schema))
+	return b.derived(sc, q, alias, names, strings.TrimSpace(name.Schema))
 }

@@ -22,18 +22,18 @@ import (
 // insertRows stores rows whose values are of the columns' own types.
 func (s *Session) insertRows(
 	ctx context.Context,
-	name objectName,
+	name ObjectName,
 	obj *metadata.Object,
 	columns []*metadata.Column,
 	rows [][]any,
 ) (int64, error) {
 	space := s.db.ID()
-	if name.temporary() {
+	if name.Temporary() {
 		space = tempSpace
-	} else if name.database != "" {
-		db := s.inst.Database(name.database)
+	} else if name.Database != "" {
+		db := s.inst.Database(name.Database)
 		if db == nil {
-			return 0, sqlerr.New(911, 1, name.database)
+			return 0, sqlerr.New(911, 1, name.Database)
 		}
 		space = db.ID()
 	}

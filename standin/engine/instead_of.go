@@ -24,9 +24,9 @@ func (b *binder) replacedBy(
 	if !ok {
 		return nil, 0, nil, nil
 	}
-	name := nameOf(n.SchemaObject)
-	if name.server != "" || name.temporary() || b.s.pseudoTable(name) != nil ||
-		name.schema == "" && b.findCTE(name.name) != nil {
+	name := NameOf(n.SchemaObject)
+	if name.Server != "" || name.Temporary() || b.s.pseudoTable(name) != nil ||
+		name.Schema == "" && b.findCTE(name.Name) != nil {
 		return nil, 0, nil, nil
 	}
 	space, sch, on = b.resolveWrite(name)
@@ -90,7 +90,7 @@ func (b *binder) imageOf(space int32, on *metadata.Object) *metadata.Object {
 		}
 	} else {
 		sc := &scope{}
-		b.view(sc, space, on, "", objectName{name: on.Name})
+		b.view(sc, space, on, "", ObjectName{Name: on.Name})
 		for i, c := range sc.sources[0].columns {
 			col := &metadata.Column{ID: int32(i + 1), Name: c.name, Type: c.typ, Nullable: true}
 			if c.column != nil {
@@ -190,10 +190,10 @@ func (b *binder) insteadOfRows(
 			b.refuse("UPDATE or DELETE of a view that its FROM clause does not name")
 		}
 	case on.Kind == metadata.KindView:
-		c.from = b.view(c.sc, c.space, on, alias, objectName{name: on.Name})
+		c.from = b.view(c.sc, c.space, on, alias, ObjectName{Name: on.Name})
 		c.src = c.sc.sources[0]
 	default:
-		c.from = b.baseTable(c.sc, c.space, c.sch, on, alias, objectName{name: on.Name})
+		c.from = b.baseTable(c.sc, c.space, c.sch, on, alias, ObjectName{Name: on.Name})
 		c.src = c.sc.sources[0]
 		c.src.schema = c.sch.SchemaName(on)
 	}

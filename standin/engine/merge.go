@@ -54,7 +54,7 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 	}
 	target := spec.Target
 	if named, ok := target.(*ast.NamedTableReference); ok {
-		if name := nameOf(named.SchemaObject); name.schema == "" && b.findCTE(name.name) != nil {
+		if name := NameOf(named.SchemaObject); name.Schema == "" && b.findCTE(name.Name) != nil {
 			b.refuse("MERGE through a common table expression")
 		}
 		b.hints(named.TableHints)
@@ -71,7 +71,7 @@ func (b *binder) mergePlan(n *ast.MergeStatement, into *ast.OutputIntoClause) *p
 	}
 	c.d = b.dmlPlan("MERGE", c.space, c.sch, c.obj)
 	c.sc = &scope{}
-	c.from = b.baseTable(c.sc, c.space, c.sch, c.obj, m.alias, objectName{name: c.obj.Name})
+	c.from = b.baseTable(c.sc, c.space, c.sch, c.obj, m.alias, ObjectName{Name: c.obj.Name})
 	c.src = c.sc.sources[0]
 	m.c = c
 	m.source = b.from(c.sc, []ast.TableReference{spec.TableReference})
@@ -110,7 +110,7 @@ func (m *mergeBinder) bindNotExists(spec *ast.MergeSpecification) {
 	from := m.from(sc, []ast.TableReference{spec.TableReference})
 	m.notFound = "NOT EXISTS (SELECT 1 FROM " + from + " WHERE " + m.predicate(sc, spec.SearchCondition).sql + ")"
 	other := &scope{}
-	target := m.baseTable(other, m.c.space, m.c.sch, m.c.obj, m.alias, objectName{name: m.c.obj.Name})
+	target := m.baseTable(other, m.c.space, m.c.sch, m.c.obj, m.alias, ObjectName{Name: m.c.obj.Name})
 	other.sources = append(other.sources, m.others...)
 	m.notExists = "NOT EXISTS (SELECT 1 FROM " + target + " WHERE " + m.predicate(other, spec.SearchCondition).sql + ")"
 	for _, src := range m.others {

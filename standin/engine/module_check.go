@@ -35,7 +35,7 @@ func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
 	err := b.bindNaming(func() {
 		b.with(def.WithCtesAndXmlNamespaces)
 		q := b.query(&scope{}, def.QueryExpression, queryOptions{subquery: true})
-		view := nameOf(viewName(node)).name
+		view := NameOf(viewName(node)).Name
 		if len(names) > 0 && len(names) != len(q.outputs) {
 			b.fail(pick(len(names) > len(q.outputs), 8159, 8158), view)
 		}
@@ -59,7 +59,7 @@ func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
 func namesTemporary(query *ast.SelectStatement) (found bool) {
 	eachNode(reflect.ValueOf(query), func(n any) {
 		ref, ok := n.(*ast.NamedTableReference)
-		found = found || ok && nameOf(ref.SchemaObject).temporary()
+		found = found || ok && NameOf(ref.SchemaObject).Temporary()
 	})
 	return found
 }

@@ -33,7 +33,7 @@ func storedDefinition(st syntax.Statement) string {
 
 // define gives a module its text and what the options in it say. The session needs IMPERSONATE on the user or login
 // that EXECUTE AS names (docs/t-sql/statements/execute-as-clause-transact-sql.md, Permissions).
-func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
+func (d *SchemaChange) define(o *metadata.Object, st syntax.Statement) error {
 	o.Definition, o.QuotedIdentifier, o.AnsiNullsOff = storedDefinition(
 		st,
 	), d.s.settings.options["QuotedIdentifier"], !d.s.settings.options["AnsiNulls"]
@@ -53,7 +53,7 @@ func (d *ddl) define(o *metadata.Object, st syntax.Statement) error {
 	return d.executeAs(o, options)
 }
 
-func (d *ddl) executeAs(o *metadata.Object, options token.ModuleOptions) error {
+func (d *SchemaChange) executeAs(o *metadata.Object, options token.ModuleOptions) error {
 	principal := int32(executeAsOwner)
 	switch options.ExecuteAs {
 	case "", "CALLER":
@@ -82,7 +82,7 @@ func (d *ddl) executeAs(o *metadata.Object, options token.ModuleOptions) error {
 	return nil
 }
 
-func (d *ddl) executeAsLogin(o *metadata.Object, options token.ModuleOptions) error {
+func (d *SchemaChange) executeAsLogin(o *metadata.Object, options token.ModuleOptions) error {
 	switch options.ExecuteAs {
 	case "OWNER":
 		return sqlerr.New(102, 1, "OWNER") // triggers of the server have none
@@ -97,7 +97,7 @@ func (d *ddl) executeAsLogin(o *metadata.Object, options token.ModuleOptions) er
 	return nil
 }
 
-func (d *ddl) mayImpersonate(kind, name string) error {
+func (d *SchemaChange) mayImpersonate(kind, name string) error {
 	if d.s.inst.registry.impersonate == nil {
 		return unsupported("EXECUTE AS")
 	}

@@ -52,7 +52,7 @@ func (s *Session) ModuleParameters(ctx context.Context, o *metadata.Object) []Mo
 // declared gives a parameter its type; false when that is there no longer.
 func (s *Session) declared(ctx context.Context, n *ast.ProcedureParameter, p *ModuleParameter) bool {
 	name := s.typeNameIn(n.DataType)
-	p.TypeName, p.UserType = name.name, s.userType(ctx, name)
+	p.TypeName, p.UserType = name.Name, s.userType(ctx, name)
 	if p.UserType != nil && p.UserType.Kind == metadata.KindTableType {
 		return true
 	}
@@ -71,6 +71,6 @@ func ReturnType(o *metadata.Object) (sqltype.Type, bool) {
 	if !ok {
 		return sqltype.Type{}, false
 	}
-	t, err := dataTypeOf(returns.DataType, false)
+	t, err := DataTypeOf(returns.DataType, false)
 	return t, err == nil
 }

@@ -31,16 +31,16 @@ func (s *Session) knownTypes(ctx context.Context, module ast.Statement) error {
 		if found != nil || t == nil || reflect.ValueOf(t).IsNil() || isCursorType(t) {
 			return
 		}
-		_, err := dataTypeOf(t, true)
+		_, err := DataTypeOf(t, true)
 		if err == nil || err.Number != 243 {
 			return
 		}
 		name := s.typeNameIn(t)
-		if name.name == "" || spatialTypes[lower(name.name)] || s.userType(ctx, name) != nil {
+		if name.Name == "" || spatialTypes[lower(name.Name)] || s.userType(ctx, name) != nil {
 			return
 		}
 		// Of a variable's type the parser may have forgotten the name: see declaredType.
-		if _, err := syntax.ParseType(name.name); err == nil {
+		if _, err := syntax.ParseType(name.Name); err == nil {
 			return
 		}
 		if number == 243 {

@@ -315,17 +315,17 @@ func (c *compilation) bind(node ast.Statement, key ast.Node, f func(b *binder) *
 // allThere tells whether all tables that a statement names are there.
 func (c *compilation) allThere(names tableNames) bool {
 	for _, name := range names.tables {
-		if name.schema == "" && name.database == "" && names.local[lower(name.name)] {
+		if name.Schema == "" && name.Database == "" && names.local[lower(name.Name)] {
 			continue
 		}
-		if name.temporary() && c.module || !c.there(name) {
+		if name.Temporary() && c.module || !c.there(name) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *compilation) there(name objectName) bool {
+func (c *compilation) there(name ObjectName) bool {
 	if c.s.pseudoTable(name) != nil {
 		return true
 	}
@@ -343,7 +343,7 @@ func (c *compilation) there(name objectName) bool {
 
 // tableNames are the tables that a statement names.
 type tableNames struct {
-	tables []objectName
+	tables []ObjectName
 	// local are the names of its common table expressions and its aliases.
 	local map[string]bool
 	// variables tells of table variables, elsewhere of what is on another server.
@@ -360,11 +360,11 @@ func namesIn(node ast.Statement) tableNames {
 	eachNode(reflect.ValueOf(node), func(n any) {
 		switch n := n.(type) {
 		case *ast.NamedTableReference:
-			name := nameOf(n.SchemaObject)
-			t.tables, t.elsewhere = append(t.tables, name), t.elsewhere || name.server != ""
+			name := NameOf(n.SchemaObject)
+			t.tables, t.elsewhere = append(t.tables, name), t.elsewhere || name.Server != ""
 			local(n.Alias)
 		case *ast.SchemaObjectFunctionTableReference:
-			t.tables = append(t.tables, nameOf(n.SchemaObject))
+			t.tables = append(t.tables, NameOf(n.SchemaObject))
 		case *ast.CommonTableExpression:
 			local(n.ExpressionName)
 		case *ast.QueryDerivedTable:

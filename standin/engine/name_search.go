@@ -10,7 +10,7 @@ import (
 
 // placesOf are the schemas in which a query or EXECUTE looks for an object of a space that it names without one: within
 // a module those of the module and dbo (docs/t-sql/statements/create-procedure-transact-sql.md, "Best Practices";
-// docs/t-sql/language-elements/execute-transact-sql.md, module_name), elsewhere those of lookUp.
+// docs/t-sql/language-elements/execute-transact-sql.md, module_name), elsewhere those of LookUp.
 func (s *Session) placesOf(space int32, sch *metadata.Catalog) []string {
 	if f := s.frame(); f != nil && f.module != nil && space == s.db.ID() {
 		return []string{sch.SchemaName(f.module), "dbo"}
@@ -27,10 +27,10 @@ func (s *Session) plannedSchema() string {
 	return s.defaultSchema(s.db.ID())
 }
 
-// lookUp finds an object as a batch does, and within modules as definitions of data, dynamic texts, types and the names
+// LookUp finds an object as a batch does, and within modules as definitions of data, dynamic texts, types and the names
 // that functions and procedures are given as text do: in the default schema of the user, then in dbo
 // (docs/t-sql/statements/create-user-transact-sql.md, DEFAULT_SCHEMA).
-func (s *Session) lookUp(space int32, sch *metadata.Catalog, name objectName) *metadata.Object {
+func (s *Session) lookUp(space int32, sch *metadata.Catalog, name ObjectName) *metadata.Object {
 	return findIn(sch, []string{s.defaultSchema(space), "dbo"}, name)
 }
 
@@ -38,28 +38,28 @@ func (s *Session) lookUp(space int32, sch *metadata.Catalog, name objectName) *m
 // or when the name is one of another database.
 func (s *Session) LookUp(db *Database, sch *metadata.Catalog, text string) *metadata.Object {
 	name := splitName(text)
-	if name.server != "" || name.database != "" && !strings.EqualFold(name.database, db.Name()) {
+	if name.Server != "" || name.Database != "" && !strings.EqualFold(name.Database, db.Name()) {
 		return nil
 	}
 	return s.lookUp(db.ID(), sch, name)
 }
 
-// lookUp is that of the session in the space that is changed.
-func (d *ddl) lookUp(name objectName) *metadata.Object {
+// LookUp is that of the session in the space that is changed.
+func (d *SchemaChange) LookUp(name ObjectName) *metadata.Object {
 	if d.space == tempSpace {
-		return d.sch.Named(1, name.name)
+		return d.sch.Named(1, name.Name)
 	}
 	return d.s.lookUp(d.space, d.sch, name)
 }
 
 // findIn finds an object in the schema that its name says, else in the first of schemas that has it; nil when there is
 // none.
-func findIn(s *metadata.Catalog, schemas []string, name objectName) *metadata.Object {
-	if name.schema != "" {
-		return s.Find(name.schema, name.name)
+func findIn(s *metadata.Catalog, schemas []string, name ObjectName) *metadata.Object {
+	if name.Schema != "" {
+		return s.Find(name.Schema, name.Name)
 	}
 	for _, in := range schemas {
-		if o := s.Find(in, name.name); o != nil {
+		if o := s.Find(in, name.Name); o != nil {
 			return o
 		}
 	}

@@ -14,7 +14,7 @@ import (
 
 // namedTable binds a table, view, synonym or common table expression by its name.
 func (b *binder) namedTable(sc *scope, n *ast.NamedTableReference) string {
-	name := nameOf(n.SchemaObject)
+	name := NameOf(n.SchemaObject)
 	if n.TemporalClause != nil {
 		b.refuse("FOR SYSTEM_TIME")
 	}
@@ -23,16 +23,16 @@ func (b *binder) namedTable(sc *scope, n *ast.NamedTableReference) string {
 	defer func() { b.levelled = outside }()
 	b.hints(n.TableHints)
 	if n.TableSampleClause != nil {
-		if name.server != "" || name.schema == "" && name.database == "" && b.findCTE(name.name) != nil {
+		if name.Server != "" || name.Schema == "" && name.Database == "" && b.findCTE(name.Name) != nil {
 			b.fail(494)
 		}
 		return b.sampled(sc, n.TableSampleClause, b.tableByName(sc, name, aliasOf(n.Alias)))
 	}
-	if name.server != "" {
+	if name.Server != "" {
 		return b.remoteTable(sc, name, aliasOf(n.Alias))
 	}
-	if name.schema == "" && name.database == "" {
-		if c := b.findCTE(name.name); c != nil {
+	if name.Schema == "" && name.Database == "" {
+		if c := b.findCTE(name.Name); c != nil {
 			text := b.cteSource(sc, c, aliasOf(n.Alias))
 			sc.sources[len(sc.sources)-1].correlated = true
 			return text
@@ -55,10 +55,10 @@ func (b *binder) hints(hints []ast.TableHintType) {
 	}
 }
 
-func (b *binder) tableByName(sc *scope, name objectName, alias string) string {
+func (b *binder) tableByName(sc *scope, name ObjectName, alias string) string {
 	if pseudo := b.s.pseudoTable(name); pseudo != nil {
 		if alias == "" {
-			alias = name.name
+			alias = name.Name
 		}
 		return b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(pseudo), alias, name)
 	}
@@ -99,11 +99,11 @@ func (b *binder) baseTable(
 	sch *metadata.Catalog,
 	obj *metadata.Object,
 	alias string,
-	name objectName,
+	name ObjectName,
 ) string {
 	src := &source{alias: alias, sqlite: b.nextAlias(), object: obj, space: space, name: name.String()}
 	if alias == "" {
-		src.alias, src.schema, src.database = name.name, sch.SchemaName(obj), name.database
+		src.alias, src.schema, src.database = name.Name, sch.SchemaName(obj), name.Database
 		if src.database == "" && space > 0 {
 			src.database = b.s.db.Name()
 		}
@@ -154,7 +154,7 @@ func (b *binder) computedColumn(src, plain *source, c *metadata.Column) {
 }
 
 // view expands a view's definition.
-func (b *binder) view(sc *scope, space int32, obj *metadata.Object, alias string, name objectName) string {
+func (b *binder) view(sc *scope, space int32, obj *metadata.Object, alias string, name ObjectName) string {
 	if b.depth++; b.depth > 32 {
 		b.fail(217, 32)
 	}
@@ -177,7 +177,7 @@ func (b *binder) view(sc *scope, space int32, obj *metadata.Object, alias string
 	if alias == "" {
 		called = obj.Name
 	}
-	text := b.derived(sc, q, called, names, name.schema)
+	text := b.derived(sc, q, called, names, name.Schema)
 	src := sc.sources[len(sc.sources)-1]
 	if alias == "" {
 		src.name = name.String()
@@ -189,14 +189,14 @@ func (b *binder) view(sc *scope, space int32, obj *metadata.Object, alias string
 }
 
 // systemView binds a catalog view, DMV or other registered view; empty when there is none of that name.
-func (b *binder) systemView(sc *scope, name objectName, alias string) string {
+func (b *binder) systemView(sc *scope, name ObjectName, alias string) string {
 	v := b.s.findView(name)
 	if v == nil {
 		return ""
 	}
 	src := &source{alias: alias, sqlite: b.nextAlias(), view: true}
 	if alias == "" {
-		src.alias, src.schema, src.database = v.Name, v.Schema, name.database
+		src.alias, src.schema, src.database = v.Name, v.Schema, name.Database
 		src.name = name.String()
 	}
 	for i, c := range v.Columns {
@@ -208,8 +208,8 @@ func (b *binder) systemView(sc *scope, name objectName, alias string) string {
 	}
 	sc.add(src)
 	key := lower(v.Database + "." + v.Schema + "." + v.Name)
-	if name.database != "" && !strings.EqualFold(name.database, b.s.db.Name()) {
-		key += "@" + lower(name.database)
+	if name.Database != "" && !strings.EqualFold(name.Database, b.s.db.Name()) {
+		key += "@" + lower(name.Database)
 	}
 	return b.virtualTable(src, need{view: key, columns: v.Columns})
 }

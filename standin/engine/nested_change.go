@@ -132,5 +132,5 @@ func (b *binder) changedRows(sc *scope, n *ast.DataModificationTableReference) s
 		b.fail(10729)
 	}
 	alias, _ := syntax.ChangeAlias(n)
-	return b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(f.changed), alias, objectName{name: alias})
+	return b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(f.changed), alias, ObjectName{Name: alias})
 }

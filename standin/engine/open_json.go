@@ -24,7 +24,7 @@ func (b *binder) openJSONTable(sc *scope, n *ast.OpenJsonTableReference) string 
 	if len(n.SchemaDeclarationItems) > 0 {
 		name = "openjson elements"
 	}
-	text := b.tableFunction(sc, objectName{name: name}, args, alias, nil)
+	text := b.tableFunction(sc, ObjectName{Name: name}, args, alias, nil)
 	src := sc.sources[len(sc.sources)-1]
 	src.nameless = alias == ""
 	if len(n.SchemaDeclarationItems) == 0 {

@@ -110,7 +110,7 @@ func (b *binder) openXML(sc *scope, n *ast.OpenXmlTableReference) string {
 		add(d.ColumnIdentifier.Value, b.dataType(d.DataType, false), path)
 	}
 	if n.TableName != nil {
-		name := nameOf(n.TableName)
+		name := NameOf(n.TableName)
 		_, _, o := b.resolve(name)
 		if o == nil || o.Kind != metadata.KindTable {
 			b.fail(208, name.String())

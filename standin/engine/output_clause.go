@@ -77,7 +77,7 @@ func (b *binder) outputList(sc *scope, elements []ast.SelectElement, d *dmlPlan)
 
 // takesOutput refuses targets of OUTPUT INTO (docs/t-sql/queries/output-clause-transact-sql.md, Arguments): views
 // (330), and tables with triggers (331), on either side of a foreign key (332) or with CHECK constraints (333).
-func (b *binder) takesOutput(name objectName) {
+func (b *binder) takesOutput(name ObjectName) {
 	_, sch, o := b.resolveWrite(name)
 	switch {
 	case o == nil:
@@ -100,13 +100,13 @@ func (b *binder) takesOutput(name objectName) {
 	}
 }
 
-func (b *binder) outputTarget(ref ast.TableReference) objectName {
+func (b *binder) outputTarget(ref ast.TableReference) ObjectName {
 	switch n := ref.(type) {
 	case *ast.NamedTableReference:
-		return nameOf(n.SchemaObject)
+		return NameOf(n.SchemaObject)
 	case *ast.VariableTableReference:
-		return objectName{name: n.Variable.Name}
+		return ObjectName{Name: n.Variable.Name}
 	}
 	b.refuse(fmt.Sprintf("OUTPUT INTO %s", named(ref)))
-	return objectName{}
+	return ObjectName{}
 }

@@ -3,6 +3,9 @@
 package engine
 
 import (
+	"cmp"
+	"context"
+	"slices"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
@@ -14,13 +17,13 @@ import (
 	"geosql.dev/standin/sqltype"
 )
 
-// maxPartitions is the number of partitions of a table or index
+// MaxPartitions is the number of partitions of a table or index
 // (docs/t-sql/statements/create-partition-function-transact-sql.md).
-const maxPartitions = 15000
+const MaxPartitions = 15000
 
 // partitionBy is the place that ON scheme (column) names (docs/t-sql/statements/create-table-transact-sql.md, ON).
-func (d *ddl) partitionBy(t *metadata.Object, on *ast.FileGroupOrPartitionScheme) (metadata.Place, error) {
-	name := spaceName(on.Name)
+func (d *SchemaChange) partitionBy(t *metadata.Object, on *ast.FileGroupOrPartitionScheme) (metadata.Place, error) {
+	name := SpaceName(on.Name)
 	o := d.sch.PartitionObject(metadata.KindPartitionScheme, name)
 	if o == nil {
 		return metadata.Place{}, sqlerr.New(1921, 1, "partition scheme", name)
@@ -53,7 +56,7 @@ func (d *ddl) partitionBy(t *metadata.Object, on *ast.FileGroupOrPartitionScheme
 }
 
 // partitions refuses to change or drop a column that a table or index is partitioned by (5074).
-func (d *ddl) partitions(o *metadata.Object, c *metadata.Column) error {
+func (d *SchemaChange) partitions(o *metadata.Object, c *metadata.Column) error {
 	for _, p := range o.Table.Places() {
 		if p.Column == c.ID {
 			return sqlerr.New(5074, 1, "object", d.sch.Placement(metadata.KindPartitionScheme, p.Space).Name, "column", c.Name)
@@ -111,4 +114,95 @@ func (b *binder) partitionNumber(sc *scope, n *ast.PartitionFunctionCall) expr {
 	v := b.convert(x, o.Function.Type, sqltype.Implicit, 0, false)
 	sql := "(SELECT " + o.Function.Number("__v") + " FROM (SELECT " + v.sql + " AS __v))"
 	return merge(expr{sql: sql, typ: sqltype.IntType, nullable: true}, v)
+}
+
+// partitionNumber is the number of PARTITION = n, nil for all partitions.
+func (s *Session) partitionNumber(ctx context.Context, n *ast.PartitionSpecifier) (*int64, error) {
+	if n == nil || n.All {
+		return nil, nil
+	}
+	if n.Number == nil {
+		return nil, sqlerr.New(102, 1, "PARTITION")
+	}
+	number, err := s.evaluateInt(ctx, n.Number)
+	return &number, err
+}
+
+// onePartition judges PARTITION = number, when it is given, of a statement about a table or an index at a place: a
+// place without partitions (7729), a number that none has (7722), and options that would be of one partition.
+func (d *SchemaChange) onePartition(
+	number *int64,
+	p metadata.Place,
+	options []ast.IndexOption,
+	statement, kind, name string,
+) error {
+	if number == nil {
+		return nil
+	}
+	_, f := d.sch.SchemeOf(p.DataSpace())
+	switch {
+	case f == nil:
+		return sqlerr.New(7729, 1, statement, kind, name)
+	case *number < 1 || *number > int64(f.Fanout()):
+		return sqlerr.New(7722, 2, *number, kind, name, f.Fanout())
+	}
+	for _, o := range options {
+		if _, ok := o.(*ast.DataCompressionOption); ok {
+			return unsupported("DATA_COMPRESSION of single partitions")
+		}
+	}
+	return nil
+}
+
+// partitionsChosen are the partitions that WITH (PARTITIONS (n, n TO m)) of TRUNCATE TABLE names
+// (docs/t-sql/statements/truncate-table-transact-sql.md).
+func (s *Session) partitionsChosen(
+	ctx context.Context,
+	sch *metadata.Catalog,
+	o *metadata.Object,
+	ranges []*ast.CompressionPartitionRange,
+) ([]int, error) {
+	_, f := sch.SchemeOf(o.Table.Place.DataSpace())
+	if f == nil {
+		return nil, sqlerr.New(7729, 3, "truncate table", "table", o.Name)
+	}
+	for _, i := range o.Table.Indexes {
+		if !sch.Aligned(i.Place, o.Table.Place) {
+			function := sch.Placement(metadata.KindPartitionFunction, f.ID).Name
+			return nil, sqlerr.New(3756, 1, i.Name, o.Name, function)
+		}
+	}
+	seen := map[int]bool{}
+	for _, r := range ranges {
+		from, err := s.evaluateInt(ctx, r.From)
+		if err != nil {
+			return nil, err
+		}
+		to := from
+		if r.To != nil {
+			if to, err = s.evaluateInt(ctx, r.To); err != nil {
+				return nil, err
+			}
+		}
+		for _, n := range []int64{from, to} {
+			if n < 1 || n > int64(f.Fanout()) {
+				return nil, sqlerr.New(7722, 2, n, "table", o.Name, f.Fanout())
+			}
+		}
+		if from > to {
+			return nil, sqlerr.New(7728, 1, from, to)
+		}
+		for n := int(from); n <= int(to); n++ {
+			if seen[n] {
+				return nil, sqlerr.New(7711, 2, "PARTITIONS")
+			}
+			seen[n] = true
+		}
+	}
+	var out []int
+	for n := range seen {
+		out = append(out, n)
+	}
+	slices.SortFunc(out, cmp.Compare)
+	return out, nil
 }

@@ -422,11 +422,12 @@ func (s *Session) planValue(ctx context.Context, p *plan) (any, error) {
 
 // evaluateAny computes an expression in its own type.
 func (s *Session) evaluateAny(ctx context.Context, node ast.ScalarExpression) (any, error) {
-	v, _, err := s.evaluateTyped(ctx, node)
+	v, _, err := s.EvaluateTyped(ctx, node)
 	return v, err
 }
 
-func (s *Session) evaluateTyped(ctx context.Context, node ast.ScalarExpression) (any, sqltype.Type, error) {
+// EvaluateTyped computes an expression without a table in its own type.
+func (s *Session) EvaluateTyped(ctx context.Context, node ast.ScalarExpression) (any, sqltype.Type, error) {
 	p, err := s.compile(ctx, node, func(b *binder) *plan { return b.expressionPlan(node, nil) })
 	if err != nil {
 		return nil, sqltype.Type{}, err

@@ -157,7 +157,7 @@ func (c *ProcCall) ExecIn(ctx context.Context, db *Database, text string, params
 // ObjectID is the object_id of the object that a parameter names; 15009 when there is none.
 func (c *ProcCall) ObjectID(ctx context.Context, parameter string) (int32, error) {
 	name := splitName(c.String(parameter))
-	if name.database != "" && lower(name.database) != lower(c.Database.Name()) {
+	if name.Database != "" && lower(name.Database) != lower(c.Database.Name()) {
 		return 0, sqlerr.New(15250, 1)
 	}
 	b := newBinder(ctx, c.Session, c.Database.ID())

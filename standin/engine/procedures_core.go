@@ -245,9 +245,9 @@ func changeProperty(conn *sqlite.Conn, verb string, c *ProcCall, class, major, m
 
 // renamedKind is what sp_rename renames when no type is given: an object, else a column or an index (or the constraint
 // that it belongs to) of the table that the name's part before the last dot is.
-func renamedKind(ctx context.Context, s *Session, text string, name objectName) (string, error) {
-	table := quoteName(name.schema)
-	for _, part := range []string{name.database, name.server} {
+func renamedKind(ctx context.Context, s *Session, text string, name ObjectName) (string, error) {
+	table := quoteName(name.Schema)
+	for _, part := range []string{name.Database, name.Server} {
 		if part != "" {
 			table = quoteName(part) + "." + table
 		}
@@ -258,7 +258,7 @@ func renamedKind(ctx context.Context, s *Session, text string, name objectName) 
 		WHEN INDEXPROPERTY(OBJECT_ID(@p2), @p3, 'IndexID') IS NOT NULL THEN 'INDEX' ELSE '' END AS kind`,
 		text,
 		table,
-		name.name,
+		name.Name,
 	)
 	if err != nil {
 		return "", err
@@ -282,44 +282,44 @@ func rename(ctx context.Context, c *ProcCall) error {
 	if newName == "" {
 		return sqlerr.New(15223, 1, "@newname")
 	}
-	if kind == "" && name.schema != "" {
+	if kind == "" && name.Schema != "" {
 		var err error
 		if kind, err = renamedKind(ctx, s, old, name); err != nil {
 			return err
 		}
 	}
 	if kind == "DATABASE" {
-		return c.Exec(ctx, "ALTER DATABASE "+quoteName(name.name)+" MODIFY NAME = "+quoteName(newName))
+		return c.Exec(ctx, "ALTER DATABASE "+quoteName(name.Name)+" MODIFY NAME = "+quoteName(newName))
 	}
 	parent := name
 	if kind == "COLUMN" || kind == "INDEX" || kind == "STATISTICS" {
-		parent = objectName{name: name.schema, schema: name.database, database: name.server}
+		parent = ObjectName{Name: name.Schema, Schema: name.Database, Database: name.Server}
 	}
-	return s.changeSchema(ctx, objectName{database: parent.database}, func(d *ddl) error {
+	return s.ChangeSchema(ctx, ObjectName{Database: parent.Database}, func(d *SchemaChange) error {
 		stored := parent
 		if kind == "USERDATATYPE" {
-			stored.name = metadata.AliasTypePrefix + stored.name
+			stored.Name = metadata.AliasTypePrefix + stored.Name
 		}
-		o := d.lookUp(stored)
+		o := d.LookUp(stored)
 		if o == nil {
 			return sqlerr.New(15225, 1, old, d.db.Name(), cmp.Or(c.String("@objtype"), "(null)"))
 		}
 		if s.requireRename(ctx, d, o) != nil {
 			return sqlerr.New(15247, 1)
 		}
-		if err := s.objectEvent(ctx, d, "RENAME", o); err != nil {
+		if err := s.ObjectEvent(ctx, d, "RENAME", o); err != nil {
 			return err
 		}
 		switch kind {
 		case "COLUMN":
-			if err := d.renameColumn(o, name.name, newName, old); err != nil {
+			if err := d.renameColumn(o, name.Name, newName, old); err != nil {
 				return err
 			}
 			return c.Writer.Message(errRenamed)
 		case "INDEX":
-			return d.renameIndex(o, name.name, newName)
+			return d.renameIndex(o, name.Name, newName)
 		case "STATISTICS":
-			return d.renameStatistics(o, name.name, newName)
+			return d.renameStatistics(o, name.Name, newName)
 		case "USERDATATYPE":
 			return d.renameType(o, newName)
 		case "", "OBJECT":
@@ -336,7 +336,7 @@ func rename(ctx context.Context, c *ProcCall) error {
 }
 
 // renameColumn renames a column that no computed column and no check is made of; text is how it was named.
-func (d *ddl) renameColumn(o *metadata.Object, old, name, text string) error {
+func (d *SchemaChange) renameColumn(o *metadata.Object, old, name, text string) error {
 	if o.Table == nil || o.Table.Column(old) == nil {
 		return sqlerr.New(15248, 1, "COLUMN")
 	}
@@ -354,11 +354,11 @@ func (d *ddl) renameColumn(o *metadata.Object, old, name, text string) error {
 		}
 	}
 	col.Name = name
-	return d.modify(o)
+	return d.Modify(o)
 }
 
 // renameIndex renames the constraint that an index serves, too.
-func (d *ddl) renameIndex(o *metadata.Object, old, name string) error {
+func (d *SchemaChange) renameIndex(o *metadata.Object, old, name string) error {
 	if o.Table == nil {
 		return sqlerr.New(15248, 1, "INDEX")
 	}
@@ -374,13 +374,13 @@ func (d *ddl) renameIndex(o *metadata.Object, old, name string) error {
 				return err
 			}
 		}
-		return d.modify(o)
+		return d.Modify(o)
 	}
 	return sqlerr.New(15248, 1, "INDEX")
 }
 
 // renameObject renames the index of a constraint, too.
-func (d *ddl) renameObject(o *metadata.Object, name string) error {
+func (d *SchemaChange) renameObject(o *metadata.Object, name string) error {
 	if d.sch.Named(o.Schema, name) != nil && !strings.EqualFold(o.Name, name) {
 		return sqlerr.New(15335, 1, name, "OBJECT")
 	}
@@ -392,12 +392,12 @@ func (d *ddl) renameObject(o *metadata.Object, name string) error {
 				continue
 			}
 			i.Name = name
-			if err := d.modify(p); err != nil {
+			if err := d.Modify(p); err != nil {
 				return err
 			}
 		}
 	}
-	return d.modify(&renamed)
+	return d.Modify(&renamed)
 }
 
 func helpText(ctx context.Context, c *ProcCall) error {

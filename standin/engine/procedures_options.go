@@ -53,11 +53,11 @@ func switchValue(c *ProcCall) (bool, error) {
 
 func tableOption(ctx context.Context, c *ProcCall) error {
 	name := splitName(c.String("@TableNamePattern"))
-	if err := c.ofDatabase(name.database); err != nil {
+	if err := c.ofDatabase(name.Database); err != nil {
 		return err
 	}
-	return c.Session.changeSchema(ctx, name, func(d *ddl) error {
-		o, err := d.tableForDDL(name, 15388)
+	return c.Session.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+		o, err := d.TableToChange(name, 15388)
 		if err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func tableOption(ctx context.Context, c *ProcCall) error {
 		if err != nil {
 			return err
 		}
-		return d.modify(o)
+		return d.Modify(o)
 	})
 }
 
@@ -137,8 +137,8 @@ func indexOption(ctx context.Context, c *ProcCall) error {
 	if err != nil {
 		return err
 	}
-	return c.Session.changeSchema(ctx, table, func(d *ddl) error {
-		o, err := d.tableForDDL(table, 15388)
+	return c.Session.ChangeSchema(ctx, table, func(d *SchemaChange) error {
+		o, err := d.TableToChange(table, 15388)
 		if err != nil {
 			return err
 		}
@@ -150,7 +150,7 @@ func indexOption(ctx context.Context, c *ProcCall) error {
 		if index == "" {
 			o.Table.HeapLocks.Set(option, on)
 		}
-		return d.modify(o)
+		return d.Modify(o)
 	})
 }
 
@@ -163,22 +163,22 @@ func (c *ProcCall) ofDatabase(name string) error {
 }
 
 // tableOrIndex reads a name that is a table's, or a table's with an index's behind it.
-func (c *ProcCall) tableOrIndex(ctx context.Context) (table objectName, index string, err error) {
+func (c *ProcCall) tableOrIndex(ctx context.Context) (table ObjectName, index string, err error) {
 	name := splitName(c.String("@IndexNamePattern"))
 	sch, err := c.Session.schema(ctx, c.Database.ID())
 	if err != nil {
 		return name, "", err
 	}
-	table = objectName{schema: name.database, name: name.schema}
+	table = ObjectName{Schema: name.Database, Name: name.Schema}
 	if o := c.Session.lookUp(c.Database.ID(), sch, table); o != nil && o.Table != nil {
 		for _, i := range o.Table.Indexes {
-			if strings.EqualFold(i.Name, name.name) {
-				return table, i.Name, c.ofDatabase(name.server)
+			if strings.EqualFold(i.Name, name.Name) {
+				return table, i.Name, c.ofDatabase(name.Server)
 			}
 		}
 	}
 	if o := c.Session.lookUp(c.Database.ID(), sch, name); o != nil && o.Table != nil {
-		return name, "", c.ofDatabase(name.database)
+		return name, "", c.ofDatabase(name.Database)
 	}
 	return name, "", sqlerr.New(15388, 1, c.String("@IndexNamePattern"))
 }

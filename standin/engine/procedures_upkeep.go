@@ -68,7 +68,7 @@ func refreshScopedTrigger(ctx context.Context, c *ProcCall) error {
 	if err != nil {
 		return err
 	}
-	if sch.Named(metadata.ScopedSchema(scope), splitName(c.String("@name")).name) == nil {
+	if sch.Named(metadata.ScopedSchema(scope), splitName(c.String("@name")).Name) == nil {
 		return sqlerr.New(15165, 1, c.String("@name"))
 	}
 	return nil

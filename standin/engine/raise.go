@@ -221,7 +221,7 @@ func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer
 	if hasSubquery(n.Expression) {
 		return sqlerr.New(1046, 1)
 	}
-	v, typ, err := s.evaluateTyped(ctx, n.Expression)
+	v, typ, err := s.EvaluateTyped(ctx, n.Expression)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 
 // reference is an object that a module's text names.
 type reference struct {
-	name objectName
+	name ObjectName
 	// updated and selected tell how a statement of the module uses it; called is a procedure.
 	updated, selected, called bool
 }
@@ -28,9 +28,9 @@ func references(o *metadata.Object) []*reference {
 	}
 	own, targets, list := map[string]bool{}, map[any]bool{}, []*reference(nil)
 	seen := map[string]*reference{}
-	note := func(name objectName) *reference {
+	note := func(name ObjectName) *reference {
 		key := lower(name.String())
-		if name.name == "" || name.name[0] == '#' || name.schema == "" && own[lower(name.name)] {
+		if name.Name == "" || name.Name[0] == '#' || name.Schema == "" && own[lower(name.Name)] {
 			return &reference{}
 		}
 		if seen[key] == nil {
@@ -62,19 +62,19 @@ func references(o *metadata.Object) []*reference {
 	eachNode(reflect.ValueOf(node), func(n any) {
 		switch n := n.(type) {
 		case *ast.NamedTableReference:
-			r := note(nameOf(n.SchemaObject))
+			r := note(NameOf(n.SchemaObject))
 			r.updated, r.selected = r.updated || targets[n], r.selected || !targets[n]
 		case *ast.SchemaObjectFunctionTableReference:
-			note(nameOf(n.SchemaObject)).selected = true
+			note(NameOf(n.SchemaObject)).selected = true
 		case *ast.FunctionCall:
 			if t, ok := n.CallTarget.(*ast.MultiPartIdentifierCallTarget); ok {
 				if parts := identifiers(t.MultiPartIdentifier); len(parts) == 1 {
-					note(objectName{schema: parts[0], name: n.FunctionName.Value}).selected = true
+					note(ObjectName{Schema: parts[0], Name: n.FunctionName.Value}).selected = true
 				}
 			}
 		case *ast.ExecutableProcedureReference:
 			if p := n.ProcedureReference; p != nil && p.ProcedureReference != nil {
-				note(nameOf(p.ProcedureReference.Name)).called = true
+				note(NameOf(p.ProcedureReference.Name)).called = true
 			}
 		}
 	})
@@ -107,18 +107,18 @@ func dependencyRecords(ctx context.Context, s *Session) ([]record, error) {
 				"is_schema_bound_reference": IsSchemaBound(o),
 				"referenced_class":          1,
 				"referenced_class_desc":     "OBJECT_OR_COLUMN",
-				"referenced_server_name":    TextOrNull(r.name.server),
-				"referenced_database_name":  TextOrNull(r.name.database),
-				"referenced_schema_name":    TextOrNull(r.name.schema),
-				"referenced_entity_name":    r.name.name,
+				"referenced_server_name":    TextOrNull(r.name.Server),
+				"referenced_database_name":  TextOrNull(r.name.Database),
+				"referenced_schema_name":    TextOrNull(r.name.Schema),
+				"referenced_entity_name":    r.name.Name,
 				"referenced_minor_id":       0,
-				"is_caller_dependent":       r.called && r.name.schema == "",
+				"is_caller_dependent":       r.called && r.name.Schema == "",
 				"is_ambiguous":              false,
 				"updated":                   r.updated,
 				"selected":                  r.selected,
 			}
-			if r.name.server == "" && r.name.database == "" {
-				if id := s.objectIDOf(o, r.name, ""); id != nil && !(r.called && r.name.schema == "") {
+			if r.name.Server == "" && r.name.Database == "" {
+				if id := s.objectIDOf(o, r.name, ""); id != nil && !(r.called && r.name.Schema == "") {
 					rec["referenced_id"] = id
 				}
 			}

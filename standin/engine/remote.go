@@ -12,9 +12,9 @@ import (
 )
 
 // remoteTable binds server.database.schema.table by reading the table there.
-func (b *binder) remoteTable(sc *scope, name objectName, alias string) string {
+func (b *binder) remoteTable(sc *scope, name ObjectName, alias string) string {
 	text := "SELECT * FROM "
-	for i, p := range []string{name.database, name.schema, name.name} {
+	for i, p := range []string{name.Database, name.Schema, name.Name} {
 		if i > 0 {
 			text += "."
 		}
@@ -23,9 +23,9 @@ func (b *binder) remoteTable(sc *scope, name objectName, alias string) string {
 		}
 	}
 	if alias == "" {
-		alias = name.name
+		alias = name.Name
 	}
-	return b.remoteQuery(sc, name.server, text, alias)
+	return b.remoteQuery(sc, name.Server, text, alias)
 }
 
 // openQuery binds OPENQUERY(server, 'text').

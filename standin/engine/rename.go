@@ -12,7 +12,7 @@ import (
 
 // requireRename asks for ALTER on what is renamed, and on the schema of a type
 // (docs/relational-databases/system-stored-procedures/sp-rename-transact-sql.md, Permissions).
-func (s *Session) requireRename(ctx context.Context, d *ddl, o *metadata.Object) error {
+func (s *Session) requireRename(ctx context.Context, d *SchemaChange, o *metadata.Object) error {
 	p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}
 	if o.UserTypeID() != 0 {
 		p.Object, p.ObjectID = "", 0
@@ -21,7 +21,7 @@ func (s *Session) requireRename(ctx context.Context, d *ddl, o *metadata.Object)
 }
 
 // renameStatistics renames what CREATE STATISTICS made; statistics of an index are renamed with it.
-func (d *ddl) renameStatistics(o *metadata.Object, old, name string) error {
+func (d *SchemaChange) renameStatistics(o *metadata.Object, old, name string) error {
 	if o.Table == nil {
 		return sqlerr.New(15248, 1, "STATISTICS")
 	}
@@ -33,13 +33,13 @@ func (d *ddl) renameStatistics(o *metadata.Object, old, name string) error {
 			return sqlerr.New(15335, 1, name, "STATISTICS")
 		}
 		st.Name = name
-		return d.modify(o)
+		return d.Modify(o)
 	}
 	return d.renameIndex(o, old, name)
 }
 
 // renameType renames a type, and with it what the columns that are of it show.
-func (d *ddl) renameType(o *metadata.Object, name string) error {
+func (d *SchemaChange) renameType(o *metadata.Object, name string) error {
 	stored := metadata.AliasTypePrefix + name
 	if d.sch.Named(o.Schema, stored) != nil && !strings.EqualFold(o.Name, stored) {
 		return sqlerr.New(15335, 1, name, "USERDATATYPE")
@@ -47,7 +47,7 @@ func (d *ddl) renameType(o *metadata.Object, name string) error {
 	id := o.UserTypeID()
 	renamed := *o
 	renamed.Name = stored
-	if err := d.modify(&renamed); err != nil {
+	if err := d.Modify(&renamed); err != nil {
 		return err
 	}
 	for _, other := range d.sch.Objects {

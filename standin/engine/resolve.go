@@ -148,16 +148,16 @@ func (b *binder) schema(space int32) *metadata.Catalog {
 }
 
 // space is the space of a name's database: the current one when it names none.
-func (b *binder) space(name objectName) int32 {
-	if name.temporary() || strings.HasPrefix(name.name, "@") {
+func (b *binder) space(name ObjectName) int32 {
+	if name.Temporary() || strings.HasPrefix(name.Name, "@") {
 		return tempSpace
 	}
-	if name.database == "" {
+	if name.Database == "" {
 		return b.s.db.ID()
 	}
-	db := b.s.inst.Database(name.database)
+	db := b.s.inst.Database(name.Database)
 	if db == nil {
-		b.fail(911, name.database)
+		b.fail(911, name.Database)
 	}
 	if db != b.s.db {
 		if err := b.s.enter(b.ctx, db); err != nil {
@@ -168,14 +168,14 @@ func (b *binder) space(name objectName) int32 {
 }
 
 // resolve finds a user object by name; the object is nil when there is none.
-func (b *binder) resolve(name objectName) (int32, *metadata.Catalog, *metadata.Object) {
-	if name.database != "" && !name.temporary() && b.s.inst.Database(name.database) == nil {
+func (b *binder) resolve(name ObjectName) (int32, *metadata.Catalog, *metadata.Object) {
+	if name.Database != "" && !name.Temporary() && b.s.inst.Database(name.Database) == nil {
 		return 0, nil, nil
 	}
 	space := b.space(name)
 	sch := b.schema(space)
 	if space == tempSpace {
-		return space, sch, sch.Named(1, name.name)
+		return space, sch, sch.Named(1, name.Name)
 	}
 	return space, sch, findIn(sch, b.s.placesOf(space, sch), name)
 }
@@ -209,9 +209,9 @@ func (b *binder) inDatabase(space int32) func() {
 
 // findView finds a system view by name: sys.x, INFORMATION_SCHEMA.x, msdb.dbo.x, and the compatibility views under any
 // schema.
-func (s *Session) findView(name objectName) *View {
-	schema := lower(name.schema)
-	database := lower(name.database)
+func (s *Session) findView(name ObjectName) *View {
+	schema := lower(name.Schema)
+	database := lower(name.Database)
 	if database == "" {
 		database = lower(s.db.Name())
 	}
@@ -224,14 +224,14 @@ func (s *Session) findView(name objectName) *View {
 	}
 	for _, sch := range schemas {
 		for _, db := range []string{database, ""} {
-			v := s.inst.registry.views[db+"."+sch+"."+lower(name.name)]
+			v := s.inst.registry.views[db+"."+sch+"."+lower(name.Name)]
 			if v != nil &&
-				(schema == "sys" || schema == "information_schema" || sch != "sys" || compatibilityViews[lower(name.name)]) {
+				(schema == "sys" || schema == "information_schema" || sch != "sys" || compatibilityViews[lower(name.Name)]) {
 				return v
 			}
 		}
 		if db := s.inst.Database(database); db != nil && db.Info().Distributor {
-			if v := s.inst.registry.views["distribution."+sch+"."+lower(name.name)]; v != nil {
+			if v := s.inst.registry.views["distribution."+sch+"."+lower(name.Name)]; v != nil {
 				return v
 			}
 		}
@@ -291,10 +291,10 @@ func (s *Session) localObject(o *metadata.Object) *metadata.Object {
 }
 
 // splitName reads a name of up to four parts, with brackets or quotes.
-func splitName(text string) objectName {
+func splitName(text string) ObjectName {
 	parts := syntax.SplitName(text)
-	var o objectName
-	outs := []*string{&o.name, &o.schema, &o.database, &o.server}
+	var o ObjectName
+	outs := []*string{&o.Name, &o.Schema, &o.Database, &o.Server}
 	for i := 0; i < len(parts) && i < 4; i++ {
 		*outs[i] = strings.TrimSpace(parts[len(parts)-1-i])
 	}
@@ -328,8 +328,8 @@ func parseExpression(text string) ast.ScalarExpression {
 	return el.Expression
 }
 
-// parsePredicate parses the text of a condition.
-func parsePredicate(text string) ast.BooleanExpression {
+// ParsePredicate parses the text of a condition; nil when it is none.
+func ParsePredicate(text string) ast.BooleanExpression {
 	batch, err := syntax.Parse("SELECT 1 WHERE " + text)
 	if err != nil || len(batch.Statements) != 1 {
 		return nil
@@ -399,5 +399,5 @@ func (b *binder) tableVariable(sc *scope, n *ast.VariableTableReference) string 
 	if alias == "" {
 		alias = n.Variable.Name
 	}
-	return b.baseTable(sc, tempSpace, b.schema(tempSpace), obj, alias, objectName{name: n.Variable.Name})
+	return b.baseTable(sc, tempSpace, b.schema(tempSpace), obj, alias, ObjectName{Name: n.Variable.Name})
 }

@@ -172,7 +172,7 @@ func UnpublishableParameter(o *metadata.Object) (name, kind string, err error) {
 		if strings.EqualFold(p.Modifier, "ReadOnly") {
 			return p.VariableName.Value, TableParameter, nil
 		}
-		if t, e := dataTypeOf(p.DataType, false); e == nil && t.Kind == sqltype.SQLVariant {
+		if t, e := DataTypeOf(p.DataType, false); e == nil && t.Kind == sqltype.SQLVariant {
 			return p.VariableName.Value, VariantParameter, nil
 		}
 	}

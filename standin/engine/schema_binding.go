@@ -28,7 +28,7 @@ func IsSchemaBound(o *metadata.Object) bool {
 // mayBind refuses what a schema-bound view or function may not name: 1054 for *, 4512 for what is not named with its
 // schema alone, 4513 for views and functions that are not bound themselves
 // (docs/t-sql/statements/create-view-transact-sql.md, SCHEMABINDING).
-func (s *Session) mayBind(ctx context.Context, name objectName, kind string, st syntax.Statement) error {
+func (s *Session) mayBind(ctx context.Context, name ObjectName, kind string, st syntax.Statement) error {
 	node := st.Node
 	if !token.ModuleOptionsOf(st.Definition(), s.settings.options["QuotedIdentifier"]).Has("SCHEMABINDING") {
 		return nil
@@ -51,16 +51,16 @@ func (s *Session) mayBind(ctx context.Context, name objectName, kind string, st 
 			own[lower(c.ExpressionName.Value)] = true
 		}
 	})
-	self := sch.Find(s.schemaNamed(space, name), name.name)
+	self := sch.Find(s.schemaNamed(space, name), name.Name)
 	var refused *sqlerr.Error
-	judge := func(ref objectName, optional bool) {
-		if refused != nil || ref.temporary() || ref.schema == "" && own[lower(ref.name)] {
+	judge := func(ref ObjectName, optional bool) {
+		if refused != nil || ref.Temporary() || ref.Schema == "" && own[lower(ref.Name)] {
 			return
 		}
-		o := sch.Find(ref.schema, ref.name)
+		o := sch.Find(ref.Schema, ref.Name)
 		switch {
-		case optional && (o == nil || ref.database != ""):
-		case ref.schema == "" || ref.database != "" || ref.server != "" || o != nil && self != nil && o.ID == self.ID:
+		case optional && (o == nil || ref.Database != ""):
+		case ref.Schema == "" || ref.Database != "" || ref.Server != "" || o != nil && self != nil && o.ID == self.ID:
 			refused = sqlerr.New(4512, 3, word, name.String(), ref.String())
 		case o != nil && o.Kind != metadata.KindTable && !IsSchemaBound(o):
 			refused = sqlerr.New(4513, 2, word, name.String(), ref.String())
@@ -69,13 +69,13 @@ func (s *Session) mayBind(ctx context.Context, name objectName, kind string, st 
 	eachNode(reflect.ValueOf(node), func(n any) {
 		switch n := n.(type) {
 		case *ast.NamedTableReference:
-			judge(nameOf(n.SchemaObject), false)
+			judge(NameOf(n.SchemaObject), false)
 		case *ast.SchemaObjectFunctionTableReference:
-			judge(nameOf(n.SchemaObject), true)
+			judge(NameOf(n.SchemaObject), true)
 		case *ast.FunctionCall:
 			if t, ok := n.CallTarget.(*ast.MultiPartIdentifierCallTarget); ok {
 				if parts := identifiers(t.MultiPartIdentifier); len(parts) == 1 {
-					judge(objectName{schema: parts[0], name: n.FunctionName.Value}, true)
+					judge(ObjectName{Schema: parts[0], Name: n.FunctionName.Value}, true)
 				}
 			}
 		}
@@ -105,13 +105,13 @@ func starred(node ast.Statement) bool {
 }
 
 // boundTo is the name of a schema-bound module that refers to an object, or to a column of it; empty for none.
-func (d *ddl) boundTo(o *metadata.Object, c *metadata.Column) string {
+func (d *SchemaChange) boundTo(o *metadata.Object, c *metadata.Column) string {
 	for _, m := range d.sch.Sorted() {
 		if m.ID == o.ID || !IsSchemaBound(m) {
 			continue
 		}
 		for _, r := range references(m) {
-			if found := d.sch.Find(r.name.schema, r.name.name); found != nil && found.ID == o.ID &&
+			if found := d.sch.Find(r.name.Schema, r.name.Name); found != nil && found.ID == o.ID &&
 				(c == nil || namesColumn(m, o, r.name, c)) {
 				return m.Name
 			}
@@ -122,14 +122,14 @@ func (d *ddl) boundTo(o *metadata.Object, c *metadata.Column) string {
 
 // namesColumn tells whether a module's text names a column of a table: without a qualifier, or with a name of that
 // table in the module.
-func namesColumn(m, table *metadata.Object, as objectName, c *metadata.Column) bool {
+func namesColumn(m, table *metadata.Object, as ObjectName, c *metadata.Column) bool {
 	_, node, err := parseModule(m)
 	if err != nil {
 		return false
 	}
 	aliases, found := map[string]bool{lower(table.Name): true}, false
 	eachNode(reflect.ValueOf(node), func(n any) {
-		if t, ok := n.(*ast.NamedTableReference); ok && strings.EqualFold(nameOf(t.SchemaObject).String(), as.String()) &&
+		if t, ok := n.(*ast.NamedTableReference); ok && strings.EqualFold(NameOf(t.SchemaObject).String(), as.String()) &&
 			t.Alias != nil {
 			aliases[lower(t.Alias.Value)] = true
 		}

@@ -218,28 +218,29 @@ func identifiers(m *ast.MultiPartIdentifier) []string {
 	return parts
 }
 
-// objectName is a name of up to four parts; missing ones are empty.
-type objectName struct{ server, database, schema, name string }
+// ObjectName is a name of up to four parts; missing ones are empty.
+type ObjectName struct{ Server, Database, Schema, Name string }
 
-func nameOf(n *ast.SchemaObjectName) objectName {
+// NameOf is the name that a node of the tree has.
+func NameOf(n *ast.SchemaObjectName) ObjectName {
 	if n == nil {
-		return objectName{}
+		return ObjectName{}
 	}
-	var o objectName
+	var o ObjectName
 	parts := n.Identifiers
 	if len(parts) == 0 {
 		for _, p := range []struct {
 			id  *ast.Identifier
 			out *string
-		}{{n.ServerIdentifier, &o.server}, {n.DatabaseIdentifier, &o.database}, {n.SchemaIdentifier, &o.schema},
-			{n.BaseIdentifier, &o.name}} {
+		}{{n.ServerIdentifier, &o.Server}, {n.DatabaseIdentifier, &o.Database}, {n.SchemaIdentifier, &o.Schema},
+			{n.BaseIdentifier, &o.Name}} {
 			if p.id != nil {
 				*p.out = p.id.Value
 			}
 		}
 		return o
 	}
-	outs := []*string{&o.name, &o.schema, &o.database, &o.server}
+	outs := []*string{&o.Name, &o.Schema, &o.Database, &o.Server}
 	for i := 0; i < len(parts) && i < 4; i++ {
 		if p := parts[len(parts)-1-i]; p != nil {
 			*outs[i] = p.Value
@@ -249,12 +250,13 @@ func nameOf(n *ast.SchemaObjectName) objectName {
 }
 
 // String is the name as the client wrote it, without quotes.
-func (o objectName) String() string {
-	parts := []string{o.server, o.database, o.schema, o.name}
+func (o ObjectName) String() string {
+	parts := []string{o.Server, o.Database, o.Schema, o.Name}
 	for len(parts) > 1 && parts[0] == "" {
 		parts = parts[1:]
 	}
 	return strings.Join(parts, ".")
 }
 
-func (o objectName) temporary() bool { return strings.HasPrefix(o.name, "#") }
+// Temporary tells whether the name is that of a temporary object.
+func (o ObjectName) Temporary() bool { return strings.HasPrefix(o.Name, "#") }

@@ -62,7 +62,7 @@ func (s *Session) alterScopedConfiguration(
 		(err != nil || v < 0 || v > maxScopedMAXDOP) {
 		return sqlerr.New(12108, 1, n.Value, n.Name, "max degree of parallelism")
 	}
-	return s.changeSchema(ctx, objectName{}, func(d *ddl) error {
+	return s.ChangeSchema(ctx, ObjectName{}, func(d *SchemaChange) error {
 		if n.Name == "IDENTITY_CACHE" && n.Value == "OFF" {
 			if err := d.recordIdentities(); err != nil {
 				return err
@@ -82,7 +82,7 @@ func scopedConfiguration(name string) syntax.ScopedConfiguration {
 }
 
 // scope records a configuration; what is as it is by default has no record.
-func (d *ddl) scope(n *syntax.AlterScopedConfiguration) error {
+func (d *SchemaChange) scope(n *syntax.AlterScopedConfiguration) error {
 	o := &metadata.Object{
 		ID:         metadata.PlacementRow(metadata.KindScopedConfiguration, 0),
 		Kind:       metadata.KindScopedConfiguration,
@@ -106,7 +106,7 @@ func (d *ddl) scope(n *syntax.AlterScopedConfiguration) error {
 	if n.Value == unless {
 		delete(o.Properties, name)
 	}
-	return d.savePlacement(o)
+	return d.SavePlacement(o)
 }
 
 // scopedValueOf is the value of a configuration of the database that a schema is of.
@@ -171,7 +171,7 @@ func (s *Session) identityStep(db *Database) int64 {
 }
 
 // recordIdentities takes back what was reserved ahead, as from now on nothing is.
-func (d *ddl) recordIdentities() error {
+func (d *SchemaChange) recordIdentities() error {
 	for id, c := range d.s.identities(d.db).all() {
 		last, undo, differs := c.exact()
 		if !differs {

@@ -156,8 +156,8 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 	if err != nil {
 		return err
 	}
-	name := nameOf(n.Into)
-	if !name.temporary() {
+	name := NameOf(n.Into)
+	if !name.Temporary() {
 		if err := s.requireDDL(ctx, name, "CREATE TABLE"); err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 			return sqlerr.New(1038, 5)
 		}
 		if table.Column(c.Name) != nil {
-			return sqlerr.New(2705, 3, c.Name, name.name)
+			return sqlerr.New(2705, 3, c.Name, name.Name)
 		}
 		col := &metadata.Column{
 			ID:        int32(i + 1),
@@ -181,12 +181,12 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		}
 		switch {
 		case counter.names(c.Name) && identity:
-			return sqlerr.New(8108, 1, name.name, table.IdentityColumn().Name)
+			return sqlerr.New(8108, 1, name.Name, table.IdentityColumn().Name)
 		case counter.names(c.Name):
 			col.Identity, col.Nullable, identity = counter.identity, false, true
 			counter.at = i
 		case c.Identity && counter != nil:
-			return sqlerr.New(8108, 1, name.name, c.Name)
+			return sqlerr.New(8108, 1, name.Name, c.Name)
 		case c.Identity && !identity:
 			col.Identity, identity = &metadata.Identity{Seed: 1, Increment: 1}, true
 		}
@@ -194,7 +194,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 		table.NextColumn++
 	}
 	var obj *metadata.Object
-	if err := s.changeSchema(ctx, name, func(d *ddl) error {
+	if err := s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		if err := d.place(name); err != nil {
 			return err
 		}
@@ -222,7 +222,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 // copyRows inserts a query's rows into a table that was just made; identity values are kept.
 func (s *Session) copyRows(
 	ctx context.Context,
-	name objectName,
+	name ObjectName,
 	obj *metadata.Object,
 	p *plan,
 	counter *identityInto,

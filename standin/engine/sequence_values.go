@@ -23,12 +23,12 @@ const everyRow = -1
 // nextValue binds NEXT VALUE FOR: one value for each row
 // (docs/t-sql/functions/next-value-for-transact-sql.md, General Remarks).
 func (b *binder) nextValue(sc *scope, n *ast.NextValueForExpression) expr {
-	space, sch, o := b.resolve(nameOf(n.SequenceName))
+	space, sch, o := b.resolve(NameOf(n.SequenceName))
 	if o == nil {
-		b.fail(208, nameOf(n.SequenceName).String())
+		b.fail(208, NameOf(n.SequenceName).String())
 	}
 	if o.Kind != metadata.KindSequence {
-		b.fail(11726, nameOf(n.SequenceName).String())
+		b.fail(11726, NameOf(n.SequenceName).String())
 	}
 	if !b.inDefault {
 		b.require("UPDATE", space, sch, o)

@@ -21,17 +21,17 @@ func installSequences(r *Registry) {
 }
 
 func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceStatement, w tds.Writer) error {
-	name := nameOf(n.Name)
+	name := NameOf(n.Name)
 	if err := s.requireDDL(ctx, name, "CREATE SEQUENCE"); err != nil {
 		return err
 	}
-	if strings.HasPrefix(name.name, "#") {
-		return sqlerr.New(11714, 1, name.name)
+	if strings.HasPrefix(name.Name, "#") {
+		return sqlerr.New(11714, 1, name.Name)
 	}
 	q := &metadata.Sequence{Type: sqltype.BigIntType, Increment: 1}
 	for _, opt := range n.SequenceOptions {
 		if o, ok := opt.(*ast.DataTypeSequenceOption); ok {
-			t, e := dataTypeOf(o.DataType, false)
+			t, e := DataTypeOf(o.DataType, false)
 			if alias := s.aliasType(ctx, s.typeNameIn(o.DataType)); e != nil && alias != nil {
 				t, e = *alias, nil
 			}
@@ -39,7 +39,7 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 				return e
 			}
 			if !t.Kind.IsInteger() && (t.Kind != sqltype.Decimal || t.Scale != 0) {
-				return sqlerr.New(11702, 2, name.name)
+				return sqlerr.New(11702, 2, name.Name)
 			}
 			q.Type = t
 		}
@@ -47,7 +47,7 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	q.Min, q.Max = wholeBounds(q.Type)
 	var start *int64
 	for _, opt := range n.SequenceOptions {
-		if err := s.sequenceOption(ctx, q, name.name, opt, &start); err != nil {
+		if err := s.sequenceOption(ctx, q, name.Name, opt, &start); err != nil {
 			return err
 		}
 	}
@@ -58,10 +58,10 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	if start != nil {
 		q.Start = *start
 	}
-	if err := q.Check(name.name, q.Start); err != nil {
+	if err := q.Check(name.Name, q.Start); err != nil {
 		return err
 	}
-	err := s.changeSchema(ctx, name, func(d *ddl) error {
+	err := s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		if err := d.place(name); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	if err != nil {
 		return err
 	}
-	return warnOfCache(q, w, name.name, 0, false)
+	return warnOfCache(q, w, name.Name, 0, false)
 }
 
 // warnOfCache tells of a cache of one value, which is none, and of one that is larger than what the sequence has left.
@@ -120,12 +120,12 @@ func (s *Session) sequenceArgument(
 
 // alterSequence is ALTER SEQUENCE (docs/t-sql/statements/alter-sequence-transact-sql.md).
 func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStatement, w tds.Writer) error {
-	name := nameOf(n.Name)
+	name := NameOf(n.Name)
 	var q metadata.Sequence
 	var last int64
 	used := false
-	err := s.changeSchema(ctx, name, func(d *ddl) error {
-		o := d.lookUp(name)
+	err := s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+		o := d.LookUp(name)
 		if o == nil || o.Kind != metadata.KindSequence {
 			return sqlerr.New(15151, 1, "alter", "sequence", name.String())
 		}
@@ -159,12 +159,12 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 			return err
 		}
 		o.Sequence = &q
-		return d.modify(o)
+		return d.Modify(o)
 	})
 	if err != nil {
 		return err
 	}
-	return warnOfCache(&q, w, name.name, last, used)
+	return warnOfCache(&q, w, name.Name, last, used)
 }
 
 // sequenceOption sets an option of CREATE SEQUENCE or ALTER SEQUENCE; start is the value of START WITH or RESTART.

@@ -243,7 +243,7 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand, w td
 }
 
 func (s *Session) setIdentityInsert(ctx context.Context, n *ast.SetIdentityInsertStatement, w tds.Writer) error {
-	name := nameOf(n.Table)
+	name := NameOf(n.Table)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
 	var sch *metadata.Catalog

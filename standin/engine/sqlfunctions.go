@@ -256,7 +256,7 @@ func (st *connState) convert(args []sqlite.Value) (any, *sqlerr.Error) {
 		return nil, nil
 	}
 	from, to := sqltype.Unpack(args[1].Int64()), sqltype.Unpack(args[2].Int64())
-	style := st.session.style(int(args[4].Int64()))
+	style := st.session.DateStyle(int(args[4].Int64()))
 	return convertRaw(raw, from, to, sqltype.Mode(args[3].Int64()&3), style, args[3].Int64() >= tryMode)
 }
 

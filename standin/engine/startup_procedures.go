@@ -23,8 +23,8 @@ func setProcedureOption(ctx context.Context, c *ProcCall) error {
 		return sqlerr.New(15247, 1)
 	}
 	name := splitName(c.String("@ProcName"))
-	return c.Session.changeSchema(ctx, name, func(d *ddl) error {
-		o := d.lookUp(name)
+	return c.Session.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+		o := d.LookUp(name)
 		switch {
 		case o == nil || o.Kind != metadata.KindProcedure:
 			return sqlerr.New(15165, 1, c.String("@ProcName"))
@@ -46,7 +46,7 @@ func setProcedureOption(ctx context.Context, c *ProcCall) error {
 		if delete(changed.Properties, metadata.StartupOption); on {
 			changed.Properties[metadata.StartupOption] = "on"
 		}
-		return d.modify(&changed)
+		return d.Modify(&changed)
 	})
 }
 

@@ -88,9 +88,9 @@ func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsS
 	if word := refusedStatisticsOption(n.StatisticsOptions); word != "" {
 		return unsupported("CREATE STATISTICS WITH " + word)
 	}
-	name := nameOf(n.OnName)
-	return s.changeSchema(ctx, name, func(d *ddl) error {
-		o, err := d.tableForDDL(name, 1088)
+	name := NameOf(n.OnName)
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+		o, err := d.TableToChange(name, 1088)
 		if err != nil {
 			return err
 		}
@@ -136,9 +136,9 @@ func (s *Session) updateStatistics(ctx context.Context, n *ast.UpdateStatisticsS
 	if word := refusedStatisticsOption(n.StatisticsOptions); word != "" {
 		return unsupported("UPDATE STATISTICS WITH " + word)
 	}
-	name := nameOf(n.SchemaObjectName)
-	return s.changeSchema(ctx, name, func(d *ddl) error {
-		o, err := d.tableForDDL(name, 2706)
+	name := NameOf(n.SchemaObjectName)
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+		o, err := d.TableToChange(name, 2706)
 		if err != nil {
 			return err
 		}
@@ -175,14 +175,14 @@ func (s *Session) updateStatistics(ctx context.Context, n *ast.UpdateStatisticsS
 // dropStatistics is DROP STATISTICS table.name, which names the table in front of the statistics.
 func (s *Session) dropStatistics(ctx context.Context, n *ast.DropStatisticsStatement, _ tds.Writer) error {
 	for _, object := range n.Objects {
-		full := nameOf(object)
-		table, name := objectName{database: full.server, schema: full.database, name: full.schema}, full.name
+		full := NameOf(object)
+		table, name := ObjectName{Database: full.Server, Schema: full.Database, Name: full.Schema}, full.Name
 		missing := sqlerr.New(3701, 6, "drop", "statistics", full.String())
-		if table.name == "" {
+		if table.Name == "" {
 			return missing
 		}
-		err := s.changeSchema(ctx, table, func(d *ddl) error {
-			o, err := d.tableForDDL(table, 4902)
+		err := s.ChangeSchema(ctx, table, func(d *SchemaChange) error {
+			o, err := d.TableToChange(table, 4902)
 			if err != nil {
 				return missing
 			}

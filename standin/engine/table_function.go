@@ -180,7 +180,7 @@ func (s *Session) runTableFunction(
 func (s *Session) allRows(ctx context.Context, name string, o *metadata.Object) ([]tds.Column, [][]any, error) {
 	p, err := s.compile(ctx, nil, func(b *binder) *plan {
 		sc := &scope{}
-		from := b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(o), name, objectName{name: name})
+		from := b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(o), name, ObjectName{Name: name})
 		var list []string
 		var columns []tds.Column
 		for _, c := range sc.sources[0].columns {
@@ -237,16 +237,16 @@ func splitType(args []expr) sqltype.Type {
 // tableFunction binds a system table function with its arguments.
 func (b *binder) tableFunction(
 	sc *scope,
-	name objectName,
+	name ObjectName,
 	args []ast.ScalarExpression,
 	alias string,
 	names []*ast.Identifier,
 ) string {
-	schema := name.schema
+	schema := name.Schema
 	if schema == "" {
 		schema = "sys"
 	}
-	key := lower(schema + "." + name.name)
+	key := lower(schema + "." + name.Name)
 	splits := key == "sys.string_split"
 	if splits && len(args) == 3 {
 		if n, ok := args[2].(*ast.IntegerLiteral); ok && n.Value == "1" {
@@ -263,8 +263,8 @@ func (b *binder) tableFunction(
 	}
 	f := b.s.inst.registry.tableFunctions[key]
 	if f == nil {
-		if refusedFunctions[lower(name.name)] && (schema == "sys" || name.schema == "") {
-			b.refuse(name.name)
+		if refusedFunctions[lower(name.Name)] && (schema == "sys" || name.Schema == "") {
+			b.refuse(name.Name)
 		}
 		return b.userTableFunction(sc, name, args, alias, names)
 	}

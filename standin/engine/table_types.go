@@ -15,17 +15,17 @@ import (
 )
 
 // userType is a type that CREATE TYPE has made; nil when there is none of that name.
-func (s *Session) userType(ctx context.Context, name objectName) *metadata.Object {
+func (s *Session) userType(ctx context.Context, name ObjectName) *metadata.Object {
 	sch, err := s.schema(ctx, s.db.ID())
-	if err != nil || name.name == "" {
+	if err != nil || name.Name == "" {
 		return nil
 	}
-	name.name = metadata.AliasTypePrefix + name.name
+	name.Name = metadata.AliasTypePrefix + name.Name
 	return s.lookUp(s.db.ID(), sch, name)
 }
 
 // aliasType is a type made by CREATE TYPE ... FROM; nil when there is none.
-func (s *Session) aliasType(ctx context.Context, name objectName) *sqltype.Type {
+func (s *Session) aliasType(ctx context.Context, name ObjectName) *sqltype.Type {
 	if o := s.userType(ctx, name); o != nil && o.Kind == metadata.KindAlias {
 		return &o.Table.Columns[0].Type
 	}
@@ -33,7 +33,7 @@ func (s *Session) aliasType(ctx context.Context, name objectName) *sqltype.Type 
 }
 
 // tableType is a type made by CREATE TYPE ... AS TABLE; nil when there is none.
-func (s *Session) tableType(ctx context.Context, name objectName) *metadata.Object {
+func (s *Session) tableType(ctx context.Context, name ObjectName) *metadata.Object {
 	if o := s.userType(ctx, name); o != nil && o.Kind == metadata.KindTableType {
 		return o
 	}
@@ -47,9 +47,9 @@ func (s *Session) tableOfDefinition(
 	def *ast.TableDefinition,
 ) (*metadata.Object, error) {
 	var o *metadata.Object
-	full := objectName{name: variableTableName(variable, s.frame())}
-	err := s.changeSchema(ctx, full, func(d *ddl) (err error) {
-		if old := d.sch.Named(1, full.name); old != nil {
+	full := ObjectName{Name: variableTableName(variable, s.frame())}
+	err := s.ChangeSchema(ctx, full, func(d *SchemaChange) (err error) {
+		if old := d.sch.Named(1, full.Name); old != nil {
 			if err := d.run("DROP TABLE IF EXISTS " + old.StorageName()); err != nil {
 				return err
 			}
@@ -88,20 +88,20 @@ func (s *Session) typedTable(
 }
 
 // typeNameIn is the name of a type in a declaration.
-func (s *Session) typeNameIn(node ast.DataTypeReference) objectName {
+func (s *Session) typeNameIn(node ast.DataTypeReference) ObjectName {
 	switch n := node.(type) {
 	case *ast.UserDataTypeReference:
-		return nameOf(n.Name)
+		return NameOf(n.Name)
 	case *ast.SqlDataTypeReference:
 		switch f := s.frame(); {
 		case n == nil || n.SqlDataTypeOption != "":
 		case n.Name != nil:
-			return nameOf(n.Name)
+			return NameOf(n.Name)
 		case f != nil && f.batch != nil:
 			return splitName(f.batch.TextOf(n))
 		}
 	}
-	return objectName{}
+	return ObjectName{}
 }
 
 // declareTyped declares a variable of a table type; false when the type is none.

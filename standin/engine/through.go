@@ -31,11 +31,11 @@ func (b *binder) changeThrough(verb string, target ast.TableReference) *through 
 	if !ok {
 		return nil
 	}
-	name := nameOf(n.SchemaObject)
-	if name.schema == "" && name.database == "" {
-		if c := b.findCTE(name.name); c != nil {
+	name := NameOf(n.SchemaObject)
+	if name.Schema == "" && name.Database == "" {
+		if c := b.findCTE(name.Name); c != nil {
 			if c.recursive {
-				b.fail(4403, name.name)
+				b.fail(4403, name.Name)
 			}
 			return &through{
 				name:    c.name,
@@ -47,7 +47,7 @@ func (b *binder) changeThrough(verb string, target ast.TableReference) *through 
 			}
 		}
 	}
-	if name.server != "" || b.s.pseudoTable(name) != nil {
+	if name.Server != "" || b.s.pseudoTable(name) != nil {
 		return nil
 	}
 	space, sch, obj := b.resolveWrite(name)

@@ -26,26 +26,26 @@ func triggerStatement(mode moduleMode) StatementFunc {
 		if err != nil {
 			return err
 		}
-		name, table := nameOf(m.name), nameOf(m.table)
-		if table.temporary() {
+		name, table := NameOf(m.name), NameOf(m.table)
+		if table.Temporary() {
 			return sqlerr.New(8197, 4, table.String())
 		}
-		if table.database != "" && !strings.EqualFold(table.database, s.db.Name()) {
+		if table.Database != "" && !strings.EqualFold(table.Database, s.db.Name()) {
 			return sqlerr.New(2108, 1, name.String(), table.String())
 		}
 		if err := s.compileTrigger(ctx, name, table, m); err != nil {
-			return ofModule(err, name.name)
+			return ofModule(err, name.Name)
 		}
 		instead := strings.EqualFold(m.kind, "InsteadOf")
-		return s.changeSchema(ctx, table, func(d *ddl) error {
+		return s.ChangeSchema(ctx, table, func(d *SchemaChange) error {
 			return d.defineTrigger(name, table, events, instead, m.notForReplication, mode, st)
 		})
 	}
 }
 
 // compileTrigger is the error of the statements of a trigger on a table or view.
-func (s *Session) compileTrigger(ctx context.Context, name, table objectName, m triggerModule) error {
-	leave, err := s.withinNew(ctx, objectName{schema: table.schema, name: name.name})
+func (s *Session) compileTrigger(ctx context.Context, name, table ObjectName, m triggerModule) error {
+	leave, err := s.withinNew(ctx, ObjectName{Schema: table.Schema, Name: name.Name})
 	if err != nil {
 		return err
 	}
@@ -60,11 +60,11 @@ func (s *Session) compileTrigger(ctx context.Context, name, table objectName, m 
 	}); e != nil || on == nil || on.Table == nil {
 		return nil // the definition tells, and what the view's query is not any more the trigger's execution
 	}
-	return s.compileModule(ctx, name.name, moduleParts{body: m.body}, &triggerFrame{table: on, updated: map[int32]bool{}})
+	return s.compileModule(ctx, name.Name, moduleParts{body: m.body}, &triggerFrame{table: on, updated: map[int32]bool{}})
 }
 
-func (d *ddl) defineTrigger(
-	name, table objectName,
+func (d *SchemaChange) defineTrigger(
+	name, table ObjectName,
 	events []string,
 	instead, notForReplication bool,
 	mode moduleMode,
@@ -74,24 +74,24 @@ func (d *ddl) defineTrigger(
 	if err != nil {
 		return err
 	}
-	if name.schema != "" && !strings.EqualFold(name.schema, d.sch.SchemaName(o)) {
+	if name.Schema != "" && !strings.EqualFold(name.Schema, d.sch.SchemaName(o)) {
 		return sqlerr.New(2103, 1, name.String())
 	}
-	old := d.sch.Named(o.Schema, name.name)
+	old := d.sch.Named(o.Schema, name.Name)
 	switch {
 	case old == nil && mode == alterModule:
 		return sqlerr.New(208, 6, name.String())
 	case old != nil && mode != createModule && old.Kind != metadata.KindTrigger:
 		return sqlerr.New(2010, 1, name.String())
 	case old != nil && (mode == createModule || old.Kind != metadata.KindTrigger || old.Parent != o.ID):
-		return sqlerr.New(2714, 2, name.name)
+		return sqlerr.New(2714, 2, name.Name)
 	}
 	if instead {
 		for _, other := range d.sch.Children(o.ID) {
 			for _, event := range events {
 				if other != old && other.Kind == metadata.KindTrigger && other.Properties[metadata.InsteadOf] != "" &&
 					strings.Contains(other.Properties[metadata.TriggerEvents], event) {
-					return sqlerr.New(2111, 1, name.name, table.String(), event)
+					return sqlerr.New(2111, 1, name.Name, table.String(), event)
 				}
 			}
 		}
@@ -111,18 +111,18 @@ func (d *ddl) defineTrigger(
 		trigger.Properties[metadata.InsteadOf] = "1"
 	}
 	if old != nil {
-		return d.modify(trigger)
+		return d.Modify(trigger)
 	}
 	return d.save(trigger)
 }
 
 // triggered is the table that a trigger is made on; an INSTEAD OF trigger may be on a view.
-func (d *ddl) triggered(name objectName, instead bool) (*metadata.Object, error) {
-	if v := d.lookUp(name); v != nil && v.Kind == metadata.KindView && instead {
+func (d *SchemaChange) triggered(name ObjectName, instead bool) (*metadata.Object, error) {
+	if v := d.LookUp(name); v != nil && v.Kind == metadata.KindView && instead {
 		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(v), Object: v.Name, ObjectID: v.ID}
 		return v, d.s.require(d.ctx, p)
 	}
-	o, err := d.tableForDDL(name, 8197)
+	o, err := d.TableToChange(name, 8197)
 	if err != nil {
 		return nil, sqlerr.New(8197, 4, name.String())
 	}

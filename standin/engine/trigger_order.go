@@ -37,25 +37,25 @@ func setTriggerOrder(ctx context.Context, c *ProcCall) error {
 	}
 	name := splitName(c.String("@triggername"))
 	if scope == metadata.NormalScope {
-		return c.Session.changeSchema(ctx, name, func(d *ddl) error { return d.orderTrigger(name, order, event) })
+		return c.Session.ChangeSchema(ctx, name, func(d *SchemaChange) error { return d.orderTrigger(name, order, event) })
 	}
-	if name.schema != "" {
+	if name.Schema != "" {
 		return sqlerr.New(15600, 1, "sys.sp_settriggerorder")
 	}
-	return c.Session.changeScoped(ctx, scope, func(d *ddl) error {
-		t := d.sch.Named(metadata.ScopedSchema(scope), name.name)
+	return c.Session.changeScoped(ctx, scope, func(d *SchemaChange) error {
+		t := d.sch.Named(metadata.ScopedSchema(scope), name.Name)
 		switch {
 		case t == nil:
-			return sqlerr.New(15165, 1, name.name)
+			return sqlerr.New(15165, 1, name.Name)
 		case triggerevent.Types[event] == nil || triggerevent.Types[event].Group || !firesFor(t, event):
-			return sqlerr.New(15125, 1, name.name, event)
+			return sqlerr.New(15125, 1, name.Name, event)
 		}
 		return d.setOrder(t, d.sch.ScopedTriggers(metadata.ScopedSchema(scope)), order, event)
 	})
 }
 
-func (d *ddl) orderTrigger(name objectName, order, event string) error {
-	t := d.lookUp(name)
+func (d *SchemaChange) orderTrigger(name ObjectName, order, event string) error {
+	t := d.LookUp(name)
 	if t == nil || t.Kind != metadata.KindTrigger {
 		return sqlerr.New(15165, 1, name.String())
 	}
@@ -80,7 +80,7 @@ func (d *ddl) orderTrigger(name objectName, order, event string) error {
 }
 
 // setOrder makes a trigger the first or last one of those beside it, or neither, for an event.
-func (d *ddl) setOrder(t *metadata.Object, beside []*metadata.Object, order, event string) error {
+func (d *SchemaChange) setOrder(t *metadata.Object, beside []*metadata.Object, order, event string) error {
 	for _, other := range beside {
 		if order != "none" && other != t && listed(other.Properties[order], event) {
 			return sqlerr.New(15130, 1, order, event)
@@ -98,7 +98,7 @@ func (d *ddl) setOrder(t *metadata.Object, beside []*metadata.Object, order, eve
 		}
 		t.Properties[key] = strings.Join(kept, ",")
 	}
-	return d.modify(t)
+	return d.Modify(t)
 }
 
 // listed tells whether a list with commas has a word.

@@ -209,8 +209,8 @@ func (s *Session) fillTrigger(ctx context.Context, t *triggerFrame, image []*met
 // frameTable makes a table that lives as long as the running batch or module.
 func (s *Session) frameTable(ctx context.Context, name string, columns []*metadata.Column) (*metadata.Object, error) {
 	var o *metadata.Object
-	err := s.changeSchema(ctx, objectName{name: name}, func(d *ddl) error {
-		o = d.newObject(objectName{name: variableTableName(name, s.frame())}, metadata.KindTable)
+	err := s.ChangeSchema(ctx, ObjectName{Name: name}, func(d *SchemaChange) error {
+		o = d.newObject(ObjectName{Name: variableTableName(name, s.frame())}, metadata.KindTable)
 		o.Table = &metadata.Table{Columns: columns, NextIndex: 2}
 		for _, c := range columns {
 			o.Table.NextColumn = max(o.Table.NextColumn, c.ID+1)
@@ -254,12 +254,12 @@ func (s *Session) fillImage(
 }
 
 // pseudoTable is the table inserted or deleted of the running trigger; nil outside of triggers.
-func (s *Session) pseudoTable(name objectName) *metadata.Object {
+func (s *Session) pseudoTable(name ObjectName) *metadata.Object {
 	f := s.frame()
-	if f == nil || f.trigger == nil || name.schema != "" || name.database != "" {
+	if f == nil || f.trigger == nil || name.Schema != "" || name.Database != "" {
 		return nil
 	}
-	switch lower(name.name) {
+	switch lower(name.Name) {
 	case "inserted":
 		return f.trigger.inserted
 	case "deleted":
@@ -340,7 +340,8 @@ func installTriggers(r *Registry) {
 			names[i] = id.Value
 		}
 		disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
-		return s.changeTable(ctx, n.SchemaObjectName, triggerVerb(n.All, disable), func(d *ddl, o *metadata.Object) error {
+		verb := triggerVerb(n.All, disable)
+		return s.ChangeTable(ctx, n.SchemaObjectName, verb, func(d *SchemaChange, o *metadata.Object) error {
 			return d.switchTriggers(
 				o,
 				n.All,
@@ -355,13 +356,14 @@ func installTriggers(r *Registry) {
 func (s *Session) enableTrigger(ctx context.Context, n *ast.EnableDisableTriggerStatement, w tds.Writer) error {
 	names := make([]string, len(n.TriggerNames))
 	for i, id := range n.TriggerNames {
-		names[i] = nameOf(id).name
+		names[i] = NameOf(id).Name
 	}
 	disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
 	if scope := n.TriggerObject.TriggerScope; scope == metadata.DatabaseScope || scope == metadata.ServerScope {
 		return s.switchScoped(ctx, scope, n.All, names, disable)
 	}
-	return s.changeTable(ctx, n.TriggerObject.Name, triggerVerb(n.All, disable), func(d *ddl, o *metadata.Object) error {
+	verb := triggerVerb(n.All, disable)
+	return s.ChangeTable(ctx, n.TriggerObject.Name, verb, func(d *SchemaChange, o *metadata.Object) error {
 		return d.switchTriggers(
 			o,
 			n.All,
@@ -381,7 +383,7 @@ func triggerVerb(all, disable bool) string {
 }
 
 // switchTriggers enables or disables triggers of a table; missing is the error of one that is not there.
-func (d *ddl) switchTriggers(
+func (d *SchemaChange) switchTriggers(
 	o *metadata.Object,
 	all bool,
 	names []string,
@@ -402,7 +404,7 @@ func (d *ddl) switchTriggers(
 		}
 		found[lower(t.Name)] = true
 		t.Disabled = disable
-		if err := d.modify(t); err != nil {
+		if err := d.Modify(t); err != nil {
 			return err
 		}
 	}

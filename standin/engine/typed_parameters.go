@@ -33,7 +33,7 @@ func (s *Session) userTyped(
 		name := splitName(d.TypeName)
 		t := s.userType(ctx, name)
 		if t == nil {
-			return done, sqlerr.New(2715, 3, i+1, name.name)
+			return done, sqlerr.New(2715, 3, i+1, name.Name)
 		}
 		p := given(declared, params, i)
 		if t.Kind == metadata.KindAlias {

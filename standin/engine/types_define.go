@@ -24,13 +24,13 @@ func installTypes(r *Registry) {
 	on(r, (*Session).createTableType)
 	on(r, (*Session).dropType)
 	on(r, func(_ *Session, _ context.Context, n *ast.CreateTypeStatement, _ tds.Writer) error {
-		return sqlerr.New(102, 1, nameOf(n.Name).name)
+		return sqlerr.New(102, 1, NameOf(n.Name).Name)
 	})
 }
 
 // createAlias is CREATE TYPE name FROM system type.
 func (s *Session) createAlias(ctx context.Context, n *ast.CreateTypeUddtStatement, w tds.Writer) error {
-	t, e := dataTypeOf(n.DataType, false)
+	t, e := DataTypeOf(n.DataType, false)
 	if e != nil {
 		return placed(e, 1)
 	}
@@ -47,7 +47,7 @@ func (s *Session) createAlias(ctx context.Context, n *ast.CreateTypeUddtStatemen
 	if sys, ok := n.DataType.(*ast.SqlDataTypeReference); ok {
 		c.Numeric = strings.EqualFold(sys.SqlDataTypeOption, "numeric")
 	}
-	return s.defineType(ctx, nameOf(n.Name), metadata.KindAlias, "", &metadata.Table{Columns: []*metadata.Column{c}})
+	return s.defineType(ctx, NameOf(n.Name), metadata.KindAlias, "", &metadata.Table{Columns: []*metadata.Column{c}})
 }
 
 // createTableType is CREATE TYPE name AS TABLE. The definition is tried out as that of a table variable.
@@ -55,7 +55,7 @@ func (s *Session) createTableType(ctx context.Context, n *ast.CreateTypeTableSta
 	if len(n.Options) > 0 {
 		return unsupported("A memory-optimized table type")
 	}
-	name := nameOf(n.Name)
+	name := NameOf(n.Name)
 	trial, err := s.tableOfDefinition(ctx, "@type", n.Definition)
 	if err != nil {
 		return err
@@ -72,23 +72,23 @@ func (s *Session) createTableType(ctx context.Context, n *ast.CreateTypeTableSta
 
 func (s *Session) defineType(
 	ctx context.Context,
-	name objectName,
+	name ObjectName,
 	kind, definition string,
 	table *metadata.Table,
 ) error {
 	if err := s.requireDDL(ctx, name, "CREATE TYPE"); err != nil {
 		return err
 	}
-	return s.changeSchema(ctx, name, func(d *ddl) error {
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		shown := name
-		name.name = metadata.AliasTypePrefix + name.name
+		name.Name = metadata.AliasTypePrefix + name.Name
 		if err := d.place(name); err != nil {
 			if e := AsError(err); e.Number == 2714 {
 				return sqlerr.New(219, 1, d.typeName(shown))
 			}
 			return err
 		}
-		if t, _ := sqltype.Named(shown.name, nil, false); t.Kind != sqltype.Unknown && shown.schema == "" {
+		if t, _ := sqltype.Named(shown.Name, nil, false); t.Kind != sqltype.Unknown && shown.Schema == "" {
 			return sqlerr.New(219, 1, d.typeName(shown))
 		}
 		o := d.newObject(name, kind)
@@ -105,19 +105,19 @@ func (s *Session) defineType(
 }
 
 // typeName is a type's name with its schema, for messages.
-func (d *ddl) typeName(name objectName) string {
-	if name.schema == "" {
-		name.schema = d.s.defaultSchema(d.space)
+func (d *SchemaChange) typeName(name ObjectName) string {
+	if name.Schema == "" {
+		name.Schema = d.s.defaultSchema(d.space)
 	}
-	return name.schema + "." + name.name
+	return name.Schema + "." + name.Name
 }
 
 // dropType is DROP TYPE (docs/t-sql/statements/drop-type-transact-sql.md).
 func (s *Session) dropType(ctx context.Context, n *ast.DropTypeStatement, w tds.Writer) error {
-	name := nameOf(n.Name)
-	return s.changeSchema(ctx, name, func(d *ddl) error {
+	name := NameOf(n.Name)
+	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		schemaName := d.schemaNamed(name)
-		o := d.sch.Find(schemaName, metadata.AliasTypePrefix+name.name)
+		o := d.sch.Find(schemaName, metadata.AliasTypePrefix+name.Name)
 		if o == nil {
 			if n.IsIfExists {
 				return nil
@@ -153,7 +153,7 @@ func userOfType(s *metadata.Catalog, t *metadata.Object) *metadata.Object {
 			continue
 		}
 		for _, p := range partsOf(node).parameters {
-			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok && strings.EqualFold(nameOf(u.Name).name, t.TypeName()) {
+			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok && strings.EqualFold(NameOf(u.Name).Name, t.TypeName()) {
 				return o
 			}
 		}

@@ -161,8 +161,8 @@ func (b *binder) prefixOf(c *change, target ast.TableReference, parts []string) 
 	prefix := parts[:len(parts)-1]
 	written := ""
 	if n, ok := target.(*ast.NamedTableReference); ok {
-		written = nameOf(n.SchemaObject).String()
-		if strings.EqualFold(nameOf(n.SchemaObject).name, prefix[len(prefix)-1]) {
+		written = NameOf(n.SchemaObject).String()
+		if strings.EqualFold(NameOf(n.SchemaObject).Name, prefix[len(prefix)-1]) {
 			return
 		}
 	}

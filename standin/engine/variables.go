@@ -19,7 +19,7 @@ import (
 func (s *Session) declaredType(node *ast.SqlDataTypeReference) (sqltype.Type, *sqlerr.Error) {
 	f := s.frame()
 	if node == nil || node.SqlDataTypeOption != "" || node.Name != nil || f == nil || f.batch == nil {
-		t, err := dataTypeOf(node, false)
+		t, err := DataTypeOf(node, false)
 		return s.inCodePage(t), err
 	}
 	text := f.batch.TextOf(node)
@@ -38,7 +38,7 @@ func (s *Session) declaredName(node *ast.SqlDataTypeReference) string {
 	if node.SqlDataTypeOption != "" {
 		return node.SqlDataTypeOption
 	}
-	return s.typeNameIn(node).name
+	return s.typeNameIn(node).Name
 }
 
 func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableStatement, w tds.Writer) error {
@@ -63,7 +63,7 @@ func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableSt
 		if e != nil {
 			alias := (*sqltype.Type)(nil)
 			if d.DataType != nil && d.DataType.Name != nil {
-				alias = s.aliasType(ctx, nameOf(d.DataType.Name))
+				alias = s.aliasType(ctx, NameOf(d.DataType.Name))
 			}
 			if alias == nil {
 				return placedVariable(e, i+1)

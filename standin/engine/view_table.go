@@ -122,7 +122,7 @@ func sameArgument(a, b any) bool {
 	return !blob && !other && a == b
 }
 
-// lookUp shows the rows that have a whole number in a column. Anything but whole numbers is left to SQLite.
+// LookUp shows the rows that have a whole number in a column. Anything but whole numbers is left to SQLite.
 func (c *viewCursor) lookUp(column int, value sqlite.Value) error {
 	if column >= len(c.cols) || !c.cols[column].Type.Kind.IsInteger() || value.Type() != sqlite.TypeInteger {
 		return nil

@@ -222,7 +222,7 @@ func (b *binder) accessors(sc *scope, out *boundXQuery) func(xquery.Accessor) (x
 func (b *binder) accessor(sc *scope, a xquery.Accessor) expr {
 	if a.Column {
 		name := splitName(a.Name)
-		parts := []string{name.server, name.database, name.schema, name.name}
+		parts := []string{name.Server, name.Database, name.Schema, name.Name}
 		for parts[0] == "" && len(parts) > 1 {
 			parts = parts[1:]
 		}

@@ -13,13 +13,13 @@ const nodesView = "sys.xml nodes"
 
 // nodesOfColumn binds column.nodes(...) in FROM, which looks like a function of a schema; ok is false when it is one.
 func (b *binder) nodesOfColumn(sc *scope, n *ast.SchemaObjectFunctionTableReference) (text string, ok bool) {
-	name := nameOf(n.SchemaObject)
-	if name.name != "nodes" || name.schema == "" || name.server != "" {
+	name := NameOf(n.SchemaObject)
+	if name.Name != "nodes" || name.Schema == "" || name.Server != "" {
 		return "", false
 	}
-	parts := []string{name.schema}
-	if name.database != "" {
-		parts = []string{name.database, name.schema}
+	parts := []string{name.Schema}
+	if name.Database != "" {
+		parts = []string{name.Database, name.Schema}
 	}
 	if sc.findColumn(parts) == nil {
 		return "", false

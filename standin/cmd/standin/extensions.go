@@ -12,6 +12,7 @@ import (
 	"geosql.dev/standin/dbcc"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/hadr"
+	"geosql.dev/standin/partition"
 	"geosql.dev/standin/repl"
 	"geosql.dev/standin/security"
 	"geosql.dev/standin/serverproc"
@@ -29,6 +30,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	return []engine.Extension{
 		catalogview.Extension{},
 		dbcc.Extension{},
+		partition.Extension{},
 		backup.Extension{Replicas: groups},
 		catalogproc.Extension{},
 		serverproc.Extension{},

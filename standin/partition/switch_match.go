@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package partition
 
 import (
 	"strings"
@@ -63,12 +63,12 @@ func (sw *switching) alignedIndexes() error {
 	words := map[bool]string{true: "partitioned", false: "not partitioned"}
 	for _, side := range []switchSide{sw.from, sw.to} {
 		for _, i := range side.o.Table.Indexes {
-			_, f := sw.d.sch.SchemeOf(i.Place.DataSpace())
+			_, f := sw.d.Catalog().SchemeOf(i.Place.DataSpace())
 			own := side.function
 			switch {
 			case (f == nil) != (own == nil):
 				return sqlerr.New(4906, 1, verb, "table", side.o.Name, words[own != nil], i.Name, words[f != nil])
-			case f == nil || sw.d.sch.Aligned(i.Place, side.o.Table.Place):
+			case f == nil || sw.d.Catalog().Aligned(i.Place, side.o.Table.Place):
 			case i.Place.Column != side.o.Table.Place.Column:
 				return sqlerr.New(4912, 1, verb, "table", side.o.Name, i.Name)
 			case f.Type != own.Type:
@@ -150,12 +150,12 @@ func (sw *switching) sameIndex(want *metadata.Index) *metadata.Index {
 // foreignKeys refuses a source that is referred to, and a target with a foreign key that the source has not.
 func (sw *switching) foreignKeys() error {
 	from, to := sw.from.o, sw.to.o
-	for _, fk := range sw.d.sch.Objects {
+	for _, fk := range sw.d.Catalog().Objects {
 		if fk.ForeignKey != nil && fk.ForeignKey.Referenced == from.ID && !fk.Disabled {
 			return sqlerr.New(4967, 1, from.Name, fk.Name)
 		}
 	}
-	for _, fk := range sw.d.sch.Children(to.ID) {
+	for _, fk := range sw.d.Catalog().Children(to.ID) {
 		if fk.Kind != metadata.KindForeignKey || fk.Disabled {
 			continue
 		}
@@ -175,7 +175,7 @@ func (sw *switching) foreignKeys() error {
 func (sw *switching) sameForeignKey(want *metadata.Object) (found *metadata.Object) {
 	from, to := sw.from.o, sw.to.o
 next:
-	for _, fk := range sw.d.sch.Children(from.ID) {
+	for _, fk := range sw.d.Catalog().Children(from.ID) {
 		if fk.Kind != metadata.KindForeignKey || fk.ForeignKey.Referenced != want.ForeignKey.Referenced ||
 			len(fk.ForeignKey.Columns) != len(want.ForeignKey.Columns) {
 			continue
@@ -230,7 +230,7 @@ func (sw *switching) spaces() error {
 		)
 	}
 	for _, side := range []switchSide{sw.from, sw.to} {
-		g := sw.d.sch.FileGroupByID(sw.group(side.o.Table.Place, side.number))
+		g := sw.d.Catalog().FileGroupByID(sw.group(side.o.Table.Place, side.number))
 		switch {
 		case g == nil || !g.FileGroup.ReadOnly:
 		case side.number > 0:
@@ -244,11 +244,11 @@ func (sw *switching) spaces() error {
 
 // group is the file group of a place, or of one of its partitions.
 func (sw *switching) group(p metadata.Place, number int) int32 {
-	return sw.d.sch.GroupsOf(p)[max(number-1, 0)]
+	return sw.d.Catalog().GroupsOf(p)[max(number-1, 0)]
 }
 
 func (sw *switching) groupName(id int32) string {
-	if g := sw.d.sch.FileGroupByID(id); g != nil {
+	if g := sw.d.Catalog().FileGroupByID(id); g != nil {
 		return g.Name
 	}
 	return ""

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package partition
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -17,10 +18,10 @@ import (
 
 // partitioning are the types that a partition function may have.
 func partitioning(n *ast.PartitionParameterType) (sqltype.Type, error) {
-	t, e := dataTypeOf(n.DataType, false)
-	name := nameOf(n.DataType.Name).name
+	t, e := engine.DataTypeOf(n.DataType, false)
+	name := engine.NameOf(n.DataType.Name).Name
 	if name == "" {
-		name = lower(n.DataType.SqlDataTypeOption)
+		name = strings.ToLower(n.DataType.SqlDataTypeOption)
 	}
 	if e != nil {
 		return t, sqlerr.New(7704, 2, name)
@@ -29,7 +30,7 @@ func partitioning(n *ast.PartitionParameterType) (sqltype.Type, error) {
 	case sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML, sqltype.RowVersion:
 		return t, sqlerr.New(7704, 1, name)
 	case sqltype.SQLVariant:
-		return t, unsupported("A partition function of sql_variant")
+		return t, sqlerr.Unsupported("A partition function of sql_variant")
 	}
 	if t.Length == sqltype.MaxLength {
 		return t, sqlerr.New(7704, 1, name)
@@ -37,10 +38,11 @@ func partitioning(n *ast.PartitionParameterType) (sqltype.Type, error) {
 	return t, nil
 }
 
-// createPartitionFunction is CREATE PARTITION FUNCTION
+// createFunction is CREATE PARTITION FUNCTION
 // (docs/t-sql/statements/create-partition-function-transact-sql.md).
-func (s *Session) createPartitionFunction(
+func createFunction(
 	ctx context.Context,
+	s *engine.Session,
 	n *ast.CreatePartitionFunctionStatement,
 	w tds.Writer,
 ) error {
@@ -52,39 +54,39 @@ func (s *Session) createPartitionFunction(
 		return err
 	}
 	f := &metadata.PartitionFunction{Type: t, Right: strings.EqualFold(n.Range, "Right")}
-	if f.Collation, err = s.partitionCollation(n.ParameterType, t); err != nil {
+	if f.Collation, err = collationOf(s, n.ParameterType, t); err != nil {
 		return err
 	}
-	if len(n.BoundaryValues) >= maxPartitions {
-		return sqlerr.New(7719, 1, maxPartitions)
+	if len(n.BoundaryValues) >= engine.MaxPartitions {
+		return sqlerr.New(7719, 1, engine.MaxPartitions)
 	}
 	values := make([]string, len(n.BoundaryValues))
 	for i, node := range n.BoundaryValues {
-		v, err := s.boundaryValue(ctx, node)
+		v, err := valueOf(ctx, s, node)
 		if err != nil {
 			return err
 		}
-		if values[i], err = boundaryText(f, v, i+1, s.style(0)); err != nil {
+		if values[i], err = boundaryText(f, v, i+1, s.DateStyle(0)); err != nil {
 			return err
 		}
 	}
 	sorted := true
-	err = s.changePartitions(ctx, func(d *ddl) error {
-		if d.sch.PartitionObject(metadata.KindPartitionFunction, n.Name.Value) != nil {
+	err = change(ctx, s, func(d *engine.SchemaChange) error {
+		if d.Catalog().PartitionObject(metadata.KindPartitionFunction, n.Name.Value) != nil {
 			return sqlerr.New(2714, 7, n.Name.Value)
 		}
 		var places []int
 		var err error
-		if f.Values, places, err = orderBounds(d.conn, f, values); err != nil {
+		if f.Values, places, err = orderBounds(d.Conn(), f, values); err != nil {
 			return err
 		}
 		sorted = slices.IsSorted(places)
 		f.ID = 65536
-		for _, other := range d.sch.Placed(metadata.KindPartitionFunction) {
+		for _, other := range d.Catalog().Placed(metadata.KindPartitionFunction) {
 			f.ID = max(f.ID, other.Function.ID+1)
 		}
-		return d.savePlacement(
-			newPartitionObject(metadata.KindPartitionFunction, f.ID, n.Name.Value, &metadata.Object{Function: f}),
+		return d.SavePlacement(
+			newObject(metadata.KindPartitionFunction, f.ID, n.Name.Value, &metadata.Object{Function: f}),
 		)
 	})
 	if err != nil || sorted {
@@ -93,14 +95,14 @@ func (s *Session) createPartitionFunction(
 	return w.Message(sqlerr.New(7709, 1, n.Name.Value, n.Name.Value))
 }
 
-// partitionCollation is the collation by which a partition function compares: that of the database unless COLLATE says
+// collationOf is the collation by which a partition function compares: that of the database unless COLLATE says
 // which.
-func (s *Session) partitionCollation(n *ast.PartitionParameterType, t sqltype.Type) (string, error) {
+func collationOf(s *engine.Session, n *ast.PartitionParameterType, t sqltype.Type) (string, error) {
 	switch {
 	case n.Collation == nil && !t.Kind.IsCharacter():
 		return "", nil
 	case n.Collation == nil, strings.EqualFold(n.Collation.Value, "database_default"):
-		return s.db.Info().Collation, nil
+		return s.CurrentDatabase().Info().Collation, nil
 	}
 	if _, ok := sqltype.ParseCollation(n.Collation.Value); !ok {
 		return "", sqlerr.New(448, 1, n.Collation.Value)
@@ -108,67 +110,68 @@ func (s *Session) partitionCollation(n *ast.PartitionParameterType, t sqltype.Ty
 	return n.Collation.Value, nil
 }
 
-// alterPartitionFunction is SPLIT RANGE and MERGE RANGE
+// alterFunction is SPLIT RANGE and MERGE RANGE
 // (docs/t-sql/statements/alter-partition-function-transact-sql.md). No row moves: which partition one is in follows
 // from its value.
-func (s *Session) alterPartitionFunction(
+func alterFunction(
 	ctx context.Context,
+	s *engine.Session,
 	n *ast.AlterPartitionFunctionStatement,
 	w tds.Writer,
 ) error {
 	var given boundaryValue
 	if n.Boundary != nil {
 		var err error
-		if given, err = s.boundaryValue(ctx, n.Boundary); err != nil {
+		if given, err = valueOf(ctx, s, n.Boundary); err != nil {
 			return err
 		}
 	}
-	return s.changePartitions(ctx, func(d *ddl) error {
-		o := d.sch.PartitionObject(metadata.KindPartitionFunction, n.Name.Value)
+	return change(ctx, s, func(d *engine.SchemaChange) error {
+		o := d.Catalog().PartitionObject(metadata.KindPartitionFunction, n.Name.Value)
 		if o == nil {
 			return sqlerr.New(15151, 1, "alter", "partition function", n.Name.Value)
 		}
 		if n.Boundary == nil {
 			return sqlerr.New(7714, 1)
 		}
-		value, err := boundaryText(o.Function, given, 1, s.style(0))
+		value, err := boundaryText(o.Function, given, 1, s.DateStyle(0))
 		if err != nil {
 			return err
 		}
 		var schemes []*metadata.Object
-		for _, scheme := range d.sch.Placed(metadata.KindPartitionScheme) {
+		for _, scheme := range d.Catalog().Placed(metadata.KindPartitionScheme) {
 			if scheme.Scheme.Function == o.Function.ID {
 				schemes = append(schemes, scheme)
 			}
 		}
 		if n.IsSplit {
-			err = d.split(o.Function, schemes, value)
+			err = splitRange(d, o.Function, schemes, value)
 		} else {
-			err = d.mergeRange(o.Function, schemes, value)
+			err = mergeRange(d, o.Function, schemes, value)
 		}
 		if err != nil {
 			return err
 		}
 		for _, scheme := range schemes {
-			if err := d.savePlacement(scheme); err != nil {
+			if err := d.SavePlacement(scheme); err != nil {
 				return err
 			}
 		}
-		return d.savePlacement(o)
+		return d.SavePlacement(o)
 	})
 }
 
-// split adds a boundary: the new partition is the side that has the boundary value, and is in the file group marked
-// NEXT USED, which none is any more.
-func (d *ddl) split(f *metadata.PartitionFunction, schemes []*metadata.Object, value string) error {
-	at, there, err := d.at(f, value)
+// splitRange adds a boundary: the new partition is the side that has the boundary value, and is in the file group
+// marked NEXT USED, which none is any more.
+func splitRange(d *engine.SchemaChange, f *metadata.PartitionFunction, schemes []*metadata.Object, value string) error {
+	at, there, err := boundaryAt(d, f, value)
 	switch {
 	case err != nil:
 		return err
 	case there:
 		return sqlerr.New(7721, 1, at+1)
-	case f.Fanout() == maxPartitions:
-		return sqlerr.New(7719, 2, maxPartitions)
+	case f.Fanout() == engine.MaxPartitions:
+		return sqlerr.New(7719, 2, engine.MaxPartitions)
 	}
 	fresh := at
 	if f.Right {
@@ -178,7 +181,7 @@ func (d *ddl) split(f *metadata.PartitionFunction, schemes []*metadata.Object, v
 		if o.Scheme.Next == 0 {
 			return &sqlerr.Error{Number: 7710, Class: 16, State: 1, Message: sqlerr.Text(7710, o.Name)}
 		}
-		if g := d.sch.FileGroupByID(o.Scheme.Next); g != nil && !d.sch.HasFiles(o.Scheme.Next) {
+		if g := d.Catalog().FileGroupByID(o.Scheme.Next); g != nil && !d.Catalog().HasFiles(o.Scheme.Next) {
 			return sqlerr.New(622, 3, g.Name)
 		}
 		o.Scheme.Groups = slices.Insert(slices.Clone(o.Scheme.Groups), fresh, o.Scheme.Next)
@@ -189,8 +192,8 @@ func (d *ddl) split(f *metadata.PartitionFunction, schemes []*metadata.Object, v
 }
 
 // mergeRange takes a boundary away: the partition that has the boundary value goes, and its rows with the other's.
-func (d *ddl) mergeRange(f *metadata.PartitionFunction, schemes []*metadata.Object, value string) error {
-	at, there, err := d.at(f, value)
+func mergeRange(d *engine.SchemaChange, f *metadata.PartitionFunction, schemes []*metadata.Object, value string) error {
+	at, there, err := boundaryAt(d, f, value)
 	switch {
 	case err != nil:
 		return err

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package partition
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/tds"
@@ -25,22 +25,22 @@ type switchSide struct {
 // switchTable is ALTER TABLE ... SWITCH (docs/t-sql/statements/alter-table-transact-sql.md, SWITCH). Where SQL Server
 // gives pages to another table, rows move here, within the one transaction of the statement: the log, redo and backups
 // have them as deleted and inserted.
-func (s *Session) switchTable(ctx context.Context, n *ast.AlterTableSwitchStatement, w tds.Writer) error {
-	name, other := nameOf(n.SchemaObjectName), nameOf(n.TargetTable)
-	if name.temporary() || other.temporary() {
-		return unsupported("ALTER TABLE ... SWITCH of temporary tables")
+func switchTable(ctx context.Context, s *engine.Session, n *ast.AlterTableSwitchStatement, w tds.Writer) error {
+	name, other := engine.NameOf(n.SchemaObjectName), engine.NameOf(n.TargetTable)
+	if name.Temporary() || other.Temporary() {
+		return sqlerr.Unsupported("ALTER TABLE ... SWITCH of temporary tables")
 	}
 	var numbers [2]*int64
 	for i, node := range []ast.ScalarExpression{n.SourcePartition, n.TargetPartition} {
-		number, err := s.switchedPartition(ctx, node, []objectName{name, other}[i])
+		number, err := switched(ctx, s, node, []engine.ObjectName{name, other}[i])
 		if err != nil {
 			return err
 		}
 		numbers[i] = number
 	}
 	var warnings []*sqlerr.Error
-	err := s.changeTable(ctx, n.SchemaObjectName, "SWITCH", func(d *ddl, o *metadata.Object) error {
-		target, err := d.switchTarget(name, other)
+	err := s.ChangeTable(ctx, n.SchemaObjectName, "SWITCH", func(d *engine.SchemaChange, o *metadata.Object) error {
+		target, err := targetOf(d, name, other)
 		if err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (s *Session) switchTable(ctx context.Context, n *ast.AlterTableSwitchStatem
 		}
 		sw := &switching{d: d}
 		for i, table := range []*metadata.Object{o, target} {
-			side, err := sideOf(d.sch, table, numbers[i])
+			side, err := sideOf(d.Catalog(), table, numbers[i])
 			if err != nil {
 				return err
 			}
@@ -58,7 +58,7 @@ func (s *Session) switchTable(ctx context.Context, n *ast.AlterTableSwitchStatem
 			}
 			*[]*switchSide{&sw.from, &sw.to}[i] = side
 		}
-		if err := s.objectEvent(ctx, d, "SWITCH", target); err != nil {
+		if err := s.ObjectEvent(ctx, d, "SWITCH", target); err != nil {
 			return err
 		}
 		if err := sw.judge(); err != nil {
@@ -67,7 +67,7 @@ func (s *Session) switchTable(ctx context.Context, n *ast.AlterTableSwitchStatem
 		if err := sw.move(); err != nil {
 			return err
 		}
-		return d.modify(target)
+		return d.Modify(target)
 	})
 	if err != nil {
 		return err
@@ -80,35 +80,40 @@ func (s *Session) switchTable(ctx context.Context, n *ast.AlterTableSwitchStatem
 	return nil
 }
 
-// switchedPartition is the number that an expression behind PARTITION gives, nil without one.
-func (s *Session) switchedPartition(ctx context.Context, node ast.ScalarExpression, table objectName) (*int64, error) {
+// switched is the number that an expression behind PARTITION gives, nil without one.
+func switched(
+	ctx context.Context,
+	s *engine.Session,
+	node ast.ScalarExpression,
+	table engine.ObjectName,
+) (*int64, error) {
 	if node == nil {
 		return nil, nil
 	}
-	v, typ, err := s.evaluateTyped(ctx, node)
+	v, typ, err := s.EvaluateTyped(ctx, node)
 	if err != nil {
 		return nil, err
 	}
 	number, ok := v.(int64)
 	if !typ.Kind.IsInteger() && v != nil || v != nil && !ok {
-		return nil, sqlerr.New(4957, 1, "ALTER TABLE SWITCH", "table", table.name)
+		return nil, sqlerr.New(4957, 1, "ALTER TABLE SWITCH", "table", table.Name)
 	}
 	return &number, nil // that of NULL is 0, which no partition has
 }
 
-// switchTarget is the table that rows go to.
-func (d *ddl) switchTarget(source, name objectName) (*metadata.Object, error) {
-	if name.database != "" && !strings.EqualFold(name.database, d.db.Name()) {
-		other := d.s.inst.Database(name.database)
+// targetOf is the table that rows go to.
+func targetOf(d *engine.SchemaChange, source, name engine.ObjectName) (*metadata.Object, error) {
+	if name.Database != "" && !strings.EqualFold(name.Database, d.Database().Name()) {
+		other := d.Session().Instance().Database(name.Database)
 		if other == nil {
-			return nil, sqlerr.New(911, 1, name.database)
+			return nil, sqlerr.New(911, 1, name.Database)
 		}
-		return nil, sqlerr.New(4948, 1, source, d.db.Name(), name, other.Name())
+		return nil, sqlerr.New(4948, 1, source, d.Database().Name(), name, other.Name())
 	}
-	if o := d.lookUp(name); o != nil && o.Kind != metadata.KindTable {
+	if o := d.LookUp(name); o != nil && o.Kind != metadata.KindTable {
 		return nil, sqlerr.New(4949, 1, name)
 	}
-	return d.tableForDDL(name, 4902)
+	return d.TableToChange(name, 4902)
 }
 
 // sideOf is a table, or the partition that a number says.
@@ -127,7 +132,7 @@ func sideOf(s *metadata.Catalog, o *metadata.Object, number *int64) (switchSide,
 
 // switching is one ALTER TABLE ... SWITCH.
 type switching struct {
-	d        *ddl
+	d        *engine.SchemaChange
 	from, to switchSide
 }
 
@@ -147,13 +152,13 @@ func (sw *switching) rows(side switchSide) string {
 	if side.number == 0 {
 		return "1"
 	}
-	return sw.d.sch.InPartitions(side.o, []int{side.number})
+	return sw.d.Catalog().InPartitions(side.o, []int{side.number})
 }
 
 // empty refuses a target that has rows.
 func (sw *switching) empty() error {
 	found := false
-	if err := sw.d.find("SELECT 1 FROM main."+sw.to.o.StorageName()+" WHERE "+sw.rows(sw.to)+" LIMIT 1",
+	if err := sw.d.Find("SELECT 1 FROM main."+sw.to.o.StorageName()+" WHERE "+sw.rows(sw.to)+" LIMIT 1",
 		&found); err != nil ||
 		!found {
 		return err
@@ -164,35 +169,5 @@ func (sw *switching) empty() error {
 	return sqlerr.New(4905, 1, sw.to.o.Name)
 }
 
-// move moves the rows. Constraints have been judged by what they say, identities stay as they are, and no trigger
-// fires.
-func (sw *switching) move() error {
-	from, to := storedColumns(sw.from.o), storedColumns(sw.to.o)
-	var read, written []string
-	for i := range from {
-		read, written = append(read, metadata.ColumnName(from[i].ID)), append(written, metadata.ColumnName(to[i].ID))
-	}
-	if st := sw.d.s.inst.conns.of(sw.d.conn); st != nil {
-		st.quiet = true
-		defer func() { st.quiet = false }()
-	}
-	before := sw.d.s.target
-	defer func() { sw.d.s.target = before }()
-	source, where := "main."+sw.from.o.StorageName(), " WHERE "+sw.rows(sw.from)
-	sw.d.s.target = sw.d.target(sw.to.o, "INSERT")
-	err := sw.d.exec(
-		fmt.Sprintf(
-			"INSERT INTO main.%s (%s) SELECT %s FROM %s%s",
-			sw.to.o.StorageName(),
-			strings.Join(written, ","),
-			strings.Join(read, ","),
-			source,
-			where,
-		),
-	)
-	if err != nil {
-		return sw.d.stepError(err)
-	}
-	sw.d.s.target = sw.d.target(sw.from.o, "DELETE")
-	return sw.d.stepError(sw.d.exec("DELETE FROM " + source + where))
-}
+// move moves the rows. Constraints have been judged by what they say.
+func (sw *switching) move() error { return sw.d.MoveRows(sw.from.o, sw.to.o, sw.rows(sw.from)) }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package partition
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -26,8 +27,8 @@ type boundaryValue struct {
 	typ   sqltype.Type
 }
 
-func (s *Session) boundaryValue(ctx context.Context, node ast.ScalarExpression) (v boundaryValue, err error) {
-	v.value, v.typ, err = s.evaluateTyped(ctx, node)
+func valueOf(ctx context.Context, s *engine.Session, node ast.ScalarExpression) (v boundaryValue, err error) {
+	v.value, v.typ, err = s.EvaluateTyped(ctx, node)
 	return v, err
 }
 
@@ -51,11 +52,16 @@ func boundaryText(f *metadata.PartitionFunction, v boundaryValue, ordinal, style
 	if cut(v.value, out, f.Type) {
 		return "", sqlerr.New(7720, 1, ordinal)
 	}
-	text := ""
-	if e := bindSafely(func() { text = literal(f.Type, out).sql }); e != nil {
-		return "", e
+	return stored(out, f.Type)
+}
+
+// stored is a value in SQLite's text, as a column of the type stores it.
+func stored(v any, t sqltype.Type) (string, error) {
+	raw, err := sqltype.Encode(t, v)
+	if err != nil {
+		return "", err
 	}
-	return text, nil
+	return sqltype.StoredLiteral(raw), nil
 }
 
 // cut tells whether a value is longer than a type, or has lost digits as one of it.
@@ -117,9 +123,9 @@ func orderBounds(
 	return ordered, places, err
 }
 
-// at finds where a boundary value is in a function's, or would be: its place from 0, and whether it is there.
-func (d *ddl) at(f *metadata.PartitionFunction, value string) (int, bool, error) {
-	ordered, places, err := orderBounds(d.conn, f, append(slices.Clone(f.Values), value))
+// boundaryAt finds where a boundary value is in a function's, or would be: its place from 0, and whether it is there.
+func boundaryAt(d *engine.SchemaChange, f *metadata.PartitionFunction, value string) (int, bool, error) {
+	ordered, places, err := orderBounds(d.Conn(), f, append(slices.Clone(f.Values), value))
 	var twice *sqlerr.Error
 	if err != nil && (!errors.As(err, &twice) || twice.Number != 7708) {
 		return 0, false, err

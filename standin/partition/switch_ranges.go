@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package partition
 
 import (
 	"fmt"
@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -267,11 +268,11 @@ func (sw *switching) compared(l *valueLine, op string, a, b ast.ScalarExpression
 // constant is the value of a constant as the column stores it, when it has that very value there: a column of whole
 // numbers is not compared with 1.5, nor one of datetime with fractions that it has not.
 func (sw *switching) constant(l *valueLine, node ast.ScalarExpression) (string, bool) {
-	v, err := sw.d.s.boundaryValue(sw.d.ctx, node)
+	v, err := valueOf(sw.d.Context(), sw.d.Session(), node)
 	if err != nil || v.value == nil {
 		return "", false
 	}
-	text, err := boundaryText(l.f, v, 1, sw.d.s.style(0))
+	text, err := boundaryText(l.f, v, 1, sw.d.Session().DateStyle(0))
 	if err != nil {
 		return "", false
 	}
@@ -286,21 +287,22 @@ func (sw *switching) constant(l *valueLine, node ast.ScalarExpression) (string, 
 	if e != nil {
 		return "", false
 	}
-	same := false
-	if e := bindSafely(func() { same = literal(v.typ, back).sql == literal(v.typ, v.value).sql }); e != nil {
+	one, err := stored(back, v.typ)
+	if err != nil {
 		return "", false
 	}
-	return text, same
+	other, err := stored(v.value, v.typ)
+	return text, err == nil && one == other
 }
 
 // sourceChecks are the conditions on a column that all rows of the source keep.
 func (sw *switching) sourceChecks(l *valueLine) []rangeCondition {
 	var out []rangeCondition
-	for _, check := range sw.d.sch.Children(sw.from.o.ID) {
+	for _, check := range sw.d.Catalog().Children(sw.from.o.ID) {
 		if check.Kind != metadata.KindCheck || check.Disabled || check.NotTrusted || check.NotForReplication {
 			continue
 		}
-		if node := parsePredicate(check.Definition); node != nil {
+		if node := engine.ParsePredicate(check.Definition); node != nil {
 			out = append(out, sw.condition(l, node))
 		}
 	}
@@ -329,7 +331,7 @@ func (sw *switching) ranges() error {
 	if sw.from.number == 0 {
 		checks = sw.sourceChecks(l)
 	}
-	if err := l.settle(sw.d.conn); err != nil {
+	if err := l.settle(sw.d.Conn()); err != nil {
 		return err
 	}
 	for _, cell := range l.cells() {
@@ -346,7 +348,7 @@ func (sw *switching) ranges() error {
 
 // checks refuses a target with a check constraint that the source's rows need not keep.
 func (sw *switching) checks() error {
-	for _, check := range sw.d.sch.Children(sw.to.o.ID) {
+	for _, check := range sw.d.Catalog().Children(sw.to.o.ID) {
 		if check.Kind != metadata.KindCheck || check.Disabled {
 			continue
 		}
@@ -359,7 +361,7 @@ func (sw *switching) checks() error {
 
 func (sw *switching) check(want *metadata.Object) error {
 	var same *metadata.Object
-	for _, c := range sw.d.sch.Children(sw.from.o.ID) {
+	for _, c := range sw.d.Catalog().Children(sw.from.o.ID) {
 		if c.Kind == metadata.KindCheck && c.Definition == want.Definition && (same == nil || !c.Disabled && !c.NotTrusted) {
 			same = c
 		}
@@ -373,7 +375,7 @@ func (sw *switching) check(want *metadata.Object) error {
 		}
 		return nil
 	}
-	node := parsePredicate(want.Definition)
+	node := engine.ParsePredicate(want.Definition)
 	understood := false
 	for _, c := range sw.from.o.Table.Columns {
 		l := newValueLine(c)
@@ -406,7 +408,7 @@ func (sw *switching) implied(l *valueLine, condition rangeCondition) (bool, erro
 		in = l.within(sw.from)
 	}
 	checks := sw.sourceChecks(l)
-	if err := l.settle(sw.d.conn); err != nil {
+	if err := l.settle(sw.d.Conn()); err != nil {
 		return false, err
 	}
 	for _, cell := range l.cells() {
