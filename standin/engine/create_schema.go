@@ -44,7 +44,7 @@ func (s *Session) schemaWithoutName(ctx context.Context, n *ast.CreateSchemaStat
 	if len(listOf(n.StatementList)) > 0 {
 		return unsupported("CREATE SCHEMA with elements and without a name")
 	}
-	return s.requireDDL(ctx, ObjectName{}, "CREATE SCHEMA")
+	return s.RequireDDL(ctx, ObjectName{}, "CREATE SCHEMA")
 }
 
 // withConsequence is what came of an element that is no statement by itself.
@@ -133,7 +133,7 @@ func withoutKeysTo(later map[string]bool, n *ast.CreateTableStatement) (*ast.Cre
 
 // addSchema makes the schema itself.
 func (s *Session) addSchema(ctx context.Context, n *ast.CreateSchemaStatement) error {
-	if err := s.requireDDL(ctx, ObjectName{}, "CREATE SCHEMA"); err != nil {
+	if err := s.RequireDDL(ctx, ObjectName{}, "CREATE SCHEMA"); err != nil {
 		return err
 	}
 	u, err := s.userIn(ctx, s.db)
@@ -159,6 +159,6 @@ func (s *Session) addSchema(ctx context.Context, n *ast.CreateSchemaStatement) e
 		sort.Ints(ids)
 		id := int64(ids[len(ids)-1] + 1)
 		d.sch.Schemas[int32(id)] = &metadata.Schema{ID: int32(id), Name: n.Name.Value, Principal: int32(owner)}
-		return d.exec("INSERT INTO __schemas VALUES (?, ?, ?)", id, n.Name.Value, owner)
+		return d.Exec("INSERT INTO __schemas VALUES (?, ?, ?)", id, n.Name.Value, owner)
 	})
 }

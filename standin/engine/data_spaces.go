@@ -23,13 +23,13 @@ func (d *SchemaChange) SavePlacement(o *metadata.Object) error {
 	if err != nil {
 		return err
 	}
-	return d.exec("INSERT OR REPLACE INTO __objects VALUES (?, ?)", int64(o.ID), string(doc))
+	return d.Exec("INSERT OR REPLACE INTO __objects VALUES (?, ?)", int64(o.ID), string(doc))
 }
 
 // RemovePlacement forgets one.
 func (d *SchemaChange) RemovePlacement(o *metadata.Object) error {
 	d.sch.Remove(o)
-	return d.exec("DELETE FROM __objects WHERE id = ?", int64(o.ID))
+	return d.Exec("DELETE FROM __objects WHERE id = ?", int64(o.ID))
 }
 
 // catalogue is what a database itself has of its objects and files by the last commit, whoever may use it now; nil

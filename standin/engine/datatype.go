@@ -74,15 +74,15 @@ func typeArguments(nodes []ast.ScalarExpression) ([]string, *sqlerr.Error) {
 
 // placedVariable is placed of a variable, whose errors have a state of their own.
 func placedVariable(e *sqlerr.Error, number int) *sqlerr.Error {
-	told := placed(e, number)
+	told := NumberedTypeError(e, number)
 	if told.Number == 2715 {
 		told.State = 3
 	}
 	return told
 }
 
-// placed is an error of a data type with the number of the column or variable that has it.
-func placed(e *sqlerr.Error, number int) *sqlerr.Error {
+// NumberedTypeError is an error of a data type with the number of the column or variable that has it.
+func NumberedTypeError(e *sqlerr.Error, number int) *sqlerr.Error {
 	if e.Number != 2715 {
 		return e
 	}

@@ -50,7 +50,7 @@ func (d *SchemaChange) Catalog() *metadata.Catalog { return d.sch }
 // Conn is the connection of the change's transaction.
 func (d *SchemaChange) Conn() *sqlite.Conn { return d.conn }
 
-// schemaNamed is the schema of a name in a space, the user's default one unless the name says which.
+// SchemaNamed is the schema of a name in a space, the user's default one unless the name says which.
 func (s *Session) schemaNamed(space int32, name ObjectName) string {
 	if name.Schema != "" {
 		return name.Schema
@@ -58,8 +58,8 @@ func (s *Session) schemaNamed(space int32, name ObjectName) string {
 	return s.defaultSchema(space)
 }
 
-// schemaNamed is that of a name in the space that is changed.
-func (d *SchemaChange) schemaNamed(name ObjectName) string { return d.s.schemaNamed(d.space, name) }
+// SchemaNamed is the schema of a name in the space that is changed, the user's default one unless the name says which.
+func (d *SchemaChange) SchemaNamed(name ObjectName) string { return d.s.schemaNamed(d.space, name) }
 
 // ChangeSchema runs f in the space of a name: within the session's transaction, undone when f fails.
 func (s *Session) ChangeSchema(ctx context.Context, name ObjectName, f func(d *SchemaChange) error) error {
@@ -110,12 +110,12 @@ func (s *Session) ChangeSchema(ctx context.Context, name ObjectName, f func(d *S
 		if err := f(d); err != nil {
 			return err
 		}
-		return d.exec("UPDATE __catalog SET version = ?", int64(rand.Uint64()>>1))
+		return d.Exec("UPDATE __catalog SET version = ?", int64(rand.Uint64()>>1))
 	})
 }
 
-// exec changes rows.
-func (d *SchemaChange) exec(sql string, args ...any) error {
+// Exec changes rows with SQLite's SQL.
+func (d *SchemaChange) Exec(sql string, args ...any) error {
 	return sqlitex.Execute(d.conn, sql, &sqlitex.ExecOptions{Args: args})
 }
 
@@ -127,8 +127,8 @@ func (d *SchemaChange) run(sql string) error {
 	return d.stepError(sqlitex.ExecuteTransient(d.conn, sql, nil))
 }
 
-// newObject makes an object with a fresh ID; it is not saved yet.
-func (d *SchemaChange) newObject(name ObjectName, kind string) *metadata.Object {
+// NewObject makes an object with a fresh ID; it is not saved yet.
+func (d *SchemaChange) NewObject(name ObjectName, kind string) *metadata.Object {
 	now := time.Now().UTC()
 	o := &metadata.Object{
 		ID:         d.nextID(),
@@ -140,7 +140,7 @@ func (d *SchemaChange) newObject(name ObjectName, kind string) *metadata.Object 
 		Properties: map[string]string{},
 	}
 	if d.space != tempSpace {
-		if n := d.sch.SchemaByName(d.schemaNamed(name)); n != nil {
+		if n := d.sch.SchemaByName(d.SchemaNamed(name)); n != nil {
 			o.Schema = n.ID
 		}
 	}
@@ -164,15 +164,15 @@ func (d *SchemaChange) nextID() int32 {
 	return int32(n)
 }
 
-// place checks that a name is free and its schema exists.
-func (d *SchemaChange) place(name ObjectName) error {
+// Place checks that a name is free and its schema exists.
+func (d *SchemaChange) Place(name ObjectName) error {
 	if d.space == tempSpace {
 		if o := d.sch.Named(1, name.Name); o != nil && !d.hides(o) {
 			return sqlerr.New(2714, 6, name.Name)
 		}
 		return nil
 	}
-	schemaName := d.schemaNamed(name)
+	schemaName := d.SchemaNamed(name)
 	n := d.sch.SchemaByName(schemaName)
 	if n == nil {
 		return sqlerr.New(2760, 1, schemaName)
@@ -194,8 +194,8 @@ func (d *SchemaChange) hides(o *metadata.Object) bool {
 		o.Properties["frame"] != fmt.Sprintf("%p", f)
 }
 
-// save stores an object's metadata.
-func (d *SchemaChange) save(o *metadata.Object) error {
+// Save stores an object's metadata.
+func (d *SchemaChange) Save(o *metadata.Object) error {
 	if old := d.sch.Objects[o.ID]; old != nil {
 		d.sch.Remove(old)
 	}
@@ -207,25 +207,25 @@ func (d *SchemaChange) save(o *metadata.Object) error {
 	if err != nil {
 		return err
 	}
-	return d.exec("INSERT OR REPLACE INTO __objects VALUES (?, ?)", int64(o.ID), string(doc))
+	return d.Exec("INSERT OR REPLACE INTO __objects VALUES (?, ?)", int64(o.ID), string(doc))
 }
 
 // Modify saves an object with a new modify_date.
 func (d *SchemaChange) Modify(o *metadata.Object) error {
 	o.Modified = time.Now().UTC()
-	return d.save(o)
+	return d.Save(o)
 }
 
-// remove forgets an object.
-func (d *SchemaChange) remove(o *metadata.Object) error {
+// Remove forgets an object.
+func (d *SchemaChange) Remove(o *metadata.Object) error {
 	d.sch.Remove(o)
 	if d.space == tempSpace {
 		return nil
 	}
-	if err := d.exec("DELETE FROM __objects WHERE id = ?", int64(o.ID)); err != nil {
+	if err := d.Exec("DELETE FROM __objects WHERE id = ?", int64(o.ID)); err != nil {
 		return err
 	}
-	return d.exec("DELETE FROM __properties WHERE class = 1 AND major = ?", int64(o.ID))
+	return d.Exec("DELETE FROM __properties WHERE class = 1 AND major = ?", int64(o.ID))
 }
 
 // columnDDL is a column in SQLite's DDL.
@@ -266,7 +266,7 @@ func (d *SchemaChange) createTable(o *metadata.Object) error {
 			return err
 		}
 	}
-	return d.save(o)
+	return d.Save(o)
 }
 
 // createIndex makes an index in SQLite. A unique index has a twin for rows with NULLs, which SQL Server takes for

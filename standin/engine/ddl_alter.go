@@ -358,7 +358,7 @@ func (s *Session) alterConstraints(
 			} else if err := d.enable(o, child, n.ExistingRowsCheckEnforcement == "Check"); err != nil {
 				return err
 			}
-			if err := d.save(child); err != nil {
+			if err := d.Save(child); err != nil {
 				return err
 			}
 		}

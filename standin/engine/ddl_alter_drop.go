@@ -134,7 +134,7 @@ func (d *SchemaChange) dropConstraint(
 			return err
 		}
 	}
-	return d.remove(con)
+	return d.Remove(con)
 }
 
 func (d *SchemaChange) dropKey(o, con *metadata.Object, to *ast.FileGroupOrPartitionScheme) error {

@@ -102,6 +102,19 @@ func (d *SchemaChange) lookAtCheck(
 	})
 }
 
+// StatisticsFilter is the text of the WHERE clause of CREATE STATISTICS; an error refuses a condition that filters have
+// not.
+func (d *SchemaChange) StatisticsFilter(
+	table *metadata.Object,
+	condition ast.BooleanExpression,
+	statistics string,
+) (string, error) {
+	b := &tableBuilder{d: d, o: table}
+	text := b.filterText(condition)
+	_, err := d.filter(table, text, "statistics", statistics)
+	return text, err
+}
+
 // Find tells whether a query gives a row.
 func (d *SchemaChange) Find(sql string, found *bool) error {
 	err := sqlitex.ExecuteTransient(
@@ -206,5 +219,5 @@ func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) err
 		}
 		return b.d.enforceCheck(b.o, o)
 	})
-	return b.d.save(o)
+	return b.d.Save(o)
 }

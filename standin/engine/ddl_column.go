@@ -151,7 +151,7 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *metadata.Column) e
 				(e.Number == 131 || e.Number == 2717) {
 				return sqlerr.New(e.Number, e.State, size, "column", c.Name, pick(e.Number == 131, 8000, 4000))
 			}
-			return placed(e, int(c.ID))
+			return NumberedTypeError(e, int(c.ID))
 		}
 	} else {
 		c.Type = t

@@ -225,7 +225,7 @@ func (d *SchemaChange) unread(o *metadata.Object, c *metadata.Column) error {
 	if other != nil {
 		return sqlerr.New(5074, 1, "column", other.Name, "column", c.Name)
 	}
-	if by := d.boundTo(o, c); by != "" {
+	if by := d.BoundTo(o, c); by != "" {
 		return sqlerr.New(5074, 1, "object", by, "column", c.Name)
 	}
 	return nil
@@ -237,7 +237,7 @@ func (d *SchemaChange) enforced(o *metadata.Object, c *metadata.Column) (bool, e
 	if other, err := d.reader(o, c); err != nil || other != nil {
 		return other != nil, err
 	}
-	if d.boundTo(o, c) != "" {
+	if d.BoundTo(o, c) != "" {
 		return true, nil
 	}
 	for _, child := range d.sch.Children(o.ID) {

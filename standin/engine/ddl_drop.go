@@ -53,14 +53,11 @@ func installDDL(r *Registry) {
 	})
 	on(r, (*Session).createSchema)
 	on(r, (*Session).dropSchema)
-	on(r, (*Session).transfer)
 	on(r, (*Session).createSynonym)
 	on(r, (*Session).declareTable)
 	installModules(r)
 	installTriggers(r)
-	installSequences(r)
-	installTypes(r)
-	installStatistics(r)
+	installStatisticsFunctions()
 	installBulkFiles(r)
 }
 
@@ -102,7 +99,7 @@ func (d *SchemaChange) drop(name ObjectName, ifExists bool, word, kinds string) 
 			return sqlerr.New(3701, 5, "drop", word, name.String())
 		}
 	}
-	if by := d.boundTo(o, nil); by != "" {
+	if by := d.BoundTo(o, nil); by != "" {
 		return sqlerr.New(3729, 1, "DROP "+strings.ToUpper(kindWords[o.Kind]), name.String(), by)
 	}
 	if err := d.s.ObjectEvent(d.ctx, d, "DROP", o); err != nil {
@@ -115,17 +112,17 @@ func (d *SchemaChange) drop(name ObjectName, ifExists bool, word, kinds string) 
 	}
 	if o.Kind == metadata.KindView {
 		for _, trigger := range append([]*metadata.Object(nil), d.sch.Children(o.ID)...) {
-			if err := d.remove(trigger); err != nil {
+			if err := d.Remove(trigger); err != nil {
 				return err
 			}
 		}
 	}
 	if o.Kind == metadata.KindSequence {
-		if err := d.exec("DELETE FROM __identity WHERE id = ?", int64(o.ID)); err != nil {
+		if err := d.Exec("DELETE FROM __identity WHERE id = ?", int64(o.ID)); err != nil {
 			return err
 		}
 	}
-	return d.remove(o)
+	return d.Remove(o)
 }
 
 var kindWords = map[string]string{
@@ -157,12 +154,12 @@ func (d *SchemaChange) dropTable(o *metadata.Object) error {
 				return err
 			}
 		}
-		if err := d.remove(child); err != nil {
+		if err := d.Remove(child); err != nil {
 			return err
 		}
 	}
 	if d.tx != nil {
-		if err := d.exec("DELETE FROM __identity WHERE id = ?", int64(o.ID)); err != nil {
+		if err := d.Exec("DELETE FROM __identity WHERE id = ?", int64(o.ID)); err != nil {
 			return err
 		}
 	}
@@ -276,7 +273,7 @@ func (s *Session) SetSchemaOwner(
 		if err := dropped(d.tx, objects); err != nil {
 			return err
 		}
-		return d.exec("UPDATE __schemas SET principal = ? WHERE id = ?", int64(owner), int64(sc.ID))
+		return d.Exec("UPDATE __schemas SET principal = ? WHERE id = ?", int64(owner), int64(sc.ID))
 	})
 }
 
@@ -307,20 +304,20 @@ func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w 
 				return sqlerr.New(3729, 1, "DROP SCHEMA", name, o.TypeName())
 			}
 		}
-		return d.exec("DELETE FROM __schemas WHERE id = ?", int64(sc.ID))
+		return d.Exec("DELETE FROM __schemas WHERE id = ?", int64(sc.ID))
 	})
 }
 
 func (s *Session) createSynonym(ctx context.Context, n *ast.CreateSynonymStatement, w tds.Writer) error {
 	name := NameOf(n.Name)
-	if err := s.requireDDL(ctx, name, "CREATE SYNONYM"); err != nil {
+	if err := s.RequireDDL(ctx, name, "CREATE SYNONYM"); err != nil {
 		return err
 	}
 	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
-		if err := d.place(name); err != nil {
+		if err := d.Place(name); err != nil {
 			return err
 		}
-		o := d.newObject(name, metadata.KindSynonym)
+		o := d.NewObject(name, metadata.KindSynonym)
 		target := NameOf(n.ForName)
 		parts := []string{}
 		for _, p := range []string{target.Server, target.Database, target.Schema, target.Name} {
@@ -329,7 +326,7 @@ func (s *Session) createSynonym(ctx context.Context, n *ast.CreateSynonymStateme
 			}
 		}
 		o.Target = strings.Join(parts, ".")
-		return d.save(o)
+		return d.Save(o)
 	})
 }
 
@@ -354,9 +351,9 @@ func (s *Session) declareTable(ctx context.Context, n *ast.DeclareTableVariableS
 	})
 }
 
-// requireDDL asks for a database-wide permission such as CREATE TABLE, and for ALTER on the schema that the object goes
+// RequireDDL asks for a database-wide permission such as CREATE TABLE, and for ALTER on the schema that the object goes
 // into (docs/t-sql/statements/create-table-transact-sql.md, "Permissions").
-func (s *Session) requireDDL(ctx context.Context, name ObjectName, permission string) error {
+func (s *Session) RequireDDL(ctx context.Context, name ObjectName, permission string) error {
 	db := s.db
 	if name.Database != "" {
 		if db = s.inst.Database(name.Database); db == nil {

@@ -112,7 +112,7 @@ func (b *tableBuilder) key(n *ast.UniqueConstraintDefinition, keys []metadata.Ke
 			return err
 		}
 	}
-	return b.d.save(o)
+	return b.d.Save(o)
 }
 
 func (b *tableBuilder) hasClustered() bool {

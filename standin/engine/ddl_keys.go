@@ -61,7 +61,7 @@ func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns
 		}
 		return b.d.enforceForeignKey(b.o, o)
 	})
-	return b.d.save(o)
+	return b.d.Save(o)
 }
 
 func referentialAction(text string) (string, error) {

@@ -123,7 +123,7 @@ func (s *Session) defineModule(
 		if err := temporaryModule(name, kind); err != nil {
 			return err
 		}
-	} else if err := s.requireDDL(ctx, name, permission); err != nil {
+	} else if err := s.RequireDDL(ctx, name, permission); err != nil {
 		return err
 	}
 	if err := s.checkTableParameters(ctx, partsOf(st.Node).parameters); err != nil {
@@ -264,7 +264,7 @@ func (s *Session) placeModule(
 	table *metadata.Table,
 ) error {
 	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
-		old := d.sch.Find(d.schemaNamed(name), name.Name)
+		old := d.sch.Find(d.SchemaNamed(name), name.Name)
 		switch {
 		case old == nil && mode == alterModule:
 			return sqlerr.New(208, 6, name.String())
@@ -273,7 +273,7 @@ func (s *Session) placeModule(
 		case old != nil && old.Kind != kind:
 			return sqlerr.New(2010, 1, name.String())
 		case old != nil:
-			if by := d.boundTo(old, nil); by != "" {
+			if by := d.BoundTo(old, nil); by != "" {
 				return sqlerr.New(3729, 3, "ALTER", name.String(), by)
 			}
 			changed := *old
@@ -283,15 +283,15 @@ func (s *Session) placeModule(
 			}
 			return d.Modify(&changed)
 		}
-		if err := d.place(name); err != nil {
+		if err := d.Place(name); err != nil {
 			return err
 		}
-		o := d.newObject(name, kind)
+		o := d.NewObject(name, kind)
 		o.Table = table
 		if err := d.define(o, st); err != nil {
 			return err
 		}
-		return d.save(o)
+		return d.Save(o)
 	})
 }
 

@@ -43,12 +43,12 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 	}
 	name := NameOf(n.SchemaObjectName)
 	if !name.Temporary() {
-		if err := s.requireDDL(ctx, name, "CREATE TABLE"); err != nil {
+		if err := s.RequireDDL(ctx, name, "CREATE TABLE"); err != nil {
 			return err
 		}
 	}
 	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
-		if err := d.place(name); err != nil {
+		if err := d.Place(name); err != nil {
 			return err
 		}
 		d.on, d.textOn = n.OnFileGroupOrPartitionScheme, n.TextImageOn
@@ -62,7 +62,7 @@ func (d *SchemaChange) makeTable(
 	def *ast.TableDefinition,
 	options []ast.TableOption,
 ) (*metadata.Object, error) {
-	o := d.newObject(name, metadata.KindTable)
+	o := d.NewObject(name, metadata.KindTable)
 	d.forgetIdentity(o)
 	o.Table = &metadata.Table{NextColumn: 1, NextIndex: 2, AnsiNullsOff: !d.s.settings.options["AnsiNulls"]}
 	b := &tableBuilder{d: d, o: o, verb: "CREATE TABLE"}
@@ -109,7 +109,7 @@ func (d *SchemaChange) makeTable(
 			return nil, err
 		}
 	}
-	return o, d.save(o)
+	return o, d.Save(o)
 }
 
 // chooseRowid makes a primary key of one integer column SQLite's row number.
@@ -205,7 +205,7 @@ func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*
 	if id != nil && id.Value == syntax.UnnamedConstraint {
 		id = nil
 	}
-	o := b.d.newObject(ObjectName{}, kind)
+	o := b.d.NewObject(ObjectName{}, kind)
 	o.Schema, o.Parent = b.o.Schema, b.o.ID
 	b.name(id, prefix, column, o)
 	if b.d.sch.Named(o.Schema, o.Name) != nil {
@@ -270,7 +270,7 @@ func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *metadat
 		return e
 	}
 	c.Default = o.ID
-	return b.d.save(o)
+	return b.d.Save(o)
 }
 
 func (b *tableBuilder) columnConstraint(

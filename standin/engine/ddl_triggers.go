@@ -78,7 +78,7 @@ func (s *Session) scopedTriggerStatement(
 		}
 		made := t == nil
 		if made {
-			t = d.newObject(ObjectName{Name: name.Name}, metadata.KindScopedTrigger)
+			t = d.NewObject(ObjectName{Name: name.Name}, metadata.KindScopedTrigger)
 			t.Schema = metadata.ScopedSchema(m.scope)
 		}
 		if err := d.define(t, st); err != nil {
@@ -86,7 +86,7 @@ func (s *Session) scopedTriggerStatement(
 		}
 		t.Properties = map[string]string{metadata.TriggerEvents: strings.Join(events, ",")}
 		if made {
-			return d.save(t)
+			return d.Save(t)
 		}
 		return d.Modify(t)
 	})
@@ -130,7 +130,7 @@ func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) e
 			t := d.sch.Named(metadata.ScopedSchema(n.TriggerScope), name.Name)
 			switch {
 			case t != nil:
-				return d.remove(t)
+				return d.Remove(t)
 			case n.IsIfExists:
 				return nil
 			}

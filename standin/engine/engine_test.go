@@ -18,6 +18,7 @@ import (
 	"geosql.dev/standin/backup"
 	"geosql.dev/standin/catalogview"
 	"geosql.dev/standin/dbcc"
+	"geosql.dev/standin/ddl"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/partition"
 	"geosql.dev/standin/tds"
@@ -40,7 +41,8 @@ func newServer(t testing.TB, change ...func(*engine.Config)) *server {
 			ServerName: "TESTSERVER",
 			DataDir:    t.TempDir(),
 			SAPassword: "Str0ng!pass",
-			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}, dbcc.Extension{}, partition.Extension{}},
+			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}, dbcc.Extension{}, ddl.Extension{},
+				partition.Extension{}},
 		},
 	}
 	for _, f := range change {

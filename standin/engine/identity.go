@@ -283,7 +283,7 @@ func (s *Session) nextIdentityOf(t *writeTarget) (int64, error) {
 		if col.Type.Kind.IsInteger() && !sqltype.FitsInteger(col.Type.Kind, n) {
 			return sqlerr.New(8115, 1, "IDENTITY", col.Type.Kind)
 		}
-		if lo, hi := wholeBounds(col.Type); n < lo || n > hi {
+		if lo, hi := WholeBounds(col.Type); n < lo || n > hi {
 			return sqlerr.New(8115, 1, "IDENTITY", sqltype.NumericWord(col.Type))
 		}
 		return nil

@@ -25,7 +25,7 @@ func (d *SchemaChange) MoveRows(source, target *metadata.Object, condition strin
 	defer func() { d.s.target = before }()
 	table, where := "main."+source.StorageName(), " WHERE "+condition
 	d.s.target = d.target(target, "INSERT")
-	err := d.exec(
+	err := d.Exec(
 		fmt.Sprintf(
 			"INSERT INTO main.%s (%s) SELECT %s FROM %s%s",
 			target.StorageName(),
@@ -39,5 +39,5 @@ func (d *SchemaChange) MoveRows(source, target *metadata.Object, condition strin
 		return d.stepError(err)
 	}
 	d.s.target = d.target(source, "DELETE")
-	return d.stepError(d.exec("DELETE FROM " + table + where))
+	return d.stepError(d.Exec("DELETE FROM " + table + where))
 }

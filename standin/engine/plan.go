@@ -441,6 +441,9 @@ func (s *Session) Evaluate(ctx context.Context, node ast.ScalarExpression, t sql
 	return s.evaluate(ctx, node, t)
 }
 
+// StatementText is the text of a statement of the batch that runs.
+func (s *Session) StatementText(node ast.Statement) string { return s.frame().batch.TextOf(node) }
+
 // EvaluateInt computes an expression without a table as int; NULL gives 0.
 func (s *Session) EvaluateInt(ctx context.Context, node ast.ScalarExpression) (int64, error) {
 	return s.evaluateInt(ctx, node)

@@ -323,7 +323,7 @@ func rename(ctx context.Context, c *ProcCall) error {
 		case "USERDATATYPE":
 			return d.renameType(o, newName)
 		case "", "OBJECT":
-			if d.boundTo(o, nil) != "" {
+			if d.BoundTo(o, nil) != "" {
 				return sqlerr.New(15336, 1, old)
 			}
 			if err := d.renameObject(o, newName); err != nil {
@@ -370,7 +370,7 @@ func (d *SchemaChange) renameIndex(o *metadata.Object, old, name string) error {
 		if con := d.sch.Objects[i.Constraint]; con != nil {
 			renamed := *con
 			renamed.Name = name
-			if err := d.save(&renamed); err != nil {
+			if err := d.Save(&renamed); err != nil {
 				return err
 			}
 		}

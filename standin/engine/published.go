@@ -72,7 +72,7 @@ func (s *Session) ChangeObject(ctx context.Context, db *Database, id int32, chan
 			o.Table = &t
 		}
 		change(&o)
-		return d.save(&o)
+		return d.Save(&o)
 	})
 }
 

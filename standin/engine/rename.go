@@ -61,7 +61,7 @@ func (d *SchemaChange) renameType(o *metadata.Object, name string) error {
 			}
 		}
 		if shown {
-			if err := d.save(other); err != nil {
+			if err := d.Save(other); err != nil {
 				return err
 			}
 		}

@@ -104,8 +104,8 @@ func starred(node ast.Statement) bool {
 	return found
 }
 
-// boundTo is the name of a schema-bound module that refers to an object, or to a column of it; empty for none.
-func (d *SchemaChange) boundTo(o *metadata.Object, c *metadata.Column) string {
+// BoundTo is the name of a schema-bound module that refers to an object, or to a column of it; empty for none.
+func (d *SchemaChange) BoundTo(o *metadata.Object, c *metadata.Column) string {
 	for _, m := range d.sch.Sorted() {
 		if m.ID == o.ID || !IsSchemaBound(m) {
 			continue

@@ -158,7 +158,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 	}
 	name := NameOf(n.Into)
 	if !name.Temporary() {
-		if err := s.requireDDL(ctx, name, "CREATE TABLE"); err != nil {
+		if err := s.RequireDDL(ctx, name, "CREATE TABLE"); err != nil {
 			return err
 		}
 	}
@@ -195,10 +195,10 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 	}
 	var obj *metadata.Object
 	if err := s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
-		if err := d.place(name); err != nil {
+		if err := d.Place(name); err != nil {
 			return err
 		}
-		obj = d.newObject(name, metadata.KindTable)
+		obj = d.NewObject(name, metadata.KindTable)
 		obj.Table = table
 		b := &tableBuilder{d: d, o: obj}
 		if n.On != nil {

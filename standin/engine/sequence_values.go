@@ -211,3 +211,8 @@ func (s *Session) LastSequenceValue(ctx context.Context, o *metadata.Object) (la
 	defer release()
 	return s.identities(db).sequences.last(conn, o)
 }
+
+// LastOfSequence is the value that a sequence gave last, and whether it gave one.
+func (d *SchemaChange) LastOfSequence(o *metadata.Object) (last int64, used bool, err error) {
+	return d.s.identities(d.db).sequences.last(d.conn, o)
+}

@@ -25,7 +25,7 @@ func (s *Session) returnedTable(ctx context.Context, ret ast.FunctionReturnType)
 	if body == nil || body.VariableName == nil || body.Definition == nil {
 		return nil, sqlerr.New(102, 1, "TABLE")
 	}
-	trial, err := s.tableOfDefinition(ctx, "@returns", body.Definition)
+	trial, err := s.TableOfDefinition(ctx, "@returns", body.Definition)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (s *Session) runTableFunction(
 	var rows [][]any
 	err := s.inFunctionSpace(func() error {
 		name := body.VariableName.Value
-		o, err := s.tableOfDefinition(ctx, name, body.Definition)
+		o, err := s.TableOfDefinition(ctx, name, body.Definition)
 		if err != nil {
 			return err
 		}

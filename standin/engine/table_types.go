@@ -40,8 +40,8 @@ func (s *Session) tableType(ctx context.Context, name ObjectName) *metadata.Obje
 	return nil
 }
 
-// tableOfDefinition makes a table that lives as long as the running batch or module.
-func (s *Session) tableOfDefinition(
+// TableOfDefinition makes a table that lives as long as the running batch or module.
+func (s *Session) TableOfDefinition(
 	ctx context.Context,
 	variable string,
 	def *ast.TableDefinition,
@@ -53,7 +53,7 @@ func (s *Session) tableOfDefinition(
 			if err := d.run("DROP TABLE IF EXISTS " + old.StorageName()); err != nil {
 				return err
 			}
-			if err := d.remove(old); err != nil {
+			if err := d.Remove(old); err != nil {
 				return err
 			}
 		}
@@ -81,7 +81,7 @@ func (s *Session) typedTable(
 	outer := f.batch
 	f.batch = batch // the texts of its constraints are in the type's definition
 	s.frames = append(s.frames, f)
-	o, err := s.tableOfDefinition(ctx, variable, def.Definition)
+	o, err := s.TableOfDefinition(ctx, variable, def.Definition)
 	s.frames = s.frames[:len(s.frames)-1]
 	f.batch = outer
 	return o, err
@@ -206,4 +206,35 @@ func (s *Session) checkTableParameters(ctx context.Context, params []*ast.Proced
 		}
 	}
 	return nil
+}
+
+// UserOfType is an object that has a column or parameter of a type; nil when there is none.
+func UserOfType(s *metadata.Catalog, t *metadata.Object) *metadata.Object {
+	for _, o := range s.Sorted() {
+		if o.Table != nil && o.ID != t.ID {
+			for _, c := range o.Table.Columns {
+				if c.UserTypeID == t.UserTypeID() {
+					return o
+				}
+			}
+		}
+		if !o.TakesParameters() {
+			continue
+		}
+		_, node, err := parseModule(o)
+		if err != nil {
+			continue
+		}
+		for _, p := range partsOf(node).parameters {
+			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok && strings.EqualFold(NameOf(u.Name).Name, t.TypeName()) {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// AliasOf is the system type that a type's name in a statement is an alias of; nil when it is none.
+func (s *Session) AliasOf(ctx context.Context, node ast.DataTypeReference) *sqltype.Type {
+	return s.aliasType(ctx, s.typeNameIn(node))
 }

@@ -98,7 +98,7 @@ func (d *SchemaChange) defineTrigger(
 	}
 	trigger := old
 	if trigger == nil {
-		trigger = d.newObject(name, metadata.KindTrigger)
+		trigger = d.NewObject(name, metadata.KindTrigger)
 		trigger.Schema, trigger.Parent = o.Schema, o.ID
 	}
 	if err := d.define(trigger, st); err != nil {
@@ -113,7 +113,7 @@ func (d *SchemaChange) defineTrigger(
 	if old != nil {
 		return d.Modify(trigger)
 	}
-	return d.save(trigger)
+	return d.Save(trigger)
 }
 
 // triggered is the table that a trigger is made on; an INSTEAD OF trigger may be on a view.

@@ -210,7 +210,7 @@ func (s *Session) fillTrigger(ctx context.Context, t *triggerFrame, image []*met
 func (s *Session) frameTable(ctx context.Context, name string, columns []*metadata.Column) (*metadata.Object, error) {
 	var o *metadata.Object
 	err := s.ChangeSchema(ctx, ObjectName{Name: name}, func(d *SchemaChange) error {
-		o = d.newObject(ObjectName{Name: variableTableName(name, s.frame())}, metadata.KindTable)
+		o = d.NewObject(ObjectName{Name: variableTableName(name, s.frame())}, metadata.KindTable)
 		o.Table = &metadata.Table{Columns: columns, NextIndex: 2}
 		for _, c := range columns {
 			o.Table.NextColumn = max(o.Table.NextColumn, c.ID+1)

@@ -30,8 +30,8 @@ func countedValue(t sqltype.Type, v any) any {
 	return v
 }
 
-// wholeBounds are the least and the greatest value of a type that can be counted.
-func wholeBounds(t sqltype.Type) (int64, int64) {
+// WholeBounds are the least and the greatest value of a type that can be counted.
+func WholeBounds(t sqltype.Type) (int64, int64) {
 	if t.Kind != sqltype.Decimal {
 		return integerBounds(t.Kind)
 	}

@@ -10,6 +10,7 @@ import (
 	"geosql.dev/standin/catalogview"
 	"geosql.dev/standin/config"
 	"geosql.dev/standin/dbcc"
+	"geosql.dev/standin/ddl"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/hadr"
 	"geosql.dev/standin/partition"
@@ -29,6 +30,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	)
 	return []engine.Extension{
 		catalogview.Extension{},
+		ddl.Extension{},
 		dbcc.Extension{},
 		partition.Extension{},
 		backup.Extension{Replicas: groups},

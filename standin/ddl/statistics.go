@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package ddl
 
 import (
 	"context"
@@ -10,40 +10,11 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
-	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/tds"
 )
-
-// installStatistics registers the statements of docs/t-sql/statements/create-statistics-transact-sql.md,
-// update-statistics-transact-sql.md and drop-statistics-transact-sql.md.
-func installStatistics(r *Registry) {
-	on(r, (*Session).createStatistics)
-	on(r, (*Session).updateStatistics)
-	on(r, (*Session).dropStatistics)
-	addBuiltins(
-		map[string]*builtinFunction{
-			"stats_date": systemFunction(2, 2, sqltype.DateTimeType, []sqltype.Type{intT, intT}, func(s *Session, a []any) any {
-				o := s.objectByID(a[0])
-				if o == nil || o.Table == nil {
-					return nil
-				}
-				for _, st := range o.Table.Statistics {
-					if int64(st.ID) == integer(a[1]) {
-						return st.Updated
-					}
-				}
-				for _, i := range o.Table.Indexes {
-					if int64(i.ID) == integer(a[1]) && i.StatsUpdated != nil {
-						return *i.StatsUpdated
-					}
-				}
-				return nil
-			}),
-		},
-	)
-}
 
 // refusedStatisticsOption names an option of WITH that has no meaning here; empty when there is none.
 func refusedStatisticsOption(options []ast.StatisticsOption) string {
@@ -84,12 +55,12 @@ func simpleStatisticsOption(options []ast.StatisticsOption, kind string) bool {
 	})
 }
 
-func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsStatement, _ tds.Writer) error {
+func createStatistics(ctx context.Context, s *engine.Session, n *ast.CreateStatisticsStatement, _ tds.Writer) error {
 	if word := refusedStatisticsOption(n.StatisticsOptions); word != "" {
-		return unsupported("CREATE STATISTICS WITH " + word)
+		return sqlerr.Unsupported("CREATE STATISTICS WITH " + word)
 	}
-	name := NameOf(n.OnName)
-	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+	name := engine.NameOf(n.OnName)
+	return s.ChangeSchema(ctx, name, func(d *engine.SchemaChange) error {
 		o, err := d.TableToChange(name, 1088)
 		if err != nil {
 			return err
@@ -108,10 +79,11 @@ func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsS
 			}
 		}
 		for _, ref := range n.Columns {
-			parts := identifiers(ref.MultiPartIdentifier)
-			c := o.Table.Column(parts[len(parts)-1])
+			parts := ref.MultiPartIdentifier.Identifiers
+			column := parts[len(parts)-1].Value
+			c := o.Table.Column(column)
 			if c == nil {
-				return sqlerr.New(1911, 1, parts[len(parts)-1])
+				return sqlerr.New(1911, 1, column)
 			}
 			if slices.Contains(st.Columns, c.ID) {
 				return sqlerr.New(1909, 2, "statistics", c.Name)
@@ -119,25 +91,23 @@ func (s *Session) createStatistics(ctx context.Context, n *ast.CreateStatisticsS
 			st.Columns = append(st.Columns, c.ID)
 		}
 		if n.FilterPredicate != nil {
-			b := &tableBuilder{d: d, o: o}
-			st.Filter = b.filterText(n.FilterPredicate)
-			if _, err := d.filter(o, st.Filter, "statistics", st.Name); err != nil {
+			if st.Filter, err = d.StatisticsFilter(o, n.FilterPredicate, st.Name); err != nil {
 				return err
 			}
 		}
 		st.ID = o.Table.NextIndex
 		o.Table.NextIndex++
 		o.Table.Statistics = append(o.Table.Statistics, st)
-		return d.save(o)
+		return d.Save(o)
 	})
 }
 
-func (s *Session) updateStatistics(ctx context.Context, n *ast.UpdateStatisticsStatement, _ tds.Writer) error {
+func updateStatistics(ctx context.Context, s *engine.Session, n *ast.UpdateStatisticsStatement, _ tds.Writer) error {
 	if word := refusedStatisticsOption(n.StatisticsOptions); word != "" {
-		return unsupported("UPDATE STATISTICS WITH " + word)
+		return sqlerr.Unsupported("UPDATE STATISTICS WITH " + word)
 	}
-	name := NameOf(n.SchemaObjectName)
-	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+	name := engine.NameOf(n.SchemaObjectName)
+	return s.ChangeSchema(ctx, name, func(d *engine.SchemaChange) error {
 		o, err := d.TableToChange(name, 2706)
 		if err != nil {
 			return err
@@ -147,7 +117,7 @@ func (s *Session) updateStatistics(ctx context.Context, n *ast.UpdateStatisticsS
 			if !o.Table.HasStatistics(id.Value) {
 				return sqlerr.New(2767, 1, id.Value)
 			}
-			wanted[lower(id.Value)] = true
+			wanted[strings.ToLower(id.Value)] = true
 		}
 		if onlyCounts(n.StatisticsOptions) {
 			return nil
@@ -156,32 +126,32 @@ func (s *Session) updateStatistics(ctx context.Context, n *ast.UpdateStatisticsS
 		noRecompute := simpleStatisticsOption(n.StatisticsOptions, "NoRecompute")
 		if !simpleStatisticsOption(n.StatisticsOptions, "Index") {
 			for _, st := range o.Table.Statistics {
-				if len(wanted) == 0 || wanted[lower(st.Name)] {
+				if len(wanted) == 0 || wanted[strings.ToLower(st.Name)] {
 					st.Updated, st.NoRecompute = now, noRecompute
 				}
 			}
 		}
 		if !simpleStatisticsOption(n.StatisticsOptions, "Columns") {
 			for _, i := range o.Table.Indexes {
-				if len(wanted) == 0 || wanted[lower(i.Name)] {
+				if len(wanted) == 0 || wanted[strings.ToLower(i.Name)] {
 					i.StatsUpdated, i.NoRecompute = &now, noRecompute
 				}
 			}
 		}
-		return d.save(o)
+		return d.Save(o)
 	})
 }
 
 // dropStatistics is DROP STATISTICS table.name, which names the table in front of the statistics.
-func (s *Session) dropStatistics(ctx context.Context, n *ast.DropStatisticsStatement, _ tds.Writer) error {
+func dropStatistics(ctx context.Context, s *engine.Session, n *ast.DropStatisticsStatement, _ tds.Writer) error {
 	for _, object := range n.Objects {
-		full := NameOf(object)
-		table, name := ObjectName{Database: full.Server, Schema: full.Database, Name: full.Schema}, full.Name
+		full := engine.NameOf(object)
+		table, name := engine.ObjectName{Database: full.Server, Schema: full.Database, Name: full.Schema}, full.Name
 		missing := sqlerr.New(3701, 6, "drop", "statistics", full.String())
 		if table.Name == "" {
 			return missing
 		}
-		err := s.ChangeSchema(ctx, table, func(d *SchemaChange) error {
+		err := s.ChangeSchema(ctx, table, func(d *engine.SchemaChange) error {
 			o, err := d.TableToChange(table, 4902)
 			if err != nil {
 				return missing
@@ -193,7 +163,7 @@ func (s *Session) dropStatistics(ctx context.Context, n *ast.DropStatisticsState
 			switch {
 			case at >= 0:
 				o.Table.Statistics = slices.Delete(slices.Clone(o.Table.Statistics), at, at+1)
-				return d.save(o)
+				return d.Save(o)
 			case o.Table.HasStatistics(name):
 				return sqlerr.New(3739, 1, "DROP", full.String())
 			}

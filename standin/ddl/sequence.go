@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package ddl
 
 import (
 	"context"
@@ -9,20 +9,16 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/tds"
 )
 
-func installSequences(r *Registry) {
-	on(r, (*Session).createSequence)
-	on(r, (*Session).alterSequence)
-}
-
-func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceStatement, w tds.Writer) error {
-	name := NameOf(n.Name)
-	if err := s.requireDDL(ctx, name, "CREATE SEQUENCE"); err != nil {
+func createSequence(ctx context.Context, s *engine.Session, n *ast.CreateSequenceStatement, w tds.Writer) error {
+	name := engine.NameOf(n.Name)
+	if err := s.RequireDDL(ctx, name, "CREATE SEQUENCE"); err != nil {
 		return err
 	}
 	if strings.HasPrefix(name.Name, "#") {
@@ -31,8 +27,8 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	q := &metadata.Sequence{Type: sqltype.BigIntType, Increment: 1}
 	for _, opt := range n.SequenceOptions {
 		if o, ok := opt.(*ast.DataTypeSequenceOption); ok {
-			t, e := DataTypeOf(o.DataType, false)
-			if alias := s.aliasType(ctx, s.typeNameIn(o.DataType)); e != nil && alias != nil {
+			t, e := engine.DataTypeOf(o.DataType, false)
+			if alias := s.AliasOf(ctx, o.DataType); e != nil && alias != nil {
 				t, e = *alias, nil
 			}
 			if e != nil {
@@ -44,10 +40,10 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 			q.Type = t
 		}
 	}
-	q.Min, q.Max = wholeBounds(q.Type)
+	q.Min, q.Max = engine.WholeBounds(q.Type)
 	var start *int64
 	for _, opt := range n.SequenceOptions {
-		if err := s.sequenceOption(ctx, q, name.Name, opt, &start); err != nil {
+		if err := sequenceOption(ctx, s, q, name.Name, opt, &start); err != nil {
 			return err
 		}
 	}
@@ -61,13 +57,13 @@ func (s *Session) createSequence(ctx context.Context, n *ast.CreateSequenceState
 	if err := q.Check(name.Name, q.Start); err != nil {
 		return err
 	}
-	err := s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
-		if err := d.place(name); err != nil {
+	err := s.ChangeSchema(ctx, name, func(d *engine.SchemaChange) error {
+		if err := d.Place(name); err != nil {
 			return err
 		}
-		o := d.newObject(name, metadata.KindSequence)
+		o := d.NewObject(name, metadata.KindSequence)
 		o.Sequence = q
-		return d.save(o)
+		return d.Save(o)
 	})
 	if err != nil {
 		return err
@@ -88,13 +84,14 @@ func warnOfCache(q *metadata.Sequence, w tds.Writer, name string, last int64, us
 
 // sequenceArgument is the value of an option: 11708 for one that the sequence's type does not have, 11700 and 11706 for
 // an increment and a cache of zero, which no other option makes good.
-func (s *Session) sequenceArgument(
+func sequenceArgument(
 	ctx context.Context,
+	s *engine.Session,
 	q *metadata.Sequence,
 	name, kind string,
 	value ast.ScalarExpression,
 ) (int64, error) {
-	v, err := s.evaluate(ctx, value, sqltype.DecimalOf(38, 4))
+	v, err := s.Evaluate(ctx, value, sqltype.DecimalOf(38, 4))
 	if err != nil {
 		return 0, err
 	}
@@ -107,7 +104,7 @@ func (s *Session) sequenceArgument(
 	case kind == "cache":
 		return d.IntPart(), nil
 	}
-	lo, hi := wholeBounds(q.Type)
+	lo, hi := engine.WholeBounds(q.Type)
 	if !d.IsInteger() || d.LessThan(decimal.NewFromInt(lo)) || d.GreaterThan(decimal.NewFromInt(hi)) {
 		argument := map[string]string{"start": "START WITH", "restart": "RESTART WITH", "increment": "INCREMENT BY"}[kind]
 		if argument == "" {
@@ -119,29 +116,35 @@ func (s *Session) sequenceArgument(
 }
 
 // alterSequence is ALTER SEQUENCE (docs/t-sql/statements/alter-sequence-transact-sql.md).
-func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStatement, w tds.Writer) error {
-	name := NameOf(n.Name)
+func alterSequence(ctx context.Context, s *engine.Session, n *ast.AlterSequenceStatement, w tds.Writer) error {
+	name := engine.NameOf(n.Name)
 	var q metadata.Sequence
 	var last int64
 	used := false
-	err := s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
+	err := s.ChangeSchema(ctx, name, func(d *engine.SchemaChange) error {
 		o := d.LookUp(name)
 		if o == nil || o.Kind != metadata.KindSequence {
 			return sqlerr.New(15151, 1, "alter", "sequence", name.String())
 		}
-		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}
-		if err := s.require(ctx, p); err != nil {
+		p := engine.Permission{
+			Name:     "ALTER",
+			Database: d.Database(),
+			Schema:   d.Catalog().SchemaName(o),
+			Object:   o.Name,
+			ObjectID: o.ID,
+		}
+		if err := s.Require(ctx, p); err != nil {
 			return err
 		}
 		q = *o.Sequence
 		var restart *int64
 		for _, opt := range n.SequenceOptions {
-			if err := s.sequenceOption(ctx, &q, o.Name, opt, &restart); err != nil {
+			if err := sequenceOption(ctx, s, &q, o.Name, opt, &restart); err != nil {
 				return err
 			}
 		}
 		var err error
-		if last, used, err = s.identities(d.db).sequences.last(d.conn, o); err != nil {
+		if last, used, err = d.LastOfSequence(o); err != nil {
 			return err
 		}
 		if restart != nil {
@@ -151,9 +154,9 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 			return err
 		}
 		if used {
-			err = d.exec("INSERT OR REPLACE INTO __identity VALUES (?, ?)", int64(o.ID), last)
+			err = d.Exec("INSERT OR REPLACE INTO __identity VALUES (?, ?)", int64(o.ID), last)
 		} else {
-			err = d.exec("DELETE FROM __identity WHERE id = ?", int64(o.ID))
+			err = d.Exec("DELETE FROM __identity WHERE id = ?", int64(o.ID))
 		}
 		if err != nil {
 			return err
@@ -168,14 +171,21 @@ func (s *Session) alterSequence(ctx context.Context, n *ast.AlterSequenceStateme
 }
 
 // sequenceOption sets an option of CREATE SEQUENCE or ALTER SEQUENCE; start is the value of START WITH or RESTART.
-func (s *Session) sequenceOption(ctx context.Context, q *metadata.Sequence, name string, opt any, start **int64) error {
-	lo, hi := wholeBounds(q.Type)
+func sequenceOption(
+	ctx context.Context,
+	s *engine.Session,
+	q *metadata.Sequence,
+	name string,
+	opt any,
+	start **int64,
+) error {
+	lo, hi := engine.WholeBounds(q.Type)
 	kind, none := "", false
 	var value *int64
 	switch o := opt.(type) {
 	case *ast.ScalarExpressionSequenceOption:
 		if kind, none = strings.ToLower(o.OptionKind), o.NoValue; o.OptionValue != nil {
-			v, err := s.sequenceArgument(ctx, q, name, kind, o.OptionValue)
+			v, err := sequenceArgument(ctx, s, q, name, kind, o.OptionValue)
 			if err != nil {
 				return err
 			}
@@ -207,7 +217,7 @@ func (s *Session) sequenceOption(ctx context.Context, q *metadata.Sequence, name
 	case "cache":
 		q.CacheSize, q.NoCache = given(0), none
 	default:
-		return unsupported("This option of a sequence")
+		return sqlerr.Unsupported("This option of a sequence")
 	}
 	return nil
 }
