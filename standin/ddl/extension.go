@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package ddl executes the statements that define what is in a database besides tables, indexes and modules: sequences,
-// types, statistics, and the schema that an object is in (docs/t-sql/statements). What they change goes through the
-// engine's SchemaChange.
+// Package ddl executes the statements that define what is in a database besides tables, indexes and modules: files and
+// file groups, sequences, types, statistics, and the schema that an object is in (docs/t-sql/statements). What they
+// change goes through the engine's SchemaChange.
 package ddl
 
 import (
@@ -33,6 +33,7 @@ func (Extension) Install(r *engine.Registry) error {
 	on(r, updateStatistics)
 	on(r, dropStatistics)
 	on(r, transfer)
+	installFiles(r)
 	return nil
 }
 

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"geosql.dev/standin/metadata"
-	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/storage"
 )
 
@@ -114,14 +113,6 @@ func (inst *Instance) preparePlacements(ctx context.Context, db *Database, list 
 		}
 		return nil
 	})
-}
-
-// systemGroups refuses file groups in system databases.
-func systemGroups(db *Database) error {
-	if db.ID() <= 3 {
-		return sqlerr.New(1826, 1, db.Name())
-	}
-	return nil
 }
 
 // FileGroupNames are the names of the database's file groups by number; nil where it cannot be read.

@@ -32,7 +32,7 @@ func (inst *Instance) declaredFiles(n *syntax.CreateDatabase) ([]metadata.File, 
 	}
 	next := int32(3)
 	add := func(f syntax.FileSpec, log bool, id, group int32) error {
-		file, err := newFile(f, log, group)
+		file, err := NewFile(f, log, group)
 		if err != nil {
 			return err
 		}
@@ -70,15 +70,15 @@ func (inst *Instance) declaredFiles(n *syntax.CreateDatabase) ([]metadata.File, 
 		attached(files)
 	}
 	for _, f := range files {
-		if err := fileNamed(f); err != nil {
+		if err := FileNamed(f); err != nil {
 			return nil, err
 		}
 	}
-	return files, differentNames(files, 3)
+	return files, DifferentNames(files, 3)
 }
 
-// fileNamed refuses a file without NAME or FILENAME (docs/t-sql/statements/create-database-transact-sql.md, filespec).
-func fileNamed(f metadata.File) error {
+// FileNamed refuses a file without NAME or FILENAME (docs/t-sql/statements/create-database-transact-sql.md, filespec).
+func FileNamed(f metadata.File) error {
 	switch {
 	case f.PhysicalName == "":
 		return sqlerr.New(1036, 1, "FILENAME")
@@ -132,8 +132,8 @@ func (inst *Instance) present(files []metadata.File) error {
 	return nil
 }
 
-// differentNames is 1828 where two files have one logical name.
-func differentNames(files []metadata.File, state uint8) error {
+// DifferentNames is error 1828 where two files have one logical name.
+func DifferentNames(files []metadata.File, state uint8) error {
 	seen := map[string]bool{}
 	for _, f := range files {
 		if seen[lower(f.LogicalName)] {
@@ -155,7 +155,7 @@ func declaredPlacements(n *syntax.CreateDatabase, files []metadata.File) ([]*met
 			return nil, sqlerr.New(5035, 1, g.Name)
 		}
 		seen[lower(g.Name)] = true
-		if err := groupName(g.Name); err != nil {
+		if err := GroupName(g.Name); err != nil {
 			return nil, err
 		}
 		out = append(
@@ -176,8 +176,8 @@ func declaredPlacements(n *syntax.CreateDatabase, files []metadata.File) ([]*met
 	return out, nil
 }
 
-// newFile is a file as it is declared, with the defaults for what is not.
-func newFile(f syntax.FileSpec, log bool, group int32) (metadata.File, error) {
+// NewFile is a file as it is declared, with the defaults for what is not.
+func NewFile(f syntax.FileSpec, log bool, group int32) (metadata.File, error) {
 	file := metadata.File{
 		Log:          log,
 		LogicalName:  f.LogicalName,
@@ -189,11 +189,12 @@ func newFile(f syntax.FileSpec, log bool, group int32) (metadata.File, error) {
 	if log {
 		file.MaxSizePages = maxLogPages
 	}
-	err := declare(&file, f)
+	err := DeclareFile(&file, f)
 	return file, err
 }
 
-func declare(file *metadata.File, f syntax.FileSpec) error {
+// DeclareFile gives a file what its declaration says; error 5040 for a SIZE above MAXSIZE.
+func DeclareFile(file *metadata.File, f syntax.FileSpec) error {
 	if f.FileName != nil {
 		file.PhysicalName = *f.FileName
 	}
@@ -214,6 +215,14 @@ func declare(file *metadata.File, f syntax.FileSpec) error {
 	}
 	if file.MaxSizePages > 0 && file.SizePages > file.MaxSizePages {
 		return sqlerr.New(5040, 1, "", file.ID, file.SizePages, file.MaxSizePages)
+	}
+	return nil
+}
+
+// GroupName refuses the name that ON "default" means.
+func GroupName(name string) error {
+	if strings.EqualFold(name, "DEFAULT") {
+		return sqlerr.New(5051, 1)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (s *Session) setDatabaseOption(ctx context.Context, db *Database, o syntax.
 		if db.System() {
 			return sqlerr.New(5058, 1, o.Name, db.Name())
 		}
-		if err := s.terminate(ctx, db, a); err != nil {
+		if err := s.Terminate(ctx, db, a); err != nil {
 			return err
 		}
 		return db.Update(ctx, func(i *DatabaseInfo) { i.ReadOnly = o.Name == "READ_ONLY" })
@@ -149,8 +149,8 @@ func (s *Session) setRecovery(ctx context.Context, db *Database, value string) e
 	return db.Update(ctx, func(i *DatabaseInfo) { i.RecoveryModel = model })
 }
 
-// terminate ends other sessions in a database as WITH ROLLBACK says, or waits for them.
-func (s *Session) terminate(ctx context.Context, db *Database, a syntax.DBSet) error {
+// Terminate ends other sessions in a database as WITH ROLLBACK says, or waits for them.
+func (s *Session) Terminate(ctx context.Context, db *Database, a syntax.DBSet) error {
 	wait := 2 * time.Second
 	switch {
 	case a.NoWait:
@@ -187,7 +187,7 @@ func (s *Session) setAccess(ctx context.Context, db *Database, mode string, a sy
 		return sqlerr.New(5058, 1, mode, db.Name())
 	}
 	if mode == "SINGLE_USER" {
-		if err := s.terminate(ctx, db, a); err != nil {
+		if err := s.Terminate(ctx, db, a); err != nil {
 			return sqlerr.New(5064, 1, db.Name())
 		}
 	}
@@ -236,7 +236,7 @@ func (s *Session) setOffline(ctx context.Context, db *Database, offline bool, a 
 		if s.db == db {
 			s.db = s.inst.DatabaseByID(1)
 		}
-		if err := s.terminate(ctx, db, a); err != nil {
+		if err := s.Terminate(ctx, db, a); err != nil {
 			return err
 		}
 		if err := s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseClosing, Database: db}); err != nil {

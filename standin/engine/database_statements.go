@@ -201,18 +201,6 @@ func (s *Session) alterDatabase(ctx context.Context, n *syntax.AlterDatabase, w 
 		return s.setDatabase(ctx, db, a, w)
 	case syntax.DBModifyName:
 		return s.renameDatabase(ctx, db, a.NewName)
-	case syntax.DBAddFile:
-		return s.addFiles(ctx, db, a)
-	case syntax.DBModifyFile:
-		return s.modifyFile(ctx, db, a.File, w)
-	case syntax.DBRemoveFile:
-		return s.removeFile(ctx, db, a.LogicalName, w)
-	case syntax.DBAddFileGroup:
-		return s.addFileGroup(ctx, db, a.Name)
-	case syntax.DBRemoveFileGroup:
-		return s.removeFileGroup(ctx, db, a.Name, w)
-	case syntax.DBModifyFileGroup:
-		return s.modifyFileGroup(ctx, db, a, w)
 	case syntax.DBCollate:
 		return unsupported("ALTER DATABASE ... COLLATE")
 	case syntax.DBSetHADR:

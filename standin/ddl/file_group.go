@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package ddl
 
 import (
 	"context"
-	"slices"
 	"strings"
 
 	"github.com/google/uuid"
-	"zombiezen.com/go/sqlite"
-	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/syntax"
@@ -21,29 +19,28 @@ import (
 // (docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md, Remarks).
 const maxFileGroups = 32767
 
-// groupName refuses the name that ON "default" means.
-func groupName(name string) error {
-	if strings.EqualFold(name, "DEFAULT") {
-		return sqlerr.New(5051, 1)
-	}
-	return nil
-}
-
 // addFileGroup is ADD FILEGROUP.
-func (s *Session) addFileGroup(ctx context.Context, db *Database, name string) error {
-	if err := systemGroups(db); err != nil {
+func addFileGroup(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	a syntax.DBAddFileGroup,
+	_ tds.Writer,
+) error {
+	name := a.Name
+	if db.ID() <= 3 {
+		return sqlerr.New(1826, 1, db.Name())
+	}
+	if err := engine.GroupName(name); err != nil {
 		return err
 	}
-	if err := groupName(name); err != nil {
-		return err
-	}
-	return s.changeFiles(ctx, db, func(d *SchemaChange) error {
-		if d.sch.HasDataSpace(name) {
+	return s.ChangeFiles(ctx, db, func(d *engine.SchemaChange) error {
+		if d.Catalog().HasDataSpace(name) {
 			return sqlerr.New(5035, 1, name)
 		}
-		groups := d.sch.FileGroups()
+		groups := d.Catalog().FileGroups()
 		if len(groups) == maxFileGroups {
-			return unsupported("More than 32,767 file groups")
+			return sqlerr.Unsupported("More than 32,767 file groups")
 		}
 		id := groups[len(groups)-1].FileGroup.ID + 1
 		return d.SavePlacement(metadata.NewFileGroup(id, name, metadata.FileGroup{GUID: uuid.New()}))
@@ -51,17 +48,24 @@ func (s *Session) addFileGroup(ctx context.Context, db *Database, name string) e
 }
 
 // removeFileGroup is REMOVE FILEGROUP, which is refused while the file group has files or something is placed in it.
-func (s *Session) removeFileGroup(ctx context.Context, db *Database, name string, w tds.Writer) error {
-	err := s.changeFiles(ctx, db, func(d *SchemaChange) error {
-		g := d.sch.FileGroup(name)
+func removeFileGroup(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	a syntax.DBRemoveFileGroup,
+	w tds.Writer,
+) error {
+	name := a.Name
+	err := s.ChangeFiles(ctx, db, func(d *engine.SchemaChange) error {
+		g := d.Catalog().FileGroup(name)
 		if g == nil {
 			return sqlerr.New(5014, 14, "filegroup", name, db.Name())
 		}
 		id := g.FileGroup.ID
-		if d.sch.HasFiles(id) {
+		if d.Catalog().HasFiles(id) {
 			return sqlerr.New(5042, 7, "filegroup", g.Name)
 		}
-		if d.sch.UsesGroup(id) {
+		if d.Catalog().UsesGroup(id) {
 			return sqlerr.New(5042, 8, "filegroup", g.Name)
 		}
 		return d.RemovePlacement(g)
@@ -73,24 +77,30 @@ func (s *Session) removeFileGroup(ctx context.Context, db *Database, name string
 }
 
 // modifyFileGroup is MODIFY FILEGROUP.
-func (s *Session) modifyFileGroup(ctx context.Context, db *Database, a syntax.DBModifyFileGroup, w tds.Writer) error {
+func modifyFileGroup(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	a syntax.DBModifyFileGroup,
+	w tds.Writer,
+) error {
 	if a.Property == "READ_ONLY" || a.Property == "READ_WRITE" {
-		if sch := db.catalogue(ctx); sch != nil && sch.FileGroup(a.Name) == nil {
+		if names := db.FileGroupNames(ctx); names != nil && !named(names, a.Name) {
 			return sqlerr.New(5014, 2, "filegroup", a.Name, db.Name()) // for which nobody has to leave
 		}
-		if err := s.terminate(ctx, db, a.Until); err != nil {
+		if err := s.Terminate(ctx, db, a.Until); err != nil {
 			return err
 		}
 	}
-	err := s.changeFiles(ctx, db, func(d *SchemaChange) error {
-		g := d.sch.FileGroup(a.Name)
+	err := s.ChangeFiles(ctx, db, func(d *engine.SchemaChange) error {
+		g := d.Catalog().FileGroup(a.Name)
 		if g == nil {
 			return sqlerr.New(5014, 2, "filegroup", a.Name, db.Name())
 		}
 		if a.NewName != "" {
-			return d.renameFileGroup(g, a.NewName)
+			return renameFileGroup(d, g, a.NewName)
 		}
-		return d.setFileGroup(g, a.Property)
+		return setFileGroup(d, g, a.Property)
 	})
 	switch {
 	case err != nil:
@@ -101,21 +111,21 @@ func (s *Session) modifyFileGroup(ctx context.Context, db *Database, a syntax.DB
 	return w.Message(sqlerr.New(5046, 1, "filegroup", a.Property))
 }
 
-func (d *SchemaChange) renameFileGroup(g *metadata.Object, name string) error {
+func renameFileGroup(d *engine.SchemaChange, g *metadata.Object, name string) error {
 	if g.FileGroup.ID == metadata.PrimaryGroup {
 		return sqlerr.New(5012, 1)
 	}
-	if err := groupName(name); err != nil {
+	if err := engine.GroupName(name); err != nil {
 		return err
 	}
-	if !strings.EqualFold(name, g.Name) && d.sch.HasDataSpace(name) {
+	if !strings.EqualFold(name, g.Name) && d.Catalog().HasDataSpace(name) {
 		return sqlerr.New(5035, 2, name)
 	}
 	g.Name = name
 	return d.SavePlacement(g)
 }
 
-func (d *SchemaChange) setFileGroup(g *metadata.Object, property string) error {
+func setFileGroup(d *engine.SchemaChange, g *metadata.Object, property string) error {
 	group := g.FileGroup
 	has := map[string]bool{
 		"READ_ONLY":            group.ReadOnly,
@@ -134,7 +144,7 @@ func (d *SchemaChange) setFileGroup(g *metadata.Object, property string) error {
 	switch {
 	case group.ID == metadata.PrimaryGroup && strings.HasPrefix(property, "READ_"):
 		return sqlerr.New(5047, 1)
-	case !d.sch.HasFiles(group.ID):
+	case !d.Catalog().HasFiles(group.ID):
 		return sqlerr.New(5050, 1, g.Name)
 	case has[property]:
 		return sqlerr.New(5045, state[property], "filegroup", property)
@@ -143,7 +153,7 @@ func (d *SchemaChange) setFileGroup(g *metadata.Object, property string) error {
 	case "READ_ONLY", "READ_WRITE":
 		group.ReadOnly = property == "READ_ONLY"
 	case "DEFAULT":
-		former := d.sch.DefaultGroup()
+		former := d.Catalog().DefaultGroup()
 		former.FileGroup.Default = false
 		if err := d.SavePlacement(former); err != nil {
 			return err
@@ -155,37 +165,12 @@ func (d *SchemaChange) setFileGroup(g *metadata.Object, property string) error {
 	return d.SavePlacement(g)
 }
 
-// populated tells whether a file group has rows.
-func (d *SchemaChange) populated(group int32) (bool, error) {
-	for _, o := range d.sch.Objects {
-		if o.Kind != metadata.KindTable {
-			continue
-		}
-		in := o.Table.LOBDataSpace() == group
-		for _, p := range o.Table.Places() {
-			in = in || p.DataSpace() == group
-			scheme, _ := d.sch.SchemeOf(p.DataSpace())
-			if scheme == nil || !slices.Contains(scheme.Groups, group) {
-				continue
-			}
-			counts, err := PartitionRows(d.conn, d.sch, o, p)
-			if err != nil {
-				return false, err
-			}
-			for number := range counts {
-				if scheme.Groups[number-1] == group {
-					return true, nil
-				}
-			}
-		}
-		if !in {
-			continue
-		}
-		rows := false
-		if err := sqlitex.ExecuteTransient(d.conn, "SELECT 1 FROM main."+o.StorageName()+" LIMIT 1", &sqlitex.ExecOptions{
-			ResultFunc: func(*sqlite.Stmt) error { rows = true; return nil }}); err != nil || rows {
-			return rows, err
+// named tells whether a file group has a name.
+func named(groups map[int32]string, name string) bool {
+	for _, g := range groups {
+		if strings.EqualFold(g, name) {
+			return true
 		}
 	}
-	return false, nil
+	return false
 }

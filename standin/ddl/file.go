@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package ddl
 
 import (
 	"context"
@@ -9,23 +9,29 @@ import (
 
 	"github.com/google/uuid"
 
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
-	"geosql.dev/standin/storage"
 	"geosql.dev/standin/syntax"
 	"geosql.dev/standin/tds"
 )
 
 // addFiles is ADD FILE and ADD LOG FILE.
-func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile) error {
+func addFiles(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	a syntax.DBAddFile,
+	_ tds.Writer,
+) error {
 	if db.ID() == 1 || db.ID() == 3 {
 		return sqlerr.New(5013, 1)
 	}
 	var added []metadata.File
 	for _, f := range a.Files {
-		file, err := newFile(f, a.Log, 0)
+		file, err := engine.NewFile(f, a.Log, 0)
 		if err == nil {
-			err = fileNamed(file)
+			err = engine.FileNamed(file)
 		}
 		if err != nil {
 			return err
@@ -33,25 +39,25 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 		file.GUID = uuid.New()
 		added = append(added, file)
 	}
-	if err := differentNames(added, 9); err != nil {
+	if err := engine.DifferentNames(added, 9); err != nil {
 		return err
 	}
-	if err := s.inst.CheckPaths(added); err != nil {
+	if err := s.Instance().CheckPaths(added); err != nil {
 		return err
 	}
 	if db.System() {
-		return s.addSystemFiles(ctx, db, a, added)
+		return addSystemFiles(ctx, s, db, a, added)
 	}
-	if err := s.fileNamesFree(ctx, db, added); err != nil {
+	if err := fileNamesFree(ctx, s, db, added); err != nil {
 		return err
 	}
-	return s.changeFiles(ctx, db, func(d *SchemaChange) error {
-		if err := d.differentFiles(4, added...); err != nil {
+	return s.ChangeFiles(ctx, db, func(d *engine.SchemaChange) error {
+		if err := differentFiles(d, 4, added...); err != nil {
 			return err // another session was faster
 		}
-		group := d.sch.FileGroupByID(metadata.PrimaryGroup)
+		group := d.Catalog().FileGroupByID(metadata.PrimaryGroup)
 		if a.FileGroup != "" {
-			group = d.sch.FileGroup(a.FileGroup)
+			group = d.Catalog().FileGroup(a.FileGroup)
 		}
 		switch {
 		case group == nil:
@@ -60,7 +66,7 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 			return sqlerr.New(5048, 1, group.Name)
 		}
 		next := int32(3)
-		for _, o := range d.sch.Placed(metadata.KindFile) {
+		for _, o := range d.Catalog().Placed(metadata.KindFile) {
 			next = max(next, o.File.ID+1)
 		}
 		for _, f := range added {
@@ -79,27 +85,27 @@ func (s *Session) addFiles(ctx context.Context, db *Database, a syntax.DBAddFile
 
 // differentFiles is 1828 where a file that is about to be has the logical name of another one: of a new file's, or of
 // one that the database has and that is not changed by it.
-func (d *SchemaChange) differentFiles(state uint8, files ...metadata.File) error {
-	for _, f := range d.db.Info().Files {
+func differentFiles(d *engine.SchemaChange, state uint8, files ...metadata.File) error {
+	for _, f := range d.Database().Info().Files {
 		if f.ID <= 2 {
 			files = append(files, f)
 		}
 	}
 	changed := len(files)
-	for _, o := range d.sch.Placed(metadata.KindFile) {
+	for _, o := range d.Catalog().Placed(metadata.KindFile) {
 		if !slices.ContainsFunc(files[:changed], func(f metadata.File) bool { return f.ID == o.File.ID }) {
 			files = append(files, *o.File)
 		}
 	}
-	return differentNames(files, state)
+	return engine.DifferentNames(files, state)
 }
 
 // fileNamesFree refuses logical names that the database has and paths that any database has.
-func (s *Session) fileNamesFree(ctx context.Context, db *Database, added []metadata.File) error {
-	if err := differentNames(append(db.Files(ctx), added...), 4); err != nil {
+func fileNamesFree(ctx context.Context, s *engine.Session, db *engine.Database, added []metadata.File) error {
+	if err := engine.DifferentNames(append(db.Files(ctx), added...), 4); err != nil {
 		return err
 	}
-	for _, other := range s.inst.Databases() {
+	for _, other := range s.Instance().Databases() {
 		for _, f := range other.Files(ctx) {
 			for _, mine := range added {
 				if f.PhysicalName == mine.PhysicalName {
@@ -112,11 +118,17 @@ func (s *Session) fileNamesFree(ctx context.Context, db *Database, added []metad
 }
 
 // addSystemFiles adds files to tempdb and msdb, which master has in its list: tempdb is made anew at every start.
-func (s *Session) addSystemFiles(ctx context.Context, db *Database, a syntax.DBAddFile, added []metadata.File) error {
+func addSystemFiles(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	a syntax.DBAddFile,
+	added []metadata.File,
+) error {
 	if a.FileGroup != "" && !strings.EqualFold(a.FileGroup, "PRIMARY") {
 		return sqlerr.New(1921, 4, "filegroup", a.FileGroup)
 	}
-	if err := s.fileNamesFree(ctx, db, added); err != nil {
+	if err := fileNamesFree(ctx, s, db, added); err != nil {
 		return err
 	}
 	next := int32(3)
@@ -126,35 +138,31 @@ func (s *Session) addSystemFiles(ctx context.Context, db *Database, a syntax.DBA
 	for i := range added {
 		added[i].ID = next + int32(i)
 	}
-	return db.Update(ctx, func(i *DatabaseInfo) { i.Files = append(i.Files, added...) })
-}
-
-// changeFiles runs f on the catalogue of a database, and has master know the files afterwards.
-func (s *Session) changeFiles(ctx context.Context, db *Database, f func(d *SchemaChange) error) error {
-	if db.Info().ReadOnly {
-		return sqlerr.New(5004, 1)
-	}
-	if err := s.ChangeSchema(ctx, ObjectName{Database: db.Name()}, f); err != nil {
-		return err
-	}
-	return db.noteFiles(ctx)
+	return db.Update(ctx, func(i *engine.DatabaseInfo) { i.Files = append(i.Files, added...) })
 }
 
 // modifyFile is MODIFY FILE: of each file one or more properties.
-func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpec, w tds.Writer) error {
-	old, err := s.fileToModify(ctx, db, f)
+func modifyFile(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	a syntax.DBModifyFile,
+	w tds.Writer,
+) error {
+	f := a.File
+	old, err := fileToModify(ctx, s, db, f)
 	if err == nil {
-		err = s.inst.Announce(ctx, DatabaseEvent{Kind: DatabaseAltering, Database: db, Option: "FILE"})
+		err = s.Instance().Announce(ctx, engine.DatabaseEvent{Kind: engine.DatabaseAltering, Database: db, Option: "FILE"})
 	}
 	if err != nil {
 		return err
 	}
-	defer func() { limitLog(db.Storage(), db.Info().Files) }()
+	defer db.LimitLog()
 	if db.System() || old.ID <= 2 {
-		return db.Update(ctx, func(i *DatabaseInfo) {
+		return db.Update(ctx, func(i *engine.DatabaseInfo) {
 			for n := range i.Files {
 				if i.Files[n].ID == old.ID {
-					modifyFile(&i.Files[n], f, db.ID() == 2)
+					applySpec(&i.Files[n], f, db.ID() == 2)
 				}
 			}
 		})
@@ -162,17 +170,17 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 	// Where it is, is this server's own.
 	path := f.FileName
 	f.FileName = nil
-	err = s.changeFiles(ctx, db, func(d *SchemaChange) error {
-		o := d.sch.Placement(metadata.KindFile, old.ID)
+	err = s.ChangeFiles(ctx, db, func(d *engine.SchemaChange) error {
+		o := d.Catalog().Placement(metadata.KindFile, old.ID)
 		if o == nil {
 			return sqlerr.New(5041, 1, old.LogicalName)
 		}
-		if g := d.sch.FileGroupByID(o.File.DataSpace()); g != nil && g.FileGroup.ReadOnly {
+		if g := d.Catalog().FileGroupByID(o.File.DataSpace()); g != nil && g.FileGroup.ReadOnly {
 			return sqlerr.New(5048, 3, g.Name)
 		}
-		modifyFile(o.File, f, false)
+		applySpec(o.File, f, false)
 		o.Name = o.File.LogicalName
-		if err := d.differentFiles(3, *o.File); err != nil {
+		if err := differentFiles(d, 3, *o.File); err != nil {
 			return err // another session was faster
 		}
 		return d.SavePlacement(o)
@@ -180,7 +188,7 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 	if err != nil || path == nil {
 		return err
 	}
-	if err := db.Update(ctx, func(i *DatabaseInfo) {
+	if err := db.Update(ctx, func(i *engine.DatabaseInfo) {
 		for n := range i.Files {
 			if i.Files[n].GUID == old.GUID && i.Files[n].ID == old.ID {
 				i.Files[n].PhysicalName = *path
@@ -192,19 +200,24 @@ func (s *Session) modifyFile(ctx context.Context, db *Database, f syntax.FileSpe
 	return w.Message(sqlerr.New(5018, 1, old.LogicalName))
 }
 
-// modifyFile is what MODIFY FILE makes of a file. One of tempdb stays where it is until the next start.
-func modifyFile(f *metadata.File, spec syntax.FileSpec, keeps bool) {
+// applySpec is what MODIFY FILE makes of a file. One of tempdb stays where it is until the next start.
+func applySpec(f *metadata.File, spec syntax.FileSpec, keeps bool) {
 	if keeps && f.Effective == "" {
 		f.Effective = f.PhysicalName
 	}
-	_ = declare(f, spec) // what it can refuse was refused before
+	_ = engine.DeclareFile(f, spec) // what it can refuse was refused before
 	if spec.NewName != nil {
 		f.LogicalName = *spec.NewName
 	}
 }
 
 // fileToModify finds the file that MODIFY FILE names, and refuses what it cannot be made.
-func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileSpec) (metadata.File, error) {
+func fileToModify(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	f syntax.FileSpec,
+) (metadata.File, error) {
 	if f.LogicalName == "" {
 		return metadata.File{}, sqlerr.New(5036, 1)
 	}
@@ -216,20 +229,20 @@ func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileS
 		changed := old
 		switch {
 		case f.Offline:
-			return old, unsupported("MODIFY FILE ... OFFLINE")
+			return old, sqlerr.Unsupported("MODIFY FILE ... OFFLINE")
 		case f.FileName != nil && old.ID <= 2 && db.ID() != 2:
-			return old, unsupported("Moving the first data file or log file of a database other than tempdb")
+			return old, sqlerr.Unsupported("Moving the first data file or log file of a database other than tempdb")
 		case f.NewName == nil && f.FileName == nil && f.Size == nil && f.MaxSize == nil && f.Growth == nil:
 			return old, sqlerr.New(5038, 1, f.LogicalName)
 		case f.Size != nil && f.Size.KB/8 <= db.Pages(old):
 			return old, sqlerr.New(5039, 1)
 		}
 		if f.NewName != nil && !strings.EqualFold(*f.NewName, f.LogicalName) {
-			if err := differentNames(append(files, metadata.File{LogicalName: *f.NewName}), 3); err != nil {
+			if err := engine.DifferentNames(append(files, metadata.File{LogicalName: *f.NewName}), 3); err != nil {
 				return old, err
 			}
 		}
-		if declare(&changed, f) != nil {
+		if engine.DeclareFile(&changed, f) != nil {
 			return old, sqlerr.New(5040, 1, db.Name(), old.ID, changed.SizePages*8, changed.MaxSizePages*8)
 		}
 		return old, nil
@@ -237,27 +250,16 @@ func (s *Session) fileToModify(ctx context.Context, db *Database, f syntax.FileS
 	return metadata.File{}, sqlerr.New(5041, 1, f.LogicalName)
 }
 
-// maxLogPages is the greatest size of a log file, 2 TB
-// (docs/sql-server/maximum-capacity-specifications-for-sql-server.md).
-const maxLogPages = 268435456
-
-// limitLog holds a database's log to the MAXSIZE of its file.
-func limitLog(st *storage.Database, files []metadata.File) {
-	if st == nil {
-		return
-	}
-	for _, f := range files {
-		if f.Log && f.MaxSizePages > 0 && f.MaxSizePages < maxLogPages {
-			st.Log().Limit(f.MaxSizePages * 8192)
-			return
-		}
-	}
-}
-
 // removeFile is REMOVE FILE, which an empty file alone can be.
-func (s *Session) removeFile(ctx context.Context, db *Database, name string, w tds.Writer) error {
+func removeFile(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	a syntax.DBRemoveFile,
+	w tds.Writer,
+) error {
 	for _, f := range db.Files(ctx) {
-		if !strings.EqualFold(f.LogicalName, name) {
+		if !strings.EqualFold(f.LogicalName, a.LogicalName) {
 			continue
 		}
 		if f.ID <= 2 {
@@ -265,7 +267,7 @@ func (s *Session) removeFile(ctx context.Context, db *Database, name string, w t
 		}
 		var err error
 		if db.System() {
-			err = db.Update(ctx, func(i *DatabaseInfo) {
+			err = db.Update(ctx, func(i *engine.DatabaseInfo) {
 				for n := range i.Files {
 					if i.Files[n].ID == f.ID {
 						i.Files = append(i.Files[:n], i.Files[n+1:]...)
@@ -274,7 +276,7 @@ func (s *Session) removeFile(ctx context.Context, db *Database, name string, w t
 				}
 			})
 		} else {
-			err = s.changeFiles(ctx, db, func(d *SchemaChange) error { return d.removeFile(f) })
+			err = s.ChangeFiles(ctx, db, func(d *engine.SchemaChange) error { return removeEmpty(d, f) })
 		}
 		if err != nil {
 			return err
@@ -284,14 +286,14 @@ func (s *Session) removeFile(ctx context.Context, db *Database, name string, w t
 	return sqlerr.New(5009, 9)
 }
 
-func (d *SchemaChange) removeFile(f metadata.File) error {
-	o := d.sch.Placement(metadata.KindFile, f.ID)
+func removeEmpty(d *engine.SchemaChange, f metadata.File) error {
+	o := d.Catalog().Placement(metadata.KindFile, f.ID)
 	if o == nil {
 		return sqlerr.New(5009, 9)
 	}
-	if g := d.sch.FileGroupByID(f.DataSpace()); g != nil {
+	if g := d.Catalog().FileGroupByID(f.DataSpace()); g != nil {
 		others := 0
-		for _, other := range d.sch.Placed(metadata.KindFile) {
+		for _, other := range d.Catalog().Placed(metadata.KindFile) {
 			if other.File.ID != f.ID && other.File.DataSpace() == f.DataSpace() {
 				others++
 			}
@@ -302,7 +304,7 @@ func (d *SchemaChange) removeFile(f metadata.File) error {
 		case g.FileGroup.Default && others == 0 && g.FileGroup.ID != metadata.PrimaryGroup:
 			return sqlerr.New(5031, 1, f.LogicalName)
 		}
-		holds, err := d.holds(f)
+		holds, err := d.HoldsRows(f)
 		if err != nil {
 			return err
 		}
@@ -311,18 +313,4 @@ func (d *SchemaChange) removeFile(f metadata.File) error {
 		}
 	}
 	return d.RemovePlacement(o)
-}
-
-// holds tells whether a data file has a file group's rows. They are taken to be in its first file that was not emptied:
-// a database has one store, which knows no files.
-func (d *SchemaChange) holds(f metadata.File) (bool, error) {
-	if f.Log || f.Emptied || f.DataSpace() == metadata.PrimaryGroup {
-		return false, nil
-	}
-	for _, o := range d.sch.Placed(metadata.KindFile) {
-		if o.File.DataSpace() == f.DataSpace() && o.File.ID < f.ID && !o.File.Emptied {
-			return false, nil
-		}
-	}
-	return d.populated(f.DataSpace())
 }
