@@ -77,3 +77,18 @@ func TestWhoIsFencedByAPersonsWord(t *testing.T) {
 	g.Expect(Request{}.Fences(Holder{})).To(BeFalse())
 	g.Expect(Request{FencedHolder: "rival-0"}.Fences(Holder{})).To(BeFalse(), "it cannot be read")
 }
+
+// A request waits for as many seconds as it says, and for two minutes where it says none. At the very moment somebody
+// may still begin.
+func TestHowLongARequestWaits(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0).UTC()
+	for seconds, life := range map[int]time.Duration{-1: 2 * time.Minute, 0: 2 * time.Minute, 1: time.Second,
+		90: 90 * time.Second} {
+		g := NewWithT(t)
+		r := Request{Issued: at, ExpiresSeconds: seconds}
+		g.Expect(r.Life()).To(Equal(life), "%d", seconds)
+		g.Expect(r.Expires()).To(Equal(at.Add(life)), "%d", seconds)
+		g.Expect(r.Expired(at.Add(life))).To(BeFalse(), "%d", seconds)
+		g.Expect(r.Expired(at.Add(life+1))).To(BeTrue(), "%d", seconds)
+	}
+}

@@ -19,6 +19,7 @@ func TestWhichTimelinesAreKept(t *testing.T) {
 	}
 	done := []Timeline{line(1, OutcomeDone), line(2, OutcomeDone), line(3, OutcomeDone), line(4, OutcomeDone)}
 	g := NewWithT(t)
+	g.Expect(terms(MergeTimelines(nil, line(1, OutcomeDone)))).To(Equal([]int64{1}))
 	five := MergeTimelines(done, line(5, OutcomeFailed))
 	g.Expect(terms(five)).To(Equal([]int64{1, 2, 3, 4, 5}))
 	g.Expect(terms(MergeTimelines(five, line(6, OutcomeDone)))).To(Equal([]int64{1, 2, 3, 4, 6}))
