@@ -44,3 +44,39 @@ func TestWhichTimingsAreSafe(t *testing.T) {
 		}
 	}
 }
+
+// What the timings bound, to the nanosecond.
+func TestWhatTimingsBound(t *testing.T) {
+	g := NewWithT(t)
+	timings := DefaultTimings()
+	g.Expect(timings).To(Equal(Timings{Expiry: 10 * time.Second, Renew: time.Second, APITimeout: time.Second,
+		AgentRestart: 2 * time.Second, Acknowledge: 1500 * time.Millisecond, WriteLease: 6 * time.Second,
+		Overrun: time.Second, Kill: 500 * time.Millisecond, Drift: 0.01}))
+	g.Expect(timings.HolderBound()).To(Equal(9900 * time.Millisecond))
+	g.Expect(timings.SuspectAfter()).To(Equal(10100 * time.Millisecond))
+	g.Expect(timings.FailoverWithin()).To(Equal(15 * time.Second))
+	timings.Failover = time.Minute
+	g.Expect(timings.FailoverWithin()).To(Equal(time.Minute))
+	g.Expect(timings.BegunWithin()).To(Equal(3*time.Second), "BecomeWithin is longer")
+	timings.Acknowledge = 4 * time.Second
+	g.Expect(timings.BegunWithin()).To(Equal(4 * time.Second))
+}
+
+// The least expiry is the first tenth of a second with which the timings are safe.
+func TestTheLeastExpiryIsSafe(t *testing.T) {
+	for drift, least := range map[float64]time.Duration{0: 9 * time.Second, 0.01: 9100 * time.Millisecond,
+		0.1: 10 * time.Second} {
+		g := NewWithT(t)
+		timings := DefaultTimings()
+		timings.Drift = drift
+		g.Expect(timings.LeastExpiry()).To(Equal(least), "drift %v", drift)
+		timings.Expiry = least
+		g.Expect(timings.Check()).To(Succeed(), "drift %v", drift)
+		timings.Expiry -= 100 * time.Millisecond
+		g.Expect(timings.Check()).To(MatchError(ContainSubstring("vote expiry")), "drift %v", drift)
+	}
+	longer := DefaultTimings()
+	longer.Acknowledge, longer.WriteLease, longer.Overrun, longer.Kill, longer.Drift = 2*time.Second, 20*time.Second,
+		3*time.Second, 4*time.Second, 0
+	NewWithT(t).Expect(longer.LeastExpiry()).To(Equal(29 * time.Second))
+}
