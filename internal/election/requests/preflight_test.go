@@ -76,6 +76,28 @@ func TestPreflight(t *testing.T) {
 		"a reseed of what is written to beside the group": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec"},
 			verdict: requests.Refuse, reason: votes.ReasonOwnData, says: "DROP DATABASE",
 			change: quisec(func(r *v1alpha1.ReplicaStatus) { r.Outside = []string{"Content"} })},
+		"a reseed by a status as old as may be": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec"},
+			verdict: requests.Refuse, reason: votes.ReasonOwnData, after: requests.FreshFor,
+			change: quisec(func(r *v1alpha1.ReplicaStatus) { r.Outside = []string{"Content"} })},
+		"a reseed by an older one": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec"}, verdict: requests.Go,
+			after:  requests.FreshFor + 1,
+			change: quisec(func(r *v1alpha1.ReplicaStatus) { r.Outside = []string{"Content"} })},
+		"a reseed of one that was never seen": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec"},
+			verdict: requests.Go, change: quisec(func(r *v1alpha1.ReplicaStatus) {
+				r.Outside, r.ObservedAt = []string{"Content"}, nil
+			})},
+		"a reseed of that database": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec",
+			Databases: []v1alpha1.DatabaseName{"Shop", "content"}}, verdict: requests.Refuse, reason: votes.ReasonOwnData,
+			change: func(a *v1alpha1.AvailabilityGroup) {
+				a.Spec.Databases = []v1alpha1.DatabaseName{"Content", "Shop"}
+				a.Status.Replicas[1].Outside = []string{"Content"}
+			}},
+		"a reseed of another one": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec",
+			Databases: []v1alpha1.DatabaseName{"shop"}}, verdict: requests.Go,
+			change: func(a *v1alpha1.AvailabilityGroup) {
+				a.Spec.Databases = []v1alpha1.DatabaseName{"Content", "Shop"}
+				a.Status.Replicas[1].Outside = []string{"Content"}
+			}},
 		"to nobody in particular": {spec: v1alpha1.FailoverSpec{Kind: failover}, verdict: requests.Go},
 		"before there is the group": {spec: v1alpha1.FailoverSpec{Kind: failover, To: "quisec"}, verdict: requests.Wait,
 			reason: requests.ReasonNotCreated,
@@ -213,4 +235,34 @@ func TestTheLossOfEachDatabase(t *testing.T) {
 		To(HaveValue(HaveField("Duration", time.Duration(3))))
 	g.Expect(requests.Largest([]requests.Loss{loss(1), {}, loss(2)})).To(BeNil(), "one is not known")
 	g.Expect(requests.Largest(nil)).To(BeNil())
+}
+
+// What a Failover asks the agents for: a Reseed of some databases has a kind of its own.
+func TestWhatAFailoverAsksFor(t *testing.T) {
+	for name, c := range map[string]struct {
+		spec v1alpha1.FailoverSpec
+		want votes.Request
+	}{
+		"a failover to any": {v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, AllowDataLoss: true,
+			FencedHolder: "a-0/pod/run/n"},
+			votes.Request{Kind: votes.RequestFailover, AllowDataLoss: true, FencedHolder: "a-0/pod/run/n"}},
+		"a switchover": {v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverSwitchover, To: "quisec"},
+			votes.Request{Kind: votes.RequestSwitchover, To: "quisec-0"}},
+		"a reseed": {v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverReseed, To: "quisec"},
+			votes.Request{Kind: votes.RequestReseed, To: "quisec-0"}},
+		"a reseed of databases": {v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverReseed, To: "quisec",
+			Databases: []v1alpha1.DatabaseName{"Content", "Shop"}},
+			votes.Request{Kind: votes.RequestReseedDatabases, To: "quisec-0", Databases: []string{"Content", "Shop"}}},
+	} {
+		NewWithT(t).Expect(requests.Asked(c.spec)).To(Equal(c.want), name)
+	}
+}
+
+// Switchovers and failovers make a replica primary, and nothing else does.
+func TestWhichKindsPromote(t *testing.T) {
+	for kind, promotes := range map[v1alpha1.FailoverKind]bool{
+		v1alpha1.FailoverSwitchover: true, v1alpha1.FailoverFailover: true, v1alpha1.FailoverRejoin: false,
+		v1alpha1.FailoverReseed: false} {
+		NewWithT(t).Expect(requests.Promotes(kind)).To(Equal(promotes), "%s", kind)
+	}
 }

@@ -190,3 +190,50 @@ func TestTheLossIsEstimatedFromWhatWasSeen(t *testing.T) {
 	g.Expect(loss("other")).To(BeNil())
 	g.Expect(requests.Best(group)).To(Equal("quisec-0"), "the newest of those that answer")
 }
+
+// Everything that a Lease tells is read of it, and what was carried out is known by name, and by what was asked for,
+// once it comes back as another object.
+func TestEverythingThatALeaseTells(t *testing.T) {
+	g := NewWithT(t)
+	lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
+	request := ask("a", 0)
+	answer := votes.Answer{ID: "a", Outcome: votes.OutcomeDone, At: begun}
+	lines := []votes.Timeline{{Term: 3, RequestID: "a", To: "quisec-0"}}
+	done := votes.CarriedOut{Name: "move", Spec: "hash", ID: "a", At: begun}
+	request.Annotate(lease.Annotations)
+	lease.Annotations[votes.AnnotationAnswer] = votes.EncodeNote(answer)
+	lease.Annotations[votes.AnnotationTimelines] = votes.EncodeNote(lines)
+	c := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(lease).Build()
+	g.Expect(requests.Remember(t.Context(), c, c, "web", "content", []votes.CarriedOut{done})).To(Succeed())
+	vote := requests.Read(t.Context(), c, "web", "content")
+	g.Expect(vote.Err).NotTo(HaveOccurred())
+	g.Expect(vote.Request).To(HaveValue(Equal(request)))
+	g.Expect(vote.Answer).To(HaveValue(Equal(answer)))
+	g.Expect(vote.Timelines).To(Equal(lines))
+	g.Expect(vote.CarriedOut).To(Equal([]votes.CarriedOut{done}))
+	g.Expect(vote.Paused).To(BeFalse())
+	g.Expect(requests.Remember(t.Context(), c, c, "web", "other", nil)).To(MatchError(votes.ErrAbsent))
+
+	cut := vote
+	cut.Err = errors.New("cut")
+	for name, t := range map[string]struct {
+		votes          requests.Votes
+		name, spec, id string
+		known          bool
+	}{
+		"as another object":         {requests.Votes{{}, vote}, "move", "hash", "b", true},
+		"as this one":               {requests.Votes{{}, vote}, "move", "hash", "a", false},
+		"of another name":           {requests.Votes{vote}, "other", "hash", "b", false},
+		"for something else":        {requests.Votes{vote}, "move", "other", "b", false},
+		"by one that is cut off":    {requests.Votes{cut}, "move", "hash", "b", false},
+		"by one behind that":        {requests.Votes{cut, vote}, "move", "hash", "b", true},
+		"by nobody that there were": {nil, "move", "hash", "b", false},
+	} {
+		told := t.votes.CarriedOut(t.name, t.spec, t.id)
+		if t.known {
+			g.Expect(told).To(HaveValue(Equal(done)), name)
+		} else {
+			g.Expect(told).To(BeNil(), name)
+		}
+	}
+}
