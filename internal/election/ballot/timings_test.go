@@ -57,6 +57,9 @@ func TestWhatTimingsBound(t *testing.T) {
 	g.Expect(timings.FailoverWithin()).To(Equal(15 * time.Second))
 	timings.Failover = time.Minute
 	g.Expect(timings.FailoverWithin()).To(Equal(time.Minute))
+	g.Expect(timings.OfflineWithin()).To(Equal(15 * time.Second))
+	timings.Offline = 2 * time.Second
+	g.Expect(timings.OfflineWithin()).To(Equal(2 * time.Second))
 	g.Expect(timings.BegunWithin()).To(Equal(3*time.Second), "BecomeWithin is longer")
 	timings.Acknowledge = 4 * time.Second
 	g.Expect(timings.BegunWithin()).To(Equal(4 * time.Second))
