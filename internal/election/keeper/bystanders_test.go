@@ -226,6 +226,28 @@ func TestABystanderWhoseOfflineFails(t *testing.T) {
 	}
 }
 
+// An engine that has the group no more has nothing to take OFFLINE, and one that does not answer is asked for nothing.
+func TestNothingIsTakenOfflineThatIsNotSeen(t *testing.T) {
+	for name, change := range map[string]func(*bench){
+		"the group is gone": func(b *bench) { b.seen.Exists = false },
+		"it is silent":      func(b *bench) { b.unseen = errAway },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := holding(t, votes.StateClaimed)
+			b.roles()
+			change(b)
+			err := b.takeBack(t.Context())
+			g.Expect(b.statements).To(BeEmpty())
+			if b.unseen == nil {
+				g.Expect(err).NotTo(HaveOccurred())
+			} else {
+				g.Expect(err).To(MatchError(errAway))
+			}
+		})
+	}
+}
+
 // What becomes of a claim whose engine knows, by what no view tells, that the replica is not synchronized.
 func TestWhoIsLetGoAfterARefusal(t *testing.T) {
 	third := func(b *bench) { b.reporting("third-0", 1, "4") }

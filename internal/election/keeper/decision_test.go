@@ -146,7 +146,7 @@ func TestAReseedSaysWhatItLeaves(t *testing.T) {
 }
 
 // A reseed drops what it is about: of a replica that is not apart the stale copies alone. Nothing is decided about a
-// fork by it.
+// fork by it, and nothing is said of other groups' databases where it is not about them.
 func TestAReseedDropsStaleCopiesAlone(t *testing.T) {
 	fork := &votes.Fork{Term: 2, Server: "own-0", Databases: map[string]string{"App": "3"}}
 	for _, r := range []votes.Request{{Kind: votes.RequestReseed},
@@ -156,12 +156,16 @@ func TestAReseedDropsStaleCopiesAlone(t *testing.T) {
 			b := asked(t, r, fork)
 			b.shown.Names = []string{"App", "Shop"}
 			b.copies = []Copy{{Name: "App", State: "ONLINE", InGroup: true}, {Name: "Shop", State: "RESTORING"}}
+			if len(r.Databases) > 0 {
+				b.copies = append(b.copies, Copy{Name: "Blog", State: "ONLINE", Other: "a database of availability group blog"})
+			}
 			for range 3 {
 				b.Step(t.Context())
 				b.clock.At += time.Second
 			}
 			g.Expect(b.statements).To(Equal([]string{"RESEED Shop"}))
-			g.Expect(b.answered(t)).To(And(HaveField("ID", "d"), HaveField("Outcome", votes.OutcomeDone)))
+			g.Expect(b.answered(t)).To(And(HaveField("ID", "d"), HaveField("Outcome", votes.OutcomeDone),
+				HaveField("Message", BeEmpty())))
 			g.Expect(b.saved).To(And(HaveField("Decided", "d"), HaveField("Cleared", BeZero())))
 		})
 	}
