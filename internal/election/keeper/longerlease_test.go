@@ -35,11 +35,9 @@ func TestALeaseThatRunsForLonger(t *testing.T) {
 				b.Step(t.Context())
 			}
 			b.refused = c.refused
-			var actions []string
 			for range 12 {
 				b.clock.At += time.Second
-				out := b.Step(t.Context())
-				if actions = append(actions, out.Action); out.Action == takenOffline {
+				if b.Step(t.Context()).Action == takenOffline {
 					break
 				}
 			}
