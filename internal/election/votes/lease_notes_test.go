@@ -143,8 +143,8 @@ func TestWhatAVoterSaysOfAnAnswer(t *testing.T) {
 			if c.want != nil {
 				g.Expect(err).To(MatchError(c.want))
 			}
-			g.Expect(errors.Is(err, votes.ErrAbsent)).To(Equal(c.want == votes.ErrAbsent))
-			g.Expect(errors.Is(err, votes.ErrConflict)).To(Equal(c.want == votes.ErrConflict))
+			g.Expect(errors.Is(err, votes.ErrAbsent)).To(Equal(errors.Is(c.want, votes.ErrAbsent)))
+			g.Expect(errors.Is(err, votes.ErrConflict)).To(Equal(errors.Is(c.want, votes.ErrConflict)))
 		})
 	}
 	g := NewWithT(t)
