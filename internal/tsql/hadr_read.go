@@ -104,15 +104,14 @@ WHERE g.name = @group`).arg("group", group).done("read the listener of group " +
 
 // GroupDatabaseStates reads the state of the group's databases on every replica that the instance knows about: a
 // secondary knows its own rows only, and the primary's rows about a disconnected secondary are stale. last_hardened_lsn
-// may be unknown by the role that the replica is in: then the end of its own log stands for it, which no primary adds
-// to any more.
+// may be unknown by the role that the replica is in. Nothing stands for it: another measure of the same log would be
+// compared with it, and a copy that is ahead of a fork be taken for one that is not.
 func GroupDatabaseStates(group string) Statement {
 	return new(builder).
 		sql(`SELECT r.replica_server_name, c.database_name, s.is_local, s.synchronization_state_desc, s.is_suspended,
     COALESCE(s.suspend_reason_desc, N''),
     s.log_send_queue_size, s.redo_queue_size, s.redo_rate,
-    COALESCE(s.last_hardened_lsn, CASE WHEN s.is_local = 1 AND s.is_primary_replica = 0 THEN s.end_of_log_lsn END),
-    s.last_redone_lsn, s.last_commit_time,
+    s.last_hardened_lsn, s.last_redone_lsn, s.last_commit_time,
     COALESCE(f.is_failover_ready, CAST(0 AS bit))
 FROM sys.dm_hadr_database_replica_states AS s
 JOIN sys.availability_groups AS g ON g.group_id = s.group_id
