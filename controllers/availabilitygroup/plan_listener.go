@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -34,7 +35,7 @@ func planListener(d Desired, o Observed, p *reconcile.Plan) bool {
 		have, addresses = &l, append(addresses, l.IP)
 	}
 	ip := cmp.Or(d.listenerIP(), o.ListenerIP)
-	if have != nil && d.listenerIP() != "" && !slices.Contains(addresses, ip) && !slices.Contains(addresses, anyAddress) {
+	if have != nil && d.listenerIP() != "" && otherAddress(addresses, ip) {
 		destroy(
 			p,
 			reconcile.Seen("the addresses that the primary has", o.Instances[primary].Err),
@@ -56,6 +57,19 @@ func planListener(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(creating("the listener is being brought to what is declared"))
 	}
 	return true
+}
+
+// otherAddress says whether every row shows an address that can be read and is another one than declared. One that is
+// not shown, or is unspecified, tells nothing: the listener would be removed and added for ever.
+func otherAddress(shown []string, declared string) bool {
+	want, err := netip.ParseAddr(declared)
+	if err != nil || len(shown) == 0 {
+		return false
+	}
+	return !slices.ContainsFunc(shown, func(address string) bool {
+		have, err := netip.ParseAddr(address)
+		return err != nil || have.IsUnspecified() || have.Unmap() == want.Unmap()
+	})
 }
 
 // listenerMask goes with a listener of CLUSTER_TYPE EXTERNAL or NONE whose address is nobody's subnet.

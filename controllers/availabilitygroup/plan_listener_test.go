@@ -73,3 +73,45 @@ func TestTheListenerIsNotMadeOtherwiseForOtherReasons(t *testing.T) {
 	e.servers["tukpub"].refuses = map[string]int32{"10.96.7.7/255.255.255.255": 19471, "10.96.7.7/255.255.255.0": 19477}
 	g.Expect(e.do(step)).To(Succeed(), "the first form has left it there")
 }
+
+// A listener is made anew only where the engine shows another address than the declared one.
+func TestAListenerIsRemovedForAnotherAddressAlone(t *testing.T) {
+	for name, c := range map[string]struct {
+		shown []string
+		other bool
+	}{
+		"nothing is shown":           {nil, false},
+		"an empty one":               {[]string{""}, false},
+		"one that cannot be read":    {[]string{"10.96.7"}, false},
+		"an unspecified one":         {[]string{"0.0.0.0"}, false},
+		"an unspecified one of IPv6": {[]string{"::"}, false},
+		"the declared one":           {[]string{"10.96.7.7"}, false},
+		"the declared one, mapped":   {[]string{"::ffff:10.96.7.7"}, false},
+		"the declared one of two":    {[]string{"10.96.7.8", "10.96.7.7"}, false},
+		"another, and an empty one":  {[]string{"10.96.7.8", ""}, false},
+		"another":                    {[]string{"10.96.7.8"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			group := declared()
+			group.Spec.Listener = &v1alpha1.Listener{IP: "10.96.7.7"}
+			e := newEnviron(t, group)
+			e.settle(everything)
+			l := e.group.listeners[0]
+			if e.group.listeners = nil; c.shown == nil {
+				l.IP = ""
+				c.shown = []string{""}
+			}
+			for _, ip := range c.shown {
+				l.IP = ip
+				e.group.listeners = append(e.group.listeners, l)
+			}
+			if p := plan(e.d, e.observe()); c.other {
+				g.Expect(p.Steps).NotTo(BeEmpty())
+				g.Expect(p.Steps[0].Describe()).To(ContainSubstring("remove listener"))
+			} else {
+				g.Expect(p.Steps).To(BeEmpty())
+			}
+		})
+	}
+}
