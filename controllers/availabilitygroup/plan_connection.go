@@ -12,7 +12,6 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
-	"geosql.dev/operator/internal/tsql"
 )
 
 const (
@@ -94,20 +93,13 @@ func (o Observed) stale(primary, s v1alpha1.ServerName) string {
 	return ""
 }
 
-// planForget lets a replica forget what is stale, and join anew. Another group of the name is dropped only where it has
-// no primary that is heard of, and where votes say that this one's primary is the only one.
+// planForget names the statement by which a replica would forget what seems stale, and does not send it: that the
+// engines of a group with an external cluster manager have equal IDs is documented nowhere.
 func planForget(d Desired, o Observed, primary, s v1alpha1.ServerName, p *reconcile.Plan) bool {
-	i, why := o.Instances[s], o.stale(primary, s)
-	if own := i.Group.Replica(host(s)); i.Group.ID != o.Instances[primary].Group.ID &&
-		(!d.fenced() || i.Group.Role == string(ballot.RoleSecondary) && own != nil && own.Connected == "CONNECTED") {
-		return p.Settle(conditions.Stalled(v1alpha1.ReasonReplicasNotJoined, fmt.Sprintf(
-			"%s has %s, and the primary %s cannot reach it: DROP AVAILABILITY GROUP [%s] on %s if that group is not needed any "+
-				"more, which leaves its databases there, or take the server out of spec.replicas",
-			host(s), why, host(primary), d.name(), host(s))))
-	}
-	dropGroup(p, reconcile.Seen("the primary has the group, and no connection to it", o.Instances[primary].Err, i.Err), s,
-		tsql.DropGroup(d.name()).Because(fmt.Sprintf("let %s, which remembers %s, join anew", host(s), why)))
-	return p.Settle(creating("a replica that remembers what is no more is to join anew"))
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonReplicasNotJoined, fmt.Sprintf(
+		"%s has %s, and the primary %s has no connection to it: DROP AVAILABILITY GROUP [%s] on %s if that is not needed "+
+			"any more, which leaves its databases there, or take the server out of spec.replicas",
+		host(s), o.stale(primary, s), host(primary), d.name(), host(s))))
 }
 
 // feeds tells of a primary that has a connection to any replica.

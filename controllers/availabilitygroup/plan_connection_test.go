@@ -92,17 +92,18 @@ func TestAReplicaThatIsNotConnectedHasItsEndpointRestarted(t *testing.T) {
 }
 
 // What a server remembers of an earlier group of the name, or of the replica that it was before it was removed and
-// added again, keeps the primary from reaching it: it is dropped there, and nowhere else.
-func TestAReplicaForgetsWhatIsNoMore(t *testing.T) {
+// added again, may keep the primary from reaching it: the condition names the DROP, and nobody sends it.
+func TestNothingThatAReplicaRemembersIsDropped(t *testing.T) {
 	for name, c := range map[string]struct {
 		remembers mssql.Group
 		none      bool
-		drops     bool
 		says      string
 	}{
-		"an earlier group of the name": {remembers: mssql.Group{ID: "0000", Role: "RESOLVING"}, drops: true},
+		"an earlier group of the name": {remembers: mssql.Group{ID: "0000", Role: "RESOLVING"},
+			says: "DROP AVAILABILITY GROUP [content] on quisec-0"},
 		"the replica that it was": {remembers: mssql.Group{ID: "6a8b", Role: "SECONDARY",
-			ReplicaIDs: map[string]string{"quisec-0": "another"}}, drops: true},
+			ReplicaIDs: map[string]string{"quisec-0": "another"}},
+			says: "DROP AVAILABILITY GROUP [content] on quisec-0"},
 		"the same replica": {remembers: mssql.Group{ID: "6a8b", Role: "SECONDARY",
 			ReplicaIDs: map[string]string{"quisec-0": "id of quisec-0"}}},
 		"an earlier group as its primary": {remembers: mssql.Group{ID: "0000", Role: "PRIMARY"}},
@@ -126,13 +127,8 @@ func TestAReplicaForgetsWhatIsNoMore(t *testing.T) {
 				e.round()
 			}
 			drops := slices.ContainsFunc(e.done[seen:], func(step string) bool { return strings.Contains(step, "DROP AVAIL") })
-			g.Expect(drops).To(Equal(c.drops), "%q", e.done[seen:])
+			g.Expect(drops).To(BeFalse(), "%q", e.done[seen:])
 			g.Expect(plan(e.d, e.observe()).Outcome.Message).To(ContainSubstring(c.says))
-			if c.drops {
-				g.Expect(e.up).To(BeNumerically(">", connectPatience), "it may only be slow")
-				e.settle(everything)
-				g.Expect(e.servers["quisec"].joined).To(BeTrue())
-			}
 		})
 	}
 }
