@@ -92,10 +92,11 @@ func (r *Reconciler) execute(ctx context.Context, d Desired, s mssql.Execute) er
 	return r.distrust(d.Group.Namespace, s.Server, db.Exec(ctx, s.Statement))
 }
 
-// restartEndpoint counts as tried whatever becomes of it.
+// restartEndpoint counts as tried whatever becomes of it. It goes on when this manager is to end: the endpoint would be
+// left stopped until the next plan, which starts it.
 func (r *Reconciler) restartEndpoint(ctx context.Context, d Desired, s RestartEndpoint) error {
 	r.restarted.add(client.ObjectKeyFromObject(d.Group), s.For, r.now())
-	return r.execute(ctx, d, s.statement())
+	return r.execute(context.WithoutCancel(ctx), d, s.statement())
 }
 
 // distrust closes the connections to a server after an error whose outcome is unknown: when the engine was restarted

@@ -155,11 +155,16 @@ func (h *Holder) serveEndpoint(w http.ResponseWriter, r *http.Request, group str
 			if err != nil {
 				return ballot.Report{}, err
 			}
-			if !slices.ContainsFunc(seen.Replicas, func(p ballot.Replica) bool {
+			asks := slices.IndexFunc(seen.Replicas, func(p ballot.Replica) bool {
 				return leaf.VerifyHostname(p.Server+"."+h.options.Target.Namespace) == nil
-			}) {
+			})
+			if asks < 0 {
 				return ballot.Report{}, fmt.Errorf("the certificate is that of no replica of group %s: %w", group,
 					errNoReplica)
+			}
+			if feedsOthers(seen, seen.Replicas[asks].Server) {
+				return ballot.Report{}, fmt.Errorf("%s feeds another synchronized secondary of group %s: its endpoint is not "+
+					"restarted for %s", h.options.Target.Server, group, seen.Replicas[asks].Server)
 			}
 			return ballot.Report{}, k.RestartEndpoint(ctx)
 		})

@@ -43,6 +43,9 @@ type sqlEngine struct {
 	mu sync.Mutex
 	// groups are the IDs of the groups by name, as last seen.
 	groups map[string]string
+	// primary are the groups of which the instance was the primary when they were last seen.
+	primary  map[string]bool
+	endpoint endpointState
 }
 
 // identifier is an engine that tells which group of a name it had when it was last observed; empty for none that was
@@ -56,17 +59,25 @@ func (e *sqlEngine) GroupID(group string) string {
 	return e.groups[group]
 }
 
-func (e *sqlEngine) saw(group, id string) {
+func (e *sqlEngine) saw(group, id string, role ballot.Role) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.groups[group] = id
+	e.groups[group], e.primary[group] = id, role == ballot.RolePrimary
+}
+
+// gone notes that a group is not there: its ID stays known.
+func (e *sqlEngine) gone(group string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.primary, group)
 }
 
 var _ keeper.Engine = (*sqlEngine)(nil)
 
 // NewEngine is the engine of the target over T-SQL, ended through its process. The connector must be its own.
 func NewEngine(connector *mssql.Connector, target mssql.Target, process Process) keeper.Engine {
-	return &sqlEngine{connector: connector, target: target, process: process, groups: map[string]string{}}
+	return &sqlEngine{connector: connector, target: target, process: process, groups: map[string]string{},
+		primary: map[string]bool{}}
 }
 
 // ask runs f with the engine's pool and returns when ctx ends, whatever the driver does: a frozen engine answers
@@ -136,8 +147,11 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observati
 		}
 		return o, err
 	})
-	if err == nil && seen.Exists {
-		e.saw(group, seen.id.String())
+	switch {
+	case err == nil && seen.Exists:
+		e.saw(group, seen.id.String(), seen.Role)
+	case err == nil:
+		e.gone(group)
 	}
 	return seen.Observation, err
 }
@@ -318,27 +332,6 @@ func (e *sqlEngine) BecomeSecondary(ctx context.Context, group string, deadline 
 		return fmt.Errorf("%w: %w", keeper.ErrNoPrimaryYet, err)
 	}
 	return err
-}
-
-// RestartEndpoint implements keeper.Engine. It is one batch: an endpoint that has stopped starts again although its
-// agent has ended. Should the engine have ended between the two, the operator starts the endpoint.
-func (e *sqlEngine) RestartEndpoint(ctx context.Context, _ string) error {
-	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
-		var name string
-		err := db.Query(ctx, tsql.EndpointState(), func(r mssql.Row) error {
-			var state, role string
-			var port int
-			var certificate sql.NullString
-			return r.Scan(&name, &state, &role, &port, &certificate)
-		})
-		switch {
-		case err != nil:
-			return err
-		case name == "":
-			return errors.New("there is no endpoint for log between replicas")
-		}
-		return db.Exec(ctx, tsql.RestartEndpoint(name))
-	})
 }
 
 // Resume implements keeper.Engine.

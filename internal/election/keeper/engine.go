@@ -76,7 +76,8 @@ type Engine interface {
 	// engine knows of none. It cancels a seeding.
 	BecomeSecondary(ctx context.Context, group string, deadline time.Time) error
 	// RestartEndpoint stops and starts the endpoint that carries log between replicas: the group's connections, and those
-	// of other groups, break and come back.
+	// of other groups, break and come back. It goes on when ctx ends, which is an error, until the endpoint is started. It
+	// refuses where the instance is the primary of another group.
 	RestartEndpoint(ctx context.Context, group string) error
 	// Resume lets data movement of suspended databases go on.
 	Resume(ctx context.Context, group string, databases []string) error

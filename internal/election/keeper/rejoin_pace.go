@@ -42,6 +42,8 @@ const (
 	latchedPatience = 20 * time.Second
 	settling        = 30 * time.Second
 	cureAgain       = 90 * time.Second
+	// cureDoublings bound how rarely the holder's is restarted in one term: every 96 minutes.
+	cureDoublings = 6
 )
 
 // pace is since when things are as they are, moments of the clock, 0 for never.
@@ -69,6 +71,8 @@ type pace struct {
 	// asked is when SET (ROLE = SECONDARY) was last answered, latched since when with 41104, cured when the endpoints were
 	// last restarted.
 	asked, latched, cured time.Duration
+	// cures is how often they were in this term.
+	cures int
 	// unsure is since when the end of a copy's log is not known.
 	unsure time.Duration
 }
@@ -80,6 +84,7 @@ type paces struct {
 	asked, latched, cured     time.Duration
 	unsure                    time.Duration
 	strangers, remedies       int
+	cures                     int
 	moved                     bool
 }
 
@@ -93,7 +98,7 @@ func (p *pace) since(now time.Duration) paces {
 	}
 	return paces{age: now - p.began, joined: ago(p.joined), stranger: now - p.stranger, standing: now - p.standing,
 		still: now - p.still, asked: ago(p.asked), latched: ago(p.latched), cured: ago(p.cured),
-		strangers: p.strangers, remedies: p.remedies, moved: p.moved}
+		strangers: p.strangers, remedies: p.remedies, cures: p.cures, moved: p.moved}
 }
 
 // watch keeps the times. It is asked at each step of a server that follows, or that has no group yet.
@@ -104,7 +109,7 @@ func (p *pace) watch(now time.Duration, leading votes.Record, seen ballot.Observ
 	if fresh {
 		p.moved = p.moved || secondary && p.holder != "" && p.holder != leading.Holder.Server
 		p.term, p.began, p.holder = leading.Term, now, leading.Holder.Server
-		p.strangers, p.remedies, p.asked, p.latched = 0, 0, 0, 0
+		p.strangers, p.remedies, p.cures, p.asked, p.latched = 0, 0, 0, 0, 0
 	}
 	switch {
 	case !seen.Exists:
@@ -156,6 +161,7 @@ func (p *pace) act(now time.Duration, s rejoinStep) {
 	}
 	if s.restartHolder {
 		p.cured = now
+		p.cures++
 	}
 	p.stranger, p.standing = now, now
 	p.moved = p.moved && !s.become

@@ -50,13 +50,16 @@ func past(since, patience time.Duration) bool { return since == 0 || since >= pa
 // seeds says whether a copy here is being seeded, which no statement may cancel, and has made progress lately.
 func (v rejoinView) seeds(lately time.Duration) bool { return v.seen.Seeding && v.still < lately }
 
+// cureAfter is how long after the last of so many cures of a term the next one comes: each breaks the log of others.
+func cureAfter(cures int) time.Duration { return cureAgain << max(0, min(cures-1, cureDoublings)) }
+
 // planResolving is what is due at a RESOLVING replica.
 func (v rejoinView) planResolving(s *rejoinStep) {
 	switch {
 	case v.seeds(resolvingSeeding) || v.joined > 0 && v.joined < joinedPatience:
 	case v.latched == 0 && past(v.asked, ballot.BecomeWithin):
 		s.become, s.why = true, causeResolving
-	case v.latched >= latchedPatience && v.age >= settling && past(v.cured, cureAgain):
+	case v.latched >= latchedPatience && v.age >= settling && past(v.cured, cureAfter(v.cures)):
 		s.offline, s.restart, s.restartHolder, s.why = true, true, true, causeLatched
 	case v.latched > 0 && past(v.asked, roleAgain):
 		s.become, s.why = true, causeResolving
@@ -105,7 +108,7 @@ func (v rejoinView) planSecondary(s *rejoinStep, follows bool) {
 			s.become = true
 		case v.remedies == 1:
 			s.restart = true
-		case v.age >= settling && past(v.cured, cureAgain):
+		case v.age >= settling && past(v.cured, cureAfter(v.cures)):
 			s.restart, s.restartHolder = true, true
 		default:
 			s.why = ""
@@ -164,12 +167,14 @@ func (k *Keeper) restartEndpoints(ctx context.Context, s rejoinStep, leading vot
 type endpoint struct {
 	term          int64
 	held, restart time.Duration
+	// restarts of this term.
+	restarts int
 }
 
 // watch notes since when the term is held.
 func (e *endpoint) watch(now time.Duration, term int64, state votes.State) {
 	if state == votes.StateHeld && e.term != term {
-		e.term, e.held = term, now
+		e.term, e.held, e.restarts = term, now, 0
 	}
 }
 
@@ -183,12 +188,17 @@ func (k *Keeper) RestartEndpoint(ctx context.Context) error {
 	case now-k.endpoint.held < settling:
 		return fmt.Errorf("%s has held group %s for less than %s: its endpoint is not restarted yet", k.self.Server,
 			k.group, settling)
-	case k.endpoint.restart > 0 && now-k.endpoint.restart < cureAgain:
+	case k.endpoint.restart > 0 && now-k.endpoint.restart < cureAfter(k.endpoint.restarts):
 		return nil
 	}
-	k.endpoint.restart = now
-	// The next renewal of the lease waits for it: no longer than for an agent that is started again.
+	// The next renewal of the lease waits for it: no longer than for an agent that is started again. The engine goes on
+	// with it when that time is over.
 	ctx, cancel := context.WithTimeout(ctx, k.timings.AgentRestart)
 	defer cancel()
-	return k.engine.RestartEndpoint(ctx, k.group)
+	if err := k.engine.RestartEndpoint(ctx, k.group); err != nil {
+		return err
+	}
+	k.endpoint.restart = now
+	k.endpoint.restarts++
+	return nil
 }

@@ -50,6 +50,8 @@ func TestTheRemedyOfARejoin(t *testing.T) {
 		"41104 for long, of a new primary": {[]change{latched(latchedPatience, 1, settling-1, 0)}, none},
 		"41104 for long, cured lately":     {[]change{latched(time.Hour, 1, time.Hour, cureAgain-1)}, none},
 		"41104 for long, cured long ago":   {[]change{latched(time.Hour, 1, time.Hour, cureAgain)}, cure},
+		"41104 for long, cured twice": {[]change{latched(time.Hour, 1, time.Hour, 2*cureAgain-1),
+			func(v *rejoinView) { v.cures = 2 }}, none},
 		"41104 for long, being seeded": {
 			[]change{latched(time.Hour, time.Hour, time.Hour, 0), seeding(time.Second)}, none},
 		"41104 for long, and a seeding that has stopped": {
@@ -270,5 +272,7 @@ func TestTheHoldersEndpointIsRestartedNowAndThen(t *testing.T) {
 	g.Expect(ask(settling-1)).To(BeEmpty(), "it is new")
 	g.Expect(ask(1)).To(Equal([]string{"ENDPOINT"}))
 	g.Expect(ask(cureAgain - 1)).To(BeEmpty())
+	g.Expect(ask(1)).To(Equal([]string{"ENDPOINT"}))
+	g.Expect(ask(2*cureAgain-1)).To(BeEmpty(), "the next one comes after twice the time")
 	g.Expect(ask(1)).To(Equal([]string{"ENDPOINT"}))
 }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package holder
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+const (
+	// endpointTimeout bounds one statement about the endpoint, whoever asked for it has gone.
+	endpointTimeout = 15 * time.Second
+	// endpointPace is how soon one restart of the instance's endpoint may follow another, of whatever group.
+	endpointPace = time.Minute
+	// startFor is for how long an endpoint whose restart has failed is started again and again; the manager starts one
+	// that is stopped after that.
+	startFor = 10 * time.Minute
+)
+
+// endpointState is what is known of the endpoint's restarts, which all groups of the instance share.
+type endpointState struct {
+	// under says that one is under way, began when the last one began, started that it was answered.
+	under, started bool
+	began          time.Time
+}
+
+// RestartEndpoint implements keeper.Engine. Neither the caller's end nor its deadline cuts it short between STOPPED and
+// STARTED.
+func (e *sqlEngine) RestartEndpoint(ctx context.Context, group string) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if done, err := e.beginRestart(group, time.Now()); done || err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() {
+		detached := context.WithoutCancel(ctx)
+		name, err := e.endpointName(detached)
+		if err == nil {
+			err = e.bounded(detached, tsql.RestartEndpoint(name))
+		}
+		ended <- err
+		if err != nil && name != "" {
+			err = e.startEndpoint(detached, name)
+		}
+		e.endRestart(err)
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("the endpoint is being restarted still: %w", ctx.Err())
+	}
+}
+
+// beginRestart says whether the endpoint was restarted a moment ago, for whatever group, and refuses what may not be.
+func (e *sqlEngine) beginRestart(group string, now time.Time) (done bool, err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for other, primary := range e.primary {
+		if primary && !strings.EqualFold(other, group) {
+			return false, fmt.Errorf("the instance is the primary of group %s, whose log the endpoint carries as well: "+
+				"it is not restarted for group %s", other, group)
+		}
+	}
+	recent := !e.endpoint.began.IsZero() && now.Sub(e.endpoint.began) < endpointPace
+	switch {
+	case e.endpoint.under:
+		return false, errors.New("the endpoint is being restarted already")
+	case recent && e.endpoint.started:
+		return true, nil
+	}
+	e.endpoint = endpointState{under: true, began: now}
+	return false, nil
+}
+
+// endRestart notes that a restart has ended, with the endpoint started unless there is an error.
+func (e *sqlEngine) endRestart(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.endpoint.under, e.endpoint.started = false, err == nil
+}
+
+// endpointName reads the name of the endpoint for log between replicas.
+func (e *sqlEngine) endpointName(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, endpointTimeout)
+	defer cancel()
+	name, err := learn(ctx, e, func(ctx context.Context, db *mssql.DB) (name string, err error) {
+		return name, db.Query(ctx, tsql.EndpointState(), func(r mssql.Row) error {
+			var state, role string
+			var port int
+			var certificate sql.NullString
+			return r.Scan(&name, &state, &role, &port, &certificate)
+		})
+	})
+	if err == nil && name == "" {
+		err = errors.New("there is no endpoint for log between replicas")
+	}
+	return name, err
+}
+
+func (e *sqlEngine) bounded(ctx context.Context, s tsql.Statement) error {
+	ctx, cancel := context.WithTimeout(ctx, endpointTimeout)
+	defer cancel()
+	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error { return db.Exec(ctx, s) })
+}
+
+// startEndpoint starts the endpoint until the engine has said so, or startFor is over.
+func (e *sqlEngine) startEndpoint(ctx context.Context, name string) error {
+	for until := time.Now().Add(startFor); ; time.Sleep(time.Second) {
+		if err := e.bounded(ctx, tsql.StartEndpoint(name)); err == nil || time.Now().After(until) {
+			return err
+		}
+	}
+}
+
+// feedsOthers says whether a primary has a synchronized secondary beside the one that asks: a restart of the endpoint
+// would break that one's connection, and with it the commits that wait for it.
+func feedsOthers(seen ballot.Inspection, asks string) bool {
+	for _, d := range seen.Databases {
+		if !d.Local && d.State == "SYNCHRONIZED" && !d.Suspended && !strings.EqualFold(d.Server, asks) {
+			return true
+		}
+	}
+	return false
+}
