@@ -92,7 +92,7 @@ func (k *Keeper) mayRevive() bool {
 }
 
 // standBeside brings this replica into the role in which a candidate wants it, and returns what is seen of it then. A
-// replica that may be PRIMARY is taken OFFLINE whatever that role is.
+// replica that may be PRIMARY, or become it by a FAILOVER that was sent before, is taken OFFLINE whatever that role is.
 func (k *Keeper) standBeside(ctx context.Context, r ballot.FenceRequest) (ballot.Observation, error) {
 	seen, err := k.engine.Observe(ctx, k.group)
 	stays, promise := r.Bystanders == ballot.RoleSecondary, Promise{Term: r.Term, To: r.Candidate.Server}
@@ -100,7 +100,14 @@ func (k *Keeper) standBeside(ctx context.Context, r ballot.FenceRequest) (ballot
 	case err != nil || !seen.Exists:
 		return seen, err
 	case seen.Role != ballot.RoleSecondary && seen.Role != ballot.RoleResolving:
-		return k.offline(ctx)
+		seen, err = k.offline(ctx)
+		k.inFlight = k.inFlight && err != nil
+		return seen, err
+	case k.inFlight:
+		if seen, err = k.offlinePatiently(ctx); err == nil {
+			k.inFlight, k.wentOffline = false, promise
+		}
+		return seen, err
 	case stays && seen.Role == ballot.RoleSecondary:
 		k.stayed = promise
 		return seen, nil
@@ -193,11 +200,6 @@ func (k *Keeper) unsynchronized(ctx context.Context, refusal error) Outcome {
 	next := ballot.ReportOf(reports, d.Best)
 	if !k.mayPass() || k.claim.force || chosen || !d.Quorate() || d.Best == "" || d.Best == k.self.Server || next.Refused {
 		return k.giveUp(ctx, votes.ReasonNotSynchronized, why)
-	}
-	if k.claim.issued {
-		if err := k.takeBack(ctx); err != nil {
-			return Outcome{Action: "claim not handed over", Err: errors.Join(why, err)}
-		}
 	}
 	out := k.yield(ctx, next)
 	out.Err = errors.Join(why, out.Err)

@@ -79,6 +79,7 @@ func (k *Keeper) standBy(ctx context.Context, seen ballot.Observation, seenErr e
 		return k.leaderlessPrimary(ctx, seen)
 	}
 	k.leaderless = 0
+	k.witnessed = k.witnessed || !leading.Holder.SameRun(k.self) || leading.State != votes.StateClaimed
 	remembered, err := k.remembered()
 	if err == nil {
 		remembered, err = k.forgetFormer(remembered, leading, seen)
@@ -375,7 +376,8 @@ func (k *Keeper) claimNext(
 		return Outcome{Action: "claim not granted", Err: fmt.Errorf("group %s: claiming term %d: %s", k.group, term, granted)}
 	}
 	k.term, k.state, k.agreed, k.renewed, k.counted = term, votes.StateClaimed, true, now, now
-	k.claim = claim{at: now, round: now, request: request, former: leading.Holder.Server, expired: expired}
+	k.claim = claim{at: now, round: now, request: request, former: leading.Holder.Server, expired: expired,
+		issued: k.inFlight, doubtful: k.inFlight}
 	k.chronicle.claimed(k)
 	return Outcome{Action: fmt.Sprintf("claimed term %d", term), Soon: soon}
 }
@@ -414,8 +416,10 @@ func (k *Keeper) ask(ctx context.Context, term int64, leading votes.Record, requ
 func (k *Keeper) takeOver(leading votes.Record, remembered Remembered) Outcome {
 	now := k.clock.Now()
 	k.term, k.state, k.agreed, k.renewed = leading.Term, votes.StateClaimed, true, now
-	// Another one's round, or one of a former life, is none of this clock.
-	k.claim = claim{at: now, round: now - k.timings.Acknowledge}
+	// Another one's round, or one of a former life, is none of this clock. What an agent before this one has sent in a
+	// claim that is as old nobody knows.
+	sent := k.inFlight || !k.witnessed
+	k.claim = claim{at: now, round: now - k.timings.Acknowledge, issued: sent, doubtful: sent}
 	k.recallVoters(remembered)
 	k.chronicle.resume(k)
 	told := k.told()
@@ -423,4 +427,11 @@ func (k *Keeper) takeOver(leading votes.Record, remembered Remembered) Outcome {
 		k.claim.request = r
 	}
 	return Outcome{Action: fmt.Sprintf("took over the claim of term %d", leading.Term), Soon: soon}
+}
+
+// forgo ends this run's part in its term without a word to the voters.
+func (k *Keeper) forgo() {
+	k.inFlight = k.inFlight || k.claim.issued && k.state == votes.StateClaimed
+	k.term, k.state, k.agreed, k.counted, k.waiting = 0, "", false, 0, ""
+	k.claim = claim{}
 }

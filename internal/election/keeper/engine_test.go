@@ -193,7 +193,7 @@ func (r *run) Offline(ctx context.Context, _ string) error {
 	}
 	return r.call(time.Hour, func(time.Duration) {
 		r.lingers, r.lingering = r.lingersNext, r.role
-		r.role, r.ready, r.follows = ballot.RoleResolving, false, ""
+		r.role, r.ready, r.follows, r.coming = ballot.RoleResolving, false, "", 0
 		r.s.left, r.s.silent = r.s.w.epoch(), r.s.w.breaks.silent
 		r.offlines++
 		r.s.latch.offline = r.s.latch.on
@@ -206,6 +206,7 @@ func (r *run) BecomeSecondary(_ context.Context, _ string, deadline time.Time) e
 	}
 	return r.call(deadline.Sub(r.s.w.wall()), func(now time.Duration) {
 		r.role, r.follows, r.s.silent, r.recovering = ballot.RoleSecondary, "", false, now+r.s.w.breaks.recovery
+		r.coming = 0
 	})
 }
 

@@ -2,7 +2,11 @@
 
 package keeper
 
-import "time"
+import (
+	"time"
+
+	"geosql.dev/operator/internal/election/votes"
+)
 
 // Handover is what a keeper must know that takes the place of another one for the same run of the engine: moments on
 // the Clock of both.
@@ -10,6 +14,8 @@ type Handover struct {
 	// Outstanding is until when the engine may yet begin with a statement that has had no answer, 0 for none: a replica
 	// that reports before that could be made a secondary again afterwards.
 	Outstanding time.Duration
+	// InFlight says that a FAILOVER that was sent may make the replica PRIMARY yet.
+	InFlight bool
 	// Unanswered is since when the engine has not answered, 0 when it has: it is killed before the votes expire that count
 	// from then.
 	Unanswered time.Duration
@@ -24,6 +30,7 @@ func (k *Keeper) Handover() Handover {
 		return Handover{}
 	}
 	l := Handover{Outstanding: k.outstanding, Unanswered: k.unanswered, Held: k.inherited}
+	l.InFlight = k.inFlight || k.claim.issued && k.state == votes.StateClaimed
 	if k.term > 0 {
 		l.Held = k.renewed
 	}

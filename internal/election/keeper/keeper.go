@@ -87,6 +87,12 @@ type Keeper struct {
 	wentOffline Promise
 	// unready is the configuration in which the engine has refused FAILOVER with 41142, 0 for none.
 	unready int64
+	// inFlight says that a FAILOVER of a claim that was given up may make this replica PRIMARY yet: it is taken OFFLINE
+	// before it stands beside another candidate.
+	inFlight bool
+	// witnessed says that this keeper has read votes that were no claim of its run: one that it reads later was made
+	// within its life.
+	witnessed bool
 	// ending says that the manager is about to drop the group, or has; dropped that the group was gone then, and has not
 	// been seen since.
 	ending, dropped bool
@@ -126,7 +132,8 @@ func New(o Options) *Keeper {
 	o.Self.Nonce = ""
 	return &Keeper{group: o.Group, self: o.Self, ballot: o.Ballot, engine: o.Engine, peers: o.Peers, memory: o.Memory,
 		clock: o.Clock, timings: o.Timings, nonce: o.Nonce, random: o.Random,
-		outstanding: o.Former.Outstanding, unanswered: o.Former.Unanswered, inherited: o.Former.Held}
+		outstanding: o.Former.Outstanding, inFlight: o.Former.InFlight,
+		unanswered: o.Former.Unanswered, inherited: o.Former.Held}
 }
 
 // Step does what is due now. It is called every Timings.Renew and returns within about Timings.Acknowledge, unless the
@@ -370,12 +377,6 @@ func (k *Keeper) cast(ctx context.Context, pace ballot.Pace, term int64, state v
 	return granted
 }
 
-// forgo ends this run's part in its term without a word to the voters.
-func (k *Keeper) forgo() {
-	k.term, k.state, k.agreed, k.counted, k.waiting = 0, "", false, 0, ""
-	k.claim = claim{}
-}
-
 // release says at the voters that this run serves its term no more. The replica must be RESOLVING, or its engine ended.
 func (k *Keeper) release(ctx context.Context) ballot.Tally {
 	term := k.term
@@ -435,7 +436,7 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen ballot.Obs
 	var out Outcome
 	if k.state == votes.StateClaimed {
 		k.state = votes.StateHeld
-		k.claim, k.failures, k.announce = claim{}, 0, true
+		k.claim, k.failures, k.announce, k.inFlight = claim{}, 0, true, false
 		k.chronicle.promoted(k)
 		out = Outcome{Action: "became holder", Soon: soon}
 	}

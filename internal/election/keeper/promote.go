@@ -93,6 +93,9 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 		// What was promised may be a former group's; otherwise this run is refused until its terms have come to that, one
 		// after another.
 		why := fmt.Sprintf("term %d was promised to another", k.outbid)
+		if err := k.takeBack(ctx); err != nil {
+			return Outcome{Action: why + ": claim not given up", Soon: k.timings.Renew / 4, Err: err}
+		}
 		cause, request := k.chronicle.cause(), k.claim.request
 		k.chronicle.end(k, votes.OutcomeFailed, why)
 		out := k.claimNext(ctx, k.leadingOf(), cause, request)
@@ -152,8 +155,11 @@ func (k *Keeper) eligible(reports []ballot.Report) []ballot.Report {
 	)
 }
 
-// yield gives this server's claim to one that has more.
+// yield gives this server's claim to one that has more. A replica that may become PRIMARY is OFFLINE before that.
 func (k *Keeper) yield(ctx context.Context, to ballot.Report) Outcome {
+	if err := k.takeBack(ctx); err != nil {
+		return Outcome{Action: "claim not handed over", Soon: k.timings.Renew / 4, Err: err}
+	}
 	from, cause, request := k.chronicle.from(k), k.chronicle.cause(), k.claim.request
 	k.chronicle.end(k, votes.OutcomeFailed, "handed over to "+to.Server)
 	return k.handOver(ctx, to, votes.Timeline{Cause: cause, From: from}, request)
@@ -198,11 +204,9 @@ func (k *Keeper) handOver(ctx context.Context, to ballot.Report, t votes.Timelin
 
 // giveUp releases a claim that cannot succeed now, so that nobody has to wait for it to expire.
 func (k *Keeper) giveUp(ctx context.Context, reason string, why error) Outcome {
-	if k.claim.issued {
-		// The replica may yet become PRIMARY: it must not, once the votes say Released.
-		if err := k.takeBack(ctx); err != nil {
-			return Outcome{Action: "claim not released", Err: errors.Join(why, err)}
-		}
+	// The replica may yet become PRIMARY: it must not, once the votes say Released.
+	if err := k.takeBack(ctx); err != nil {
+		return Outcome{Action: "claim not released", Soon: k.timings.Renew / 4, Err: errors.Join(why, err)}
 	}
 	k.chronicle.end(k, votes.OutcomeFailed, why.Error())
 	if r := k.claim.request; r != nil {
@@ -236,11 +240,22 @@ func (k *Keeper) awaitPrimary(ctx context.Context) (seen ballot.Observation, cam
 	return ballot.Observation{}, false
 }
 
-// takeBack makes sure that a replica whose FAILOVER was sent serves nobody. The votes may expire meanwhile: the lease
-// that it was sent with has ended then.
+// takeBack makes sure that a replica whose FAILOVER was sent, if one was, serves nobody. The votes may expire
+// meanwhile: the lease that it was sent with has ended then. It fails as long as the engine may begin with FAILOVER
+// after OFFLINE.
 func (k *Keeper) takeBack(ctx context.Context) error {
-	_, err := k.offlinePatiently(ctx)
-	return err
+	if !k.claim.issued {
+		return nil
+	}
+	if k.clock.Now() < k.outstanding {
+		return fmt.Errorf(
+			"taking FAILOVER of group %s on %s back: the engine may begin with it yet", k.group, k.self.Server)
+	}
+	if _, err := k.offlinePatiently(ctx); err != nil {
+		return fmt.Errorf("taking FAILOVER of group %s on %s back: %w", k.group, k.self.Server, err)
+	}
+	k.claim.issued, k.claim.doubtful, k.inFlight = false, false, false
+	return nil
 }
 
 // failOver makes this server primary in the term that it claimed, under the claim's last round of votes, and lets the

@@ -31,6 +31,9 @@ type ways struct {
 	unready bool
 	// mute has a FAILOVER that comes to nothing be answered as one that will not.
 	mute bool
+	// late is after what time every second FAILOVER has its effect, 0 for at once; of those every second is accepted, and
+	// the others have no answer.
+	late time.Duration
 	// recovery is for how long FAILOVER waits on a replica that was made SECONDARY.
 	recovery time.Duration
 }
@@ -48,10 +51,44 @@ func (r *run) failOver(now, validity time.Duration) error {
 	if w.breaks.asks && !r.synchronizedByAll() {
 		return keeper.ErrNotSynchronized
 	}
+	if w.breaks.late > 0 && r.role != ballot.RolePrimary {
+		if r.failovers++; r.coming > 0 || r.failovers%2 == 1 {
+			return r.takeLater(now, validity)
+		}
+	}
 	if !r.take(now, validity, false) && !w.breaks.mute {
 		return fmt.Errorf("%w: no majority (41104)", keeper.ErrRefused)
 	}
 	return nil
+}
+
+// underWay counts the FAILOVERs that were begun; coming is when one has its effect that was, 0 for none.
+type underWay struct {
+	failovers int
+	coming    time.Duration
+}
+
+// takeLater is a FAILOVER that was begun: it has its effect later unless OFFLINE or another role comes first. It was
+// granted by what was known when it was begun.
+func (r *run) takeLater(now, validity time.Duration) error {
+	r.lease = max(r.lease, now+validity)
+	if r.coming == 0 {
+		r.coming = r.s.w.now + r.s.w.breaks.late
+	}
+	if r.failovers%4 == 1 {
+		return fmt.Errorf("read: connection reset by peer: %w", keeper.ErrUnanswered)
+	}
+	return nil
+}
+
+// complete lets the FAILOVER have its effect that was begun long enough ago.
+func (r *run) complete() {
+	if r.coming == 0 || r.s.w.now < r.coming || r.dead || r.frozen {
+		return
+	}
+	if r.coming = 0; r.s.exists {
+		r.take(r.lease-r.s.w.timings.WriteLease, r.s.w.timings.WriteLease, false)
+	}
 }
 
 // synchronizedByAll says whether the newest configuration of all replicas that answer calls this one synchronized.
@@ -90,6 +127,7 @@ var answering = map[string]ways{
 	"readiness needs a primary":        {unready: true},
 	"a failover in vain is not told":   {mute: true},
 	"SECONDARY replicas recover first": {recovery: 4 * time.Second},
+	"FAILOVER takes its time":          {late: 3 * time.Second},
 	"all of them":                      {asks: true, silent: true, draws: true, unready: true, recovery: 4 * time.Second},
 }
 

@@ -219,6 +219,7 @@ type run struct {
 	lag time.Duration
 	// recovering is until when the databases are recovered after SET (ROLE = SECONDARY).
 	recovering time.Duration
+	underWay
 	// ready says that the configuration that makes it primary is committed.
 	ready bool
 }
@@ -493,6 +494,7 @@ func (r *run) expired() bool {
 func (w *world) advance(d time.Duration) {
 	w.now += d
 	for _, s := range w.servers {
+		s.run.complete()
 		if r := s.run; r.role == ballot.RolePrimary && r.expired() && !r.frozen {
 			r.role, r.ready = ballot.RoleResolving, false
 		}
