@@ -3,6 +3,7 @@
 package keeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func (s stand) String() string {
 }
 
 // SetRoleAtFailover sets the role in which the other replicas are to be when this server's engine is asked for
-// FAILOVER: SECONDARY, or RESOLVING. Where the engine refuses, the other one is tried in the same term.
+// FAILOVER: SECONDARY, or RESOLVING. Where the engine keeps refusing, the other one is tried in the same term.
 func (k *Keeper) SetRoleAtFailover(role ballot.Role) { k.atFailover = role }
 
 // The ways in which the other replicas can stand by, in the order in which they are tried.
@@ -53,31 +54,48 @@ var (
 // loss, has them OFFLINE first.
 func (k *Keeper) by() stand {
 	if k.claim.by.role == "" {
-		r := k.claim.request
 		k.claim.by = staying
-		if r != nil && (r.FencedHolder != "" || r.AllowDataLoss) || k.atFailover == ballot.RoleResolving {
+		if k.wantsOffline() || k.atFailover == ballot.RoleResolving {
 			k.claim.by = offline
 		}
 	}
 	return k.claim.by
 }
 
-// turn goes on to the next way after the engine has refused FAILOVER, and says whether there is one: the others are
-// asked for their reports anew. Once the engine has taken a FAILOVER of this claim there is none: it may be at work.
+// wantsOffline says whether the claim's request goes by a person's word, or allows data loss.
+func (k *Keeper) wantsOffline() bool {
+	r := k.claim.request
+	return r != nil && (r.FencedHolder != "" || r.AllowDataLoss)
+}
+
+// heed has the others OFFLINE for a request that came when they were asked already to stand by in another way: they
+// report anew, before anything is forced.
+func (k *Keeper) heed() {
+	if k.wantsOffline() && k.claim.by != offline {
+		k.claim.by, k.claim.fenced, k.claim.refusals = offline, false, 0
+	}
+}
+
+// turn goes on to another way after the engine has refused FAILOVER at least twice, for 2 x Renew, and says whether
+// there is one: the others are asked for their reports anew. After the last way comes the one before. Once the engine
+// has taken a FAILOVER of this claim there is none: it may be at work.
 func (k *Keeper) turn() bool {
-	if k.claim.force || k.claim.answered > 0 {
+	c, now := &k.claim, k.clock.Now()
+	if c.refusals++; c.refusals == 1 {
+		c.refusedAt = now
+	}
+	if c.force || c.answered > 0 || c.refusals < 2 || now < c.refusedAt+2*k.timings.Renew {
 		return false
 	}
-	now := k.by()
-	for _, next := range []stand{following, offline} {
-		if next == now || slices.Contains(k.claim.tried, next) || next == following && !k.mayRevive() {
-			continue
-		}
-		k.claim.tried = append(k.claim.tried, now)
-		k.claim.by, k.claim.fenced = next, false
-		return true
+	next := offline
+	switch by := k.by(); {
+	case by != following && k.mayRevive():
+		next = following
+	case by == offline:
+		return false
 	}
-	return false
+	c.by, c.fenced, c.refusals = next, false, 0
+	return true
 }
 
 // mayRevive says whether there are replicas that are RESOLVING and may be SECONDARY. Where a person's word is all that
@@ -187,7 +205,7 @@ func (k *Keeper) comeAlong(
 // let.
 func (k *Keeper) unsynchronized(ctx context.Context, refusal error) Outcome {
 	own := ballot.ReportOf(k.claim.reports, k.self.Server)
-	k.unready = own.Sequence
+	k.unready, k.unreadyAt = own.Sequence, k.clock.Now()
 	reports := slices.Clone(k.claim.reports)
 	for i := range reports {
 		if strings.EqualFold(reports[i].Server, k.self.Server) {
@@ -208,28 +226,46 @@ func (k *Keeper) unsynchronized(ctx context.Context, refusal error) Outcome {
 
 // mayPass says whether a claim may go on to another replica because this one's engine has refused it: not where nobody
 // but the last holder may begin by itself, and nobody asked.
-func (k *Keeper) mayPass() bool { return k.claim.request != nil || !k.manual && !k.paused }
+func (k *Keeper) mayPass() bool {
+	paused, manual := k.forbidden(k.told())
+	return k.claim.request != nil || !manual && !paused
+}
+
+// forbidden says which claims nobody may make unasked: all, or those of a server that did not hold the last term. With
+// fewer than three voters nobody but that one does.
+func (k *Keeper) forbidden(told gathered) (paused, manual bool) {
+	return k.paused || told.paused, k.manual || len(k.ballot.Configuration().Voters) < 3
+}
+
+// refuses says whether the engine has refused FAILOVER with 41142 in a configuration, so lately that it need not be
+// asked again: what it lacked may have come to it since without another configuration.
+func (k *Keeper) refuses(sequence int64) bool {
+	return k.unready != 0 && k.unready == sequence && k.clock.Now() < k.unreadyAt+3*k.timings.Expiry
+}
 
 // note keeps what the engine said to a FAILOVER. After 41142 nothing was begun, unless by one before; any other refusal
-// leaves open what became of the replica.
-func (c *claim) note(err error) {
+// leaves open what became of the replica, and of a FAILOVER before, which may be why the engine refuses.
+func (c *claim) note(now time.Duration, err error) {
 	c.refusal = nil
-	if errors.Is(err, ErrRefused) || errors.Is(err, ErrNotSynchronized) {
-		c.refusal = err
-	}
-	if errors.Is(err, ErrNotSynchronized) {
-		c.issued = c.doubtful
+	switch {
+	case errors.Is(err, ErrNotSynchronized):
+		c.refusal, c.open, c.issued = err, 0, c.doubtful
 		return
+	case errors.Is(err, ErrRefused):
+		c.refusal = err
+	default:
+		c.open = cmp.Or(c.open, now)
 	}
 	c.doubtful = true
 }
 
 // overdue says whether a claim has come to nothing. One whose FAILOVER the engine has taken, or not answered, has the
-// time that it may take: a replica that was made SECONDARY a moment ago recovers its databases first.
+// time that it may take, whatever it says to the next: a replica that was made SECONDARY a moment ago recovers its
+// databases first.
 func (k *Keeper) overdue(start time.Duration) bool {
 	end := k.claim.at + k.timings.Expiry
-	if k.claim.sent > 0 && k.claim.refusal == nil {
-		end = max(end, k.claim.sent+k.timings.FailoverWithin())
+	if k.claim.open > 0 {
+		end = max(end, k.claim.open+k.timings.FailoverWithin())
 	}
 	return start > end
 }

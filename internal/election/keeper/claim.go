@@ -27,17 +27,20 @@ type claim struct {
 	issued   bool
 	answered time.Duration
 	// served says that this run served in the term before. A group that is gone before this claim has come to anything
-	// has left its databases to the clients of that term.
-	served bool
+	// has left its databases to the clients of that term; gone says that it was seen to be.
+	served, gone bool
 	// sent is when FAILOVER was sent first, 0 for not yet; doubtful that one of them may have left the replica in a state
 	// that nobody knows; refusal is what the engine said to the last one, nil where it took it or did not answer.
 	sent     time.Duration
 	doubtful bool
 	refusal  error
-	// by is how the other replicas stand by, without a role before they were asked; tried are the ways in which the engine
-	// has refused.
-	by    stand
-	tried []stand
+	// open is when a FAILOVER was first accepted, or had no answer, and has had no end since, 0 for none.
+	open time.Duration
+	// by is how the other replicas stand by, without a role before they were asked; refusals are how often the engine has
+	// refused in that way, first at refusedAt.
+	by        stand
+	refusals  int
+	refusedAt time.Duration
 	// request that caused it, nil for none.
 	request *votes.Request
 	// force lets FORCE_FAILOVER_ALLOW_DATA_LOSS be used, once its cost is on record; reports are those that it is
@@ -213,10 +216,11 @@ func (k *Keeper) consider(
 ) (out Outcome, claimed bool) {
 	now := k.clock.Now()
 	told := k.told()
+	paused, manual := k.forbidden(told)
 	s := ballot.Standing{
 		Self: k.self, Leading: leading, Served: !seen.Exists && k.ballot.Served(), Released: k.ballot.Released(),
 		Unchanged: k.ballot.UnchangedFor(), Seen: seen,
-		Paused: k.paused || told.paused, Manual: k.manual || len(k.ballot.Configuration().Voters) < 3,
+		Paused: paused, Manual: manual,
 		Behind:  told.fork != nil && !has(told.fork, k.self.Server, k.recalled.Followed),
 		Request: k.requests.failover(k, told, leading), Returns: returns(told.timelines, leading, k.self.Server),
 	}
@@ -350,7 +354,7 @@ func (k *Keeper) claimNext(
 	cause votes.Cause,
 	request *votes.Request,
 ) Outcome {
-	now := k.clock.Now()
+	now, served := k.clock.Now(), k.claim.served
 	if now < k.retryAt {
 		return Outcome{}
 	}
@@ -377,7 +381,7 @@ func (k *Keeper) claimNext(
 	}
 	k.term, k.state, k.agreed, k.renewed, k.counted = term, votes.StateClaimed, true, now, now
 	k.claim = claim{at: now, round: now, request: request, former: leading.Holder.Server, expired: expired,
-		issued: k.inFlight, doubtful: k.inFlight}
+		issued: k.inFlight, doubtful: k.inFlight, served: served}
 	k.chronicle.claimed(k)
 	return Outcome{Action: fmt.Sprintf("claimed term %d", term), Soon: soon}
 }

@@ -164,7 +164,7 @@ func (k *Keeper) reportOf(ctx context.Context, seen ballot.Observation) (ballot.
 	if r.Inspection, err = k.inspect(ctx); err != nil {
 		return ballot.Report{}, fmt.Errorf("reporting of group %s on %s: %w", k.group, k.self.Server, err)
 	}
-	r.Refused = k.unready != 0 && k.unready == r.Sequence
+	r.Refused = k.refuses(r.Sequence)
 	return r, nil
 }
 

@@ -100,3 +100,34 @@ func TestWhichClaimsMayHaveHadAFailover(t *testing.T) {
 		})
 	}
 }
+
+// A claim after a term that was served ends an engine only where the group was seen to be gone from it: one that merely
+// refuses its agent has it RESOLVING, and serves nobody. That holds for the claim that follows upon it, too.
+func TestAServedClaimEndsNoEngineThatHasTheGroup(t *testing.T) {
+	for name, gone := range map[string]bool{"the group is gone": true, "it refuses its agent": false} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := fencing(t)
+			b.claim.served = true
+			b.claimNext(t.Context(), b.leadingOf(), votes.CauseRestart, nil)
+			g.Expect(b.term).To(Equal(int64(4)))
+			g.Expect(b.claim.served).To(BeTrue())
+			since := b.clock.At
+			seen, refused := ballot.Observation{}, errAway
+			if gone {
+				refused = nil
+			}
+			b.refused = errAway
+			b.hold(t.Context(), seen, refused)
+			b.unanswered = since
+			b.clock.At += b.timings.HolderBound() - b.timings.Kill
+			out := b.hold(t.Context(), seen, refused)
+			if gone {
+				g.Expect(b.statements).To(ContainElement("KILL"))
+				return
+			}
+			g.Expect(out.Action).To(Equal("claim given up"))
+			g.Expect(b.statements).To(BeEmpty())
+		})
+	}
+}

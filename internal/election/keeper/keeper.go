@@ -85,8 +85,9 @@ type Keeper struct {
 	stayed Promise
 	// wentOffline is the promise for which this replica was taken OFFLINE last.
 	wentOffline Promise
-	// unready is the configuration in which the engine has refused FAILOVER with 41142, 0 for none.
-	unready int64
+	// unready is the configuration in which the engine has refused FAILOVER with 41142, 0 for none, at unreadyAt.
+	unready   int64
+	unreadyAt time.Duration
 	// inFlight says that a FAILOVER of a claim that was given up may make this replica PRIMARY yet: it is taken OFFLINE
 	// before it stands beside another candidate.
 	inFlight bool
@@ -245,6 +246,7 @@ func (k *Keeper) hold(ctx context.Context, seen ballot.Observation, seenErr erro
 	if seenErr == nil && !k.mayServe(seen) {
 		k.unanswered = 0
 	}
+	k.claim.gone = seenErr == nil && !seen.Exists || seenErr != nil && k.claim.gone
 	outgrew := k.outgrow(seen)
 	granted, start := k.round(ctx, pace, state)
 	if !granted.Carried {
@@ -288,7 +290,7 @@ func (k *Keeper) hold(ctx context.Context, seen ballot.Observation, seenErr erro
 		}
 		held := k.state == votes.StateHeld
 		out := k.claimNext(ctx, k.leadingOf(), votes.CauseRestart, nil)
-		k.claim.served = held && k.state == votes.StateClaimed
+		k.claim.served = (held || k.claim.served) && k.state == votes.StateClaimed
 		return out
 	case seen.Role == ballot.RoleSecondary:
 		held := k.term

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"geosql.dev/operator/internal/election/ballot"
@@ -39,8 +40,12 @@ func (k *Keeper) promote(ctx context.Context, start time.Duration) Outcome {
 		}
 		return k.giveUp(ctx, reason, why)
 	}
+	asked := k.claim.request != nil
 	if err := k.requests.adopt(k); err != nil {
 		return Outcome{Err: err}
+	}
+	if !asked {
+		k.heed()
 	}
 	if !k.claim.fenced {
 		return k.fenceAll(ctx)
@@ -74,9 +79,6 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 		k.chronicle.fenced(k)
 		k.chronicle.estimate(k, reports)
 		return Outcome{Action: "another replica has a newer configuration; data loss is allowed", Soon: soon}
-	case d.Quorate() && ballot.ReportOf(reports, k.self.Server).Refused && !k.mayPass():
-		return k.giveUp(ctx, votes.ReasonNotSynchronized,
-			fmt.Errorf("group %s on %s: %w", k.group, k.self.Server, ErrNotSynchronized))
 	case d.Quorate() && (d.Best == "" || chosen):
 		return k.giveUp(
 			ctx,
@@ -141,8 +143,15 @@ func (k *Keeper) decided(ctx context.Context, d ballot.Decision, reports []ballo
 }
 
 // eligible are the reports without those of replicas that a forced failover has left behind, unless data loss is
-// allowed: neither they nor the configurations that they know count.
+// allowed: neither they nor the configurations that they know count. What this replica's engine has refused before
+// counts where the claim may go on to another: nobody else would ask for FAILOVER otherwise.
 func (k *Keeper) eligible(reports []ballot.Report) []ballot.Report {
+	if !k.mayPass() {
+		reports = slices.Clone(reports)
+		for i := range reports {
+			reports[i].Refused = reports[i].Refused && !strings.EqualFold(reports[i].Server, k.self.Server)
+		}
+	}
 	fork := k.told().fork
 	if fork == nil || k.claim.request != nil && k.claim.request.AllowDataLoss {
 		return reports
@@ -280,7 +289,7 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 	k.claim.issued, k.claim.sent = true, cmp.Or(k.claim.sent, k.clock.Now())
 	err := statement(bounded, k.group, k.timings.WriteLease, deadline)
 	k.unanswerable(err, left)
-	k.claim.note(err)
+	k.claim.note(k.clock.Now(), err)
 	switch {
 	case err == nil:
 		k.claim.answered = k.clock.Now()

@@ -19,7 +19,7 @@ import (
 // from being elected. It makes no difference whether the engine is silent, refuses its agent (a login that failed, a
 // certificate that is not trusted, no memory), or has no such group any more: what it serves then it serves outside the
 // group, and ending it ends the sessions that write there. One that answers is asked for OFFLINE first. A claim for
-// which no FAILOVER was sent is just given up.
+// which no FAILOVER was sent is just given up, unless what was served before is seen to have left the group.
 func (k *Keeper) unleased(ctx context.Context, start time.Duration, action string, err error) Outcome {
 	if k.unanswered == 0 {
 		k.unanswered = start
@@ -31,7 +31,7 @@ func (k *Keeper) unleased(ctx context.Context, start time.Duration, action strin
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return Outcome{Action: engineKilled, Err: errors.Join(err, k.engine.Kill())}
-	case k.state == votes.StateClaimed && !k.claim.issued && !k.claim.served:
+	case k.state == votes.StateClaimed && !k.claim.issued && !(k.claim.served && k.claim.gone):
 		k.forgo()
 		return Outcome{Action: "claim given up", Err: err}
 	}
