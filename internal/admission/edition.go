@@ -5,7 +5,7 @@ package admission
 import (
 	"fmt"
 	"maps"
-	"strings"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -59,11 +59,6 @@ func (w *World) basic(at *field.Path, g *v1alpha1.AvailabilityGroup, standard v1
 		if r.Readable {
 			errs = append(errs, field.Invalid(path.Child("readable"), true, why+": must be false, no secondary is read"))
 		}
-		if s := w.Servers[string(r.Server)]; s != nil && full(s.Spec.Edition) {
-			errs = append(errs, field.Invalid(path.Child("server"), r.Server, fmt.Sprintf(
-				"has the edition %s, and %s: every replica with data must have %s or %s", s.Spec.Edition, why,
-				v1alpha1.EditionStandard, v1alpha1.EditionStandardDeveloper)))
-		}
 	}
 	for i, database := range g.Spec.Databases {
 		if i > 0 {
@@ -74,9 +69,20 @@ func (w *World) basic(at *field.Path, g *v1alpha1.AvailabilityGroup, standard v1
 	return errs
 }
 
-// full tells of an edition whose groups are not basic. Of a product key, which has hyphens, that is not known.
-func full(e v1alpha1.Edition) bool {
-	return e != "" && !e.BasicOnly() && !e.WitnessOnly() && !strings.Contains(string(e), "-")
+// newEditions are the errors of editions that the group as it is stored does not have: one that was declared before they
+// were refused can be changed, and paused, all the same. Editions of a group may differ while they are raised one server
+// after another.
+func (w *World) newEditions(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	errs := w.editions(at, g)
+	old := w.Groups[g.Name]
+	if old == nil {
+		return errs
+	}
+	had := map[string]bool{}
+	for _, e := range w.editions(at, old) {
+		had[e.Error()] = true
+	}
+	return slices.DeleteFunc(errs, func(e *field.Error) bool { return had[e.Error()] })
 }
 
 // editionFits refuses an edition with which the server cannot be what groups declare it to be.

@@ -54,8 +54,7 @@ func TestGroupsThatEditionsCannotHave(t *testing.T) {
 				g.Spec.Replicas[2].AvailabilityMode = v1alpha1.AsynchronousCommit
 			}, field: "spec.replicas[2].availabilityMode",
 			says: "at most 2 replicas with data, and one that is ConfigurationOnly"},
-		"Standard beside Enterprise": {editions: map[string]v1alpha1.Edition{"a": "Standard", "b": "Enterprise"},
-			field: "spec.replicas[1].server", says: "must have Standard or StandardDeveloper"},
+		"Standard beside Enterprise":     {editions: map[string]v1alpha1.Edition{"a": "Standard", "b": "Enterprise"}},
 		"Standard beside a product key":  {editions: map[string]v1alpha1.Edition{"a": "Standard", "b": key}},
 		"Enterprise has none of its own": {editions: three("Enterprise", key, "Standard")},
 	} {
@@ -74,6 +73,19 @@ func TestGroupsThatEditionsCannotHave(t *testing.T) {
 			g.Expect(errs[0].Detail).To(ContainSubstring(c.says))
 		})
 	}
+}
+
+// A group that was stored before its edition was looked at can be changed, and paused; it gets no further error.
+func TestAStoredGroupMayBeChangedWhateverItsEditions(t *testing.T) {
+	g := NewWithT(t)
+	w := withEditions(map[string]v1alpha1.Edition{"a": "Standard", "b": "Standard"})
+	stored := groupOf("Content", "Orders")
+	w.Groups[stored.Name] = stored
+	paused := stored.DeepCopy()
+	paused.Spec.FailoverPolicy = v1alpha1.FailoverPaused
+	g.Expect(w.group(field.NewPath("spec"), paused)).To(BeEmpty())
+	paused.Spec.Databases = append(paused.Spec.Databases, "Blog")
+	g.Expect(w.group(field.NewPath("spec"), paused)).To(ConsistOf(HaveField("Field", "spec.databases[2]")))
 }
 
 // The server may be declared after its group, or get another edition: the same is refused there, once.
