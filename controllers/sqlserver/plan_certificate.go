@@ -136,6 +136,12 @@ func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 		return true
 	}
 	kept, _ := keptCertificate(d, o)
+	if unheard := unfitForGroups(d, kept); unheard != "" {
+		// The server serves, but no group is to be made with it, and nobody else restarts beside it.
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonCertificateInvalid, fmt.Sprintf(
+			"Secret %s of spec.tls can't be used: %s. Nor can the certificate that the server has: %s",
+			tls.SecretName, why, unheard)))
+	}
 	return p.Settle(conditions.Stalled(v1alpha1.ReasonCertificateKept, fmt.Sprintf(
 		"Secret %s of spec.tls can't be used: %s. The server goes on with the certificate that it has, which ends at %s; "+
 			"everything else is as declared",

@@ -52,6 +52,7 @@ func planFormerPartners(d Desired, o Observed, p *reconcile.Plan) bool {
 		}
 		seen := reconcile.Seen(
 			fmt.Sprintf("no group that is declared or that the engine hosts has %s", host), e.Partners.Err())
+		rest := len(p.Aside)
 		if partners.Connectors[login] && partners.Endpoint != "" {
 			distrust(p, seen, tsql.RevokeConnectOnEndpoint(partners.Endpoint, login, host))
 		}
@@ -61,8 +62,10 @@ func planFormerPartners(d Desired, o Observed, p *reconcile.Plan) bool {
 		if partners.Users[login] == login {
 			distrust(p, seen, tsql.DropPartnerUser(login, host))
 		}
-		// The login goes last: what is left is found by it.
-		distrust(p, seen, tsql.DropPartnerLogin(login, host))
+		if len(p.Aside) == rest {
+			// Only once all else was seen to be gone: it is by the login that the rest is found.
+			distrust(p, seen, tsql.DropPartnerLogin(login, host))
+		}
 	}
 	return true
 }

@@ -39,6 +39,9 @@ const (
 	// engineTLS is the volume of the copies, engineTLSDir where they are made.
 	engineTLS    = "engine-tls"
 	engineTLSDir = "/var/run/geosql/engine-tls"
+	// trust is the volume of the CAs that the engine trusts, as they are now: they change while pods run.
+	trust    = "trust"
+	trustDir = "/etc/geosql/trust"
 	// mirroringPort is that of the database mirroring endpoint.
 	mirroringPort = 5022
 )
@@ -99,6 +102,7 @@ func engineContainer(d Desired) corev1.Container {
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "conf", MountPath: conf.Path, SubPath: confKey, ReadOnly: true},
 			{Name: engineTLS, MountPath: conf.TLSDir, ReadOnly: true},
+			{Name: trust, MountPath: trustDir, ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
 		SecurityContext: engineSecurity(),
@@ -158,7 +162,7 @@ func lasting() []corev1.EnvVar {
 		{Name: "HOME", Value: home},
 		// What the engine and SQL Server Agent connect to shows a certificate of the same CA, which no image has: OpenSSL
 		// takes this file beside the image's folder.
-		{Name: "SSL_CERT_FILE", Value: conf.TLSDir + "/" + credentials.KeyCA},
+		{Name: "SSL_CERT_FILE", Value: trustDir + "/" + credentials.KeyCA},
 	}
 }
 
@@ -166,8 +170,11 @@ func lasting() []corev1.EnvVar {
 // release that brings it restarts nobody.
 func withoutLasting(spec *corev1.PodSpec) {
 	spec.InitContainers = nil
-	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == engineTLS })
+	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool {
+		return v.Name == engineTLS || v.Name == trust
+	})
 	engine := &spec.Containers[0]
+	engine.VolumeMounts = slices.DeleteFunc(engine.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == trust })
 	engine.SecurityContext.RunAsGroup = nil
 	engine.Env = slices.DeleteFunc(engine.Env, func(v corev1.EnvVar) bool { return slices.Contains(lasting(), v) })
 	for i := range engine.VolumeMounts {
@@ -305,6 +312,8 @@ func podVolumes(d Desired) []corev1.Volume {
 			LocalObjectReference: corev1.LocalObjectReference{Name: confName(d.Server.Name)},
 		}}},
 		secret("tls", credentials.CertificateName(d.name())),
+		secret(trust, credentials.CertificateName(d.name()),
+			corev1.KeyToPath{Key: credentials.KeyCA, Path: credentials.KeyCA}),
 		secret(
 			"agent",
 			credentials.PasswordsName(d.name()),

@@ -58,7 +58,7 @@ func TestPodOfAServer(t *testing.T) {
 	g.Expect(pod.InitContainers[0].Image).To(Equal(sidecar.Image))
 	g.Expect(*engine.SecurityContext.RunAsGroup).To(BeEquivalentTo(10001))
 	g.Expect(env).To(And(HaveKeyWithValue("HOME", "/var/opt/mssql"),
-		HaveKeyWithValue("SSL_CERT_FILE", "/etc/geosql/tls/ca.crt")))
+		HaveKeyWithValue("SSL_CERT_FILE", "/etc/geosql/trust/ca.crt")))
 	for _, v := range pod.Volumes {
 		if v.Name == "agent" {
 			g.Expect(v.Secret.Items).To(HaveLen(1), "the sidecar has its own password alone")
