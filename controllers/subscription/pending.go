@@ -65,12 +65,15 @@ func (c *counts) of(subscription types.UID) *Counted {
 	return c.last[subscription]
 }
 
-// keep remembers a count, or forgets the one before when there is none now.
+// keep remembers a count. Where there is none now, since a server did not answer, the one before is remembered for its
+// rest: it is a distributor that is behind whose count takes long.
 func (c *counts) keep(subscription types.UID, one *Counted) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if one == nil {
-		delete(c.last, subscription)
+		if !c.last[subscription].stands(time.Now()) {
+			delete(c.last, subscription)
+		}
 		return
 	}
 	if c.last == nil {

@@ -28,7 +28,8 @@ func withRestored(d Desired, o Observed, s *v1alpha1.SubscriptionInitialization)
 	}
 	server := d.host() + " "
 	now := server + o.Here.Fork
-	if strings.HasPrefix(s.RecoveryFork, server) && s.RecoveryFork != now && o.applied(d) && s.RestoredAt == nil {
+	if strings.HasPrefix(s.RecoveryFork, server) && s.RecoveryFork != now && s.RestoredAt == nil &&
+		(o.applied(d) || o.keeps(d)) {
 		at := metav1.NewTime(o.Now).Rfc3339Copy()
 		s.RestoredAt = &at
 	}
