@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -116,6 +117,24 @@ func TestCleanupThatFails(t *testing.T) {
 			g.Expect(got.Status).To(Equal(c.status))
 			g.Expect(got.Reason).To(Equal(c.reason))
 			g.Expect(got.Message).To(ContainSubstring(c.says))
+		})
+	}
+}
+
+// What was known of the clean-up is not known any more once nobody can ask, or the job is another one.
+func TestCleanupThatNobodyKnowsOfAnyMore(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"the server is silent":  func(w *world) { delete(w.o.Servers, w.d.System.Server) },
+		"the job has never run": func(w *world) { w.o.Cleanup = reconcile.Read(&mssql.Cleanup{Enabled: true, Outcome: 5}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			w.settle(t, all)
+			apimeta.SetStatusCondition(&w.d.Distributor.Status.Conditions, metav1.Condition{
+				Type: v1alpha1.ConditionCleanedUp, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCleanedUp})
+			change(w)
+			g.Expect(cleanedUp(w.d, w.o)).To(HaveField("Status", metav1.ConditionUnknown))
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -33,10 +34,20 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	return r.reporter.Report(ctx, d.Distributor, &d.Distributor.Status, status, changes)
 }
 
-// cleanedUp says whether what is old is removed from the distribution database; nil before there was a run of it.
+// cleanedUp says whether what is old is removed from the distribution database; nil before that was ever known.
 func cleanedUp(d Desired, o Observed) *metav1.Condition {
 	at := o.distributor(d)
-	if at == nil || !slices.ContainsFunc(at.Distribution, func(x mssql.DistributionDatabase) bool {
+	unknown := func(why string) *metav1.Condition {
+		if apimeta.FindStatusCondition(d.Distributor.Status.Conditions, v1alpha1.ConditionCleanedUp) == nil {
+			return nil
+		}
+		return &metav1.Condition{Type: v1alpha1.ConditionCleanedUp, Status: metav1.ConditionUnknown,
+			Reason: v1alpha1.ReasonCleanupUnknown, Message: why}
+	}
+	if at == nil {
+		return unknown(d.System.Host() + " does not answer")
+	}
+	if !slices.ContainsFunc(at.Distribution, func(x mssql.DistributionDatabase) bool {
 		return strings.EqualFold(x.Name, d.System.Database)
 	}) {
 		return nil
@@ -60,7 +71,7 @@ func cleanedUp(d Desired, o Observed) *metav1.Condition {
 		c.Message = fmt.Sprintf("job %q on %s has failed"+grows+". It ended with: %s",
 			job.Job, d.System.Host(), d.System.Database, job.Message)
 	default:
-		return nil // it has not run since it was made
+		return unknown(fmt.Sprintf("job %q on %s has not run since it was made", job.Job, d.System.Host()))
 	}
 	return &c
 }
