@@ -188,7 +188,9 @@ type GroupTimings struct {
 // +kubebuilder:validation:XValidation:rule="(has(self.contained) && self.contained) == (has(oldSelf.contained) && oldSelf.contained)",message="contained is immutable (SQL Server makes a group contained at its creation)"
 // +kubebuilder:validation:XValidation:rule="oldSelf.replicas.all(o, !self.replicas.exists(r, r.server == o.server && (r.availabilityMode == 'ConfigurationOnly') != (o.availabilityMode == 'ConfigurationOnly')))",message="a replica cannot become ConfigurationOnly or cease to be (errors 47112, 47113): declare another server with the other availabilityMode in its place"
 // +kubebuilder:validation:XValidation:rule="self.initialPrimary == oldSelf.initialPrimary",message="initialPrimary is immutable: it is used once, to create the group; roles change by failover"
-// +kubebuilder:validation:XValidation:rule="has(self.timings) == has(oldSelf.timings) && (!has(self.timings) || self.timings == oldSelf.timings)",message="timings are immutable: agents that counted differently could have two primaries"
+// +kubebuilder:validation:XValidation:rule="(has(self.timings) && has(self.timings.voteExpiry) ? self.timings.voteExpiry : '') == (has(oldSelf.timings) && has(oldSelf.timings.voteExpiry) ? oldSelf.timings.voteExpiry : '') && (has(self.timings) && has(self.timings.renewInterval) ? self.timings.renewInterval : '') == (has(oldSelf.timings) && has(oldSelf.timings.renewInterval) ? oldSelf.timings.renewInterval : '') && (has(self.timings) && has(self.timings.apiTimeout) ? self.timings.apiTimeout : '') == (has(oldSelf.timings) && has(oldSelf.timings.apiTimeout) ? oldSelf.timings.apiTimeout : '')",message="timings are immutable except failover and offline: agents that counted differently could have two primaries"
+// +kubebuilder:validation:XValidation:rule="(has(self.timings) && has(self.timings.acknowledge) ? self.timings.acknowledge : '') == (has(oldSelf.timings) && has(oldSelf.timings.acknowledge) ? oldSelf.timings.acknowledge : '') && (has(self.timings) && has(self.timings.agentRestart) ? self.timings.agentRestart : '') == (has(oldSelf.timings) && has(oldSelf.timings.agentRestart) ? oldSelf.timings.agentRestart : '')",message="timings are immutable except failover and offline: agents that counted differently could have two primaries"
+// +kubebuilder:validation:XValidation:rule="(has(self.timings) && has(self.timings.writeLease) ? self.timings.writeLease : '') == (has(oldSelf.timings) && has(oldSelf.timings.writeLease) ? oldSelf.timings.writeLease : '') && (has(self.timings) && has(self.timings.overrun) ? self.timings.overrun : '') == (has(oldSelf.timings) && has(oldSelf.timings.overrun) ? oldSelf.timings.overrun : '')",message="timings are immutable except failover and offline: agents that counted differently could have two primaries"
 type AvailabilityGroupSpec struct {
 	// replicas of the group.
 	// +kubebuilder:validation:MinItems=1
@@ -238,7 +240,7 @@ type AvailabilityGroupSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	RequiredSynchronizedSecondaries *int32 `json:"requiredSynchronizedSecondaries,omitempty"`
-	// timings of the votes, with which the group begins and stays.
+	// timings of the votes, with which the group begins and stays. failover and offline alone may change.
 	// +optional
 	Timings *GroupTimings `json:"timings,omitempty"`
 	// objectives of the group; drills take them as their defaults.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -143,9 +142,9 @@ func planVotes(d Desired, o Observed, p *reconcile.Plan) bool {
 	return true
 }
 
-// sameTimings says whether the agents may be told the declared timings: not when one of them counts by others, or may
-// do so because the group is there and its orders cannot be read. With different ones two agents could be primary at a
-// time.
+// sameTimings says whether the agents may be told the declared timings: not when one of them counts votes by others, or
+// may do so because the group is there and its orders cannot be read. With different ones two agents could be primary
+// at a time.
 func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
 	known := false
 	var silent []v1alpha1.ServerName
@@ -154,7 +153,7 @@ func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
 		case a.Err != nil:
 			silent = append(silent, s)
 		case a.Told == nil:
-		case !reflect.DeepEqual(a.Told.Timings, d.orders().Timings):
+		case safetyTimings(a.Told.Timings) != safetyTimings(d.orders().Timings):
 			return conditions.Stalled(v1alpha1.ReasonTimingsDiffer, fmt.Sprintf(
 				"the agent of %s counts by other timings than spec.timings: those of a group that is there are not changed. "+
 					"Declare the group with the timings that it has",
@@ -171,6 +170,16 @@ func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
 		), false
 	}
 	return conditions.Outcome{}, true
+}
+
+// safetyTimings are those by which agents that count differently could be primary at a time; the others may change.
+func safetyTimings(t *ballot.Timings) ballot.Timings {
+	s := ballot.DefaultTimings()
+	if t != nil {
+		s = *t
+	}
+	s.Failover, s.Offline = 0, 0
+	return s
 }
 
 // planElection leaves the configuration of a group that exists alone while it is not decided who is primary: a change

@@ -27,6 +27,13 @@ func TestTimingsAreKept(t *testing.T) {
 	g.Expect(e.orders["quisec"].Timings).To(HaveField("Expiry", 20*time.Second))
 	g.Expect(fenced(e.d, e.observe()).Message).To(ContainSubstring("a write lease of 12s"))
 
+	// The two that no vote counts by may be given at any time, and are told to the agents.
+	timed.Spec.Timings.Failover = &metav1.Duration{Duration: 40 * time.Second}
+	timed.Spec.Timings.Offline = &metav1.Duration{Duration: 20 * time.Second}
+	e.settle(everything)
+	g.Expect(e.orders["quisec"].Timings).To(And(HaveField("Failover", 40*time.Second),
+		HaveField("Offline", 20*time.Second)))
+
 	// The object is deleted, the group goes on, and somebody declares it anew without timings.
 	again := declared()
 	e.d.Group.Spec, e.d.Group.Status = again.Spec, v1alpha1.AvailabilityGroupStatus{}

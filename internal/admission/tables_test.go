@@ -212,13 +212,13 @@ var refusals = []refusal{
 		"other timings of a group that is declared",
 		with(group, "NAME", "timed") + "  timings: {voteExpiry: 12s}\n",
 		with(group, "NAME", "timed") + "  timings: {voteExpiry: 20s}\n",
-		[]string{"timings are immutable"},
+		[]string{"timings are immutable except failover and offline"},
 	},
 	{
 		"timings for a group that began without",
 		with(group, "NAME", "plain"),
 		with(group, "NAME", "plain") + "  timings: {voteExpiry: 20s}\n",
-		[]string{"timings are immutable"},
+		[]string{"timings are immutable except failover and offline"},
 	},
 	{
 		"timings of a group without votes",

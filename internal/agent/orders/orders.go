@@ -76,7 +76,7 @@ type Group struct {
 	Joining []Voter `json:"joining,omitempty"`
 	// Wanted are the sites that are to vote, nil for those that do. The holder's agent changes them.
 	Wanted []string `json:"wanted,omitempty"`
-	// Timings of the votes; nil for ballot.DefaultTimings. They never change while there is the group.
+	// Timings of the votes; nil for ballot.DefaultTimings. While there is the group Failover and Offline alone change.
 	Timings *ballot.Timings `json:"timings,omitempty"`
 }
 
