@@ -70,8 +70,10 @@ func TestTheRemedyOfARejoin(t *testing.T) {
 		"disconnected, bound to the primary before": {[]change{disconnected(strayedPatience, 0), moved}, anew},
 		"disconnected, bound to the primary before, not for long": {
 			[]change{disconnected(strayedPatience-1, 0), moved}, none},
-		"disconnected, with a long session time-out": {[]change{disconnected(strangerPatience, 0),
+		"disconnected, with a long session time-out": {[]change{disconnected(35*time.Second-1, 0),
 			func(v *rejoinView) { v.seen.SessionTimeout = 30 * time.Second }}, none},
+		"disconnected, for longer than that": {[]change{disconnected(35*time.Second, 0),
+			func(v *rejoinView) { v.seen.SessionTimeout = 30 * time.Second }}, anew},
 		"disconnected, and being seeded": {[]change{disconnected(time.Hour, 0), seeding(time.Second)}, none},
 		"disconnected, and a seeding that has stopped": {
 			[]change{disconnected(time.Hour, 0), seeding(seedingPatience)}, anew},
