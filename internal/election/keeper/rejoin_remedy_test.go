@@ -97,6 +97,9 @@ func TestTheRemedyOfARejoin(t *testing.T) {
 			rejoinStep{restart: true, restartHolder: true, why: causeStanding}},
 		"it stands, and the primary is new": {
 			[]change{standing(standingPatience, 2), func(v *rejoinView) { v.age = settling - 1 }}, none},
+		"it stands, and the primary is so no more": {
+			[]change{standing(standingPatience, 2), func(v *rejoinView) { v.age = settling }},
+			rejoinStep{restart: true, restartHolder: true, why: causeStanding}},
 		"it stands, and the endpoints were restarted lately": {
 			[]change{standing(standingPatience, 2), func(v *rejoinView) { v.cured = cureAgain - 1 }}, none},
 		"it stands, and is seeded": {[]change{standing(time.Hour, 0), seeding(1)}, none},
