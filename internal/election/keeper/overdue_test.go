@@ -112,3 +112,43 @@ func TestForHowLongAnEndIsUnknown(t *testing.T) {
 	g.Expect(p.unsureFor(time.Hour+time.Minute, false)).To(BeZero())
 	g.Expect(p.unsureFor(time.Hour+2*time.Minute, true)).To(BeZero())
 }
+
+// The holder's word counts where it is primary: what its engine shows of this replica's copies.
+func TestWhatTheHolderSaysOfAReplica(t *testing.T) {
+	holder := votes.Record{Term: 5, State: votes.StateHeld, Holder: rival}
+	of := func(state string, role ballot.Role, change func(*ballot.Report)) ballot.Report {
+		r := ballot.Report{Server: "rival-0", Role: role}
+		r.Databases = []ballot.DatabaseState{{Server: "OWN-0", Name: "App", State: state}}
+		change(&r)
+		return r
+	}
+	as := func(*ballot.Report) {}
+	for name, c := range map[string]struct {
+		report ballot.Report
+		err    error
+		want   heldWord
+	}{
+		"synchronized":  {of("SYNCHRONIZED", ballot.RolePrimary, as), nil, heldWord{heard: true, moves: true}},
+		"synchronizing": {of("SYNCHRONIZING", ballot.RolePrimary, as), nil, heldWord{heard: true, moves: true}},
+		"not":           {of("NOT SYNCHRONIZING", ballot.RolePrimary, as), nil, heldWord{heard: true}},
+		"no primary":    {of("SYNCHRONIZED", ballot.RoleSecondary, as), nil, heldWord{}},
+		"it is silent":  {of("SYNCHRONIZED", ballot.RolePrimary, as), errAway, heldWord{}},
+		"it is suspended": {of("SYNCHRONIZED", ballot.RolePrimary, func(r *ballot.Report) {
+			r.Databases[0].Suspended = true
+		}), nil, heldWord{heard: true}},
+		"another's copy": {of("SYNCHRONIZED", ballot.RolePrimary, func(r *ballot.Report) {
+			r.Databases[0].Server = "third-0"
+		}), nil, heldWord{heard: true}},
+		"it is seeded": {of("", ballot.RolePrimary, func(r *ballot.Report) { r.Seeding = []string{"Own-0"} }), nil,
+			heldWord{heard: true, seeded: true}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, alike(holder)...)
+			b.reports["rival-0"] = c.report
+			if c.err != nil {
+				b.refuses["rival-0"] = c.err
+			}
+			NewWithT(t).Expect(b.askHolder(t.Context(), holder)).To(Equal(c.want))
+		})
+	}
+}
