@@ -5,7 +5,6 @@ package admission
 import (
 	"fmt"
 	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -69,20 +68,15 @@ func (w *World) basic(at *field.Path, g *v1alpha1.AvailabilityGroup, standard v1
 	return errs
 }
 
-// newEditions are the errors of editions that the group as it is stored does not have: one that was declared before they
-// were refused can be changed, and paused, all the same. Editions of a group may differ while they are raised one server
-// after another.
-func (w *World) newEditions(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+// newEditions are the errors of editions, unless the group as it is stored, old, had as many already: one that was
+// declared before they were refused can be changed, and paused, all the same. Editions of a group may differ while they
+// are raised one server after another. old is nil on creation, before the world in which it is stored.
+func (w *World) newEditions(at *field.Path, before *World, old, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 	errs := w.editions(at, g)
-	old := w.Groups[g.Name]
-	if old == nil {
-		return errs
+	if old != nil && len(errs) <= len(before.editions(at, old)) {
+		return nil
 	}
-	had := map[string]bool{}
-	for _, e := range w.editions(at, old) {
-		had[e.Error()] = true
-	}
-	return slices.DeleteFunc(errs, func(e *field.Error) bool { return had[e.Error()] })
+	return errs
 }
 
 // editionFits refuses an edition with which the server cannot be what groups declare it to be.

@@ -63,7 +63,7 @@ func TestGroupsThatEditionsCannotHave(t *testing.T) {
 			if c.change != nil {
 				c.change(group)
 			}
-			errs := w.group(field.NewPath("spec"), group)
+			errs := w.newEditions(field.NewPath("spec"), w, nil, group)
 			if c.field == "" {
 				g.Expect(errs).To(BeEmpty())
 				return
@@ -80,12 +80,14 @@ func TestAStoredGroupMayBeChangedWhateverItsEditions(t *testing.T) {
 	g := NewWithT(t)
 	w := withEditions(map[string]v1alpha1.Edition{"a": "Standard", "b": "Standard"})
 	stored := groupOf("Content", "Orders")
-	w.Groups[stored.Name] = stored
 	paused := stored.DeepCopy()
 	paused.Spec.FailoverPolicy = v1alpha1.FailoverPaused
-	g.Expect(w.group(field.NewPath("spec"), paused)).To(BeEmpty())
+	at := field.NewPath("spec")
+	g.Expect(w.newEditions(at, w, stored, paused)).To(BeEmpty())
 	paused.Spec.Databases = append(paused.Spec.Databases, "Blog")
-	g.Expect(w.group(field.NewPath("spec"), paused)).To(ConsistOf(HaveField("Field", "spec.databases[2]")))
+	g.Expect(w.newEditions(at, w, stored, paused)).To(ContainElement(HaveField("Field", "spec.databases[2]")))
+	higher := withEditions(map[string]v1alpha1.Edition{"a": "Enterprise", "b": "Enterprise"})
+	g.Expect(w.newEditions(at, higher, stored, stored)).NotTo(BeEmpty(), "its servers were changed with it")
 }
 
 // The server may be declared after its group, or get another edition: the same is refused there, once.

@@ -32,7 +32,6 @@ func (w *World) group(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Error
 	errs = append(errs, timings(at.Child("timings"), g)...)
 	errs = append(errs, w.listener(at.Child("listener", "name"), g)...)
 	errs = append(errs, w.groupDatabases(at.Child("databases"), g)...)
-	errs = append(errs, w.newEditions(at, g)...)
 	for _, p := range sorted(w.Publications) {
 		if string(p.Spec.Publisher.AvailabilityGroup) != g.Name {
 			continue

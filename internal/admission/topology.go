@@ -49,7 +49,9 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 	}
 	for i, g := range objects.Groups {
 		path := at.Child("availabilityGroups").Index(i)
-		errs = append(append(errs, next.group(path, g)...), next.takesOver(path, w.Groups[g.Name], g)...)
+		old := w.Groups[g.Name]
+		errs = append(append(errs, next.group(path, g)...), next.takesOver(path, old, g)...)
+		errs = append(errs, next.newEditions(path, w, old, g)...)
 	}
 	for i, d := range objects.Distributors {
 		errs = append(errs, next.distributor(at.Child("distributors").Index(i), d)...)

@@ -98,7 +98,8 @@ func Register(mgr manager.Manager) error {
 			func(o *v1alpha1.SQLServer) any { return o.Spec }, warnServer, true}),
 		add(mgr, &v1alpha1.AvailabilityGroup{}, &validator[*v1alpha1.AvailabilityGroup]{r, "AvailabilityGroup",
 			func(w *World, old, o *v1alpha1.AvailabilityGroup) field.ErrorList {
-				return append(w.group(top, o), w.takesOver(top, old, o)...)
+				errs := append(w.group(top, o), w.takesOver(top, old, o)...)
+				return append(errs, w.newEditions(top, w, old, o)...)
 			},
 			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }, nil, true}),
 		add(mgr, &v1alpha1.Distributor{}, &validator[*v1alpha1.Distributor]{r, "Distributor",

@@ -288,9 +288,9 @@ func (k *Keeper) hold(ctx context.Context, seen ballot.Observation, seenErr erro
 			k.release(ctx)
 			return Outcome{Action: "released: paused, and the lease has run out"}
 		}
-		held := k.state == votes.StateHeld
+		// A claim is the case before: this run has served.
 		out := k.claimNext(ctx, k.leadingOf(), votes.CauseRestart, nil)
-		k.claim.served = (held || k.claim.served) && k.state == votes.StateClaimed
+		k.claim.served = k.state == votes.StateClaimed
 		return out
 	case seen.Role == ballot.RoleSecondary:
 		held := k.term

@@ -49,14 +49,14 @@ func TestWhatAnOverdueClaimSays(t *testing.T) {
 	NewWithT(t).Expect(b.overdue(10*time.Second+1)).To(BeTrue(), "nothing was sent when the machine started")
 }
 
-// Where the engine has refused this replica and nobody else may go on, the claim is released, whoever is the best.
-func TestARefusedReplicaThatMayNotPassReleases(t *testing.T) {
+// Where nobody else may go on, a refusal of before tells nothing against this replica: it goes by its log as ever.
+func TestARefusedReplicaThatMayNotPass(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused, manual, reports bool
 		action                   string
 	}{
 		"refused":                          {true, false, true, "handed term 4 over to third-0"},
-		"refused, and manual":              {true, true, true, "claim released"},
+		"refused, and manual":              {true, true, true, "handed term 4 over to third-0"},
 		"manual, and another has more":     {false, true, true, "handed term 4 over to third-0"},
 		"refused, manual, too few reports": {true, true, false, "waiting for reports"},
 	} {
