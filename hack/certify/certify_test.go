@@ -4,6 +4,8 @@ package main
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -97,4 +99,30 @@ not an event
 		ContainSubstring("- TestSwitchoverByCommand: pass"), Not(ContainSubstring("hunter2")),
 		Not(ContainSubstring("it''s"))))
 	g.Expect(text).To(HaveSuffix("PASSWORD = *** @password: ***"))
+}
+
+// Every file that a run leaves is redacted, of every secret that it has used, whatever form it stands in.
+func TestFilesOfARunAreRedacted(t *testing.T) {
+	g := NewWithT(t)
+	folder, secrets := t.TempDir(), filepath.Join(t.TempDir(), "secrets")
+	g.Expect(os.WriteFile(secrets, []byte("first-server-1\nsecond-server-2\nxy\n"), 0o600)).To(Succeed())
+	t.Setenv(secretsVariable, secrets)
+	g.Expect(os.MkdirAll(filepath.Join(folder, "contract"), 0o700)).To(Succeed())
+	for name, text := range map[string]string{
+		"demo.txt":             "first-server-1 and second-server-2",
+		"contract/server.json": `{"password":"hidden-3"}`,
+		"settle-dist.json":     "-PublisherPassword [hidden-3] -Publisher [tukpub-0]",
+		"report.md":            "sqlserver://sa:hidden-3@127.0.0.1:1433?database=master",
+	} {
+		g.Expect(os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600)).To(Succeed())
+	}
+	g.Expect(command(t.Context(), []string{"redact", folder})).To(Succeed())
+	for name, want := range map[string]string{
+		"demo.txt":             "*** and ***",
+		"contract/server.json": `{"password":***}`,
+		"settle-dist.json":     "-PublisherPassword *** -Publisher [tukpub-0]",
+		"report.md":            "sqlserver://sa:***@127.0.0.1:1433?database=master",
+	} {
+		g.Expect(os.ReadFile(filepath.Join(folder, name))).To(BeEquivalentTo(want), name)
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -45,9 +46,12 @@ func command(ctx context.Context, args []string) error {
 			return settleCommand(ctx, args[1:])
 		case "report":
 			return reportCommand(args[1:])
+		case "redact":
+			return redactCommand(args[1:])
 		}
 	}
-	return errors.New("usage: certify settle -out FILE -ca FILE NAME=HOST:PORT... | certify report FOLDER")
+	return errors.New("usage: certify settle -out FILE -ca FILE NAME=HOST:PORT... | certify report FOLDER | " +
+		"certify redact FOLDER")
 }
 
 func settleCommand(ctx context.Context, args []string) error {
@@ -115,7 +119,7 @@ func reportCommand(args []string) error {
 	if err != nil {
 		return err
 	}
-	text := redact(r.report(ledger.All()), os.Getenv(passwordVariable))
+	text := r.report(ledger.All())
 	if err := os.WriteFile(filepath.Join(folder, "report.md"), []byte(text), 0o600); err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
@@ -137,6 +141,45 @@ func reportCommand(args []string) error {
 		}
 	}
 	return nil
+}
+
+// secretsVariable names a file with every secret that a run has used, a line each; shortest is the length from which a
+// line is taken for one.
+const (
+	secretsVariable = "GEOSQL_CERTIFY_SECRETS"
+	shortest        = 8
+)
+
+// redactCommand takes the secrets out of every file of a folder.
+func redactCommand(args []string) error {
+	if len(args) != 1 {
+		return errors.New("usage: certify redact FOLDER")
+	}
+	secrets := []string{os.Getenv(passwordVariable)}
+	if name := os.Getenv(secretsVariable); name != "" {
+		data, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("read the secrets of this run: %w", err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimSpace(line); len(line) >= shortest {
+				secrets = append(secrets, line)
+			}
+		}
+	}
+	return filepath.WalkDir(args[0], func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || !entry.Type().IsRegular() {
+			return err
+		}
+		data, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		if text := redact(string(data), secrets...); text != string(data) {
+			return os.WriteFile(name, []byte(text), 0o600)
+		}
+		return nil
+	})
 }
 
 func readRun(folder string) (r run, err error) {

@@ -149,8 +149,10 @@ func expected(s ledger.Settle) string {
 	return "every row like `" + s.Expect + "`"
 }
 
-// secretText is what looks like a password beside its name.
-var secretText = regexp.MustCompile(`(?i)((?:password|pwd)\w*\s*[=:]\s*)(N?'(?:[^']|'')*'|"[^"]*"|[^\s'",;]+)`)
+// secretText is what looks like a password beside its name: of a statement or a connection string, of JSON, of an
+// agent's command line, of a URL.
+var secretText = regexp.MustCompile(`(?i)((?:password|pwd)\w*"?\s*[=:]\s*|-\w*password\s+|://[^\s/:@]+:)` +
+	`(N?'(?:[^']|'')*'|"[^"]*"|\[[^\]]*\]|[^\s'",;@]+)`)
 
 // redact takes out the secrets that are known, and what looks like one.
 func redact(text string, secrets ...string) string {

@@ -70,5 +70,8 @@ func (d Doubt) faults(l *Ledger) (wrong []string) {
 		_, err := regexp.Compile(pattern)
 		say(err == nil, "has a pattern that is none: "+pattern)
 	}
+	// An answer of NULL is written as NULL.
+	all, err := regexp.Compile(d.Settle.Expect)
+	say(d.Settle.Expect == "" || err != nil || !all.MatchString("NULL"), "expects what any answer is: "+d.Settle.Expect)
 	return wrong
 }
