@@ -26,6 +26,8 @@ type claim struct {
 	// issued says that FAILOVER was sent: the replica may become PRIMARY; answered is when the engine said that it would.
 	issued   bool
 	answered time.Duration
+	// handed says that it was taken over: another server made it for this one, or an agent before this one.
+	handed bool
 	// served says that this run served in the term before. A group that is gone before this claim has come to anything
 	// has left its databases to the clients of that term; gone says that it was seen to be.
 	served, gone bool
@@ -423,7 +425,7 @@ func (k *Keeper) takeOver(leading votes.Record, remembered Remembered) Outcome {
 	// Another one's round, or one of a former life, is none of this clock. What an agent before this one has sent in a
 	// claim that is as old nobody knows.
 	sent := k.inFlight || !k.witnessed
-	k.claim = claim{at: now, round: now - k.timings.Acknowledge, issued: sent, doubtful: sent}
+	k.claim = claim{at: now, round: now - k.timings.Acknowledge, issued: sent, doubtful: sent, handed: true}
 	k.recallVoters(remembered)
 	k.chronicle.resume(k)
 	told := k.told()

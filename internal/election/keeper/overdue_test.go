@@ -52,13 +52,15 @@ func TestWhatAnOverdueClaimSays(t *testing.T) {
 // Where nobody else may go on, a refusal of before tells nothing against this replica: it goes by its log as ever.
 func TestARefusedReplicaThatMayNotPass(t *testing.T) {
 	for name, c := range map[string]struct {
-		refused, manual, reports bool
-		action                   string
+		refused, manual, reports, handed bool
+		action                           string
 	}{
-		"refused":                          {true, false, true, "handed term 4 over to third-0"},
-		"refused, and manual":              {true, true, true, "handed term 4 over to third-0"},
-		"manual, and another has more":     {false, true, true, "handed term 4 over to third-0"},
-		"refused, manual, too few reports": {true, true, false, "waiting for reports"},
+		"refused":                          {true, false, true, false, "handed term 4 over to third-0"},
+		"refused, and manual":              {true, true, true, false, "handed term 4 over to third-0"},
+		"manual, and another has more":     {false, true, true, false, "handed term 4 over to third-0"},
+		"refused, manual, too few reports": {true, true, false, false, "waiting for reports"},
+		"refused, and handed back":         {true, false, true, true, "claim released"},
+		"not refused, and handed":          {false, false, true, true, "handed term 4 over to third-0"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -67,9 +69,9 @@ func TestARefusedReplicaThatMayNotPass(t *testing.T) {
 				b.reporting("third-0", 1, "9")
 			}
 			if c.refused {
-				b.unready = 1
+				b.unready, b.unreadyAt = 1, b.clock.At
 			}
-			b.manual = c.manual
+			b.manual, b.claim.handed = c.manual, c.handed
 			g.Expect(b.fenceAll(t.Context()).Action).To(Equal(c.action))
 		})
 	}

@@ -89,6 +89,11 @@ func (k *Keeper) fenceAll(ctx context.Context) Outcome {
 				k.self.Server,
 			),
 		)
+	case d.Quorate() && k.claim.handed && k.claim.request == nil && ballot.ReportOf(reports, k.self.Server).Refused:
+		// Agents of this release hand nothing to a replica that was refused; one of an earlier release would have it back
+		// at once, without end.
+		return k.giveUp(ctx, votes.ReasonNotSynchronized,
+			fmt.Errorf("group %s on %s: handed back: %w", k.group, k.self.Server, ErrNotSynchronized))
 	case d.Quorate():
 		return k.yield(ctx, ballot.ReportOf(reports, d.Best))
 	case k.outbid > k.term:
