@@ -94,7 +94,7 @@ func TestSitesThatCannotBeListed(t *testing.T) {
 // What cannot be taken away at one place keeps nothing at another from being taken away.
 func TestOneRemovalThatFails(t *testing.T) {
 	g := NewWithT(t)
-	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d-clients"}}
+	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "d-clients", UID: "l"}}
 	c := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(login).Build()
 	r, w := sweeper(v1alpha1.DrillStatus{}, c)
 	_, err := r.carryOut(t.Context(), w, []reconcile.Step{Remove{Site: "quincy", Object: pod("x")}, Remove{Object: login}})

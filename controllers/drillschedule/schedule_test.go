@@ -5,6 +5,7 @@
 package drillschedule_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 	crreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
 	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
@@ -51,6 +53,13 @@ func newHub(t *testing.T, change func(*v1alpha1.DrillScheduleSpec)) *hub {
 		WithScheme(apiserver.Scheme).
 		WithStatusSubresource(&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}).
 		WithObjects(s).
+		WithInterceptorFuncs(interceptor.Funcs{Create: func(
+			ctx context.Context, c client.WithWatch, o client.Object, options ...client.CreateOption,
+		) error {
+			// As an API server does.
+			o.SetUID(types.UID(o.GetName()))
+			return c.Create(ctx, o, options...)
+		}}).
 		Build()
 	h.r = drillschedule.New(h.c, h.c, events.NewFakeRecorder(100), func() time.Time { return h.now })
 	return h

@@ -36,12 +36,14 @@ func TestReadersGoWithTheLastServer(t *testing.T) {
 		"another one is there":     {others: []client.Object{server("tuksec", "tukwila")}, stays: true},
 	} {
 		g := NewWithT(t)
-		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: credentials.ReaderName}}
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: credentials.ReaderName, UID: "u",
+			Labels: map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy}}}
 		gone := server("tukpub", "tukwila")
 		r := &Reconciler{
 			hub: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(append(c.others, gone)...).Build(),
 		}
-		member := &sites.Member{Client: fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(secret).Build()}
+		at := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(secret).Build()
+		member := &sites.Member{Client: at, APIReader: at}
 		g.Expect(r.removeReaders(t.Context(), Desired{Server: gone, member: member})).To(Succeed(), name)
 		err := member.Client.Get(t.Context(), client.ObjectKeyFromObject(secret), secret)
 		g.Expect(apierrors.IsNotFound(err)).To(Equal(!c.stays), name)

@@ -33,7 +33,6 @@ func TestTheStandInIsAsked(t *testing.T) {
 		"EXEC msdb.dbo.sp_add_jobstep @job_name = N'odd', @step_name = N's', @subsystem = N'TSQL', @command = N'SELECT 1'",
 		"EXEC sys.sp_adddistributor @distributor = N'alone-0', @password = N'A-long_secret.7'",
 		"EXEC sys.sp_adddistributiondb @database = N'distribution', @security_mode = 1",
-		"INSERT INTO distribution.dbo.MSreplservers (srvid, srvname) VALUES (77, N'two words')",
 	} {
 		g.Expect(db.Exec(t.Context(), tsql.Statement{Text: text})).To(Succeed())
 	}
@@ -61,15 +60,14 @@ func TestTheStandInIsAsked(t *testing.T) {
 		}
 	}
 	g.Expect(outcomes).To(HaveLen(harmless))
-	g.Expect(outcomes).To(And(HaveKeyWithValue("R-W2", Holds), HaveKeyWithValue("S-D12", Holds),
-		HaveKeyWithValue("R-W4", Differs), HaveKeyWithValue("R-W9", Differs), HaveKeyWithValue("S-D2", Nothing)))
+	g.Expect(outcomes).To(And(HaveKeyWithValue("R-W2", Holds),
+		HaveKeyWithValue("R-W4", Differs), HaveKeyWithValue("S-D2", Nothing)))
 
 	t.Chdir(checkout.Root())
 	g.Expect(command(t.Context(), []string{"report", folder})).To(Succeed())
 	report, err := os.ReadFile(filepath.Join(folder, "report.md"))
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(report)).To(And(ContainSubstring("The engine is the stand-in"), ContainSubstring("13|0"),
-		ContainSubstring("two words")))
+	g.Expect(string(report)).To(And(ContainSubstring("The engine is the stand-in"), ContainSubstring("13|0")))
 	for _, name := range []string{"doubts_replication.yaml", "doubts_server.yaml"} {
 		now, err := os.ReadFile(filepath.Join("internal", "tsql", "ledger", name))
 		g.Expect(err).NotTo(HaveOccurred())
