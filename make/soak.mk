@@ -30,10 +30,10 @@ soak-walks: ## Walk a manifest through random edits, for two hours.
 	@hack/bed/up --only binaries
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-walks -tags integration -count 1 -timeout 150m ./test/walk
 
-soak-answers: ## Replicate over engines that answer open questions the other way, each by itself.
-	@echo "soak: replication over other answers, about 10 minutes"
+soak-answers: ## Replicate over engines that answer open questions the other way, and elect among them, each by itself.
+	@echo "soak: replication and elections over other answers, about 15 minutes"
 	@hack/bed/up --only binaries
-	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-answers -tags integration -count 1 -timeout 45m -run TestEnginesThatAnswerTheOtherWay ./controllers/subscription
+	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-answers -tags integration -count 1 -timeout 45m -run 'TestEnginesThatAnswerTheOtherWay|TestElectionsUnderEveryAnswer' -p 1 ./controllers/subscription ./internal/agent/holder
 
 soak-moves: ## Move publishing to a subscriber, also after a distributor that lives has delivered.
 	@echo "soak: moves of a publication, about 2 minutes"
