@@ -162,11 +162,7 @@ func (h *Holder) serveEndpoint(w http.ResponseWriter, r *http.Request, group str
 				return ballot.Report{}, fmt.Errorf("the certificate is that of no replica of group %s: %w", group,
 					errNoReplica)
 			}
-			if feedsOthers(seen, seen.Replicas[asks].Server) {
-				return ballot.Report{}, fmt.Errorf("%s feeds another synchronized secondary of group %s: its endpoint is not "+
-					"restarted for %s", h.options.Target.Server, group, seen.Replicas[asks].Server)
-			}
-			return ballot.Report{}, k.RestartEndpoint(ctx)
+			return ballot.Report{}, k.RestartEndpoint(ctx, feedsOthers(seen, seen.Replicas[asks].Server))
 		})
 	})
 }

@@ -178,9 +178,14 @@ func (e *endpoint) watch(now time.Duration, term int64, state votes.State) {
 	}
 }
 
+// whileOthersFollow is how often in a term a primary restarts its endpoint for one replica though another one takes its
+// log: nothing less is known to bring a former primary back, and what does not help twice is no cure.
+const whileOthersFollow = 2
+
 // RestartEndpoint restarts the endpoint of a primary for another replica, whose connections do not come about. It
-// breaks those of all replicas for a moment: a new primary refuses, and nothing is done again for a while.
-func (k *Keeper) RestartEndpoint(ctx context.Context) error {
+// breaks those of all replicas for a moment: a new primary refuses, and nothing is done again for a while, nor more than
+// twice in a term where the primary feeds another synchronized secondary.
+func (k *Keeper) RestartEndpoint(ctx context.Context, feeds bool) error {
 	now := k.clock.Now()
 	switch {
 	case k.term == 0 || k.state != votes.StateHeld || k.endpoint.term != k.term:
@@ -190,6 +195,9 @@ func (k *Keeper) RestartEndpoint(ctx context.Context) error {
 			k.group, settling)
 	case k.endpoint.restart > 0 && now-k.endpoint.restart < cureAfter(k.endpoint.restarts):
 		return nil
+	case feeds && k.endpoint.restarts >= whileOthersFollow:
+		return fmt.Errorf("%s feeds another synchronized secondary of group %s, and has restarted its endpoint %d times "+
+			"in this term: it does not again", k.self.Server, k.group, k.endpoint.restarts)
 	}
 	// The next renewal of the lease waits for it: no longer than for an agent that is started again. The engine goes on
 	// with it when that time is over.

@@ -263,15 +263,16 @@ func TestTheHoldersEndpointIsRestartedNowAndThen(t *testing.T) {
 	g := NewWithT(t)
 	b := newBench(t, alike(votes.Record{Term: 5, State: votes.StateHeld, Holder: own})...)
 	b.seen.Role, b.seen.Primary = ballot.RolePrimary, "own-0"
-	g.Expect(b.Keeper.RestartEndpoint(t.Context())).To(MatchError(ContainSubstring("does not hold")))
+	g.Expect(b.Keeper.RestartEndpoint(t.Context(), false)).To(MatchError(ContainSubstring("does not hold")))
 	b.refused = nil
 	for b.Keeper.state != votes.StateHeld || b.Keeper.endpoint.term == 0 {
 		b.Step(t.Context())
 	}
+	feeds := true
 	ask := func(after time.Duration) []string {
 		b.clock.At += after
 		b.statements = nil
-		_ = b.Keeper.RestartEndpoint(t.Context())
+		_ = b.Keeper.RestartEndpoint(t.Context(), feeds)
 		return b.statements
 	}
 	g.Expect(ask(settling-1)).To(BeEmpty(), "it is new")
@@ -279,5 +280,7 @@ func TestTheHoldersEndpointIsRestartedNowAndThen(t *testing.T) {
 	g.Expect(ask(cureAgain - 1)).To(BeEmpty())
 	g.Expect(ask(1)).To(Equal([]string{"ENDPOINT"}))
 	g.Expect(ask(2*cureAgain-1)).To(BeEmpty(), "the next one comes after twice the time")
-	g.Expect(ask(1)).To(Equal([]string{"ENDPOINT"}))
+	g.Expect(ask(1)).To(BeEmpty(), "others take its log, and it did not help twice")
+	feeds = false
+	g.Expect(ask(0)).To(Equal([]string{"ENDPOINT"}))
 }

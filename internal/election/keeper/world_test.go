@@ -476,7 +476,7 @@ func (p peers) Reconnect(ctx context.Context, server, _ string) error {
 	if err != nil {
 		return err
 	}
-	return to.run.keeper.RestartEndpoint(ctx)
+	return to.run.keeper.RestartEndpoint(ctx, false)
 }
 
 func (p peers) Wake(context.Context, string, string) error { return nil }
