@@ -174,7 +174,9 @@ func withoutLasting(spec *corev1.PodSpec) {
 		return v.Name == engineTLS || v.Name == trust
 	})
 	engine := &spec.Containers[0]
-	engine.VolumeMounts = slices.DeleteFunc(engine.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == trust })
+	engine.VolumeMounts = slices.DeleteFunc(engine.VolumeMounts, func(m corev1.VolumeMount) bool {
+		return m.Name == trust
+	})
 	engine.SecurityContext.RunAsGroup = nil
 	engine.Env = slices.DeleteFunc(engine.Env, func(v corev1.EnvVar) bool { return slices.Contains(lasting(), v) })
 	for i := range engine.VolumeMounts {

@@ -183,8 +183,8 @@ func (e *endpoint) watch(now time.Duration, term int64, state votes.State) {
 const whileOthersFollow = 2
 
 // RestartEndpoint restarts the endpoint of a primary for another replica, whose connections do not come about. It
-// breaks those of all replicas for a moment: a new primary refuses, and nothing is done again for a while, nor more than
-// twice in a term where the primary feeds another synchronized secondary.
+// breaks those of all replicas for a moment: a new primary refuses, and nothing is done again for a while, nor more
+// than twice in a term where the primary feeds another synchronized secondary.
 func (k *Keeper) RestartEndpoint(ctx context.Context, feeds bool) error {
 	now := k.clock.Now()
 	switch {
