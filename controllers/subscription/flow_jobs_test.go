@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // The jobs of all three agents are deleted at the distributor, as they are when its msdb is restored: rows and a new
@@ -145,6 +146,17 @@ EXEC dbo.sp_MSdistribution_cleanup @min_distretention = 0, @max_distretention = 
 	b.settle(t, s, "dbo.Article")
 }
 
+// restore puts a database back to its backup. Somebody else may come to be the single user.
+func (b *bed) restore(t *testing.T, server v1alpha1.ServerName) {
+	t.Helper()
+	NewWithT(t).Eventually(func() error {
+		return b.open(t, server, "master").Exec(t.Context(), tsql.Statement{Text: `
+ALTER DATABASE Content SET SINGLE_USER WITH ROLLBACK IMMEDIATE;
+RESTORE DATABASE Content FROM DISK = N'night.bak' WITH REPLACE, RECOVERY;
+ALTER DATABASE Content SET MULTI_USER`})
+	}, patient, 200*time.Millisecond).Should(Succeed())
+}
+
 // The published database is restored from a backup, in its place, while its application goes on: its log is not read
 // before a person says so, and then both sides have the same rows, those that the backup lacked gone from both.
 func TestPublisherRestoredFromABackup(t *testing.T) {
@@ -154,9 +166,7 @@ func TestPublisherRestoredFromABackup(t *testing.T) {
 	b.sql(t, "tukpub", "master", "BACKUP DATABASE Content TO DISK = N'night.bak' WITH INIT")
 	b.fill(t, "tukpub", "dbo.Article", 1000, 1010)
 	b.settle(t, s, "dbo.Article")
-	b.sql(t, "tukpub", "master", `ALTER DATABASE Content SET SINGLE_USER WITH ROLLBACK IMMEDIATE;
-RESTORE DATABASE Content FROM DISK = N'night.bak' WITH REPLACE, RECOVERY;
-ALTER DATABASE Content SET MULTI_USER`)
+	b.restore(t, "tukpub")
 	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublisherBehind)
 	b.fill(t, "tukpub", "dbo.Article", 2000, 2300)
 	g.Eventually(func() string {
@@ -182,9 +192,7 @@ func TestSubscriberRestoredFromABackup(t *testing.T) {
 	b.sql(t, "dubsub", "master", "BACKUP DATABASE Content TO DISK = N'night.bak' WITH INIT")
 	b.fill(t, "tukpub", "dbo.Article", 1000, 1010)
 	b.settle(t, s, "dbo.Article")
-	b.sql(t, "dubsub", "master", `ALTER DATABASE Content SET SINGLE_USER WITH ROLLBACK IMMEDIATE;
-RESTORE DATABASE Content FROM DISK = N'night.bak' WITH REPLACE, RECOVERY;
-ALTER DATABASE Content SET MULTI_USER`)
+	b.restore(t, "dubsub")
 	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonSubscriberBehind)
 	g.Expect(s.Status.Initialization.RestoredAt).NotTo(BeNil())
 	change(t, b, s, func(s *v1alpha1.Subscription) {
