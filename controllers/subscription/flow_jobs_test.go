@@ -146,15 +146,25 @@ EXEC dbo.sp_MSdistribution_cleanup @min_distretention = 0, @max_distretention = 
 	b.settle(t, s, "dbo.Article")
 }
 
-// restore puts a database back to its backup. Somebody else may come to be the single user.
-func (b *bed) restore(t *testing.T, server v1alpha1.ServerName) {
+// restored has rows arrive that came after the backup of a server's database, and puts that back. Somebody else may
+// come to be the single user.
+func restored(
+	t *testing.T,
+	kind v1alpha1.SubscriptionType,
+	server v1alpha1.ServerName,
+) (*bed, *v1alpha1.Publication, *v1alpha1.Subscription) {
 	t.Helper()
+	b, p, s := replicating(t, kind, 100)
+	b.sql(t, server, "master", "BACKUP DATABASE Content TO DISK = N'night.bak' WITH INIT")
+	b.fill(t, "tukpub", "dbo.Article", 1000, 1010)
+	b.settle(t, s, "dbo.Article")
 	NewWithT(t).Eventually(func() error {
 		return b.open(t, server, "master").Exec(t.Context(), tsql.Statement{Text: `
 ALTER DATABASE Content SET SINGLE_USER WITH ROLLBACK IMMEDIATE;
 RESTORE DATABASE Content FROM DISK = N'night.bak' WITH REPLACE, RECOVERY;
 ALTER DATABASE Content SET MULTI_USER`})
 	}, patient, 200*time.Millisecond).Should(Succeed())
+	return b, p, s
 }
 
 // The published database is restored from a backup, in its place, while its application goes on: its log is not read
@@ -162,11 +172,7 @@ ALTER DATABASE Content SET MULTI_USER`})
 func TestPublisherRestoredFromABackup(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	b, p, s := replicating(t, v1alpha1.SubscriptionPull, 100)
-	b.sql(t, "tukpub", "master", "BACKUP DATABASE Content TO DISK = N'night.bak' WITH INIT")
-	b.fill(t, "tukpub", "dbo.Article", 1000, 1010)
-	b.settle(t, s, "dbo.Article")
-	b.restore(t, "tukpub")
+	b, p, s := restored(t, v1alpha1.SubscriptionPull, "tukpub")
 	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublisherBehind)
 	b.fill(t, "tukpub", "dbo.Article", 2000, 2300)
 	g.Eventually(func() string {
@@ -188,11 +194,7 @@ func TestPublisherRestoredFromABackup(t *testing.T) {
 func TestSubscriberRestoredFromABackup(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
-	b, _, s := replicating(t, v1alpha1.SubscriptionPush, 100)
-	b.sql(t, "dubsub", "master", "BACKUP DATABASE Content TO DISK = N'night.bak' WITH INIT")
-	b.fill(t, "tukpub", "dbo.Article", 1000, 1010)
-	b.settle(t, s, "dbo.Article")
-	b.restore(t, "dubsub")
+	b, _, s := restored(t, v1alpha1.SubscriptionPush, "dubsub")
 	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonSubscriberBehind)
 	g.Expect(s.Status.Initialization.RestoredAt).NotTo(BeNil())
 	change(t, b, s, func(s *v1alpha1.Subscription) {

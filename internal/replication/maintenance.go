@@ -9,9 +9,6 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// jobExists is what sp_add_job refuses with when there is a job of the name.
-const jobExists = 14261
-
 // Maintain makes what a server lacks of a job that replication makes once, and that is gone with the server's volumes,
 // or was never made there. What is there stays as it is, also disabled, or at another time: a person may want that. One
 // that was not read is left alone.
@@ -26,7 +23,7 @@ func (p *Plan) Maintain(
 	}
 	if have == nil {
 		have = &mssql.MaintenanceJob{}
-		p.Execute(server, Master, tsql.AddMaintenanceJob(job), jobExists)
+		p.Execute(server, Master, tsql.AddMaintenanceJob(job))
 	}
 	if have.Steps == 0 {
 		p.Execute(server, Master, tsql.AddMaintenanceStep(job))

@@ -30,7 +30,7 @@ func TestAFailoverInFlightIsTakenBackBeforeAnotherGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			b := fencing(t)
-			b.claim.issued, b.claim.doubtful, b.claim.sent = true, true, b.clock.At
+			b.claim.issued, b.claim.doubtful = true, true
 			c.reports(b)
 			out := b.fenceAll(t.Context())
 			g.Expect(out.Action).To(Equal(c.action))

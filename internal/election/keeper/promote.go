@@ -3,7 +3,6 @@
 package keeper
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -291,7 +290,7 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 	}
 	bounded, cancel := context.WithTimeout(ctx, failoverTimeout)
 	defer cancel()
-	k.claim.issued, k.claim.sent = true, cmp.Or(k.claim.sent, k.clock.Now())
+	k.claim.issued = true
 	err := statement(bounded, k.group, k.timings.WriteLease, deadline)
 	k.unanswerable(err, left)
 	k.claim.note(k.clock.Now(), err)
