@@ -165,15 +165,11 @@ func planPublishers(d Desired, o Observed, p *replication.Plan) bool {
 // admit lets a server publish. An engine may look for the snapshot folder without the map of UNC names: where it finds
 // none (21037), the path is given under which the folder is on its own volume, and on those of subscribers.
 func admit(s replication.System, publisher, directory string) replication.Execute {
-	step := replication.Execute{Server: s.Server, Database: replication.Master,
+	step := s.Keyed(replication.Execute{Server: s.Server, Database: replication.Master,
 		Statement: tsql.AddDistributionPublisher(tsql.DistributionPublisher{
 			Publisher: publisher, Database: s.Database, Login: s.Login, Password: s.AgentPassword,
 			WorkingDirectory: directory,
-		})}
-	again := step
-	step.Instead = []mssql.Instead{{On: replication.NoMasterKey, Steps: []replication.Execute{
-		{Server: s.Server, Database: s.Database, Statement: tsql.CreateMasterKey(s.KeyPassword)}, again,
-	}}}
+		})}, replication.Execute{Server: s.Server, Database: s.Database})
 	if local := s.LocalDirectory(); s.Mirrored() && directory != local {
 		step.Instead = append(step.Instead, mssql.Instead{On: tsql.NoWorkingDirectory,
 			Steps: []replication.Execute{admit(s, publisher, local)}})

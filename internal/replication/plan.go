@@ -45,8 +45,8 @@ func (p *Plan) WithLeft(message string) string {
 const (
 	// Master is where procedures for the whole instance run.
 	Master = "master"
-	// NoMasterKey is what an engine refuses with that keeps passwords under a database's master key and finds none.
-	NoMasterKey = 15581
+	// noMasterKey is what an engine refuses with that keeps passwords under a database's master key and finds none.
+	noMasterKey = 15581
 	// jobRefused is what sp_start_job refuses with when the job runs, and sp_stop_job when it does not.
 	jobRefused = 22022
 	// Several objects share a server's login and a database with its user, and make them at the same time: these say that
@@ -57,15 +57,19 @@ const (
 	DatabaseExists = 1801
 )
 
-// Keeping adds a statement that gives the engine a password to keep. Where it refuses that for want of a master key,
-// one is made in the database that keeps it, and the statement is repeated. It may be refused, too, because a job runs:
-// what attaches a job may start it.
+// Keeping adds a statement that gives the engine a password to keep. It may be refused because a job runs: what
+// attaches a job may start it.
 func (p *Plan) Keeping(s System, server v1alpha1.ServerName, database string, statement tsql.Statement, keeps Execute) {
-	once := Execute{Server: server, Database: database, Statement: statement, Done: []int32{jobRefused}}
+	p.Add(s.Keyed(Execute{Server: server, Database: database, Statement: statement, Done: []int32{jobRefused}}, keeps))
+}
+
+// Keyed is a step that gives the engine a password to keep. Where it is refused for want of a master key, one is made
+// in the database that keeps it, and the step is repeated.
+func (s *System) Keyed(step, keeps Execute) Execute {
 	keeps.Statement = tsql.CreateMasterKey(s.KeyPassword)
-	first := once
-	first.Instead = []mssql.Instead{{On: NoMasterKey, Steps: []Execute{keeps, once}}}
-	p.Add(first)
+	again := step
+	step.Instead = []mssql.Instead{{On: noMasterKey, Steps: []Execute{keeps, again}}}
+	return step
 }
 
 // Login creates the agents' login on a server, or sets its password. It returns false, with the outcome set, when a

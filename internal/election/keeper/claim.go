@@ -31,8 +31,8 @@ type claim struct {
 	// served says that this run served in the term before. A group that is gone before this claim has come to anything
 	// has left its databases to the clients of that term; gone says that it was seen to be.
 	served, gone bool
-	// doubtful says that a FAILOVER may have left the replica in a state that nobody knows; refusal is what the engine said
-	// to the last one, nil where it took it or did not answer.
+	// doubtful says that a FAILOVER may have left the replica in a state that nobody knows; refusal is what the engine
+	// said to the last one, nil where it took it or did not answer.
 	doubtful bool
 	refusal  error
 	// open is when a FAILOVER was first accepted, or had no answer, and has had no end since, 0 for none.
