@@ -34,14 +34,21 @@ func (c *cluster) localRole(i int) func() replica.Role {
 	}
 }
 
-// A former primary that is latched needs OFFLINE and both endpoints opened anew; none of these alone is enough, nor a
-// restart.
+// A former primary that is latched needs OFFLINE and both endpoints opened anew, also where it answers nobody after
+// OFFLINE; none of these alone is enough, nor a restart.
 func TestALatchedFormerPrimary(t *testing.T) {
+	t.Parallel()
+	t.Run("alone", func(t *testing.T) { latched(t, config.FormerPrimaryLatched) })
+	t.Run("silent", func(t *testing.T) { latched(t, config.FormerPrimaryLatched, config.OfflineIsSilent) })
+}
+
+func latched(t *testing.T, answers ...config.Answer) {
+	t.Helper()
 	t.Parallel()
 	g := NewWithT(t)
 	c := newCluster(t, group.Synchronous, nil)
 	c.synchronized(0, 1, 2)
-	c.answering(config.FormerPrimaryLatched)
+	c.answering(answers...)
 	g.Expect(c.group(0).Offline(t.Context())).To(Succeed())
 	g.Expect(c.group(1).SetLease(replica.BootTime(), time.Hour)).To(Succeed())
 	g.Expect(c.group(1).Failover(t.Context())).To(Succeed())

@@ -81,6 +81,7 @@ func (m *Manager) serveControl(conn *endpoint.Conn, h hello, first []byte) error
 			return nil
 		}
 		if g != nil && !g.answers() {
+			g.overhear(req)
 			return errSilent
 		}
 		reply := controlReply{}
@@ -137,6 +138,16 @@ func (g *Group) control(conn *endpoint.Conn, from uuid.UUID, req controlRequest)
 		reply.Databases = append(reply.Databases, g.statusLocked(id))
 	}
 	return reply, nil
+}
+
+// overhear notes when the endpoint of a primary was opened that gets no answer: a latched former primary is silent
+// after the very OFFLINE that it needs.
+func (g *Group) overhear(req controlRequest) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if req.Epoch >= g.st.Promised {
+		g.primaryOpened = req.Opened
+	}
 }
 
 // drawnInLocked binds a RESOLVING replica to the primary that reaches it, where that needs no statement.
