@@ -37,7 +37,7 @@ const (
 	// is in no log any more. The publisher's log is not read until a person says how to go on.
 	ReasonDistributorBehind = "DistributorBehind"
 	// ReasonSubscriberBehind: the subscription database was restored from a backup. What it received since then comes
-	// again only as far as the distributor still has it: a person gives it a new copy.
+	// again only as far as the distributor still has it: a person gives it a new copy, or brings the data and says so.
 	ReasonSubscriberBehind = "SubscriberBehind"
 	// ReasonSnapshotRunning: the snapshot is being made.
 	ReasonSnapshotRunning = "SnapshotRunning"

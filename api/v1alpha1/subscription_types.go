@@ -95,6 +95,11 @@ type LatencyStatus struct {
 // replaces them. A PublisherMove sets it.
 const InitializationAnnotation = "geosql.dev/initialization"
 
+// DataBroughtAnnotation on a Subscription is the time (RFC 3339) at which a person had made the subscriber's tables
+// equal to the publisher's, where the Publication makes no copies. It ends that the subscriber lacks what was skipped,
+// or was lost with a restore, before that time. A time to come says nothing.
+const DataBroughtAnnotation = "geosql.dev/data-brought"
+
 // InitializeCompare is the value of InitializationAnnotation.
 const InitializeCompare = "Compare"
 
@@ -155,7 +160,7 @@ type SubscriptionInitialization struct {
 	// differsSince is when that was first so.
 	// +optional
 	DiffersSince *metav1.Time `json:"differsSince,omitempty"`
-	// skipped are errors that its agent has met and skipped since the registration or the newest new copy, such as
+	// skipped are errors that its agent has met and skipped since the subscriber had what the publisher has, such as
 	// "20598, 2627". What met one of them is missing in the copy, also when its profile skips no more.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
@@ -167,8 +172,8 @@ type SubscriptionInitialization struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=180
 	RecoveryFork string `json:"recoveryFork,omitempty"`
-	// restoredAt is when it was first seen on another recovery fork than the one on which it had its copy: it was restored
-	// from a backup. A new copy ends that.
+	// restoredAt is when it was last seen on another recovery fork than the one before: it was restored from a backup. A
+	// new copy ends that, or the annotation geosql.dev/data-brought where the Publication makes none.
 	// +optional
 	RestoredAt *metav1.Time `json:"restoredAt,omitempty"`
 }

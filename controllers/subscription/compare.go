@@ -228,6 +228,9 @@ func recorded(d Desired, o Observed, p reconcile.Plan) *v1alpha1.SubscriptionIni
 	}
 	have.LastCompared = &now
 	have.ValidatedArticles = slices.DeleteFunc(have.ValidatedArticles, func(one string) bool { return !o.published(one) })
+	if c := o.Comparison; c != nil && c.Equal && len(o.unproved(d)) == len(o.registrations(d)) {
+		have.RestoredAt = nil // every table was compared
+	}
 	return compared(have, o, now)
 }
 
@@ -296,6 +299,7 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	if !d.snapshots() || o.keeps(d) {
 		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
 		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d) && d.compares()
+		carry(d, s)
 	}
 	return s
 }
@@ -310,6 +314,7 @@ func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	switch {
 	case !d.snapshots():
 		s.Method, s.Reason = v1alpha1.InitializeReplicationSupportOnly, "the Publication is declared so; nothing was compared"
+		carry(d, s)
 	case d.asked():
 		s.Reason = "a new copy was asked for"
 	case o.Comparison == nil:

@@ -158,13 +158,11 @@ func failed(d Desired, o Observed, f replication.Failure) conditions.Outcome {
 			"oledbStreamThreshold 1048576, below which it writes none"
 	}
 	if o.Agent.Met(outOfStep...) != "" {
-		cure = fmt.Sprintf(
-			"The rows of %s on %s differ from the publisher's: repair the row that it names there, or give the subscriber a "+
-				"new copy (%s)",
-			d.database(),
-			d.host(),
-			d.cost()+"; "+d.ask(),
-		)
+		cure = fmt.Sprintf("The rows of %s on %s differ from the publisher's: repair the row that it names there",
+			d.database(), d.host())
+		if d.snapshots() {
+			cure += ", or " + d.renew()
+		}
 	}
 	return conditions.Stalled(
 		v1alpha1.ReasonAgentFailed,
@@ -178,14 +176,18 @@ const streamFailed = "21100"
 
 // inactive is the outcome of a subscription that the distributor has given up.
 func inactive(d Desired) conditions.Outcome {
+	cure := fmt.Sprintf("nothing is delivered before the subscriber gets a new copy (%s; %s)", d.cost(), d.ask())
+	if !d.snapshots() {
+		cure = fmt.Sprintf("nothing is delivered any more, and publication %s makes no copies: delete the Subscription with "+
+			"reclaimPolicy Delete, make the tables there equal to the publisher's, and declare it again", d.publication())
+	}
 	return conditions.Stalled(v1alpha1.ReasonSubscriptionInactive, fmt.Sprintf(
-		"distributor %s had to keep what %s on %s lacks for longer than its retention of %d hours, and has removed it: "+
-			"nothing is delivered before the subscriber gets a new copy (%s)",
+		"distributor %s had to keep what %s on %s lacks for longer than its retention of %d hours, and has removed it: %s",
 		d.System.Host(),
 		d.database(),
 		d.host(),
 		d.System.Retention,
-		d.cost()+"; "+d.ask(),
+		cure,
 	))
 }
 

@@ -4,6 +4,7 @@ package subscription
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,12 +16,13 @@ import (
 
 // withRestored adds to a status that the subscription database was restored from a backup. Its agent goes on from where
 // the backup was, and of what came since it delivers again only what the distributor still has: the rest would be
-// missing without an error. A new copy ends that.
+// missing without an error. A backup from before the first transaction knows nothing of the subscription: what the
+// database says of it is no evidence. A new copy ends that, or that the data were brought in another way.
 func withRestored(d Desired, o Observed, s *v1alpha1.SubscriptionInitialization) *v1alpha1.SubscriptionInitialization {
-	if s == nil {
-		return nil
+	if s == nil || d.Publication == nil {
+		return s
 	}
-	if since := copied(d, s); s.RestoredAt != nil && since != nil && !since.Before(s.RestoredAt) {
+	if since := copied(d, o); s.RestoredAt != nil && since != nil && !since.Before(s.RestoredAt) {
 		s.RestoredAt = nil
 	}
 	if o.HereErr != nil || o.Here.Fork == "" {
@@ -28,13 +30,70 @@ func withRestored(d Desired, o Observed, s *v1alpha1.SubscriptionInitialization)
 	}
 	server := d.host() + " "
 	now := server + o.Here.Fork
-	if strings.HasPrefix(s.RecoveryFork, server) && s.RecoveryFork != now && s.RestoredAt == nil &&
-		(o.applied(d) || o.keeps(d)) {
-		at := metav1.NewTime(o.Now).Rfc3339Copy()
-		s.RestoredAt = &at
+	if another := strings.HasPrefix(s.RecoveryFork, server) && s.RecoveryFork != now; another {
+		switch {
+		case len(o.registrations(d)) == 0:
+			return s // the registration that comes tells whether it gets a copy
+		case !o.awaitsSnapshot(d):
+			at := metav1.NewTime(o.Now).Rfc3339Copy()
+			s.RestoredAt = &at
+		}
 	}
 	s.RecoveryFork = now
 	return s
+}
+
+// awaitsSnapshot tells that all tables are still to come, with a snapshot.
+func (o Observed) awaitsSnapshot(d Desired) bool {
+	return o.awaitsCopy(d) &&
+		!slices.ContainsFunc(o.registrations(d), func(s articleSubscription) bool { return s.DataWasThere })
+}
+
+// carry takes over what a subscription lacks into the status of one that is registered anew without a copy, and whose
+// tables nobody has compared: it lacks that still.
+func carry(d Desired, s *v1alpha1.SubscriptionInitialization) {
+	if have := d.Subscription.Status.Initialization; have != nil {
+		s.Skipped, s.SkippedAt = have.Skipped, have.SkippedAt
+		s.RestoredAt, s.RecoveryFork = have.RestoredAt, have.RecoveryFork
+	}
+}
+
+// copied is since when the subscriber has what the publisher has, nil when there was no new copy: the newest that was
+// asked for. Where the publication makes none it is a person's word. A registration is no evidence: it may bring
+// nothing, and where it does its status begins anew.
+func copied(d Desired, o Observed) *metav1.Time {
+	if !d.snapshots() {
+		return d.brought(o.Now)
+	}
+	if r := d.Subscription.Status.Reinitialization; r != nil {
+		return r.Time
+	}
+	return nil
+}
+
+// brought is when a person has brought the data, by the annotation that says so; nil when that is none. A time to come
+// would also end what happens until then.
+func (d Desired) brought(now time.Time) *metav1.Time {
+	at, err := time.Parse(time.RFC3339, d.Subscription.Annotations[v1alpha1.DataBroughtAnnotation])
+	if err != nil || at.After(now) {
+		return nil
+	}
+	return &metav1.Time{Time: at}
+}
+
+// renew says how the subscriber's tables become the publisher's again, where that can be asked for.
+func (d Desired) renew() string {
+	if d.snapshots() {
+		return fmt.Sprintf("give it a new copy, %s; %s", d.cost(), d.ask())
+	}
+	return fmt.Sprintf(
+		"publication %s makes no copies: make the tables there equal to the publisher's, then say so by kubectl annotate "+
+			"subscription %s -n %s --overwrite %s=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
+		d.publication(),
+		d.name(),
+		d.Subscription.Namespace,
+		v1alpha1.DataBroughtAnnotation,
+	)
 }
 
 // restored asks a person for a new copy of a database that was restored; false when it was not.
@@ -45,11 +104,10 @@ func restored(d Desired) (conditions.Outcome, bool) {
 	}
 	return conditions.Stalled(v1alpha1.ReasonSubscriberBehind, fmt.Sprintf(
 		"database %s on %s was restored from a backup (seen at %s): what it received after the backup is delivered again as "+
-			"far as the distributor still has it, and the rest is missing. Give it a new copy, %s; %s",
+			"far as the distributor still has it, and the rest is missing: %s",
 		d.database(),
 		d.host(),
 		s.RestoredAt.UTC().Format(time.RFC3339),
-		d.cost(),
-		d.ask(),
+		d.renew(),
 	)), true
 }

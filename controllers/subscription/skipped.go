@@ -27,18 +27,21 @@ func (d Desired) skippable() []string {
 }
 
 // withSkipped adds to a status what the agent has skipped since the subscriber has its copy. It stays there when the
-// profile skips no more, because what was skipped stays missing; a new copy ends it. A comparison does not: it reads
-// only the articles that nobody has found equal before.
+// profile skips no more, because what was skipped stays missing; a new copy ends it, or that the data were brought in
+// another way. A comparison does not: it reads only the articles that nobody has found equal before.
 func withSkipped(d Desired, o Observed, s *v1alpha1.SubscriptionInitialization) *v1alpha1.SubscriptionInitialization {
-	if s == nil {
-		return nil
+	if s == nil || d.Publication == nil {
+		return s
 	}
-	since := copied(d, s)
+	since := copied(d, o)
 	if s.SkippedAt != nil && since != nil && !since.Before(s.SkippedAt) {
 		s.Skipped, s.SkippedAt = "", nil
 	}
 	if o.Agent == nil {
 		return s
+	}
+	if since == nil || since.Before(s.Time) {
+		since = s.Time
 	}
 	at := metav1.NewTime(o.Now.Add(-o.Agent.ErrorAge)).Rfc3339Copy()
 	if since != nil && !since.Before(&at) {
@@ -59,15 +62,6 @@ func withSkipped(d Desired, o Observed, s *v1alpha1.SubscriptionInitialization) 
 	return s
 }
 
-// copied is since when the subscriber has its copy, nil when that is not known: the registration, or the newest new
-// copy that was asked for.
-func copied(d Desired, s *v1alpha1.SubscriptionInitialization) *metav1.Time {
-	if r := d.Subscription.Status.Reinitialization; r != nil && r.Time != nil && (s.Time == nil || s.Time.Before(r.Time)) {
-		return r.Time
-	}
-	return s.Time
-}
-
 func split(numbers string) []string {
 	if numbers == "" {
 		return nil
@@ -81,11 +75,10 @@ func skips(d Desired, o Observed) string {
 	numbers := d.skippable()
 	if s := d.Subscription.Status.Initialization; len(numbers) == 0 && s != nil && s.Skipped != "" && s.SkippedAt != nil {
 		return fmt.Sprintf(
-			"; its agent has skipped errors %s (the newest at %s): what it skipped is missing here until the subscriber has a "+
-				"new copy; %s",
+			"; its agent has skipped errors %s (the newest at %s): what it skipped is missing here until that is mended: %s",
 			s.Skipped,
 			s.SkippedAt.UTC().Format(time.RFC3339),
-			d.ask(),
+			d.renew(),
 		)
 	}
 	if len(numbers) == 0 {
