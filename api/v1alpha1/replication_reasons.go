@@ -45,6 +45,9 @@ const (
 	ReasonSnapshotFailed = "SnapshotFailed"
 	// ReasonPublished: every article is published, and the snapshot is ready.
 	ReasonPublished = "Published"
+	// ReasonMaintenanceJobMissing: the publisher lacks a job that keeps replication in order, such as the one that ends
+	// expired subscriptions, and the engine does not make it; the message has its words. Everything else is as declared.
+	ReasonMaintenanceJobMissing = "MaintenanceJobMissing"
 	// ReasonAgentNotRunning: SQL Server Agent has not started on a server since the engine did, so that no job runs there.
 	ReasonAgentNotRunning = "AgentNotRunning"
 	// ReasonLogReaderNotRunning: the log reader does not run; nothing is delivered.

@@ -22,8 +22,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
 		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish,
 		planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
-		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planUpkeep, planAttempt,
-		planHealth,
+		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	).Plan
 }
 
@@ -152,15 +151,10 @@ func planPublish(d Desired, o Observed, p *replication.Plan) bool {
 	p.Owner(d.System, primary, d.database(), o.Database.Owner)
 	if !o.Servers[primary].State.Database(d.database()).Published {
 		p.Execute(primary, replication.Master, tsql.PublishDatabase(d.database(), true))
+	} else {
+		p.Maintain(primary, tsql.ExpiredSubscriptions, o.Expiry)
 	}
 	return p.Proceed("database %s is being published", d.database())
-}
-
-// planUpkeep makes the job that looks for expired subscriptions, once everything delivers: where it cannot be made
-// nothing else waits for it.
-func planUpkeep(d Desired, o Observed, p *replication.Plan) bool {
-	p.Maintain(o.primary(d), tsql.ExpiredSubscriptions, o.Expiry)
-	return p.Proceed("the job for expired subscriptions is being made on %s", credentials.HostName(o.primary(d)))
 }
 
 // planDistributorLost notices that the distributor was made anew under a publication: adding one tells the distributor

@@ -51,6 +51,11 @@ func TestANewCopyIsMadeWhenItIsAskedFor(t *testing.T) {
 			w.d.Publication.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReconciling,
 				Status: metav1.ConditionTrue}}
 		}, false},
+		"the publication lacks a job for its upkeep": {declared(), "u1/1", func(w *world) {
+			w.d.Publication.Status.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue},
+				{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonMaintenanceJobMissing}}
+		}, true},
 		"the publication has made the copy": {declared(), "u1/1", func(w *world) {
 			w.d.Publication.Status.Reinitialized = &v1alpha1.PublicationReinitialization{Requests: []string{"u1/1"}}
 		}, false},

@@ -73,8 +73,8 @@ func (e Engines) ReadWithin(
 	return read(ctx, db)
 }
 
-// CarryOut carries out the steps of an object's plan one after the other, and tells what a deletion that is done leaves
-// behind. A deletion that fails says how it goes on.
+// CarryOut carries out the steps of an object's plan one after the other, those beside the others each by itself, and
+// tells what a deletion that is done leaves behind. A deletion that fails says how it goes on.
 func CarryOut(
 	ctx context.Context,
 	reporter reconcile.Reporter,
@@ -82,7 +82,7 @@ func CarryOut(
 	p reconcile.Plan,
 	carryOut func(context.Context, Step) error,
 ) error {
-	err := reconcile.InOrder(ctx, p.Steps, carryOut)
+	err := reconcile.WithAside(ctx, p, carryOut, func() error { return reconcile.InOrder(ctx, p.Steps, carryOut) })
 	switch {
 	case err != nil && obj.GetDeletionTimestamp() != nil:
 		return fmt.Errorf("%w; %s", err, Retain)

@@ -10,8 +10,9 @@ import (
 )
 
 // Maintain makes what a server lacks of a job that replication makes once, and that is gone with the server's volumes,
-// or was never made there. What is there stays as it is, also disabled, or at another time: a person may want that. One
-// that was not read is left alone.
+// or was never made there: one thing at a time, beside the other steps, for nothing that is delivered waits for it.
+// What is there stays as it is, also disabled, or at another time: a person may want that. One that was not read is
+// left alone.
 func (p *Plan) Maintain(
 	server v1alpha1.ServerName,
 	job tsql.MaintenanceJob,
@@ -21,17 +22,18 @@ func (p *Plan) Maintain(
 	if err != nil {
 		return
 	}
-	if have == nil {
-		have = &mssql.MaintenanceJob{}
-		p.Execute(server, Master, tsql.AddMaintenanceJob(job))
+	step := Execute{Server: server, Database: Master}
+	switch {
+	case have == nil:
+		step.Statement = tsql.AddMaintenanceJob(job)
+	case have.Steps == 0:
+		step.Statement = tsql.AddMaintenanceStep(job)
+	case have.Schedules == 0:
+		step.Statement = tsql.AddMaintenanceSchedule(job)
+	case have.Servers == 0:
+		step.Statement = tsql.AddJobServer(job.Name)
+	default:
+		return
 	}
-	if have.Steps == 0 {
-		p.Execute(server, Master, tsql.AddMaintenanceStep(job))
-	}
-	if have.Schedules == 0 {
-		p.Execute(server, Master, tsql.AddMaintenanceSchedule(job))
-	}
-	if have.Servers == 0 {
-		p.Execute(server, Master, tsql.AddJobServer(job.Name))
-	}
+	p.Beside(step, v1alpha1.ReasonMaintenanceJobMissing)
 }

@@ -26,12 +26,12 @@ func TestTheJobForExpiredSubscriptionsOnAnEngine(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		var p replication.Plan
 		p.Maintain("solo", tsql.ExpiredSubscriptions, reconcile.Read(job))
-		g.Expect(p.Steps).To(HaveLen(max(0, 4-i)))
-		if len(p.Steps) == 0 {
+		g.Expect(p.Aside).To(HaveLen(min(1, max(0, 4-i))))
+		if len(p.Aside) == 0 {
 			g.Expect(*job).To(Equal(mssql.MaintenanceJob{Steps: 1, Servers: 1, Schedules: 1}))
 			continue
 		}
-		s := p.Steps[0].(replication.Execute)
+		s := p.Aside[0].Step.(replication.Execute)
 		g.Expect(s.Settled(open(s.Database).Exec(t.Context(), s.Statement))).To(Succeed(), s.Statement.Redacted())
 	}
 	g.Expect(open("msdb").Exec(t.Context(), tsql.StartJob(tsql.ExpiredSubscriptions.Name))).To(Succeed(), "it can run")
