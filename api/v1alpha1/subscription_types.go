@@ -187,7 +187,8 @@ type SubscriptionStatus struct {
 	// agent is the distribution agent.
 	// +optional
 	Agent *AgentStatus `json:"agent,omitempty"`
-	// pendingCommands not yet delivered (sp_replmonitorsubscriptionpendingcmds).
+	// pendingCommands not yet delivered (sp_replmonitorsubscriptionpendingcmds), as counted within the last minute; not
+	// given while they are not counted, such as for twenty times as long as a count has taken.
 	// +optional
 	PendingCommands *int64 `json:"pendingCommands,omitempty"`
 	// estimatedSeconds to deliver them.

@@ -190,6 +190,9 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 // pends says what is pending now, as the end of a sentence.
 func pends(o Observed) string {
 	switch {
+	case o.Pending == nil && o.Counted.stands(o.Now):
+		return fmt.Sprintf("; counting takes %s, and how much is, is counted again at %s",
+			o.Counted.Took.Truncate(time.Second), o.Counted.again().UTC().Format(time.RFC3339))
 	case o.Pending == nil:
 		return "; how much is, the distributor does not say now"
 	case *o.Pending > 0:

@@ -110,7 +110,7 @@ func (r *Reconciler) engines(d Desired) replication.Engines {
 func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 	d.Counted = r.counted.of(d.Subscription.UID)
 	o := observe(ctx, r.engines(d), r.sidecars, d, time.Now())
-	r.counted.keep(d.Subscription.UID, o.Counted)
+	r.counted.keep(d.Subscription.UID, o.Counted, time.Now())
 	return o, nil
 }
 

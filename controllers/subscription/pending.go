@@ -4,6 +4,7 @@ package subscription
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -26,8 +27,17 @@ type Counted struct {
 // rest is how many times as long as a count took nobody counts again: the engine reads each command that waits.
 const rest = 20
 
+// presentFor is how long a count tells what waits now.
+const presentFor = time.Minute
+
+// again is when the next count may begin.
+func (c *Counted) again() time.Time { return c.At.Add(rest * c.Took) }
+
 // stands tells that it is too soon to count again.
-func (c *Counted) stands(now time.Time) bool { return c != nil && now.Sub(c.At) < rest*c.Took }
+func (c *Counted) stands(now time.Time) bool { return c != nil && now.Before(c.again()) }
+
+// present tells that what was counted is so now.
+func (c *Counted) present(now time.Time) bool { return c != nil && now.Sub(c.At) <= presentFor }
 
 // observePending counts what waits for the agent. It is worth a figure in status, and a comparison of tables waits for
 // none being left; everything else goes on without it.
@@ -65,15 +75,14 @@ func (c *counts) of(subscription types.UID) *Counted {
 	return c.last[subscription]
 }
 
-// keep remembers a count. Where there is none now, since a server did not answer, the one before is remembered for its
-// rest: it is a distributor that is behind whose count takes long.
-func (c *counts) keep(subscription types.UID, one *Counted) {
+// keep remembers a count. Where nobody counted, as while the distributor does not answer, the one before is kept for
+// its rest: the engine is asked no sooner for it. Others go when their rest is over, also those of what is there no
+// more.
+func (c *counts) keep(subscription types.UID, one *Counted, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	maps.DeleteFunc(c.last, func(_ types.UID, last *Counted) bool { return !last.stands(now) })
 	if one == nil {
-		if !c.last[subscription].stands(time.Now()) {
-			delete(c.last, subscription)
-		}
 		return
 	}
 	if c.last == nil {

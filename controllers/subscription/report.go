@@ -50,7 +50,7 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 	s := *d.Subscription.Status.DeepCopy()
 	s.Phase = phase(d, o)
 	s.PendingCommands, s.EstimatedSeconds = nil, nil
-	if o.Counted != nil {
+	if o.Counted.present(o.Now) {
 		s.PendingCommands, s.EstimatedSeconds = o.Counted.Commands, o.Counted.Seconds
 	}
 	if d.Publication == nil {
