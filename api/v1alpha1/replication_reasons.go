@@ -97,6 +97,6 @@ const (
 	// ReasonCleanupFailed: it has failed, or is disabled or gone: what is old stays, and the distribution database and the
 	// snapshot folder grow until their volumes are full. The message says what it ended with.
 	ReasonCleanupFailed = "CleanupFailed"
-	// ReasonCleanupUnknown (Unknown): what it ended with could not be read.
+	// ReasonCleanupUnknown (Unknown): what it ended with could not be read, or it has not run since it was made anew.
 	ReasonCleanupUnknown = "CleanupUnknown"
 )

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -121,20 +120,34 @@ func TestCleanupThatFails(t *testing.T) {
 	}
 }
 
-// What was known of the clean-up is not known any more once nobody can ask, or the job is another one.
-func TestCleanupThatNobodyKnowsOfAnyMore(t *testing.T) {
-	for name, change := range map[string]func(w *world){
-		"the server is silent":  func(w *world) { delete(w.o.Servers, w.d.System.Server) },
-		"the job has never run": func(w *world) { w.o.Cleanup = reconcile.Read(&mssql.Cleanup{Enabled: true, Outcome: 5}) },
+// What was said of the clean-up is taken back when nobody knows any more: the last word would stand for ever.
+func TestCleanupOfWhichNobodyKnows(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		says   string
+	}{
+		"the server does not answer": {func(w *world) {
+			w.o.Servers[distributor] = replication.Server{Err: errors.New("i/o timeout")}
+		}, "i/o timeout"},
+		"it was not asked":     {func(w *world) { w.o.Servers[distributor] = replication.Server{} }, "not asked"},
+		"the database is gone": {func(w *world) { w.server(distributor).Distribution = nil }, "does not list"},
+		"the job was made anew": {func(w *world) {
+			w.o.Cleanup = reconcile.Read(&mssql.Cleanup{Job: "Distribution clean up: distribution", Enabled: true, Outcome: 5})
+		}, "has not run since it was made"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newWorld(declared())
 			w.settle(t, all)
-			apimeta.SetStatusCondition(&w.d.Distributor.Status.Conditions, metav1.Condition{
-				Type: v1alpha1.ConditionCleanedUp, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCleanedUp})
-			change(w)
-			g.Expect(cleanedUp(w.d, w.o)).To(HaveField("Status", metav1.ConditionUnknown))
+			c.change(w)
+			g.Expect(cleanedUp(w.d, w.o)).To(BeNil(), "nothing was said before")
+			w.d.Distributor.Status.Conditions = []metav1.Condition{
+				{Type: v1alpha1.ConditionCleanedUp, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCleanedUp}}
+			got := cleanedUp(w.d, w.o)
+			g.Expect(got).NotTo(BeNil())
+			g.Expect(got.Status).To(Equal(metav1.ConditionUnknown))
+			g.Expect(got.Reason).To(Equal(v1alpha1.ReasonCleanupUnknown))
+			g.Expect(got.Message).To(ContainSubstring(c.says))
 		})
 	}
 }

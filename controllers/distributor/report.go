@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -34,23 +34,22 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	return r.reporter.Report(ctx, d.Distributor, &d.Distributor.Status, status, changes)
 }
 
-// cleanedUp says whether what is old is removed from the distribution database; nil before that was ever known.
+// cleanedUp says whether what is old is removed from the distribution database; nil before there was a run of it. What
+// was said once is taken back when nobody knows any more.
 func cleanedUp(d Desired, o Observed) *metav1.Condition {
 	at := o.distributor(d)
-	unknown := func(why string) *metav1.Condition {
-		if apimeta.FindStatusCondition(d.Distributor.Status.Conditions, v1alpha1.ConditionCleanedUp) == nil {
-			return nil
-		}
-		return &metav1.Condition{Type: v1alpha1.ConditionCleanedUp, Status: metav1.ConditionUnknown,
-			Reason: v1alpha1.ReasonCleanupUnknown, Message: why}
-	}
-	if at == nil {
-		return unknown(d.System.Host() + " does not answer")
-	}
-	if !slices.ContainsFunc(at.Distribution, func(x mssql.DistributionDatabase) bool {
+	listed := at != nil && slices.ContainsFunc(at.Distribution, func(x mssql.DistributionDatabase) bool {
 		return strings.EqualFold(x.Name, d.System.Database)
-	}) {
-		return nil
+	})
+	switch {
+	case at == nil && o.Servers[d.System.Server].Err != nil:
+		return unknownCleanup(d, o.Servers[d.System.Server].Err.Error())
+	case at == nil:
+		return unknownCleanup(d, d.System.Host()+" was not asked")
+	case !listed && d.Distributor.DeletionTimestamp != nil:
+		return nil // it is ended with everything else
+	case !listed:
+		return unknownCleanup(d, fmt.Sprintf("%s does not list distribution database %s", d.System.Host(), d.System.Database))
 	}
 	c := metav1.Condition{Type: v1alpha1.ConditionCleanedUp, Status: metav1.ConditionFalse,
 		Reason: v1alpha1.ReasonCleanupFailed}
@@ -71,9 +70,18 @@ func cleanedUp(d Desired, o Observed) *metav1.Condition {
 		c.Message = fmt.Sprintf("job %q on %s has failed"+grows+". It ended with: %s",
 			job.Job, d.System.Host(), d.System.Database, job.Message)
 	default:
-		return unknown(fmt.Sprintf("job %q on %s has not run since it was made", job.Job, d.System.Host()))
+		return unknownCleanup(d, fmt.Sprintf("job %q on %s has not run since it was made", job.Job, d.System.Host()))
 	}
 	return &c
+}
+
+// unknownCleanup takes back what was said of the clean-up; nil when nothing was.
+func unknownCleanup(d Desired, why string) *metav1.Condition {
+	if meta.FindStatusCondition(d.Distributor.Status.Conditions, v1alpha1.ConditionCleanedUp) == nil {
+		return nil
+	}
+	return &metav1.Condition{Type: v1alpha1.ConditionCleanedUp, Status: metav1.ConditionUnknown,
+		Reason: v1alpha1.ReasonCleanupUnknown, Message: "how the clean-up has ended is not known: " + why}
 }
 
 // outcome of the plan after its steps. That the snapshot folder is not there (21037) is told with what to do about it:
