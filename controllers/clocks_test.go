@@ -38,6 +38,7 @@ var byTheClock = map[string]string{
 	"subscription.planProved":    "a person is asked earlier",
 	"subscription.observeTokens": "a token's age, by the clock that it was posted by: when the next one is posted",
 	"subscription.stands":        "what is pending is counted earlier",
+	"subscription.present":       "for how long a figure is shown",
 }
 
 // How long something has been so is evidence only by a clock that nobody puts forward. What takes away or changes what

@@ -3,6 +3,7 @@
 package publication
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -247,7 +248,8 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 // out.
 func reinitialized(d Desired, o Observed, p reconcile.Plan, failed error) *v1alpha1.PublicationReinitialization {
 	have := d.Publication.Status.Reinitialized
-	if failed != nil || o.Database.Publication == nil {
+	var aside *reconcile.AsideFailed
+	if failed != nil && !errors.As(failed, &aside) || o.Database.Publication == nil {
 		return have
 	}
 	have = consented(d, o, have)

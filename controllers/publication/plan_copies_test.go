@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -104,7 +105,10 @@ func TestNothingIsCopiedUnasked(t *testing.T) {
 			planned := plan(w.d, o)
 			g.Expect(planned.Steps).NotTo(BeEmpty())
 			g.Expect(reinitialized(w.d, o, planned, errors.New("cut off"))).To(BeNil(), "it is tried again")
-			w.d.Publication.Status.Reinitialized = reinitialized(w.d, o, planned, nil)
+			beside := &reconcile.AsideFailed{Err: errors.New("a job could not be made")}
+			made := reinitialized(w.d, o, planned, nil)
+			g.Expect(reinitialized(w.d, o, planned, beside)).To(Equal(made), "that keeps no copy from being made")
+			w.d.Publication.Status.Reinitialized = made
 			g.Expect(w.d.Publication.Status.Reinitialized.Requests).To(Equal([]string{"u1/now"}))
 			for _, s := range planned.Steps {
 				w.do(t, s)

@@ -34,7 +34,7 @@ const presentFor = time.Minute
 func (c *Counted) again() time.Time { return c.At.Add(rest * c.Took) }
 
 // stands tells that it is too soon to count again.
-func (c *Counted) stands(now time.Time) bool { return c != nil && now.Before(c.again()) }
+func (c *Counted) stands(now time.Time) bool { return c != nil && now.Sub(c.At) < rest*c.Took }
 
 // present tells that what was counted is so now.
 func (c *Counted) present(now time.Time) bool { return c != nil && now.Sub(c.At) <= presentFor }
