@@ -45,8 +45,9 @@ const (
 	ReasonSnapshotFailed = "SnapshotFailed"
 	// ReasonPublished: every article is published, and the snapshot is ready.
 	ReasonPublished = "Published"
-	// ReasonMaintenanceJobMissing: the publisher lacks a job that keeps replication in order, such as the one that ends
-	// expired subscriptions, and the engine does not make it; the message has its words. Everything else is as declared.
+	// ReasonMaintenanceJobMissing: the publisher or the distributor lacks a job that keeps replication in order, such as
+	// the one that ends expired subscriptions or cleans the distribution database up, and the engine does not make it;
+	// the message has its words. Everything else is as declared.
 	ReasonMaintenanceJobMissing = "MaintenanceJobMissing"
 	// ReasonAgentNotRunning: SQL Server Agent has not started on a server since the engine did, so that no job runs there.
 	ReasonAgentNotRunning = "AgentNotRunning"
@@ -87,15 +88,16 @@ const (
 )
 
 // ConditionCleanedUp says whether the distribution database of a Distributor is kept small: it is False while the
-// engine's job that removes what is old from it, and old snapshots, has failed last.
+// engine's job that removes what is old from it, and old snapshots, or the one that removes the old history of agents,
+// has failed last.
 const ConditionCleanedUp = "CleanedUp"
 
 // Reasons of CleanedUp.
 const (
-	// ReasonCleanedUp: the job has ended well.
+	// ReasonCleanedUp: both have ended well.
 	ReasonCleanedUp = "CleanedUp"
-	// ReasonCleanupFailed: it has failed, or is disabled or gone: what is old stays, and the distribution database and the
-	// snapshot folder grow until their volumes are full. The message says what it ended with.
+	// ReasonCleanupFailed: one has failed, or is disabled or gone: what is old stays, and the distribution database and
+	// the snapshot folder grow until their volumes are full. The message says what it ended with.
 	ReasonCleanupFailed = "CleanupFailed"
 	// ReasonCleanupUnknown (Unknown): what it ended with could not be read, or it has not run since it was made anew.
 	ReasonCleanupUnknown = "CleanupUnknown"

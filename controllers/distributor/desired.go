@@ -53,8 +53,9 @@ type Observed struct {
 	Owner replication.Owner
 	// OwnerErr is why that is not known.
 	OwnerErr error
-	// Cleanup is the job that keeps the distribution database small, nil when there is none.
-	Cleanup reconcile.Reading[*mssql.Cleanup]
+	// Cleanup and History are the jobs that keep the distribution database small, nil where there is none:
+	// DistributionCleanup and HistoryCleanup. They are asked for where the database is there.
+	Cleanup, History reconcile.Reading[*mssql.MaintenanceJob]
 }
 
 // gone says why a server does not answer and is not expected to any more, as a clause; empty when it may answer.

@@ -10,6 +10,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // engines are the servers of the object's namespace.
@@ -43,11 +44,22 @@ func observe(ctx context.Context, engines replication.Engines, d Desired) Observ
 		return err
 	}
 	o.OwnerErr = engines.Read(ctx, d.System.Server, d.System.Database, owner)
-	var cleanup *mssql.Cleanup
+	o.Cleanup = observeJob(ctx, engines, d, tsql.DistributionCleanup(d.System.Database))
+	o.History = observeJob(ctx, engines, d, tsql.HistoryCleanup(d.System.Database))
+	return o
+}
+
+// observeJob reads a job that the engine has made with the distribution database, and that somebody may have deleted.
+func observeJob(
+	ctx context.Context,
+	engines replication.Engines,
+	d Desired,
+	job tsql.MaintenanceJob,
+) reconcile.Reading[*mssql.MaintenanceJob] {
+	var have *mssql.MaintenanceJob
 	err := engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		cleanup, err = mssql.ReadCleanup(ctx, db, d.System.Database)
+		have, err = mssql.ReadMaintenanceJob(ctx, db, job)
 		return err
 	})
-	o.Cleanup = reconcile.Asked(cleanup, err)
-	return o
+	return reconcile.Asked(have, err)
 }

@@ -82,12 +82,12 @@ func TestSnapshotFolderThatIsDeclaredAsItsPath(t *testing.T) {
 // The engine's own job keeps the distribution database small; that it fails shows nowhere else until the volume is
 // full.
 func TestCleanupThatFails(t *testing.T) {
-	job := func(enabled bool, outcome int) reconcile.Reading[*mssql.Cleanup] {
-		return reconcile.Read(&mssql.Cleanup{Job: "Distribution clean up: distribution", Enabled: enabled, Outcome: outcome,
-			Message: "it could not remove a folder"})
+	job := func(enabled bool, outcome int) reconcile.Reading[*mssql.MaintenanceJob] {
+		return reconcile.Read(&mssql.MaintenanceJob{Name: "Distribution clean up: distribution", Enabled: enabled,
+			Outcome: outcome, Message: "it could not remove a folder"})
 	}
 	for name, c := range map[string]struct {
-		read   reconcile.Reading[*mssql.Cleanup]
+		read   reconcile.Reading[*mssql.MaintenanceJob]
 		status metav1.ConditionStatus
 		reason string
 		says   string
@@ -97,9 +97,9 @@ func TestCleanupThatFails(t *testing.T) {
 		"stopped":      {job(true, 3), metav1.ConditionFalse, v1alpha1.ReasonCleanupFailed, "has failed"},
 		"disabled":     {job(false, 1), metav1.ConditionFalse, v1alpha1.ReasonCleanupFailed, "disabled"},
 		"not run":      {job(true, 5), "", "", ""},
-		"none": {reconcile.Read[*mssql.Cleanup](nil), metav1.ConditionFalse, v1alpha1.ReasonCleanupFailed,
+		"none": {reconcile.Read[*mssql.MaintenanceJob](nil), metav1.ConditionFalse, v1alpha1.ReasonCleanupFailed,
 			"has no job"},
-		"silent": {reconcile.NotRead[*mssql.Cleanup](errors.New("no route")), metav1.ConditionUnknown,
+		"silent": {reconcile.NotRead[*mssql.MaintenanceJob](errors.New("no route")), metav1.ConditionUnknown,
 			v1alpha1.ReasonCleanupUnknown, "no route"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -107,15 +107,17 @@ func TestCleanupThatFails(t *testing.T) {
 			w := newWorld(declared())
 			g.Expect(cleanedUp(w.d, w.o)).To(BeNil(), "there is nothing to clean up yet")
 			w.settle(t, all)
-			w.o.Cleanup = c.read
-			got := cleanedUp(w.d, w.o)
-			if c.status == "" {
-				g.Expect(got).To(BeNil())
-				return
+			for _, jobs := range [][2]reconcile.Reading[*mssql.MaintenanceJob]{{c.read, job(true, 1)}, {job(true, 1), c.read}} {
+				w.o.Cleanup, w.o.History = jobs[0], jobs[1]
+				got := cleanedUp(w.d, w.o)
+				if c.status == "" {
+					g.Expect(got).To(BeNil())
+					continue
+				}
+				g.Expect(got.Status).To(Equal(c.status))
+				g.Expect(got.Reason).To(Equal(c.reason))
+				g.Expect(got.Message).To(ContainSubstring(c.says))
 			}
-			g.Expect(got.Status).To(Equal(c.status))
-			g.Expect(got.Reason).To(Equal(c.reason))
-			g.Expect(got.Message).To(ContainSubstring(c.says))
 		})
 	}
 }
@@ -132,13 +134,18 @@ func TestCleanupOfWhichNobodyKnows(t *testing.T) {
 		"it was not asked":     {func(w *world) { w.o.Servers[distributor] = replication.Server{} }, "not asked"},
 		"the database is gone": {func(w *world) { w.server(distributor).Distribution = nil }, "does not list"},
 		"the job was made anew": {func(w *world) {
-			w.o.Cleanup = reconcile.Read(&mssql.Cleanup{Job: "Distribution clean up: distribution", Enabled: true, Outcome: 5})
+			w.o.Cleanup = reconcile.Read(&mssql.MaintenanceJob{Enabled: true, Outcome: mssql.JobNeverRan})
+		}, "has not run since it was made"},
+		"the history's was made anew": {func(w *world) {
+			w.o.History = reconcile.Read(&mssql.MaintenanceJob{Enabled: true, Outcome: mssql.JobNeverRan})
 		}, "has not run since it was made"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := newWorld(declared())
 			w.settle(t, all)
+			well := reconcile.Read(&mssql.MaintenanceJob{Enabled: true, Outcome: mssql.JobSucceeded})
+			w.o.Cleanup, w.o.History = well, well
 			c.change(w)
 			g.Expect(cleanedUp(w.d, w.o)).To(BeNil(), "nothing was said before")
 			w.d.Distributor.Status.Conditions = []metav1.Condition{

@@ -119,6 +119,11 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	if o.OwnerErr != nil {
 		return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, o.OwnerErr.Error()))
 	}
+	if o.Owner.User != "" {
+		// The agents' user comes after the engine's procedure, which makes both itself: until then it may be at it.
+		p.Maintain(s.Server, tsql.DistributionCleanup(s.Database), o.Cleanup)
+		p.Maintain(s.Server, tsql.HistoryCleanup(s.Database), o.History)
+	}
 	p.Owner(s, s.Server, s.Database, o.Owner)
 	return p.Proceed("distribution database %s is being prepared", s.Database)
 }

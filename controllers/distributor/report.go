@@ -51,26 +51,41 @@ func cleanedUp(d Desired, o Observed) *metav1.Condition {
 	case !listed:
 		return unknownCleanup(d, fmt.Sprintf("%s does not list distribution database %s", d.System.Host(), d.System.Database))
 	}
+	cleanup, history := ended(d, o.Cleanup, "cleans it up"), ended(d, o.History, "removes the old history of agents")
+	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
+		for _, c := range []*metav1.Condition{cleanup, history} {
+			if c != nil && c.Status == status {
+				return c
+			}
+		}
+	}
+	if history == nil {
+		return nil
+	}
+	return cleanup
+}
+
+// ended says how a job that keeps the distribution database small has ended; nil before there was a run of it.
+func ended(d Desired, seen reconcile.Reading[*mssql.MaintenanceJob], what string) *metav1.Condition {
 	c := metav1.Condition{Type: v1alpha1.ConditionCleanedUp, Status: metav1.ConditionFalse,
 		Reason: v1alpha1.ReasonCleanupFailed}
 	const grows = "; until it ends well, %s and the snapshot folder grow: docs/runbooks/replication.md says what helps"
-	job, err := o.Cleanup.Get()
+	job, err := seen.Get()
 	switch {
 	case err != nil:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonCleanupUnknown
 		c.Message = "how the clean-up has ended is not known: " + err.Error()
 	case job == nil:
-		c.Message = fmt.Sprintf("%s has no job that cleans %s up"+grows,
-			d.System.Host(), d.System.Database, d.System.Database)
+		c.Message = fmt.Sprintf("%s has no job that %s, and it is made again"+grows, d.System.Host(), what, d.System.Database)
 	case !job.Enabled:
-		c.Message = fmt.Sprintf("job %q on %s is disabled"+grows, job.Job, d.System.Host(), d.System.Database)
+		c.Message = fmt.Sprintf("job %q on %s is disabled"+grows, job.Name, d.System.Host(), d.System.Database)
 	case job.Outcome == mssql.JobSucceeded:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonCleanedUp, "the clean-up has ended well"
 	case job.Outcome == mssql.JobFailed || job.Outcome == mssql.JobCanceled:
 		c.Message = fmt.Sprintf("job %q on %s has failed"+grows+". It ended with: %s",
-			job.Job, d.System.Host(), d.System.Database, job.Message)
+			job.Name, d.System.Host(), d.System.Database, job.Message)
 	default:
-		return unknownCleanup(d, fmt.Sprintf("job %q on %s has not run since it was made", job.Job, d.System.Host()))
+		return unknownCleanup(d, fmt.Sprintf("job %q on %s has not run since it was made", job.Name, d.System.Host()))
 	}
 	return &c
 }

@@ -132,7 +132,7 @@ func observeJobs(ctx context.Context, engines replication.Engines, d Desired, o 
 func observeExpiry(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	var job *mssql.MaintenanceJob
 	err := engines.Read(ctx, o.primary(d), replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		job, err = mssql.ReadMaintenanceJob(ctx, db, tsql.ExpiredSubscriptions.Name)
+		job, err = mssql.ReadMaintenanceJob(ctx, db, tsql.ExpiredSubscriptions)
 		return err
 	})
 	o.Expiry = reconcile.Asked(job, err)

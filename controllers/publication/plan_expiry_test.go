@@ -21,15 +21,16 @@ import (
 func TestTheJobForExpiredSubscriptionsIsMadeAgain(t *testing.T) {
 	job := func(j *mssql.MaintenanceJob) reconcile.Reading[*mssql.MaintenanceJob] { return reconcile.Read(j) }
 	const add, step, schedule, server = "add job", "say what job", "every day", "run on this server"
+	const expired = "Expired subscription clean up"
 	for name, c := range map[string]struct {
 		seen reconcile.Reading[*mssql.MaintenanceJob]
 		want string
 	}{
 		"none":               {job(nil), add},
-		"it was begun":       {job(&mssql.MaintenanceJob{}), step},
-		"it never starts":    {job(&mssql.MaintenanceJob{Steps: 1, Servers: 1}), schedule},
-		"all but its server": {job(&mssql.MaintenanceJob{Steps: 1, Schedules: 1}), server},
-		"it is there":        {job(&mssql.MaintenanceJob{Steps: 2, Schedules: 1, Servers: 1}), ""},
+		"it was begun":       {job(&mssql.MaintenanceJob{Name: expired}), step},
+		"it never starts":    {job(&mssql.MaintenanceJob{Name: expired, Steps: 1, Servers: 1}), schedule},
+		"all but its server": {job(&mssql.MaintenanceJob{Name: expired, Steps: 1, Schedules: 1}), server},
+		"it is there":        {job(&mssql.MaintenanceJob{Name: expired, Steps: 2, Schedules: 1, Servers: 1}), ""},
 		"no answer":          {reconcile.NotRead[*mssql.MaintenanceJob](errors.New("no answer")), ""},
 		"not asked":          {},
 	} {
@@ -49,7 +50,7 @@ func TestTheJobForExpiredSubscriptionsIsMadeAgain(t *testing.T) {
 			g.Expect(p.Aside).To(HaveLen(1))
 			g.Expect(p.Aside[0].Reason).To(Equal(v1alpha1.ReasonMaintenanceJobMissing))
 			g.Expect(p.Aside[0].Describe()).To(And(HavePrefix("on tukpub-0 in master: "), ContainSubstring(c.want),
-				ContainSubstring("Expired subscription clean up")))
+				ContainSubstring(expired)))
 		})
 	}
 }

@@ -108,7 +108,9 @@ func replicates(t *testing.T, answer string) {
 		}, patient, 500*time.Millisecond).ShouldNot(BeNil(), s.Name)
 	}
 	b.waitFor(t, d, &d.Status.StatusBase, v1alpha1.ReasonConfigured)
-	b.sql(t, "dist", "msdb", "EXEC msdb.dbo.sp_start_job @job_name = N'Distribution clean up: distribution'")
+	for _, job := range []string{"Distribution clean up: distribution", "Agent history clean up: distribution"} {
+		b.sql(t, "dist", "msdb", "EXEC msdb.dbo.sp_start_job @job_name = N'"+job+"'")
+	}
 	want := metav1.ConditionTrue
 	if answer == "repl.cleanup-fails" {
 		want = metav1.ConditionFalse

@@ -8,15 +8,24 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// MaintenanceJob is what a job of replication's maintenance has: steps, servers and schedules, by their number.
-type MaintenanceJob struct{ Steps, Servers, Schedules int }
+// MaintenanceJob is a job of replication's maintenance as it is there.
+type MaintenanceJob struct {
+	// Name that it has: a person may have given it another one.
+	Name    string
+	Enabled bool
+	// Steps, Servers and Schedules that it has, by their number.
+	Steps, Servers, Schedules int
+	// Outcome of its last run, one of JobFailed and so on, and what it ended with, for people.
+	Outcome int
+	Message string
+}
 
-// ReadMaintenanceJob reads a job by its name; nil where there is none.
-func ReadMaintenanceJob(ctx context.Context, q Querier, name string) (*MaintenanceJob, error) {
-	var job *MaintenanceJob
-	err := q.Query(ctx, tsql.MaintenanceJobState(name), func(r Row) error {
-		job = &MaintenanceJob{}
-		return r.Scan(&job.Steps, &job.Servers, &job.Schedules)
+// ReadMaintenanceJob reads a job as it is there; nil where there is none.
+func ReadMaintenanceJob(ctx context.Context, q Querier, job tsql.MaintenanceJob) (*MaintenanceJob, error) {
+	var have *MaintenanceJob
+	err := q.Query(ctx, tsql.MaintenanceJobState(job), func(r Row) error {
+		have = &MaintenanceJob{}
+		return r.Scan(&have.Name, &have.Enabled, &have.Steps, &have.Servers, &have.Schedules, &have.Outcome, &have.Message)
 	})
-	return job, err
+	return have, err
 }

@@ -68,22 +68,3 @@ const (
 	JobCanceled  = 3
 	JobNeverRan  = 5
 )
-
-// Cleanup is the job that removes what is old from a distribution database.
-type Cleanup struct {
-	Job     string
-	Enabled bool
-	// Outcome of its last run, one of JobFailed and so on, and what it ended with, for people.
-	Outcome int
-	Message string
-}
-
-// ReadCleanup reads the clean-up job of a distribution database; nil when there is none.
-func ReadCleanup(ctx context.Context, q Querier, database string) (*Cleanup, error) {
-	var job *Cleanup
-	err := q.Query(ctx, tsql.CleanupJob(database), func(r Row) error {
-		job = &Cleanup{}
-		return r.Scan(&job.Job, &job.Enabled, &job.Outcome, &job.Message)
-	})
-	return job, err
-}

@@ -22,6 +22,9 @@ func (p *Plan) Maintain(
 	if err != nil {
 		return
 	}
+	if have != nil {
+		job.Name = have.Name
+	}
 	step := Execute{Server: server, Database: Master}
 	switch {
 	case have == nil:

@@ -117,19 +117,6 @@ func DropDistributor() Statement {
 	return exec("sys.sp_dropdistributor").num("no_checks", 1).num("ignore_distributor", 1).done("forget the distributor")
 }
 
-// CleanupJob selects name, enabled, last_run_outcome and last_outcome_message of the job with which the engine removes
-// what is old from a distribution database: it is in a category of its own. Sources: dbo.sysjobs, sysjobsteps,
-// sysjobservers and syscategories in docs/relational-databases/system-tables/.
-func CleanupJob(database string) Statement {
-	return new(builder).sql(`SELECT TOP (1) j.name, CAST(j.enabled AS int), CAST(COALESCE(v.last_run_outcome, 5) AS int),
-    COALESCE(CAST(v.last_outcome_message AS nvarchar(1024)), N'')
-FROM msdb.dbo.sysjobs AS j JOIN msdb.dbo.syscategories AS c ON c.category_id = j.category_id
-    LEFT JOIN msdb.dbo.sysjobservers AS v ON v.job_id = j.job_id
-WHERE c.name = N'REPL-Distribution Cleanup' AND EXISTS (SELECT 1 FROM msdb.dbo.sysjobsteps AS s
-    WHERE s.job_id = j.job_id AND s.database_name = @database) ORDER BY j.name`).arg("database", database).
-		done("read how the clean-up of " + database + " has ended")
-}
-
 // AddLinkedServer makes another SQL Server known to the instance under its own name; the server refuses with 15028 when
 // it is
 // (docs/database-engine/availability-groups/windows/configure-replication-for-always-on-availability-groups-sql-server.md

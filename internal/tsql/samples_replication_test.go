@@ -42,7 +42,6 @@ func init() {
 		tsql.RedirectPublisher("tukpub-0", "Content", "content"),
 		tsql.RedirectPublisher("tukpub-0", "Content", "content,15333"),
 	)
-	add("CleanupJob", tsql.CleanupJob("distribution"))
 	add("RedirectedPublisher", tsql.RedirectedPublisher("tukpub-0", "Content"))
 
 	add("AddJob", tsql.AddJob(logReader, true), tsql.AddJob(snapshot, true), tsql.AddJob(distribution, false))
@@ -137,9 +136,12 @@ func init() {
 	add("TraceOff", tsql.TraceOff(tsql.TraceFlagLogReaderIgnoresAsynchronous))
 	add("TraceStatus", tsql.TraceStatus(tsql.TraceFlagLogReaderIgnoresAsynchronous))
 	add("AddMaintenanceJob", tsql.AddMaintenanceJob(tsql.ExpiredSubscriptions))
-	add("AddMaintenanceStep", tsql.AddMaintenanceStep(tsql.ExpiredSubscriptions))
-	add("AddMaintenanceSchedule", tsql.AddMaintenanceSchedule(tsql.ExpiredSubscriptions))
-	add("MaintenanceJobState", tsql.MaintenanceJobState(tsql.ExpiredSubscriptions.Name))
+	add("AddMaintenanceStep", tsql.AddMaintenanceStep(tsql.ExpiredSubscriptions),
+		tsql.AddMaintenanceStep(tsql.DistributionCleanup("distribution")),
+		tsql.AddMaintenanceStep(tsql.HistoryCleanup("distribution")))
+	add("AddMaintenanceSchedule", tsql.AddMaintenanceSchedule(tsql.ExpiredSubscriptions),
+		tsql.AddMaintenanceSchedule(tsql.DistributionCleanup("distribution")))
+	add("MaintenanceJobState", tsql.MaintenanceJobState(tsql.ExpiredSubscriptions))
 	add("DropUser", tsql.DropUser("agents"))
 
 	add("LargestReplicated", tsql.LargestReplicated())
