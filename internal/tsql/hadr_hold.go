@@ -61,17 +61,23 @@ WHERE g.name = @group AND a.is_source = 0 AND a.completion_time IS NULL
 		arg("group", group).done("read what is being seeded here for group " + group)
 }
 
-// sessionsSince is from where and which the sessions are that SessionsSince reads, while the local replica is a
-// secondary. Source: docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
-func sessionsSince(group string, seconds int) string {
+// sessionsAstray are the users' sessions in a database of the group while the local replica is a secondary.
+// Source: docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
+func sessionsAstray(group string) string {
 	return strings.Join([]string{"FROM sys.dm_exec_sessions AS s JOIN sys.databases AS d ON d.database_id = s.database_id",
 		"JOIN sys.availability_databases_cluster AS c ON c.group_database_id = d.group_database_id",
 		"JOIN sys.availability_groups AS g ON g.group_id = c.group_id",
 		"JOIN sys.dm_hadr_availability_replica_states AS r ON r.group_id = g.group_id AND r.is_local = 1",
 		"WHERE g.name = " + String(group) + " AND r.role_desc = N'SECONDARY' AND s.is_user_process = 1",
-		"AND s.session_id <> @@SPID AND COALESCE(s.program_name, N'') NOT LIKE N'geosql-%'",
-		"AND s.login_time >= DATEADD(second, " + strconv.Itoa(-seconds) + ", GETDATE())"}, " ")
+		"AND s.session_id <> @@SPID AND COALESCE(s.program_name, N'') NOT LIKE N'geosql-%'"}, " ")
 }
+
+// sessionsSince are those that SessionsSince reads, refusedWriters those that RefusedWriters does.
+func sessionsSince(group string, seconds int) string {
+	return sessionsAstray(group) + " AND s.login_time >= DATEADD(second, " + strconv.Itoa(-seconds) + ", GETDATE())"
+}
+
+func refusedWriters(group string) string { return sessionsAstray(group) + " AND s.prev_error = 3906" }
 
 // SessionsSince reads the numbers of the users' sessions that are in a database of the group, of which the local
 // replica is a secondary, and began within the last seconds; without those of this operator's own programs, which
@@ -85,8 +91,26 @@ func SessionsSince(group string, seconds int) Statement {
 // may have come back, and the number may be somebody else's.
 // Source: docs/t-sql/language-elements/kill-transact-sql.md.
 func EndSessionSince(group string, seconds, id int) Statement {
+	return endSession(sessionsSince(group, seconds), id).
+		done("end session " + strconv.Itoa(id) + " in a database of group " + group)
+}
+
+// RefusedWriters reads the numbers of the sessions, as SessionsSince does, whose last error is that they cannot write
+// in a database that is read-only (3906). Source: docs/relational-databases/errors-events/, and for prev_error
+// docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
+func RefusedWriters(group string) Statement {
+	return new(builder).sql("SELECT CAST(s.session_id AS int)\n", refusedWriters(group)).
+		done("read the sessions that cannot write in databases of group " + group)
+}
+
+// EndRefusedWriter ends a session while it is one of those that RefusedWriters reads, as EndSessionSince does.
+func EndRefusedWriter(group string, id int) Statement {
+	return endSession(refusedWriters(group), id).
+		done("end session " + strconv.Itoa(id) + ", which cannot write in group " + group)
+}
+
+// endSession ends a session while it is one of the given ones.
+func endSession(which string, id int) *builder {
 	number := strconv.Itoa(id)
-	return new(builder).
-		sql("IF EXISTS (SELECT 1 ", sessionsSince(group, seconds), " AND s.session_id = ", number, ")\n    KILL ", number).
-		done("end session " + number + " in a database of group " + group)
+	return new(builder).sql("IF EXISTS (SELECT 1 ", which, " AND s.session_id = ", number, ")\n    KILL ", number)
 }

@@ -172,6 +172,8 @@ func init() {
 	add("HolderState", tsql.HolderState("content"))
 	add("SessionsSince", tsql.SessionsSince("content", 11))
 	add("EndSessionSince", tsql.EndSessionSince("content", 11, 57))
+	add("RefusedWriters", tsql.RefusedWriters("content"))
+	add("EndRefusedWriter", tsql.EndRefusedWriter("content", 57))
 	add("EndLoginSession", tsql.EndLoginSession("geosql_replication_main", 57))
 	add("LoginSessions", tsql.LoginSessions("geosql_replication_main"))
 	add("StandingDatabases", tsql.StandingDatabases("content"))

@@ -349,6 +349,7 @@ type sessionStatus struct {
 	wait      string
 	waitSince time.Time
 	openTran  int
+	prevError int32     // the last error that was returned
 	began     time.Time // of the open transaction
 	idle      chan struct{}
 }
@@ -358,6 +359,12 @@ func (st *sessionStatus) begin(text string, db *Database) {
 	defer st.mu.Unlock()
 	st.running, st.text, st.since, st.database = true, text, time.Now(), db.ID()
 	st.idle = make(chan struct{})
+}
+
+func (st *sessionStatus) failed(number int32) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	st.prevError = number
 }
 
 func (st *sessionStatus) end(db *Database, open int, began time.Time) {

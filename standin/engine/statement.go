@@ -191,6 +191,9 @@ func (s *Session) failed(ctx context.Context, node ast.Statement, err error, w t
 			return err
 		}
 	}
+	if e.Class > 10 {
+		s.status.failed(e.Number)
+	}
 	if err := w.Message(&e); err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ type snapshot struct {
 	wait               string
 	waitSince          time.Time
 	openTran           int
+	prevError          int32
 }
 
 func (s *Session) snapshot() snapshot {
@@ -40,6 +41,7 @@ func (s *Session) snapshot() snapshot {
 		wait:      st.wait,
 		waitSince: st.waitSince,
 		openTran:  st.openTran,
+		prevError: st.prevError,
 	}
 	if out.since.IsZero() {
 		out.since = s.started
@@ -289,7 +291,7 @@ func sessionRecords(ctx context.Context, s *Session) ([]record, error) {
 			"lock_timeout":                -1,
 			"deadlock_priority":           0,
 			"row_count":                   0,
-			"prev_error":                  0,
+			"prev_error":                  n.prevError,
 			"original_security_id":        x.original.SID,
 			"original_login_name":         x.original.Name,
 			"group_id":                    2,
@@ -303,8 +305,8 @@ func sessionRecords(ctx context.Context, s *Session) ([]record, error) {
 			rec["transaction_isolation_level"], rec["lock_timeout"], rec["deadlock_priority"] = int64(
 				s.settings.isolation,
 			), s.settings.lockTimeout, s.settings.deadlock
-			rec["row_count"], rec["prev_error"], rec["text_size"], rec["login_name"], rec["open_transaction_count"] = s.rowCount,
-				s.lastError, s.settings.textSize, s.login.Name, s.count
+			rec["row_count"], rec["text_size"], rec["login_name"], rec["open_transaction_count"] = s.rowCount,
+				s.settings.textSize, s.login.Name, s.count
 			rec["language"], rec["date_format"], rec["date_first"] = s.settings.language, s.settings.dates.order.String(),
 				s.settings.dates.first
 			if s.settings.contextInfo != nil {

@@ -439,17 +439,39 @@ func giveUp(ctx context.Context, db *mssql.DB, group, name string) error {
 // EndSessions implements keeper.Engine. A session that has ended by itself meanwhile is no failure. Each is looked at
 // again by the statement that ends it: where the replica is no secondary any more, its sessions are those of a primary.
 func (e *sqlEngine) EndSessions(ctx context.Context, group string, within time.Duration) error {
-	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
-		seconds := int(within / time.Second)
-		sessions, err := mssql.ReadSessions(ctx, db, tsql.SessionsSince(group, seconds))
+	seconds := int(within / time.Second)
+	_, err := e.endSessions(ctx, tsql.SessionsSince(group, seconds), func(id int) tsql.Statement {
+		return tsql.EndSessionSince(group, seconds, id)
+	})
+	return err
+}
+
+// EndWriters implements keeper.Engine, as EndSessions does.
+func (e *sqlEngine) EndWriters(ctx context.Context, group string) (int, error) {
+	return e.endSessions(ctx, tsql.RefusedWriters(group), func(id int) tsql.Statement {
+		return tsql.EndRefusedWriter(group, id)
+	})
+}
+
+func (e *sqlEngine) endSessions(
+	ctx context.Context,
+	which tsql.Statement,
+	end func(id int) tsql.Statement,
+) (ended int, err error) {
+	err = e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+		sessions, err := mssql.ReadSessions(ctx, db, which)
 		errs := []error{err}
 		for _, id := range sessions {
-			if err := db.Exec(ctx, tsql.EndSessionSince(group, seconds, id)); !mssql.HasNumber(err, tsql.NoSession) {
+			switch err := db.Exec(ctx, end(id)); {
+			case err == nil:
+				ended++
+			case !mssql.HasNumber(err, tsql.NoSession):
 				errs = append(errs, err)
 			}
 		}
 		return errors.Join(errs...)
 	})
+	return ended, err
 }
 
 // Kill implements keeper.Engine.

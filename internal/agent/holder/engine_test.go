@@ -226,7 +226,19 @@ func TestSessionsOfTheGroupAreEnded(t *testing.T) {
 	g.Expect(shop.PingContext(t.Context())).To(Succeed(), "the role came back after the sessions were read")
 	g.Expect(e.BecomeSecondary(t.Context(), "content", time.Now().Add(5*time.Second))).To(Succeed())
 	g.Eventually(observed(t, e), patience).Should(HaveField("Role", ballot.RoleSecondary))
+	writer := session("a shop", "Content")
+	_, err = writer.ExecContext(t.Context(), "CREATE TABLE dbo.Orders (id int)")
+	g.Expect(mssql.HasNumber(err, 3906)).To(BeTrue(), "%v", err)
 	shop = session("a shop", "Content")
+	g.Expect(shop.PingContext(t.Context())).To(Succeed())
+	g.Expect(e.EndWriters(t.Context(), "another")).To(BeZero())
+	g.Expect(e.EndWriters(t.Context(), "content")).To(Equal(1))
+	g.Eventually(func() error {
+		_, err := writer.ExecContext(t.Context(), "SELECT 1")
+		return err
+	}, patience).ShouldNot(Succeed())
+	g.Expect(e.EndWriters(t.Context(), "content")).To(BeZero())
+	g.Expect(shop.PingContext(t.Context())).To(Succeed(), "it only reads")
 	// The stand-in shows a session in its database from its first request on.
 	g.Expect(shop.PingContext(t.Context())).To(Succeed())
 	g.Expect(e.EndSessions(t.Context(), "content", time.Hour)).To(Succeed())

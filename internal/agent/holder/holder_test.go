@@ -105,6 +105,8 @@ func (e *engine) Copies(context.Context, string, []string) ([]keeper.Copy, error
 func (e *engine) Reseed(context.Context, string, []string) error                  { return nil }
 func (e *engine) EndSessions(context.Context, string, time.Duration) error        { return nil }
 
+func (e *engine) EndWriters(context.Context, string) (int, error) { return 0, nil }
+
 func (e *engine) set(f func(*engine)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

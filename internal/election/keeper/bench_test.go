@@ -55,6 +55,8 @@ type bench struct {
 	statements []string
 	refused    error
 	follows    func(statement string)
+	// writers are how many sessions the engine has refused a write, lookedForWriters how often they were looked for.
+	writers, lookedForWriters int
 	// endedWithin is within what time the sessions began that were ended last.
 	endedWithin time.Duration
 	// reports are what other replicas have, and refuses is why they do not say.
@@ -141,6 +143,14 @@ func (b *bench) Reseed(ctx context.Context, _ string, names []string) error {
 func (b *bench) EndSessions(ctx context.Context, _ string, within time.Duration) error {
 	b.endedWithin = within
 	return b.said(ctx, "END SESSIONS")
+}
+
+func (b *bench) EndWriters(ctx context.Context, _ string) (int, error) {
+	b.lookedForWriters++
+	if b.writers == 0 {
+		return 0, nil
+	}
+	return b.writers, b.said(ctx, "END WRITERS")
 }
 
 func (b *bench) Kill() error { return b.said(context.Background(), "KILL") }

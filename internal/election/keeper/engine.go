@@ -88,6 +88,9 @@ type Engine interface {
 	Reseed(ctx context.Context, group string, databases []string) error
 	// EndSessions ends the users' sessions in databases of the group that began within the given time.
 	EndSessions(ctx context.Context, group string, within time.Duration) error
+	// EndWriters ends the users' sessions in databases of the group, of which the engine is a secondary, whose last error
+	// is that they cannot write there, and returns how many.
+	EndWriters(ctx context.Context, group string) (int, error)
 	// Kill ends the engine's process at once.
 	Kill() error
 }

@@ -238,6 +238,8 @@ func (r *run) EndSessions(context.Context, string, time.Duration) error {
 	return nil
 }
 
+func (r *run) EndWriters(context.Context, string) (int, error) { return 0, nil }
+
 func (r *run) Kill() error {
 	if r.unstoppable {
 		return errors.New("operation not permitted")

@@ -183,7 +183,9 @@ func (e *instant) Copies(context.Context, string, []string) ([]keeper.Copy, erro
 }
 func (e *instant) Reseed(context.Context, string, []string) error           { return nil }
 func (e *instant) EndSessions(context.Context, string, time.Duration) error { return nil }
-func (e *instant) Kill() error                                              { return nil }
+
+func (e *instant) EndWriters(context.Context, string) (int, error) { return 0, nil }
+func (e *instant) Kill() error                                     { return nil }
 
 // newLandscape has the second server's keeper.
 func newLandscape(timings ballot.Timings) (*landscape, *ballot.Ballot, *keeper.Keeper) {

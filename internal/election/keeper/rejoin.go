@@ -22,6 +22,11 @@ const (
 	// step. The listener's Service leads to the new primary by then at every site that can be reached; when it does at one
 	// site this server cannot see.
 	strayFor = 10 * time.Second
+	// writersEvery is how often sessions that were refused a write are looked for after that, and writersSeldom how seldom
+	// where they come again: then the listener of a site still leads here, and its clients are kept for that long at most
+	// once it has moved.
+	writersEvery  = 2 * time.Second
+	writersSeldom = 10 * time.Second
 )
 
 // rejoin is how a replica comes back behind a primary that another server became.
@@ -31,6 +36,8 @@ type rejoin struct {
 	// followed is when this server, which may be the former primary, began to follow the leading term's holder, 0 once no
 	// more stray sessions come.
 	followed time.Duration
+	// writers is when the sessions that were refused a write are looked for again, and writersPause the pause before that.
+	writers, writersPause time.Duration
 	// quarantined says that databases stay suspended until a person decides.
 	quarantined bool
 	// toldApart is what the voters were last told about that.
@@ -225,8 +232,11 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading votes.Record, seen
 // that time is over.
 func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen ballot.Observation) Outcome {
 	since := k.clock.Now() - r.followed
-	if r.followed == 0 || seen.Role != ballot.RoleSecondary {
+	switch {
+	case seen.Role != ballot.RoleSecondary:
 		return Outcome{}
+	case r.followed == 0:
+		return r.endWriters(ctx, k)
 	}
 	if err := k.engine.EndSessions(ctx, k.group, since+time.Second); err != nil {
 		return Outcome{
@@ -243,6 +253,39 @@ func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen ballot.Observati
 	}
 	r.followed = 0
 	return Outcome{Action: "ended sessions that came while the listener moved"}
+}
+
+// endWriters ends the sessions that this engine has refused a write, for as long as the server follows: that they came
+// is the evidence that the listener of some site, which may be cut off from everybody who knows, still leads here, or
+// did until now. Those who only read stay.
+func (r *rejoin) endWriters(ctx context.Context, k *Keeper) Outcome {
+	now := k.clock.Now()
+	if now < r.writers || !k.hasLed() {
+		return Outcome{}
+	}
+	ended, err := k.engine.EndWriters(ctx, k.group)
+	if ended > 0 || err != nil {
+		r.writersPause = min(max(2*r.writersPause, writersEvery), writersSeldom)
+	} else {
+		r.writersPause = writersEvery
+	}
+	r.writers = now + r.writersPause
+	switch {
+	case err != nil:
+		return Outcome{
+			Err: fmt.Errorf("ending the sessions that want to write in group %s on %s: %w", k.group, k.self.Server, err),
+		}
+	case ended > 0:
+		return Outcome{Action: fmt.Sprintf("ended %d sessions that came to write", ended)}
+	}
+	return Outcome{}
+}
+
+// hasLed says whether a listener may ever have led to this server: a term that somebody remembers was its own.
+func (k *Keeper) hasLed() bool {
+	return slices.ContainsFunc(k.told().timelines, func(t votes.Timeline) bool {
+		return strings.EqualFold(t.From, k.self.Server) || strings.EqualFold(t.To, k.self.Server)
+	})
 }
 
 // mayHaveLed says whether a listener may still have led to this server when it began to follow: the leading term was

@@ -3,6 +3,7 @@
 package keeper
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -237,6 +238,45 @@ func TestForHowLongSessionsAreEnded(t *testing.T) {
 	b.clock.At += time.Second
 	g.Expect(r.endStrays(t.Context(), b.Keeper, b.seen)).To(BeZero())
 	g.Expect(b.statements).To(HaveLen(2))
+}
+
+// Where a listener moves later, or never, its writers go on to come: those whose writes are refused are ended as long
+// as that is so, seldom where they come again and again, and only at a server to which a listener may lead.
+func TestWritersThatComeLateAreEnded(t *testing.T) {
+	g := NewWithT(t)
+	at := votes.MicroTime(time.Unix(1_800_000_000, 0))
+	b := rejoins(t, &votes.Timeline{Term: 5, From: "OWN-0", To: "rival-0", Promoted: at})
+	r := &b.rejoin
+	step := func(after time.Duration) Outcome {
+		t.Helper()
+		b.clock.At += after
+		return r.endStrays(t.Context(), b.Keeper, b.seen)
+	}
+	g.Expect(step(time.Hour)).To(BeZero(), "nobody came")
+	b.writers = 2
+	g.Expect(step(writersEvery-1)).To(BeZero(), "it is not due")
+	g.Expect(step(1).Action).To(Equal("ended 2 sessions that came to write"))
+	for _, pause := range []time.Duration{2 * writersEvery, 4 * writersEvery, writersSeldom, writersSeldom} {
+		g.Expect(step(pause - 1)).To(BeZero())
+		g.Expect(step(1).Action).NotTo(BeEmpty(), "they come again after %s", pause)
+	}
+	b.writers = 0
+	g.Expect(step(writersSeldom)).To(BeZero())
+	b.writers, b.refused = 1, errors.New("no answer")
+	g.Expect(step(writersEvery).Err).To(MatchError(ContainSubstring("no answer")))
+	b.refused = nil
+	looked := b.lookedForWriters
+	resolving := b.seen
+	resolving.Role = ballot.RoleResolving
+	b.clock.At += time.Hour
+	g.Expect(r.endStrays(t.Context(), b.Keeper, resolving)).To(BeZero())
+
+	b = rejoins(t, &votes.Timeline{Term: 5, From: "third-0", To: "rival-0", Promoted: at})
+	b.writers = 1
+	b.clock.At += time.Hour
+	g.Expect(b.rejoin.endStrays(t.Context(), b.Keeper, b.seen)).To(BeZero(), "no listener ever led here")
+	g.Expect(b.lookedForWriters).To(BeZero())
+	g.Expect(looked).To(BeEquivalentTo(8))
 }
 
 // What a rejoin relies on is remembered before anything is done, and what the engine refuses is said.

@@ -238,7 +238,9 @@ func (a *located) Copies(context.Context, string, []string) ([]keeper.Copy, erro
 }
 func (a *located) Reseed(context.Context, string, []string) error           { return nil }
 func (a *located) EndSessions(context.Context, string, time.Duration) error { return nil }
-func (a *located) Kill() error                                              { return nil }
+
+func (a *located) EndWriters(context.Context, string) (int, error) { return 0, nil }
+func (a *located) Kill() error                                     { return nil }
 
 // switchedOver asks for a switchover to the second server at a time after a renewal, and returns once the votes say
 // that it has happened, or after half a minute. stop ends the agents.
