@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Do the tests see a broken rule? Not a part of CI: it takes an hour and more for all packages.
+# Do the tests see a broken rule? Not a part of CI: it takes half an hour and more for all packages.
 
 ##@ 6 Long forms
 .PHONY: mutate

@@ -56,36 +56,40 @@ func readList(file string) (*list, error) {
 
 // tally is what became of one package's mutants.
 type tally struct {
-	noticed, survived, unrun, explained int
+	noticed, survived, unrun, untried, explained int
 	// findings are lines for people.
 	findings []string
 }
 
-// judge compares a package's mutants with the list. When all were reached, what is listed must be among them.
-func (l *list) judge(folder string, mutants []mutant, all, uncovered bool) (t tally) {
+// judge compares a package's mutants with the list. When all were meant, what is listed must be among them.
+func (l *list) judge(folder string, mutants []*mutant, all, uncovered bool) (t tally) {
 	there := map[string]bool{}
 	for _, m := range mutants {
 		there[m.name] = true
 		_, listed := l.reasons[m.name]
 		switch m.status {
-		case "KILLED", "TIMED OUT":
+		case noticed:
 			t.noticed++
 			if listed {
 				t.findings = append(t.findings, "noticed this time, see whether it is to be listed: "+m.name)
 			}
-		case "LIVED":
+		case survived:
 			t.survived++
 			if listed {
 				t.explained++
 				continue
 			}
 			l.unexplained++
-			t.findings = append(t.findings, fmt.Sprintf("survived: %s    (%s)", m.name, m.position))
-		case "NOT COVERED":
+			t.findings = append(t.findings, fmt.Sprintf("survived: %s    (%s)", m.name, m.position()))
+		case notRun:
 			t.unrun++
-			if uncovered {
-				t.findings = append(t.findings, fmt.Sprintf("no test runs it: %s    (%s)", m.name, m.position))
+			if listed {
+				t.findings = append(t.findings, "no test runs it, see whether it is to be listed: "+m.name)
+			} else if uncovered {
+				t.findings = append(t.findings, fmt.Sprintf("no test runs it: %s    (%s)", m.name, m.position()))
 			}
+		case notTried:
+			t.untried++
 		}
 	}
 	for name := range l.reasons {
