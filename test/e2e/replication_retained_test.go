@@ -43,7 +43,7 @@ func fresh(name string) metav1.ObjectMeta {
 // Servers and replication are deleted with everything kept, and declared again: the engines start on their volumes with
 // their passwords, and replication goes on from where it was, without another snapshot.
 func TestReplicationOnRetainedVolumes(t *testing.T) {
-	overTheWAN.Beside(t, 2, 150)
+	overTheWAN.Beside(t, 2, 140)
 	g := NewWithT(t)
 	r := overTheWAN.Get(t)
 	b, s := r.b, r.subscription

@@ -155,7 +155,7 @@ func reinitialize(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription) string {
 // the mirrored snapshot although the distributor is killed while it is made, rows that come later by the distribution
 // agent; a table without a primary key holds nothing up, and a database that holds other data is left alone.
 func TestReplicationOverTheWAN(t *testing.T) {
-	overTheWAN.Beside(t, 1, 240)
+	overTheWAN.Beside(t, 1, 260)
 	g := NewWithT(t)
 	r := overTheWAN.Get(t, func(t *testing.T, r *replicated) { r.createServers(t) })
 	b, publisher, subscriber := r.b, r.publisher(), r.subscriber()
@@ -199,8 +199,30 @@ func TestReplicationOverTheWAN(t *testing.T) {
 		time.Since(began).Seconds(),
 	)
 
-	// Another type takes a new copy, which is made once somebody asks for it; until then the old one goes on. The agent at
-	// another place goes on from where the last one was: with what was written meanwhile, too.
+	other := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "e2er-other"}, Spec: v1alpha1.SubscriptionSpec{
+		Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"}, Database: "Other",
+		Type: v1alpha1.SubscriptionPush, ReclaimPolicy: v1alpha1.ReclaimDelete,
+	}}
+	write(t, open(t, connector, subscriber, credentials.RoleSA, "master"), "CREATE DATABASE Other")
+	kept := open(t, connector, subscriber, credentials.RoleSA, "Other")
+	write(t, kept, "CREATE TABLE dbo.Article (Id int NOT NULL PRIMARY KEY, Body nvarchar(1000) NOT NULL)")
+	write(t, kept, "INSERT dbo.Article VALUES (7, N'kept')")
+	declareReplication(t, b, other)
+	waitForReady(t, b, other, &other.Status.StatusBase, v1alpha1.ReasonSubscriberNotEmpty, time.Minute)
+	g.Expect(digest(t, kept, "dbo.Article")()).To(Equal("1 7 4"))
+}
+
+// A pull subscription becomes Push. Another type takes a new copy, which is made once somebody asks for it; until then
+// the old one goes on. The agent at another place goes on from where the last one was: with what was written meanwhile,
+// too. It comes after the tests that need the subscription to be pulled.
+func TestReplicationIsPushed(t *testing.T) {
+	overTheWAN.Beside(t, 3, 100)
+	g := NewWithT(t)
+	r := overTheWAN.Get(t)
+	b, s := r.b, r.subscription
+	connector := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
+	source := open(t, connector, r.publisher(), credentials.RoleSA, "Content")
+	copied := open(t, connector, r.subscriber(), credentials.RoleSA, "Content")
 	for i, at := range []v1alpha1.AgentPlace{v1alpha1.AgentAtSubscriber, v1alpha1.AgentAtDistributor} {
 		before := client.MergeFrom(s.DeepCopy())
 		s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPush, at
@@ -213,16 +235,4 @@ func TestReplicationOverTheWAN(t *testing.T) {
 		g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).
 			Should(Equal(digest(t, source, "dbo.Article")()), "pushed by the agent at the %s", at)
 	}
-
-	other := &v1alpha1.Subscription{ObjectMeta: metav1.ObjectMeta{Name: "e2er-other"}, Spec: v1alpha1.SubscriptionSpec{
-		Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"}, Database: "Other",
-		Type: v1alpha1.SubscriptionPush, ReclaimPolicy: v1alpha1.ReclaimDelete,
-	}}
-	write(t, open(t, connector, subscriber, credentials.RoleSA, "master"), "CREATE DATABASE Other")
-	kept := open(t, connector, subscriber, credentials.RoleSA, "Other")
-	write(t, kept, "CREATE TABLE dbo.Article (Id int NOT NULL PRIMARY KEY, Body nvarchar(1000) NOT NULL)")
-	write(t, kept, "INSERT dbo.Article VALUES (7, N'kept')")
-	declareReplication(t, b, other)
-	waitForReady(t, b, other, &other.Status.StatusBase, v1alpha1.ReasonSubscriberNotEmpty, time.Minute)
-	g.Expect(digest(t, kept, "dbo.Article")()).To(Equal("1 7 4"))
 }
