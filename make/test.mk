@@ -4,7 +4,8 @@
 
 # What takes longest begins first. Tests of processes wait more than they compute: more packages at once than there are
 # processors.
-LONGEST := ./controllers/subscription ./controllers/drill ./internal/agent/holder ./test/interrupted ./internal/sites
+LONGEST := ./controllers/subscription ./test/walk ./internal/agent/holder ./test/interrupted ./controllers/drill ./internal/sites \
+  ./controllers/sqlserver ./controllers/names ./internal/election/keeper ./cmd/geosql ./controllers/login ./internal/admission
 
 ##@ 1 Begin here
 .PHONY: test
@@ -18,7 +19,7 @@ test-operator: ## Run the operator's tests, also those that need API servers and
 	@hack/bed/up --only binaries
 	@hack/tool prometheus
 	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && \
-	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 3 -timeout 20m $(LONGEST) ./...
+	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 4 -timeout 20m $(LONGEST) ./...
 	@$(MAKE) --no-print-directory test-race-short
 
 # Under the race detector: the core, with engines that have the detector as well. The stand-in has a target of its own.

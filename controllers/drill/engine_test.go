@@ -429,6 +429,7 @@ func (b *bed) left() ([]string, error) {
 // A real engine is killed by a fault while clients write: nothing acknowledged is lost, the fault was seen, the
 // evidence is kept, and nothing is left behind but it.
 func TestDrillOfAnEngine(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, true)
 	g := NewWithT(t)
 	d := b.drill()
@@ -464,6 +465,7 @@ func TestDrillOfAnEngine(t *testing.T) {
 
 // A fault that nobody carries out is noticed, though every row is there.
 func TestDrillWhoseFaultDoesNothing(t *testing.T) {
+	t.Parallel()
 	b := newBed(t, false)
 	g := NewWithT(t)
 	d := b.drill()

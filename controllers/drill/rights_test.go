@@ -28,6 +28,7 @@ import (
 // A site that was joined without drills lacks what they need, says so, and has nothing of a drill that must be waited
 // for; one joined with them lacks nothing.
 func TestDrillsHaveToBeGranted(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	hub, member := apiserver.StartHub(t), apiserver.StartMember(t)
 	joined := func(drills bool) *sites.Member {

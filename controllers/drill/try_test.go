@@ -58,6 +58,7 @@ func networkChaos() *apiextensionsv1.CustomResourceDefinition {
 // A dry run of a literal fault is checked where it would be done, and nothing is kept: fields that the kind does not
 // have are refused, and so they are when the fault is done.
 func TestALiteralFaultIsTriedWhereItWouldBeDone(t *testing.T) {
+	t.Parallel()
 	g := NewWithT(t)
 	server := apiserver.StartMember(t)
 	server.Namespace(t, "web")

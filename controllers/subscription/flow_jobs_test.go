@@ -80,6 +80,7 @@ func TestArticleAddedToACopyThatStays(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []v1alpha1.SubscriptionType{v1alpha1.SubscriptionPull, v1alpha1.SubscriptionPush} {
 		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
 			g := NewWithT(t)
 			b, p, s := keeping(t, kind)
 			change(t, b, s, func(s *v1alpha1.Subscription) { s.Annotations = nil })
