@@ -176,6 +176,29 @@ func TestWhatIsDoneForAReplicaThatTakesNoLog(t *testing.T) {
 	g.Expect(step(standingPatience)).To(Equal([]string{"ENDPOINT", "ENDPOINT OF rival-0"}))
 }
 
+// A holder's agent that does not restart its endpoint is told of: this replica waits for a cure that has not come.
+func TestAHoldersEndpointThatIsNotRestarted(t *testing.T) {
+	g := NewWithT(t)
+	b := rejoins(t, nil)
+	b.roles()
+	b.seen.Standing = []string{"App"}
+	b.stepped(t, 0)
+	g.Expect(b.stepped(t, standingPatience)).To(Equal([]string{"SECONDARY"}))
+	g.Expect(b.stepped(t, standingPatience)).To(Equal([]string{"ENDPOINT"}))
+	b.follows = func(statement string) {
+		if statement == "ENDPOINT OF rival-0" {
+			b.refused = errAway
+		}
+	}
+	b.clock.At, b.statements = b.clock.At+standingPatience, nil
+	for _, v := range b.voters {
+		v.Record.Holder.Nonce, v.Version = b.nonce(), v.Version+1
+	}
+	out := b.Step(t.Context())
+	g.Expect(b.statements).To(Equal([]string{"ENDPOINT", "ENDPOINT OF rival-0"}))
+	g.Expect(out.Err).To(And(MatchError(errAway), MatchError(ContainSubstring("of rival-0 restarted"))))
+}
+
 // A secondary that nobody has fenced when another server became primary is bound to the one before.
 func TestABystanderIsTakenOfflineOnceForANewPrimary(t *testing.T) {
 	g := NewWithT(t)

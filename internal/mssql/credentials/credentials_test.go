@@ -110,6 +110,24 @@ func TestAgree(t *testing.T) {
 			Agreement{WriteSite: true, WriteHub: true, Rotated: passwordKeys()},
 		},
 		{"nothing to do", agreed, agreed, true, full("s"), Agreement{}},
+		{"the hub adopts what was agreed", agreed, nil, true, full("s"), Agreement{WriteHub: true, Adopted: true}},
+		{"the site is restored to what was agreed", nil, agreed, true, full("s"), Agreement{WriteSite: true, Restored: true}},
+		{
+			"a hub that knows of no agreement",
+			agreed,
+			full("h"),
+			true,
+			with(full("s"), KeyPreviousSA, "h"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: passwordKeys()},
+		},
+		{
+			"two agreements of the same number",
+			agreed,
+			sealed("h"),
+			true,
+			with(full("s"), KeyPreviousSA, "h"),
+			Agreement{WriteSite: true, WriteHub: true, Rotated: passwordKeys()},
+		},
 		{
 			"changed at the site",
 			with(sealed("s"), KeySA, "new"),
@@ -423,4 +441,23 @@ func TestACertificateForServersAlone(t *testing.T) {
 	c, err := ParseCertificate(issued)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.Client).To(BeFalse())
+}
+
+// An engine cannot be told a passphrase: of a key that has one it is said what to change, in either form of PEM.
+func TestAKeyThatIsEncrypted(t *testing.T) {
+	g := NewWithT(t)
+	a, now := authority(t)
+	issued, err := a.Issue([]string{"x"}, now)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, key := range []*pem.Block{
+		{Type: "ENCRYPTED PRIVATE KEY", Bytes: []byte("sealed")},
+		{Type: "RSA PRIVATE KEY", Bytes: []byte("sealed"), Headers: map[string]string{"DEK-Info": "AES-256-CBC,0a"}},
+	} {
+		issued[KeyPrivateKey] = pem.EncodeToMemory(key)
+		_, err := ParseCertificate(issued)
+		g.Expect(err).To(MatchError(ContainSubstring("put the plain key there")), key.Type)
+	}
+	issued[KeyPrivateKey] = []byte("no PEM")
+	_, err = ParseCertificate(issued)
+	g.Expect(err).To(MatchError(ContainSubstring("do not belong together")))
 }
