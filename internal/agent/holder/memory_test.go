@@ -25,6 +25,7 @@ func TestPromisesAreOnDisk(t *testing.T) {
 			To:   "quisec-0",
 		}, Cleared: 3, Followed: 4, Quarantined: 5, Begun: "r", BegunIn: 8, Decided: "q",
 		Voters: &votes.Configuration{Term: 7, Number: 2, Voters: []string{"a", "b", "c"}}, VotersBy: "tukpub-0/pod/run",
+		Sent: "quisec-0/pod/run/",
 	}
 	g.Expect(holder.FileMemory{Path: path}.Save(saved)).To(Succeed())
 	g.Expect(holder.FileMemory{Path: path}.Load()).To(Equal(saved))

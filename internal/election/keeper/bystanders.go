@@ -118,12 +118,10 @@ func (k *Keeper) standBeside(ctx context.Context, r ballot.FenceRequest) (ballot
 	case err != nil || !seen.Exists:
 		return seen, err
 	case seen.Role != ballot.RoleSecondary && seen.Role != ballot.RoleResolving:
-		seen, err = k.offline(ctx)
-		k.inFlight = k.inFlight && err != nil
-		return seen, err
+		return k.offline(ctx)
 	case k.inFlight:
 		if seen, err = k.offlinePatiently(ctx); err == nil {
-			k.inFlight, k.wentOffline = false, promise
+			k.wentOffline = promise
 		}
 		return seen, err
 	case stays && seen.Role == ballot.RoleSecondary:

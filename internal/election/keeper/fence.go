@@ -118,16 +118,21 @@ func (k *Keeper) promise(r ballot.FenceRequest) error {
 	return k.remember(remembered)
 }
 
-// offline takes the replica OFFLINE and returns what is seen of it once it says RESOLVING.
+// offline takes the replica OFFLINE and returns what is seen of it once it says RESOLVING. No FAILOVER that was sent
+// before can make it PRIMARY then, unless the engine had yet to begin with it.
 func (k *Keeper) offline(ctx context.Context) (ballot.Observation, error) {
 	seen, err := k.engine.Observe(ctx, k.group)
 	if err != nil || !seen.Exists {
 		return seen, err
 	}
+	begun := k.clock.Now() >= k.outstanding
 	if err := k.engine.Offline(ctx, k.group); err != nil {
 		return seen, err
 	}
-	return k.awaitResolving(ctx)
+	if seen, err = k.awaitResolving(ctx); err == nil && begun {
+		err = k.landed()
+	}
+	return seen, err
 }
 
 // awaitResolving waits until the replica says RESOLVING.

@@ -174,28 +174,6 @@ func (k *Keeper) observe(ctx context.Context) (ballot.Observation, error) {
 	return seen, nil
 }
 
-// remembered is what the memory has; it is read once.
-func (k *Keeper) remembered() (Remembered, error) {
-	if k.recalled == nil {
-		r, err := k.memory.Load()
-		if err != nil {
-			return Remembered{}, err
-		}
-		k.recalled = &r
-	}
-	return *k.recalled, nil
-}
-
-func (k *Keeper) remember(r Remembered) error {
-	if err := k.memory.Save(r); err != nil {
-		// What is on disk now is not known.
-		k.recalled = nil
-		return err
-	}
-	k.recalled = &r
-	return nil
-}
-
 const (
 	// lookAhead is by how much sooner than Renew after a look that found new votes the next one comes. So it moves towards
 	// the moment of the holder's renewals, until it comes before one; then the next comes lookAgain after it.
@@ -445,12 +423,14 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen ballot.Obs
 	if k.voted != votes.StateHeld {
 		return out
 	}
+	// Nothing of the promotion waits for the disk.
+	forgot := k.landed()
 	k.regain(ctx)
 	if changed := k.changeVoters(ctx); changed.Action != "" || changed.Err != nil {
 		return changed
 	}
 	k.chronicle.follow(ctx, k)
-	out.Err = k.meetPartners(ctx)
+	out.Err = errors.Join(k.meetPartners(ctx), forgot)
 	if k.announce {
 		// The votes say Held since this round: the others may follow.
 		k.announce = false
@@ -476,6 +456,8 @@ func (k *Keeper) until(moment time.Duration) (left time.Duration, deadline time.
 	return left, wall.Add(left)
 }
 
+var errLateVotes = errors.New("the votes took too long: nothing was sent to the engine")
+
 // alter runs a statement that must be acknowledged within Acknowledge of the round's start.
 func (k *Keeper) alter(
 	ctx context.Context,
@@ -484,7 +466,7 @@ func (k *Keeper) alter(
 ) error {
 	left, deadline := k.until(start + k.timings.Acknowledge)
 	if left <= 0 {
-		return errors.New("the votes took too long: nothing was sent to the engine")
+		return errLateVotes
 	}
 	ctx, cancel := context.WithTimeout(ctx, left)
 	defer cancel()

@@ -3,6 +3,8 @@
 package keeper
 
 import (
+	"fmt"
+
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/votes"
 )
@@ -36,6 +38,10 @@ type Remembered struct {
 	Voters *votes.Configuration `json:"voters,omitempty"`
 	// VotersBy is the run that made Voters, as a holder without nonce.
 	VotersBy string `json:"votersBy,omitempty"`
+	// Sent is the run, as a holder without nonce, to whose engine a FAILOVER was sent that may make its replica PRIMARY
+	// yet; empty for none. It is remembered before the statement is sent, since its answer may be lost and its effect
+	// come later; with the run it ends.
+	Sent string `json:"sent,omitempty"`
 }
 
 // forgetFormer forgets what is remembered of a former group of the name: its voters, and forced terms that this group
@@ -48,6 +54,56 @@ func (k *Keeper) forgetFormer(r Remembered, leading votes.Record, seen ballot.Ob
 	}
 	r.Cleared, r.Followed, r.Quarantined = 0, 0, 0
 	return r, k.remember(r)
+}
+
+// remembered is what the memory has; it is read once.
+func (k *Keeper) remembered() (Remembered, error) {
+	if k.recalled == nil {
+		r, err := k.memory.Load()
+		if err != nil {
+			return Remembered{}, err
+		}
+		k.recalled = &r
+		// Whatever an agent before this one, or this one, made of it: there is no evidence that it came to an end.
+		k.inFlight = k.inFlight || r.Sent == k.self.String()
+	}
+	return *k.recalled, nil
+}
+
+func (k *Keeper) remember(r Remembered) error {
+	if err := k.memory.Save(r); err != nil {
+		// What is on disk now is not known.
+		k.recalled = nil
+		return err
+	}
+	k.recalled = &r
+	return nil
+}
+
+// sending remembers that a FAILOVER is sent, which must not be before it has succeeded.
+func (k *Keeper) sending() error {
+	r, err := k.remembered()
+	if err != nil || r.Sent == k.self.String() {
+		return err
+	}
+	r.Sent = k.self.String()
+	if err := k.remember(r); err != nil {
+		return fmt.Errorf("group %s: nothing was sent to the engine: %w", k.group, err)
+	}
+	return nil
+}
+
+// landed forgets the FAILOVERs of this run and before: the replica was seen OFFLINE since and the engine begins with
+// none any more, or it is the primary that they were to make, or the engine said that it has begun with none. Where
+// that cannot be saved it is OFFLINE once more than needed.
+func (k *Keeper) landed() error {
+	r, err := k.remembered()
+	k.inFlight = false
+	if err != nil || r.Sent == "" {
+		return err
+	}
+	r.Sent = ""
+	return k.remember(r)
 }
 
 // Memory keeps what an agent remembers of one group. It must be as durable as the engine's own log.

@@ -267,7 +267,10 @@ func (k *Keeper) takeBack(ctx context.Context) error {
 	if _, err := k.offlinePatiently(ctx); err != nil {
 		return fmt.Errorf("taking FAILOVER of group %s on %s back: %w", k.group, k.self.Server, err)
 	}
-	k.claim.issued, k.claim.doubtful, k.inFlight = false, false, false
+	if err := k.landed(); err != nil {
+		return fmt.Errorf("forgetting the FAILOVER of group %s on %s: %w", k.group, k.self.Server, err)
+	}
+	k.claim.issued, k.claim.doubtful = false, false
 	return nil
 }
 
@@ -277,10 +280,6 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 	if k.claim.answered > 0 && k.clock.Now() < k.claim.answered+k.timings.Renew {
 		return Outcome{Action: "the role is changing", Soon: rolePoll}
 	}
-	left, deadline := k.until(k.claim.round + k.timings.Acknowledge)
-	if left <= 0 {
-		return Outcome{Err: errors.New("the votes took too long: nothing was sent to the engine"), Soon: soon}
-	}
 	statement, name := k.engine.Failover, "failover"
 	if k.claim.force {
 		if !k.chronicle.recorded() {
@@ -288,12 +287,22 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 		}
 		statement, name = k.engine.Force, "forced failover"
 	}
+	if err := k.sending(); err != nil {
+		return Outcome{Err: err, Soon: k.timings.Renew / 4}
+	}
+	left, deadline := k.until(k.claim.round + k.timings.Acknowledge)
+	if left <= 0 {
+		return Outcome{Err: errLateVotes, Soon: soon}
+	}
 	bounded, cancel := context.WithTimeout(ctx, failoverTimeout)
 	defer cancel()
 	k.claim.issued = true
 	err := statement(bounded, k.group, k.timings.WriteLease, deadline)
 	k.unanswerable(err, left)
 	k.claim.note(k.clock.Now(), err)
+	if !k.claim.issued {
+		err = errors.Join(err, k.landed())
+	}
 	switch {
 	case err == nil:
 		k.claim.answered = k.clock.Now()
