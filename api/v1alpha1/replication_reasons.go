@@ -10,6 +10,8 @@ const (
 	ReasonConfiguring = "Configuring"
 	// ReasonDistributorConflict: the instance is a distributor, or has one, that somebody else made.
 	ReasonDistributorConflict = "DistributorConflict"
+	// ReasonEditionSubscribesOnly: the edition of a server neither publishes nor distributes.
+	ReasonEditionSubscribesOnly = "EditionSubscribesOnly"
 	// ReasonWaitingForServer: a server is not ready for what is to be done on it.
 	ReasonWaitingForServer = "WaitingForServer"
 	// ReasonWaitingForDistributor: the distributor does not admit the publisher yet.

@@ -25,6 +25,10 @@ const (
 // mirroring endpoint has no other role than WITNESS.
 func (e Edition) WitnessOnly() bool { return e == EditionExpress || e == EditionWeb }
 
+// SubscribesOnly tells of an edition that takes part in replication as a subscriber, and neither publishes nor
+// distributes.
+func (e Edition) SubscribesOnly() bool { return e == EditionExpress || e == EditionWeb }
+
 // BasicOnly tells of an edition that takes part in basic groups alone.
 func (e Edition) BasicOnly() bool { return e == EditionStandard || e == EditionStandardDeveloper }
 

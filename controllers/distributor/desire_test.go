@@ -95,3 +95,18 @@ func TestRetainedDistributorWaitsForWhatEnds(t *testing.T) {
 		})
 	}
 }
+
+// The declared edition of the server says whether it can distribute.
+func TestWhichServersOnlySubscribe(t *testing.T) {
+	for edition, only := range map[v1alpha1.Edition]bool{
+		v1alpha1.EditionExpress: true, v1alpha1.EditionWeb: true, v1alpha1.EditionStandard: false, "Developer": false,
+	} {
+		t.Run(string(edition), func(t *testing.T) {
+			g := NewWithT(t)
+			server := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: string(distributor)},
+				Spec: v1alpha1.SQLServerSpec{Edition: edition}}
+			d, _ := desired(t, v1alpha1.ReclaimRetain, server)
+			g.Expect(len(d.SubscribeOnly) == 1).To(Equal(only))
+		})
+	}
+}

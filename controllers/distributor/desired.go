@@ -26,6 +26,8 @@ type Desired struct {
 	System      replication.System
 	// Publishers are the servers that publish or may: every data replica of a group. Sorted.
 	Publishers []v1alpha1.ServerName
+	// SubscribeOnly is the server where its declared edition neither publishes nor distributes.
+	SubscribeOnly []v1alpha1.ServerName
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
 	// Publications that use the distributor, by name.
@@ -134,6 +136,11 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Distributor) (
 	if err != nil {
 		return d, err
 	}
+	at, err := replication.Resolve(ctx, r.hub, object.Namespace, v1alpha1.ServerOrGroup{Server: object.Spec.Server})
+	if err != nil {
+		return d, err
+	}
+	d.SubscribeOnly = at.SubscribeOnly
 	for _, one := range who {
 		party, err := replication.Resolve(ctx, r.hub, object.Namespace, one)
 		if err != nil {

@@ -30,6 +30,9 @@ func (o Observed) distributor(d Desired) *mssql.ReplicationServer {
 // planLogin makes the agents' login first: it is also the mark by which the operator knows again, after a crash, the
 // distributor that it had begun to make.
 func planLogin(d Desired, o Observed, p *replication.Plan) bool {
+	if outcome, ok := replication.MaySend(d.SubscribeOnly); !ok {
+		return p.Settle(outcome)
+	}
 	server := d.System.Server
 	if outcome, ok := replication.Usable(server, o.Servers[server]); !ok {
 		return p.Settle(outcome)

@@ -236,6 +236,8 @@ func TestDistributorPlan(t *testing.T) {
 		}, v1alpha1.ReasonEngineNotAnswering, "", metav1.ConditionUnknown},
 		"no rights yet": {func(w *world) { w.server(distributor).Sysadmin = false },
 			v1alpha1.ReasonWaitingForServer, "sysadmin", metav1.ConditionFalse},
+		"a server that can only subscribe": {func(w *world) { w.d.SubscribeOnly = []v1alpha1.ServerName{distributor} },
+			v1alpha1.ReasonEditionSubscribesOnly, "raise spec.edition", metav1.ConditionFalse},
 		"somebody's distributor": {func(w *world) { w.has("dist-0") }, v1alpha1.ReasonDistributorConflict,
 			"geosql.dev/adopt", metav1.ConditionFalse},
 		"distributes elsewhere": {func(w *world) { w.has("other-0") }, v1alpha1.ReasonDistributorConflict, "other-0",

@@ -33,6 +33,9 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 			v1alpha1.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(missing, ", "),
 		))
 	}
+	if outcome, ok := replication.MaySend(d.Publisher.SubscribeOnly); !ok {
+		return p.Settle(outcome)
+	}
 	if d.Moving != "" {
 		return p.Settle(conditions.InProgress(
 			v1alpha1.ReasonSwitching,

@@ -206,6 +206,9 @@ func TestPublicationPlan(t *testing.T) {
 		progress conditions.Progress
 		articles int
 	}{
+		"a publisher that can only subscribe": {func(w *world) {
+			w.d.Publisher.SubscribeOnly = []v1alpha1.ServerName{"tukpub"}
+		}, v1alpha1.ReasonEditionSubscribesOnly, "raise spec.edition", conditions.Stuck, -1},
 		"no distributor": {func(w *world) { w.d.Missing = []string{"Distributor main"} }, v1alpha1.ReasonReferenceMissing,
 			"Distributor main", conditions.Working, -1},
 		"not admitted": {func(w *world) { w.o.Servers[distributor].State.Publishers = nil },

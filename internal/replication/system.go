@@ -18,6 +18,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
 // System is a Distributor with what follows from it: everything that publishes through one distributor shares a login
@@ -148,6 +149,23 @@ type Party struct {
 	Address string
 	// Missing says which object does not exist (yet), empty when all do.
 	Missing string
+	// SubscribeOnly are those of the servers whose declared editions neither publish nor distribute.
+	SubscribeOnly []v1alpha1.ServerName
+}
+
+// MaySend refuses servers that can only subscribe (docs/sql-server/editions-and-components-of-sql-server-2022.md,
+// "Replication"): what would be sent to them is refused there, by one statement after another.
+func MaySend(subscribeOnly []v1alpha1.ServerName) (conditions.Outcome, bool) {
+	if len(subscribeOnly) == 0 {
+		return conditions.Outcome{}, true
+	}
+	names := make([]string, len(subscribeOnly))
+	for i, s := range subscribeOnly {
+		names[i] = string(s)
+	}
+	return conditions.Stalled(v1alpha1.ReasonEditionSubscribesOnly, fmt.Sprintf(
+		"SQLServer %s has the edition %s or %s, which can subscribe, and neither publish nor distribute: raise spec.edition "+
+			"there, or name another server", strings.Join(names, ", "), v1alpha1.EditionExpress, v1alpha1.EditionWeb)), false
 }
 
 // Resolve finds the servers of a publisher or subscriber.
@@ -158,9 +176,7 @@ func Resolve(ctx context.Context, reader client.Reader, namespace string, who v1
 			Servers: []v1alpha1.ServerName{who.Server},
 			Address: credentials.HostName(who.Server),
 		}
-		missing, err := absent(ctx, reader, namespace, p.Servers...)
-		p.Missing = missing
-		return p, err
+		return p, p.read(ctx, reader, namespace)
 	}
 	p := Party{Name: "AvailabilityGroup " + string(who.AvailabilityGroup), Group: string(who.AvailabilityGroup)}
 	var group v1alpha1.AvailabilityGroup
@@ -173,8 +189,7 @@ func Resolve(ctx context.Context, reader client.Reader, namespace string, who v1
 		return p, fmt.Errorf("read %s/%s: %w", namespace, p.Name, err)
 	}
 	p = PartyOf(&group)
-	p.Missing, err = absent(ctx, reader, namespace, p.Servers...)
-	return p, err
+	return p, p.read(ctx, reader, namespace)
 }
 
 // PartyOf is a group as a publisher or subscriber.
@@ -196,23 +211,23 @@ func PartyOf(group *v1alpha1.AvailabilityGroup) Party {
 	return p
 }
 
-func absent(
-	ctx context.Context,
-	reader client.Reader,
-	namespace string,
-	servers ...v1alpha1.ServerName,
-) (string, error) {
-	for _, name := range servers {
+// read finds out which of the servers do not exist, or can only subscribe.
+func (p *Party) read(ctx context.Context, reader client.Reader, namespace string) error {
+	for _, name := range p.Servers {
 		var server v1alpha1.SQLServer
 		err := reader.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(name)}, &server)
 		if apierrors.IsNotFound(err) {
-			return "SQLServer " + string(name), nil
+			p.Missing = "SQLServer " + string(name)
+			return nil
 		}
 		if err != nil {
-			return "", fmt.Errorf("read SQLServer %s/%s: %w", namespace, name, err)
+			return fmt.Errorf("read SQLServer %s/%s: %w", namespace, name, err)
+		}
+		if server.Spec.Edition.SubscribesOnly() {
+			p.SubscribeOnly = append(p.SubscribeOnly, name)
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // Description marks what belongs to an object, on the server.
