@@ -103,6 +103,10 @@ func TestHowLongAWayIsKept(t *testing.T) {
 		g.Expect(b.turn()).To(BeFalse(), "the first refusal of a way")
 		b.clock.At += 2 * b.timings.Renew
 	}
+	b.claim.open = b.clock.At
+	g.Expect(b.turn()).To(BeTrue(), "one that had no answer may never have been begun")
+	b.turn()
+	b.clock.At += 2 * b.timings.Renew
 	b.claim.answered = b.clock.At
 	b.turn()
 	b.clock.At += b.timings.FailoverWithin()
@@ -114,6 +118,27 @@ func TestHowLongAWayIsKept(t *testing.T) {
 	b.turn()
 	b.clock.At += 2 * b.timings.Renew
 	g.Expect(b.turn()).To(BeFalse(), "a person's word has no other way")
+}
+
+// A FAILOVER that had no answer and was at work all the same makes that replica primary which holds the votes of the
+// term, in whichever way the others stand by meanwhile. The engine is asked for its role before each further one.
+func TestAnUnansweredFailoverThatCompletesAfterATurn(t *testing.T) {
+	g := NewWithT(t)
+	b := fencing(t)
+	b.reporting("third-0", 1, "4")
+	b.claim.fenced, b.refused = true, ErrUnanswered
+	b.follows = nil
+	b.failOver(t.Context())
+	g.Expect(b.claim.open).NotTo(BeZero())
+	b.refused = nil
+	b.turn()
+	b.clock.At += 2 * b.timings.Renew
+	g.Expect(b.turn()).To(BeTrue())
+	b.statements, b.seen.Role, b.seen.Connected = nil, ballot.RolePrimary, false
+	out := b.hold(t.Context(), b.seen, nil)
+	g.Expect(out.Action).To(Equal("became holder"))
+	g.Expect(b.state).To(Equal(votes.StateHeld))
+	g.Expect(b.statements).To(Equal([]string{"LEASE"}), "neither FAILOVER nor OFFLINE")
 }
 
 // A request that goes by a person's word, or allows data loss, and comes when the others stood by already has them
