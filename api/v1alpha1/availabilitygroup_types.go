@@ -134,11 +134,13 @@ type Objectives struct {
 }
 
 // GroupTimings are how soon the votes of a group expire, and what follows from that. Shorter ones find out sooner that
-// a primary is gone, and take a shorter stutter of a network for its end. What is left out has its default. They are
-// refused unless acknowledge + writeLease + overrun + 500ms is at most 99 % of voteExpiry, renewInterval +
-// acknowledge + agentRestart less than writeLease, and apiTimeout less than acknowledge: docs/failover.md, Timings.
+// a primary is gone, and take a shorter stutter of a network for its end. A group that declares none but failover and
+// offline has voteExpiry 14s and overrun 5s; one that was made by an earlier release keeps 10s and 1s (status.timings).
+// What a group leaves out that declares any has its default. They are refused unless acknowledge + writeLease +
+// overrun + 500ms is at most 99 % of voteExpiry, renewInterval + acknowledge + agentRestart less than writeLease, and
+// apiTimeout less than acknowledge: docs/failover.md, Timings.
 type GroupTimings struct {
-	// voteExpiry (D) is how long a vote counts after its renewal: 10s unless given, at most 5m.
+	// voteExpiry (D) is how long a vote counts after its renewal: 10s unless given beside other timings, at most 5m.
 	// +optional
 	VoteExpiry *metav1.Duration `json:"voteExpiry,omitempty"`
 	// renewInterval (R) is the interval at which votes and write lease are renewed: 1s unless given, at least 250ms.
@@ -157,8 +159,9 @@ type GroupTimings struct {
 	// writeLease (W) is WRITE_LEASE_VALIDITY, in whole seconds: 6s unless given.
 	// +optional
 	WriteLease *metav1.Duration `json:"writeLease,omitempty"`
-	// overrun (G) is how late an engine may act on the end of its write lease: 1s unless given, at most 1m. Nobody has
-	// measured it on SQL Server; Microsoft's agent waits for 5s, with which voteExpiry must be at least 13.2s.
+	// overrun (G) is how late an engine may act on the end of its write lease: 1s unless given beside other timings, at
+	// most 1m. Nobody has measured it on SQL Server; Microsoft's agent waits for 5s, with which voteExpiry must be at
+	// least 13.2s.
 	// +optional
 	Overrun *metav1.Duration `json:"overrun,omitempty"`
 	// failover is how long FAILOVER may take until the role is PRIMARY, before the term is given up: 15s unless given, at
@@ -437,6 +440,9 @@ type AvailabilityGroupStatus struct {
 	// +listType=map
 	// +listMapKey=server
 	Replicas []ReplicaStatus `json:"replicas,omitempty"`
+	// timings by which the votes count, as the group's agents are told: those with which it was made.
+	// +optional
+	Timings *GroupTimings `json:"timings,omitempty"`
 	// voters of the group, while they change those of before and those of afterwards.
 	// +optional
 	// +kubebuilder:validation:MaxItems=14

@@ -380,6 +380,11 @@ func (in *AvailabilityGroupStatus) DeepCopyInto(out *AvailabilityGroupStatus) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.Timings != nil {
+		in, out := &in.Timings, &out.Timings
+		*out = new(GroupTimings)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Voters != nil {
 		in, out := &in.Voters, &out.Voters
 		*out = make([]VoterStatus, len(*in))

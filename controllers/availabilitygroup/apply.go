@@ -161,6 +161,9 @@ func (r *Reconciler) createLease(ctx context.Context, d Desired, s CreateLease) 
 // is told the way there when the voter answers, and does until then as if it were cut off from it.
 func (r *Reconciler) giveOrders(ctx context.Context, d Desired, o *Observed, s GiveOrders) error {
 	told := o.Orders
+	if told.Timings == nil {
+		return errors.New("by what timings the group's agents count is not known")
+	}
 	told.Voters, told.Joining = slices.Clone(told.Voters), slices.Clone(told.Joining)
 	before := map[string]orders.Voter{}
 	if old := o.Agents[s.Server].Told; old != nil {

@@ -44,7 +44,7 @@ type Options struct {
 	Sites *sites.Provider
 	// Connector connects to servers.
 	Connector *mssql.Connector
-	// Timings of the votes; ballot.DefaultTimings unless given. The agents have the same.
+	// Timings of the votes of new groups that declare none; ballot.NewGroup unless given.
 	Timings ballot.Timings
 	// Sidecar is the address of a server's sidecar; its Service's unless given.
 	Sidecar func(namespace string, server v1alpha1.ServerName) string
@@ -85,7 +85,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if o.Timings == (ballot.Timings{}) {
-		o.Timings = ballot.DefaultTimings()
+		o.Timings = ballot.NewGroup()
 	}
 	if err := o.Timings.Check(); err != nil {
 		return fmt.Errorf("timings of the votes: %w", err)

@@ -45,7 +45,7 @@ type Desired struct {
 	Editions map[v1alpha1.ServerName]v1alpha1.Edition
 	// NeverAnswered are the servers that are being deleted before an engine of theirs has ever answered.
 	NeverAnswered map[v1alpha1.ServerName]bool
-	// Timings of the votes of groups that declare none.
+	// Timings of the votes of new groups that declare none.
 	Timings ballot.Timings
 
 	// objects are the servers that are declared, and those that were replicas.
@@ -82,14 +82,6 @@ func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGro
 	return d, nil
 }
 
-// timings of the votes: the group's own, or those of all groups without any.
-func (d Desired) timings() ballot.Timings {
-	if t := orders.Timings(d.Group.Spec.Timings); t != nil {
-		return *t
-	}
-	return d.Timings
-}
-
 func (d Desired) name() string { return d.Group.Name }
 
 func (d Desired) servers() []v1alpha1.ServerName {
@@ -121,9 +113,9 @@ func (d Desired) former() []v1alpha1.ServerName {
 // fenced says whether votes and a write lease stand between two primaries.
 func (d Desired) fenced() bool { return d.clusterType() == tsql.ClusterExternal }
 
-// orders are what the group's agents are told, without the voters.
+// orders are what the group's agents are told, without voters and timings.
 func (d Desired) orders() orders.Group {
-	return orders.Group{Name: d.name(), Namespace: d.Group.Namespace, Timings: orders.Timings(d.Group.Spec.Timings),
+	return orders.Group{Name: d.name(), Namespace: d.Group.Namespace,
 		Paused:    d.Group.Spec.FailoverPolicy == v1alpha1.FailoverPaused,
 		Automatic: d.Group.Spec.FailoverPolicy == v1alpha1.FailoverAutomatic, RoleAtFailover: d.roleAtFailover(),
 	}

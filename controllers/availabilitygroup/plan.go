@@ -142,46 +142,6 @@ func planVotes(d Desired, o Observed, p *reconcile.Plan) bool {
 	return true
 }
 
-// sameTimings says whether the agents may be told the declared timings: not when one of them counts votes by others, or
-// may do so because the group is there and its orders cannot be read. With different ones two agents could be primary
-// at a time.
-func sameTimings(d Desired, o Observed, begun bool) (conditions.Outcome, bool) {
-	known := false
-	var silent []v1alpha1.ServerName
-	for _, s := range d.servers() {
-		switch a := o.Agents[s]; {
-		case a.Err != nil:
-			silent = append(silent, s)
-		case a.Told == nil:
-		case safetyTimings(a.Told.Timings) != safetyTimings(d.orders().Timings):
-			return conditions.Stalled(v1alpha1.ReasonTimingsDiffer, fmt.Sprintf(
-				"the agent of %s counts by other timings than spec.timings: those of a group that is there are not changed. "+
-					"Declare the group with the timings that it has",
-				host(s),
-			)), false
-		default:
-			known = true
-		}
-	}
-	if begun && !known && len(silent) > 0 {
-		return conditions.Unknown(
-			v1alpha1.ReasonTimingsDiffer,
-			fmt.Sprintf("by what timings the group counts is not known: the orders of %s cannot be read", list(silent)),
-		), false
-	}
-	return conditions.Outcome{}, true
-}
-
-// safetyTimings are those by which agents that count differently could be primary at a time; the others may change.
-func safetyTimings(t *ballot.Timings) ballot.Timings {
-	s := ballot.DefaultTimings()
-	if t != nil {
-		s = *t
-	}
-	s.Failover, s.Offline = 0, 0
-	return s
-}
-
 // planElection leaves the configuration of a group that exists alone while it is not decided who is primary: a change
 // ordered on a former primary would fail at best. The agents need no help from here.
 func planElection(d Desired, o Observed, p *reconcile.Plan) bool {
@@ -384,7 +344,7 @@ func planCreate(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	executeAsSA(p, first, tsql.CreateGroup(tsql.Group{
 		Name: d.name(), ClusterType: d.clusterType(), Contained: d.Group.Spec.Contained, Basic: basic(d, o, first),
-		WriteLease: d.timings().WriteLease, RequiredSynchronizedSecondaries: d.required(),
+		WriteLease: told(d, o).WriteLease, RequiredSynchronizedSecondaries: d.required(),
 		Databases: d.databases(), Replicas: replicas,
 	}))
 	return p.Settle(creating("the group is being created on %s", host(first)))

@@ -16,6 +16,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -88,11 +89,13 @@ func TestOrdersWithoutAWayToASilentVoter(t *testing.T) {
 			}
 			r := &Reconciler{sites: cutSites{members: map[v1alpha1.SiteName]*sites.Member{"tukwila": member, "quincy": member}}}
 			d := Desired{Group: declared(), Sites: map[v1alpha1.ServerName]v1alpha1.SiteName{"dubthird": "tukwila"}}
+			in := ballot.NewGroup()
 			o := &Observed{Now: begin, Agents: map[v1alpha1.ServerName]Orders{"dubthird": {Told: c.before}},
 				Orders: orders.Group{
 					Name:      "content",
 					Namespace: "web",
 					Voters:    []orders.Voter{{Site: "tukwila"}, {Site: "quincy"}},
+					Timings:   &in,
 				},
 				accounts: map[v1alpha1.SiteName]voterAccess{"tukwila": {voter: reached}, "quincy": {err: c.silent}},
 			}

@@ -8,8 +8,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
@@ -34,9 +38,13 @@ func TestTimingsAreKept(t *testing.T) {
 	g.Expect(e.orders["quisec"].Timings).To(And(HaveField("Failover", 40*time.Second),
 		HaveField("Offline", 20*time.Second)))
 
-	// The object is deleted, the group goes on, and somebody declares it anew without timings.
+	// The object is deleted, the group goes on, and somebody declares it anew: without timings it keeps what it has.
 	again := declared()
 	e.d.Group.Spec, e.d.Group.Status = again.Spec, v1alpha1.AvailabilityGroupStatus{}
+	g.Expect(e.observe().Orders.Timings).To(And(HaveField("Expiry", 20*time.Second),
+		HaveField("WriteLease", 12*time.Second)))
+	again.Spec.Timings = &v1alpha1.GroupTimings{VoteExpiry: &metav1.Duration{Duration: 20 * time.Second}}
+	e.d.Group.Spec = again.Spec
 	o := e.observe()
 	for s, a := range o.Agents {
 		a.UpToDate = false
@@ -52,4 +60,134 @@ func TestTimingsAreKept(t *testing.T) {
 	p = plan(e.d, o)
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(p.Outcome).To(And(HaveField("Reason", "TimingsDiffer"), HaveField("Ready", metav1.ConditionUnknown)))
+}
+
+// Which timings a group's agents are told, written out in full.
+func TestTimingsInForce(t *testing.T) {
+	longer := &v1alpha1.GroupTimings{VoteExpiry: &metav1.Duration{Duration: 20 * time.Second}}
+	kept := &v1alpha1.GroupTimings{Failover: &metav1.Duration{Duration: time.Minute}}
+	declares := ballot.DefaultTimings()
+	declares.Expiry = 20 * time.Second
+	fresh := ballot.NewGroup()
+	patient := fresh
+	patient.Failover = time.Minute
+	of := func(t *ballot.Timings) Orders { return Orders{Told: &orders.Group{Name: "content", Timings: t}} }
+	for name, c := range map[string]struct {
+		declared *v1alpha1.GroupTimings
+		status   v1alpha1.AvailabilityGroupStatus
+		change   func(*Observed)
+		want     ballot.Timings
+		unknown  bool
+	}{
+		"a new group":                         {want: fresh},
+		"a new group that declares failover":  {declared: kept, want: patient},
+		"a new group that declares any other": {declared: longer, want: declares},
+		"a group of before": {status: v1alpha1.AvailabilityGroupStatus{GroupID: "id"}, change: exists,
+			want: ballot.DefaultTimings()},
+		"a group of before whose status is lost": {
+			change: func(o *Observed) { exists(o); o.Agents["quisec"] = of(nil) }, want: ballot.DefaultTimings()},
+		"a group of now whose orders are lost": {
+			status: v1alpha1.AvailabilityGroupStatus{GroupID: "id", Timings: orders.Recorded(fresh)},
+			change: exists, want: fresh},
+		"a group of now whose status is lost": {change: func(o *Observed) { exists(o); o.Agents["dubcfg"] = of(&patient) },
+			want: fresh},
+		"a group whose status and orders are lost": {change: exists, unknown: true},
+		"one that declares them":                   {declared: longer, change: exists, want: declares},
+		"a replica does not answer": {change: func(o *Observed) { o.Instances["quisec"] = Instance{Err: errSilent} },
+			unknown: true},
+		"orders cannot be read": {change: func(o *Observed) { o.Agents["quisec"] = Orders{Err: errSilent} }, unknown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := silentWorld()
+			d.Group.Spec.Timings, d.Group.Status = c.declared, c.status
+			if c.change != nil {
+				c.change(&o)
+			}
+			got, known := timings(d, o)
+			g.Expect(known).To(Equal(!c.unknown))
+			outcome, same := sameTimings(d, o, o.exists(d))
+			g.Expect(same).To(Equal(known), outcome.Message)
+			if known {
+				g.Expect(got).To(Equal(c.want))
+			}
+		})
+	}
+}
+
+func exists(o *Observed) { o.Instances["tukpub"] = Instance{Group: &mssql.Group{ID: "id"}} }
+
+// silentWorld is a declared group that no server has yet.
+func silentWorld() (Desired, Observed) {
+	d := Desired{Group: declared(), Sites: homes, Timings: ballot.NewGroup()}
+	o := Observed{Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{}}
+	for _, s := range d.servers() {
+		o.Instances[s], o.Agents[s] = Instance{}, Orders{}
+	}
+	return d, o
+}
+
+// Whatever is lost, silent or written in part, and whichever release has made the group: no two agents count by timings
+// by which the votes of one could expire for the other while it serves. An agent goes by what it heard last.
+func TestNoTwoAgentsCountDifferently(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d, o := silentWorld()
+		heard := map[v1alpha1.ServerName]orders.Group{}
+		if rapid.Bool().Draw(t, "made by a release before") {
+			exists(&o)
+			d.Group.Status.GroupID = "id"
+			for _, s := range d.servers() {
+				told := orders.Group{Name: "content"}
+				heard[s], o.Agents[s] = told, Orders{Told: &told}
+			}
+		} else if rapid.Bool().Draw(t, "declares") {
+			d.Group.Spec.Timings = &v1alpha1.GroupTimings{VoteExpiry: &metav1.Duration{Duration: 20 * time.Second}}
+		}
+		secrets := map[v1alpha1.ServerName]*orders.Group{}
+		for s, a := range o.Agents {
+			secrets[s] = a.Told
+		}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			s := rapid.SampledFrom(d.servers()).Draw(t, "server")
+			switch rapid.IntRange(0, 7).Draw(t, "what") {
+			case 0: // a Secret is lost; its agent goes on with what it remembers
+				secrets[s], o.Agents[s] = nil, Orders{}
+			case 1:
+				d.Group.Status = v1alpha1.AvailabilityGroupStatus{}
+			case 2:
+				if o.Agents[s] = (Orders{Err: errSilent}); rapid.Bool().Draw(t, "answers") {
+					o.Agents[s] = Orders{Told: secrets[s]}
+				}
+			case 3:
+				i := o.Instances[s]
+				if i.Err = errSilent; rapid.Bool().Draw(t, "answers") {
+					i.Err = nil
+				}
+				o.Instances[s] = i
+			case 4:
+				d.Group.Status = describe(d.Group.Status, d, o)
+			case 5: // the group is made once all have orders
+				if len(heard) == len(d.servers()) {
+					o.Instances["tukpub"] = Instance{Group: &mssql.Group{ID: "id"}, Err: o.Instances["tukpub"].Err}
+				}
+			default:
+				if _, same := sameTimings(d, o, o.exists(d) || d.Group.Status.GroupID != ""); !same || o.Agents[s].Err != nil {
+					continue
+				}
+				in, known := timings(d, o)
+				if !known {
+					t.Fatalf("orders are given and nobody knows with which timings")
+				}
+				told := orders.Group{Name: "content", Timings: &in}
+				heard[s], secrets[s], o.Agents[s] = told, &told, Orders{Told: &told}
+			}
+			for one, a := range heard {
+				for other, b := range heard {
+					if holds, waits := a.Safety(), b.Safety(); holds != waits {
+						t.Fatalf("%s counts by %+v, %s by %+v", one, holds, other, waits)
+					}
+				}
+			}
+		}
+	})
 }

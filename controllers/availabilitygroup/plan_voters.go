@@ -122,6 +122,9 @@ func (o *Observed) compareOrders(d Desired) {
 // is primary next must be able to go on with one.
 func ordersFor(d Desired, o Observed, access func(v1alpha1.SiteName) orders.Voter) orders.Group {
 	told := d.orders()
+	if t, known := timings(d, o); known {
+		told.Timings = &t
+	}
 	c := o.Configuration
 	for _, site := range siteNames(c.Sites()) {
 		told.Voters = append(told.Voters, access(site))

@@ -55,7 +55,7 @@ func fenced(d Desired, o Observed) metav1.Condition {
 		Message: fmt.Sprintf(
 			"a majority of %d voters and a write lease of %s fence the primary",
 			len(o.Voters),
-			d.timings().WriteLease,
+			told(d, o).WriteLease,
 		)}
 	known := 0
 	for _, v := range o.Voters {

@@ -209,7 +209,7 @@ func (e *environ) create(s mssql.Execute, engine *engine, names, _ []string) err
 		return errors.New("41042: the group exists")
 	}
 	if e.d.fenced() &&
-		!strings.Contains(text, fmt.Sprintf("WRITE_LEASE_VALIDITY = %d", e.d.timings().WriteLease/time.Second)) {
+		!strings.Contains(text, fmt.Sprintf("WRITE_LEASE_VALIDITY = %d", told(e.d, e.observe()).WriteLease/time.Second)) {
 		e.t.Fatal("a group with CLUSTER_TYPE EXTERNAL was created without its write lease")
 	}
 	for _, r := range e.leases {

@@ -29,6 +29,7 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 	s := *before.DeepCopy()
 	primary := o.primary(d)
 	s.Primary, s.Voters, s.Replicas = "", describeVoters(d, o), nil
+	record(&s, d, o)
 	s.VoterConfiguration, s.FormerVoters = describeConfiguration(o), formerVoters(before, o)
 	if leading, known := o.leading(); known {
 		s.Term = max(s.Term, leading.Term)
@@ -43,6 +44,10 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 		s.GroupID = g.ID
 		s.Primary = host(primary)
 		s.RequiredSynchronizedSecondaries = ptr.To(int32(min(g.RequiredSynchronizedSecondaries, math.MaxInt32))) //nolint:gosec // it fits
+	}
+	if _, known := timings(d, o); d.fenced() && !known && before.GroupID == "" {
+		// A group that is known without its timings counts as one that a release before has made.
+		s.GroupID = ""
 	}
 	s.Listener = fmt.Sprintf("%s:%d", d.listenerName(), d.listenerPort())
 	for _, r := range d.Group.Spec.Replicas {

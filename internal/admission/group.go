@@ -112,12 +112,21 @@ const (
 	longestOverrun = time.Minute
 )
 
+// voteTimings are those of a new group.
+func voteTimings(g *v1alpha1.AvailabilityGroup) ballot.Timings {
+	base := ballot.NewGroup()
+	if orders.Declares(g.Spec.Timings) {
+		base = ballot.DefaultTimings()
+	}
+	return orders.Timings(g.Spec.Timings, base)
+}
+
 // timings refuses those by which two servers could write at a time, or a primary would lose its lease for nothing.
 func timings(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
-	t := orders.Timings(g.Spec.Timings)
-	if t == nil {
+	if g.Spec.Timings == nil {
 		return nil
 	}
+	t := voteTimings(g)
 	var errs field.ErrorList
 	for _, one := range []struct {
 		name  string
@@ -151,7 +160,7 @@ func timings(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 				field.Invalid(at.Child(one.name), one.value.String(), fmt.Sprintf("must be at most %s", longestExpiry)))
 		}
 	}
-	errs = append(errs, bounds(at, *t)...)
+	errs = append(errs, bounds(at, t)...)
 	if g.Spec.ClusterType == v1alpha1.ClusterNone {
 		errs = append(errs, field.Forbidden(at, "clusterType None has no votes"))
 	}

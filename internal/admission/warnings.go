@@ -4,11 +4,14 @@ package admission
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/topology"
 )
 
@@ -24,10 +27,54 @@ func warnTopology(t *v1alpha1.Topology) admission.Warnings {
 		return nil // it is refused
 	}
 	var all admission.Warnings
+	for i, g := range objects.Groups {
+		all = append(all, costs(field.NewPath("spec", "availabilityGroups").Index(i), g)...)
+	}
 	for i, s := range objects.Servers {
 		all = append(all, unproved(field.NewPath("spec", "servers").Index(i), &s.Spec)...)
 	}
 	return all
+}
+
+// warnGroup tells what the timings of a group's votes cost.
+func warnGroup(g *v1alpha1.AvailabilityGroup) admission.Warnings {
+	return costs(field.NewPath("spec"), g)
+}
+
+const (
+	// lateLease is how late an engine may act on the end of its write lease, as Microsoft's agent has it.
+	lateLease = 5 * time.Second
+	// afterExpiry is what a promotion takes after the votes of a lost primary have expired.
+	afterExpiry = 3 * time.Second
+)
+
+// costs are what a group's timings cost: the time after which a lost primary is replaced, where the objective leaves
+// less, and the engines with which two could write, where the votes expire sooner than Microsoft's agent would wait.
+func costs(at *field.Path, g *v1alpha1.AvailabilityGroup) (all admission.Warnings) {
+	if g.Spec.ClusterType == v1alpha1.ClusterNone {
+		return nil
+	}
+	t := voteTimings(g)
+	if g.Status.Timings != nil {
+		t = orders.Timings(g.Status.Timings, t)
+	}
+	if late := t.Tolerates(); late < lateLease {
+		all = append(all, fmt.Sprintf("%s: two servers may write at a time where an engine acts on the end of its write "+
+			"lease more than %s late. Nobody has measured that on SQL Server; Microsoft's agent waits for %s, which takes a "+
+			"voteExpiry of %s", at.Child("timings"), late.Truncate(100*time.Millisecond), lateLease, patientExpiry(t)))
+	}
+	if o := g.Spec.Objectives; o != nil && o.RTO != nil && o.RTO.Duration < t.SuspectAfter()+afterExpiry {
+		all = append(all, fmt.Sprintf("%s: the votes of a primary whose end nobody can prove, as of a site that is cut off, "+
+			"count for %s, and writes are refused until about %s after that: an rto of %s is not met then",
+			at.Child("objectives", "rto"), t.Expiry, afterExpiry, o.RTO.Duration))
+	}
+	return all
+}
+
+// patientExpiry is the least voteExpiry with which an engine may act on the end of its lease late by lateLease.
+func patientExpiry(t ballot.Timings) time.Duration {
+	t.Overrun = lateLease
+	return t.LeastExpiry()
 }
 
 // unproved are the settings of which it is not known that the engine takes them on Linux.

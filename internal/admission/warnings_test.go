@@ -4,11 +4,15 @@ package admission
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election/ballot"
 )
 
 // What no document says of SQL Server on Linux is let through with a warning at the field.
@@ -22,4 +26,44 @@ func TestWhatIsLetThroughWithAWarning(t *testing.T) {
 	topology := &v1alpha1.Topology{Spec: v1alpha1.TopologySpec{Servers: []v1alpha1.TopologyServer{{Name: "a"},
 		{Name: "b", SQLServerSpec: spec}}}}
 	g.Expect(warnTopology(topology)).To(HaveExactElements(HavePrefix("spec.servers[1].startup.checkpointThrottleMBps")))
+}
+
+// What the timings of a group cost is said at the field: the time until a lost primary is replaced, and engines with
+// which two could write.
+func TestWhatTimingsCost(t *testing.T) {
+	seconds := func(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Second} }
+	late, rto := HavePrefix("spec.timings: two servers may write"), HavePrefix("spec.objectives.rto: the votes")
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.AvailabilityGroup)
+		warns  []any
+	}{
+		"nothing is declared": {func(*v1alpha1.AvailabilityGroup) {}, nil},
+		"an objective that it can meet": {func(g *v1alpha1.AvailabilityGroup) {
+			g.Spec.Objectives = &v1alpha1.Objectives{RTO: seconds(30)}
+		}, nil},
+		"one that it cannot": {func(g *v1alpha1.AvailabilityGroup) {
+			g.Spec.Objectives = &v1alpha1.Objectives{RTO: seconds(17)}
+		}, []any{And(rto, ContainSubstring("count for 14s"))}},
+		"the timings of releases before, declared": {func(g *v1alpha1.AvailabilityGroup) {
+			g.Spec.Timings = &v1alpha1.GroupTimings{VoteExpiry: seconds(10)}
+			g.Spec.Objectives = &v1alpha1.Objectives{RTO: seconds(15)}
+		}, []any{And(late, ContainSubstring("more than 1.9s late"), ContainSubstring("a voteExpiry of 13.2s"))}},
+		"those of a group of before": {func(g *v1alpha1.AvailabilityGroup) {
+			g.Status.Timings = orders.Recorded(ballot.DefaultTimings())
+		}, []any{late}},
+		"longer votes": {func(g *v1alpha1.AvailabilityGroup) {
+			g.Spec.Timings = &v1alpha1.GroupTimings{VoteExpiry: seconds(20)}
+		}, nil},
+		"a group without votes": {func(g *v1alpha1.AvailabilityGroup) {
+			g.Spec.ClusterType = v1alpha1.ClusterNone
+			g.Spec.Objectives = &v1alpha1.Objectives{RTO: seconds(1)}
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			group := &v1alpha1.AvailabilityGroup{}
+			c.change(group)
+			g.Expect(warnGroup(group)).To(HaveExactElements(c.warns...))
+		})
+	}
 }

@@ -101,7 +101,7 @@ func Register(mgr manager.Manager) error {
 				errs := append(w.group(top, o), w.takesOver(top, old, o)...)
 				return append(errs, w.newEditions(top, w, old, o)...)
 			},
-			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }, nil, true}),
+			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }, warnGroup, true}),
 		add(mgr, &v1alpha1.Distributor{}, &validator[*v1alpha1.Distributor]{r, "Distributor",
 			func(w *World, _, o *v1alpha1.Distributor) field.ErrorList { return w.distributor(top, o) },
 			func(o *v1alpha1.Distributor) any { return o.Spec }, nil, true}),

@@ -70,7 +70,7 @@ const (
 	afterExpiry = 3 * time.Second
 )
 
-var expired = ballot.DefaultTimings().Expiry + afterExpiry
+var expired = ballot.NewGroup().Expiry + afterExpiry
 
 // container is a running container of a pod.
 type container struct{ node, id, pid string }

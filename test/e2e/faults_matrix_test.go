@@ -114,7 +114,7 @@ func matrixOf(t *testing.T, gt *groupTest) *matrix {
 		groupTest:  gt,
 		shells:     map[string]*bed.Shell{},
 		connectors: map[string]*mssql.Connector{},
-		expiry:     ballot.DefaultTimings().Expiry,
+		expiry:     ballot.NewGroup().Expiry,
 		alone:      func() {},
 	}
 	if timings := gt.group.Spec.Timings; timings != nil {

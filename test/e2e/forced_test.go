@@ -73,7 +73,7 @@ func (gt *groupTest) isolate(w *writer) []int {
 		},
 	)
 	b.Wan(t, "cut", "tukwila", "quincy")
-	timings := ballot.DefaultTimings()
+	timings := ballot.NewGroup()
 	bed.Wait(t, "the primary acknowledges nothing any more", time.Minute, func(context.Context) (bool, string, error) {
 		return time.Since(w.lastAck()) > timings.WriteLease+timings.Acknowledge+timings.Overrun, "", nil
 	})

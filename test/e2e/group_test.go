@@ -317,7 +317,7 @@ func (gt *groupTest) cutOff(elsewhere *writer, meanwhile func()) {
 	b.Wan(t, "cut", "tukwila", "quincy")
 	b.Wan(t, "cut", "tukwila", "dublin")
 	cut := time.Now()
-	timings := ballot.DefaultTimings()
+	timings := ballot.NewGroup()
 	bed.Wait(t, "nothing is acknowledged for a while", time.Minute, func(context.Context) (bool, string, error) {
 		return time.Since(near.lastAck()) > 12*time.Second, "", nil
 	})

@@ -16,9 +16,8 @@ import (
 	"geosql.dev/operator/internal/election/votes"
 )
 
-// keyPrefix precedes a group's name in the Secret's keys, timedPrefix that of a group with timings of its own: a
-// sidecar of a release that does not know them must not count by the default ones beside others that do, and sees no
-// orders at all.
+// keyPrefix precedes a group's name in the Secret's keys, timedPrefix that of a group with timings: a sidecar of a
+// release that does not know them must not count by the default ones beside others that do, and sees no orders at all.
 const (
 	keyPrefix   = "group."
 	timedPrefix = "timed-group."
@@ -76,7 +75,9 @@ type Group struct {
 	Joining []Voter `json:"joining,omitempty"`
 	// Wanted are the sites that are to vote, nil for those that do. The holder's agent changes them.
 	Wanted []string `json:"wanted,omitempty"`
-	// Timings of the votes; nil for ballot.DefaultTimings. While there is the group Failover and Offline alone change.
+	// Timings of the votes, as the manager wrote them: agents of two releases count by these, whatever their own defaults
+	// are. Nil, of managers of earlier releases, for ballot.DefaultTimings. While there is the group Failover and Offline
+	// alone change.
 	Timings *ballot.Timings `json:"timings,omitempty"`
 }
 

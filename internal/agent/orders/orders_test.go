@@ -37,12 +37,12 @@ func TestOrdersSurviveTheirSecret(t *testing.T) {
 func TestOrdersWithTimings(t *testing.T) {
 	g := NewWithT(t)
 	timed := content()
-	timed.Timings = orders.Timings(
-		&v1alpha1.GroupTimings{
-			VoteExpiry: &metav1.Duration{Duration: 20 * time.Second},
-			WriteLease: &metav1.Duration{Duration: 12 * time.Second},
-		},
-	)
+	declared := &v1alpha1.GroupTimings{
+		VoteExpiry: &metav1.Duration{Duration: 20 * time.Second},
+		WriteLease: &metav1.Duration{Duration: 12 * time.Second},
+	}
+	in := orders.Timings(declared, ballot.DefaultTimings())
+	timed.Timings = &in
 	g.Expect(timed.Timings.Expiry).To(Equal(20 * time.Second))
 	g.Expect(timed.Timings.Renew).To(Equal(ballot.DefaultTimings().Renew), "what is left out has its default")
 	g.Expect(timed.Key()).NotTo(HavePrefix("group."))
@@ -67,7 +67,7 @@ func TestOrdersWithTimings(t *testing.T) {
 	groups, errs = orders.DecodeAll(map[string][]byte{timed.Key(): data})
 	g.Expect(groups).To(BeEmpty(), "a write lease that outlives the votes")
 	g.Expect(errs).To(ConsistOf(MatchError(ContainSubstring("must not exceed the vote expiry"))))
-	g.Expect(orders.Timings(nil)).To(BeNil())
+	g.Expect(orders.Timings(nil, ballot.NewGroup())).To(Equal(ballot.NewGroup()))
 }
 
 // One group's unreadable orders keep no other group from its own, and no message shows what they hold.

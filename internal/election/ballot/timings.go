@@ -35,13 +35,34 @@ type Timings struct {
 	Drift float64
 }
 
-// DefaultTimings are D 10 s, R 1 s, API time-out 1 s, agent restart 2 s, X 1.5 s, W 6 s, G 1 s, K 0.5 s, e 1 %.
+// DefaultTimings are D 10 s, R 1 s, API time-out 1 s, agent restart 2 s, X 1.5 s, W 6 s, G 1 s, K 0.5 s, e 1 %. They
+// are what orders without timings mean, for agents of every release, and must never change: two that count differently
+// could have two primaries. What new groups have is written into their orders.
 func DefaultTimings() Timings {
 	return Timings{
 		Expiry: 10 * time.Second, Renew: time.Second, APITimeout: time.Second, AgentRestart: 2 * time.Second,
 		Acknowledge: 1500 * time.Millisecond, WriteLease: 6 * time.Second, Overrun: time.Second,
 		Kill: 500 * time.Millisecond, Drift: 0.01,
 	}
+}
+
+// NewGroup are the timings of a new group that declares none: the default ones, for an engine that acts as late on an
+// expired lease as Microsoft's agent waits for (G 5 s), and votes that live as long as that takes (D 14 s).
+func NewGroup() Timings {
+	t := DefaultTimings()
+	t.Expiry, t.Overrun = 14*time.Second, 5*time.Second
+	return t
+}
+
+// Tolerates is the latest that an engine may act on an expired lease with no two of a group writable.
+func (t Timings) Tolerates() time.Duration {
+	return t.HolderBound() - t.Acknowledge - t.WriteLease - t.Kill
+}
+
+// Safety are those of the timings by which agents that count differently could be primary at a time.
+func (t Timings) Safety() Timings {
+	t.Failover, t.Offline = 0, 0
+	return t
 }
 
 // Check says which of the inequalities that safety rests on does not hold.

@@ -45,6 +45,22 @@ func TestWhichTimingsAreSafe(t *testing.T) {
 	}
 }
 
+// A new group's votes outlive an engine that acts on the end of its lease as late as Microsoft's agent allows for.
+func TestTheTimingsOfANewGroup(t *testing.T) {
+	g := NewWithT(t)
+	fresh := NewGroup()
+	g.Expect(fresh.Check()).To(Succeed())
+	g.Expect(fresh.Overrun).To(Equal(5 * time.Second))
+	g.Expect(fresh.Tolerates()).To(Equal(5860 * time.Millisecond))
+	g.Expect(fresh.Expiry).To(BeNumerically(">=", fresh.LeastExpiry()))
+	same := DefaultTimings()
+	same.Expiry, same.Overrun = fresh.Expiry, fresh.Overrun
+	g.Expect(fresh).To(Equal(same), "nothing else differs")
+	g.Expect(DefaultTimings().Tolerates()).To(Equal(1900 * time.Millisecond))
+	fresh.Failover, fresh.Offline = time.Minute, time.Minute
+	g.Expect(fresh.Safety()).To(Equal(NewGroup()))
+}
+
 // What the timings bound, to the nanosecond.
 func TestWhatTimingsBound(t *testing.T) {
 	g := NewWithT(t)

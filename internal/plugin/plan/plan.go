@@ -232,7 +232,7 @@ func (p *planner) steps(s topologies.Step) {
 		all, _ = sqlserver.Preview(d, sqlserver.Observed{Now: p.now})
 	case *v1alpha1.AvailabilityGroup:
 		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Editions: p.editions(),
-			Timings: ballot.DefaultTimings()}
+			Timings: ballot.NewGroup()}
 		all = availabilitygroup.Preview(d, p.now)
 	case *v1alpha1.Distributor:
 		all = distributor.Preview(distributor.Imagine(object, p.publishers(object)))
