@@ -22,7 +22,7 @@ import (
 // plan decides what to do next and says what is so until then.
 func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
-		planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planNone,
+		planStopped, planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planNone,
 		planDatabases, planCreate,
 		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer,
 		planSeeding, planConnections, planHealth,

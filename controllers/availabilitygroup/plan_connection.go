@@ -5,21 +5,22 @@ package availabilitygroup
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/endpoint"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/tsql"
 )
 
 const (
 	// connectPatience is how long a primary may be without a connection to a replica that answers before its endpoint is
 	// restarted. The agents heal what they can in less.
 	connectPatience = time.Minute
-	// mostDoublings bound how rarely that is repeated: every 64 minutes.
-	mostDoublings = 6
 	// primaryEvery is which of the attempts restarts the primary's endpoint.
 	primaryEvery = 3
 )
@@ -52,8 +53,7 @@ func planConnections(d Desired, o Observed, p *reconcile.Plan) bool {
 		if o.UnheardFor[s] >= connectPatience && o.stale(primary, s) != "" {
 			return planForget(d, o, primary, s, p)
 		}
-		if o.UnheardFor[s] < connectPatience ||
-			tried.Made > 0 && tried.Ago < connectPatience<<min(tried.Made, mostDoublings) {
+		if o.UnheardFor[s] < connectPatience {
 			continue
 		}
 		at := s
@@ -61,11 +61,16 @@ func planConnections(d Desired, o Observed, p *reconcile.Plan) bool {
 			at = primary
 		}
 		m := o.Instances[at].Mirroring
-		if len(m.Groups) > 1 {
+		may, refused := endpoint.Facts{Server: host(at), Group: d.name(), Carries: others(m.Groups, d.name()),
+			Primary: at == primary, Held: o.UnheardFor[s], Feeds: o.feeds(primary), Made: tried.Made, Ago: tried.Ago}.May()
+		if refused != nil {
 			return p.Settle(conditions.InProgress(v1alpha1.ReasonSynchronizing, fmt.Sprintf(
 				"%s is primary and serves; it has no connection to %s, which answers. What mostly helps is ALTER ENDPOINT "+
-					"[%s] STATE = STOPPED, and STARTED, on %s; it is not done by itself, since the endpoint carries the log of other "+
-					"groups as well", host(primary), host(s), m.Endpoint.Name, host(at))))
+					"[%s] STATE = STOPPED, and STARTED, on %s; it is not done by itself: %v", host(primary), host(s),
+				m.Endpoint.Name, host(at), refused)))
+		}
+		if !may {
+			continue
 		}
 		p.Destroy(
 			reconcile.Seen("the primary has no connection to it, and the endpoint carries nothing else",
@@ -108,4 +113,25 @@ func (o Observed) feeds(primary v1alpha1.ServerName) bool {
 	return slices.ContainsFunc(group.Replicas, func(r mssql.GroupReplica) bool {
 		return r.Role != string(ballot.RolePrimary) && r.Connected == "CONNECTED"
 	})
+}
+
+// others are the groups beside one of the name.
+func others(groups []string, name string) []string {
+	return slices.DeleteFunc(slices.Clone(groups), func(g string) bool { return strings.EqualFold(g, name) })
+}
+
+// planStopped starts endpoints that were left stopped: whoever restarts one may end between STOPPED and STARTED, and no
+// log goes to or from that server until somebody looks. It waits for nothing else.
+func planStopped(d Desired, o Observed, p *reconcile.Plan) bool {
+	for _, s := range o.answering(d) {
+		if m := o.Instances[s].Mirroring; m.Endpoint != nil && m.Endpoint.Port == MirroringPort &&
+			m.Endpoint.State != "STARTED" {
+			execute(p, s, tsql.StartEndpoint(m.Endpoint.Name))
+		}
+	}
+	if len(p.Steps) > 0 {
+		p.Apart = true
+		return p.Settle(creating("endpoints that were stopped are being started"))
+	}
+	return true
 }

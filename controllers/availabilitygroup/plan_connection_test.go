@@ -132,3 +132,27 @@ func TestNothingThatAReplicaRemembersIsDropped(t *testing.T) {
 		})
 	}
 }
+
+// Whoever restarts an endpoint may end between STOPPED and STARTED: the next plan starts it before anything else, also
+// where nothing else can be done.
+func TestAnEndpointThatWasLeftStoppedIsStarted(t *testing.T) {
+	for name, change := range map[string]func(*environ){
+		"all is well": func(*environ) {},
+		"a server is not declared": func(e *environ) {
+			e.d.Group.Spec.Replicas = append(e.d.Group.Spec.Replicas, v1alpha1.Replica{Server: "nobody"})
+		},
+		"a site does not answer":    func(e *environ) { e.cut["dublin"] = true },
+		"the primary is undeclared": func(e *environ) { e.d.Group.Spec.Replicas[0].Server = "dubthird" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared())
+			e.settle(everything)
+			change(e)
+			e.servers["quisec"].mirroring.Endpoint.State = "STOPPED"
+			p := plan(e.d, e.observe())
+			g.Expect(p.Steps).To(HaveLen(1))
+			g.Expect(p.Steps[0].Describe()).To(ContainSubstring("start endpoint Hadr_endpoint"))
+		})
+	}
+}

@@ -59,8 +59,6 @@ func planEndpoints(d Desired, o Observed, p *reconcile.Plan) bool {
 				m.Endpoint.Port,
 				MirroringPort,
 			)))
-		case m.Endpoint.State != "STARTED":
-			execute(p, s, tsql.StartEndpoint(m.Endpoint.Name))
 		}
 	}
 	if len(p.Steps) > 0 {

@@ -11,7 +11,9 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/endpoint"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -30,6 +32,9 @@ type endpointState struct {
 	// under says that one is under way, began when the last one began, started that it was answered.
 	under, started bool
 	began          time.Time
+	// looked says that the endpoint was seen since nobody knew whether it was left stopped: an agent that has just begun
+	// does not, nor one whose last restart has failed.
+	looked bool
 }
 
 // RestartEndpoint implements keeper.Engine. Neither the caller's end nor its deadline cuts it short between STOPPED and
@@ -66,11 +71,14 @@ func (e *sqlEngine) RestartEndpoint(ctx context.Context, group string) error {
 func (e *sqlEngine) beginRestart(group string, now time.Time) (done bool, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	facts := endpoint.Facts{Server: credentials.HostName(e.target.Server), Group: group}
 	for other, primary := range e.primary {
 		if primary && !strings.EqualFold(other, group) {
-			return false, fmt.Errorf("the instance is the primary of group %s, whose log the endpoint carries as well: "+
-				"it is not restarted for group %s", other, group)
+			facts.Carries = append(facts.Carries, other)
 		}
+	}
+	if may, err := facts.May(); !may {
+		return false, err
 	}
 	recent := !e.endpoint.began.IsZero() && now.Sub(e.endpoint.began) < endpointPace
 	switch {
@@ -87,21 +95,49 @@ func (e *sqlEngine) beginRestart(group string, now time.Time) (done bool, err er
 func (e *sqlEngine) endRestart(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.endpoint.under, e.endpoint.started = false, err == nil
+	e.endpoint.under, e.endpoint.started, e.endpoint.looked = false, err == nil, err == nil
 }
 
-// endpointName reads the name of the endpoint for log between replicas.
-func (e *sqlEngine) endpointName(ctx context.Context) (string, error) {
+// startLeft starts an endpoint that was left stopped by an agent or manager that has ended between STOPPED and STARTED.
+// It looks once, beside the steps: the group's log is on its way again when it has been started.
+func (e *sqlEngine) startLeft(ctx context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.endpoint.looked || e.endpoint.under {
+		return
+	}
+	e.endpoint.under = true
+	go func() {
+		detached := context.WithoutCancel(ctx)
+		name, state, err := e.endpointSeen(detached)
+		stopped := err == nil && name != "" && state != "STARTED"
+		if stopped {
+			err = e.startEndpoint(detached, name)
+		}
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.endpoint.under, e.endpoint.looked = false, err == nil
+	}()
+}
+
+// endpointSeen reads name and state of the endpoint for log between replicas, both empty where there is none.
+func (e *sqlEngine) endpointSeen(ctx context.Context) (name, state string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, endpointTimeout)
 	defer cancel()
-	name, err := learn(ctx, e, func(ctx context.Context, db *mssql.DB) (name string, err error) {
-		return name, db.Query(ctx, tsql.EndpointState(), func(r mssql.Row) error {
-			var state, role string
+	seen, err := learn(ctx, e, func(ctx context.Context, db *mssql.DB) (seen [2]string, err error) {
+		return seen, db.Query(ctx, tsql.EndpointState(), func(r mssql.Row) error {
+			var role string
 			var port int
 			var certificate sql.NullString
-			return r.Scan(&name, &state, &role, &port, &certificate)
+			return r.Scan(&seen[0], &seen[1], &role, &port, &certificate)
 		})
 	})
+	return seen[0], seen[1], err
+}
+
+// endpointName is the name of the endpoint.
+func (e *sqlEngine) endpointName(ctx context.Context) (string, error) {
+	name, _, err := e.endpointSeen(ctx)
 	if err == nil && name == "" {
 		err = errors.New("there is no endpoint for log between replicas")
 	}

@@ -23,7 +23,7 @@ func TestTheGroupsOfAnInstanceShareTheRestartsOfItsEndpoint(t *testing.T) {
 
 	e.saw("blog", "1", ballot.RolePrimary)
 	_, err := begin("content")
-	g.Expect(err).To(MatchError(ContainSubstring("primary of group blog")))
+	g.Expect(err).To(MatchError(ContainSubstring("carries the log of other groups as well (blog)")))
 	e.saw("blog", "1", ballot.RoleSecondary)
 	e.saw("content", "2", ballot.RolePrimary)
 	done, err := begin("content")

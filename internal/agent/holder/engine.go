@@ -150,6 +150,7 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observati
 	switch {
 	case err == nil && seen.Exists:
 		e.saw(group, seen.id.String(), seen.Role)
+		e.startLeft(ctx)
 	case err == nil:
 		e.gone(group)
 	}

@@ -191,6 +191,44 @@ func TestTheAgentRestartsTheEndpoint(t *testing.T) {
 	g.Expect(m.Endpoint).To(HaveValue(HaveField("State", "STARTED")))
 }
 
+// An endpoint that was left stopped by an agent or manager that has ended between STOPPED and STARTED is started by the
+// agent that comes next, and one whose caller stops waiting is not left so.
+func TestAnEndpointThatWasLeftStoppedIsStarted(t *testing.T) {
+	g := NewWithT(t)
+	process, _ := hosted(t)
+	sa, err := process.Connector(t).Open(t.Context(), process.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, s := range []tsql.Statement{
+		tsql.CreateMasterKey("Pa55word-of-the-key"),
+		tsql.CreateSelfSignedCertificate(
+			"geosql_tukpub_1", "geosql", time.Now().Add(-time.Hour), time.Now().AddDate(1, 0, 0)),
+		tsql.CreateMirroringEndpoint(5022, "geosql_tukpub_1", tsql.EndpointRoleAll),
+	} {
+		g.Expect(sa.Exec(t.Context(), s)).To(Succeed(), s.Redacted())
+	}
+	state := func() (string, error) {
+		m, err := mssql.ReadMirroring(t.Context(), sa)
+		if err != nil || m.Endpoint == nil {
+			return "", err
+		}
+		return m.Endpoint.State, nil
+	}
+	_, err = sa.Handle().ExecContext(t.Context(), "ALTER ENDPOINT [Hadr_endpoint] STATE = STOPPED")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(state()).To(Equal("STOPPED"))
+	next := holder.NewEngine(process.Connector(t), process.Target(credentials.RoleAgent), holder.ProcFS{Command: "none"})
+	g.Eventually(observed(t, next), patience).Should(HaveField("Exists", true))
+	g.Eventually(state, patience).Should(Equal("STARTED"))
+
+	process.Freeze()
+	gone, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	g.Expect(next.RestartEndpoint(gone, "content")).NotTo(Succeed())
+	process.Thaw()
+	g.Eventually(state, patience).Should(Equal("STARTED"))
+	g.Eventually(func() error { return next.RestartEndpoint(t.Context(), "content") }, patience).Should(Succeed())
+}
+
 // A former primary ends the sessions of applications that came to it in its first seconds as a secondary; others go on.
 func TestSessionsOfTheGroupAreEnded(t *testing.T) {
 	g := NewWithT(t)

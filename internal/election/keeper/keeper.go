@@ -120,7 +120,7 @@ type Keeper struct {
 	claim     claim
 	chronicle chronicle
 	rejoin    rejoin
-	endpoint  endpoint
+	endpoint  restarts
 	requests  requests
 	recalled  *Remembered
 	// heard is what was last made of the notes heardOf.

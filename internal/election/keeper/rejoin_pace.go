@@ -38,12 +38,8 @@ const (
 	// roleAgain is the pause between two SET (ROLE = SECONDARY) that the engine answers with 41104.
 	roleAgain = 10 * time.Second
 	// latchedPatience is how long it may answer so before the cure: OFFLINE, and the endpoint restarted here and at the
-	// holder. settling is for how long a new primary is left alone with that, cureAgain the pause between two.
+	// holder.
 	latchedPatience = 20 * time.Second
-	settling        = 30 * time.Second
-	cureAgain       = 90 * time.Second
-	// cureDoublings bound how rarely the holder's is restarted in one term: every 96 minutes.
-	cureDoublings = 6
 )
 
 // pace is since when things are as they are, moments of the clock, 0 for never.

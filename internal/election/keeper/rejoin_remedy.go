@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/endpoint"
 	"geosql.dev/operator/internal/election/votes"
 )
 
@@ -50,16 +51,13 @@ func past(since, patience time.Duration) bool { return since == 0 || since >= pa
 // seeds says whether a copy here is being seeded, which no statement may cancel, and has made progress lately.
 func (v rejoinView) seeds(lately time.Duration) bool { return v.seen.Seeding && v.still < lately }
 
-// cureAfter is how long after the last of so many cures of a term the next one comes: each breaks the log of others.
-func cureAfter(cures int) time.Duration { return cureAgain << max(0, min(cures-1, cureDoublings)) }
-
 // planResolving is what is due at a RESOLVING replica.
 func (v rejoinView) planResolving(s *rejoinStep) {
 	switch {
 	case v.seeds(resolvingSeeding) || v.joined > 0 && v.joined < joinedPatience:
 	case v.latched == 0 && past(v.asked, ballot.BecomeWithin):
 		s.become, s.why = true, causeResolving
-	case v.latched >= latchedPatience && v.age >= settling && past(v.cured, cureAfter(v.cures)):
+	case v.latched >= latchedPatience && v.age >= endpoint.Settling && past(v.cured, endpoint.After(v.cures)):
 		s.offline, s.restart, s.restartHolder, s.why = true, true, true, causeLatched
 	case v.latched > 0 && past(v.asked, roleAgain):
 		s.become, s.why = true, causeResolving
@@ -108,7 +106,7 @@ func (v rejoinView) planSecondary(s *rejoinStep, follows bool) {
 			s.become = true
 		case v.remedies == 1:
 			s.restart = true
-		case v.age >= settling && past(v.cured, cureAfter(v.cures)):
+		case v.age >= endpoint.Settling && past(v.cured, endpoint.After(v.cures)):
 			s.restart, s.restartHolder = true, true
 		default:
 			s.why = ""
@@ -163,8 +161,8 @@ func (k *Keeper) restartEndpoints(ctx context.Context, s rejoinStep, leading vot
 	return nil
 }
 
-// endpoint is when this run's primary began to serve its term, and when its endpoint was last restarted.
-type endpoint struct {
+// restarts is when this run's primary began to serve its term, and when its endpoint was last restarted.
+type restarts struct {
 	term          int64
 	held, restart time.Duration
 	// restarts of this term.
@@ -172,32 +170,25 @@ type endpoint struct {
 }
 
 // watch notes since when the term is held.
-func (e *endpoint) watch(now time.Duration, term int64, state votes.State) {
+func (e *restarts) watch(now time.Duration, term int64, state votes.State) {
 	if state == votes.StateHeld && e.term != term {
 		e.term, e.held, e.restarts = term, now, 0
 	}
 }
-
-// whileOthersFollow is how often in a term a primary restarts its endpoint for one replica though another one takes its
-// log: nothing less is known to bring a former primary back, and what does not help twice is no cure.
-const whileOthersFollow = 2
 
 // RestartEndpoint restarts the endpoint of a primary for another replica, whose connections do not come about. It
 // breaks those of all replicas for a moment: a new primary refuses, and nothing is done again for a while, nor more
 // than twice in a term where the primary feeds another synchronized secondary.
 func (k *Keeper) RestartEndpoint(ctx context.Context, feeds bool) error {
 	now := k.clock.Now()
-	switch {
-	case k.term == 0 || k.state != votes.StateHeld || k.endpoint.term != k.term:
+	if k.term == 0 || k.state != votes.StateHeld || k.endpoint.term != k.term {
 		return fmt.Errorf("%s does not hold group %s: its endpoint is not restarted for others", k.self.Server, k.group)
-	case now-k.endpoint.held < settling:
-		return fmt.Errorf("%s has held group %s for less than %s: its endpoint is not restarted yet", k.self.Server,
-			k.group, settling)
-	case k.endpoint.restart > 0 && now-k.endpoint.restart < cureAfter(k.endpoint.restarts):
-		return nil
-	case feeds && k.endpoint.restarts >= whileOthersFollow:
-		return fmt.Errorf("%s feeds another synchronized secondary of group %s, and has restarted its endpoint %d times "+
-			"in this term: it does not again", k.self.Server, k.group, k.endpoint.restarts)
+	}
+	// The engine knows of the other groups that the endpoint carries.
+	may, err := endpoint.Facts{Server: k.self.Server, Group: k.group, Primary: true, Held: now - k.endpoint.held,
+		Feeds: feeds, Spared: endpoint.Spared, Made: k.endpoint.restarts, Ago: now - k.endpoint.restart}.May()
+	if !may {
+		return err
 	}
 	// The next renewal of the lease waits for it: no longer than for an agent that is started again. The engine goes on
 	// with it when that time is over.

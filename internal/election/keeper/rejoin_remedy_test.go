@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/endpoint"
 	"geosql.dev/operator/internal/election/votes"
 )
 
@@ -46,11 +47,11 @@ func TestTheRemedyOfARejoin(t *testing.T) {
 		"asked, and resolving still":       {[]change{latched(0, ballot.BecomeWithin, time.Second, 0)}, become},
 		"41104, just now":                  {[]change{latched(1, 1, time.Hour, 0)}, none},
 		"41104, and asked ten seconds ago": {[]change{latched(roleAgain, roleAgain, time.Hour, 0)}, become},
-		"41104 for long":                   {[]change{latched(latchedPatience, 1, settling, 0)}, cure},
-		"41104 for long, of a new primary": {[]change{latched(latchedPatience, 1, settling-1, 0)}, none},
-		"41104 for long, cured lately":     {[]change{latched(time.Hour, 1, time.Hour, cureAgain-1)}, none},
-		"41104 for long, cured long ago":   {[]change{latched(time.Hour, 1, time.Hour, cureAgain)}, cure},
-		"41104 for long, cured twice": {[]change{latched(time.Hour, 1, time.Hour, 2*cureAgain-1),
+		"41104 for long":                   {[]change{latched(latchedPatience, 1, endpoint.Settling, 0)}, cure},
+		"41104 for long, of a new primary": {[]change{latched(latchedPatience, 1, endpoint.Settling-1, 0)}, none},
+		"41104 for long, cured lately":     {[]change{latched(time.Hour, 1, time.Hour, endpoint.Again-1)}, none},
+		"41104 for long, cured long ago":   {[]change{latched(time.Hour, 1, time.Hour, endpoint.Again)}, cure},
+		"41104 for long, cured twice": {[]change{latched(time.Hour, 1, time.Hour, 2*endpoint.Again-1),
 			func(v *rejoinView) { v.cures = 2 }}, none},
 		"41104 for long, being seeded": {
 			[]change{latched(time.Hour, time.Hour, time.Hour, 0), seeding(time.Second)}, none},
@@ -96,12 +97,12 @@ func TestTheRemedyOfARejoin(t *testing.T) {
 		"it stands, the fourth time, twice as long": {[]change{standing(2*standingPatience, 3)},
 			rejoinStep{restart: true, restartHolder: true, why: causeStanding}},
 		"it stands, and the primary is new": {
-			[]change{standing(standingPatience, 2), func(v *rejoinView) { v.age = settling - 1 }}, none},
+			[]change{standing(standingPatience, 2), func(v *rejoinView) { v.age = endpoint.Settling - 1 }}, none},
 		"it stands, and the primary is so no more": {
-			[]change{standing(standingPatience, 2), func(v *rejoinView) { v.age = settling }},
+			[]change{standing(standingPatience, 2), func(v *rejoinView) { v.age = endpoint.Settling }},
 			rejoinStep{restart: true, restartHolder: true, why: causeStanding}},
 		"it stands, and the endpoints were restarted lately": {
-			[]change{standing(standingPatience, 2), func(v *rejoinView) { v.cured = cureAgain - 1 }}, none},
+			[]change{standing(standingPatience, 2), func(v *rejoinView) { v.cured = endpoint.Again - 1 }}, none},
 		"it stands, and is seeded": {[]change{standing(time.Hour, 0), seeding(1)}, none},
 		"it stands, and the holder seeds it": {
 			[]change{standing(time.Hour, 0), holder(heldWord{heard: true, seeded: true})}, none},
@@ -298,11 +299,11 @@ func TestTheHoldersEndpointIsRestartedNowAndThen(t *testing.T) {
 		_ = b.Keeper.RestartEndpoint(t.Context(), feeds)
 		return b.statements
 	}
-	g.Expect(ask(settling-1)).To(BeEmpty(), "it is new")
+	g.Expect(ask(endpoint.Settling-1)).To(BeEmpty(), "it is new")
 	g.Expect(ask(1)).To(Equal([]string{"ENDPOINT"}))
-	g.Expect(ask(cureAgain - 1)).To(BeEmpty())
+	g.Expect(ask(endpoint.Again - 1)).To(BeEmpty())
 	g.Expect(ask(1)).To(Equal([]string{"ENDPOINT"}))
-	g.Expect(ask(2*cureAgain-1)).To(BeEmpty(), "the next one comes after twice the time")
+	g.Expect(ask(2*endpoint.Again-1)).To(BeEmpty(), "the next one comes after twice the time")
 	g.Expect(ask(1)).To(BeEmpty(), "others take its log, and it did not help twice")
 	feeds = false
 	g.Expect(ask(0)).To(Equal([]string{"ENDPOINT"}))
