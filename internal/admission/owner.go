@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -47,23 +46,4 @@ func (v *validator[T]) owners(old client.Object, obj T) error {
 		return nil
 	}
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v.kind}, obj.GetName(), errs)
-}
-
-// orphaned refuses to let `--cascade=orphan` be forgotten: the garbage collector takes its finalizer away once it has
-// looked for dependents, and may be sooner than the manager, which would then delete the objects of a Topology that was
-// to leave them. It comes again when the operator's own finalizer is gone.
-func orphaned(old, obj client.Object) error {
-	waits := func(o client.Object) bool {
-		return controllerutil.ContainsFinalizer(o, metav1.FinalizerOrphanDependents)
-	}
-	if _, topology := obj.(*v1alpha1.Topology); !topology || !waits(old) || waits(obj) ||
-		!controllerutil.ContainsFinalizer(obj, v1alpha1.Finalizer) {
-		return nil
-	}
-	return apierrors.NewForbidden(
-		v1alpha1.GroupVersion.WithResource("topologies").GroupResource(),
-		obj.GetName(),
-		fmt.Errorf(
-			"finalizer %s says that its objects stay, and goes after %s", metav1.FinalizerOrphanDependents, v1alpha1.Finalizer),
-	)
 }

@@ -3,7 +3,6 @@
 package admission
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 
@@ -48,7 +47,7 @@ func (v *validator[T]) ValidateCreate(ctx context.Context, obj T) (admission.War
 
 // ValidateUpdate checks a changed object.
 func (v *validator[T]) ValidateUpdate(ctx context.Context, old, obj T) (admission.Warnings, error) {
-	if err := cmp.Or(orphaned(old, obj), v.owners(old, obj)); err != nil {
+	if err := v.owners(old, obj); err != nil {
 		return nil, err
 	}
 	if obj.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(v.spec(old), v.spec(obj)) {

@@ -90,7 +90,13 @@ func keepTopology(m *manifest, _ []*manifest, _ *rand.Rand) change {
 		w.declare(t, first)
 		w.ready(t)
 		kept, ids := w.members(t), w.ids(t)
-		former := w.orphans(t)
+		// The garbage collector is through before the manager looks.
+		w.collected(t, "never-there")
+		w.manager.Kill()
+		former := w.orphan(t)
+		w.collected(t, "never-there")
+		w.manager = w.stage.StartManager(t, w.ledger())
+		w.orphaned(t)
 		for _, object := range kept {
 			w.appliesAgain(t, object)
 		}
@@ -99,7 +105,8 @@ func keepTopology(m *manifest, _ []*manifest, _ *rand.Rand) change {
 		w.declare(t, w.topology(t, m))
 		w.ready(t)
 		NewWithT(t).Expect(w.ids(t)).To(Equal(ids), w.told(t))
-		w.orphans(t)
+		w.orphan(t)
+		w.orphaned(t)
 		for _, object := range w.members(t) {
 			NewWithT(t).Expect(w.stage.Hub.Client.Patch(t.Context(), object, client.RawPatch(mergePatch,
 				fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, v1alpha1.LabelTopology)))).To(Succeed())
@@ -120,20 +127,24 @@ func (w *walk) ids(t *testing.T) map[string]types.UID {
 	return ids
 }
 
-// orphans deletes the Topology and leaves what it has, and returns its UID.
-func (w *walk) orphans(t *testing.T) types.UID {
+// orphan deletes the Topology, which is to leave what it has, and returns its UID.
+func (w *walk) orphan(t *testing.T) types.UID {
 	t.Helper()
 	g := NewWithT(t)
 	top := &v1alpha1.Topology{ObjectMeta: named(system)}
-	key := client.ObjectKeyFromObject(top)
-	g.Expect(w.stage.Hub.Client.Get(t.Context(), key, top)).To(Succeed())
-	former := top.UID
+	g.Expect(w.stage.Hub.Client.Get(t.Context(), client.ObjectKeyFromObject(top), top)).To(Succeed())
 	g.Expect(w.stage.Hub.Client.Delete(t.Context(), top, client.PropagationPolicy(metav1.DeletePropagationOrphan))).
 		To(Succeed())
-	g.Eventually(func() bool {
-		return apierrors.IsNotFound(w.stage.Hub.Client.Get(t.Context(), key, top))
+	return top.UID
+}
+
+// orphaned waits until the Topology is gone.
+func (w *walk) orphaned(t *testing.T) {
+	t.Helper()
+	top := &v1alpha1.Topology{ObjectMeta: named(system)}
+	NewWithT(t).Eventually(func() bool {
+		return apierrors.IsNotFound(w.stage.Hub.Client.Get(t.Context(), client.ObjectKeyFromObject(top), top))
 	}, patient, 200*time.Millisecond).Should(BeTrue(), w.told(t))
-	return former
 }
 
 // appliesAgain gives an object the labels and owners that it had when it was kept.

@@ -48,13 +48,16 @@ type Server struct {
 	env *envtest.Environment
 }
 
-// StartHub starts an API server with the CRDs of config/crd/bases. It stops when the test ends.
+// StartHub starts an API server with the CRDs of config/crd/bases and the chart's admission policies. It stops when the
+// test ends.
 func StartHub(t testing.TB) *Server {
 	t.Helper()
-	return start(t, &envtest.Environment{
+	hub := start(t, &envtest.Environment{
 		CRDDirectoryPaths:     []string{filepath.Join(checkout.Root(), "config", "crd", "bases")},
 		ErrorIfCRDPathMissing: true,
 	})
+	hub.addPolicies(t)
+	return hub
 }
 
 // StartMember starts an API server without CRDs. It stops when the test ends.
