@@ -7,6 +7,8 @@ SOAK_CHECKS     ?= 20000
 SOAK_RESULTS    ?= $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/soak
 # Schedules of the election take longer than other checks.
 SOAK_SCHEDULES  ?= 3000
+# Minutes in which walks begin. The last one takes some more.
+SOAK_WALK_MINUTES ?= 120
 # Packages whose property tests (pgregory.net/rapid) are worth more checks.
 SOAK_PROPERTIES ?= ./internal/workload/history
 
@@ -25,10 +27,10 @@ soak-interruptions: ## End the manager at every moment of every statement and wr
 	@hack/bed/up --only binaries
 	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-interruptions -tags integration -count 1 -timeout 30m ./test/interrupted
 
-soak-walks: ## Walk a manifest through random edits, for two hours.
-	@echo "soak: walks of a manifest, two hours"
+soak-walks: ## Walk a manifest through random edits, for SOAK_WALK_MINUTES.
+	@echo "soak: walks of a manifest, $(SOAK_WALK_MINUTES) minutes"
 	@hack/bed/up --only binaries
-	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=1 hack/gotest soak-walks -tags integration -count 1 -timeout 150m ./test/walk
+	@eval "$$(hack/bed/env)" && GEOSQL_SOAK=$(SOAK_WALK_MINUTES)m hack/gotest soak-walks -tags integration -count 1 -timeout $$(($(SOAK_WALK_MINUTES) + 30))m ./test/walk
 
 soak-answers: ## Replicate over engines that answer open questions the other way, and elect among them, each by itself.
 	@echo "soak: replication and elections over other answers, about 15 minutes"

@@ -39,7 +39,7 @@ var disturbances = []edit{
 }
 
 func killManager(*manifest, []*manifest, *rand.Rand) change {
-	return change{said: "the manager is killed and started again", carry: func(t *testing.T, w *walk) {
+	return change{said: "the manager is killed and started again", carry: func(t testing.TB, w *walk) {
 		w.manager.Kill()
 		w.manager = w.stage.StartManager(t, w.ledger())
 	}}
@@ -49,12 +49,12 @@ func restartEngine(_ *manifest, _ []*manifest, chance *rand.Rand) change {
 	server := oneOf(chance, []v1alpha1.ServerName{distributor, subscriber, secondary})
 	return change{
 		said:  fmt.Sprintf("the engine of %s is killed and started again", server),
-		carry: func(t *testing.T, w *walk) { w.stage.Restart(t, server) },
+		carry: func(t testing.TB, w *walk) { w.stage.Restart(t, server) },
 	}
 }
 
 // jobs of a subsystem on a server, as Transact-SQL selects their names.
-func (w *walk) jobs(t *testing.T, server v1alpha1.ServerName, subsystem string) []string {
+func (w *walk) jobs(t testing.TB, server v1alpha1.ServerName, subsystem string) []string {
 	return w.stage.Query(
 		t,
 		server,
@@ -73,7 +73,7 @@ func byHand(procedure, subsystem string, servers ...v1alpha1.ServerName) choice 
 		if len(m.those(subscribed)) == 0 {
 			return change{}
 		}
-		return change{said: procedure + " by hand, of " + subsystem, carry: func(t *testing.T, w *walk) {
+		return change{said: procedure + " by hand, of " + subsystem, carry: func(t testing.TB, w *walk) {
 			for _, server := range servers {
 				for _, job := range w.jobs(t, server, subsystem) {
 					t.Logf("%s of %s", job, server)
@@ -99,7 +99,7 @@ var waysOut = []struct{ database, statement string }{
 func shutLoginOut(m *manifest, _ []*manifest, chance *rand.Rand) change {
 	way := oneOf(chance, waysOut)
 	m.login = true
-	return change{said: way.statement, after: func(t *testing.T, w *walk) {
+	return change{said: way.statement, after: func(t testing.TB, w *walk) {
 		w.ready(t)
 		w.stage.SQL(t, subscriber, way.database, way.statement)
 		w.nudge(t, &v1alpha1.Login{ObjectMeta: named(application)})
@@ -107,7 +107,7 @@ func shutLoginOut(m *manifest, _ []*manifest, chance *rand.Rand) change {
 }
 
 // nudge has an object looked at now, not within half a minute.
-func (w *walk) nudge(t *testing.T, object client.Object) {
+func (w *walk) nudge(t testing.TB, object client.Object) {
 	t.Helper()
 	NewWithT(t).Expect(w.stage.Hub.Client.Patch(t.Context(), object, client.RawPatch(mergePatch, fmt.Appendf(nil,
 		`{"metadata":{"annotations":{"nudge":%q}}}`, time.Now())))).To(Succeed())
@@ -119,7 +119,7 @@ func leaveGroup(_ *manifest, _ []*manifest, chance *rand.Rand) change {
 	way := oneOf(chance, []string{
 		"ALTER DATABASE " + published + " SET HADR OFF", "DROP AVAILABILITY GROUP " + stage.Group,
 	})
-	return change{said: way + " on " + secondary, carry: func(t *testing.T, w *walk) {
+	return change{said: way + " on " + secondary, carry: func(t testing.TB, w *walk) {
 		w.ready(t)
 		w.stage.SQL(t, secondary, "master", way)
 		w.says(t, "AvailabilityGroup "+stage.Group, v1alpha1.ReasonDatabaseOutside, published+" on "+secondary)
@@ -143,7 +143,7 @@ func passRetention(m *manifest, _ []*manifest, chance *rand.Rand) change {
 	}
 	return change{
 		said: "the retention has passed, and the subscription to " + name + " begins anew",
-		carry: func(t *testing.T, w *walk) {
+		carry: func(t testing.TB, w *walk) {
 			w.ready(t)
 			w.arrived(t)
 			w.stage.SQL(t, distributor, "distribution", "UPDATE dbo.MSrepl_transactions SET entry_time = "+
@@ -164,29 +164,29 @@ func passRetention(m *manifest, _ []*manifest, chance *rand.Rand) change {
 // absences are what may be away for a while, with what brings it about and what ends it.
 var absences = []struct {
 	what       string
-	leave, end func(t *testing.T, w *walk)
+	leave, end func(t testing.TB, w *walk)
 }{
 	{"the engine of " + distributor,
-		func(t *testing.T, w *walk) { w.stage.Kill(t, distributor) },
-		func(t *testing.T, w *walk) { w.stage.Launch(t, distributor) }},
+		func(t testing.TB, w *walk) { w.stage.Kill(t, distributor) },
+		func(t testing.TB, w *walk) { w.stage.Launch(t, distributor) }},
 	{"the engine of " + subscriber,
-		func(t *testing.T, w *walk) { w.stage.Kill(t, subscriber) },
-		func(t *testing.T, w *walk) { w.stage.Launch(t, subscriber) }},
+		func(t testing.TB, w *walk) { w.stage.Kill(t, subscriber) },
+		func(t testing.TB, w *walk) { w.stage.Launch(t, subscriber) }},
 	{"the distribution database", offline(distributor, "distribution"), online(distributor, "distribution")},
 	{"the site of " + subscriber,
-		func(_ *testing.T, w *walk) { w.stage.Member.Wire.Cut() },
-		func(_ *testing.T, w *walk) { w.stage.Member.Wire.Mend() }},
+		func(_ testing.TB, w *walk) { w.stage.Member.Wire.Cut() },
+		func(_ testing.TB, w *walk) { w.stage.Member.Wire.Mend() }},
 	{"the subscriber's database", offline(subscriber, published), online(subscriber, published)},
 }
 
-func offline(server v1alpha1.ServerName, database string) func(*testing.T, *walk) {
-	return func(t *testing.T, w *walk) {
+func offline(server v1alpha1.ServerName, database string) func(testing.TB, *walk) {
+	return func(t testing.TB, w *walk) {
 		w.stage.SQL(t, server, "master", "ALTER DATABASE "+database+" SET OFFLINE WITH ROLLBACK IMMEDIATE")
 	}
 }
 
-func online(server v1alpha1.ServerName, database string) func(*testing.T, *walk) {
-	return func(t *testing.T, w *walk) {
+func online(server v1alpha1.ServerName, database string) func(testing.TB, *walk) {
+	return func(t testing.TB, w *walk) {
 		w.stage.SQL(t, server, "master", "ALTER DATABASE "+database+" SET ONLINE")
 		// Sessions that had the database were ended with it: the first question finds that out.
 		NewWithT(t).Eventually(func() []string { return w.stage.Query(t, server, database, "SELECT 1", 1) }, patient).
@@ -221,8 +221,8 @@ func away(chance *rand.Rand, said, object string) change {
 	one := oneOf(chance, absences)
 	return change{
 		said:  said + ", while " + one.what + " is away",
-		carry: func(t *testing.T, w *walk) { w.ready(t); one.leave(t, w) },
-		after: func(t *testing.T, w *walk) {
+		carry: func(t testing.TB, w *walk) { w.ready(t); one.leave(t, w) },
+		after: func(t testing.TB, w *walk) {
 			NewWithT(t).Eventually(func() string {
 				if c := w.stage.Unready(t)[object]; c != nil {
 					return c.Message
@@ -238,7 +238,7 @@ func away(chance *rand.Rand, said, object string) change {
 // cannot see for gone: the server's name leads to it all the time.
 func siteAway(*manifest, []*manifest, *rand.Rand) change {
 	c := said("the manager starts while the site of %s is away", subscriber)
-	c.carry = func(t *testing.T, w *walk) {
+	c.carry = func(t testing.TB, w *walk) {
 		w.ready(t)
 		w.stage.Member.Wire.Cut()
 		w.manager.Kill()

@@ -25,7 +25,7 @@ import (
 type change struct {
 	// said is "" where there is nothing to change.
 	said         string
-	carry, after func(t *testing.T, w *walk)
+	carry, after func(t testing.TB, w *walk)
 }
 
 // edit changes a manifest, or something by hand.
@@ -152,7 +152,7 @@ func keepCopy(m *manifest, _ []*manifest, chance *rand.Rand) change {
 	p.compares = true
 	m.publications[name] = p
 	c := said("%s subscribes to %s again and keeps its copy", subscriber, name)
-	c.carry = func(t *testing.T, w *walk) {
+	c.carry = func(t testing.TB, w *walk) {
 		without := m.clone()
 		without.set(name, "")
 		w.ready(t)
@@ -160,7 +160,7 @@ func keepCopy(m *manifest, _ []*manifest, chance *rand.Rand) change {
 		w.declares(t, without)
 		w.ready(t)
 	}
-	c.after = func(t *testing.T, w *walk) { w.ready(t) }
+	c.after = func(t testing.TB, w *walk) { w.ready(t) }
 	return c
 }
 
@@ -222,8 +222,8 @@ func renameRetained(m *manifest, _ []*manifest, chance *rand.Rand) change {
 	retained.publications[name] = p
 	both.publications[name] = publication{tables: p.tables, narrow: p.narrow}
 	c := said("publication %s, which is retained, is called %s", name, to)
-	c.carry = func(t *testing.T, w *walk) { w.declares(t, retained); w.ready(t) }
-	c.after = func(t *testing.T, w *walk) {
+	c.carry = func(t testing.TB, w *walk) { w.declares(t, retained); w.ready(t) }
+	c.after = func(t testing.TB, w *walk) {
 		w.says(t, "Subscription "+to, v1alpha1.ReasonSubscriberNotEmpty, name)
 		w.adopts(t, to)
 		w.ready(t)
@@ -236,7 +236,7 @@ func renameRetained(m *manifest, _ []*manifest, chance *rand.Rand) change {
 }
 
 // adopts annotates a Subscription, as its condition says.
-func (w *walk) adopts(t *testing.T, name string) {
+func (w *walk) adopts(t testing.TB, name string) {
 	t.Helper()
 	s := &v1alpha1.Subscription{ObjectMeta: named(name)}
 	NewWithT(t).Expect(w.stage.Hub.Client.Patch(t.Context(), s, client.RawPatch(mergePatch,
@@ -271,13 +271,13 @@ func addOwnTable(m *manifest, _ []*manifest, chance *rand.Rand) change {
 	}
 	m.publications[name] = publication{tables: []string{table}, subscription: oneOf(chance, kinds)}
 	c := said("publication %s has %s, of which %s has its own", name, table, subscriber)
-	c.carry = func(t *testing.T, w *walk) {
+	c.carry = func(t testing.TB, w *walk) {
 		w.ready(t)
 		w.stage.SQL(t, subscriber, published, "DROP TABLE IF EXISTS "+table)
 		w.stage.SQL(t, subscriber, published, "CREATE TABLE "+table+" (Mine int NOT NULL PRIMARY KEY)")
 		w.stage.SQL(t, subscriber, published, "INSERT "+table+" (Mine) VALUES (1)")
 	}
-	c.after = func(t *testing.T, w *walk) {
+	c.after = func(t testing.TB, w *walk) {
 		w.says(t, "Subscription "+name, v1alpha1.ReasonSubscriberNotEmpty, table)
 		NewWithT(t).Expect(w.stage.Query(t, subscriber, published, "SELECT Mine FROM "+table, 1)).To(Equal([]string{"1"}))
 		w.stage.SQL(t, subscriber, published, "DROP TABLE "+table)
@@ -311,12 +311,12 @@ func addOrRemoveServer(m *manifest, _ []*manifest, _ *rand.Rand) change {
 	m.spare = !m.spare
 	if m.spare {
 		c := said("there is a server %s, with a replica", stage.Spare)
-		c.carry = func(t *testing.T, w *walk) { w.stage.AddServer(t, stage.Spare) }
-		c.after = func(t *testing.T, w *walk) { w.ready(t) }
+		c.carry = func(t testing.TB, w *walk) { w.stage.AddServer(t, stage.Spare) }
+		c.after = func(t testing.TB, w *walk) { w.ready(t) }
 		return c
 	}
 	c := said("there is no server %s any more, nor its replica", stage.Spare)
-	c.after = func(t *testing.T, w *walk) {
+	c.after = func(t testing.TB, w *walk) {
 		w.ready(t)
 		NewWithT(t).Eventually(func() []string {
 			return w.stage.Query(t, stage.Spare, "master", "SELECT name FROM sys.availability_groups", 1)
@@ -341,7 +341,7 @@ func addOrRemoveOutlet(m *manifest, _ []*manifest, _ *rand.Rand) change {
 	m.outlet = !m.outlet
 	if m.outlet {
 		c := said("%s publishes %s", subscriber, outlet)
-		c.carry = func(t *testing.T, w *walk) { w.fillOutlet(t) }
+		c.carry = func(t testing.TB, w *walk) { w.fillOutlet(t) }
 		return c
 	}
 	return said("%s publishes %s no more", subscriber, outlet)

@@ -23,7 +23,7 @@ const kept = 7
 
 // write inserts a row into each table, changes one and deletes one, as applications do: where the listener leads, and
 // again when that had no answer, until it has one. What was answered must not be lost.
-func (w *walk) write(t *testing.T) {
+func (w *walk) write(t testing.TB) {
 	t.Helper()
 	w.row++
 	for _, table := range tables {
@@ -42,7 +42,7 @@ func (w *walk) write(t *testing.T) {
 }
 
 // listener is the server to which the listener leads; before the group is made that is the publisher.
-func (w *walk) listener(t *testing.T) (v1alpha1.ServerName, error) {
+func (w *walk) listener(t testing.TB) (v1alpha1.ServerName, error) {
 	t.Helper()
 	if w.manager == nil {
 		return publisher, nil
@@ -56,7 +56,7 @@ func (w *walk) listener(t *testing.T) (v1alpha1.ServerName, error) {
 
 // leads shows that the listener leads to the primary, with the published database in the group, and that this has all
 // rows that were written.
-func (w *walk) leads(t *testing.T) {
+func (w *walk) leads(t testing.TB) {
 	t.Helper()
 	var rows []string
 	for row := max(1, w.row-kept+1); row <= w.row; row++ {
@@ -77,7 +77,7 @@ func (w *walk) leads(t *testing.T) {
 }
 
 // asks has a person ask the election for something, and waits until it is done.
-func (w *walk) asks(t *testing.T, kind v1alpha1.FailoverKind, to v1alpha1.ServerName) {
+func (w *walk) asks(t testing.TB, kind v1alpha1.FailoverKind, to v1alpha1.ServerName) {
 	t.Helper()
 	g := NewWithT(t)
 	f := &v1alpha1.Failover{ObjectMeta: named(""), Spec: v1alpha1.FailoverSpec{Group: stage.Group, Kind: kind, To: to}}
@@ -95,7 +95,7 @@ func (w *walk) asks(t *testing.T, kind v1alpha1.FailoverKind, to v1alpha1.Server
 // listener leads nobody there, and what was written before goes on elsewhere when a person asks for it; the copy that
 // stands alone goes when that person says so.
 func dropGroup(m *manifest, _ []*manifest, _ *rand.Rand) change {
-	return change{said: "DROP AVAILABILITY GROUP " + stage.Group + " on " + publisher, carry: func(t *testing.T, w *walk) {
+	return change{said: "DROP AVAILABILITY GROUP " + stage.Group + " on " + publisher, carry: func(t testing.TB, w *walk) {
 		w.ready(t)
 		w.stage.LosesVotes(t, publisher, func() {
 			w.stage.SQL(t, publisher, "master", "DROP AVAILABILITY GROUP "+stage.Group)
@@ -119,7 +119,7 @@ func dropGroup(m *manifest, _ []*manifest, _ *rand.Rand) change {
 }
 
 // back has the first primary become it again, once it has all.
-func (w *walk) back(t *testing.T) {
+func (w *walk) back(t testing.TB) {
 	t.Helper()
 	w.ready(t)
 	w.leads(t)
@@ -130,7 +130,7 @@ func (w *walk) back(t *testing.T) {
 // emptyPrimary has the primary come back with new volumes while nobody else answers. Nothing is made there in the place
 // of what others have, who go on with it once they are back.
 func emptyPrimary(m *manifest, _ []*manifest, _ *rand.Rand) change {
-	return change{said: publisher + " comes back with new volumes, alone", carry: func(t *testing.T, w *walk) {
+	return change{said: publisher + " comes back with new volumes, alone", carry: func(t testing.TB, w *walk) {
 		w.ready(t)
 		others := m.partners()
 		for _, server := range others {

@@ -26,7 +26,7 @@ import (
 const system = "system"
 
 // topology declares a manifest and the stage's servers in one object. It takes over what is there.
-func (w *walk) topology(t *testing.T, m *manifest) *v1alpha1.Topology {
+func (w *walk) topology(t testing.TB, m *manifest) *v1alpha1.Topology {
 	t.Helper()
 	top := &v1alpha1.Topology{ObjectMeta: named(system)}
 	top.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
@@ -57,7 +57,7 @@ func (w *walk) topology(t *testing.T, m *manifest) *v1alpha1.Topology {
 }
 
 // members are the objects that a Topology has made its own.
-func (w *walk) members(t *testing.T) (all []client.Object) {
+func (w *walk) members(t testing.TB) (all []client.Object) {
 	t.Helper()
 	g := NewWithT(t)
 	for _, list := range []client.ObjectList{
@@ -83,7 +83,7 @@ func keepTopology(m *manifest, _ []*manifest, _ *rand.Rand) change {
 	m.further = !m.further
 	c := said("a Topology is deleted, and applied again with what was kept of its objects; the group has %v",
 		m.databases())
-	c.carry = func(t *testing.T, w *walk) {
+	c.carry = func(t testing.TB, w *walk) {
 		w.ready(t)
 		w.stage.StartControllers(t)
 		first := w.topology(t, before)
@@ -116,7 +116,7 @@ func keepTopology(m *manifest, _ []*manifest, _ *rand.Rand) change {
 }
 
 // ids are those of the Topology's objects that nobody deletes, by kind and name.
-func (w *walk) ids(t *testing.T) map[string]types.UID {
+func (w *walk) ids(t testing.TB) map[string]types.UID {
 	t.Helper()
 	ids := map[string]types.UID{}
 	for _, object := range w.members(t) {
@@ -128,7 +128,7 @@ func (w *walk) ids(t *testing.T) map[string]types.UID {
 }
 
 // orphan deletes the Topology, which is to leave what it has, and returns its UID.
-func (w *walk) orphan(t *testing.T) types.UID {
+func (w *walk) orphan(t testing.TB) types.UID {
 	t.Helper()
 	g := NewWithT(t)
 	top := &v1alpha1.Topology{ObjectMeta: named(system)}
@@ -139,7 +139,7 @@ func (w *walk) orphan(t *testing.T) types.UID {
 }
 
 // orphaned waits until the Topology is gone.
-func (w *walk) orphaned(t *testing.T) {
+func (w *walk) orphaned(t testing.TB) {
 	t.Helper()
 	top := &v1alpha1.Topology{ObjectMeta: named(system)}
 	NewWithT(t).Eventually(func() bool {
@@ -148,7 +148,7 @@ func (w *walk) orphaned(t *testing.T) {
 }
 
 // appliesAgain gives an object the labels and owners that it had when it was kept.
-func (w *walk) appliesAgain(t *testing.T, kept client.Object) {
+func (w *walk) appliesAgain(t testing.TB, kept client.Object) {
 	t.Helper()
 	NewWithT(t).Eventually(func() error {
 		there := kept.DeepCopyObject().(client.Object)
@@ -163,7 +163,7 @@ func (w *walk) appliesAgain(t *testing.T, kept client.Object) {
 
 // collected waits until the garbage collector has looked for an owner that is gone: it has taken an object that names
 // it.
-func (w *walk) collected(t *testing.T, owner types.UID) {
+func (w *walk) collected(t testing.TB, owner types.UID) {
 	t.Helper()
 	g := NewWithT(t)
 	taken := &corev1.ConfigMap{ObjectMeta: named("owned")}

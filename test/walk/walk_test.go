@@ -28,9 +28,8 @@ import (
 )
 
 const (
-	// soakVariable asks for walks at random as well, for as long as soaking.
+	// soakVariable asks for walks at random as well, and says for how long, such as 15m.
 	soakVariable = "GEOSQL_SOAK"
-	soaking      = 2 * time.Hour
 	// seedVariable repeats the walk of a seed that was printed.
 	seedVariable = "GEOSQL_SEED"
 	// editsVariable takes these edits instead, by name with commas between, one after another; a colon and a number of
@@ -66,10 +65,13 @@ func TestWalksEndWhereTheirManifestLeads(t *testing.T) {
 	for _, names := range chosen {
 		t.Run(names, func(t *testing.T) { walked(t, begin(t, first()), script(t, strings.Split(names, ","))) })
 	}
-	if os.Getenv(soakVariable) == "" {
+	soak := os.Getenv(soakVariable)
+	if soak == "" {
 		return
 	}
-	for until := time.Now().Add(soaking); time.Now().Before(until) && !t.Failed(); {
+	soaks, err := time.ParseDuration(soak)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s is how long to walk", soakVariable)
+	for until := time.Now().Add(soaks); time.Now().Before(until) && !t.Failed(); {
 		walkFrom(t, strconv.FormatUint(rand.Uint64(), 36), 20)
 	}
 }
@@ -102,7 +104,7 @@ type walk struct {
 func (w *walk) ledger() string { return w.stage.File("ledger") }
 
 // begin starts a stage with a manifest, and all the tables, which have so many rows.
-func begin(t *testing.T, m *manifest) *walk {
+func begin(t testing.TB, m *manifest) *walk {
 	t.Helper()
 	w := &walk{stage: stage.New(t, subscriber), declared: m, delivered: map[types.UID]bool{}}
 	w.create(t, publisher, published)
@@ -133,7 +135,7 @@ func begin(t *testing.T, m *manifest) *walk {
 }
 
 // create makes a database that a group may take.
-func (w *walk) create(t *testing.T, server v1alpha1.ServerName, database string) {
+func (w *walk) create(t testing.TB, server v1alpha1.ServerName, database string) {
 	t.Helper()
 	w.stage.SQL(t, server, "master", "CREATE DATABASE "+database)
 	// The operator's own first backup goes to the folder of a pod.
@@ -163,7 +165,7 @@ func atRandom(seed uint64, steps int) way {
 }
 
 // script is the way of edits that were named.
-func script(t *testing.T, names []string) way {
+func script(t testing.TB, names []string) way {
 	return func(yield func(func(*manifest, []*manifest) change, bool) bool) {
 		for _, name := range names {
 			name, number, _ := strings.Cut(name, ":")
@@ -181,7 +183,7 @@ func script(t *testing.T, names []string) way {
 }
 
 // fillOutlet gives the subscriber a table of its own, to be published.
-func (w *walk) fillOutlet(t *testing.T) {
+func (w *walk) fillOutlet(t testing.TB) {
 	t.Helper()
 	w.stage.SQL(t, subscriber, published,
 		"IF OBJECT_ID(N'"+outlet+"') IS NULL CREATE TABLE "+outlet+" (Id int NOT NULL PRIMARY KEY)")
@@ -189,18 +191,25 @@ func (w *walk) fillOutlet(t *testing.T) {
 
 // walked edits a manifest step after step, compares where that led with a stage that never had another manifest, and
 // shows that its namespace can be deleted.
-func walked(t *testing.T, w *walk, steps way) {
+func walked(t testing.TB, w *walk, steps way) {
 	w.settle(t)
+	straight := fromNothing(t, steps.end(w.declared))
+	defer func() {
+		for range straight {
+		}
+	}()
+	settled := true
 	for edit, waits := range steps {
 		w.step(t, edit)
-		if waits {
+		if settled = waits; waits {
 			w.settle(t)
 		}
 	}
-	w.settle(t)
-	straight := begin(t, w.declared)
-	straight.settle(t)
-	want := straight.stage.State(t)
+	if !settled {
+		w.settle(t)
+	}
+	want, ok := <-straight
+	NewWithT(t).Expect(ok).To(BeTrue(), "the last manifest is settled from nothing")
 	NewWithT(t).Eventually(func() []string {
 		return slices.DeleteFunc(difference(want, w.stage.State(t)), stays)
 	}, patient, time.Second).Should(BeEmpty(), w.told(t))
@@ -208,7 +217,7 @@ func walked(t *testing.T, w *walk, steps way) {
 }
 
 // ends shows that the namespace of all that was declared can be deleted, in whatever order that takes its objects.
-func (w *walk) ends(t *testing.T) {
+func (w *walk) ends(t testing.TB) {
 	t.Helper()
 	now := w.stage.DeleteNamespace(t)
 	NewWithT(t).Eventually(func() []corev1.NamespaceCondition {
@@ -225,8 +234,12 @@ func (w *walk) ends(t *testing.T) {
 // stays is what ends with the distributor, not with the last publication or subscription: its agents' logins, and that
 // it knows its publishers, and they it; and the Secrets of sidecars that are told nothing any more. A group's servers
 // keep the login and the certificate of one that has left it: the controller of servers, of which a stage has none,
-// takes them away. The job that looks for expired subscriptions stays where a server has published.
+// takes them away. The job that looks for expired subscriptions stays where a server has published. Whether a
+// distributor's job has cleaned up is the clock's.
 func stays(line string) bool {
+	if strings.HasSuffix(line, " *v1alpha1.Distributor main: CleanedUp is True, CleanedUp") {
+		return true
+	}
 	for _, part := range []string{
 		" sys.server_principals: geosql_replication_main", " sys.servers: repl_distributor",
 		" sys.server_principals: geosql_partner_" + stage.Spare, " sys.certificates: geosql_" + stage.Spare + "_",
@@ -241,7 +254,7 @@ func stays(line string) bool {
 }
 
 // step takes one edit, and writes rows before and after.
-func (w *walk) step(t *testing.T, edit func(*manifest, []*manifest) change) {
+func (w *walk) step(t testing.TB, edit func(*manifest, []*manifest) change) {
 	t.Helper()
 	w.write(t)
 	before := w.declared.clone()
@@ -260,12 +273,12 @@ func (w *walk) step(t *testing.T, edit func(*manifest, []*manifest) change) {
 }
 
 // apply declares the manifest as kubectl apply --prune does; what is declared no more is deleted in any order.
-func (w *walk) apply(t *testing.T) {
+func (w *walk) apply(t testing.TB) {
 	t.Helper()
 	w.declares(t, w.declared)
 }
 
-func (w *walk) declares(t *testing.T, m *manifest) {
+func (w *walk) declares(t testing.TB, m *manifest) {
 	t.Helper()
 	g := NewWithT(t)
 	wanted := m.objects()
@@ -297,7 +310,7 @@ func (w *walk) declares(t *testing.T, m *manifest) {
 
 // declare makes an object, or gives it the spec that is wanted. One that is being deleted is awaited: an apply of a
 // person is repeated until then.
-func (w *walk) declare(t *testing.T, object client.Object) {
+func (w *walk) declare(t testing.TB, object client.Object) {
 	t.Helper()
 	g := NewWithT(t)
 	g.Eventually(func() error {
@@ -339,20 +352,26 @@ func adopt(there, wanted client.Object) {
 }
 
 // settle waits until all that is declared is Ready, and shows that it is so and stays so.
-func (w *walk) settle(t *testing.T) {
+func (w *walk) settle(t testing.TB) {
 	t.Helper()
-	w.ready(t)
-	w.arrived(t)
-	w.ready(t)
-	w.once(t)
-	w.open(t)
-	w.leads(t)
-	w.rests(t)
+	var took []string
+	for _, look := range []struct {
+		what string
+		at   func(testing.TB)
+	}{
+		{"ready", w.ready}, {"arrived", w.arrived}, {"ready", w.ready}, {"once", w.once}, {"open", w.open},
+		{"leads", w.leads}, {"rests", w.rests},
+	} {
+		since := time.Now()
+		look.at(t)
+		took = append(took, fmt.Sprintf("%s %.1f s", look.what, time.Since(since).Seconds()))
+	}
+	t.Logf("%s: settled: %s", time.Now().Format(time.TimeOnly), strings.Join(took, ", "))
 }
 
 // ready waits until all that is declared is Ready, and what is declared no more is gone. Where a new Subscription finds
 // tables that a former one has left, a person lets it replace them; where one has delivered before, that is a fault.
-func (w *walk) ready(t *testing.T) {
+func (w *walk) ready(t testing.TB) {
 	t.Helper()
 	NewWithT(t).Eventually(func() string {
 		unready := w.stage.Unready(t)
@@ -370,7 +389,7 @@ func (w *walk) ready(t *testing.T) {
 }
 
 // subscription is the UID of a Subscription, "" without one.
-func (w *walk) subscription(t *testing.T, name string) types.UID {
+func (w *walk) subscription(t testing.TB, name string) types.UID {
 	t.Helper()
 	s := &v1alpha1.Subscription{ObjectMeta: named(name)}
 	NewWithT(t).Expect(client.IgnoreNotFound(w.stage.Hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s))).
@@ -379,7 +398,7 @@ func (w *walk) subscription(t *testing.T, name string) types.UID {
 }
 
 // says waits until an object's condition Ready has a reason, with a part of its message.
-func (w *walk) says(t *testing.T, object, reason, part string) {
+func (w *walk) says(t testing.TB, object, reason, part string) {
 	t.Helper()
 	NewWithT(t).Eventually(func() string {
 		c := w.stage.Unready(t)[object]
@@ -392,7 +411,7 @@ func (w *walk) says(t *testing.T, object, reason, part string) {
 }
 
 // open shows that applications may log in where a Login is declared, and read.
-func (w *walk) open(t *testing.T) {
+func (w *walk) open(t testing.TB) {
 	t.Helper()
 	if !w.declared.login {
 		return
@@ -409,7 +428,7 @@ func (w *walk) open(t *testing.T) {
 }
 
 // arrived shows that each subscription's tables have the publisher's rows, and that none is Ready for long without.
-func (w *walk) arrived(t *testing.T) {
+func (w *walk) arrived(t testing.TB) {
 	t.Helper()
 	for _, name := range w.declared.those(subscribed) {
 		p := w.declared.publications[name]
@@ -442,7 +461,7 @@ func (w *walk) arrived(t *testing.T) {
 }
 
 // once shows that no table of the subscriber is fed by two subscriptions.
-func (w *walk) once(t *testing.T) {
+func (w *walk) once(t testing.TB) {
 	t.Helper()
 	NewWithT(t).Eventually(func() []string {
 		twice := w.stage.Query(t, publisher, published, "SELECT a.dest_table, COUNT(*) FROM dbo.syssubscriptions s "+
@@ -454,7 +473,7 @@ func (w *walk) once(t *testing.T) {
 }
 
 // rests shows that a manager with nothing to do does nothing: it does not execute the same statement again and again.
-func (w *walk) rests(t *testing.T) {
+func (w *walk) rests(t testing.TB) {
 	t.Helper()
 	g := NewWithT(t)
 	before, err := os.ReadFile(w.ledger())
@@ -472,7 +491,7 @@ func (w *walk) rests(t *testing.T) {
 }
 
 // told is where the walk has led, for failures.
-func (w *walk) told(t *testing.T) func() string {
+func (w *walk) told(t testing.TB) func() string {
 	return func() string {
 		return fmt.Sprintf("\nafter: %s\n%s\n%s", strings.Join(w.taken, "; "), w.stage.Waiting(t), w.stage.Logged(t))
 	}

@@ -95,7 +95,7 @@ func (m *Manager) Kill() {
 // State of the process, once it has ended.
 func (m *Manager) State() string { return m.cmd.ProcessState.String() }
 
-// StartManager starts a manager's process, whose Watch is made of watch. It ends at the latest with the test's process.
+// StartManager starts a manager's process, whose Watch is made of watch. It ends at the latest with the test.
 func (b *Stage) StartManager(t testing.TB, watch any) *Manager {
 	t.Helper()
 	g := gomega.NewWithT(t)
@@ -125,6 +125,7 @@ func (b *Stage) StartManager(t testing.TB, watch any) *Manager {
 		m.ended <- ok && status.Signal() == syscall.SIGKILL
 		close(m.ended)
 	}()
+	t.Cleanup(m.Kill)
 	return m
 }
 
