@@ -30,6 +30,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -209,7 +210,9 @@ func (b *Stage) AddServer(t testing.TB, server v1alpha1.ServerName) {
 	account := &corev1.ServiceAccount{ObjectMeta: named("default")}
 	g.Expect(client.IgnoreAlreadyExists(b.at(server).Client.Create(t.Context(), account))).To(gomega.Succeed())
 	pod := &corev1.Pod{ObjectMeta: named(credentials.HostName(server)),
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}}}}
+		// Nothing runs in it. By the default of 30 s the controller of namespaces would look again after 16 s.
+		Spec: corev1.PodSpec{TerminationGracePeriodSeconds: ptr.To[int64](1),
+			Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}}}}
 	pod.Labels = map[string]string{v1alpha1.LabelManagedBy: v1alpha1.ManagedBy, v1alpha1.LabelServer: string(server),
 		v1alpha1.LabelNamespace: Namespace}
 	g.Expect(b.at(server).Client.Create(t.Context(), pod)).To(gomega.Succeed())
