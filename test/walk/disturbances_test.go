@@ -7,6 +7,7 @@ package walk_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,22 +162,26 @@ func passRetention(m *manifest, _ []*manifest, chance *rand.Rand) change {
 	}
 }
 
-// absences are what may be away for a while, with what brings it about and what ends it.
-var absences = []struct {
+// absence is something that may be away for a while, with what brings that about and what ends it.
+type absence struct {
 	what       string
 	leave, end func(t testing.TB, w *walk)
-}{
+	// distributes says that a publication's end needs it without a subscription, too.
+	distributes bool
+}
+
+var absences = []absence{
 	{"the engine of " + distributor,
 		func(t testing.TB, w *walk) { w.stage.Kill(t, distributor) },
-		func(t testing.TB, w *walk) { w.stage.Launch(t, distributor) }},
+		func(t testing.TB, w *walk) { w.stage.Launch(t, distributor) }, true},
 	{"the engine of " + subscriber,
 		func(t testing.TB, w *walk) { w.stage.Kill(t, subscriber) },
-		func(t testing.TB, w *walk) { w.stage.Launch(t, subscriber) }},
-	{"the distribution database", offline(distributor, "distribution"), online(distributor, "distribution")},
+		func(t testing.TB, w *walk) { w.stage.Launch(t, subscriber) }, false},
+	{"the distribution database", offline(distributor, "distribution"), online(distributor, "distribution"), true},
 	{"the site of " + subscriber,
 		func(_ testing.TB, w *walk) { w.stage.Member.Wire.Cut() },
-		func(_ testing.TB, w *walk) { w.stage.Member.Wire.Mend() }},
-	{"the subscriber's database", offline(subscriber, published), online(subscriber, published)},
+		func(_ testing.TB, w *walk) { w.stage.Member.Wire.Mend() }, false},
+	{"the subscriber's database", offline(subscriber, published), online(subscriber, published), false},
 }
 
 func offline(server v1alpha1.ServerName, database string) func(testing.TB, *walk) {
@@ -194,15 +199,22 @@ func online(server v1alpha1.ServerName, database string) func(testing.TB, *walk)
 	}
 }
 
-// removeWhileAway removes a publication with its subscription while something that has a part of them is away. That
-// waits for it, and leaves others alone.
+// removeWhileAway removes a publication, with its subscription if there is one, while something that has a part of them
+// is away. That waits for it, and leaves others alone.
 func removeWhileAway(m *manifest, _ []*manifest, chance *rand.Rand) change {
-	name := oneOf(chance, m.those(subscribed))
+	name := oneOf(chance, m.names())
 	if name == "" {
 		return change{}
 	}
+	p := m.publications[name]
 	delete(m.publications, name)
-	return away(chance, fmt.Sprintf("publication %s is gone, with its subscription", name), "Subscription "+name)
+	if subscribed(p) {
+		return away(oneOf(chance, absences), fmt.Sprintf("publication %s is gone, with its subscription", name),
+			"Subscription "+name)
+	}
+	needed := slices.DeleteFunc(slices.Clone(absences), func(a absence) bool { return !a.distributes })
+	return away(oneOf(chance, needed), fmt.Sprintf("publication %s is gone, which had no subscription", name),
+		"Publication "+name)
 }
 
 // unsubscribeWhileAway ends a subscription alone so.
@@ -212,13 +224,13 @@ func unsubscribeWhileAway(m *manifest, _ []*manifest, chance *rand.Rand) change 
 		return change{}
 	}
 	m.set(name, "")
-	return away(chance, fmt.Sprintf("%s subscribes to %s no more", subscriber, name), "Subscription "+name)
+	return away(oneOf(chance, absences), fmt.Sprintf("%s subscribes to %s no more", subscriber, name),
+		"Subscription "+name)
 }
 
 // away has a change of the manifest made while something is away, until an object that is being deleted says that it
 // waits for that. One that is gone without was let go by what nobody had read.
-func away(chance *rand.Rand, said, object string) change {
-	one := oneOf(chance, absences)
+func away(one absence, said, object string) change {
 	return change{
 		said:  said + ", while " + one.what + " is away",
 		carry: func(t testing.TB, w *walk) { w.ready(t); one.leave(t, w) },

@@ -36,6 +36,8 @@ const (
 	// base 36 after a name choose what they are done to.
 	editsVariable = "GEOSQL_EDITS"
 
+	// far is how many edits a walk at random takes.
+	far = 20
 	// patient is how long a stage may take to be as declared.
 	patient = 2 * time.Minute
 	// refuted is how long what is Ready may lack rows: until it is looked at again.
@@ -56,7 +58,7 @@ var cases = []string{
 // manifest makes from nothing.
 func TestWalksEndWhereTheirManifestLeads(t *testing.T) {
 	if seed := os.Getenv(seedVariable); seed != "" {
-		walkFrom(t, seed, 6)
+		walkFrom(t, seed)
 		return
 	}
 	chosen := cases
@@ -78,16 +80,16 @@ func TestWalksEndWhereTheirManifestLeads(t *testing.T) {
 	soaks, err := time.ParseDuration(soak)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s is how long to walk", soakVariable)
 	for until := time.Now().Add(soaks); time.Now().Before(until) && !t.Failed(); {
-		walkFrom(t, strconv.FormatUint(rand.Uint64(), 36), 20)
+		walkFrom(t, strconv.FormatUint(rand.Uint64(), 36))
 	}
 }
 
 // walkFrom takes the walk of a seed, a number of base 36.
-func walkFrom(t *testing.T, seed string, steps int) {
+func walkFrom(t *testing.T, seed string) {
 	t.Helper()
 	number, err := strconv.ParseUint(seed, 36, 64)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "%s is a number of base 36", seedVariable)
-	if !t.Run(seed, func(t *testing.T) { walked(t, begin(t, first()), atRandom(number, steps)) }) {
+	if !t.Run(seed, func(t *testing.T) { walked(t, begin(t, first()), atRandom(number, far)) }) {
 		t.Logf("repeat it with %s=%s", seedVariable, seed)
 	}
 }
@@ -218,7 +220,9 @@ func walked(t testing.TB, w *walk, steps way) {
 	want, ok := <-straight
 	NewWithT(t).Expect(ok).To(BeTrue(), "the last manifest is settled from nothing")
 	NewWithT(t).Eventually(func() []string {
-		return slices.DeleteFunc(difference(want, w.stage.State(t)), stays)
+		return slices.DeleteFunc(difference(want, w.stage.State(t)), func(line string) bool {
+			return stays(line) || w.declared.keeps(line)
+		})
 	}, patient, time.Second).Should(BeEmpty(), w.told(t))
 	w.ends(t)
 }
@@ -241,8 +245,8 @@ func (w *walk) ends(t testing.TB) {
 // stays is what ends with the distributor, not with the last publication or subscription: its agents' logins, and that
 // it knows its publishers, and they it; and the Secrets of sidecars that are told nothing any more. A group's servers
 // keep the login and the certificate of one that has left it: the controller of servers, of which a stage has none,
-// takes them away. The job that looks for expired subscriptions stays where a server has published. Whether a
-// distributor's job has cleaned up is the clock's.
+// takes them away. The job that looks for expired subscriptions stays where a server has published, and a secondary's
+// copy of a database that has left the group. Whether a distributor's job has cleaned up is the clock's.
 func stays(line string) bool {
 	if strings.HasSuffix(line, " *v1alpha1.Distributor main: CleanedUp is True, CleanedUp") {
 		return true
@@ -251,6 +255,7 @@ func stays(line string) bool {
 		" sys.server_principals: geosql_replication_main", " sys.servers: repl_distributor",
 		" sys.server_principals: geosql_partner_" + stage.Spare, " sys.certificates: geosql_" + stage.Spare + "_",
 		" dbo.sysjobs: Expired subscription clean up", " dbo.sysjobsteps: 1Run agent.TSQL",
+		" sys.databases: " + further + "RESTORING",
 		"*v1.Secret dist-agent ", stage.Far + " *v1.Secret dubsub-agent ",
 	} {
 		if strings.HasPrefix(line, "+ ") && strings.Contains(line, part) {
@@ -258,6 +263,15 @@ func stays(line string) bool {
 		}
 	}
 	return strings.Contains(line, " dist sys.servers: ")
+}
+
+// keeps is how a copy that was kept differs from one that a snapshot has made: by its registration, and in that nobody
+// mirrors the snapshot.
+func (m *manifest) keeps(line string) bool {
+	return slices.ContainsFunc(m.those(func(p publication) bool { return p.compares }), func(name string) bool {
+		return strings.Contains(line, " dbo.syssubscriptions: "+subscriber+"-0"+published) ||
+			strings.HasSuffix(line, " has reader."+name) || strings.HasSuffix(line, " has mirror."+name)
+	})
 }
 
 // step takes one edit, and writes rows before and after.
@@ -378,10 +392,18 @@ func (w *walk) settle(t testing.TB) {
 
 // ready waits until all that is declared is Ready, and what is declared no more is gone. Where a new Subscription finds
 // tables that a former one has left, a person lets it replace them; where one has delivered before, that is a fault.
+// Where a database comes back to the group, a person gives up the copies of before.
 func (w *walk) ready(t testing.TB) {
 	t.Helper()
+	former := true
 	NewWithT(t).Eventually(func() string {
 		unready := w.stage.Unready(t)
+		c := unready["AvailabilityGroup "+stage.Group]
+		if former && c != nil && c.Reason == v1alpha1.ReasonDatabaseOutside &&
+			!strings.Contains(c.Message, published+" on ") {
+			former = false
+			w.givesUp(t)
+		}
 		for _, name := range w.declared.names() {
 			c := unready["Subscription "+name]
 			if c != nil && c.Reason == v1alpha1.ReasonSubscriberNotEmpty && !w.delivered[w.subscription(t, name)] {
@@ -392,6 +414,15 @@ func (w *walk) ready(t testing.TB) {
 	}, patient, 200*time.Millisecond).Should(BeEmpty(), w.told(t))
 	for _, name := range w.declared.names() {
 		w.delivered[w.subscription(t, name)] = true
+	}
+}
+
+// givesUp drops the secondaries' copies of the database that the group has at times, which it had before.
+func (w *walk) givesUp(t testing.TB) {
+	t.Helper()
+	for _, server := range w.declared.partners() {
+		w.stage.SQL(t, server, "master", "IF EXISTS (SELECT * FROM sys.databases WHERE name = N'"+further+
+			"' AND state_desc = N'RESTORING' AND replica_id IS NULL) DROP DATABASE "+further)
 	}
 }
 
