@@ -8,13 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,7 +22,6 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload"
 )
@@ -318,114 +315,6 @@ func (r *Reconciler) remove(ctx context.Context, w *Observed, site v1alpha1.Site
 		}
 	}
 	return reconcile.Remove(ctx, writer, obj)
-}
-
-// sweepOnce sweeps after a run that is over, until nothing is left of it.
-func (r *Reconciler) sweepOnce(ctx context.Context, w *Observed) {
-	r.mu.Lock()
-	clean := r.clean[w.drill.UID] == w.drill.Status.RunID
-	r.mu.Unlock()
-	if clean {
-		return
-	}
-	r.sweep(ctx, w)
-	if len(w.swept)+len(w.unswept) == 0 {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.clean[w.drill.UID] = w.drill.Status.RunID
-	}
-}
-
-// sweep looks for everything that carries the drill's labels, at all sites and in the hub, whatever the status says.
-func (r *Reconciler) sweep(ctx context.Context, w *Observed) {
-	d := w.drill
-	labels := client.MatchingLabels{
-		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
-		v1alpha1.LabelNamespace: d.Namespace,
-		v1alpha1.LabelDrill:     d.Name,
-	}
-	for site := range w.siteErr {
-		w.unswept = append(w.unswept, site)
-	}
-	for _, site := range w.holding() {
-		if w.members[site] == nil && !w.declared[site] && !slices.Contains(w.unswept, site) {
-			// It is no longer declared, or does not allow the namespace any more: nobody can look what is left there.
-			w.unswept = append(w.unswept, site)
-		}
-	}
-	for site, member := range w.members {
-		if err := r.sweepSite(ctx, w, site, member, labels); err != nil {
-			w.unswept = append(w.unswept, site)
-			w.siteErr[site] = err
-		}
-	}
-	for _, obj := range []client.Object{
-		&v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d)}},
-		&v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: readersName(d)}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: clientsName(d)}},
-	} {
-		err := r.direct.Get(ctx, client.ObjectKeyFromObject(obj), obj)
-		if err == nil && obj.GetLabels()[v1alpha1.LabelDrill] == d.Name {
-			if _, isSecret := obj.(*corev1.Secret); isSecret && len(w.swept) > 0 {
-				continue // the Login needs it to go
-			}
-			w.swept = append(w.swept, left{"", obj})
-		}
-	}
-}
-
-// chaosKinds are those of Chaos Mesh that a drill may have created.
-var chaosKinds = []string{
-	"NetworkChaos",
-	"PodChaos",
-	"StressChaos",
-	"IOChaos",
-	"TimeChaos",
-	"DNSChaos",
-	"HTTPChaos",
-	"JVMChaos",
-}
-
-func (r *Reconciler) sweepSite(
-	ctx context.Context,
-	w *Observed,
-	site v1alpha1.SiteName,
-	member *sites.Member,
-	labels client.MatchingLabels,
-) error {
-	ctx, cancel := context.WithTimeout(ctx, 4*siteTimeout)
-	defer cancel()
-	for _, kind := range chaosKinds {
-		list := &unstructured.UnstructuredList{}
-		list.SetAPIVersion("chaos-mesh.org/v1alpha1")
-		list.SetKind(kind + "List")
-		err := member.APIReader.List(ctx, list, client.InNamespace(w.drill.Namespace), labels)
-		if meta.IsNoMatchError(err) || apierrors.IsNotFound(err) {
-			continue
-		}
-		if apierrors.IsForbidden(err) {
-			if slices.Contains(w.holding(), site) {
-				return fmt.Errorf("%w; %s", err, grantHint(site))
-			}
-			// Where drills are not granted nothing was made, as far as the status says.
-			break
-		}
-		if err != nil {
-			return err
-		}
-		for i := range list.Items {
-			w.swept = append(w.swept, left{site, &list.Items[i]})
-		}
-	}
-	var pods corev1.PodList
-	if err := member.APIReader.List(ctx, &pods, client.InNamespace(w.drill.Namespace), labels); err != nil {
-		return err
-	}
-	for i := range pods.Items {
-		pods.Items[i].SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Pod"))
-		w.swept = append(w.swept, left{site, &pods.Items[i]})
-	}
-	return nil
 }
 
 // timeLeft is how long the reconciliation may yet take.

@@ -87,6 +87,10 @@ type Observed struct {
 	// swept are what is left of the drill at all sites, when that was looked for; unswept are sites that did not answer.
 	swept   []left
 	unswept []v1alpha1.SiteName
+	// forbidden are sites that do not let the manager look for objects of Chaos Mesh.
+	forbidden []v1alpha1.SiteName
+	// former are runs of other drills that are over and may have left something that concerns the target.
+	former []formerRun
 	followed
 	runs *runSamples
 	// done is what came of the steps; nil until they were carried out.
@@ -169,7 +173,10 @@ func (r *Reconciler) observe(ctx context.Context, desired Desired) (*Observed, e
 		return w, err
 	}
 	if w.busy == "" && w.mayBegin() {
-		r.sweep(ctx, w) // a run begins when nothing is left of the one before
+		// A run begins when nothing is left of the one before, whichever drill's that was.
+		if err := r.sweepTarget(ctx, w); err != nil {
+			return nil, err
+		}
 	}
 	r.places(ctx, w)
 	if d.Spec.DryRun && !w.running() {

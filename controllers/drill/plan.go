@@ -166,27 +166,6 @@ func (p *planner) pending() {
 	}
 }
 
-// leftover says what is left of an earlier run, and has it taken away: a login that is being dropped, or a fault that a
-// site kept while it was out of reach, would be taken for the new run's.
-func (p *planner) leftover() string {
-	for _, site := range p.target.sites() {
-		if slices.Contains(p.unswept, site) {
-			return fmt.Sprintf(
-				"whether something of an earlier run is left at site %s cannot be told: %v",
-				site,
-				p.unusable(site),
-			)
-		}
-	}
-	if len(p.swept) == 0 {
-		return ""
-	}
-	if len(p.steps) == 0 {
-		p.clear()
-	}
-	return fmt.Sprintf("%d objects of an earlier run are taken away", len(p.swept))
-}
-
 // ranBefore says that a run of that runID is over already. A manifest that is applied anew with the runID of an earlier
 // run asks for nothing: to do it again would break the target unasked, and the evidence of the first would judge it.
 func (p *planner) ranBefore() bool {
