@@ -253,14 +253,15 @@ func ours(ctx context.Context, reader client.Reader, o fault.Object) error {
 	return nil
 }
 
-// freeze stops the engines. The process that ends it is in their pods before they stop.
+// freeze stops the engines. The process that ends it is in their pods before they stop, and is the mark by which a
+// freeze that was done and never noted, since its answer was lost or the manager ended, is not done again.
 func (r *Reconciler) freeze(ctx context.Context, w *Observed, s Freeze, done *results) error {
-	began := r.now()
+	mark := fmt.Sprintf("%s/%s/%s", w.drill.UID, w.drill.Status.RunID, s.Fault)
+	keep := s.For + injectWithin + freezeMargin // nobody asks for it later than that
 	for _, server := range s.Servers {
-		if f, err := r.stopped(ctx, w, server); err == nil && len(f.Stopped) > 0 {
-			continue // it was frozen when another could not be; its time runs
-		}
-		out, err := r.inServer(ctx, w, server, askTimeout, "drill", "freeze", "--for", s.For.String())
+		began := r.now()
+		out, err := r.inServer(ctx, w, server, askTimeout, "drill", "freeze", "--for", s.For.String(),
+			"--mark", mark, "--keep", keep.String())
 		var f probe.Frozen
 		if err == nil {
 			err = json.Unmarshal(out, &f)
@@ -269,12 +270,12 @@ func (r *Reconciler) freeze(ctx context.Context, w *Observed, s Freeze, done *re
 			done.frozen[s.Fault] = fmt.Errorf("freeze the engine of %s: %w", server, err)
 			return nil
 		}
-		if _, set := done.injected[s.Fault]; !set {
+		if f.Before != nil {
+			began = began.Add(-*f.Before)
+		}
+		if first, set := done.injected[s.Fault]; !set || began.Before(first) {
 			done.injected[s.Fault] = began
 		}
-	}
-	if _, set := done.injected[s.Fault]; !set {
-		done.injected[s.Fault] = began // all were frozen, and the manager ended before it could say so
 	}
 	return nil
 }

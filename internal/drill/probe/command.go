@@ -89,25 +89,31 @@ func newStateCommand() *cobra.Command {
 
 func newFreezeCommand() *cobra.Command {
 	var lasts time.Duration
+	var once Once
 	command := &cobra.Command{
 		Use: "freeze", Short: "Stop the engine's process for some time", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx, cancel := context.WithTimeout(cmd.Context(), 5*time.Second)
 			defer cancel()
-			f, err := Freeze(ctx, procFolder, lasts)
+			f, err := Freeze(ctx, procFolder, lasts, once)
 			if err != nil {
 				return err
 			}
 			return say(cmd, f)
 		},
 	}
-	command.Flags().DurationVar(&lasts, "for", 10*time.Second, "how long")
+	flags := command.Flags()
+	flags.DurationVar(&lasts, "for", 10*time.Second, "how long")
+	flags.StringVar(&once.Mark, flagMark, "", "name of this freeze, which is done once while its mark is there")
+	flags.DurationVar(&once.Keep, "keep", 0, "how long its mark is there")
 	return command
 }
 
 func newThawCommand() *cobra.Command {
-	var after time.Duration
+	var after, keep time.Duration
 	var processes []int
+	var mark string
+	var began int64
 	command := &cobra.Command{
 		Use: "thaw", Short: "Let the engine's process go on", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -118,10 +124,19 @@ func newThawCommand() *cobra.Command {
 				}
 				processes = f.Processes
 			}
-			return Thaw(cmd.Context(), after, processes)
+			err := Thaw(cmd.Context(), after, processes)
+			select {
+			case <-cmd.Context().Done():
+			case <-time.After(keep - after):
+			}
+			return err
 		},
 	}
-	command.Flags().DurationVar(&after, "after", 0, "when")
-	command.Flags().IntSliceVar(&processes, "process", nil, "process; all of the engine's unless given")
+	flags := command.Flags()
+	flags.DurationVar(&after, "after", 0, "when")
+	flags.IntSliceVar(&processes, "process", nil, "process; all of the engine's unless given")
+	flags.StringVar(&mark, flagMark, "", "name of the freeze that this ends: its mark is this process")
+	flags.Int64Var(&began, flagBegan, 0, "when that was begun, in nanoseconds of CLOCK_BOOTTIME")
+	flags.DurationVar(&keep, "keep", 0, "how long after its beginning the mark is there")
 	return command
 }

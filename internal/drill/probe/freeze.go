@@ -9,12 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // engineName is the engine's program, by which its processes are found.
@@ -25,6 +28,48 @@ type Frozen struct {
 	// Processes of the engine, and Stopped ones among them.
 	Processes []int `json:"processes"`
 	Stopped   []int `json:"stopped"`
+	// Before is how long ago the freeze of the same mark was done, in nanoseconds; nil unless it was done before.
+	Before *time.Duration `json:"before,omitempty"`
+}
+
+// Once keeps a freeze from being done twice: whoever asks for it may not have learnt that it was done.
+type Once struct {
+	// Mark names the freeze; empty: it is done each time.
+	Mark string
+	// Keep is how long after its beginning the mark is there, by a process beside the engine's.
+	Keep time.Duration
+}
+
+// Flags of the process that ends a freeze, by which its mark is found.
+const (
+	flagMark  = "mark"
+	flagBegan = "began"
+)
+
+// age is how long ago the freeze of a mark was begun; false when there is no such mark.
+func (o Once) age(proc string) (time.Duration, bool) {
+	entries, err := os.ReadDir(proc)
+	if err != nil || o.Mark == "" {
+		return 0, false
+	}
+	for _, e := range entries {
+		command, err := os.ReadFile(filepath.Join(proc, e.Name(), "cmdline"))
+		if err != nil {
+			continue
+		}
+		arguments := strings.Split(string(command), "\x00")
+		if !slices.Contains(arguments, "--"+flagMark+"="+o.Mark) {
+			continue
+		}
+		for _, a := range arguments {
+			if text, found := strings.CutPrefix(a, "--"+flagBegan+"="); found {
+				if began, err := strconv.ParseInt(text, 10, 64); err == nil {
+					return time.Duration(history.Now().Monotonic - began), true
+				}
+			}
+		}
+	}
+	return 0, false
 }
 
 // State looks at the engine's processes. They are seen from a container that shares the pod's processes.
@@ -61,11 +106,16 @@ func State(proc string) (Frozen, error) {
 }
 
 // Freeze stops the engine's processes and leaves a process of its own behind that lets them go on after the time,
-// whatever becomes of the caller and of the operator. It returns when the processes are stopped.
-func Freeze(ctx context.Context, proc string, lasts time.Duration) (Frozen, error) {
+// whatever becomes of the caller and of the operator. It returns when the processes are stopped. One whose mark is
+// there was done, and is not done again, whatever has come of it.
+func Freeze(ctx context.Context, proc string, lasts time.Duration, once Once) (Frozen, error) {
 	f, err := State(proc)
 	if err != nil {
 		return f, err
+	}
+	if age, done := once.age(proc); done {
+		f.Before = &age
+		return f, nil
 	}
 	if len(f.Processes) == 0 {
 		return f, errors.New("there is no process of the engine")
@@ -76,6 +126,10 @@ func Freeze(ctx context.Context, proc string, lasts time.Duration) (Frozen, erro
 	}
 	// The thaw is on its way before anything is stopped.
 	arguments := []string{"drill", "thaw", "--after", lasts.String()}
+	if once.Mark != "" {
+		arguments = append(arguments, "--"+flagMark+"="+once.Mark, "--keep", once.Keep.String(),
+			fmt.Sprintf("--%s=%d", flagBegan, history.Now().Monotonic))
+	}
 	for _, pid := range f.Processes {
 		arguments = append(arguments, "--process", strconv.Itoa(pid))
 	}
@@ -86,7 +140,9 @@ func Freeze(ctx context.Context, proc string, lasts time.Duration) (Frozen, erro
 	}
 	for _, pid := range f.Processes {
 		if err := unix.Kill(pid, unix.SIGSTOP); err != nil {
-			return f, fmt.Errorf("stop process %d: %w", pid, err)
+			// What was stopped goes on, and no mark says that it was done.
+			errs := []error{fmt.Errorf("stop process %d: %w", pid, err), Thaw(ctx, 0, f.Processes), thaw.Process.Kill()}
+			return f, errors.Join(errs...)
 		}
 	}
 	for {
