@@ -193,24 +193,18 @@ func load(w v1alpha1.DrillWorkload, p workload.Payload) []string {
 		}
 		arguments = append(arguments, "--stages", stages.String())
 	} else {
-		arguments = append(arguments, "--workers", strconv.Itoa(int(orDefault(w.Users, 2))))
+		arguments = append(arguments, "--workers", strconv.Itoa(int(drill.Users(w, 0))))
 	}
-	switch {
-	case w.ThinkTime != nil:
-		arguments = append(arguments, "--rate", "0", "--think-time", w.ThinkTime.Duration.String())
-	case w.Profile == v1alpha1.ProfileBookstore && w.RowsPerSecond == 0:
-		arguments = append(arguments, "--rate", "0", "--think-time", storeThinks.String())
-	default:
-		arguments = append(arguments, "--rate", strconv.Itoa(int(orDefault(w.RowsPerSecond, 10))))
+	if think, thinks := drill.ThinkTime(w); thinks {
+		arguments = append(arguments, "--rate", "0", "--think-time", think.String())
+	} else {
+		arguments = append(arguments, "--rate", strconv.Itoa(int(drill.RowsPerSecond(w))))
 	}
 	if p.Table != "" {
 		arguments = append(arguments, "--payload-table", string(p.Table), "--payload-bytes", strconv.Itoa(p.Bytes))
 	}
 	return arguments
 }
-
-// storeThinks is the think time of a bookstore's users.
-const storeThinks = 500 * time.Millisecond
 
 func orDefault[N int32 | int64](n, otherwise N) N {
 	if n == 0 {

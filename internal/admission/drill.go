@@ -110,6 +110,7 @@ func (w *World) drillSpec(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList 
 	}
 	errs = append(errs, target.arrival(at, s)...)
 	errs = append(errs, target.clients(at, s)...)
+	errs = append(errs, target.kept(at, s)...)
 	for i, site := range s.Workload.Sites {
 		if len(w.Sites) > 0 && w.Sites[string(site)] == nil {
 			errs = append(errs, field.NotFound(at.Child("workload", "sites").Index(i), site))

@@ -166,6 +166,12 @@ func init() {
 			[]string{"spec.timeLimit", "give more time"},
 		},
 		refusal{
+			"histories that no archive keeps",
+			allowed,
+			drill + "  timeLimit: 48h\n  workload: {duration: 36h}\n",
+			[]string{"spec.workload", "operations", "thinkTime of at least"},
+		},
+		refusal{
 			"literal fault that never ends",
 			allowed,
 			drill + "  faults: [{name: own, kind: ChaosMesh, chaosMesh: {site: tukwila, kind: NetworkChaos, spec: {action: " +

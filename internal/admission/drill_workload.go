@@ -5,13 +5,16 @@ package admission
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -99,4 +102,31 @@ func (d drilled) clients(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 			),
 		),
 	}
+}
+
+// kept refuses a drill whose histories no archive holds: nobody could check its verdict, and it would say so at its
+// end. What is computed is the least time that it takes, with clients that are answered as fast as they ask.
+func (d drilled) kept(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
+	sites := drill.ClientSites(s, slices.Compact(slices.Sorted(maps.Values(d.servers))))
+	would := drill.Operations(s, len(sites))
+	if would <= archive.MaxOperations {
+		return nil
+	}
+	share := float64(archive.MaxOperations) / float64(would)
+	var slower string
+	each := float64(drill.RowsPerSecond(s.Workload))
+	think, thinks := drill.ThinkTime(s.Workload)
+	if thinks {
+		each = 1 / max(think, time.Millisecond).Seconds()
+	}
+	if slow := math.Floor(each * share); !thinks && slow >= 1 {
+		slower = fmt.Sprintf("a rowsPerSecond of at most %d", int(slow))
+	} else {
+		pause := time.Duration(math.Ceil(1/(each*share))) * time.Second
+		slower = fmt.Sprintf("a thinkTime of at least %s", pause)
+	}
+	return field.ErrorList{field.Invalid(at.Child("workload"), fmt.Sprintf("%d operations", would), fmt.Sprintf(
+		"so many operations would be recorded at %s in the %s that the drill takes at least, and an archive keeps %d: "+
+			"give %s, fewer users or sites, or let it be shorter", join(sites), drill.Needs(s).Round(time.Second),
+		archive.MaxOperations, slower))}
 }

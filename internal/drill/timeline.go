@@ -98,6 +98,62 @@ func WorkloadLasts(w v1alpha1.DrillWorkload) time.Duration {
 	return max(stages, orDefault(w.Duration, 0))
 }
 
+// StoreThinks is how long a user of the bookstore thinks unless the drill says otherwise.
+const StoreThinks = 500 * time.Millisecond
+
+// ThinkTime is how long users think after an answer; false where they begin so many operations in a second instead.
+func ThinkTime(w v1alpha1.DrillWorkload) (time.Duration, bool) {
+	switch {
+	case w.ThinkTime != nil:
+		return w.ThinkTime.Duration, true
+	case w.Profile == v1alpha1.ProfileBookstore && w.RowsPerSecond == 0:
+		return StoreThinks, true
+	}
+	return 0, false
+}
+
+const (
+	// defaultUsers and defaultRows are those of a workload that names none.
+	defaultUsers, defaultRows = 2, 10
+	// soonest is the least time in which an engine answers.
+	soonest = time.Millisecond
+)
+
+// RowsPerSecond is how many operations a user begins in a second at most where he does not think.
+func RowsPerSecond(w v1alpha1.DrillWorkload) int32 { return cmp.Or(w.RowsPerSecond, defaultRows) }
+
+// Users are how many users each site has that long after the clients' start.
+func Users(w v1alpha1.DrillWorkload, after time.Duration) int32 {
+	for _, s := range w.Stages {
+		if after < s.Duration.Duration {
+			return s.Users
+		}
+		after -= s.Duration.Duration
+	}
+	if n := len(w.Stages); n > 0 {
+		return w.Stages[n-1].Users
+	}
+	return cmp.Or(w.Users, defaultUsers)
+}
+
+// Operations are how many operations the clients of so many sites record in the least time that a drill takes, when
+// they are answered as fast as they ask.
+func Operations(s v1alpha1.DrillSpec, sites int) int64 {
+	each := float64(RowsPerSecond(s.Workload))
+	if think, thinks := ThinkTime(s.Workload); thinks {
+		each = 1 / (think + soonest).Seconds()
+	}
+	var seconds float64 // of all users
+	left, began := Needs(s), time.Duration(0)
+	for _, stage := range s.Workload.Stages {
+		lasts := min(stage.Duration.Duration, left)
+		seconds += float64(stage.Users) * lasts.Seconds()
+		left, began = left-lasts, began+stage.Duration.Duration
+	}
+	seconds += float64(Users(s.Workload, began)) * left.Seconds()
+	return int64(each * seconds * float64(sites))
+}
+
 // TakenAway are the sites that a fault cuts off from everything else as a whole, with the clients there.
 func TakenAway(faults []v1alpha1.DrillFault) []v1alpha1.SiteName {
 	var list []v1alpha1.SiteName

@@ -3,11 +3,13 @@
 package archive_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -112,6 +114,49 @@ func TestArchiveIsReadBackAsItWasWritten(t *testing.T) {
 	g.Expect(errors.Is(err, archive.ErrNotFound)).To(BeTrue())
 	g.Expect(c.List(context.Background(), &all)).To(Succeed())
 	g.Expect(all.Items).To(BeEmpty())
+}
+
+// As many operations as admission lets clients record fit into an archive, with the times and the servers that their
+// histories have, and hardly more than twice as many would.
+func TestHowManyOperationsAnArchiveKeeps(t *testing.T) {
+	g := NewWithT(t)
+	random := rand.New(rand.NewPCG(1, 2))
+	const users, each = 6, 5000
+	a := archive.Archive{Run: run, Histories: map[string][]byte{}}
+	for user := range users {
+		var text bytes.Buffer
+		wall, boot := int64(1_795_917_600_000_000_000), int64(86_400_000_000_000)
+		line := func(format string, values ...any) {
+			wall, boot = wall+random.Int64N(300), boot+random.Int64N(300)
+			fmt.Fprintf(&text, `{`+format+`,"t":%d,"w":%d}`+"\n", append(values, boot, wall)...)
+		}
+		number := random.Int64N(1 << 40)
+		line(`"k":"begin","format":"geosql-history/1","header":{"run":%d,"client":"quincy","boot":"b"}`, number)
+		for n := range each {
+			function, more := "insert", ""
+			if n%10 == 8 {
+				function, more = "read", `,"key":2`
+			} else if n%10 == 9 {
+				function, more = "write", fmt.Sprintf(`,"key":1,"v":%d`, number<<22|int64(n))
+			}
+			line(`"k":"invoke","n":%d,"f":"%s"`+more, n+1, function)
+			took := 2_000_000 + random.Int64N(3_000_000)
+			wall, boot = wall+took, boot+took
+			line(`"k":"ok","n":%d,"s":"TUKPUB-0","c":%d`, n+1, int64(3)<<32+77)
+			wall, boot = wall+100_000_000-took, boot+100_000_000-took
+		}
+		line(`"k":"end"`)
+		a.Histories[fmt.Sprintf("user%d", user)] = text.Bytes()
+	}
+	packed, err := archive.Pack(a)
+	g.Expect(err).NotTo(HaveOccurred())
+	e, err := a.Evidence()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(e.Runs).To(HaveEach(HaveField("Operations", HaveLen(each))))
+	size := float64(len(packed)) / (users * each)
+	t.Logf("%.1f bytes for each operation", size)
+	g.Expect(size * archive.MaxOperations).To(And(BeNumerically("<=", archive.DefaultTotal),
+		BeNumerically(">", archive.DefaultTotal/3)))
 }
 
 // TestPackedArchivesUnpackToTheSame draws any archive.

@@ -34,9 +34,12 @@ const (
 // Motivation), and a request that carries it in base64 must stay beneath etcd's 1.5 MiB (etcd, "System limits").
 const DefaultChunk = 896 << 10
 
-// DefaultTotal is the size of an archive at most: about 350,000 recorded operations, which take some 300 MiB of memory
-// to judge.
+// DefaultTotal is the size of an archive at most: MaxOperations, which take some 300 MiB of memory to judge.
 const DefaultTotal = 8 << 20
+
+// MaxOperations is how many operations the histories of an archive of that size hold, with some room for what belongs
+// to them.
+const MaxOperations = 250_000
 
 // Limits of an archive in bytes.
 type Limits struct {
