@@ -49,13 +49,13 @@ func (p *planner) tooFar(a v1alpha1.DrillAbort) string {
 	return ""
 }
 
-// lastServed is when a client was served last, as far as it was ever known: who cannot be asked now has not ceased to
-// be served.
+// lastServed is when a client was served last, whatever it had asked for, as far as it was ever known: who cannot be
+// asked now has not ceased to be served.
 func (p *planner) lastServed() time.Time {
 	newest := p.s.Started.Time
 	for i := range p.s.Clients {
 		c := &p.s.Clients[i]
-		if l := p.latest[v1alpha1.SiteName(c.Site)].Acknowledged; l != (history.Instant{}) {
+		if l := p.latest[v1alpha1.SiteName(c.Site)].LastAnswered(); l != (history.Instant{}) {
 			c.LastAcknowledged = at(l.Time())
 		}
 		if c.LastAcknowledged != nil && c.LastAcknowledged.After(newest) {

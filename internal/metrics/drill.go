@@ -33,8 +33,8 @@ var (
 	)
 	DrillRTO = gauge(
 		"geosql_drill_recovery_seconds",
-		"The longest time between two acknowledgements around a fault that clients of a site saw, unless the fault itself "+
-			"kept them from everything.",
+		"The longest time between two acknowledgements around a fault that clients of a site saw, without the time in "+
+			"which faults kept them from everything.",
 		"namespace",
 		"drill",
 		"client",
@@ -104,7 +104,7 @@ func (s Sink) drill(d *v1alpha1.Drill) {
 	}
 	longest := map[string]float64{}
 	for _, f := range d.Status.Figures {
-		if f.RTO != nil && !f.Isolated {
+		if f.RTO != nil { // what cut clients off is left out of it
 			longest[f.Client] = max(longest[f.Client], f.RTO.Seconds())
 		}
 	}

@@ -37,7 +37,14 @@ func (b builder) network(where end) error {
 			where.site,
 		)
 	}
-	b.r.Probes = withTransfers(b.w.probes(where, peers, whole, maxProbes), b.o)
+	most := maxProbes
+	if Transfers(b.o) {
+		most = maxTransfers
+	}
+	b.r.Probes = withTransfers(b.w.probes(where, peers, whole, most), b.o)
+	if whole && where.site != "" && nothingPasses(b.o) {
+		b.r.Isolated = []string{string(where.site)}
+	}
 	if b.o.Kind == v1alpha1.FaultPartition {
 		b.r.Asked = "no connection between " + words(
 			where.names(),
@@ -46,9 +53,6 @@ func (b builder) network(where end) error {
 			"everything else",
 		)
 		b.partition(where, peers)
-		if whole && where.site != "" {
-			b.r.Isolated = []string{string(where.site)}
-		}
 		return nil
 	}
 	b.r.Asked = describe(
@@ -68,6 +72,12 @@ func (b builder) network(where end) error {
 		}
 	}
 	return nil
+}
+
+// nothingPasses says of a fault of the network that no packet comes through, in one direction at least: no connection
+// outlives that.
+func nothingPasses(o drill.Occurrence) bool {
+	return o.Kind == v1alpha1.FaultPartition || o.Network != nil && o.Network.Loss == 100
 }
 
 func namesOf(ends []end, whole bool) []string {
@@ -166,19 +176,24 @@ func describe(n v1alpha1.NetworkFault) string {
 	return words(parts)
 }
 
-// probes are pairs of servers on both sides of the fault, and of a site that is lost its API server.
+// probes are ways between servers on both sides of the fault, and of a site that is lost to its API server. Where there
+// are more pairs of servers than can be probed, as many servers as possible are among those that are.
 func (w World) probes(where end, peers []end, whole bool, most int) []Probe {
+	pairs := pairsAcross(where, peers)
 	var list []Probe
 	port := strconv.Itoa(mssql.Port)
-	for _, s := range where.servers {
-		for _, p := range peers {
-			for _, t := range p.servers {
-				list = append(
-					list,
-					Probe{From: t.Name, To: net.JoinHostPort(s.Pod(), port)},
-					Probe{From: s.Name, To: net.JoinHostPort(t.Pod(), port)},
-				)
-			}
+	way := func(from, to Server) {
+		list = append(list, Probe{From: from.Name, To: net.JoinHostPort(to.Pod(), port)})
+	}
+	for _, p := range pairs {
+		way(p.peer, p.struck)
+		if 2*len(pairs) <= most {
+			way(p.struck, p.peer)
+		}
+	}
+	for _, p := range pairs {
+		if 2*len(pairs) > most {
+			way(p.struck, p.peer)
 		}
 	}
 	if len(list) > most {
@@ -191,6 +206,32 @@ func (w World) probes(where end, peers []end, whole bool, most int) []Probe {
 		for _, t := range p.servers {
 			for _, api := range w.Sites[where.site].APIServers {
 				return append(list, Probe{From: t.Name, To: api})
+			}
+		}
+	}
+	return list
+}
+
+// across is a pair of servers on both sides of a fault.
+type across struct{ struck, peer Server }
+
+// pairsAcross are all pairs, each server among the first of them.
+func pairsAcross(where end, peers []end) []across {
+	here, there := where.servers, []Server(nil)
+	for _, p := range peers {
+		there = append(there, p.servers...)
+	}
+	var list []across
+	known := map[[2]int]bool{}
+	for shift := range there {
+		for k := range max(len(here), len(there)) {
+			if len(here) == 0 {
+				break
+			}
+			i, j := k%len(here), (k+shift)%len(there)
+			if !known[[2]int{i, j}] {
+				known[[2]int{i, j}] = true
+				list = append(list, across{here[i], there[j]})
 			}
 		}
 	}

@@ -54,9 +54,10 @@ type Resolved struct {
 // do that, it ends by itself.
 const margin = 10 * time.Second
 
-// maxProbes bounds the pairs that are probed for one fault, maxLiteralProbes those of one whose ends are not known
-// before.
-const maxProbes, maxLiteralProbes = 6, 8
+// maxProbes bounds the ways between engines that are probed for one fault, maxTransfers those on which data is sent as
+// well, and maxLiteralProbes those of a fault whose ends are not known before. A status has room for 16 figures: two of
+// a way on which data is sent, and one of the API server of a site that is lost.
+const maxProbes, maxTransfers, maxLiteralProbes = 15, 7, 8
 
 // Resolve finds out what a fault consists of. The error says what is not there.
 func Resolve(w World, o drill.Occurrence) (Resolved, error) {

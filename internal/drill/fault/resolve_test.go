@@ -3,6 +3,8 @@
 package fault_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -210,6 +212,58 @@ func TestALostSite(t *testing.T) {
 	g.Expect(field(bySite["quincy"], "selector", "pods", "web")).To(ConsistOf("quisec-0", "d-clients"))
 	g.Expect(field(bySite["quincy"], "externalTargets")).To(ConsistOf("10.1.0.1", "10.12.0.1", "172.18.0.1", "10.1.0.9"))
 	g.Expect(r.Probes).To(ContainElement(fault.Probe{From: "dubcfg", To: "172.18.0.1:6443"}))
+}
+
+// A site of which every packet is lost is as isolated as one that is partitioned; of a part of them it is not.
+func TestTotalLossIsolates(t *testing.T) {
+	for loss, want := range map[int32][]string{100: {"tukwila"}, 99: nil} {
+		g := NewWithT(t)
+		f := v1alpha1.DrillFault{Kind: v1alpha1.FaultNetwork, Duration: lasting(time.Minute),
+			Network: &v1alpha1.NetworkFault{Loss: loss}, Where: &v1alpha1.FaultPlace{Site: "tukwila"}}
+		r, err := fault.Resolve(world(), one(f))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(r.Isolated).To(Equal(want))
+		f.Peer = role(v1alpha1.RoleSecondary)
+		r, err = fault.Resolve(world(), one(f))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(r.Isolated).To(BeEmpty(), "other ways are open")
+	}
+}
+
+// Of more ways than can be probed every server has one, and no more figures come of them than a status has room for.
+func TestEveryServerIsProbed(t *testing.T) {
+	for name, network := range map[string]*v1alpha1.NetworkFault{"partition": nil, "loss": {Loss: 10}} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := world()
+			for i := range 3 {
+				for _, site := range []v1alpha1.SiteName{"tukwila", "quincy"} {
+					name := v1alpha1.ServerName(fmt.Sprintf("%s%d", site, i))
+					w.Servers[name] = fault.Server{Name: name, Site: site}
+				}
+			}
+			f := v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition, Duration: lasting(time.Minute),
+				Where: &v1alpha1.FaultPlace{Site: "tukwila"}}
+			if network != nil {
+				f.Kind, f.Network = v1alpha1.FaultNetwork, network
+			}
+			r, err := fault.Resolve(w, one(f))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(len(r.Probes)).To(And(BeNumerically(">", 6), BeNumerically("<=", 16)))
+			seen := map[string]bool{}
+			for _, p := range r.Probes {
+				if strings.HasSuffix(p.To, ":6443") {
+					continue // the API server of the site
+				}
+				g.Expect(w.Servers[p.From].Site == "tukwila").NotTo(Equal(strings.HasPrefix(p.To, "tuk")), "%s to %s", p.From, p.To)
+				seen[string(p.From)] = true
+				seen[strings.Split(p.To, "-0:")[0]] = true
+			}
+			for server := range w.Servers {
+				g.Expect(seen).To(HaveKey(string(server)))
+			}
+		})
+	}
 }
 
 // Bandwidth is an action of its own beside delay and loss.

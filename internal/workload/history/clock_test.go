@@ -141,13 +141,19 @@ func TestTheNewestAcknowledgementByTheAskersClock(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	o.Outcome = history.OK
 	g.Expect(r.Complete(o)).To(Succeed())
+	asked, err := r.Invoke(history.Query, 0, 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	asked.Outcome = history.OK
+	g.Expect(r.Complete(asked)).To(Succeed())
 	newest, err := history.Latest(folder)
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(newest.LastAnswered()).To(Equal(asked.Invoked), "what was answered to a reader was answered")
 	age := newest.Now.Monotonic - o.Invoked.Monotonic
 	g.Expect(age).To(BeNumerically(">", 0))
 	sent := time.Date(2031, 1, 1, 0, 0, 0, 0, time.UTC)
 	known, clock := newest.AnsweredBetween(sent, sent.Add(time.Second))
 	g.Expect(known.Acknowledged.Time()).To(Equal(sent.Add(-time.Duration(age))))
+	g.Expect(known.LastAnswered().Time()).To(BeTemporally(">", known.Acknowledged.Time()))
 	boot, err := history.BootID()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(clock).To(Equal(history.ClockReading{Boot: boot, Monotonic: newest.Now.Monotonic,

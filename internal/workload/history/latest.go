@@ -21,6 +21,8 @@ type Newest struct {
 	// Acknowledged is when the newest acknowledged insert or write was invoked, zero when there is none at the histories'
 	// ends.
 	Acknowledged Instant `json:"acknowledged"`
+	// Answered is when the newest acknowledged operation of any kind was invoked, reads and queries too.
+	Answered Instant `json:"answered"`
 	// Reason of the newest operation that was not acknowledged, for people.
 	Reason string `json:"reason,omitempty"`
 	// Now is when that was looked at, by the clocks of the machine, and Boot the boot of it.
@@ -28,15 +30,25 @@ type Newest struct {
 	Boot string  `json:"boot,omitempty"`
 }
 
+// LastAnswered is the newer of both; clients of an earlier release tell of changes alone.
+func (n Newest) LastAnswered() Instant {
+	if n.Answered.Monotonic > n.Acknowledged.Monotonic {
+		return n.Answered
+	}
+	return n.Acknowledged
+}
+
 // AnsweredBetween puts an answer on the clock of who asked, from when it was asked to when it was answered: the newest
-// acknowledgement has the asker's wall clock, at the earliest that it can have been. The reading is empty where the
+// acknowledgements have the asker's wall clock, at the earliest that they can have been. The reading is empty where the
 // answer does not tell the time.
 func (n Newest) AnsweredBetween(sent, received time.Time) (Newest, ClockReading) {
 	if n.Boot == "" {
 		return n, ClockReading{}
 	}
-	if n.Acknowledged != (Instant{}) {
-		n.Acknowledged.Wall = sent.UnixNano() - (n.Now.Monotonic - n.Acknowledged.Monotonic)
+	for _, i := range []*Instant{&n.Acknowledged, &n.Answered} {
+		if *i != (Instant{}) {
+			i.Wall = sent.UnixNano() - (n.Now.Monotonic - i.Monotonic)
+		}
 	}
 	return n, ClockReading{Boot: n.Boot, Monotonic: n.Now.Monotonic, Sent: sent.UnixNano(), Received: received.UnixNano()}
 }
@@ -77,8 +89,8 @@ func Latest(folder string) (Newest, error) {
 			case kindInvoke:
 				invoked = l
 			case string(OK):
-				if l.Number == invoked.Number && invoked.Function.Changes() && invoked.Monotonic > newest.Acknowledged.Monotonic {
-					newest.Acknowledged = Instant{invoked.Monotonic, invoked.Wall}
+				if l.Number == invoked.Number {
+					newest.acknowledged(invoked)
 				}
 			case string(Fail), string(Unknown):
 				newest.Reason = l.Reason
@@ -86,6 +98,17 @@ func Latest(folder string) (Newest, error) {
 		}
 	}
 	return newest, nil
+}
+
+// acknowledged takes the beginning of an operation that was acknowledged.
+func (n *Newest) acknowledged(invoked line) {
+	at := Instant{invoked.Monotonic, invoked.Wall}
+	if at.Monotonic > n.Answered.Monotonic {
+		n.Answered = at
+	}
+	if invoked.Function.Changes() && at.Monotonic > n.Acknowledged.Monotonic {
+		n.Acknowledged = at
+	}
 }
 
 func readTail(name string) ([]byte, error) {
