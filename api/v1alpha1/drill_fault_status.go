@@ -160,6 +160,28 @@ type FaultEffect struct {
 	Figures []EffectFigure `json:"figures,omitempty"`
 }
 
+// FaultBounds are the looks between which the moments of a fault lie. What is missing was not looked at.
+type FaultBounds struct {
+	// begunBy is when the first of it was there; injected is when it was asked for.
+	// +optional
+	BegunBy *metav1.MicroTime `json:"begunBy,omitempty"`
+	// stillThere is when something of it was last seen while it was taken back.
+	// +optional
+	StillThere *metav1.MicroTime `json:"stillThere,omitempty"`
+	// goneBy is the end of the look that found nothing of it any more, of which removed is the beginning.
+	// +optional
+	GoneBy *metav1.MicroTime `json:"goneBy,omitempty"`
+	// stillCut is when what it did was last seen after it was removed.
+	// +optional
+	StillCut *metav1.MicroTime `json:"stillCut,omitempty"`
+	// openBy is when all was first seen to be as before it.
+	// +optional
+	OpenBy *metav1.MicroTime `json:"openBy,omitempty"`
+	// behind is when all replicas were asked, after it, and not all were synchronized, the last time.
+	// +optional
+	Behind *metav1.MicroTime `json:"behind,omitempty"`
+}
+
 // FaultStatus is one fault as it was done. A fault that is repeated has one entry for each time, NAME-1, NAME-2 and so
 // on.
 type FaultStatus struct {
@@ -185,6 +207,9 @@ type FaultStatus struct {
 	// settled is when all replicas were seen synchronized again.
 	// +optional
 	Settled *metav1.MicroTime `json:"settled,omitempty"`
+	// bounds of these moments.
+	// +optional
+	Bounds *FaultBounds `json:"bounds,omitempty"`
 	// effect that was seen.
 	// +optional
 	Effect *FaultEffect `json:"effect,omitempty"`
@@ -215,10 +240,14 @@ type FaultClientFigures struct {
 	// kept him from reaching anything. Of every hundred users the worst one does not count.
 	// +optional
 	RTO *metav1.Duration `json:"rto,omitempty"`
+	// bound is by how much rto may have been less: by clocks that differ, since nobody looks all the time at what cuts
+	// clients off, and since nobody knows when a change would have been taken that was not tried.
+	// +optional
+	Bound *metav1.Duration `json:"bound,omitempty"`
 	// usual is the median time between two acknowledgements of a user before the fault.
 	// +optional
 	Usual *metav1.Duration `json:"usual,omitempty"`
-	// stall is how long the slowest acknowledged operation took.
+	// stall is how long the slowest acknowledged operation took, by the client's own clock.
 	// +optional
 	Stall *metav1.Duration `json:"stall,omitempty"`
 }

@@ -52,6 +52,10 @@ type ObjectiveResult struct {
 	// measured value with its unit; empty when nothing could be measured.
 	// +optional
 	Measured string `json:"measured,omitempty"`
+	// bound is by how much the measured time may be wrong, by clocks that differ and since nobody looks all the time;
+	// empty where it is exact or no time. A goal within it is neither met nor missed.
+	// +optional
+	Bound *metav1.Duration `json:"bound,omitempty"`
 	// evidence says where the value comes from: which fault, client, replica, row, of how many.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
@@ -117,6 +121,13 @@ type DrillClient struct {
 	// clock is how the clock of their machine was first compared with the operator's.
 	// +optional
 	Clock *DrillClock `json:"clock,omitempty"`
+	// clockBound is by how much, by all comparisons, an instant of theirs may lie beside what it is taken for.
+	// +optional
+	ClockBound *metav1.Duration `json:"clockBound,omitempty"`
+	// clockStrayed is by how much at least their machine's clock and the operator's moved against each other in the run:
+	// one of them drifted, or was set. Empty where a constant difference explains every comparison.
+	// +optional
+	ClockStrayed *metav1.Duration `json:"clockStrayed,omitempty"`
 	// fetched says that their histories are in the drill's archive.
 	// +optional
 	Fetched bool `json:"fetched,omitempty"`

@@ -248,7 +248,7 @@ type DrillObjectives struct {
 
 // DrillAbort says when a drill has gone too far.
 type DrillAbort struct {
-	// unservedFor aborts when no client has been acknowledged anything for that long.
+	// unservedFor aborts when no client has been answered anything for that long, readers too.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32

@@ -32,7 +32,9 @@ type results struct {
 	objectErr map[objectKey]error
 	// injected is when the first part of a fault was done, by its name; frozen why an engine could not be stopped.
 	injected map[string]time.Time
-	frozen   map[string]error
+	// begun is when that was known to be done.
+	begun  map[string]time.Time
+	frozen map[string]error
 	// after is the greatest Id that was there before the clients began; nil unless their tables were made.
 	after *int64
 	// judged is the end of the run; nil unless it was judged.
@@ -40,7 +42,8 @@ type results struct {
 }
 
 func newResults() *results {
-	return &results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, frozen: map[string]error{}}
+	return &results{objectErr: map[objectKey]error{}, injected: map[string]time.Time{}, begun: map[string]time.Time{},
+		frozen: map[string]error{}}
 }
 
 // apply carries out the steps, and leaves in the observation what came of them.
@@ -191,7 +194,7 @@ func (r *Reconciler) inject(ctx context.Context, w *Observed, s Inject, done *re
 		err := r.create(ctx, w, o)
 		done.objectErr[objectKey{string(o.Site), o.GetKind(), o.GetName()}] = err
 		if _, set := done.injected[s.Fault]; err == nil && !set {
-			done.injected[s.Fault] = began
+			done.injected[s.Fault], done.begun[s.Fault] = began, r.now()
 		}
 	}
 	return nil
@@ -270,11 +273,12 @@ func (r *Reconciler) freeze(ctx context.Context, w *Observed, s Freeze, done *re
 			done.frozen[s.Fault] = fmt.Errorf("freeze the engine of %s: %w", server, err)
 			return nil
 		}
+		by := r.now()
 		if f.Before != nil {
-			began = began.Add(-*f.Before)
+			began, by = began.Add(-*f.Before), by.Add(-*f.Before)
 		}
 		if first, set := done.injected[s.Fault]; !set || began.Before(first) {
-			done.injected[s.Fault] = began
+			done.injected[s.Fault], done.begun[s.Fault] = began, by
 		}
 	}
 	return nil

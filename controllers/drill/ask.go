@@ -123,13 +123,15 @@ func greater(a, b *int64) *int64 {
 func (r *Reconciler) ask(ctx context.Context, w *Observed) {
 	var mu sync.Mutex
 	var wait sync.WaitGroup
-	if w.acknowledgementsMatter() {
+	if within := w.newestWithin(); within > 0 {
+		w.runs.clocksAsked = w.now
+		w.runs.readOwnClock()
 		for site, pod := range w.clients {
 			if pod.Status.Phase != "Running" {
 				continue
 			}
 			wait.Go(func() {
-				newest, clock, err := r.newest(ctx, w, site)
+				newest, clock, err := r.newest(ctx, w, site, within)
 				mu.Lock()
 				defer mu.Unlock()
 				w.latest[site], w.askErr[site] = newest, err
@@ -222,10 +224,11 @@ func (r *Reconciler) newest(
 	ctx context.Context,
 	w *Observed,
 	site v1alpha1.SiteName,
+	within time.Duration,
 ) (history.Newest, history.ClockReading, error) {
 	var newest history.Newest
 	sent, began := r.now(), time.Now()
-	out, err := r.inClients(ctx, w, site, askTimeout, "history", "latest")
+	out, err := r.inClients(ctx, w, site, within, "history", "latest")
 	if err != nil {
 		return newest, history.ClockReading{}, err
 	}

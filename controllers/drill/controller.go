@@ -67,6 +67,8 @@ type Reconciler struct {
 type runSamples struct {
 	runID string
 	archive.Samples
+	// clocksAsked is when clients were last asked for their clocks.
+	clocksAsked time.Time
 }
 
 // SetupWithManager adds the controller to the manager.

@@ -303,6 +303,9 @@ func (r *Reconciler) faults(w *Observed) []history.Fault {
 		if o, ok := occurrence(w.drill.Spec, f.Name); ok && o.Lasts() > 0 {
 			one.Healed = instant(f.Removed)
 		}
+		if b := f.Bounds; b != nil {
+			one.Bounds = boundsOf(*b, instant)
+		}
 		if f.Effect != nil && f.Effect.Status == metav1.ConditionTrue {
 			one.Proof = f.Effect.Seen
 		}
@@ -428,6 +431,7 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 				Usual: &metav1.Duration{Duration: one.Usual}, Stall: &metav1.Duration{Duration: one.Stall}}
 			if one.RTO != nil {
 				figures.RTO = &metav1.Duration{Duration: *one.RTO}
+				figures.Bound = &metav1.Duration{Duration: one.Unsure}
 			}
 			s.Figures = append(s.Figures, figures)
 		}
@@ -439,6 +443,7 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 		if err != nil {
 			c.Message = conditions.Shorten(err.Error(), 512)
 		}
+		c.ClockBound, c.ClockStrayed = clockOf(j.verdict.Clocks, c.Site)
 	}
 	s.Timeline = append(s.Timeline, j.events...)
 	s.Timeline = s.Timeline[:min(len(s.Timeline), maxTimeline)]

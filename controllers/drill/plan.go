@@ -285,6 +285,8 @@ func (p *planner) recovering() {
 	if well {
 		p.settle()
 		well, text = p.servedSince(p.s.Ended.Time)
+	} else {
+		p.unsettled()
 	}
 	limit := drill.Recovery(p.drill.Spec)
 	if p.s.AbortReason != "" {

@@ -20,6 +20,8 @@ import (
 func (p *planner) runFaults() {
 	if well, _ := p.synchronized(); well {
 		p.settle()
+	} else {
+		p.unsettled()
 	}
 	waiting := 0
 	for i := range p.s.Faults {
@@ -69,8 +71,10 @@ func (p *planner) noteSeen(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 		f.Planned = at(p.s.Started.Add(o.At))
 	case v1alpha1.FaultActive:
 		p.noteActive(f, o)
+		p.noteThere(f)
 	case v1alpha1.FaultRemoving:
 		p.noteGone(f)
+		p.noteThere(f)
 	}
 }
 
@@ -108,6 +112,10 @@ func (p *planner) move(f *v1alpha1.FaultStatus, o drill.Occurrence, seen sightin
 		return
 	}
 	if seen.injected != nil {
+		if f.Injected == nil {
+			// API servers date what is created to the second.
+			boundsOfFault(f).BegunBy = at(seen.injected.Add(time.Second))
+		}
 		f.Injected = seen.injected
 	}
 	if seen.text != "" || seen.sight == seenDue {
@@ -123,6 +131,7 @@ func (p *planner) move(f *v1alpha1.FaultStatus, o drill.Occurrence, seen sightin
 		p.takeBack(f)
 	case endFault:
 		f.Removed = at(p.now)
+		boundsOfFault(f).GoneBy = at(p.readUntil())
 		p.note(p.now, "Removed", f.Name, "")
 	}
 	if t.then != "" {
@@ -319,6 +328,7 @@ func (p *planner) removeFaults() {
 				f.Effect.After = figures
 			}
 			f.Effect.Figures = fault.Note(f.Effect.Figures, p.figures[f.Name], v1alpha1.FaultRemoved)
+			p.noteOpen(f)
 		}
 		if f.State == v1alpha1.FaultRemoving {
 			p.advance(f, drill.Occurrence{})

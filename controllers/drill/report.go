@@ -68,6 +68,9 @@ func reportInjected(s *v1alpha1.DrillStatus, f *v1alpha1.FaultStatus, then v1alp
 	}
 	if f.Injected == nil {
 		f.Injected = at(began)
+		if by, known := done.begun[f.Name]; known {
+			boundsOfFault(f).BegunBy = at(by)
+		}
 		note(s, v1alpha1.DrillEvent{Time: *at(began), Event: "Injected", Fault: f.Name, Message: f.Effect.Asked})
 	}
 	failed := func(o v1alpha1.FaultObject) bool { return done.objectErr[keyOf(o)] != nil }

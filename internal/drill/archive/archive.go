@@ -85,6 +85,8 @@ type Samples struct {
 	Deliveries []DeliverySample `json:"deliveries,omitempty"`
 	// Clocks of the clients' machines as they were compared with the clock of the one that looked.
 	Clocks []history.ClockReading `json:"clocks,omitempty"`
+	// OwnClock are readings of the clocks of the one that looked.
+	OwnClock []history.ClockReading `json:"ownClock,omitempty"`
 }
 
 // ReplicaSample is the state of one replica at one moment, over all databases of the group.
@@ -161,7 +163,7 @@ func (a Archive) Evidence() (history.Evidence, error) {
 	return history.Evidence{
 		Runs: runs, Replicas: a.Replicas, Faults: a.Faults,
 		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError,
-		FaultsBoot: a.Bounds.FaultsBoot, Clocks: a.Samples.Clocks,
+		FaultsBoot: a.Bounds.FaultsBoot, Clocks: a.Samples.Clocks, OwnClock: a.Samples.OwnClock,
 	}, nil
 }
 

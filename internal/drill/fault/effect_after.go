@@ -24,8 +24,23 @@ func StillThere(f v1alpha1.FaultStatus) string {
 	if f.Kind != v1alpha1.FaultNetwork && f.Kind != v1alpha1.FaultPartition && len(f.Effect.Before) == 0 {
 		return ""
 	}
+	if text := OnItsWays(f); text != "" {
+		return text
+	}
 	pairs := pairsOf(f.Effect.Before, f.Effect.After)
-	for _, p := range pairs {
+	if len(pairs) == 0 {
+		return "nobody looked after it"
+	}
+	if missing := unseen(f.Effect.Before, pairs); missing != "" {
+		return "nobody looked after it between " + missing
+	}
+	return ""
+}
+
+// OnItsWays says what was still seen of a fault on a way between servers when its objects were gone; empty when nothing
+// was, and where nobody looked.
+func OnItsWays(f v1alpha1.FaultStatus) string {
+	for _, p := range pairsOf(f.Effect.Before, f.Effect.After) {
 		var worst v1alpha1.ProbeFigures
 		for _, d := range f.Effect.During {
 			if d.From == p.during.From && d.To == p.during.To {
@@ -35,12 +50,6 @@ func StillThere(f v1alpha1.FaultStatus) string {
 		if text := p.stillThere(worst); text != "" {
 			return text
 		}
-	}
-	if len(pairs) == 0 {
-		return "nobody looked after it"
-	}
-	if missing := unseen(f.Effect.Before, pairs); missing != "" {
-		return "nobody looked after it between " + missing
 	}
 	return ""
 }

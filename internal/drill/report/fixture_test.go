@@ -208,7 +208,8 @@ func status(counts *v1alpha1.DrillCounts) v1alpha1.DrillStatus {
 				Measured: "6.604s",
 				Evidence: "the longest of 6: fault kill, clients at dublin",
 			},
-			{Name: "redoCatchUp", Verdict: v1alpha1.VerdictPassed, Goal: "1m", Measured: "18s", Evidence: "fault kill"},
+			{Name: "redoCatchUp", Verdict: v1alpha1.VerdictPassed, Goal: "1m", Measured: "18s", Evidence: "fault kill",
+				Bound: &metav1.Duration{Duration: 1500 * time.Millisecond}},
 			{
 				Name:     "consistency",
 				Verdict:  v1alpha1.VerdictPassed,
@@ -225,6 +226,7 @@ func status(counts *v1alpha1.DrillCounts) v1alpha1.DrillStatus {
 				Targets:  []string{"sql-tuk-1-0"},
 				Injected: micro(10),
 				Removed:  micro(10.2),
+				Bounds:   &v1alpha1.FaultBounds{StillThere: micro(9.1), GoneBy: micro(12.3)},
 				Settled:  micro(28),
 				Effect: &v1alpha1.FaultEffect{
 					Status: metav1.ConditionTrue,

@@ -36,7 +36,7 @@ func TestReportSaysWhatTheStatusSays(t *testing.T) {
 		text := html.UnescapeString(render(t, d, a, f))
 		for _, want := range []string{
 			"Passed", "lose-the-primary", "every objective was met", "redoCatchUp", "18s", "+10.000 s", "+14.800 s",
-			"latency 350ms",
+			"latency 350ms", "± 1.5s", "(+9.100 s to +12.300 s)",
 			"but for the time in which the fault cut these clients off", "1.507s, 1 of 5 failed", "sha256:0f0f", "feedbeef",
 			"The Drill's status says the same", "2022-latest",
 		} {

@@ -42,7 +42,7 @@ func class(v v1alpha1.DrillVerdict) string { return strings.ToLower(string(v)) }
 func (r Report) objectives() table {
 	t := table{Title: "Objectives", Head: []string{"Objective", "Verdict", "Goal", "Measured", "Evidence"}}
 	for _, o := range r.Objectives {
-		t.add(class(o.Verdict), o.Name, string(o.Verdict), o.Goal, o.Measured, o.Evidence)
+		t.add(class(o.Verdict), o.Name, string(o.Verdict), o.Goal, o.Measured+bound(o.Bound), o.Evidence)
 	}
 	return t
 }
@@ -66,22 +66,27 @@ func (r Report) tables() []table {
 
 func (r Report) faultTable() table {
 	t := table{
-		Title: "Faults", Note: "Times count from the end of the baseline.",
-		Head: []string{"Fault", "Kind", "Struck", "Injected", "Removed", "All synchronized", "Remarks"},
+		Title: "Faults",
+		Note:  "Times count from the end of the baseline; in brackets, the looks between which a moment lies.",
+		Head:  []string{"Fault", "Kind", "Struck", "Injected", "Removed", "All synchronized", "Remarks"},
 	}
 	for _, f := range r.Faults {
 		remarks, tone := f.Message, ""
 		if f.Injected == nil {
 			remarks, tone = strings.TrimSpace("never injected ("+string(f.State)+") "+f.Message), "inconclusive"
 		}
+		b := f.Bounds
+		if b == nil {
+			b = &v1alpha1.FaultBounds{}
+		}
 		t.add(
 			tone,
 			f.Name,
 			string(f.Kind),
 			strings.Join(f.Targets, ", "),
-			r.position(f.Injected),
-			r.position(f.Removed),
-			r.position(f.Settled),
+			r.within(f.Injected, nil, b.BegunBy),
+			r.within(f.Removed, b.StillThere, b.GoneBy),
+			r.within(f.Settled, b.Behind, nil),
 			remarks,
 		)
 	}
@@ -198,6 +203,9 @@ func (r Report) figureTable() table {
 		if f.Isolated {
 			judged = "but for the time in which the fault cut these clients off"
 		}
+		if f.RTO != nil && f.Bound != nil && f.Bound.Duration > 0 {
+			without += " (up to " + precise(f.Bound.Duration) + " less)"
+		}
 		t.add("", f.Fault, f.Client, without, duration(f.Usual), duration(f.Stall), judged)
 	}
 	return t
@@ -208,6 +216,32 @@ func duration(d *metav1.Duration) string {
 		return ""
 	}
 	return d.Round(time.Millisecond).String()
+}
+
+// bound is by how much a figure may be wrong, behind it; empty where it is exact.
+func bound(d *metav1.Duration) string {
+	if d == nil || d.Duration == 0 {
+		return ""
+	}
+	return " ± " + precise(d.Duration)
+}
+
+// within is a moment with the looks between which it lies; empty when it has not come.
+func (r Report) within(at, earliest, latest *metav1.MicroTime) string {
+	text := r.position(at)
+	if text == "" || earliest == nil && latest == nil {
+		return text
+	}
+	if earliest == nil {
+		earliest = at
+	}
+	if latest == nil {
+		latest = at
+	}
+	if from, until := r.position(earliest), r.position(latest); from != until {
+		text += " (" + from + " to " + until + ")"
+	}
+	return text
 }
 
 func (r Report) countTable() table {

@@ -192,11 +192,22 @@ func evidence(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 		"%d rows come after the end of a history that broke off",
 		m.History.Counts.Unrecorded,
 	)
-	r.Evidence = "rows of " + strings.Join(m.Read, ", ")
+	r.Evidence = clip("rows of " + strings.Join(m.Read, ", ") + m.strayed())
 	if len(lacks) > 0 {
-		r.Verdict, r.Evidence, r.Measured = v1alpha1.VerdictInconclusive, strings.Join(lacks, "; "), ""
+		r.Verdict, r.Evidence, r.Measured = v1alpha1.VerdictInconclusive, clip(strings.Join(lacks, "; ")+m.strayed()), ""
 	}
 	return r
+}
+
+// strayed tells of clocks that drifted or were set during the run: what rests on them has that in its bound.
+func (m Measured) strayed() string {
+	text := ""
+	for _, c := range m.History.Clocks {
+		if one := c.String(); one != "" {
+			text += "; " + one
+		}
+	}
+	return text
 }
 
 // effects asks whether every fault was seen to have taken effect, and to be over.

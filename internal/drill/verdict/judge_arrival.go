@@ -113,7 +113,7 @@ func severity(v v1alpha1.DrillVerdict) int {
 
 // arrival judges one place. What the clocks' uncertainty could turn round is not told.
 func (p Place) arrival(r v1alpha1.ObjectiveResult, part float64, goal time.Duration) v1alpha1.ObjectiveResult {
-	r.Measured, r.Evidence, r.Verdict = "", "", v1alpha1.VerdictInconclusive
+	r.Measured, r.Bound, r.Evidence, r.Verdict = "", nil, "", v1alpha1.VerdictInconclusive
 	f := p.Figures
 	switch {
 	case f == nil:
@@ -127,6 +127,7 @@ func (p Place) arrival(r v1alpha1.ObjectiveResult, part float64, goal time.Durat
 		return r
 	}
 	value, unsure := f.Percentile(part), *f.Uncertainty
+	r.Bound = bound(unsure)
 	r.Evidence = fmt.Sprintf(
 		"%s: %d of %d rows were seen to arrive; the clocks differ by at most %s",
 		p.Server,

@@ -83,6 +83,14 @@ func TestVerdicts(t *testing.T) {
 			v1alpha1.VerdictInconclusive, "evidence"},
 		"too long to catch up": {func(m *verdict.Measured) { *m.History.Faults[0].CatchUp = 11 * time.Second },
 			v1alpha1.VerdictFailed, "redoCatchUp"},
+		"perhaps too long to catch up": {func(m *verdict.Measured) { m.History.Faults[0].CatchUpMore = 7 * time.Second },
+			v1alpha1.VerdictInconclusive, "redoCatchUp"},
+		"perhaps too long to catch up, and perhaps not": {func(m *verdict.Measured) {
+			*m.History.Faults[0].CatchUp, m.History.Faults[0].CatchUpLess = 11*time.Second, 2*time.Second
+		}, v1alpha1.VerdictInconclusive, "redoCatchUp"},
+		"too long to catch up whenever that was": {func(m *verdict.Measured) {
+			*m.History.Faults[0].CatchUp, m.History.Faults[0].CatchUpLess = 13*time.Second, 2*time.Second
+		}, v1alpha1.VerdictFailed, "redoCatchUp"},
 		"never caught up": {func(m *verdict.Measured) { m.History.Faults[0].CatchUp = nil },
 			v1alpha1.VerdictFailed, "redoCatchUp"},
 		"no replicas": {func(m *verdict.Measured) { m.NoGroup = true }, v1alpha1.VerdictInconclusive,

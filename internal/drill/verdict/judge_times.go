@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/workload/history"
 )
@@ -37,7 +39,7 @@ func rpo(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 			open = fmt.Sprintf("%s: the clocks leave %s open, which the goal lies within", at, f.RPOUnsure)
 		}
 	}
-	r.Measured = worst.RPO.Round(time.Millisecond).String()
+	r.Measured, r.Bound = worst.RPO.Round(time.Millisecond).String(), bound(worst.RPOUnsure)
 	if worst.Name != "" {
 		r.Evidence = fmt.Sprintf("fault %s on %s: %d rows lost", worst.Name, worst.Target, worst.Lost)
 	}
@@ -66,7 +68,7 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 			samples++
 			if missed == failed && *c.RTO >= worst || missed && !failed {
 				worst, failed = *c.RTO, missed
-				r.Measured = shown(c)
+				r.Measured, r.Bound = shown(c), bound(c.Unsure)
 				r.Evidence = fmt.Sprintf("client %s at fault %s on %s; usual time between acknowledgements %s",
 					c.Client, f.Name, f.Target, c.Usual.Round(time.Millisecond))
 			}
@@ -79,7 +81,8 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 	case failed:
 		r.Verdict = v1alpha1.VerdictFailed
 	case len(open) > 0:
-		r.Verdict, r.Measured, r.Evidence = v1alpha1.VerdictInconclusive, "", clip(strings.Join(open, "; "))
+		r.Verdict, r.Measured, r.Bound = v1alpha1.VerdictInconclusive, "", nil
+		r.Evidence = clip(strings.Join(open, "; "))
 	case samples == 0:
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done that clients could have noticed"
 	case m.NotRecovered != "":
@@ -99,6 +102,16 @@ func shown(c history.ClientFigures) string {
 	return text
 }
 
+// bound is by how much a figure may be wrong; nil where it is exact.
+func bound(d time.Duration) *metav1.Duration {
+	if d <= 0 {
+		return nil
+	}
+	return &metav1.Duration{Duration: d}
+}
+
+// catchUp judges each fault: it has failed when the replicas certainly took too long, and passed when they certainly
+// did not. The worst of the worst verdict is shown.
 func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 	r := result("redoCatchUp", "at most "+goal.String())
 	if m.NoGroup {
@@ -106,31 +119,50 @@ func catchUp(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 			"the target has no availability group: there is no redo to look at"
 		return r
 	}
-	var worst time.Duration
-	for _, f := range m.History.Faults {
-		if f.CatchUp == nil {
-			r.Measured, r.Evidence = "more than "+m.Waited.Round(time.Second).
-				String(),
-				fmt.Sprintf(
-					"after fault %s on %s the replicas were not seen synchronized",
-					f.Name,
-					f.Target,
-				)
-			r.Verdict = v1alpha1.VerdictFailed
-			if m.Waited <= goal {
-				r.Verdict = v1alpha1.VerdictInconclusive
-			}
-			return r
-		}
-		if *f.CatchUp >= worst {
-			worst = *f.CatchUp
-			r.Evidence = fmt.Sprintf("after fault %s on %s", f.Name, f.Target)
-		}
-	}
 	if len(m.History.Faults) == 0 {
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no fault was done"
 		return r
 	}
-	r.Verdict, r.Measured = held(worst <= goal), worst.Round(time.Millisecond).String()
+	judged, worst := false, time.Duration(0)
+	for _, f := range m.History.Faults {
+		one, took := caughtUp(r, goal, f, m)
+		if more := severity(one.Verdict) - severity(r.Verdict); !judged || more > 0 || more == 0 && took >= worst {
+			r, judged, worst = one, true, took
+		}
+	}
 	return r
+}
+
+// caughtUp judges one fault, and tells how long it took at most as far as that is known.
+func caughtUp(
+	r v1alpha1.ObjectiveResult,
+	goal time.Duration,
+	f history.FaultFigures,
+	m Measured,
+) (v1alpha1.ObjectiveResult, time.Duration) {
+	if f.CatchUp == nil {
+		r.Measured, r.Bound = "more than "+m.Waited.Round(time.Second).String(), nil
+		r.Evidence = fmt.Sprintf("after fault %s on %s the replicas were not seen synchronized", f.Name, f.Target)
+		r.Verdict = v1alpha1.VerdictFailed
+		if m.Waited <= goal {
+			r.Verdict = v1alpha1.VerdictInconclusive
+		}
+		return r, m.Waited
+	}
+	least, most := *f.CatchUp-f.CatchUpLess, *f.CatchUp+f.CatchUpMore
+	r.Measured, r.Bound = f.CatchUp.Round(time.Millisecond).String(), bound(max(f.CatchUpLess, f.CatchUpMore))
+	r.Evidence = fmt.Sprintf("after fault %s on %s", f.Name, f.Target)
+	if least != most {
+		r.Evidence += fmt.Sprintf(", as it was looked at between %s and %s", max(least, 0).Round(time.Millisecond),
+			most.Round(time.Millisecond))
+	}
+	switch {
+	case least > goal:
+		r.Verdict = v1alpha1.VerdictFailed
+	case most > goal:
+		r.Verdict = v1alpha1.VerdictInconclusive
+	default:
+		r.Verdict = v1alpha1.VerdictPassed
+	}
+	return r, most
 }

@@ -111,7 +111,11 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 		fmt.Fprintln(t, "\nOBJECTIVE\tVERDICT\tGOAL\tMEASURED\tEVIDENCE")
 	}
 	for _, o := range s.Objectives {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Name, o.Verdict, o.Goal, cmp.Or(o.Measured, "-"), o.Evidence)
+		measured := cmp.Or(o.Measured, "-")
+		if o.Bound != nil {
+			measured += " ± " + o.Bound.Round(time.Millisecond).String()
+		}
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\n", o.Name, o.Verdict, o.Goal, measured, o.Evidence)
 	}
 	if len(s.Faults) > 0 {
 		fmt.Fprintln(t, "\nFAULT\tKIND\tSTATE\tTARGETS\tEFFECT\tSEEN")

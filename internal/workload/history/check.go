@@ -17,6 +17,7 @@ func Check(e Evidence) Verdict {
 	runs, axis := onOneAxis(e)
 	e.Runs = runs
 	lost := v.countRows(e)
+	v.Clocks = clockFigures(e, axis)
 	v.Terms, v.Overlaps, v.Untold = checkTerms(runs, axis)
 	v.Registers = checkRegisters(runs)
 	v.Faults = measureFaults(e, axis, lost)
@@ -152,7 +153,7 @@ func (v *Verdict) example(kind string, id RowID) {
 func countOperations(e Evidence, a axis) Operations {
 	var c Operations
 	for _, run := range e.Runs {
-		cut := cutOff(run.Client, e.Faults, a)
+		_, cut := cutOff(run.Client, e.Faults, a)
 		unsure, known := a.unsure(run.Boot)
 		for _, o := range run.Operations {
 			underWay := span{a.of(o.Invoked), max(a.of(o.Completed), a.of(o.Invoked)) + 1}

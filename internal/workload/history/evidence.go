@@ -30,13 +30,29 @@ type Fault struct {
 	Healed Instant `json:"healed"`
 	// Settled is when all replicas were synchronized again, zero when that was not seen.
 	Settled Instant `json:"settled"`
+	// Bounds are the looks between which these moments lie.
+	Bounds FaultBounds `json:"bounds,omitzero"`
 	// Proof says how it was seen to have taken effect; empty: it was not.
 	Proof string `json:"proof"`
-	// Isolated are clients that the fault itself kept from reaching anything, from Injected until Healed: that time of
-	// theirs is nobody's outage.
+	// Isolated are clients that the fault itself kept from reaching anything, from Injected until Healed, or until the way
+	// was open again: that time of theirs is nobody's outage.
 	Isolated []string `json:"isolated,omitempty"`
 	// RTO is the longest time that clients may go without an acknowledgement; 0: none is asked for.
 	RTO time.Duration `json:"rto,omitempty"`
+}
+
+// FaultBounds are looks at a fault. What was not looked at is zero, and its moment is taken for exact.
+type FaultBounds struct {
+	// BegunBy is when the first of it was there; it was asked for at Injected.
+	BegunBy Instant `json:"begunBy,omitzero"`
+	// StillThere is when something of it was last seen while it was taken back, GoneBy when nothing was any more.
+	StillThere Instant `json:"stillThere,omitzero"`
+	GoneBy     Instant `json:"goneBy,omitzero"`
+	// StillCut is when what it did was last seen though it was taken back, OpenBy when all was first seen as before.
+	StillCut Instant `json:"stillCut,omitzero"`
+	OpenBy   Instant `json:"openBy,omitzero"`
+	// Behind is when the replicas were last seen not to be synchronized after it, by all of them.
+	Behind Instant `json:"behind,omitzero"`
 }
 
 // Evidence is all that a verdict is made of.
@@ -53,6 +69,8 @@ type Evidence struct {
 	AllowLost int
 	// Clocks of the clients' machines as they were compared with the manager's. Used when not all are of one boot.
 	Clocks []ClockReading
+	// OwnClock are readings of the manager's own monotonic clock and wall clock.
+	OwnClock []ClockReading
 	// ClockError bounds the difference of the wall clocks of machines that were not compared, where somebody vouches for
 	// it; 0: nobody does, and what these machines did has no time but on their own clocks.
 	ClockError time.Duration
@@ -85,6 +103,8 @@ type Verdict struct {
 	Overlaps []Overlap  `json:"overlaps,omitempty"`
 	// Untold says of which terms the clocks do not tell whether they overlap.
 	Untold []string `json:"untold,omitempty"`
+	// Clocks of the clients' machines, as they were compared with the manager's, and his own when it strayed.
+	Clocks []ClockFigures `json:"clocks,omitempty"`
 	// Registers says whether their history is linearizable.
 	Registers Registers `json:"registers"`
 	// Faults with what clients saw, in the order of their injection.

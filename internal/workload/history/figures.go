@@ -28,6 +28,9 @@ type FaultFigures struct {
 	// CatchUp is the time from the end of the fault (its beginning, when there was nothing to take back) until all
 	// replicas were synchronized; nil when that was not seen.
 	CatchUp *time.Duration `json:"catchUp,omitempty"`
+	// CatchUpLess and CatchUpMore are by how much it may have been shorter or longer, since nobody looks all the time.
+	CatchUpLess time.Duration `json:"catchUpLess,omitempty"`
+	CatchUpMore time.Duration `json:"catchUpMore,omitempty"`
 	// Clients with their times.
 	Clients []ClientFigures `json:"clients"`
 }
@@ -52,9 +55,10 @@ func measureFaults(e Evidence, a axis, lost []lostRow) []FaultFigures {
 		if f.Settled != (Instant{}) {
 			w.settled = a.of(f.Settled)
 		}
-		figures[i] = FaultFigures{Fault: f, CatchUp: catchUp(f, a), Acknowledged: atRisk(e.Runs, a, w)}
+		figures[i] = FaultFigures{Fault: f, Acknowledged: atRisk(e.Runs, a, w)}
+		figures[i].catchUp(a)
 		for _, client := range slices.Sorted(maps.Keys(clients)) {
-			w.cut = cutOff(client, faults, a)
+			w.cut, w.perhapsCut = cutOff(client, faults, a)
 			c := measureClient(clients[client], a, w)
 			c.Client, c.Isolated = client, slices.Contains(f.Isolated, client)
 			figures[i].Clients = append(figures[i].Clients, c)
@@ -86,32 +90,61 @@ func atRisk(runs []Run, a axis, w window) int {
 	return n
 }
 
-// cutOff are the times in which faults, whichever, kept a client from reaching anything.
-func cutOff(client string, faults []Fault, a axis) []span {
-	var list []span
+// cutOff are the times in which faults, whichever, kept a client from reaching anything: certainly, and perhaps. A
+// fault that was taken back is over when the way is open again.
+func cutOff(client string, faults []Fault, a axis) (certainly, perhaps []span) {
 	for _, f := range faults {
 		if !slices.Contains(f.Isolated, client) {
 			continue
 		}
 		cut := span{a.of(f.Injected), math.MaxInt64}
+		maybe := cut
 		if f.Healed != (Instant{}) {
-			cut.until = a.of(f.Healed)
+			cut.until, maybe.until = a.of(f.Healed), a.of(f.Healed)
 		}
-		list = append(list, cut)
+		b := f.Bounds
+		if b.StillThere != (Instant{}) {
+			cut.until = min(cut.until, a.of(b.StillThere))
+		}
+		if b.GoneBy != (Instant{}) {
+			maybe.until = a.of(b.GoneBy)
+		}
+		if b.StillCut != (Instant{}) {
+			cut.until, maybe.until = max(cut.until, a.of(b.StillCut)), math.MaxInt64
+		}
+		if b.OpenBy != (Instant{}) {
+			maybe.until = a.of(b.OpenBy)
+		}
+		certainly, perhaps = append(certainly, cut), append(perhaps, maybe)
 	}
-	return list
+	return certainly, perhaps
 }
 
-func catchUp(f Fault, a axis) *time.Duration {
+// catchUp takes the time from the end of a fault until the replicas were synchronized. Both lie between two looks.
+func (f *FaultFigures) catchUp(a axis) {
 	if f.Settled == (Instant{}) {
-		return nil
+		return
 	}
-	from := f.Healed
+	b := f.Bounds
+	from, earliest, latest := f.Healed, b.StillThere, b.GoneBy
 	if from == (Instant{}) {
-		from = f.Injected
+		from, earliest, latest = f.Injected, f.Injected, b.BegunBy
 	}
-	d := a.since(f.Settled, from)
-	return &d
+	took := a.since(f.Settled, from)
+	most, least := took, took
+	if earliest != (Instant{}) {
+		most = max(most, a.since(f.Settled, earliest))
+	}
+	if latest == (Instant{}) {
+		latest = from
+	}
+	switch {
+	case b.Behind != (Instant{}):
+		least = max(min(least, a.since(b.Behind, latest)), 0)
+	case b != (FaultBounds{}):
+		least = 0 // whenever all were asked they were synchronized
+	}
+	f.CatchUp, f.CatchUpLess, f.CatchUpMore = &took, took-least+a.own, most-took+a.own
 }
 
 // putDownLosses gives each lost row to a fault: the one in whose disturbance (from its beginning until all replicas
@@ -159,10 +192,14 @@ func putDownLosses(figures []FaultFigures, a axis, runs []Run, lost []lostRow) {
 }
 
 // leaveOpen notes that RPO rests on what was done at a machine. Where that is compared with another machine's the
-// clocks of both count.
+// clocks of both count, and that the fault began after it was asked for.
 func (f *FaultFigures) leaveOpen(a axis, boot string) {
 	unsure, known := a.unsure(boot)
-	f.RPOUnsure, f.RPOUntold = max(f.RPOUnsure, 2*unsure), f.RPOUntold || !known
+	open := 2 * unsure
+	if f.Bounds.BegunBy != (Instant{}) {
+		open += max(a.since(f.Bounds.BegunBy, f.Injected), 0)
+	}
+	f.RPOUnsure, f.RPOUntold = max(f.RPOUnsure, open), f.RPOUntold || !known
 }
 
 // Percentile is the nearest-rank percentile p, above 0 up to 1, of the samples; 0 of none.

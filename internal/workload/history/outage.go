@@ -26,8 +26,9 @@ type ClientFigures struct {
 	// nothing was measured; Missing says why, and of which users nothing is known where there are others.
 	RTO     *time.Duration `json:"rto,omitempty"`
 	Missing string         `json:"missing,omitempty"`
-	// Unsure is by how much RTO may be less: the clocks leave it open which acknowledgements came before the fault, and
-	// between a refused change and the next one nobody knows from when on it would have been taken.
+	// Unsure is by how much RTO may be less: the clocks leave it open which acknowledgements came before the fault, nobody
+	// looked all the time at what cut a client off, and between a refused change and the next one nobody knows from when
+	// on it would have been taken.
 	Unsure time.Duration `json:"unsure,omitempty"`
 	// AtLeast says that there was no acknowledgement any more: RTO is how long that was tried.
 	AtLeast bool `json:"atLeast,omitempty"`
@@ -75,14 +76,20 @@ type window struct {
 	span
 	// settled is when all replicas were synchronized again, the end of time when that was not seen.
 	settled int64
-	// cut are times in which the client was kept from reaching anything.
-	cut []span
+	// cut are times in which the client was certainly kept from reaching anything, perhapsCut those in which it may have
+	// been.
+	cut, perhapsCut []span
 }
 
-// moved is the window as it is when all that a machine did was that much later; what was cut off is less or more by it.
-func (w window) moved(by time.Duration) window {
+// atMost is the window as it is when all that a machine did was so much later, and was cut off no longer than is
+// certain; atLeast the other way round.
+func (w window) atMost(by time.Duration) window { return w.moved(by, w.cut) }
+
+func (w window) atLeast(by time.Duration) window { return w.moved(-by, w.perhapsCut) }
+
+func (w window) moved(by time.Duration, cuts []span) window {
 	moved := window{span: span{add(w.from, -by), add(w.until, by)}, settled: w.settled}
-	for _, cut := range w.cut {
+	for _, cut := range cuts {
 		if cut = cut.less(by); cut.from < cut.until {
 			moved.cut = append(moved.cut, cut)
 		}
@@ -114,14 +121,14 @@ func measureClient(runs []Run, a axis, w window) ClientFigures {
 			c.Missing = "its clock was never compared with the manager's, nothing can be told"
 			return c
 		}
-		wide := see(run, a, w.moved(unsure), false)
+		wide := see(run, a, w.atMost(unsure), false)
 		before, after = before || wide.before, after || wide.after
 		if begin >= w.until || end < w.from {
 			continue
 		}
 		c.Users++
 		atIt = atIt || begin <= w.from
-		most, least = append(most, wide), append(least, see(run, a, w.moved(-unsure), true))
+		most, least = append(most, wide), append(least, see(run, a, w.atLeast(unsure), true))
 		usual, c.Stall = append(usual, wide.usual...), max(c.Stall, wide.stall)
 		if !run.Ended && end < min(w.settled, w.until) {
 			c.Missing = "a history breaks off, and nobody knows what came after it,"
