@@ -29,6 +29,8 @@ const (
 	endedWithin = time.Minute
 	// keepWithin is how long a verdict may need after the recovery before the run ends without one.
 	keepWithin = 20 * time.Minute
+	// wellWithin is how long the target may need to be well when the baseline is over.
+	wellWithin = time.Minute
 	// settledFor is how long after the last fault clients work on at least, so that there is an acknowledgement behind it.
 	settledFor = 5 * time.Second
 	// injectWithin is how long a fault may need until its objects are there.
@@ -265,16 +267,6 @@ func (p *planner) preparing() {
 		v1alpha1.ReasonDrillBaseline,
 		fmt.Sprintf("what clients see is measured for %s", drill.Baseline(p.drill.Spec)),
 	)
-}
-
-// baseline measures until the time is over.
-func (p *planner) baseline() {
-	if p.now.Sub(p.s.Baseline.Time) < drill.Baseline(p.drill.Spec) {
-		return
-	}
-	p.s.Phase, p.s.Started = v1alpha1.DrillRunning, at(p.now)
-	p.note(p.now, "BaselineMeasured", "", "")
-	p.wait(v1alpha1.ReasonDrillRunning, "faults are injected when their time comes")
 }
 
 // recovering waits until all is well again, or has been waited for long enough.
