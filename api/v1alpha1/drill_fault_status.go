@@ -124,6 +124,11 @@ type FaultEffect struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Seen string `json:"seen,omitempty"`
+	// operator is what the operator's own record says of a switchover or failover. It stands beside what clients saw, and
+	// decides nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Operator string `json:"operator,omitempty"`
 	// endedEarly is when it was first seen not to be in force any more though it should last; status stays False from
 	// then on.
 	// +optional

@@ -104,6 +104,12 @@ type DrillCounts struct {
 	Phantom int64 `json:"phantom"`
 	// diverging rows are in some replicas and not in others.
 	Diverging int64 `json:"diverging"`
+	// altered rows do not have in a copy what was written, or not what another copy has.
+	// +optional
+	Altered int64 `json:"altered,omitempty"`
+	// torn rows are parts of a transaction of which another part is not there.
+	// +optional
+	Torn int64 `json:"torn,omitempty"`
 }
 
 // DrillClient is the clients of one site.
@@ -280,6 +286,11 @@ type DrillStatus struct {
 	// recordedAfter is the greatest Id of dbo.Recorded from before the clients began: what lies above belongs to the run.
 	// +optional
 	RecordedAfter *int64 `json:"recordedAfter,omitempty"`
+	// soldBefore is how many of each book of the workload's store had been sold before the clients began, as BOOK:SOLD
+	// apart by blanks, without those of which none was; absent where the workload has no store.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32768
+	SoldBefore *string `json:"soldBefore,omitempty"`
 	// accepted is when the run was begun; the time limit counts from it.
 	// +optional
 	Accepted *metav1.MicroTime `json:"accepted,omitempty"`

@@ -1149,6 +1149,11 @@ func (in *DrillStatus) DeepCopyInto(out *DrillStatus) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.SoldBefore != nil {
+		in, out := &in.SoldBefore, &out.SoldBefore
+		*out = new(string)
+		**out = **in
+	}
 	if in.Accepted != nil {
 		in, out := &in.Accepted, &out.Accepted
 		*out = (*in).DeepCopy()

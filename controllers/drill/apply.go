@@ -37,6 +37,8 @@ type results struct {
 	frozen map[string]error
 	// after is the greatest Id that was there before the clients began; nil unless their tables were made.
 	after *int64
+	// sold is how many of each book had been sold then; nil where the workload has no store.
+	sold *string
 	// judged is the end of the run; nil unless it was judged.
 	judged *judged
 }
@@ -151,7 +153,11 @@ func (r *Reconciler) prepareTables(ctx context.Context, w *Observed, done *resul
 		func(row mssql.Row) error { return row.Scan(&greatest) }); err != nil {
 		return err
 	}
-	done.after = &greatest
+	sold, err := workload.ReadSold(ctx, db, profile(w.drill))
+	if err != nil {
+		return err
+	}
+	done.after, done.sold = &greatest, sold
 	return nil
 }
 

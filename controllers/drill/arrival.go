@@ -349,12 +349,8 @@ func (r *Reconciler) startReader(ctx context.Context, w *Observed, server v1alph
 	return nil
 }
 
-// collectArrivals compares what is at the subscriber with what its publisher has, and fetches what the readers
-// recorded. While rows have yet to arrive it is an error, unless there is no time left.
+// collectArrivals fetches what the readers recorded. One that does not answer is an error, unless no time is left.
 func (r *Reconciler) collectArrivals(ctx context.Context, w *Observed, a *archive.Archive, last bool) error {
-	if err := r.collectPayloads(ctx, w, a, last); err != nil {
-		return err
-	}
 	a.Arrivals = map[string][]byte{}
 	for _, p := range w.target.readAt(w.drill) {
 		out, err := r.inReader(ctx, w, p, timeLeft(ctx, fetchTimeout), "history", "arrivals", "--stop", "--timeout", "20s")
@@ -371,55 +367,6 @@ func (r *Reconciler) collectArrivals(ctx context.Context, w *Observed, a *archiv
 		a.Arrivals[string(p.server)] = out
 	}
 	return nil
-}
-
-// collectPayloads reads the payloads of the publisher and the subscriber.
-func (r *Reconciler) collectPayloads(ctx context.Context, w *Observed, a *archive.Archive, last bool) error {
-	t := w.target
-	places := t.places(w.drill.Spec.Workload)
-	i := slices.IndexFunc(places, func(p place) bool { return p.kind == verdict.PlaceSubscriber && p.missing == "" })
-	if i < 0 {
-		return nil
-	}
-	p, publisher := places[i], t.publisher
-	if t.group != nil {
-		publisher = w.resolved.Roles[v1alpha1.RolePrimary]
-	}
-	at, err := r.payloads(ctx, w, publisher, w.drill.Status.Database, p.table)
-	var there history.Replica
-	if err == nil {
-		there, err = r.payloads(ctx, w, p.server, p.database, p.table)
-	}
-	if err != nil {
-		if last {
-			return nil // without both there is nothing to compare, which the verdict says
-		}
-		return err
-	}
-	if behind := missingRows(at, there); behind > 0 && !last {
-		return fmt.Errorf("%d rows have yet to arrive at %s", behind, p.server)
-	}
-	a.Payloads = []history.Replica{at, there}
-	return nil
-}
-
-func (r *Reconciler) payloads(
-	ctx context.Context,
-	w *Observed,
-	server v1alpha1.ServerName,
-	database string,
-	table tsql.PayloadTable,
-) (history.Replica, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx, rowsTimeout))
-	defer cancel()
-	db, err := r.connector.Open(
-		ctx,
-		mssql.Target{Namespace: w.drill.Namespace, Server: server, Database: database, Role: credentials.RoleSA},
-	)
-	if err != nil {
-		return history.Replica{}, err
-	}
-	return workload.ReadPayloads(ctx, db, table, since(&w.drill.Status))
 }
 
 // missingRows counts rows of one that the other lacks.

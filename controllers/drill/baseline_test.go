@@ -8,8 +8,10 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/workload/history"
 )
 
@@ -73,4 +75,23 @@ func TestTheTargetIsWellWhenFaultsBegin(t *testing.T) {
 			HaveField("Message", "tukpub is PRIMARY SYNCHRONIZED, quisec is SECONDARY SYNCHRONIZED; clients of tukwila, quincy "+
 				"are served; the operator says: AvailabilityGroup content is not Ready (Degraded): x"))))
 	})
+}
+
+// That a switchover happened clients tell when they are judged; the operator's record is noted beside it.
+func TestTheOperatorsRecordIsNoEffect(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, move())
+	s.at(v1alpha1.FaultActive)
+	for _, o := range s.d.Status.Faults[0].Objects {
+		s.w.objects[keyOf(o)] = seenObject{exists: true, created: s.now, outcome: string(v1alpha1.FailoverSucceeded)}
+	}
+	s.look(time.Second)
+	e := s.d.Status.Faults[0].Effect
+	g.Expect(e.Status).To(Equal(metav1.ConditionUnknown))
+	g.Expect(e.Operator).To(MatchRegexp("^Failover d-1-move-1 has succeeded$"))
+	j := &judged{Judgement: verdict.Judgement{Witnessed: map[string]verdict.Witness{
+		"move": {Status: metav1.ConditionTrue, Seen: "by quisec-0"}}}, now: s.now}
+	j.write(&s.d.Status)
+	g.Expect(e.Status).To(Equal(metav1.ConditionTrue))
+	g.Expect(e.Seen).To(Equal("by quisec-0"))
 }

@@ -144,8 +144,8 @@ func TestWhyAFailoverWasRefused(t *testing.T) {
 	r := &Reconciler{direct: fake.NewClientBuilder().WithObjects(site).Build()}
 	s.w.objects[keyOf(failover)] = r.object(t.Context(), s.w, failover)
 	e := s.effect()
-	g.Expect(e.Status).To(Equal(metav1.ConditionFalse))
-	g.Expect(e.Seen).To(HaveSuffix("ended as Refused (SilentReplicas: dubsec does not answer)"))
+	g.Expect(e.Status).To(Equal(metav1.ConditionUnknown), "whether service has moved clients tell")
+	g.Expect(e.Operator).To(HaveSuffix("ended as Refused (SilentReplicas: dubsec does not answer)"))
 }
 
 // A clock that was wrong before is no effect: what counts is what the fault changed.

@@ -62,6 +62,8 @@ type bed struct {
 	folder    string
 	// kill says whether a PodChaos does what it should.
 	kill bool
+	// change is done to the database when the clients have stopped.
+	change []string
 
 	mu      sync.Mutex
 	clients sync.WaitGroup
@@ -369,11 +371,24 @@ func (b *bed) Run(ctx context.Context, _ *rest.Config, _, pod, _ string, command
 		if err := workload.Stop(ctx, folder); err != nil {
 			return nil, err
 		}
+		if err := b.alter(ctx); err != nil {
+			return nil, err
+		}
 		var out bytes.Buffer
 		err := history.Export(folder, &out)
 		return out.Bytes(), err
 	}
 	return nil, fmt.Errorf("%v is not known here", command)
+}
+
+// alter changes the database by hand, once.
+func (b *bed) alter(ctx context.Context) error {
+	db, err := b.connector.Open(ctx, mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content",
+		Role: credentials.RoleSA})
+	for ; err == nil && len(b.change) > 0; b.change = b.change[1:] {
+		_, err = db.Handle().ExecContext(ctx, b.change[0])
+	}
+	return err
 }
 
 func (b *bed) drill() *v1alpha1.Drill {
@@ -456,6 +471,9 @@ func TestDrillOfAnEngine(t *testing.T) {
 	g.Expect(a.Seen).To(Equal(a.Acknowledged), "every row that was due was seen to come")
 	g.Expect(kept.Arrivals).To(HaveKey("tukpub"))
 	g.Expect(kept.Payloads).To(HaveLen(2))
+	g.Expect(kept.Replicas).To(HaveLen(1))
+	g.Expect(kept.Replicas[0].Tables).To(HaveLen(3), "dbo.Recorded, dbo.Article, dbo.Register")
+	g.Expect(kept.Payloads[1].Tables).To(HaveLen(1))
 	g.Expect(s.Archive.Name).NotTo(BeEmpty())
 	g.Eventually(b.left, patient, often).Should(BeEmpty())
 	g.Expect(b.hub.Client.Delete(t.Context(), d)).To(Succeed())
@@ -474,4 +492,24 @@ func TestDrillWhoseFaultDoesNothing(t *testing.T) {
 	g.Expect(s.Message).To(ContainSubstring("runs on as before"))
 	g.Expect(s.Counts.Lost).To(BeZero())
 	g.Eventually(b.left, patient, often).Should(BeEmpty())
+}
+
+// What is not what clients wrote fails whatever else is right, and the row is named: a byte of a payload, half a
+// transaction, a row of nobody.
+func TestDrillAfterWhichRowsAreNotWhatWasWritten(t *testing.T) {
+	b := newBed(t, true)
+	g := NewWithT(t)
+	b.change = []string{
+		"UPDATE dbo.Article SET Body = STUFF(Body, 60, 1, '~') WHERE Id = (SELECT MAX(Id) FROM dbo.Article WHERE Id < 0)",
+		"DELETE FROM dbo.Article WHERE Id = (SELECT MIN(Id) FROM dbo.Article WHERE Id < 0)",
+		"INSERT INTO dbo.Article (Id, WrittenAt, Body) VALUES (-5, SYSUTCDATETIME(), '5.1 x')",
+	}
+	s := b.verdict(b.drill())
+	g.Expect(s.Verdict).To(Equal(v1alpha1.VerdictFailed), s.Message)
+	g.Expect(s.Counts.Lost).To(BeZero())
+	g.Expect(s.Objectives).To(ContainElement(And(HaveField("Name", "consistency"),
+		HaveField("Verdict", v1alpha1.VerdictFailed), HaveField("Evidence", And(
+			MatchRegexp(`payloads are not what was written: dbo.Article of tukpub-0: run \d+ operation \d+ \(Id -\d+\)`),
+			MatchRegexp(`1 transactions are there in part: tukpub-0: run \d+ operation \d+ is in dbo.Recorded with 0 of 1`),
+			ContainSubstring("run 5 operation 1 is of nobody"))))))
 }

@@ -22,16 +22,14 @@ import (
 	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
-	"geosql.dev/operator/internal/workload"
 	"geosql.dev/operator/internal/workload/history"
 )
 
 const (
-	// fetchTimeout bounds the fetching of one site's histories, rowsTimeout the reading of one replica.
+	// fetchTimeout bounds the fetching of one site's histories, rowsTimeout the reading of all copies side by side.
 	fetchTimeout = time.Minute
-	rowsTimeout  = 90 * time.Second
+	rowsTimeout  = 3 * time.Minute
 )
 
 var podKind = corev1.SchemeGroupVersion.WithKind("Pod")
@@ -177,23 +175,15 @@ func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, 
 	if len(missing) > 0 && r.now().Before(w.gatherUntil()) {
 		return a, fmt.Errorf("fetch the histories of %s", strings.Join(missing, "; "))
 	}
-	for _, name := range w.target.data {
-		if !w.canBeRead(name) {
-			continue
-		}
-		replica, err := r.rows(ctx, w, name)
-		if err != nil && r.now().Before(w.gatherUntil()) {
-			return a, fmt.Errorf("read the rows of %s: %w", name, err)
-		}
-		if err == nil {
-			a.Replicas = append(a.Replicas, replica)
-		}
+	last := !r.now().Before(w.gatherUntil())
+	if err := r.readCopies(ctx, w, &a, last); err != nil {
+		return a, err
 	}
-	if text := different(a.Replicas); text != "" && w.redoes() && r.now().Before(w.gatherUntil()) {
+	if text := different(a.Replicas); text != "" && w.redoes() && !last {
 		// A secondary has acknowledged what it has hardened, and shows it when it is redone.
 		return a, errors.New(text)
 	}
-	return a, r.collectArrivals(ctx, w, &a, !r.now().Before(w.gatherUntil()))
+	return a, r.collectArrivals(ctx, w, &a, last)
 }
 
 // redoes says whether a secondary goes on redoing, so that copies which differ may become equal by themselves. A
@@ -228,6 +218,12 @@ func different(replicas []history.Replica) string {
 			return fmt.Sprintf("the rows of %s and %s differ: one of them may have some to redo yet", replicas[0].Server,
 				replica.Server)
 		}
+		for _, t := range replica.Tables {
+			if other := replicas[0].Table(t.Name); other != nil && other.SHA256 != t.SHA256 {
+				return fmt.Sprintf("%s of %s and of %s differ: one of them may have some to redo yet", t.Name,
+					replicas[0].Server, replica.Server)
+			}
+		}
 	}
 	return ""
 }
@@ -260,23 +256,6 @@ func (w *Observed) canBeRead(name v1alpha1.ServerName) bool {
 		says != nil && says.Role == "PRIMARY"
 }
 
-func (r *Reconciler) rows(ctx context.Context, w *Observed, name v1alpha1.ServerName) (history.Replica, error) {
-	ctx, cancel := context.WithTimeout(ctx, timeLeft(ctx, rowsTimeout))
-	defer cancel()
-	db, err := r.connector.Open(
-		ctx,
-		mssql.Target{Namespace: w.drill.Namespace, Server: name, Database: w.drill.Status.Database, Role: credentials.RoleSA},
-	)
-	if err != nil {
-		return history.Replica{}, err
-	}
-	after := int64(0)
-	if w.drill.Status.RecordedAfter != nil {
-		after = *w.drill.Status.RecordedAfter
-	}
-	return workload.ReadRecorded(ctx, db, after)
-}
-
 // faults as the checker knows them. Their times were taken from the wall clock of this process; both clocks run alike,
 // so that they are put on the other by what lies between them now.
 func (r *Reconciler) faults(w *Observed) []history.Fault {
@@ -299,6 +278,7 @@ func (r *Reconciler) faults(w *Observed) []history.Fault {
 			Injected: instant(f.Injected),
 			Settled:  instant(f.Settled),
 			Isolated: f.Isolated,
+			Moves:    fault.Moves(f.Kind),
 		}
 		if o, ok := occurrence(w.drill.Spec, f.Name); ok && o.Lasts() > 0 {
 			one.Healed = instant(f.Removed)
@@ -416,6 +396,8 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 		Duplicated:    int64(c.Duplicated),
 		Phantom:       int64(c.Phantom),
 		Diverging:     int64(c.Diverging),
+		Altered:       int64(j.verdict.Contents.Corrupted.Count + j.verdict.Contents.Altered.Count),
+		Torn:          int64(j.verdict.Contents.Torn.Count),
 	}
 	s.Arrivals = nil
 	for _, p := range j.places[:min(len(j.places), 16)] {
@@ -445,8 +427,24 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 		}
 		c.ClockBound, c.ClockStrayed = clockOf(j.verdict.Clocks, c.Site)
 	}
+	j.writeWitnesses(s)
 	s.Timeline = append(s.Timeline, j.events...)
 	s.Timeline = s.Timeline[:min(len(s.Timeline), maxTimeline)]
 	note(s, v1alpha1.DrillEvent{Time: *at(j.now), Event: "Judged", Message: string(j.Verdict)})
 	slices.SortStableFunc(s.Timeline, func(a, b v1alpha1.DrillEvent) int { return a.Time.Compare(b.Time.Time) })
+}
+
+// writeWitnesses puts into the status what clients saw of faults that were to move service.
+func (j *judged) writeWitnesses(s *v1alpha1.DrillStatus) {
+	for i := range s.Faults {
+		f := &s.Faults[i]
+		w, ok := j.Witnessed[f.Name]
+		if !ok || f.Effect == nil {
+			continue
+		}
+		f.Effect.Status, f.Effect.Seen = w.Status, conditions.Shorten(w.Seen, 1024)
+		if w.Status == metav1.ConditionTrue {
+			note(s, v1alpha1.DrillEvent{Time: *at(j.now), Event: "EffectSeen", Fault: f.Name, Message: w.Seen})
+		}
+	}
 }

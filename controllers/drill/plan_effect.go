@@ -101,14 +101,16 @@ func (p *planner) effect(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1
 		}
 		return fault.ServerEffect(m, of(f.Effect.Figures, struck), p.machine)
 	case v1alpha1.FaultSwitchover, v1alpha1.FaultFailover:
+		// Whether service has moved clients tell, when their histories are judged.
 		switch seen := p.objects[keyOf(f.Objects[0])]; seen.outcome {
 		case "":
-			return metav1.ConditionUnknown, ""
 		case string(v1alpha1.FailoverSucceeded):
-			return metav1.ConditionTrue, "Failover " + f.Objects[0].Name + " has succeeded"
+			f.Effect.Operator = "Failover " + f.Objects[0].Name + " has succeeded"
 		default:
-			return metav1.ConditionFalse, fmt.Sprintf("Failover %s ended as %s (%s)", f.Objects[0].Name, seen.outcome, seen.text)
+			f.Effect.Operator = conditions.Shorten(
+				fmt.Sprintf("Failover %s ended as %s (%s)", f.Objects[0].Name, seen.outcome, seen.text), 512)
 		}
+		return metav1.ConditionUnknown, ""
 	}
 	if text := p.notInjected(f); text != "" {
 		return metav1.ConditionFalse, text

@@ -32,7 +32,7 @@ func reported(p reconcile.Plan, done *results) *v1alpha1.DrillStatus {
 	decided := reconcile.Noted[decided](p)
 	s := decided.Status.DeepCopy()
 	if done.after != nil {
-		s.RecordedAfter = done.after
+		s.RecordedAfter, s.SoldBefore = done.after, done.sold
 	}
 	for i := range s.Faults {
 		f := &s.Faults[i]

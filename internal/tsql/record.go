@@ -87,14 +87,27 @@ func ReadRegister(id int64) Statement {
 		done("read a register")
 }
 
-// ReadRecorded reads Id, Run and Op of the rows of dbo.Recorded with Id > after, in order, at most limit of them.
+// ReadRecorded reads Id, Run, Op, Server, Configuration and WrittenAt of the rows of dbo.Recorded with Id > after, in
+// order, at most limit of them.
 func ReadRecorded(after int64, limit int) Statement {
 	return new(
 		builder,
-	).sql("SELECT TOP (", Integer(limit), ") Id, Run, Op FROM dbo.Recorded WHERE Id > @after ORDER BY Id").
+	).sql("SELECT TOP (", Integer(limit), ") Id, Run, Op, Server, Configuration, WrittenAt FROM dbo.Recorded "+
+		"WHERE Id > @after ORDER BY Id").
 		arg("after", after).
 		done("read dbo.Recorded")
 }
 
 // GreatestRecorded reads the greatest Id of dbo.Recorded, 0 when it is empty.
 func GreatestRecorded() Statement { return text("SELECT ISNULL(MAX(Id), 0) FROM dbo.Recorded") }
+
+// RecordedRuns reads which runs have rows of dbo.Recorded with Id <= until.
+func RecordedRuns(until int64) Statement {
+	return new(builder).sql("SELECT DISTINCT Run FROM dbo.Recorded WHERE Id <= @until ORDER BY Run").
+		arg("until", until).done("read which runs wrote earlier")
+}
+
+// ReadRegisters reads all registers: Id, Value, Reads, Server and Configuration.
+func ReadRegisters() Statement {
+	return text("SELECT Id, Value, Reads, Server, Configuration FROM dbo.Register ORDER BY Id")
+}

@@ -81,6 +81,19 @@ func PayloadMarks(t PayloadTable, after int64, limit int) Statement {
 		done("look for payloads in " + string(t))
 }
 
+// ReadPayloads reads Id, WrittenAt, the beginning and the SHA-256 of the payloads with after < Id < 0, in order, at
+// most limit of them. The server computes the sums, of what it has stored
+// (docs/t-sql/functions/hashbytes-transact-sql.md): the payloads themselves do not cross the network.
+func ReadPayloads(t PayloadTable, after int64, limit int) Statement {
+	return new(
+		builder,
+	).sql("SELECT TOP (", Integer(limit), ") Id, WrittenAt, SUBSTRING(", t.column(), ", 1, ", Integer(MarkBytes),
+		"), HASHBYTES(N'SHA2_256', ", t.column(), ") FROM ", string(t),
+		" WHERE Id > @after AND Id < 0 ORDER BY Id").
+		arg("after", after).
+		done("read the payloads in " + string(t))
+}
+
 // GreatestPayload reads the greatest Id below 0 of a payload table, and the least bigint when there is none.
 func GreatestPayload(t PayloadTable) Statement {
 	return text("SELECT ISNULL(MAX(Id), CAST(-9223372036854775807 AS bigint)) FROM " + string(t) + " WHERE Id < 0")

@@ -29,5 +29,7 @@ func init() {
 	add("WriteRegister", tsql.WriteRegister(3, 41))
 	add("ReadRegister", tsql.ReadRegister(3))
 	add("ReadRecorded", tsql.ReadRecorded(7, 1000))
+	add("RecordedRuns", tsql.RecordedRuns(7))
+	add("ReadRegisters", tsql.ReadRegisters())
 	add("GreatestRecorded", tsql.GreatestRecorded())
 }

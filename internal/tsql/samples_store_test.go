@@ -39,6 +39,14 @@ func init() {
 		tsql.PayloadMarks(tsql.ArticlePayload, -7, 1000),
 		tsql.PayloadMarks(tsql.AttachmentPayload, -7, 1000),
 	)
+	add(
+		"ReadPayloads",
+		tsql.ReadPayloads(tsql.ArticlePayload, -7, 1000),
+		tsql.ReadPayloads(tsql.AttachmentPayload, -7, 1000),
+	)
+	add("PurchaseRuns", tsql.PurchaseRuns())
+	add("ReadPurchases", tsql.ReadPurchases(7, 1, 0, 1000))
+	add("ReadBooks", tsql.ReadBooks())
 	add("GreatestPayload", tsql.GreatestPayload(tsql.ArticlePayload), tsql.GreatestPayload(tsql.AttachmentPayload))
 	add("ReadClock", tsql.ReadClock())
 	add("PrepareStore", tsql.PrepareStore()...)

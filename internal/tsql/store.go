@@ -157,6 +157,27 @@ func StoreLoad(r RecordedRow, customer, lines int) Statement {
 	return r.end(b).done("decision support: load")
 }
 
+// PurchaseRuns reads which runs have purchases; those that PrepareStore makes are of none.
+func PurchaseRuns() Statement {
+	return text("SELECT DISTINCT Run FROM dbo.Purchase WHERE Run > 0 ORDER BY Run")
+}
+
+// ReadPurchases reads Op, Line, CustomerId, BookId, Amount as text, and SoldAt of a run's purchases after a line of an
+// operation, in the order of their key, at most limit of them.
+func ReadPurchases(run, op, line int64, limit int) Statement {
+	return new(
+		builder,
+	).sql("SELECT TOP (", Integer(limit), ") Op, Line, CustomerId, BookId, CAST(Amount AS nvarchar(20)), SoldAt "+
+		"FROM dbo.Purchase WHERE Run = @run AND (Op > @op OR Op = @op AND Line > @line) ORDER BY Op, Line").
+		arg("run", run).arg("op", op).arg("line", line).
+		done("read dbo.Purchase")
+}
+
+// ReadBooks reads Id, Price as text, and Sold of all books.
+func ReadBooks() Statement {
+	return text("SELECT Id, CAST(Price AS nvarchar(20)), Sold FROM dbo.Book ORDER BY Id")
+}
+
 // StoreRevenueByCategory is what each category has brought in.
 func StoreRevenueByCategory() Statement {
 	return text(

@@ -3,14 +3,12 @@
 package workload
 
 import (
-	"context"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
 	"strings"
 	"time"
 
-	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload/history"
 )
@@ -90,36 +88,3 @@ func PayloadFloor(t time.Time) int64 {
 // PayloadID is the Id of a payload that is sent at that time. Ids grow with time, so that new rows are found by their
 // key.
 func PayloadID(t time.Time) int64 { return PayloadFloor(t) | rand.Int64N(1<<payloadBits) }
-
-// ReadPayloads reads which rows a database has payloads of that were sent since a time.
-func ReadPayloads(
-	ctx context.Context,
-	db *mssql.DB,
-	table tsql.PayloadTable,
-	since time.Time,
-) (history.Replica, error) {
-	result := history.Replica{Server: db.Server()}
-	after := PayloadFloor(since) - 1
-	for {
-		rows := 0
-		err := db.Query(ctx, tsql.PayloadMarks(table, after, recordedRows), func(row mssql.Row) error {
-			var at time.Time
-			var mark []byte
-			if err := row.Scan(&after, &at, &mark); err != nil {
-				return err
-			}
-			rows++
-			id, err := rowOf(string(mark))
-			if err == nil {
-				result.Rows = append(result.Rows, id)
-			}
-			return err
-		})
-		if err != nil {
-			return result, fmt.Errorf("payloads after %d in %s: %w", after, table, err)
-		}
-		if rows < recordedRows {
-			return result, nil
-		}
-	}
-}

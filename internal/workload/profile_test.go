@@ -143,23 +143,30 @@ func TestPayloads(t *testing.T) {
 			)
 			recorded, err := workload.Recorded(t.Context(), s.options)
 			g.Expect(err).NotTo(HaveOccurred())
-			carried, err := workload.ReadPayloads(t.Context(), s.db, p.Table, began)
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(carried.Rows).To(ConsistOf(recorded.Rows))
-			g.Expect(history.Check(history.Evidence{Runs: runs, Replicas: []history.Replica{recorded, carried}}).Counts).
+			read := func(since time.Time) history.Replica {
+				copies, err := workload.ReadCopies(t.Context(), []workload.Source{{DB: s.db}},
+					workload.Wants{Since: since, Payload: p})
+				g.Expect(err).NotTo(HaveOccurred())
+				return copies[0]
+			}
+			whole := read(began)
+			carried := history.Rows(whole.Table(string(p.Table)).Spans)
+			g.Expect(whole.Rows).To(ConsistOf(recorded.Rows))
+			g.Expect(carried).To(ConsistOf(recorded.Rows))
+			v := history.Check(history.Evidence{Runs: runs, Replicas: []history.Replica{whole}})
+			g.Expect(v.Contents).To(Equal(history.Contents{Copies: 1, Tables: 3}), v.Contents.Wrong())
+			g.Expect(v.Counts).
 				To(And(HaveField("Lost", 0), HaveField("Diverging", 0), HaveField("Acknowledged", BeNumerically(">", 0))))
 			column := map[tsql.PayloadTable]string{tsql.ArticlePayload: "Body", tsql.AttachmentPayload: "Content"}[p.Table]
 			g.Expect(s.count(t,
 				"SELECT COUNT(*) FROM "+string(p.Table)+" WHERE DATALENGTH("+column+") = "+tsql.Integer(p.Bytes))).
-				To(Equal(len(carried.Rows)))
-			later, err := workload.ReadPayloads(t.Context(), s.db, p.Table, time.Now().Add(time.Minute))
-			g.Expect(err).NotTo(HaveOccurred())
-			g.Expect(later.Rows).To(BeEmpty())
+				To(Equal(len(carried)))
+			g.Expect(read(time.Now().Add(time.Minute)).Table(string(p.Table)).Rows).To(BeZero())
 			// Rows of a drill are not those that demonstrations compare.
-			whole, err := workload.Verify(t.Context(), s.options)
+			verified, err := workload.Verify(t.Context(), s.options)
 			if p.Table == tsql.AttachmentPayload {
 				g.Expect(err).NotTo(HaveOccurred())
-				g.Expect(whole.Attachment.Rows + whole.Article.Rows).To(BeZero())
+				g.Expect(verified.Attachment.Rows + verified.Article.Rows).To(BeZero())
 			}
 			_, err = s.db.Handle().ExecContext(t.Context(), "DELETE FROM dbo.Recorded")
 			g.Expect(err).NotTo(HaveOccurred())

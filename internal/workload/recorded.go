@@ -5,6 +5,7 @@ package workload
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
@@ -32,7 +33,10 @@ func ReadRecorded(ctx context.Context, db *mssql.DB, after int64) (history.Repli
 		rows := 0
 		err := db.Query(ctx, tsql.ReadRecorded(after, recordedRows), func(row mssql.Row) error {
 			var id history.RowID
-			if err := row.Scan(&after, &id.Run, &id.Number); err != nil {
+			var server string
+			var configuration int64
+			var at time.Time
+			if err := row.Scan(&after, &id.Run, &id.Number, &server, &configuration, &at); err != nil {
 				return err
 			}
 			rows++

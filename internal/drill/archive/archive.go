@@ -38,7 +38,7 @@ type Archive struct {
 	// Histories of the clients by a name each, such as the client's: the lines that a history.Recorder wrote, or those
 	// compressed by gzip as history.Export writes them. Out of an archive they come compressed.
 	Histories map[string][]byte
-	// Replicas with the rows that they had when everything was over.
+	// Replicas with the rows that they had when everything was over, in all tables that clients wrote.
 	Replicas []history.Replica
 	// Arrivals are what readers at secondaries and subscribers saw, by the server that was read, as history.ExportArrivals
 	// writes them.
@@ -161,16 +161,81 @@ func (a Archive) Evidence() (history.Evidence, error) {
 		return history.Evidence{}, err
 	}
 	return history.Evidence{
-		Runs: runs, Replicas: a.Replicas, Faults: a.Faults,
+		Runs: runs, Replicas: a.Replicas, Subscribers: a.subscribers(), Faults: a.Faults,
 		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError,
 		FaultsBoot: a.Bounds.FaultsBoot, Clocks: a.Samples.Clocks, OwnClock: a.Samples.OwnClock,
 	}, nil
 }
 
+// subscribers are the copies that were compared with their publisher's, which comes before them.
+func (a Archive) subscribers() []history.Replica {
+	if len(a.Payloads) < 2 {
+		return nil
+	}
+	return a.Payloads[1:]
+}
+
 // rows is a replica with its rows written as spans, since most rows of a run are there, once.
 type rows struct {
-	Server string `json:"server"`
-	Spans  []span `json:"spans"`
+	Server    string                  `json:"server"`
+	Spans     []span                  `json:"spans"`
+	Tables    []table                 `json:"tables,omitempty"`
+	Registers []history.RegisterValue `json:"registers,omitempty"`
+}
+
+// table is one of a replica's.
+type table struct {
+	history.Table
+	// Whole says that each row of dbo.Recorded has all of its rows in the table, and that no others are there: its spans
+	// are left out.
+	Whole bool `json:"whole,omitempty"`
+}
+
+func foldTables(r history.Replica) []table {
+	var list []table
+	for _, t := range r.Tables {
+		one := table{Table: t}
+		if t.Each > 0 && r.Table(history.TableRecorded) != nil && wholly(t, r.Rows) {
+			one.Whole, one.Spans = true, nil
+		}
+		list = append(list, one)
+	}
+	return list
+}
+
+// wholly says that a table has as many rows of each of these, and no others.
+func wholly(t history.Table, recorded []history.RowID) bool {
+	want := map[history.RowID]bool{}
+	for _, id := range recorded {
+		want[id] = true
+	}
+	for _, s := range t.Spans {
+		if s.Times != t.Each {
+			return false
+		}
+		for number := s.First; number <= s.Last; number++ {
+			id := history.RowID{Run: s.Run, Number: number}
+			if !want[id] {
+				return false
+			}
+			delete(want, id)
+		}
+	}
+	return len(want) == 0
+}
+
+func (r rows) unfoldTables() []history.Table {
+	var list []history.Table
+	for _, t := range r.Tables {
+		if t.Whole {
+			t.Spans = nil
+			for _, s := range r.Spans {
+				t.Spans = append(t.Spans, history.Span{Run: s.Run, First: s.First, Last: s.Last, Times: t.Each})
+			}
+		}
+		list = append(list, t.Table)
+	}
+	return list
 }
 
 // span is a run's rows from the first number to the last, each of them there Times times.
@@ -189,7 +254,7 @@ func fold(r history.Replica) rows {
 	for _, id := range r.Rows {
 		counts[id]++
 	}
-	folded := rows{Server: r.Server, Spans: []span{}}
+	folded := rows{Server: r.Server, Spans: []span{}, Tables: foldTables(r), Registers: r.Registers}
 	for _, id := range slices.SortedFunc(maps.Keys(counts), compareRows) {
 		times := counts[id]
 		if n := len(folded.Spans); n > 0 {
@@ -228,7 +293,7 @@ func compareRows(x, y history.RowID) int {
 }
 
 func (r rows) unfold() (history.Replica, error) {
-	replica := history.Replica{Server: r.Server}
+	replica := history.Replica{Server: r.Server, Tables: r.unfoldTables(), Registers: r.Registers}
 	for _, s := range r.Spans {
 		if s.First > s.Last || s.Times < 1 || s.Last-s.First >= maxRows || int64(s.Times) > maxRows ||
 			(s.Last-s.First+1)*int64(s.Times) > maxRows-int64(len(replica.Rows)) {

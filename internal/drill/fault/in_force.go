@@ -23,6 +23,11 @@ var lasting = []v1alpha1.DrillFaultKind{
 	v1alpha1.FaultCPUStress, v1alpha1.FaultMemoryStress, v1alpha1.FaultClockOffset,
 }
 
+// Moves says of a kind that it is to move service to another server, which clients witness.
+func Moves(kind v1alpha1.DrillFaultKind) bool {
+	return kind == v1alpha1.FaultSwitchover || kind == v1alpha1.FaultFailover
+}
+
 // Sighted notes in an effect what a look at a moment has said.
 func Sighted(e *v1alpha1.FaultEffect, injected, now time.Time, status metav1.ConditionStatus) {
 	at := metav1.NewMicroTime(now)

@@ -204,6 +204,8 @@ func recheck(s v1alpha1.DrillStatus, v history.Verdict) *Recheck {
 		differ("duplicated", c.Duplicated, v.Counts.Duplicated)
 		differ("phantom", c.Phantom, v.Counts.Phantom)
 		differ("diverging", c.Diverging, v.Counts.Diverging)
+		differ("altered", c.Altered, v.Contents.Corrupted.Count+v.Contents.Altered.Count)
+		differ("torn", c.Torn, v.Contents.Torn.Count)
 	}
 	// Inconclusive is no contradiction: clocks of several machines cannot order reads and writes, and the other objectives
 	// stand without that.

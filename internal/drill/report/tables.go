@@ -97,12 +97,12 @@ func (r Report) effectTable() table {
 	t := table{
 		Title: "Effects of the faults",
 		Note:  "That a fault took effect is measured, not assumed.",
-		Head:  []string{"Fault", "Effect", "Asked", "Seen"},
+		Head:  []string{"Fault", "Effect", "Asked", "Seen", "The operator says"},
 	}
 	for _, f := range r.Faults {
 		if f.Effect == nil {
 			if f.Injected != nil {
-				t.add("inconclusive", f.Name, "not looked for", "", "")
+				t.add("inconclusive", f.Name, "not looked for", "", "", "")
 			}
 			continue
 		}
@@ -113,7 +113,7 @@ func (r Report) effectTable() table {
 		case metav1.ConditionFalse:
 			effect, tone = "not there", "failed"
 		}
-		t.add(tone, f.Name, effect, f.Effect.Asked, f.Effect.Seen)
+		t.add(tone, f.Name, effect, f.Effect.Asked, f.Effect.Seen, f.Effect.Operator)
 	}
 	return t
 }
@@ -266,6 +266,8 @@ func (r Report) countTable() table {
 		{"duplicated", c.Duplicated, c.Duplicated > 0, "there more than once"},
 		{"phantom", c.Phantom, c.Phantom > 0, "there, and nobody wrote them"},
 		{"diverging", c.Diverging, c.Diverging > 0, "in some replicas and not in others"},
+		{"altered", c.Altered, c.Altered > 0, "not what was written, or differ between copies: must be none"},
+		{"torn", c.Torn, c.Torn > 0, "transactions that are there in part: must be none"},
 	} {
 		tone := ""
 		if line.bad {

@@ -65,6 +65,8 @@ type Judgement struct {
 	Reason     string
 	Message    string
 	Objectives []v1alpha1.ObjectiveResult
+	// Witnessed is what clients say of each fault that was to move service.
+	Witnessed map[string]Witness
 }
 
 // Judge compares what was measured with the objectives; group's count where the drill has none. What cannot be told is
@@ -75,7 +77,10 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 		o.RPO, o.RTO, o.RedoCatchUp = first(o.RPO, group.RPO), first(o.RTO, group.RTO),
 			first(o.RedoCatchUp, group.RedoCatchUp)
 	}
-	j := Judgement{Objectives: []v1alpha1.ObjectiveResult{evidence(o, m), effects(s, m), consistency(m), lostRows(o, m)}}
+	var witnessed map[string]Witness
+	m.Faults, witnessed = m.witnessed(s)
+	j := Judgement{Witnessed: witnessed}
+	j.Objectives = []v1alpha1.ObjectiveResult{evidence(o, m), effects(s, m), consistency(m), lostRows(o, m)}
 	add := func(set bool, judge func() v1alpha1.ObjectiveResult) {
 		if set {
 			j.Objectives = append(j.Objectives, judge())
@@ -254,7 +259,11 @@ func clip(s string) string { return conditions.Shorten(s, 2048) }
 // consistency asks for what must never be seen, whatever the objectives.
 func consistency(m Measured) v1alpha1.ObjectiveResult {
 	c, h := m.History.Counts, m.History
-	r := result("consistency", "no row twice, none that nobody wrote, equal copies, one server at a time")
+	copies := "equal copies"
+	if len(m.Read) < 2 {
+		copies = "whole transactions in the one copy"
+	}
+	r := result("consistency", "no row twice, none that nobody wrote, "+copies+", one server at a time")
 	var wrong []string
 	fault := func(is bool, format string, args ...any) {
 		if is {
@@ -276,6 +285,11 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 	for _, o := range h.Overlaps {
 		fault(true, "%s", o.Message)
 	}
+	text := h.Contents.Wrong()
+	if !whole {
+		text = h.Contents.Corruption()
+	}
+	fault(text != "", "%s", text)
 	r.Evidence = fmt.Sprintf(
 		"%d rows, %d terms, %d operations on registers",
 		c.Attempted,
@@ -291,6 +305,7 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 			"without all of the histories of %s nobody can say who wrote what is there", strings.Join(unknown, ", "))
 		return r
 	}
+	r.Evidence += m.readOf()
 	if h.Registers.Reason != "" {
 		r.Evidence += "; registers: " + h.Registers.Reason
 	}
@@ -301,6 +316,17 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 		r.Verdict = v1alpha1.VerdictInconclusive
 	}
 	return r
+}
+
+// readOf says what was read to compare; one copy alone is equal to none.
+func (m Measured) readOf() string {
+	switch c := m.History.Contents; {
+	case len(m.Read) == 1 && c.Copies < 2:
+		return "; one copy alone was read, " + m.Read[0] + ": nothing is said of others"
+	case c.Copies > 1:
+		return fmt.Sprintf("; every row that clients wrote was read and compared at %d copies", c.Copies)
+	}
+	return ""
 }
 
 // nothingAtRisk names a fault while which nobody was acknowledged anything: that no row was lost proves nothing then.
@@ -327,6 +353,9 @@ func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	r.Verdict, r.Measured = held(int64(lost) <= goal),
 		fmt.Sprintf("%d of %d acknowledged", lost, m.History.Counts.Acknowledged)
 	r.Evidence = "rows of " + strings.Join(m.Read, ", ")
+	if len(m.Read) == 1 {
+		r.Evidence += " alone"
+	}
 	for _, id := range m.History.Examples["lost"] {
 		r.Evidence += fmt.Sprintf("; run %d operation %d is missing", id.Run, id.Number)
 	}

@@ -116,6 +116,20 @@ func TestVerdicts(t *testing.T) {
 		}, v1alpha1.VerdictFailed, "lostRows"},
 		"a row is there twice": {func(m *verdict.Measured) { m.History.Counts.Duplicated = 1 }, v1alpha1.VerdictFailed,
 			"consistency"},
+		"a payload is corrupted": {func(m *verdict.Measured) {
+			m.History.Contents.Corrupted = history.Finding{Count: 1, Rows: []string{"x"}}
+		}, v1alpha1.VerdictFailed, "consistency"},
+		"a payload is corrupted, and a history is lost": {func(m *verdict.Measured) {
+			m.Missing = []string{"quincy"}
+			m.History.Contents.Corrupted = history.Finding{Count: 1, Rows: []string{"x"}}
+		}, v1alpha1.VerdictFailed, "consistency"},
+		"half a transaction": {func(m *verdict.Measured) {
+			m.History.Contents.Torn = history.Finding{Count: 1, Rows: []string{"x"}}
+		}, v1alpha1.VerdictFailed, "consistency"},
+		"half a transaction, of clients that may have gone on": {func(m *verdict.Measured) {
+			m.Unstopped = []string{"quincy"}
+			m.History.Contents.Torn = history.Finding{Count: 1, Rows: []string{"x"}}
+		}, v1alpha1.VerdictInconclusive, "consistency"},
 		"two served at a time": {func(m *verdict.Measured) { m.History.Overlaps = []history.Overlap{{Message: "both"}} },
 			v1alpha1.VerdictFailed, "consistency"},
 		"registers contradict": {func(m *verdict.Measured) { m.History.Registers.Result = history.Failed },
@@ -215,4 +229,18 @@ func TestNoFaults(t *testing.T) {
 	g.Expect(verdict.Judge(v1alpha1.DrillSpec{}, &v1alpha1.Objectives{RPO: lasting(0), RTO: lasting(time.Second)},
 		m).Verdict).
 		To(Equal(v1alpha1.VerdictPassed), "the group's goals are for its faults")
+}
+
+// One copy is equal to none: the sentences say that it was one.
+func TestOneCopyAlone(t *testing.T) {
+	g := NewWithT(t)
+	m := good()
+	m.Read = m.Read[:1]
+	m.History.Contents = history.Contents{Copies: 1, Tables: 2}
+	j := verdict.Judge(v1alpha1.DrillSpec{Objectives: goals()}, nil, m)
+	g.Expect(j.Objectives).To(ContainElement(And(HaveField("Name", "consistency"),
+		HaveField("Goal", Not(ContainSubstring("equal copies"))),
+		HaveField("Evidence", ContainSubstring("one copy alone was read, tukpub-0: nothing is said of others")))))
+	g.Expect(j.Objectives).To(ContainElement(And(HaveField("Name", "lostRows"),
+		HaveField("Evidence", "rows of tukpub-0 alone"))))
 }

@@ -19,7 +19,8 @@ func Check(e Evidence) Verdict {
 	lost := v.countRows(e)
 	v.Clocks = clockFigures(e, axis)
 	v.Terms, v.Overlaps, v.Untold = checkTerms(runs, axis)
-	v.Registers = checkRegisters(runs)
+	v.Contents = checkContents(e)
+	v.Registers = checkRegisters(withFinalReads(runs, e.Replicas))
 	v.Faults = measureFaults(e, axis, lost)
 	v.Operations = countOperations(e, axis)
 	v.judge(e)
@@ -192,6 +193,9 @@ func (v *Verdict) judge(e Evidence) {
 	fault(c.Duplicated > 0, "%d rows are there more than once", c.Duplicated)
 	fault(c.Phantom > 0, "%d rows are there that nobody wrote", c.Phantom)
 	fault(c.Diverging > 0, "%d rows are in some replicas and not in others", c.Diverging)
+	if text := v.Contents.Wrong(); text != "" {
+		fault(true, "%s", text)
+	}
 	fault(len(v.Overlaps) > 0, "two servers acknowledged in overlapping terms, %d times", len(v.Overlaps))
 	fault(v.Registers.Result == Failed, "registers are not linearizable: %s", v.Registers.Reason)
 	for _, text := range v.Untold {
@@ -209,7 +213,9 @@ func (v *Verdict) judge(e Evidence) {
 	for _, f := range v.Faults {
 		lack(f.Acknowledged == 0, "nothing was acknowledged while fault %s on %s lasted: no row was at risk",
 			f.Name, f.Target)
-		lack(f.Proof == "", "fault %s on %s was not seen to have taken effect", f.Name, f.Target)
+		lack(f.Moves && !f.Moved(), "fault %s on %s did not move service: no client saw another server in a higher term",
+			f.Name, f.Target)
+		lack(f.Proof == "" && !f.Moves, "fault %s on %s was not seen to have taken effect", f.Name, f.Target)
 		lack(f.CatchUp == nil, "after fault %s on %s the replicas were not seen synchronized", f.Name, f.Target)
 		for _, client := range f.Clients {
 			result, why := client.Meets(f.RTO)

@@ -14,8 +14,12 @@ type RowID struct {
 type Replica struct {
 	// Server is the replica's name.
 	Server string `json:"server"`
-	// Rows of dbo.Recorded, as often as they are there.
+	// Rows of dbo.Recorded, as often as they are there; of a subscriber those of which it has payloads.
 	Rows []RowID `json:"rows"`
+	// Tables that clients wrote, with what is in each; none where nothing but which rows there are was read.
+	Tables []Table `json:"tables,omitempty"`
+	// Registers with their values, where they were read.
+	Registers []RegisterValue `json:"registers,omitempty"`
 }
 
 // Fault is something that was done to the system while clients were at work.
@@ -34,6 +38,8 @@ type Fault struct {
 	Bounds FaultBounds `json:"bounds,omitzero"`
 	// Proof says how it was seen to have taken effect; empty: it was not.
 	Proof string `json:"proof"`
+	// Moves says that it is to move service to another server: what clients were acknowledged proves it.
+	Moves bool `json:"moves,omitempty"`
 	// Isolated are clients that the fault itself kept from reaching anything, from Injected until Healed, or until the way
 	// was open again: that time of theirs is nobody's outage.
 	Isolated []string `json:"isolated,omitempty"`
@@ -59,7 +65,9 @@ type FaultBounds struct {
 type Evidence struct {
 	Runs     []Run
 	Replicas []Replica
-	Faults   []Fault
+	// Subscribers are copies that need not have all tables, nor all rows yet.
+	Subscribers []Replica
+	Faults      []Fault
 	// FaultsBoot identifies the boot of the machine whose monotonic clock timed the faults; empty when it is that of the
 	// runs.
 	FaultsBoot string
@@ -105,6 +113,8 @@ type Verdict struct {
 	Untold []string `json:"untold,omitempty"`
 	// Clocks of the clients' machines, as they were compared with the manager's, and his own when it strayed.
 	Clocks []ClockFigures `json:"clocks,omitempty"`
+	// Contents is what was found in all tables that clients wrote.
+	Contents Contents `json:"contents"`
 	// Registers says whether their history is linearizable.
 	Registers Registers `json:"registers"`
 	// Faults with what clients saw, in the order of their injection.

@@ -31,8 +31,52 @@ type FaultFigures struct {
 	// CatchUpLess and CatchUpMore are by how much it may have been shorter or longer, since nobody looks all the time.
 	CatchUpLess time.Duration `json:"catchUpLess,omitempty"`
 	CatchUpMore time.Duration `json:"catchUpMore,omitempty"`
+	// Before is who acknowledged clients last before the fault, and After who did first in a higher term after it; nil
+	// where nobody did, or the clocks do not tell.
+	Before *Service `json:"before,omitempty"`
+	After  *Service `json:"after,omitempty"`
 	// Clients with their times.
 	Clients []ClientFigures `json:"clients"`
+}
+
+// Service is a server that acknowledges, and the term in which it does.
+type Service struct {
+	Server string `json:"server"`
+	Term   int64  `json:"term"`
+}
+
+// Moved says that clients were acknowledged by another server in a higher term.
+func (f FaultFigures) Moved() bool {
+	return f.Before != nil && f.After != nil && f.After.Server != f.Before.Server
+}
+
+// services are who acknowledged last before a window, and first in a higher term within it.
+func services(runs []Run, a axis, w window) (before, after *Service) {
+	each := func(yield func(o Operation, at int64, unsure time.Duration)) {
+		for _, run := range runs {
+			unsure, known := a.unsure(run.Boot)
+			for _, o := range run.Operations {
+				if known && o.Outcome == OK && o.Server != "" && o.Term() > 0 {
+					yield(o, a.of(o.Completed), unsure)
+				}
+			}
+		}
+	}
+	last, first := int64(math.MinInt64), int64(math.MaxInt64)
+	each(func(o Operation, at int64, unsure time.Duration) {
+		if at < add(w.from, -unsure) && at > last {
+			last, before = at, &Service{o.Server, o.Term()}
+		}
+	})
+	if before == nil {
+		return nil, nil
+	}
+	each(func(o Operation, at int64, unsure time.Duration) {
+		if at >= add(w.from, unsure) && at < add(w.until, -unsure) && o.Term() > before.Term && at < first {
+			first, after = at, &Service{o.Server, o.Term()}
+		}
+	})
+	return before, after
 }
 
 // measureFaults gives each fault its figures. Faults are sorted by their beginning; the time of a fault ends when the
@@ -57,6 +101,7 @@ func measureFaults(e Evidence, a axis, lost []lostRow) []FaultFigures {
 		}
 		figures[i] = FaultFigures{Fault: f, Acknowledged: atRisk(e.Runs, a, w)}
 		figures[i].catchUp(a)
+		figures[i].Before, figures[i].After = services(e.Runs, a, w)
 		for _, client := range slices.Sorted(maps.Keys(clients)) {
 			w.cut, w.perhapsCut = cutOff(client, faults, a)
 			c := measureClient(clients[client], a, w)
