@@ -140,6 +140,9 @@ type FaultEffect struct {
 	// until is when it was last seen to be in force.
 	// +optional
 	Until *metav1.MicroTime `json:"until,omitempty"`
+	// unseen is how much of the time between since and until lies more than ten seconds beside every look that saw it.
+	// +optional
+	Unseen *metav1.Duration `json:"unseen,omitempty"`
 	// identity is what ran before the fault: of each server struck, apart by blanks, its name, its pod's UID, the
 	// engine's container, how often that was started, and whether it was ready. It ends after the UID while the
 	// kubelet has not reported the container; none stands for a pod that was not there, unknown for one at a site that

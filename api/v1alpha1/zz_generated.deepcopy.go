@@ -1668,6 +1668,11 @@ func (in *FaultEffect) DeepCopyInto(out *FaultEffect) {
 		in, out := &in.Until, &out.Until
 		*out = (*in).DeepCopy()
 	}
+	if in.Unseen != nil {
+		in, out := &in.Unseen, &out.Unseen
+		*out = new(v1.Duration)
+		**out = **in
+	}
 	if in.Identity != nil {
 		in, out := &in.Identity, &out.Identity
 		*out = make([]string, len(*in))

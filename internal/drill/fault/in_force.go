@@ -43,26 +43,42 @@ func Sighted(e *v1alpha1.FaultEffect, injected, now time.Time, status metav1.Con
 		begin := metav1.NewMicroTime(since)
 		e.Since, e.Until = &begin, &at
 	case status == metav1.ConditionTrue:
+		if gap := now.Sub(e.Until.Time) - 2*BesideASight; gap > 0 {
+			if e.Unseen != nil {
+				gap += e.Unseen.Duration
+			}
+			e.Unseen = &metav1.Duration{Duration: gap}
+		}
 		e.Until = &at
 	case status == metav1.ConditionFalse && e.Until == nil:
 		e.Since = &at
 	}
 }
 
-// TooShort says of a fault that was seen, and should last, that it was not seen to be in force for half of its time;
-// empty when it was, and where that cannot be asked.
-func TooShort(f v1alpha1.FaultStatus, o drill.Occurrence) string {
+// InForce is for how long a fault that was seen, and should last, was seen to be in force. False where that cannot be
+// asked.
+func InForce(f v1alpha1.FaultStatus, o drill.Occurrence) (time.Duration, bool) {
 	e := f.Effect
 	if e == nil || e.Since == nil || e.Until == nil || f.Injected == nil || o.Lasts() == 0 ||
 		!slices.Contains(lasting, MeasuredAs(o).Kind) {
-		return ""
+		return 0, false
 	}
 	until := e.Until.Add(BesideASight)
 	if end := f.Injected.Add(o.Lasts()); end.Before(until) {
 		until = end
 	}
-	if seen := until.Sub(e.Since.Time); 2*seen < o.Lasts() {
-		return fmt.Sprintf("it was seen to be in force for %s of %s at most", max(seen, 0).Round(time.Second), o.Lasts())
+	seen := until.Sub(e.Since.Time)
+	if e.Unseen != nil {
+		seen -= e.Unseen.Duration
+	}
+	return max(seen, 0), true
+}
+
+// TooShort says of a fault that was seen, and should last, that it was not seen to be in force for half of its time;
+// empty when it was, and where that cannot be asked.
+func TooShort(f v1alpha1.FaultStatus, o drill.Occurrence) string {
+	if seen, asked := InForce(f, o); asked && 2*seen < o.Lasts() {
+		return fmt.Sprintf("it was seen to be in force for %s of %s at most", seen.Round(time.Second), o.Lasts())
 	}
 	return ""
 }

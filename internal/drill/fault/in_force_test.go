@@ -25,11 +25,14 @@ func TestHowLongAFaultWasInForce(t *testing.T) {
 		looks looks
 		short bool
 	}{
-		"at every look":                  {v1alpha1.FaultPartition, 60, looks{5: is, 20: is, 40: is, 55: is}, false},
-		"in its last second":             {v1alpha1.FaultPartition, 20, looks{5: not, 18: not, 19: is}, true},
-		"from its middle on":             {v1alpha1.FaultPartition, 60, looks{5: not, 29: not, 32: is, 55: is}, false},
+		"at every look":      {v1alpha1.FaultPartition, 60, looks{5: is, 20: is, 40: is, 55: is}, false},
+		"in its last second": {v1alpha1.FaultPartition, 20, looks{5: not, 18: not, 19: is}, true},
+		"from its middle on": {v1alpha1.FaultPartition, 60, looks{5: not, 29: not, 32: is, 44: is, 55: is},
+			false},
 		"short, at the only look":        {v1alpha1.FaultPartition, 10, looks{7: is}, false},
 		"long, at the only look":         {v1alpha1.FaultCPUStress, 60, looks{5: is}, true},
+		"at both ends alone":             {v1alpha1.FaultPartition, 60, looks{5: is, 57: is}, true},
+		"at its ends and in its middle":  {v1alpha1.FaultPartition, 60, looks{5: is, 30: is, 57: is}, false},
 		"late, and nobody looked before": {v1alpha1.FaultNetwork, 60, looks{5: open, 50: is}, true},
 		"what is done at once":           {v1alpha1.FaultPodKill, 0, looks{5: is}, false},
 	} {

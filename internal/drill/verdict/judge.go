@@ -219,12 +219,18 @@ func (m Measured) strayed() string {
 func effects(s v1alpha1.DrillSpec, m Measured) v1alpha1.ObjectiveResult {
 	r := result("effect", "every fault takes effect and is taken back")
 	var lacks []string
-	seen := 0
+	seen, least := 0, 1.0
 	for _, f := range m.Faults {
 		short := ""
 		for _, o := range drill.Expand(s.Faults) {
-			if o.Name == f.Name {
-				short = fault.TooShort(f, o)
+			if o.Name != f.Name {
+				continue
+			}
+			short = fault.TooShort(f, o)
+			if seen, asked := fault.InForce(f, o); asked && float64(seen)/float64(o.Lasts()) < least {
+				least = float64(seen) / float64(o.Lasts())
+				r.Evidence = fmt.Sprintf("%s was seen to be in force for %s of %s, the others for a greater part of their time",
+					f.Name, seen.Round(time.Second), o.Lasts())
 			}
 		}
 		switch {
