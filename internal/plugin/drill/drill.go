@@ -103,8 +103,9 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 	fmt.Fprintf(&b, "%s %s (%s): %s\n", s.Phase, s.Verdict, s.Reason, s.Message)
 	if c := s.Counts; c != nil {
 		fmt.Fprintf(&b, "rows: %d attempted, %d acknowledged, %d lost; %d failed, %d unknown, %d of them there; %d "+
-			"phantom, %d duplicated, %d diverging\n",
-			c.Attempted, c.Acknowledged, c.Lost, c.Failed, c.Unknown, c.UnknownPresent, c.Phantom, c.Duplicated, c.Diverging)
+			"phantom, %d duplicated, %d diverging, %d altered, %d torn\n",
+			c.Attempted, c.Acknowledged, c.Lost, c.Failed, c.Unknown, c.UnknownPresent, c.Phantom, c.Duplicated, c.Diverging,
+			c.Altered, c.Torn)
 	}
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	if len(s.Objectives) > 0 {
@@ -126,6 +127,9 @@ func describeDrill(w io.Writer, d *v1alpha1.Drill) error {
 			effect = string(f.Effect.Status)
 			if f.Effect.Seen != "" {
 				seen = f.Effect.Seen
+			}
+			if f.Effect.Operator != "" {
+				seen = strings.TrimPrefix(seen+"; the operator says: "+f.Effect.Operator, "; ")
 			}
 		}
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Name, f.Kind, f.State, strings.Join(f.Targets, ","), effect, seen)

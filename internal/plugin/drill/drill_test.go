@@ -144,3 +144,15 @@ func TestARunIsNotReplaced(t *testing.T) {
 	g.Expect((&runFlags{}).run(command, hub, "web", []string{"lose-quincy"})).
 		To(MatchError("no Drill lose-quincy in namespace web; there are: lose-tukwila"))
 }
+
+// What clients saw comes first, and the operator's word beside it.
+func TestTheOperatorsWordStandsBesideWhatClientsSaw(t *testing.T) {
+	g := NewWithT(t)
+	var out strings.Builder
+	g.Expect(describeDrill(&out, &v1alpha1.Drill{Status: v1alpha1.DrillStatus{
+		Counts: &v1alpha1.DrillCounts{Altered: 2, Torn: 1},
+		Faults: []v1alpha1.FaultStatus{{Name: "move", Effect: &v1alpha1.FaultEffect{Seen: "by quisec-0 in term 5",
+			Operator: "Failover x has succeeded"}}}}})).To(Succeed())
+	g.Expect(out.String()).To(And(ContainSubstring("2 altered, 1 torn"),
+		ContainSubstring("by quisec-0 in term 5; the operator says: Failover x has succeeded")))
+}
