@@ -2,7 +2,7 @@
 
 // Package repl is transactional replication within an instance: the distributor with its database, publications and
 // their articles, subscriptions, what a publisher's log holds for them, and the procedures and views of all of these.
-// Package agent has the agents that move the rows.
+// Package agent has the agents that move the rows, package profile the parameters that they run with.
 package repl
 
 import (

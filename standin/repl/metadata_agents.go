@@ -8,6 +8,7 @@ import (
 
 	"geosql.dev/standin/config"
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/profile"
 	"geosql.dev/standin/repl/stored"
 )
 
@@ -143,7 +144,7 @@ func (e *Extension) insertLogReader(
 	password string,
 ) error {
 	s, db := call.Session, call.String("@publisher_db")
-	profile, err := defaultProfile(ctx, s, stored.LogReaderAgent)
+	profileID, err := profile.Default(ctx, s, stored.LogReaderAgent)
 	if err != nil {
 		return err
 	}
@@ -171,7 +172,7 @@ func (e *Extension) insertLogReader(
 		db,
 		local,
 		job,
-		profile,
+		profileID,
 		mode,
 		login,
 		e.key.Seal(password),
@@ -232,7 +233,7 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 	if err := e.wantMasterKey(ctx, s, call.Database.Name(), call.String("@password")); err != nil {
 		return err
 	}
-	profile, err := defaultProfile(ctx, s, stored.SnapshotAgent)
+	profileID, err := profile.Default(ctx, s, stored.SnapshotAgent)
 	if err != nil {
 		return err
 	}
@@ -251,7 +252,7 @@ func (e *Extension) addSnapshotRow(ctx context.Context, call *engine.ProcCall) e
 		return err
 	}
 	if err := s.Exec(ctx, `INSERT INTO dbo.MSsnapshot_agents (name, publisher_id, publisher_db, publication, publication_type, local_job, job_id, profile_id, publisher_security_mode, publisher_login, publisher_password)
-		VALUES (@p1, @p2, @p3, @p4, 0, @p5, @p6, @p7, @p8, @p9, @p10)`, name, p.publisher, db, publication, local, job, profile, call.Int("@mode"), call.Value("@login"), e.key.Seal(call.String("@password"))); err != nil {
+		VALUES (@p1, @p2, @p3, @p4, 0, @p5, @p6, @p7, @p8, @p9, @p10)`, name, p.publisher, db, publication, local, job, profileID, call.Int("@mode"), call.Value("@login"), e.key.Seal(call.String("@password"))); err != nil {
 		return err
 	}
 	return call.Exec(ctx, "SELECT CAST(@p1 AS binary(16)) AS job_id", job)

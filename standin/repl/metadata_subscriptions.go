@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"geosql.dev/standin/engine"
+	"geosql.dev/standin/repl/profile"
 	"geosql.dev/standin/repl/stored"
 )
 
@@ -155,7 +156,7 @@ func (e *Extension) ensureDistributionAgent(
 		id := r.Int(0, "id")
 		return id, s.Exec(ctx, "UPDATE dbo.MSdistribution_agents SET subscription_type = @p2 WHERE id = @p1", id, kind)
 	}
-	profile, err := defaultProfile(ctx, s, stored.DistributionAgent)
+	profileID, err := profile.Default(ctx, s, stored.DistributionAgent)
 	if err != nil {
 		return 0, err
 	}
@@ -165,7 +166,7 @@ func (e *Extension) ensureDistributionAgent(
 		`INSERT INTO dbo.MSdistribution_agents (name, publisher_database_id, publisher_id, publisher_db, publication, subscriber_id, subscriber_db, subscription_type,
 		local_job, subscription_guid, profile_id, subscriber_name, creation_date, queue_status, offload_enabled, dts_package_location, sid, reset_partial_snapshot_progress, subscriptionstreams)
 		VALUES (@p6, @p7, @p1, @p2, @p3, @p4, @p5, @p8, 0, CAST(NEWID() AS binary(16)), @p9, @p10, GETDATE(), 0, 0, 0, 0x01, 0, 1)`,
-		append(args, stored.Clip(label, 90), p.database, kind, profile, subscriberName)...)
+		append(args, stored.Clip(label, 90), p.database, kind, profileID, subscriberName)...)
 	if err != nil {
 		return 0, err
 	}

@@ -17,7 +17,7 @@ import (
 // change; and the tables of the latter two have no others.
 func TestNoParameterIsPassedOver(t *testing.T) {
 	g := NewWithT(t)
-	s, err := sources.Read(".", "agent", "article", "stored", "tables")
+	s, err := sources.Read(".", "agent", "article", "profile", "stored", "tables")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(len(s.Procedures)).To(BeNumerically(">", 80))
 	var problems []string

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/article"
+	"geosql.dev/standin/repl/profile"
 	"geosql.dev/standin/repl/stored"
 	"geosql.dev/standin/repl/tables"
 	"geosql.dev/standin/sqltype"
@@ -277,7 +278,7 @@ func reschedule(ctx context.Context, call *engine.ProcCall, job any) error {
 }
 
 func (e *Extension) changeProfile(ctx context.Context, call *engine.ProcCall) error {
-	if _, err := profile(ctx, call.Session, call.Int("@profile_id")); err != nil {
+	if _, err := profile.Kind(ctx, call.Session, call.Int("@profile_id")); err != nil {
 		return err
 	}
 	if p := call.String("@property"); !strings.EqualFold(p, "description") {
@@ -292,10 +293,10 @@ func (e *Extension) changeProfile(ctx context.Context, call *engine.ProcCall) er
 }
 
 func (e *Extension) helpDefaultProfile(ctx context.Context, call *engine.ProcCall) error {
-	if agentNames[call.Int("@agent_type")] == "" {
+	if profile.Agents[call.Int("@agent_type")] == "" {
 		return raise(21804, 1, call.Int("@agent_type"))
 	}
-	id, err := defaultProfile(ctx, call.Session, int(call.Int("@agent_type")))
+	id, err := profile.Default(ctx, call.Session, int(call.Int("@agent_type")))
 	if err != nil {
 		return err
 	}
