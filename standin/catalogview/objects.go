@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqltype"
@@ -514,7 +515,7 @@ func viewRecords(
 		for _, rec := range out {
 			rec["with_check_option"] = false
 			if o := sch.Objects[rec["object_id"].(int32)]; o != nil && strings.Contains(strings.ToUpper(o.Definition), "CHECK") {
-				rec["with_check_option"] = engine.HasCheckOption(o)
+				rec["with_check_option"] = bind.HasCheckOption(o)
 			}
 			for _, name := range []string{"is_replicated", "has_replication_filter", "has_opaque_metadata",
 				"has_unchecked_assembly_data", "is_date_correlation_view", "is_tracked_by_cdc", "is_dropped_ledger_view"} {

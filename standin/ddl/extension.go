@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/syntax"
@@ -27,7 +28,7 @@ func (Extension) Install(r *engine.Registry) error {
 	on(r, createTableType)
 	on(r, dropType)
 	on(r, func(_ context.Context, _ *engine.Session, n *ast.CreateTypeStatement, _ tds.Writer) error {
-		return sqlerr.New(102, 1, engine.NameOf(n.Name).Name)
+		return sqlerr.New(102, 1, bind.NameOf(n.Name).Name)
 	})
 	on(r, createStatistics)
 	on(r, updateStatistics)

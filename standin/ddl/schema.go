@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
@@ -16,7 +17,7 @@ import (
 
 // transfer is ALTER SCHEMA ... TRANSFER (docs/t-sql/statements/alter-schema-transact-sql.md).
 func transfer(ctx context.Context, s *engine.Session, n *ast.AlterSchemaStatement, w tds.Writer) error {
-	name, prefix := engine.NameOf(n.ObjectName), ""
+	name, prefix := bind.NameOf(n.ObjectName), ""
 	switch strings.ToLower(n.ObjectKind) {
 	case "type":
 		prefix = metadata.AliasTypePrefix
@@ -24,7 +25,7 @@ func transfer(ctx context.Context, s *engine.Session, n *ast.AlterSchemaStatemen
 	default:
 		return sqlerr.Unsupported("ALTER SCHEMA ... TRANSFER of " + n.ObjectKind)
 	}
-	return s.ChangeSchema(ctx, engine.ObjectName{}, func(d *engine.SchemaChange) error {
+	return s.ChangeSchema(ctx, bind.ObjectName{}, func(d *engine.SchemaChange) error {
 		target := d.Catalog().SchemaByName(n.Name.Value)
 		if target == nil {
 			return sqlerr.New(15151, 1, "alter", "schema", n.Name.Value)
@@ -32,7 +33,7 @@ func transfer(ctx context.Context, s *engine.Session, n *ast.AlterSchemaStatemen
 		if err := s.Require(ctx, engine.Permission{Name: "ALTER", Database: d.Database(), Schema: target.Name}); err != nil {
 			return sqlerr.New(15151, 1, "alter", "schema", n.Name.Value)
 		}
-		o := d.LookUp(engine.ObjectName{Schema: name.Schema, Name: prefix + name.Name})
+		o := d.LookUp(bind.ObjectName{Schema: name.Schema, Name: prefix + name.Name})
 		if o == nil || o.Parent != 0 {
 			return sqlerr.New(15151, 1, "find", "object", name.Name)
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/shopspring/decimal"
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
@@ -17,7 +18,7 @@ import (
 )
 
 func createSequence(ctx context.Context, s *engine.Session, n *ast.CreateSequenceStatement, w tds.Writer) error {
-	name := engine.NameOf(n.Name)
+	name := bind.NameOf(n.Name)
 	if err := s.RequireDDL(ctx, name, "CREATE SEQUENCE"); err != nil {
 		return err
 	}
@@ -27,7 +28,7 @@ func createSequence(ctx context.Context, s *engine.Session, n *ast.CreateSequenc
 	q := &metadata.Sequence{Type: sqltype.BigIntType, Increment: 1}
 	for _, opt := range n.SequenceOptions {
 		if o, ok := opt.(*ast.DataTypeSequenceOption); ok {
-			t, e := engine.DataTypeOf(o.DataType, false)
+			t, e := bind.DataTypeOf(o.DataType, false)
 			if alias := s.AliasOf(ctx, o.DataType); e != nil && alias != nil {
 				t, e = *alias, nil
 			}
@@ -117,7 +118,7 @@ func sequenceArgument(
 
 // alterSequence is ALTER SEQUENCE (docs/t-sql/statements/alter-sequence-transact-sql.md).
 func alterSequence(ctx context.Context, s *engine.Session, n *ast.AlterSequenceStatement, w tds.Writer) error {
-	name := engine.NameOf(n.Name)
+	name := bind.NameOf(n.Name)
 	var q metadata.Sequence
 	var last int64
 	used := false

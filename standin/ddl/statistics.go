@@ -10,6 +10,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
@@ -59,7 +60,7 @@ func createStatistics(ctx context.Context, s *engine.Session, n *ast.CreateStati
 	if word := refusedStatisticsOption(n.StatisticsOptions); word != "" {
 		return sqlerr.Unsupported("CREATE STATISTICS WITH " + word)
 	}
-	name := engine.NameOf(n.OnName)
+	name := bind.NameOf(n.OnName)
 	return s.ChangeSchema(ctx, name, func(d *engine.SchemaChange) error {
 		o, err := d.TableToChange(name, 1088)
 		if err != nil {
@@ -106,7 +107,7 @@ func updateStatistics(ctx context.Context, s *engine.Session, n *ast.UpdateStati
 	if word := refusedStatisticsOption(n.StatisticsOptions); word != "" {
 		return sqlerr.Unsupported("UPDATE STATISTICS WITH " + word)
 	}
-	name := engine.NameOf(n.SchemaObjectName)
+	name := bind.NameOf(n.SchemaObjectName)
 	return s.ChangeSchema(ctx, name, func(d *engine.SchemaChange) error {
 		o, err := d.TableToChange(name, 2706)
 		if err != nil {
@@ -145,8 +146,8 @@ func updateStatistics(ctx context.Context, s *engine.Session, n *ast.UpdateStati
 // dropStatistics is DROP STATISTICS table.name, which names the table in front of the statistics.
 func dropStatistics(ctx context.Context, s *engine.Session, n *ast.DropStatisticsStatement, _ tds.Writer) error {
 	for _, object := range n.Objects {
-		full := engine.NameOf(object)
-		table, name := engine.ObjectName{Database: full.Server, Schema: full.Database, Name: full.Schema}, full.Name
+		full := bind.NameOf(object)
+		table, name := bind.ObjectName{Database: full.Server, Schema: full.Database, Name: full.Schema}, full.Name
 		missing := sqlerr.New(3701, 6, "drop", "statistics", full.String())
 		if table.Name == "" {
 			return missing

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
@@ -21,7 +22,7 @@ const firstUserType = 257
 
 // createAlias is CREATE TYPE name FROM system type.
 func createAlias(ctx context.Context, s *engine.Session, n *ast.CreateTypeUddtStatement, w tds.Writer) error {
-	t, e := engine.DataTypeOf(n.DataType, false)
+	t, e := bind.DataTypeOf(n.DataType, false)
 	if e != nil {
 		return engine.NumberedTypeError(e, 1)
 	}
@@ -39,7 +40,7 @@ func createAlias(ctx context.Context, s *engine.Session, n *ast.CreateTypeUddtSt
 		c.Numeric = strings.EqualFold(sys.SqlDataTypeOption, "numeric")
 	}
 	table := &metadata.Table{Columns: []*metadata.Column{c}}
-	return defineType(ctx, s, engine.NameOf(n.Name), metadata.KindAlias, "", table)
+	return defineType(ctx, s, bind.NameOf(n.Name), metadata.KindAlias, "", table)
 }
 
 // createTableType is CREATE TYPE name AS TABLE. The definition is tried out as that of a table variable.
@@ -47,7 +48,7 @@ func createTableType(ctx context.Context, s *engine.Session, n *ast.CreateTypeTa
 	if len(n.Options) > 0 {
 		return sqlerr.Unsupported("A memory-optimized table type")
 	}
-	name := engine.NameOf(n.Name)
+	name := bind.NameOf(n.Name)
 	trial, err := s.TableOfDefinition(ctx, "@type", n.Definition)
 	if err != nil {
 		return err
@@ -65,7 +66,7 @@ func createTableType(ctx context.Context, s *engine.Session, n *ast.CreateTypeTa
 func defineType(
 	ctx context.Context,
 	s *engine.Session,
-	name engine.ObjectName,
+	name bind.ObjectName,
 	kind, definition string,
 	table *metadata.Table,
 ) error {
@@ -98,13 +99,13 @@ func defineType(
 }
 
 // typeName is a type's name with its schema, for messages.
-func typeName(d *engine.SchemaChange, name engine.ObjectName) string {
+func typeName(d *engine.SchemaChange, name bind.ObjectName) string {
 	return d.SchemaNamed(name) + "." + name.Name
 }
 
 // dropType is DROP TYPE (docs/t-sql/statements/drop-type-transact-sql.md).
 func dropType(ctx context.Context, s *engine.Session, n *ast.DropTypeStatement, w tds.Writer) error {
-	name := engine.NameOf(n.Name)
+	name := bind.NameOf(n.Name)
 	return s.ChangeSchema(ctx, name, func(d *engine.SchemaChange) error {
 		schemaName := d.SchemaNamed(name)
 		o := d.Catalog().Find(schemaName, metadata.AliasTypePrefix+name.Name)

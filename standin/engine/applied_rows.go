@@ -9,27 +9,13 @@ import (
 	"math"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/storage"
 )
-
-// A query that is applied to the rows left of it and is no join in disguise becomes one value for each of those rows:
-// SQLite's own tables cannot refer to what stands left of them, but the arguments of a virtual table can, and a
-// subquery is an argument.
-//
-//	tsql_pack(c1, c2, ...)    the aggregate that puts the rows of a query into a blob, NULL for none
-//	tsql_rows_N(blob)         the table with the columns c1 to cN that has them again
-
-// packFunction is the aggregate's name, rowsModule begins those of the tables.
-const (
-	packFunction = "tsql_pack"
-	rowsModule   = "tsql_rows_"
-)
-
-// maxPacked is how many arguments SQLite gives a function (its SQLITE_MAX_FUNCTION_ARG).
-const maxPacked = 1000
 
 // What stands before each value of a packed row.
 const (
@@ -44,7 +30,7 @@ const (
 type packedRows struct{ bytes []byte }
 
 func registerPacking(conn *sqlite.Conn) error {
-	return conn.CreateFunction(packFunction, &sqlite.FunctionImpl{
+	return conn.CreateFunction(bind.PackFunction, &sqlite.FunctionImpl{
 		NArgs: -1, Deterministic: true, AllowIndirect: true,
 		MakeAggregate: func(sqlite.Context) (sqlite.AggregateFunction, error) { return &packedRows{}, nil },
 	})
@@ -95,7 +81,7 @@ func (st *connState) ensureRows(columns int) error {
 		Declaration:   "CREATE TABLE x(" + strings.Join(names, ", ") + ", packed HIDDEN)",
 		AllowIndirect: true,
 	}
-	err := st.conn.SetModule(fmt.Sprint(rowsModule, columns), &sqlite.Module{
+	err := st.conn.SetModule(fmt.Sprint(bind.RowsModule, columns), &sqlite.Module{
 		Connect: func(*sqlite.Conn, *sqlite.VTableConnectOptions) (sqlite.VTable, *sqlite.VTableConfig, error) {
 			return rowsTable{columns}, config, nil
 		}})

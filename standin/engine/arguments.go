@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
@@ -60,7 +62,7 @@ func (s *Session) arguments(ctx context.Context, params []*ast.ExecuteParameter)
 		case *ast.IdentifierLiteral:
 			a.value, a.typ = v.Value, sqltype.NVarCharOf(max(1, len(v.Value)))
 		case *ast.ColumnReferenceExpression:
-			parts := identifiers(v.MultiPartIdentifier)
+			parts := bind.Identifiers(v.MultiPartIdentifier)
 			text := strings.Join(parts, ".")
 			a.value, a.typ = text, sqltype.NVarCharOf(max(1, len(text)))
 		default:
@@ -199,12 +201,12 @@ func (s *Session) bindArgument(
 
 // moduleType is the type that a module declares a parameter or its result with: neither a table nor a cursor.
 func (s *Session) moduleType(ctx context.Context, node ast.DataTypeReference) (sqltype.Type, error) {
-	t, e := DataTypeOf(node, false)
+	t, e := bind.DataTypeOf(node, false)
 	if e == nil {
 		return s.inCodePage(t), nil
 	}
 	if u, ok := node.(*ast.UserDataTypeReference); ok {
-		if alias := s.aliasType(ctx, NameOf(u.Name)); alias != nil {
+		if alias := s.aliasType(ctx, bind.NameOf(u.Name)); alias != nil {
 			return s.inCodePage(*alias), nil
 		}
 	}

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/datafile"
@@ -58,18 +60,18 @@ func (s *Session) bulkInsertStatement(ctx context.Context, n *ast.BulkInsertStat
 	if err != nil {
 		return err
 	}
-	name := NameOf(n.To)
+	name := bind.NameOf(n.To)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
 	var sch *metadata.Catalog
 	var obj *metadata.Object
-	if e := bindSafely(func() {
-		space, sch, obj = b.tableToWrite(name, 208)
-		b.require("INSERT", space, sch, obj)
+	if e := bind.Safely(func() {
+		space, sch, obj = b.TableToWrite(name, 208)
+		b.Require("INSERT", space, sch, obj)
 	}); e != nil {
 		return e
 	}
-	f, err := s.openDataFile(ctx, plainName(n.From))
+	f, err := s.openDataFile(ctx, bind.PlainName(n.From))
 	if err != nil {
 		return err
 	}
@@ -218,7 +220,7 @@ func (l *bulkLoad) choose(sch *metadata.Catalog, obj *metadata.Object) {
 		}
 		var given ast.ScalarExpression
 		if o := sch.Objects[c.Default]; o != nil && !l.options.keepNulls {
-			given = parseExpression(o.Definition)
+			given = bind.ParseExpression(o.Definition)
 		}
 		l.columns, l.types, l.defaults = append(l.columns, c), append(l.types, tds.Column{Name: c.Name, Type: c.Type}),
 			append(l.defaults, given)

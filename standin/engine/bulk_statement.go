@@ -5,6 +5,8 @@ package engine
 import (
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/sqlerr"
 )
 
@@ -12,7 +14,7 @@ import (
 // WITH (option, ...). Its columns are described with the rows once more. The options are those of BULK INSERT
 // (docs/t-sql/statements/bulk-insert-transact-sql.md).
 type bulkStatement struct {
-	table                   ObjectName
+	table                   bind.ObjectName
 	keepNulls, fireTriggers bool
 }
 
@@ -32,7 +34,7 @@ func parseBulkStatement(text string) (*bulkStatement, *sqlerr.Error) {
 	if !s.word("INSERT") || !s.word("BULK") {
 		return nil, sqlerr.New(102, 1, "BULK")
 	}
-	b := &bulkStatement{table: splitName(s.name())}
+	b := &bulkStatement{table: bind.SplitName(s.name())}
 	s.group()
 	if !s.word("WITH") {
 		return b, s.end()

@@ -5,19 +5,21 @@ package engine
 import (
 	"testing"
 
+	"geosql.dev/standin/bind"
+
 	. "github.com/onsi/gomega"
 )
 
 // INSERT BULK as drivers write it, and what is no form of it.
 func TestParseBulkStatement(t *testing.T) {
 	for text, want := range map[string]bulkStatement{
-		"INSERT BULK t ([n] int)": {table: splitName("t")},
+		"INSERT BULK t ([n] int)": {table: bind.SplitName("t")},
 		"insert bulk [db].[dbo].[a (]] b] ([n] Decimal(10,2), [s] NVarChar(max) COLLATE X) with (TABLOCK, " +
 			"CHECK_CONSTRAINTS, FIRE_TRIGGERS, KEEP_NULLS)": {
-			table: splitName("[db].[dbo].[a (]] b]"), keepNulls: true, fireTriggers: true},
+			table: bind.SplitName("[db].[dbo].[a (]] b]"), keepNulls: true, fireTriggers: true},
 		"INSERT BULK t(n int)WITH(ROWS_PER_BATCH = 10, KILOBYTES_PER_BATCH=5,ORDER([a] ASC, [b)] " +
-			"DESC),keep_nulls);": {table: splitName("t"), keepNulls: true},
-		"INSERT BULK \"q\".t": {table: splitName("\"q\".t")},
+			"DESC),keep_nulls);": {table: bind.SplitName("t"), keepNulls: true},
+		"INSERT BULK \"q\".t": {table: bind.SplitName("\"q\".t")},
 	} {
 		got, err := parseBulkStatement(text)
 		NewWithT(t).Expect(err).To(BeNil(), text)

@@ -20,17 +20,3 @@ func (s *Session) inCodePage(t sqltype.Type) sqltype.Type {
 	}
 	return t
 }
-
-// textLiteral is a constant of text. One that is not national has the characters of the database's code page alone,
-// whatever it is for (docs/t-sql/data-types/constants-transact-sql.md, Unicode strings).
-func (b *binder) textLiteral(s string, national bool) expr {
-	if national {
-		return nationalLiteral(s)
-	}
-	t := b.s.inCodePage(sqltype.Type{Kind: sqltype.VarChar})
-	s = t.Page.Kept(s)
-	if t.Length = max(t.Units(s), 1); t.Length > 8000 {
-		t.Length = sqltype.MaxLength
-	}
-	return literal(t, s)
-}

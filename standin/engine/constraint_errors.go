@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/standin/metadata"
@@ -21,7 +23,7 @@ import (
 const raised = "tsql:547:"
 
 // constraintError translates a violated constraint; nil when the error is something else.
-func (s *Session) constraintError(t *writeTarget, err error, key func(*metadata.Column) string) *sqlerr.Error {
+func (s *Session) constraintError(t *bind.Target, err error, key func(*metadata.Column) string) *sqlerr.Error {
 	text := err.Error()
 	if i := strings.Index(text, raised); i >= 0 {
 		digits := text[i+len(raised):]
@@ -37,51 +39,29 @@ func (s *Session) constraintError(t *writeTarget, err error, key func(*metadata.
 	case sqlite.ResultConstraintUnique, sqlite.ResultConstraintPrimaryKey, sqlite.ResultConstraintRowID:
 		return s.duplicate(t, text, key)
 	case sqlite.ResultConstraintNotNull:
-		if c := t.failedColumn(text); c != nil {
-			return nullError(t, c)
+		if c := t.FailedColumn(text); c != nil {
+			return bind.NullError(t, c)
 		}
 	}
 	return nil
 }
 
-// failedColumns are the columns in "UNIQUE constraint failed: t1.c1, t1.c2".
-func (t *writeTarget) failedColumns(text string) []*metadata.Column {
-	_, list, ok := strings.Cut(text, "constraint failed: ")
-	if !ok {
-		return nil
-	}
-	list, _, _ = strings.Cut(list, " (")
-	var out []*metadata.Column
-	for _, part := range strings.Split(list, ",") {
-		_, name, _ := strings.Cut(strings.TrimSpace(part), ".")
-		id, err := strconv.ParseInt(strings.TrimPrefix(name, "c"), 10, 32)
-		if err != nil {
-			return nil
-		}
-		if c := t.object.Table.ColumnByID(int32(id)); c != nil {
-			out = append(out, c)
-		}
-	}
-	return out
-}
-
-func (t *writeTarget) failedColumn(text string) *metadata.Column {
-	if list := t.failedColumns(text); len(list) > 0 {
-		return list[0]
-	}
-	return nil
+// databaseOf is the database of a table that is changed, nil for a temporary one.
+func databaseOf(t *bind.Target) *Database {
+	db, _ := t.Database.(*Database)
+	return db
 }
 
 // duplicate is 2627 or 2601.
-func (s *Session) duplicate(t *writeTarget, text string, key func(*metadata.Column) string) *sqlerr.Error {
-	index := t.failedIndex(text)
+func (s *Session) duplicate(t *bind.Target, text string, key func(*metadata.Column) string) *sqlerr.Error {
+	index := t.FailedIndex(text)
 	if index == nil {
 		return nil
 	}
 	values := make([]string, len(index.Keys))
 	known := true
 	for i, k := range index.Keys {
-		c := t.object.Table.ColumnByID(k.Column)
+		c := t.Object.Table.ColumnByID(k.Column)
 		values[i] = key(c)
 		known = known && values[i] != "" && c.Computed == ""
 	}
@@ -99,41 +79,11 @@ func (s *Session) duplicate(t *writeTarget, text string, key func(*metadata.Colu
 	return sqlerr.New(2601, 1, t.String(), index.Name, shown)
 }
 
-func (t *writeTarget) failedIndex(text string) *metadata.Index {
-	if _, rest, ok := strings.Cut(text, "index '"); ok {
-		// A unique index's twin for NULLs is named after it.
-		name, _, _ := strings.Cut(rest, "'")
-		for _, i := range t.object.Table.Indexes {
-			if strings.TrimSuffix(name, "n") == indexStorageName(t.object.ID, i.ID) {
-				return i
-			}
-		}
-	}
-	columns := t.failedColumns(text)
-	for _, i := range t.object.Table.Indexes {
-		if !i.Unique || len(i.Keys) != len(columns) {
-			continue
-		}
-		same := true
-		for n, k := range i.Keys {
-			same = same && k.Column == columns[n].ID
-		}
-		if same {
-			return i
-		}
-	}
-	return nil
-}
-
-func indexStorageName(object, index int32) string {
-	return fmt.Sprintf("i%d_%d", uint32(object), index)
-}
-
 // conflict is 547 for a foreign key or check constraint.
-func (s *Session) conflict(t *writeTarget, id int32) *sqlerr.Error {
-	space := tempSpace
-	if t.db != nil {
-		space = t.db.ID()
+func (s *Session) conflict(t *bind.Target, id int32) *sqlerr.Error {
+	space := bind.TempSpace
+	if db := databaseOf(t); db != nil {
+		space = db.ID()
 	}
 	sch, err := s.schema(s.context(), space)
 	if err != nil {
@@ -141,17 +91,17 @@ func (s *Session) conflict(t *writeTarget, id int32) *sqlerr.Error {
 	}
 	o := sch.Objects[id]
 	if o == nil {
-		return sqlerr.New(547, 0, t.verb, "CHECK", strconv.Itoa(int(id)), t.database, t.String(), "", "", "")
+		return sqlerr.New(547, 0, t.Verb, "CHECK", strconv.Itoa(int(id)), t.DatabaseName, t.String(), "", "", "")
 	}
 	table := sch.Objects[o.Parent]
 	kind, column := "CHECK", int32(0)
 	switch {
 	case o.Kind == metadata.KindCheck:
 		column = o.Column
-	case o.Parent != t.object.ID:
+	case o.Parent != t.Object.ID:
 		kind = "REFERENCE"
 		column = o.ForeignKey.Columns[0]
-	case t.verb == "DELETE":
+	case t.Verb == "DELETE":
 		kind, column = "SAME TABLE REFERENCE", o.ForeignKey.Columns[0]
 	default:
 		kind, column = "FOREIGN KEY", o.ForeignKey.RefColumns[0]
@@ -170,7 +120,7 @@ func (s *Session) conflict(t *writeTarget, id int32) *sqlerr.Error {
 	if table != nil {
 		where = sch.SchemaName(table) + "." + table.ShownName()
 	}
-	return sqlerr.New(547, 0, t.verb, kind, o.Name, t.database, where, label, name, end)
+	return sqlerr.New(547, 0, t.Verb, kind, o.Name, t.DatabaseName, where, label, name, end)
 }
 
 // storeError is the error of a parameter's conversion to a column's type.
@@ -179,21 +129,21 @@ func (s *Session) storeError(e *sqlerr.Error, c *metadata.Column, v any) error {
 		copied := *e
 		return &copied
 	}
-	return truncation(e, s.target, c, v)
+	return bind.TruncationError(e, s.target, c, v)
 }
 
 func (s *Session) nullError(c *metadata.Column) error {
 	if s.target == nil {
 		return sqlerr.New(515, 2, c.Name, "", "INSERT")
 	}
-	return nullError(s.target, c)
+	return bind.NullError(s.target, c)
 }
 
 // nullInColumn is the error of tsql_notnull.
 func (st *connState) nullInColumn(_, column int32) *sqlerr.Error {
 	if st.session != nil && st.session.target != nil {
-		if c := st.session.target.object.Table.ColumnByID(column); c != nil {
-			return nullError(st.session.target, c)
+		if c := st.session.target.Object.Table.ColumnByID(column); c != nil {
+			return bind.NullError(st.session.target, c)
 		}
 	}
 	return sqlerr.New(515, 2, "", "", "INSERT")
@@ -205,11 +155,11 @@ func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
 	from, to, column := sqltype.Unpack(args[1].Int64()), sqltype.Unpack(args[2].Int64()), int32(args[3].Int64())
 	var c *metadata.Column
 	if st.session != nil && st.session.target != nil {
-		c = st.session.target.object.Table.ColumnByID(column)
+		c = st.session.target.Object.Table.ColumnByID(column)
 	}
 	if raw == nil {
 		if c != nil && !c.Nullable {
-			return nil, nullError(st.session.target, c)
+			return nil, bind.NullError(st.session.target, c)
 		}
 		return nil, nil
 	}
@@ -223,7 +173,7 @@ func (st *connState) store(args []sqlite.Value) (any, *sqlerr.Error) {
 	}
 	if e != nil {
 		if c != nil {
-			return nil, truncation(e, st.session.target, c, v)
+			return nil, bind.TruncationError(e, st.session.target, c, v)
 		}
 		copied := *e
 		return nil, &copied

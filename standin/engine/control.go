@@ -96,20 +96,6 @@ func listOf(l *ast.StatementList) []ast.Statement {
 	return l.Statements
 }
 
-// plainName is a name that is written as an identifier or a string, and is no variable; empty for none.
-func plainName(n *ast.IdentifierOrValueExpression) string {
-	switch {
-	case n == nil:
-		return ""
-	case n.Identifier != nil:
-		return n.Identifier.Value
-	}
-	if text, ok := n.ValueExpression.(*ast.StringLiteral); ok {
-		return text.Value
-	}
-	return n.Value
-}
-
 // maxTransactionName is the greatest length of the name of a transaction or savepoint that a statement has, in
 // characters (docs/t-sql/language-elements/begin-transaction-transact-sql.md, transaction_name).
 const maxTransactionName = 32

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sort"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -44,7 +46,7 @@ func (s *Session) schemaWithoutName(ctx context.Context, n *ast.CreateSchemaStat
 	if len(listOf(n.StatementList)) > 0 {
 		return unsupported("CREATE SCHEMA with elements and without a name")
 	}
-	return s.RequireDDL(ctx, ObjectName{}, "CREATE SCHEMA")
+	return s.RequireDDL(ctx, bind.ObjectName{}, "CREATE SCHEMA")
 }
 
 // withConsequence is what came of an element that is no statement by itself.
@@ -83,7 +85,7 @@ func laterTables(list []ast.Statement) map[string]bool {
 	names := map[string]bool{}
 	for _, st := range list {
 		if table, ok := st.(*ast.CreateTableStatement); ok {
-			names[lower(NameOf(table.SchemaObjectName).Name)] = true
+			names[lower(bind.NameOf(table.SchemaObjectName).Name)] = true
 		}
 	}
 	return names
@@ -99,7 +101,7 @@ func withoutKeysTo(later map[string]bool, n *ast.CreateTableStatement) (*ast.Cre
 	definition.TableConstraints, definition.ColumnDefinitions = nil, nil
 	var keys []ast.TableConstraint
 	for _, c := range n.Definition.TableConstraints {
-		if key, ok := c.(*ast.ForeignKeyConstraintDefinition); ok && later[lower(NameOf(key.ReferenceTableName).Name)] {
+		if key, ok := c.(*ast.ForeignKeyConstraintDefinition); ok && later[lower(bind.NameOf(key.ReferenceTableName).Name)] {
 			keys = append(keys, key)
 			continue
 		}
@@ -109,7 +111,7 @@ func withoutKeysTo(later map[string]bool, n *ast.CreateTableStatement) (*ast.Cre
 		column := *c
 		column.Constraints = nil
 		for _, x := range c.Constraints {
-			if key, ok := x.(*ast.ForeignKeyConstraintDefinition); ok && later[lower(NameOf(key.ReferenceTableName).Name)] {
+			if key, ok := x.(*ast.ForeignKeyConstraintDefinition); ok && later[lower(bind.NameOf(key.ReferenceTableName).Name)] {
 				ofTable := *key
 				ofTable.Columns = []*ast.Identifier{c.ColumnIdentifier}
 				keys = append(keys, &ofTable)
@@ -133,7 +135,7 @@ func withoutKeysTo(later map[string]bool, n *ast.CreateTableStatement) (*ast.Cre
 
 // addSchema makes the schema itself.
 func (s *Session) addSchema(ctx context.Context, n *ast.CreateSchemaStatement) error {
-	if err := s.RequireDDL(ctx, ObjectName{}, "CREATE SCHEMA"); err != nil {
+	if err := s.RequireDDL(ctx, bind.ObjectName{}, "CREATE SCHEMA"); err != nil {
 		return err
 	}
 	u, err := s.userIn(ctx, s.db)
@@ -146,7 +148,7 @@ func (s *Session) addSchema(ctx context.Context, n *ast.CreateSchemaStatement) e
 			return err
 		}
 	}
-	return s.ChangeSchema(ctx, ObjectName{}, func(d *SchemaChange) error {
+	return s.ChangeSchema(ctx, bind.ObjectName{}, func(d *SchemaChange) error {
 		if d.sch.SchemaByName(n.Name.Value) != nil {
 			return sqlerr.New(2714, 6, n.Name.Value)
 		}

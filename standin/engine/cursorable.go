@@ -2,7 +2,11 @@
 
 package engine
 
-import "github.com/sqlc-dev/teesql/ast"
+import (
+	"github.com/sqlc-dev/teesql/ast"
+
+	"geosql.dev/standin/bind"
+)
 
 // IsQuery serves tds.Session: one SELECT that gives rows, or the execution of one procedure other than a system
 // procedure: of those SQL Server's have several SELECT statements
@@ -31,7 +35,7 @@ func (s *Session) executesSystemProcedure(n *ast.ExecuteStatement) bool {
 		e.ProcedureReference.ProcedureReference.Name == nil {
 		return false
 	}
-	p, _ := s.findProcedure(NameOf(e.ProcedureReference.ProcedureReference.Name))
+	p, _ := s.findProcedure(bind.NameOf(e.ProcedureReference.ProcedureReference.Name))
 	return p != nil
 }
 

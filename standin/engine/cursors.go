@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
@@ -27,7 +29,7 @@ type cursor struct {
 	updates  []string
 	open     bool
 	// tables are the base tables of the query, numbers the row numbers in them of each of its rows.
-	tables  []*source
+	tables  []*bind.Source
 	numbers [][]int64
 	columns []tds.Column
 	rows    [][]any
@@ -157,7 +159,7 @@ func (s *Session) setCursor(v *variable, n *ast.SetVariableStatement) error {
 		v.cursor = other.cursor
 		return nil
 	case *ast.ColumnReferenceExpression:
-		if parts := identifiers(from.MultiPartIdentifier); len(parts) == 1 {
+		if parts := bind.Identifiers(from.MultiPartIdentifier); len(parts) == 1 {
 			c, err := s.cursorNamed(parts[0], false)
 			v.cursor = c
 			return err
@@ -171,7 +173,7 @@ func isCursorType(node ast.DataTypeReference) bool {
 	n, ok := node.(*ast.SqlDataTypeReference)
 	return ok && n != nil &&
 		(strings.EqualFold(n.SqlDataTypeOption, "cursor") || n.Name != nil &&
-			strings.EqualFold(NameOf(n.Name).Name, "cursor"))
+			strings.EqualFold(bind.NameOf(n.Name).Name, "cursor"))
 }
 
 // checkCursorParameters refuses parameters of type cursor that are not VARYING OUTPUT
@@ -256,7 +258,7 @@ func (c *cursor) forUpdate() error {
 		return sqlerr.New(16957, 1)
 	}
 	for _, ref := range update.Columns {
-		parts := identifiers(ref.MultiPartIdentifier)
+		parts := bind.Identifiers(ref.MultiPartIdentifier)
 		c.updates = append(c.updates, lower(parts[len(parts)-1]))
 	}
 	return nil

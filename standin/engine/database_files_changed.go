@@ -6,6 +6,8 @@ import (
 	"context"
 	"slices"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -98,7 +100,7 @@ func (s *Session) ChangeFiles(ctx context.Context, db *Database, f func(d *Schem
 	if db.Info().ReadOnly {
 		return sqlerr.New(5004, 1)
 	}
-	if err := s.ChangeSchema(ctx, ObjectName{Database: db.Name()}, f); err != nil {
+	if err := s.ChangeSchema(ctx, bind.ObjectName{Database: db.Name()}, f); err != nil {
 		return err
 	}
 	return db.noteFiles(ctx)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -206,7 +208,7 @@ func (s *Session) alterDatabase(ctx context.Context, n *syntax.AlterDatabase, w 
 	case syntax.DBSetHADR:
 		return sqlerr.New(35220, 1)
 	}
-	return unsupported(fmt.Sprintf("ALTER DATABASE with %s", named(n.Action)))
+	return unsupported(fmt.Sprintf("ALTER DATABASE with %s", bind.NodeName(n.Action)))
 }
 
 func (s *Session) renameDatabase(ctx context.Context, db *Database, name string) error {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -50,8 +52,8 @@ func (d *SchemaChange) Catalog() *metadata.Catalog { return d.sch }
 // Conn is the connection of the change's transaction.
 func (d *SchemaChange) Conn() *sqlite.Conn { return d.conn }
 
-// SchemaNamed is the schema of a name in a space, the user's default one unless the name says which.
-func (s *Session) schemaNamed(space int32, name ObjectName) string {
+// schemaNamed is the schema of a name in a space, the user's default one unless the name says which.
+func (s *Session) schemaNamed(space int32, name bind.ObjectName) string {
 	if name.Schema != "" {
 		return name.Schema
 	}
@@ -59,10 +61,12 @@ func (s *Session) schemaNamed(space int32, name ObjectName) string {
 }
 
 // SchemaNamed is the schema of a name in the space that is changed, the user's default one unless the name says which.
-func (d *SchemaChange) SchemaNamed(name ObjectName) string { return d.s.schemaNamed(d.space, name) }
+func (d *SchemaChange) SchemaNamed(name bind.ObjectName) string {
+	return d.s.schemaNamed(d.space, name)
+}
 
 // ChangeSchema runs f in the space of a name: within the session's transaction, undone when f fails.
-func (s *Session) ChangeSchema(ctx context.Context, name ObjectName, f func(d *SchemaChange) error) error {
+func (s *Session) ChangeSchema(ctx context.Context, name bind.ObjectName, f func(d *SchemaChange) error) error {
 	if s.doomed {
 		return sqlerr.New(3930, 1)
 	}
@@ -76,7 +80,7 @@ func (s *Session) ChangeSchema(ctx context.Context, name ObjectName, f func(d *S
 			return err
 		}
 		defer done()
-		d := &SchemaChange{s: s, ctx: ctx, space: tempSpace, sch: s.local.copySchema(), conn: conn}
+		d := &SchemaChange{s: s, ctx: ctx, space: bind.TempSpace, sch: s.local.copySchema(), conn: conn}
 		if err := f(d); err != nil {
 			return err
 		}
@@ -128,7 +132,7 @@ func (d *SchemaChange) run(sql string) error {
 }
 
 // NewObject makes an object with a fresh ID; it is not saved yet.
-func (d *SchemaChange) NewObject(name ObjectName, kind string) *metadata.Object {
+func (d *SchemaChange) NewObject(name bind.ObjectName, kind string) *metadata.Object {
 	now := time.Now().UTC()
 	o := &metadata.Object{
 		ID:         d.nextID(),
@@ -139,7 +143,7 @@ func (d *SchemaChange) NewObject(name ObjectName, kind string) *metadata.Object 
 		Schema:     1,
 		Properties: map[string]string{},
 	}
-	if d.space != tempSpace {
+	if d.space != bind.TempSpace {
 		if n := d.sch.SchemaByName(d.SchemaNamed(name)); n != nil {
 			o.Schema = n.ID
 		}
@@ -148,7 +152,7 @@ func (d *SchemaChange) NewObject(name ObjectName, kind string) *metadata.Object 
 }
 
 func (d *SchemaChange) nextID() int32 {
-	if d.space == tempSpace {
+	if d.space == bind.TempSpace {
 		d.s.local.next--
 		return d.s.local.next - 1000
 	}
@@ -165,8 +169,8 @@ func (d *SchemaChange) nextID() int32 {
 }
 
 // Place checks that a name is free and its schema exists.
-func (d *SchemaChange) Place(name ObjectName) error {
-	if d.space == tempSpace {
+func (d *SchemaChange) Place(name bind.ObjectName) error {
+	if d.space == bind.TempSpace {
 		if o := d.sch.Named(1, name.Name); o != nil && !d.hides(o) {
 			return sqlerr.New(2714, 6, name.Name)
 		}
@@ -200,7 +204,7 @@ func (d *SchemaChange) Save(o *metadata.Object) error {
 		d.sch.Remove(old)
 	}
 	d.sch.Add(o)
-	if d.space == tempSpace {
+	if d.space == bind.TempSpace {
 		return nil
 	}
 	doc, err := json.Marshal(o)
@@ -219,7 +223,7 @@ func (d *SchemaChange) Modify(o *metadata.Object) error {
 // Remove forgets an object.
 func (d *SchemaChange) Remove(o *metadata.Object) error {
 	d.sch.Remove(o)
-	if d.space == tempSpace {
+	if d.space == bind.TempSpace {
 		return nil
 	}
 	if err := d.Exec("DELETE FROM __objects WHERE id = ?", int64(o.ID)); err != nil {
@@ -239,7 +243,7 @@ func columnDDL(c *metadata.Column) string {
 
 // createTable makes a table of an object whose Table is complete, and saves it.
 func (d *SchemaChange) createTable(o *metadata.Object) error {
-	if d.space == tempSpace {
+	if d.space == bind.TempSpace {
 		if f := d.s.frame(); f != nil {
 			o.Properties["frame"] = fmt.Sprintf("%p", f)
 		}
@@ -313,7 +317,7 @@ func (d *SchemaChange) createIndex(o *metadata.Object, i *metadata.Index) error 
 	if filter != "" {
 		where = " WHERE " + filter
 	}
-	name := indexStorageName(o.ID, i.ID)
+	name := bind.IndexStorageName(o.ID, i.ID)
 	err := d.run(
 		"CREATE " + unique + "INDEX " + name + " ON " + o.StorageName() + " (" + strings.Join(keys, ", ") + ")" + where,
 	)
@@ -333,7 +337,7 @@ func (d *SchemaChange) createIndex(o *metadata.Object, i *metadata.Index) error 
 }
 
 func (d *SchemaChange) dropIndex(o *metadata.Object, i *metadata.Index) error {
-	name := indexStorageName(o.ID, i.ID)
+	name := bind.IndexStorageName(o.ID, i.ID)
 	if err := d.run("DROP INDEX IF EXISTS " + name); err != nil {
 		return err
 	}

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -25,7 +27,7 @@ func (s *Session) ChangeTable(
 	verb string,
 	f func(d *SchemaChange, o *metadata.Object) error,
 ) error {
-	name := NameOf(n)
+	name := bind.NameOf(n)
 	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		o, err := d.TableToChange(name, 4902)
 		if err != nil {
@@ -165,22 +167,24 @@ func (b *tableBuilder) fillColumn(c *metadata.Column, withValues bool) error {
 	case c.Type.Kind == sqltype.RowVersion:
 		value = "tsql_rowversion(0)"
 	case c.Default != 0:
-		bind := newBinder(b.d.ctx, b.d.s, b.d.space)
-		bind.spaces[b.d.space] = b.d.sch
+		binder := newBinder(b.d.ctx, b.d.s, b.d.space)
+		binder.Spaces[b.d.space] = b.d.sch
 		t := b.d.target(b.o, "ALTER TABLE")
-		var p *plan
-		if e := bindSafely(func() { p = bind.plan(bind.store(bind.defaultValue(b.d.space, b.d.sch, c), c, t)) }); e != nil {
+		var p *bind.Plan
+		if e := bind.Safely(func() {
+			p = binder.Plan(binder.Store(binder.DefaultValue(b.d.space, b.d.sch, c), c, t))
+		}); e != nil {
 			return e
 		}
 		return b.fillWith(c, p, t)
 	default:
 		return sqlerr.New(4901, 1, c.Name, b.o.Name)
 	}
-	return b.fillWith(c, &plan{sql: value}, b.d.target(b.o, "ALTER TABLE"))
+	return b.fillWith(c, &bind.Plan{SQL: value}, b.d.target(b.o, "ALTER TABLE"))
 }
 
 // fillWith sets a column of all rows. Constraints of the table are not judged again: rows that NOCHECK let in may stay.
-func (b *tableBuilder) fillWith(c *metadata.Column, p *plan, t *writeTarget) error {
+func (b *tableBuilder) fillWith(c *metadata.Column, p *bind.Plan, t *bind.Target) error {
 	before := b.d.s.target
 	b.d.s.target = t
 	defer func() { b.d.s.target = before }()
@@ -189,7 +193,7 @@ func (b *tableBuilder) fillWith(c *metadata.Column, p *plan, t *writeTarget) err
 		defer func() { st.quiet = false }()
 	}
 	stmt, _, err := b.d.conn.PrepareTransient(
-		"UPDATE " + b.o.StorageName() + " SET " + metadata.ColumnName(c.ID) + " = " + p.sql,
+		"UPDATE " + b.o.StorageName() + " SET " + metadata.ColumnName(c.ID) + " = " + p.SQL,
 	)
 	if err != nil {
 		return err
@@ -220,7 +224,7 @@ func (s *Session) alterColumn(ctx context.Context, n *ast.AlterTableAlterColumnS
 			return (&tableBuilder{d: d, o: o, altering: true}).properties(c)
 		case "", "NoOptionDefined", "Null", "NotNull":
 		default:
-			return unsupported("ALTER COLUMN ... " + strings.ToUpper(words(n.AlterTableAlterColumnOption)))
+			return unsupported("ALTER COLUMN ... " + strings.ToUpper(bind.Words(n.AlterTableAlterColumnOption)))
 		}
 		if c.Computed != "" {
 			return sqlerr.New(4928, 1, c.Name, "COMPUTED")
@@ -314,7 +318,7 @@ func resized(c *metadata.Column, next metadata.Column) (is, grown bool) {
 func (b *tableBuilder) convertColumn(c *metadata.Column, next metadata.Column) error {
 	old := *c
 	*c = next
-	if storedAlike(old.Type, next.Type) && (next.Nullable || !old.Nullable) {
+	if bind.StoredAlike(old.Type, next.Type) && (next.Nullable || !old.Nullable) {
 		return nil
 	}
 	if err := sqltype.Convertible(old.Type, next.Type, sqltype.Assign); err != nil {
@@ -327,7 +331,7 @@ func (b *tableBuilder) convertColumn(c *metadata.Column, next metadata.Column) e
 		sqltype.Pack(next.Type),
 		c.ID,
 	)
-	return b.fillWith(c, &plan{sql: sql}, b.d.target(b.o, "UPDATE"))
+	return b.fillWith(c, &bind.Plan{SQL: sql}, b.d.target(b.o, "UPDATE"))
 }
 
 // alterConstraints is ALTER TABLE ... [WITH CHECK] CHECK | NOCHECK CONSTRAINT.

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -17,21 +19,25 @@ import (
 
 // rowBinder is what binds expressions over the plain columns of a table, prefixed ("NEW."), which are the scope's only
 // source.
-func (d *SchemaChange) rowBinder(o *metadata.Object, prefix string) (*binder, *scope) {
+func (d *SchemaChange) rowBinder(o *metadata.Object, prefix string) (*bind.Binder, *bind.Scope) {
 	b := newBinder(d.ctx, d.s, d.space)
-	b.spaces[d.space] = d.sch
-	src := &source{alias: o.Name, object: o}
-	for _, c := range storedColumns(o) {
-		src.addColumn(c.Name, prefix+metadata.ColumnName(c.ID), c.Type, c.Nullable, c.CollationKey(), c)
+	b.Spaces[d.space] = d.sch
+	src := &bind.Source{Alias: o.Name, Object: o}
+	for _, c := range bind.StoredColumns(o) {
+		src.AddColumn(c.Name, prefix+metadata.ColumnName(c.ID), c.Type, c.Nullable, c.CollationKey(), c)
 	}
-	sc := &scope{}
-	sc.add(src)
+	sc := &bind.Scope{}
+	sc.Add(src)
 	return b, sc
 }
 
 // over binds a condition over the columns of a table, prefixed ("NEW."): the plain ones, and the others by what they
 // are computed by.
-func (d *SchemaChange) over(o *metadata.Object, prefix string, bind func(b *binder, sc *scope) string) (string, error) {
+func (d *SchemaChange) over(
+	o *metadata.Object,
+	prefix string,
+	condition func(b *bind.Binder, sc *bind.Scope) string,
+) (string, error) {
 	b, sc := d.rowBinder(o, prefix)
 	for _, c := range o.Table.Columns {
 		if c.Computed == "" {
@@ -41,13 +47,13 @@ func (d *SchemaChange) over(o *metadata.Object, prefix string, bind func(b *bind
 		if err != nil {
 			return "", err
 		}
-		sc.sources[0].addColumn(c.Name, k.sql, c.Type, c.Nullable, c.CollationKey(), c)
+		sc.Sources[0].AddColumn(c.Name, k.SQL, c.Type, c.Nullable, c.CollationKey(), c)
 	}
 	var sql string
-	if e := bindSafely(func() { sql = bind(b, sc) }); e != nil {
+	if e := bind.Safely(func() { sql = condition(b, sc) }); e != nil {
 		return "", e
 	}
-	if len(b.params) > 0 || len(b.used) > 0 || len(b.needs) > 0 {
+	if len(b.Params) > 0 || len(b.Used) > 0 || len(b.Needs) > 0 {
 		return "", sqlerr.New(1046, 1)
 	}
 	return sql, nil
@@ -59,14 +65,14 @@ func (d *SchemaChange) filter(o *metadata.Object, text, what, name string) (stri
 	if node == nil {
 		return "", sqlerr.New(10735, 1, text)
 	}
-	cond, err := d.over(o, "", func(b *binder, sc *scope) string {
-		e := b.predicate(sc, node)
-		for _, c := range e.free {
-			if c.column != nil && c.column.Computed != "" {
-				b.fail(10610, what, name, o.ShownName(), c.column.Name)
+	cond, err := d.over(o, "", func(b *bind.Binder, sc *bind.Scope) string {
+		e := b.Predicate(sc, node)
+		for _, c := range e.Free {
+			if c.Column != nil && c.Column.Computed != "" {
+				b.Fail(10610, what, name, o.ShownName(), c.Column.Name)
 			}
 		}
-		return e.sql
+		return e.SQL
 	})
 	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 1046 {
 		return "", sqlerr.New(10735, 1, text)
@@ -76,10 +82,10 @@ func (d *SchemaChange) filter(o *metadata.Object, text, what, name string) (stri
 
 // condition is that of a check constraint, which must be one that it may have.
 func (d *SchemaChange) condition(table, check *metadata.Object, prefix string) (string, error) {
-	return d.lookAtCheck(table, check, prefix, func(b *binder, e expr) {
-		b.unpersisted(e, table.ShownName(), "CHECK CONSTRAINT")
-		if e.xml {
-			b.fail(423, table.ShownName())
+	return d.lookAtCheck(table, check, prefix, func(b *bind.Binder, e bind.Expr) {
+		b.Unpersisted(e, table.ShownName(), "CHECK CONSTRAINT")
+		if e.XML {
+			b.Fail(423, table.ShownName())
 		}
 	})
 }
@@ -88,17 +94,17 @@ func (d *SchemaChange) condition(table, check *metadata.Object, prefix string) (
 func (d *SchemaChange) lookAtCheck(
 	table, check *metadata.Object,
 	prefix string,
-	look func(*binder, expr),
+	look func(*bind.Binder, bind.Expr),
 ) (string, error) {
 	node := ParsePredicate(check.Definition)
 	if node == nil {
 		return "", sqlerr.New(102, 1, check.Definition)
 	}
-	return d.over(table, prefix, func(b *binder, sc *scope) string {
-		b.kept = true
-		e := b.predicate(sc, node)
+	return d.over(table, prefix, func(b *bind.Binder, sc *bind.Scope) string {
+		b.Kept = true
+		e := b.Predicate(sc, node)
 		look(b, e)
-		return e.sql
+		return e.SQL
 	})
 }
 
@@ -165,10 +171,10 @@ func (d *SchemaChange) verifyCheck(table, check *metadata.Object) error {
 }
 
 // target is a table as the messages of a statement name it.
-func (d *SchemaChange) target(table *metadata.Object, verb string) *writeTarget {
-	t := &writeTarget{object: table, schema: d.sch.SchemaName(table), verb: verb, database: "tempdb", db: d.db}
+func (d *SchemaChange) target(table *metadata.Object, verb string) *bind.Target {
+	t := &bind.Target{Object: table, Schema: d.sch.SchemaName(table), Verb: verb, DatabaseName: "tempdb"}
 	if d.db != nil {
-		t.database = d.db.Name()
+		t.Database, t.DatabaseName = d.db, d.db.Name()
 	}
 	return t
 }
@@ -187,7 +193,8 @@ func (d *SchemaChange) verify(sql, verb string, table, constraint *metadata.Obje
 		kind = "FOREIGN KEY"
 		where = d.sch.Objects[constraint.ForeignKey.Referenced]
 	}
-	return sqlerr.New(547, 0, verb, kind, constraint.Name, t.database, d.sch.SchemaName(where)+"."+where.Name, "", "", "")
+	name := d.sch.SchemaName(where) + "." + where.Name
+	return sqlerr.New(547, 0, verb, kind, constraint.Name, t.DatabaseName, name, "", "", "")
 }
 
 func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) error {
@@ -199,7 +206,7 @@ func (b *tableBuilder) check(n *ast.CheckConstraintDefinition, column int32) err
 	if err != nil {
 		return err
 	}
-	if hasSubquery(n.CheckCondition) {
+	if bind.HasSubquery(n.CheckCondition) {
 		return sqlerr.New(1046, 1)
 	}
 	text := syntax.ConditionText(n.CheckCondition)

@@ -5,6 +5,8 @@ package engine
 import (
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -36,7 +38,7 @@ func (b *tableBuilder) column(n *ast.ColumnDefinition) error {
 	t.NextColumn++
 	t.Columns = append(t.Columns, c)
 	if n.ComputedColumnExpression != nil {
-		if hasSubquery(n.ComputedColumnExpression) {
+		if bind.HasSubquery(n.ComputedColumnExpression) {
 			return sqlerr.New(1046, 1)
 		}
 		c.Computed, c.Persisted = b.text(n.ComputedColumnExpression), n.IsPersisted
@@ -136,10 +138,10 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *metadata.Column) e
 		}
 		return sqlerr.New(173, 1, c.Name)
 	}
-	t, e := DataTypeOf(n.DataType, false)
+	t, e := bind.DataTypeOf(n.DataType, false)
 	if e != nil {
 		if u, ok := n.DataType.(*ast.UserDataTypeReference); ok {
-			if o := b.d.s.userType(b.d.ctx, NameOf(u.Name)); o != nil && o.Kind == metadata.KindAlias {
+			if o := b.d.s.userType(b.d.ctx, bind.NameOf(u.Name)); o != nil && o.Kind == metadata.KindAlias {
 				alias := o.Table.Columns[0]
 				c.Type, c.UserType, c.UserTypeID, c.Nullable, c.Numeric = alias.Type, o.TypeName(), o.UserTypeID(), alias.Nullable,
 					alias.Numeric
@@ -158,7 +160,7 @@ func (b *tableBuilder) columnType(n *ast.ColumnDefinition, c *metadata.Column) e
 	}
 	switch name := n.DataType.(type) {
 	case *ast.UserDataTypeReference:
-		if strings.EqualFold(NameOf(name.Name).Name, "sysname") {
+		if strings.EqualFold(bind.NameOf(name.Name).Name, "sysname") {
 			c.UserType, c.Nullable = "sysname", false
 		}
 	case *ast.SqlDataTypeReference:

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -17,7 +19,7 @@ import (
 
 // computation is the expression of a computed column over the plain columns of its table.
 type computation struct {
-	expr
+	bind.Expr
 	// varies tells that equal rows may have other values, rough that it has to do with float and real
 	// (docs/relational-databases/indexes/indexes-on-computed-columns.md, Determinism and Precision requirements).
 	varies, rough bool
@@ -26,31 +28,31 @@ type computation struct {
 // computation binds an expression over the plain columns of a table, prefixed ("NEW.").
 func (d *SchemaChange) computation(o *metadata.Object, node ast.ScalarExpression, prefix string) (computation, error) {
 	b, sc := d.rowBinder(o, prefix)
-	defer b.inDatabase(d.space)()
+	defer b.InDatabase(d.space)()
 	var k computation
-	if e := bindSafely(func() { k.expr = b.scalar(sc, node) }); e != nil {
+	if e := bind.Safely(func() { k.Expr = b.Scalar(sc, node) }); e != nil {
 		return k, e
 	}
-	outside := len(b.used) > 0 || len(b.needs) > 0
-	for _, p := range b.params {
-		outside = outside || p.variable != ""
+	outside := len(b.Used) > 0 || len(b.Needs) > 0
+	for _, p := range b.Params {
+		outside = outside || p.Variable != ""
 	}
 	if outside {
 		return k, sqlerr.New(1046, 1)
 	}
 	switch {
-	case k.window:
+	case k.Window:
 		return k, sqlerr.New(4108, 1)
-	case k.aggregate:
+	case k.Aggregate:
 		return k, sqlerr.New(175, 1)
 	}
-	k.varies, k.rough = b.varies, b.rough || k.typ.Kind.IsApproximate()
+	k.varies, k.rough = b.Varies, b.Rough || k.Type.Kind.IsApproximate()
 	return k, nil
 }
 
 // computed is what a column of a table is computed by.
 func (d *SchemaChange) computed(o *metadata.Object, c *metadata.Column, prefix string) (computation, error) {
-	node := parseExpression(c.Computed)
+	node := bind.ParseExpression(c.Computed)
 	if node == nil {
 		return computation{}, sqlerr.New(207, 1, c.Name)
 	}
@@ -111,7 +113,7 @@ func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *metadata.Column) err
 	if err != nil {
 		return err
 	}
-	if k.xml {
+	if k.XML {
 		statement := "CREATE TABLE"
 		if b.altering {
 			statement = "ALTER TABLE"
@@ -121,9 +123,9 @@ func (b *tableBuilder) computed(n *ast.ColumnDefinition, c *metadata.Column) err
 	if c.Persisted && k.varies {
 		return sqlerr.New(4936, 1, c.Name, b.o.ShownName())
 	}
-	c.Type, c.Nullable, c.Collation = k.typ, (k.nullable || k.null) && !declaredNotNull(n), b.collation()
-	if k.collationName != "" && c.Type.Kind.IsCharacter() {
-		c.Collation = k.collationName
+	c.Type, c.Nullable, c.Collation = k.Type, (k.Nullable || k.Null) && !declaredNotNull(n), b.collation()
+	if k.CollationName != "" && c.Type.Kind.IsCharacter() {
+		c.Collation = k.CollationName
 	}
 	for _, con := range n.Constraints {
 		if _, null := con.(*ast.NullableConstraintDefinition); null {
@@ -165,13 +167,13 @@ func (d *SchemaChange) enforcePersisted(o *metadata.Object, c *metadata.Column, 
 		null := false
 		before, target := d.s.target, d.target(o, "ALTER TABLE")
 		d.s.target = target
-		err = d.Find("SELECT 1 FROM "+o.StorageName()+" WHERE ("+k.sql+") IS NULL LIMIT 1", &null)
+		err = d.Find("SELECT 1 FROM "+o.StorageName()+" WHERE ("+k.SQL+") IS NULL LIMIT 1", &null)
 		d.s.target = before
 		if err != nil {
 			return err
 		}
 		if null && !c.Nullable {
-			return nullError(target, c)
+			return bind.NullError(target, c)
 		}
 	}
 	k, err := d.computed(o, c, "NEW.")
@@ -180,7 +182,7 @@ func (d *SchemaChange) enforcePersisted(o *metadata.Object, c *metadata.Column, 
 	}
 	for _, event := range []string{"INSERT", "UPDATE"} {
 		if err := d.run(fmt.Sprintf("CREATE TRIGGER %s AFTER %s ON %s WHEN tsql_active() AND (%s) IS NULL BEGIN %s END",
-			persistedTrigger(o, c, strings.ToLower(event[:1])), event, o.StorageName(), k.sql, then)); err != nil {
+			persistedTrigger(o, c, strings.ToLower(event[:1])), event, o.StorageName(), k.SQL, then)); err != nil {
 			return err
 		}
 	}
@@ -207,8 +209,8 @@ func (d *SchemaChange) reader(o *metadata.Object, c *metadata.Column) (*metadata
 		if err != nil {
 			return nil, err
 		}
-		for _, read := range k.free {
-			if read.column == c {
+		for _, read := range k.Free {
+			if read.Column == c {
 				return other, nil
 			}
 		}
@@ -253,9 +255,9 @@ func (d *SchemaChange) checks(o, child *metadata.Object, c *metadata.Column) (us
 	if child.Kind != metadata.KindCheck {
 		return false, nil
 	}
-	_, err = d.lookAtCheck(o, child, "", func(_ *binder, e expr) {
-		for _, read := range e.free {
-			used = used || read.column == c
+	_, err = d.lookAtCheck(o, child, "", func(_ *bind.Binder, e bind.Expr) {
+		for _, read := range e.Free {
+			used = used || read.Column == c
 		}
 	})
 	return used, err
@@ -306,14 +308,14 @@ func (b *tableBuilder) keyed(i *metadata.Index) error {
 // collation.
 func (d *SchemaChange) keyText(o *metadata.Object, c *metadata.Column) (plain, collated string, err error) {
 	if c.Computed == "" && c.Type.Kind == sqltype.SQLVariant {
-		plain = variantKeySQL(metadata.ColumnName(c.ID))
+		plain = bind.VariantKeySQL(metadata.ColumnName(c.ID))
 		return plain, plain, nil
 	}
 	if c.Computed == "" {
 		return metadata.ColumnName(c.ID), columnDDL(c), nil
 	}
 	if plain, collated, err = d.computedText(o, c, ""); err == nil && c.Type.Kind == sqltype.SQLVariant {
-		plain = variantKeySQL(plain)
+		plain = bind.VariantKeySQL(plain)
 		collated = plain
 	}
 	return plain, collated, err
@@ -329,7 +331,7 @@ func (d *SchemaChange) computedText(
 	if err != nil {
 		return "", "", err
 	}
-	plain = "(" + k.sql + ")"
+	plain = "(" + k.SQL + ")"
 	if key := c.CollationKey(); key != "" {
 		return plain, plain + " COLLATE " + key, nil
 	}
@@ -362,16 +364,6 @@ func (s *Session) indexOptions(verb string) error {
 		"indexed views and/or indexes on computed columns and/or filtered indexes and/or query notifications and/or XML "+
 			"data type methods and/or spatial index operations",
 	)
-}
-
-// unpersisted refuses a condition over a computed column that is not persisted
-// (docs/t-sql/statements/create-table-transact-sql.md, computed columns), what is what it is a part of.
-func (b *binder) unpersisted(e expr, table, what string) {
-	for _, c := range e.free {
-		if c.column != nil && c.column.Computed != "" && !c.column.Persisted {
-			b.fail(1764, c.column.Name, table, what)
-		}
-	}
 }
 
 // ChecksColumn tells whether a check constraint of a table of the current database reads the column.

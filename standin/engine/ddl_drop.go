@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -64,7 +66,7 @@ func installDDL(r *Registry) {
 // drop is DROP TABLE, DROP VIEW and their kin.
 func (s *Session) drop(ctx context.Context, names []*ast.SchemaObjectName, ifExists bool, word, kinds string) error {
 	for _, n := range names {
-		name := NameOf(n)
+		name := bind.NameOf(n)
 		drop := func(d *SchemaChange) error { return d.drop(name, ifExists, word, kinds) }
 		if err := s.ChangeSchema(ctx, name, drop); err != nil {
 			return err
@@ -73,7 +75,7 @@ func (s *Session) drop(ctx context.Context, names []*ast.SchemaObjectName, ifExi
 	return nil
 }
 
-func (d *SchemaChange) drop(name ObjectName, ifExists bool, word, kinds string) error {
+func (d *SchemaChange) drop(name bind.ObjectName, ifExists bool, word, kinds string) error {
 	o := d.LookUp(name)
 	if o == nil {
 		if ifExists {
@@ -168,25 +170,25 @@ func (d *SchemaChange) dropTable(o *metadata.Object) error {
 
 // truncate is TRUNCATE TABLE.
 func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w tds.Writer) error {
-	name := NameOf(n.TableName)
+	name := bind.NameOf(n.TableName)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
 	var sch *metadata.Catalog
 	var o *metadata.Object
-	var d *dmlPlan
+	var d *bind.Modification
 	leave := s.within(nil)
-	e := bindSafely(func() {
-		if _, _, other := b.resolveWrite(name); other != nil && other.Kind != metadata.KindTable {
-			b.fail(4708, name.String())
+	e := bind.Safely(func() {
+		if _, _, other := b.ResolveWrite(name); other != nil && other.Kind != metadata.KindTable {
+			b.Fail(4708, name.String())
 		}
-		space, sch, o = b.tableToWrite(name, 4701)
-		b.require("ALTER", space, sch, o)
+		space, sch, o = b.TableToWrite(name, 4701)
+		b.Require("ALTER", space, sch, o)
 		for _, fk := range sch.Objects {
 			if fk.ForeignKey != nil && fk.ForeignKey.Referenced == o.ID && fk.Parent != o.ID && !fk.Disabled {
-				b.fail(4712, name.String())
+				b.Fail(4712, name.String())
 			}
 		}
-		d = b.dmlPlan("DELETE", space, sch, o)
+		d = b.Modification("DELETE", space, sch, o)
 	})
 	if leave(); e != nil {
 		if e.Number == 229 {
@@ -194,9 +196,9 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 		}
 		return e
 	}
-	if d.target.db != nil {
+	if db := databaseOf(&d.Target); db != nil {
 		for _, f := range s.inst.registry.objectHooks {
-			if err := f(ctx, s, d.target.db, "TRUNCATE", o.ID); err != nil {
+			if err := f(ctx, s, db, "TRUNCATE", o.ID); err != nil {
 				return err
 			}
 		}
@@ -220,7 +222,7 @@ func (s *Session) truncate(ctx context.Context, n *ast.TruncateTableStatement, w
 			return err
 		}
 		if c := o.Table.IdentityColumn(); c != nil {
-			return s.setIdentity(&d.target, conn, c.Identity.Seed-c.Identity.Increment)
+			return s.setIdentity(&d.Target, conn, c.Identity.Seed-c.Identity.Increment)
 		}
 		return nil
 	})
@@ -250,7 +252,7 @@ func (s *Session) SetSchemaOwner(
 	owner int32,
 	dropped func(tx *storage.Tx, objects []int32) error,
 ) error {
-	return s.ChangeSchema(ctx, ObjectName{}, func(d *SchemaChange) error {
+	return s.ChangeSchema(ctx, bind.ObjectName{}, func(d *SchemaChange) error {
 		sc := d.sch.SchemaByName(name)
 		if sc == nil {
 			return sqlerr.New(15151, 1, "find", "schema", name)
@@ -280,11 +282,11 @@ func (s *Session) SetSchemaOwner(
 // dropSchema is DROP SCHEMA (docs/t-sql/statements/drop-schema-transact-sql.md), for who has CONTROL of the schema or
 // ALTER ANY SCHEMA.
 func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w tds.Writer) error {
-	name := NameOf(n.Schema).Name
+	name := bind.NameOf(n.Schema).Name
 	if behavior := strings.ToUpper(n.DropBehavior); behavior == "CASCADE" || behavior == "RESTRICT" {
 		return unsupported("DROP SCHEMA " + behavior)
 	}
-	return s.ChangeSchema(ctx, ObjectName{}, func(d *SchemaChange) error {
+	return s.ChangeSchema(ctx, bind.ObjectName{}, func(d *SchemaChange) error {
 		sc := d.sch.SchemaByName(name)
 		if sc == nil {
 			if n.IsIfExists {
@@ -309,7 +311,7 @@ func (s *Session) dropSchema(ctx context.Context, n *ast.DropSchemaStatement, w 
 }
 
 func (s *Session) createSynonym(ctx context.Context, n *ast.CreateSynonymStatement, w tds.Writer) error {
-	name := NameOf(n.Name)
+	name := bind.NameOf(n.Name)
 	if err := s.RequireDDL(ctx, name, "CREATE SYNONYM"); err != nil {
 		return err
 	}
@@ -318,7 +320,7 @@ func (s *Session) createSynonym(ctx context.Context, n *ast.CreateSynonymStateme
 			return err
 		}
 		o := d.NewObject(name, metadata.KindSynonym)
-		target := NameOf(n.ForName)
+		target := bind.NameOf(n.ForName)
 		parts := []string{}
 		for _, p := range []string{target.Server, target.Database, target.Schema, target.Name} {
 			if p != "" || len(parts) > 0 {
@@ -339,7 +341,7 @@ func (s *Session) declareTable(ctx context.Context, n *ast.DeclareTableVariableS
 	if v := s.variable(name); v != nil && v.table != nil {
 		return nil
 	}
-	full := ObjectName{Name: variableTableName(name, s.frame())}
+	full := bind.ObjectName{Name: variableTableName(name, s.frame())}
 	return s.ChangeSchema(ctx, full, func(d *SchemaChange) error {
 		o, err := d.makeTable(full, n.Body.Definition, nil)
 		if err != nil {
@@ -353,7 +355,7 @@ func (s *Session) declareTable(ctx context.Context, n *ast.DeclareTableVariableS
 
 // RequireDDL asks for a database-wide permission such as CREATE TABLE, and for ALTER on the schema that the object goes
 // into (docs/t-sql/statements/create-table-transact-sql.md, "Permissions").
-func (s *Session) RequireDDL(ctx context.Context, name ObjectName, permission string) error {
+func (s *Session) RequireDDL(ctx context.Context, name bind.ObjectName, permission string) error {
 	db := s.db
 	if name.Database != "" {
 		if db = s.inst.Database(name.Database); db == nil {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -56,7 +58,7 @@ func (e *eventsOf) add(kind, objectType string, n *ast.SchemaObjectName) *ddlEve
 	if n == nil {
 		return nil
 	}
-	name := NameOf(n)
+	name := bind.NameOf(n)
 	db := e.s.db
 	if name.Database != "" {
 		db = e.s.inst.Database(name.Database)
@@ -83,7 +85,7 @@ func (e *eventsOf) dropped(kind, objectType string, names []*ast.SchemaObjectNam
 
 // existing is the object of that name; nil when there is none.
 func (e *eventsOf) existing(n *ast.SchemaObjectName) *metadata.Object {
-	name := NameOf(n)
+	name := bind.NameOf(n)
 	db := e.s.db
 	if name.Database != "" {
 		db = e.s.inst.Database(name.Database)

@@ -5,6 +5,8 @@ package engine
 import (
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/syntax"
 )
@@ -174,7 +176,7 @@ func (e *eventsOf) ofTrigger(node ast.Statement) bool {
 	if m.name == nil {
 		return false
 	}
-	name, kind := NameOf(m.name).Name, "CREATE_TRIGGER"
+	name, kind := bind.NameOf(m.name).Name, "CREATE_TRIGGER"
 	switch {
 	case m.alters:
 		kind = "ALTER_TRIGGER"
@@ -199,7 +201,7 @@ func (e *eventsOf) ofTrigger(node ast.Statement) bool {
 
 func (e *eventsOf) ofDroppedTrigger(n *ast.DropTriggerStatement) bool {
 	for _, o := range n.Objects {
-		name := NameOf(o).Name
+		name := bind.NameOf(o).Name
 		switch n.TriggerScope {
 		case metadata.DatabaseScope, metadata.ServerScope:
 			if _, t := e.s.scopedTrigger(n.TriggerScope, name); t == nil {
@@ -237,7 +239,7 @@ func (e *eventsOf) ofObject(node ast.Statement) bool {
 	case *ast.CreateTypeUddtStatement:
 		e.add("CREATE_TYPE", "TYPE", n.Name)
 	case *ast.DropTypeStatement:
-		if !n.IsIfExists || e.s.userType(e.s.context(), NameOf(n.Name)) != nil {
+		if !n.IsIfExists || e.s.userType(e.s.context(), bind.NameOf(n.Name)) != nil {
 			e.add("DROP_TYPE", "TYPE", n.Name)
 		}
 	case *ast.CreateSchemaStatement:
@@ -251,7 +253,7 @@ func (e *eventsOf) ofObject(node ast.Statement) bool {
 	case *ast.AlterSchemaStatement:
 		return e.inDatabase("ALTER_SCHEMA", "SCHEMA", n.Name.Value)
 	case *ast.DropSchemaStatement:
-		name := NameOf(n.Schema).Name
+		name := bind.NameOf(n.Schema).Name
 		if n.IsIfExists && !e.hasSchema(name) {
 			return true
 		}

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -26,7 +28,7 @@ func mayBeKey(c *metadata.Column) bool {
 func (b *tableBuilder) keys(columns []*ast.ColumnWithSortOrder, constraint string) ([]metadata.Key, error) {
 	var keys []metadata.Key
 	for _, k := range columns {
-		parts := identifiers(k.Column.MultiPartIdentifier)
+		parts := bind.Identifiers(k.Column.MultiPartIdentifier)
 		name := parts[len(parts)-1]
 		c := b.o.Table.Column(name)
 		if c == nil {

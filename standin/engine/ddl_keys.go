@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -23,11 +25,11 @@ func (b *tableBuilder) foreignKey(n *ast.ForeignKeyConstraintDefinition, columns
 	if err != nil {
 		return err
 	}
-	if b.d.space == tempSpace {
+	if b.d.space == bind.TempSpace {
 		b.d.s.notices = append(b.d.s.notices, sqlerr.New(1756, 0, o.Name))
 		return nil
 	}
-	ref := NameOf(n.ReferenceTableName)
+	ref := bind.NameOf(n.ReferenceTableName)
 	if ref.Database != "" && !strings.EqualFold(ref.Database, b.d.db.Name()) {
 		return sqlerr.New(1763, 0, o.Name)
 	}
@@ -192,7 +194,7 @@ func setFillFactor(i *metadata.Index, percent ast.ScalarExpression) error {
 }
 
 // TableToChange finds the table of ALTER TABLE, CREATE INDEX and so on; number is the error when there is none.
-func (d *SchemaChange) TableToChange(name ObjectName, number int32) (*metadata.Object, error) {
+func (d *SchemaChange) TableToChange(name bind.ObjectName, number int32) (*metadata.Object, error) {
 	o := d.LookUp(name)
 	if o == nil || o.Kind != metadata.KindTable {
 		switch {
@@ -204,7 +206,7 @@ func (d *SchemaChange) TableToChange(name ObjectName, number int32) (*metadata.O
 			return nil, sqlerr.New(number, 1, name.String())
 		}
 	}
-	if d.space != tempSpace {
+	if d.space != bind.TempSpace {
 		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(o), Object: o.Name, ObjectID: o.ID}
 		if err := d.s.require(d.ctx, p); err != nil {
 			return nil, err
@@ -215,8 +217,8 @@ func (d *SchemaChange) TableToChange(name ObjectName, number int32) (*metadata.O
 
 // mayBeIndexed judges what an index is to be on when it is no table
 // (docs/t-sql/statements/create-index-transact-sql.md).
-func (d *SchemaChange) mayBeIndexed(name ObjectName, n *ast.CreateIndexStatement) error {
-	if d.space == tempSpace {
+func (d *SchemaChange) mayBeIndexed(name bind.ObjectName, n *ast.CreateIndexStatement) error {
+	if d.space == bind.TempSpace {
 		return nil
 	}
 	o := d.LookUp(name)
@@ -235,7 +237,7 @@ func (d *SchemaChange) mayBeIndexed(name ObjectName, n *ast.CreateIndexStatement
 
 // createIndexStatement is CREATE INDEX.
 func (s *Session) createIndexStatement(ctx context.Context, n *ast.CreateIndexStatement, w tds.Writer) error {
-	name := NameOf(n.OnName)
+	name := bind.NameOf(n.OnName)
 	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		if err := d.mayBeIndexed(name, n); err != nil {
 			return err
@@ -284,7 +286,7 @@ func (b *tableBuilder) covered(
 	filter ast.BooleanExpression,
 ) error {
 	for _, c := range columns {
-		parts := identifiers(c.MultiPartIdentifier)
+		parts := bind.Identifiers(c.MultiPartIdentifier)
 		col := b.o.Table.Column(parts[len(parts)-1])
 		if col == nil {
 			return sqlerr.New(1911, 1, parts[len(parts)-1])
@@ -321,14 +323,14 @@ func dropsExisting(options []ast.IndexOption) bool {
 
 func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatement, w tds.Writer) error {
 	for _, clause := range n.DropIndexClauses {
-		var table ObjectName
+		var table bind.ObjectName
 		index := ""
 		switch {
 		case clause.Object != nil && clause.Index != nil:
-			table, index = NameOf(clause.Object), clause.Index.Value
+			table, index = bind.NameOf(clause.Object), clause.Index.Value
 		case clause.LegacyIndex != nil:
-			o := NameOf(clause.LegacyIndex)
-			table, index = ObjectName{Schema: o.Database, Name: o.Schema}, o.Name
+			o := bind.NameOf(clause.LegacyIndex)
+			table, index = bind.ObjectName{Schema: o.Database, Name: o.Schema}, o.Name
 		default:
 			return sqlerr.New(159, 1)
 		}
@@ -374,7 +376,7 @@ func (s *Session) dropIndexStatement(ctx context.Context, n *ast.DropIndexStatem
 
 // alterIndex is ALTER INDEX: REBUILD and REORGANIZE record compression; DISABLE takes the index away until REBUILD.
 func (s *Session) alterIndex(ctx context.Context, n *ast.AlterIndexStatement, w tds.Writer) error {
-	name := NameOf(n.OnName)
+	name := bind.NameOf(n.OnName)
 	number, err := s.partitionNumber(ctx, n.Partition)
 	if err != nil {
 		return err

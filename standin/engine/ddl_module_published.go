@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"regexp"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -34,7 +36,7 @@ func (r *Registry) OnAlterModule(f AlterModuleFunc) { r.alterModule = f }
 // moduleAlteration describes a statement that defines a module, when it alters one that is published; nil otherwise.
 func (s *Session) moduleAlteration(
 	ctx context.Context,
-	name ObjectName,
+	name bind.ObjectName,
 	st syntax.Statement,
 ) (*ModuleAlteration, error) {
 	if s.inst.registry.alterModule == nil || name.Temporary() || s.db == nil {
@@ -79,7 +81,7 @@ var definingWords = regexp.MustCompile(`(?i)^(create\s+or\s+alter|create|alter)\
 // CreateAs is the statement that makes a view, procedure or function under another name, which is quoted where it has
 // to be.
 func CreateAs(o *metadata.Object, name string) (string, error) {
-	batch, node, perr := parseModule(o)
+	batch, node, perr := bind.ParseModule(o)
 	if perr != nil {
 		return "", fmt.Errorf("read the definition of %s: %w", o.Name, perr)
 	}

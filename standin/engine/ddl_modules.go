@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -28,7 +30,7 @@ const (
 func installModules(r *Registry) {
 	module := func(node ast.Statement, kind string, mode moduleMode, name func(ast.Statement) *ast.SchemaObjectName) {
 		r.Statement(node, func(ctx context.Context, s *Session, st syntax.Statement, w tds.Writer) error {
-			module := NameOf(name(st.Node))
+			module := bind.NameOf(name(st.Node))
 			return ofModule(s.defineModule(ctx, module, kind, mode, st), module.Name)
 		})
 	}
@@ -112,7 +114,7 @@ func ofModule(err error, name string) error {
 // defineModule keeps a module's text.
 func (s *Session) defineModule(
 	ctx context.Context,
-	name ObjectName,
+	name bind.ObjectName,
 	kind string,
 	mode moduleMode,
 	st syntax.Statement,
@@ -126,22 +128,22 @@ func (s *Session) defineModule(
 	} else if err := s.RequireDDL(ctx, name, permission); err != nil {
 		return err
 	}
-	if err := s.checkTableParameters(ctx, partsOf(st.Node).parameters); err != nil {
+	if err := s.checkTableParameters(ctx, bind.ModuleOf(st.Node).Parameters); err != nil {
 		return err
 	}
 	if external(st.Node) {
 		return unsupported("A module of an assembly (EXTERNAL NAME)")
 	}
-	if err := checkCursorParameters(partsOf(st.Node).parameters); err != nil {
+	if err := checkCursorParameters(bind.ModuleOf(st.Node).Parameters); err != nil {
 		return err
 	}
-	if err := knownDefaults(partsOf(st.Node), s.inst.registry.globals); err != nil {
+	if err := knownDefaults(bind.ModuleOf(st.Node), s.inst.registry.globals); err != nil {
 		return err
 	}
-	if err := duplicateWithin(partsOf(st.Node)); err != nil {
+	if err := duplicateWithin(bind.ModuleOf(st.Node)); err != nil {
 		return err
 	}
-	if err := parameterSizes(partsOf(st.Node).parameters); err != nil {
+	if err := parameterSizes(bind.ModuleOf(st.Node).Parameters); err != nil {
 		return err
 	}
 	if err := s.knownTypes(ctx, st.Node); err != nil {
@@ -156,7 +158,7 @@ func (s *Session) defineModule(
 	}
 	kind, table, err := s.checkModule(ctx, name, kind, st)
 	if err == nil && kind != metadata.KindView && kind != metadata.KindInline {
-		err = s.compileModule(ctx, name.Name, partsOf(st.Node), nil)
+		err = s.compileModule(ctx, name.Name, bind.ModuleOf(st.Node), nil)
 	}
 	if leave(); err != nil {
 		return err
@@ -175,7 +177,7 @@ func (s *Session) defineModule(
 }
 
 // withinNew looks for names in the schema of a module that is being made until the returned func is called.
-func (s *Session) withinNew(ctx context.Context, name ObjectName) (func(), error) {
+func (s *Session) withinNew(ctx context.Context, name bind.ObjectName) (func(), error) {
 	sch, err := s.schema(ctx, s.db.ID())
 	if err != nil {
 		return nil, err
@@ -191,7 +193,7 @@ func (s *Session) withinNew(ctx context.Context, name ObjectName) (func(), error
 // returns.
 func (s *Session) checkModule(
 	ctx context.Context,
-	name ObjectName,
+	name bind.ObjectName,
 	kind string,
 	st syntax.Statement,
 ) (string, *metadata.Table, error) {
@@ -207,9 +209,9 @@ func (s *Session) checkModule(
 		}
 		check := checkFunction
 		if kind == metadata.KindInline {
-			check = func(m moduleParts) error { return s.checkInline(ctx, name.Name, m) }
+			check = func(m bind.Module) error { return s.checkInline(ctx, name.Name, m) }
 		}
-		if err := check(partsOf(st.Node)); err != nil {
+		if err := check(bind.ModuleOf(st.Node)); err != nil {
 			return kind, nil, err
 		}
 	}
@@ -223,7 +225,7 @@ func (s *Session) checkModule(
 // parameterSizes refuses parameters that are longer than their types may be.
 func parameterSizes(params []*ast.ProcedureParameter) error {
 	for _, p := range params {
-		if _, e := DataTypeOf(p.DataType, false); e != nil && e.Number == 2717 {
+		if _, e := bind.DataTypeOf(p.DataType, false); e != nil && e.Number == 2717 {
 			size, _, _ := strings.Cut(strings.TrimPrefix(e.Message, "The size ("), ")")
 			return sqlerr.New(2717, e.State, size, "parameter", p.VariableName.Value, 4000)
 		}
@@ -244,7 +246,7 @@ func external(node ast.Statement) bool {
 
 // temporaryModule refuses modules that cannot be temporary
 // (docs/t-sql/statements/create-procedure-transact-sql.md, procedure_name: procedures can).
-func temporaryModule(name ObjectName, kind string) error {
+func temporaryModule(name bind.ObjectName, kind string) error {
 	switch kind {
 	case metadata.KindView:
 		return sqlerr.New(4103, 1, name.Name)
@@ -257,7 +259,7 @@ func temporaryModule(name ObjectName, kind string) error {
 // placeModule makes or changes a module's object.
 func (s *Session) placeModule(
 	ctx context.Context,
-	name ObjectName,
+	name bind.ObjectName,
 	kind string,
 	mode moduleMode,
 	st syntax.Statement,
@@ -307,76 +309,6 @@ func returnType(node ast.Statement) ast.FunctionReturnType {
 	return nil
 }
 
-// moduleParts are a module's parameters and body.
-type moduleParts struct {
-	parameters []*ast.ProcedureParameter
-	body       *ast.StatementList
-	returns    ast.FunctionReturnType
-}
-
-func partsOf(node ast.Statement) moduleParts {
-	switch n := node.(type) {
-	case *ast.CreateProcedureStatement:
-		return moduleParts{n.Parameters, n.StatementList, nil}
-	case *ast.AlterProcedureStatement:
-		return moduleParts{n.Parameters, n.StatementList, nil}
-	case *ast.CreateOrAlterProcedureStatement:
-		return moduleParts{n.Parameters, n.StatementList, nil}
-	case *ast.CreateFunctionStatement:
-		return moduleParts{n.Parameters, n.StatementList, n.ReturnType}
-	case *ast.AlterFunctionStatement:
-		return moduleParts{n.Parameters, n.StatementList, n.ReturnType}
-	case *ast.CreateOrAlterFunctionStatement:
-		return moduleParts{n.Parameters, n.StatementList, n.ReturnType}
-	}
-	return moduleParts{}
-}
-
-// userFunction binds a call of a user-defined scalar function.
-func (b *binder) userFunction(sc *scope, parts []string, params []ast.ScalarExpression) expr {
-	name := ObjectName{Name: parts[len(parts)-1]}
-	if len(parts) > 1 {
-		name.Schema = parts[len(parts)-2]
-	}
-	if len(parts) > 2 {
-		name.Database = parts[len(parts)-3]
-	}
-	space, _, o := b.resolve(name)
-	if o != nil && o.Kind == metadata.KindSynonym {
-		space, _, o = b.resolve(splitName(o.Target))
-	}
-	if o == nil || o.Kind != metadata.KindScalar {
-		b.fail(4121, parts[0], strings.Join(parts, "."))
-	}
-	_, node, perr := parseModule(o)
-	if perr != nil {
-		b.failWith(perr)
-	}
-	m := partsOf(node)
-	ret, ok := m.returns.(*ast.ScalarFunctionReturnType)
-	if !ok {
-		b.fail(4121, parts[0], strings.Join(parts, "."))
-	}
-	if len(params) > len(m.parameters) {
-		b.failWith(sqlerr.New(8144, 2, strings.Join(parts, ".")))
-	}
-	if len(params) < len(m.parameters) {
-		b.failWith(sqlerr.New(313, 2, strings.Join(parts, ".")))
-	}
-	args := make([]expr, len(params))
-	for i, p := range params {
-		t := b.dataType(m.parameters[i].DataType, false)
-		if _, isDefault := p.(*ast.DefaultLiteral); isDefault {
-			if m.parameters[i].Value == nil {
-				b.fail(201, strings.Join(parts, "."), m.parameters[i].VariableName.Value)
-			}
-			p = m.parameters[i].Value
-		}
-		args[i] = b.convert(b.scalar(sc, p), t, sqltype.Implicit, 0, false)
-	}
-	return b.goCall("user:"+itoa(space)+":"+itoa(o.ID), args, b.dataType(ret.DataType, false), false)
-}
-
 // callUser evaluates a user-defined scalar function.
 func (st *connState) callUser(sig *signature, args []any) (any, *sqlerr.Error) {
 	parts := strings.Split(sig.name, ":")
@@ -400,14 +332,14 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 	if o == nil {
 		return nil, sqlerr.New(208, 1, idText)
 	}
-	batch, node, perr := parseModule(o)
+	batch, node, perr := bind.ParseModule(o)
 	if perr != nil {
 		return nil, perr
 	}
-	m := partsOf(node)
+	m := bind.ModuleOf(node)
 	f := s.moduleFrame(o, batch)
-	for i, p := range m.parameters {
-		t, e := DataTypeOf(p.DataType, false)
+	for i, p := range m.Parameters {
+		t, e := bind.DataTypeOf(p.DataType, false)
 		if e != nil {
 			return nil, e
 		}
@@ -420,7 +352,7 @@ func (s *Session) userFunctionValue(spaceText, idText string, args []any, result
 func (s *Session) functionResult(
 	space int32,
 	o *metadata.Object,
-	m moduleParts,
+	m bind.Module,
 	f *frame,
 	result sqltype.Type,
 ) (any, error) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -17,7 +19,7 @@ import (
 // setTableOptions is ALTER TABLE ... SET (...): LOCK_ESCALATION is recorded, there are no locks to escalate
 // (docs/t-sql/statements/alter-table-transact-sql.md, LOCK_ESCALATION).
 func (s *Session) setTableOptions(ctx context.Context, n *ast.AlterTableSetStatement, _ tds.Writer) error {
-	name := NameOf(n.SchemaObjectName)
+	name := bind.NameOf(n.SchemaObjectName)
 	return s.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		o, err := d.TableToChange(name, 4902)
 		if err != nil {
@@ -27,7 +29,7 @@ func (s *Session) setTableOptions(ctx context.Context, n *ast.AlterTableSetState
 			escalation, ok := opt.(*ast.LockEscalationTableOption)
 			if !ok {
 				return unsupported(
-					fmt.Sprintf("The table option %s", strings.ToUpper(strings.TrimSuffix(named(opt), " Table Option"))),
+					fmt.Sprintf("The table option %s", strings.ToUpper(strings.TrimSuffix(bind.NodeName(opt), " Table Option"))),
 				)
 			}
 			known := false

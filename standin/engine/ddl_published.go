@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -35,7 +37,7 @@ func (s *Session) alterTable(
 	f func(d *SchemaChange, o *metadata.Object) error,
 ) error {
 	alter := func() error { return s.ChangeTable(ctx, n, "ALTER", f) }
-	a, err := s.alteration(ctx, node, NameOf(n), n)
+	a, err := s.alteration(ctx, node, bind.NameOf(n), n)
 	if err != nil {
 		return err
 	}
@@ -49,7 +51,7 @@ func (s *Session) alterTable(
 func (s *Session) alteration(
 	ctx context.Context,
 	node ast.Statement,
-	name ObjectName,
+	name bind.ObjectName,
 	n *ast.SchemaObjectName,
 ) (*TableAlteration, error) {
 	if s.inst.registry.alterTable == nil || name.Temporary() {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -41,7 +43,7 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 	case n.AsEdge, n.AsNode, n.AsFileTable:
 		return unsupported("CREATE TABLE AS NODE, AS EDGE and AS FILETABLE")
 	}
-	name := NameOf(n.SchemaObjectName)
+	name := bind.NameOf(n.SchemaObjectName)
 	if !name.Temporary() {
 		if err := s.RequireDDL(ctx, name, "CREATE TABLE"); err != nil {
 			return err
@@ -58,7 +60,7 @@ func (s *Session) createTable(ctx context.Context, n *ast.CreateTableStatement, 
 }
 
 func (d *SchemaChange) makeTable(
-	name ObjectName,
+	name bind.ObjectName,
 	def *ast.TableDefinition,
 	options []ast.TableOption,
 ) (*metadata.Object, error) {
@@ -140,7 +142,7 @@ func (b *tableBuilder) option(opt ast.TableOption) error {
 	case *ast.LockEscalationTableOption:
 	default:
 		return unsupported(fmt.Sprintf("The table option %s",
-			strings.ToUpper(strings.TrimSuffix(named(opt), " Table Option"))))
+			strings.ToUpper(strings.TrimSuffix(bind.NodeName(opt), " Table Option"))))
 	}
 	return nil
 }
@@ -205,7 +207,7 @@ func (b *tableBuilder) child(id *ast.Identifier, kind, prefix, column string) (*
 	if id != nil && id.Value == syntax.UnnamedConstraint {
 		id = nil
 	}
-	o := b.d.NewObject(ObjectName{}, kind)
+	o := b.d.NewObject(bind.ObjectName{}, kind)
 	o.Schema, o.Parent = b.o.Schema, b.o.ID
 	b.name(id, prefix, column, o)
 	if b.d.sch.Named(o.Schema, o.Name) != nil {
@@ -226,7 +228,7 @@ func (b *tableBuilder) defaultDefinition(node ast.ScalarExpression) string {
 	}
 	if next, ok := node.(*ast.NextValueForExpression); ok {
 		// The name is kept as what it meant here: the rows come from anywhere.
-		if name := NameOf(next.SequenceName); name.Database == "" && next.OverClause == nil {
+		if name := bind.NameOf(next.SequenceName); name.Database == "" && next.OverClause == nil {
 			if o := b.d.LookUp(name); o != nil {
 				return "(NEXT VALUE FOR " + quoteName(b.d.sch.SchemaName(o)) + "." + quoteName(o.Name) + ")"
 			}
@@ -248,7 +250,7 @@ func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *metadat
 	case c.Type.Kind == sqltype.RowVersion:
 		return sqlerr.New(1755, 0, b.o.Name, c.Name)
 	}
-	if hasSubquery(n.Expression) {
+	if bind.HasSubquery(n.Expression) {
 		return sqlerr.New(1046, 1)
 	}
 	o, err := b.child(n.ConstraintIdentifier, metadata.KindDefault, "DF", c.Name)
@@ -257,13 +259,13 @@ func (b *tableBuilder) addDefault(n *ast.DefaultConstraintDefinition, c *metadat
 	}
 	o.Definition = b.defaultDefinition(n.Expression)
 	o.Column = c.ID
-	if e := bindSafely(func() {
-		bind := newBinder(b.d.ctx, b.d.s, b.d.space)
-		bind.spaces[b.d.space] = b.d.sch
-		x := bind.scalar(nil, n.Expression)
-		if !x.null {
-			if e := sqltype.Convertible(x.typ, c.Type, sqltype.Assign); e != nil {
-				bind.failWith(e)
+	if e := bind.Safely(func() {
+		binder := newBinder(b.d.ctx, b.d.s, b.d.space)
+		binder.Spaces[b.d.space] = b.d.sch
+		x := binder.Scalar(nil, n.Expression)
+		if !x.Null {
+			if e := sqltype.Convertible(x.Type, c.Type, sqltype.Assign); e != nil {
+				binder.FailWith(e)
 			}
 		}
 	}); e != nil {
@@ -300,7 +302,7 @@ func (b *tableBuilder) columnConstraint(
 	case *ast.ForeignKeyConstraintDefinition:
 		return b.foreignKey(t, []int32{c.ID})
 	}
-	return unsupported(fmt.Sprintf("The column constraint %s", named(con)))
+	return unsupported(fmt.Sprintf("The column constraint %s", bind.NodeName(con)))
 }
 
 // declaredNull tells whether a column is declared NULL.
@@ -352,7 +354,7 @@ func (b *tableBuilder) constraint(con ast.TableConstraint) error {
 		}
 		return b.addDefault(t, c)
 	}
-	return unsupported(fmt.Sprintf("The table constraint %s", named(con)))
+	return unsupported(fmt.Sprintf("The table constraint %s", bind.NodeName(con)))
 }
 
 func (b *tableBuilder) fkName(t *ast.ForeignKeyConstraintDefinition) string {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -47,7 +49,7 @@ func (s *Session) changeScoped(ctx context.Context, scope string, f func(d *Sche
 	if err := s.mayScope(ctx, scope); err != nil {
 		return err
 	}
-	return s.ChangeSchema(ctx, ObjectName{Database: s.scopedDatabase(scope).Name(), Name: "trigger"}, f)
+	return s.ChangeSchema(ctx, bind.ObjectName{Database: s.scopedDatabase(scope).Name(), Name: "trigger"}, f)
 }
 
 // scopedTriggerStatement is CREATE, ALTER and CREATE OR ALTER TRIGGER ... ON DATABASE and ON ALL SERVER.
@@ -57,7 +59,7 @@ func (s *Session) scopedTriggerStatement(
 	mode moduleMode,
 	st syntax.Statement,
 ) error {
-	name := NameOf(m.name)
+	name := bind.NameOf(m.name)
 	switch {
 	case name.Schema != "" || name.Database != "":
 		return sqlerr.New(1094, 1)
@@ -78,7 +80,7 @@ func (s *Session) scopedTriggerStatement(
 		}
 		made := t == nil
 		if made {
-			t = d.NewObject(ObjectName{Name: name.Name}, metadata.KindScopedTrigger)
+			t = d.NewObject(bind.ObjectName{Name: name.Name}, metadata.KindScopedTrigger)
 			t.Schema = metadata.ScopedSchema(m.scope)
 		}
 		if err := d.define(t, st); err != nil {
@@ -125,7 +127,7 @@ func (m *triggerModule) scopedEvents(batch *syntax.Batch) ([]string, error) {
 // dropScoped is DROP TRIGGER ... ON DATABASE and ON ALL SERVER.
 func (s *Session) dropScoped(ctx context.Context, n *ast.DropTriggerStatement) error {
 	for _, o := range n.Objects {
-		name := NameOf(o)
+		name := bind.NameOf(o)
 		err := s.changeScoped(ctx, n.TriggerScope, func(d *SchemaChange) error {
 			t := d.sch.Named(metadata.ScopedSchema(n.TriggerScope), name.Name)
 			switch {

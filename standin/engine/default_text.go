@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 )
@@ -13,20 +14,20 @@ func (d *SchemaChange) defaultText(o *metadata.Object, c *metadata.Column) (stri
 	if def == nil {
 		return "NULL", nil
 	}
-	node := parseExpression(def.Definition)
+	node := bind.ParseExpression(def.Definition)
 	if node == nil {
 		return "", sqlerr.New(4413, 1, def.Name)
 	}
 	b := newBinder(d.ctx, d.s, d.space)
-	b.spaces[d.space] = d.sch
+	b.Spaces[d.space] = d.sch
 	text := ""
-	if e := bindSafely(func() {
-		t := writeTarget{object: o, schema: d.sch.SchemaName(o), verb: "UPDATE", database: d.db.Name(), db: d.db}
-		text = b.store(b.scalar(&scope{}, node), c, &t)
+	if e := bind.Safely(func() {
+		t := bind.Target{Object: o, Schema: d.sch.SchemaName(o), Verb: "UPDATE", DatabaseName: d.db.Name(), Database: d.db}
+		text = b.Store(b.Scalar(&bind.Scope{}, node), c, &t)
 	}); e != nil {
 		return "", e
 	}
-	if len(b.params) > 0 {
+	if len(b.Params) > 0 {
 		return "", unsupported("SET DEFAULT with a default that is no constant")
 	}
 	return text, nil

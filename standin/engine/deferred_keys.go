@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -24,8 +26,8 @@ func (st *connState) deferKey(args []sqlite.Value) (any, *sqlerr.Error) {
 }
 
 // judged makes a change and judges then the foreign keys that were deferred; a violated one undoes the change.
-func (s *Session) judged(d *dmlPlan, conn *sqlite.Conn, change func() error) (err error) {
-	if len(d.selfKeys) == 0 {
+func (s *Session) judged(d *bind.Modification, conn *sqlite.Conn, change func() error) (err error) {
+	if len(d.SelfKeys) == 0 {
 		return change()
 	}
 	st := s.inst.conns.of(conn)
@@ -36,11 +38,11 @@ func (s *Session) judged(d *dmlPlan, conn *sqlite.Conn, change func() error) (er
 	if err = change(); err != nil {
 		return err
 	}
-	for _, fk := range d.selfKeys {
+	for _, fk := range d.SelfKeys {
 		if !st.deferred[fk.ID] {
 			continue
 		}
-		table := d.object
+		table := d.Object
 		if table.ID != fk.Parent {
 			table = &metadata.Object{ID: fk.Parent}
 		}
@@ -51,7 +53,7 @@ func (s *Session) judged(d *dmlPlan, conn *sqlite.Conn, change func() error) (er
 			return fmt.Errorf("judge the foreign key %s: %w", fk.Name, err)
 		}
 		if violated {
-			return s.conflict(&d.target, fk.ID)
+			return s.conflict(&d.Target, fk.ID)
 		}
 	}
 	return nil

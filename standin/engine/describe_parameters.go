@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -254,7 +256,7 @@ func (u *undeclared) typeOf(e ast.ScalarExpression) (describedType, bool) {
 		if n.MultiPartIdentifier == nil {
 			return describedType{}, false
 		}
-		return u.column(identifiers(n.MultiPartIdentifier))
+		return u.column(bind.Identifiers(n.MultiPartIdentifier))
 	case *ast.IntegerLiteral:
 		return describedType{typ: sqltype.IntType}, true
 	case *ast.StringLiteral:
@@ -276,7 +278,7 @@ func (u *undeclared) typeOf(e ast.ScalarExpression) (describedType, bool) {
 }
 
 func (u *undeclared) castType(r ast.DataTypeReference) (describedType, bool) {
-	t, err := DataTypeOf(r, true)
+	t, err := bind.DataTypeOf(r, true)
 	return describedType{typ: t}, err == nil
 }
 
@@ -297,12 +299,12 @@ func (u *undeclared) column(parts []string) (describedType, bool) {
 
 // collectTables notes the columns of every table that a statement names.
 func (u *undeclared) collectTables(v reflect.Value) {
-	eachNode(v, func(node any) {
+	bind.EachNode(v, func(node any) {
 		n, ok := node.(*ast.NamedTableReference)
 		if !ok || n.SchemaObject == nil {
 			return
 		}
-		name := NameOf(n.SchemaObject)
+		name := bind.NameOf(n.SchemaObject)
 		columns := map[string]describedType{}
 		if o := u.object(name); o != nil && o.Table != nil {
 			for _, c := range o.Table.Columns {
@@ -323,10 +325,10 @@ func (u *undeclared) collectTables(v reflect.Value) {
 }
 
 // object is a user object, nil when there is none that the session may see.
-func (u *undeclared) object(name ObjectName) (o *metadata.Object) {
+func (u *undeclared) object(name bind.ObjectName) (o *metadata.Object) {
 	s := u.s
 	b := newBinder(u.ctx, s, s.db.ID())
-	err := bindSafely(func() { _, _, o = b.resolve(name) })
+	err := bind.Safely(func() { _, _, o = b.Resolve(name) })
 	switch {
 	case u.err != nil:
 	case err != nil:
@@ -337,34 +339,9 @@ func (u *undeclared) object(name ObjectName) (o *metadata.Object) {
 	return o
 }
 
-// eachNode calls f with every pointer to a struct below v.
-func eachNode(v reflect.Value, f func(any)) {
-	switch v.Kind() {
-	case reflect.Interface:
-		if !v.IsNil() {
-			eachNode(v.Elem(), f)
-		}
-	case reflect.Pointer:
-		if !v.IsNil() && v.Elem().Kind() == reflect.Struct {
-			f(v.Interface())
-			eachNode(v.Elem(), f)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				eachNode(v.Field(i), f)
-			}
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			eachNode(v.Index(i), f)
-		}
-	}
-}
-
 // walk notes the parameters of a statement where they meet something with a type.
 func (u *undeclared) walk(v reflect.Value) {
-	eachNode(v, func(node any) {
+	bind.EachNode(v, func(node any) {
 		switch n := node.(type) {
 		case *ast.VariableReference:
 			if !u.formal[n] {
@@ -422,14 +399,14 @@ func (u *undeclared) inserted(n *ast.InsertSpecification) {
 		return
 	}
 	values, ok := n.InsertSource.(*ast.ValuesInsertSource)
-	o := u.object(NameOf(target.SchemaObject))
+	o := u.object(bind.NameOf(target.SchemaObject))
 	if !ok || o == nil || o.Table == nil {
 		return
 	}
 	var types []describedType
 	if len(n.Columns) > 0 {
 		for _, c := range n.Columns {
-			d := u.tables[lower(o.Name)][lower(last(identifiers(c.MultiPartIdentifier)))]
+			d := u.tables[lower(o.Name)][lower(last(bind.Identifiers(c.MultiPartIdentifier)))]
 			types = append(types, d)
 		}
 	} else {
@@ -461,7 +438,7 @@ func (u *undeclared) executed(n *ast.ExecutableProcedureReference) {
 		return
 	}
 	for i, a := range n.Parameters {
-		for j, p := range u.parametersOf(NameOf(n.ProcedureReference.ProcedureReference.Name)) {
+		for j, p := range u.parametersOf(bind.NameOf(n.ProcedureReference.ProcedureReference.Name)) {
 			if (a.Variable == nil && i == j) || (a.Variable != nil && strings.EqualFold(a.Variable.Name, p.formal)) {
 				p.output = a.IsOutput
 				u.note(a.ParameterValue, p, p.known())
@@ -471,7 +448,7 @@ func (u *undeclared) executed(n *ast.ExecutableProcedureReference) {
 }
 
 // parametersOf are the parameters of a procedure, the system's or a user's.
-func (u *undeclared) parametersOf(name ObjectName) []describedType {
+func (u *undeclared) parametersOf(name bind.ObjectName) []describedType {
 	var out []describedType
 	if p, _ := u.s.findProcedure(name); p != nil {
 		for _, parameter := range p.Parameters {
@@ -483,17 +460,17 @@ func (u *undeclared) parametersOf(name ObjectName) []describedType {
 	if o == nil {
 		return nil
 	}
-	_, node, perr := parseModule(o)
+	_, node, perr := bind.ParseModule(o)
 	if perr != nil {
 		return nil
 	}
-	for _, parameter := range partsOf(node).parameters {
+	for _, parameter := range bind.ModuleOf(node).Parameters {
 		d := describedType{formal: parameter.VariableName.Value}
 		if named, ok := parameter.DataType.(*ast.UserDataTypeReference); ok {
-			d.typ, d.table, d.schema = u.userTyped(NameOf(named.Name))
+			d.typ, d.table, d.schema = u.userTyped(bind.NameOf(named.Name))
 		}
 		if !d.known() {
-			d.typ, _ = DataTypeOf(parameter.DataType, false)
+			d.typ, _ = bind.DataTypeOf(parameter.DataType, false)
 		}
 		out = append(out, d)
 	}
@@ -501,7 +478,7 @@ func (u *undeclared) parametersOf(name ObjectName) []describedType {
 }
 
 // userTyped is a type of CREATE TYPE: the one that an alias stands for, or a table type and its schema.
-func (u *undeclared) userTyped(name ObjectName) (sqltype.Type, *metadata.Object, string) {
+func (u *undeclared) userTyped(name bind.ObjectName) (sqltype.Type, *metadata.Object, string) {
 	o := u.s.userType(u.ctx, name)
 	switch sch, err := u.s.schema(u.ctx, u.s.db.ID()); {
 	case o == nil || err != nil:

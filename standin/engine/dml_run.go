@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strconv"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
@@ -23,10 +25,10 @@ func installDML(r *Registry) {
 	on(r, (*Session).selectStatement)
 	on(r, (*Session).insert)
 	on(r, func(s *Session, ctx context.Context, n *ast.UpdateStatement, w tds.Writer) error {
-		return s.change(ctx, n, func(b *binder) *plan { return b.updatePlan(n) }, w)
+		return s.change(ctx, n, func(b *bind.Binder) *bind.Plan { return b.Update(n) }, w)
 	})
 	on(r, func(s *Session, ctx context.Context, n *ast.DeleteStatement, w tds.Writer) error {
-		return s.change(ctx, n, func(b *binder) *plan { return b.deletePlan(n) }, w)
+		return s.change(ctx, n, func(b *bind.Binder) *bind.Plan { return b.Delete(n) }, w)
 	})
 	on(r, (*Session).merge)
 	on(r, (*Session).mergeInto)
@@ -46,11 +48,11 @@ func (s *Session) insert(ctx context.Context, n *ast.InsertStatement, w tds.Writ
 	if ref := nestedChange(n); ref != nil {
 		return s.insertChanged(ctx, n, ref, w)
 	}
-	return s.change(ctx, n, func(b *binder) *plan { return b.insertPlan(n) }, w)
+	return s.change(ctx, n, func(b *bind.Binder) *bind.Plan { return b.Insert(n) }, w)
 }
 
 // change compiles and executes INSERT, UPDATE or DELETE.
-func (s *Session) change(ctx context.Context, n ast.Statement, bind func(*binder) *plan, w tds.Writer) error {
+func (s *Session) change(ctx context.Context, n ast.Statement, bind func(*bind.Binder) *bind.Plan, w tds.Writer) error {
 	p, err := s.compile(ctx, n, bind)
 	if err != nil {
 		return err
@@ -58,7 +60,7 @@ func (s *Session) change(ctx context.Context, n ast.Statement, bind func(*binder
 	return s.runChange(ctx, p, w)
 }
 
-func (s *Session) runChange(ctx context.Context, p *plan, w tds.Writer) error {
+func (s *Session) runChange(ctx context.Context, p *bind.Plan, w tds.Writer) error {
 	if s.doomed {
 		return sqlerr.New(3930, 1)
 	}
@@ -68,10 +70,10 @@ func (s *Session) runChange(ctx context.Context, p *plan, w tds.Writer) error {
 	if s.settings.fmtOnly {
 		return w.Done(s.completion(0))
 	}
-	if p.dml.instead {
+	if p.Modification.Instead {
 		return s.together(ctx, func() error { return s.changeInstead(ctx, p, w) })
 	}
-	if len(p.dml.triggers) > 0 {
+	if len(p.Modification.Triggers) > 0 {
 		return s.changeWithTriggers(ctx, p, w)
 	}
 	_, err := s.makeChange(ctx, p, w)
@@ -82,12 +84,12 @@ func (s *Session) runChange(ctx context.Context, p *plan, w tds.Writer) error {
 }
 
 // makeChange executes the statement itself and sends the rows of its OUTPUT clause.
-func (s *Session) makeChange(ctx context.Context, p *plan, w tds.Writer) ([]*foundRow, error) {
+func (s *Session) makeChange(ctx context.Context, p *bind.Plan, w tds.Writer) ([]*foundRow, error) {
 	var out [][]any
 	var count int64
 	var rows []*foundRow
-	err := s.writing(ctx, p.dml, func(conn *sqlite.Conn) error {
-		return s.judged(p.dml, conn, func() (err error) {
+	err := s.writing(ctx, p.Modification, func(conn *sqlite.Conn) error {
+		return s.judged(p.Modification, conn, func() (err error) {
 			count, rows, err = s.step(ctx, p, conn, &out)
 			return err
 		})
@@ -104,21 +106,21 @@ func (s *Session) makeChange(ctx context.Context, p *plan, w tds.Writer) ([]*fou
 		}
 	}
 	switch {
-	case p.dml.into != nil:
+	case p.Modification.Into != nil:
 		if err := s.outputInto(ctx, p, out); err != nil {
 			return nil, err
 		}
 		s.rowCount = count
-		if p.dml.shown != nil {
-			if err := sendOutput(w, p.columns, out, p.dml.stored); err != nil {
+		if p.Modification.Shown != nil {
+			if err := sendOutput(w, p.Columns, out, p.Modification.Stored); err != nil {
 				return nil, err
 			}
 		}
-	case p.dml.output:
-		if err := sendOutput(w, p.columns, out, 0); err != nil {
+	case p.Modification.Output:
+		if err := sendOutput(w, p.Columns, out, 0); err != nil {
 			return nil, err
 		}
-	case len(p.dml.assigned) > 0:
+	case len(p.Modification.Assigned) > 0:
 		if err := s.assignLast(p, rows, out); err != nil {
 			return nil, err
 		}
@@ -127,16 +129,16 @@ func (s *Session) makeChange(ctx context.Context, p *plan, w tds.Writer) ([]*fou
 }
 
 // assignLast gives the variables of UPDATE ... SET @x = column = expression the values of the row changed last.
-func (s *Session) assignLast(p *plan, rows []*foundRow, out [][]any) error {
-	for i, a := range p.dml.assigned {
+func (s *Session) assignLast(p *bind.Plan, rows []*foundRow, out [][]any) error {
+	for i, a := range p.Modification.Assigned {
 		var value any
 		var t sqltype.Type
 		switch {
 		case len(out) > 0:
-			value, t = out[len(out)-1][i], p.columns[i].Type
+			value, t = out[len(out)-1][i], p.Columns[i].Type
 		case len(rows) > 0:
-			for at, c := range p.dml.rows.image {
-				if metadata.ColumnName(c.ID) == a.operator {
+			for at, c := range p.Modification.Rows.Image {
+				if metadata.ColumnName(c.ID) == a.Operator {
 					t = c.Type
 					var err error
 					if value, err = sqltype.Decode(t, rows[len(rows)-1].new[at]); err != nil {
@@ -147,7 +149,7 @@ func (s *Session) assignLast(p *plan, rows []*foundRow, out [][]any) error {
 		default:
 			return nil
 		}
-		v := s.variable(a.variable)
+		v := s.variable(a.Variable)
 		converted, e := s.Convert(value, t, v.typ, sqltype.Implicit)
 		if e != nil {
 			return e
@@ -158,16 +160,16 @@ func (s *Session) assignLast(p *plan, rows []*foundRow, out [][]any) error {
 }
 
 // writing runs f on the connection that writes to a statement's target, in the right transaction.
-func (s *Session) writing(ctx context.Context, d *dmlPlan, f func(*sqlite.Conn) error) error {
-	if d.ruled {
-		if err := s.indexOptions(d.verb); err != nil {
+func (s *Session) writing(ctx context.Context, d *bind.Modification, f func(*sqlite.Conn) error) error {
+	if d.Ruled {
+		if err := s.indexOptions(d.Verb); err != nil {
 			return err
 		}
 	}
 	before := s.target
-	s.target = &d.target
+	s.target = &d.Target
 	defer func() { s.target = before }()
-	if d.space == tempSpace {
+	if d.Space == bind.TempSpace {
 		conn, err := s.localConn()
 		if err != nil {
 			return err
@@ -179,10 +181,10 @@ func (s *Session) writing(ctx context.Context, d *dmlPlan, f func(*sqlite.Conn) 
 		defer done()
 		return f(conn)
 	}
-	if err := s.allow(ctx, d.target.db); err != nil {
+	if err := s.allow(ctx, databaseOf(&d.Target)); err != nil {
 		return err
 	}
-	o, single, err := s.join(ctx, d.target.db)
+	o, single, err := s.join(ctx, databaseOf(&d.Target))
 	if err != nil {
 		return err
 	}
@@ -198,11 +200,11 @@ func (s *Session) writing(ctx context.Context, d *dmlPlan, f func(*sqlite.Conn) 
 }
 
 // step executes the statement of a plan and collects the rows that it returns.
-func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][]any) (int64, []*foundRow, error) {
+func (s *Session) step(ctx context.Context, p *bind.Plan, conn *sqlite.Conn, out *[][]any) (int64, []*foundRow, error) {
 	keep := func(stmt *sqlite.Stmt) error {
-		row := make([]any, len(p.columns))
-		for i := range p.columns {
-			v, err := sqltype.Decode(p.columns[i].Type, storage.ColumnValue(stmt, i))
+		row := make([]any, len(p.Columns))
+		for i := range p.Columns {
+			v, err := sqltype.Decode(p.Columns[i].Type, storage.ColumnValue(stmt, i))
 			if err != nil {
 				return err
 			}
@@ -211,12 +213,12 @@ func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][
 		*out = append(*out, row)
 		return nil
 	}
-	if p.dml.identity && !p.dml.explicit && p.dml.verb == "INSERT" {
+	if p.Modification.Identity && !p.Modification.Explicit && p.Modification.Verb == "INSERT" {
 		s.lastIdentity = nil
 	}
-	if p.dml.rows != nil {
-		rows, err := s.runRowwise(ctx, p, p.dml.rows, conn, keep)
-		if err == nil && p.dml.identity {
+	if p.Modification.Rows != nil {
+		rows, err := s.runRowwise(ctx, p, p.Modification.Rows, conn, keep)
+		if err == nil && p.Modification.Identity {
 			s.noteIdentity(p, conn)
 		}
 		return int64(len(rows)), rows, err
@@ -225,7 +227,7 @@ func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][
 	if err != nil {
 		return 0, nil, err
 	}
-	defer st.statements.put(p.sql, stmt)
+	defer st.statements.put(p.SQL, stmt)
 	for {
 		more, err := stmt.Step()
 		if err != nil {
@@ -235,9 +237,9 @@ func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][
 			if ctx.Err() != nil {
 				return 0, nil, ErrCancelled
 			}
-			if p.dml.slow != nil && isCollision(err) {
+			if p.Modification.Slow != nil && bind.IsCollision(err) {
 				*out = nil
-				rows, err := s.runRowwise(ctx, p.dml.slow, p.dml.slow.dml.rows, conn, keep)
+				rows, err := s.runRowwise(ctx, p.Modification.Slow, p.Modification.Slow.Modification.Rows, conn, keep)
 				return int64(len(rows)), nil, err
 			}
 			return 0, nil, s.changeError(p, conn, err)
@@ -250,33 +252,33 @@ func (s *Session) step(ctx context.Context, p *plan, conn *sqlite.Conn, out *[][
 		}
 	}
 	count := int64(conn.Changes())
-	if p.dml.identity {
+	if p.Modification.Identity {
 		s.noteIdentity(p, conn)
 	}
 	return count, nil, nil
 }
 
 // outputInto stores the rows of OUTPUT INTO.
-func (s *Session) outputInto(ctx context.Context, p *plan, rows [][]any) error {
+func (s *Session) outputInto(ctx context.Context, p *bind.Plan, rows [][]any) error {
 	var space int32
 	var obj *metadata.Object
 	b := newBinder(ctx, s, s.db.ID())
-	err := bindSafely(func() {
-		if v := s.variable(p.dml.into.Name); v != nil && v.table != nil {
-			space, obj = tempSpace, s.localObject(v.table)
+	err := bind.Safely(func() {
+		if v := s.variable(p.Modification.Into.Name); v != nil && v.table != nil {
+			space, obj = bind.TempSpace, s.localObject(v.table)
 			return
 		}
-		space, _, obj = b.resolveWrite(*p.dml.into)
+		space, _, obj = b.ResolveWrite(*p.Modification.Into)
 		if obj == nil {
-			b.fail(208, p.dml.into.String())
+			b.Fail(208, p.Modification.Into.String())
 		}
 	})
 	if err != nil {
 		return err
 	}
 	columns := []*metadata.Column{}
-	if len(p.dml.intoColumns) > 0 {
-		for _, name := range p.dml.intoColumns {
+	if len(p.Modification.IntoColumns) > 0 {
+		for _, name := range p.Modification.IntoColumns {
 			c := obj.Table.Column(name)
 			if c == nil {
 				return sqlerr.New(207, 1, name)
@@ -290,14 +292,14 @@ func (s *Session) outputInto(ctx context.Context, p *plan, rows [][]any) error {
 			}
 		}
 	}
-	if len(columns) != p.dml.stored {
+	if len(columns) != p.Modification.Stored {
 		return sqlerr.New(213, 1)
 	}
 	stored := make([][]any, len(rows))
 	for i, row := range rows {
-		stored[i] = row[:p.dml.stored]
+		stored[i] = row[:p.Modification.Stored]
 	}
-	_, e := s.insertValues(ctx, space, obj, columns, p.columns[:p.dml.stored], stored, false)
+	_, e := s.insertValues(ctx, space, obj, columns, p.Columns[:p.Modification.Stored], stored, false)
 	return e
 }
 
@@ -315,14 +317,14 @@ func sendOutput(w tds.Writer, columns []tds.Column, rows [][]any, from int) erro
 }
 
 // changeError is the SQL Server error for what SQLite said about a change.
-func (s *Session) changeError(p *plan, conn *sqlite.Conn, err error) error {
+func (s *Session) changeError(p *bind.Plan, conn *sqlite.Conn, err error) error {
 	var e *sqlerr.Error
 	if errors.As(err, &e) || errors.Is(err, ErrCancelled) {
 		return err
 	}
 	var found map[int32]string
-	if p.dml.verb == "INSERT" && isCollision(err) {
-		found = s.collidedKeys(p, conn, p.dml.target.failedIndex(err.Error()))
+	if p.Modification.Verb == "INSERT" && bind.IsCollision(err) {
+		found = s.collidedKeys(p, conn, p.Modification.Target.FailedIndex(err.Error()))
 	}
 	key := func(c *metadata.Column) string {
 		if found != nil {
@@ -330,15 +332,15 @@ func (s *Session) changeError(p *plan, conn *sqlite.Conn, err error) error {
 		}
 		return s.keyValue(p, conn, c)
 	}
-	if e := s.constraintError(&p.dml.target, err, key); e != nil {
+	if e := s.constraintError(&p.Modification.Target, err, key); e != nil {
 		return e
 	}
 	return err
 }
 
 // keyValue is the value that a single inserted row has in a column, for the message of 2627.
-func (s *Session) keyValue(p *plan, conn *sqlite.Conn, c *metadata.Column) string {
-	text, ok := p.dml.keys[c.ID]
+func (s *Session) keyValue(p *bind.Plan, conn *sqlite.Conn, c *metadata.Column) string {
+	text, ok := p.Modification.Keys[c.ID]
 	if !ok {
 		return ""
 	}
@@ -347,14 +349,14 @@ func (s *Session) keyValue(p *plan, conn *sqlite.Conn, c *metadata.Column) strin
 		return ""
 	}
 	defer func() { _ = stmt.Finalize() }()
-	for i := range p.params {
+	for i := range p.Params {
 		if i+1 > stmt.BindParamCount() {
 			break
 		}
-		if p.params[i].column != nil && p.params[i].column.Identity != nil || p.params[i].variable == "" {
+		if p.Params[i].Column != nil && p.Params[i].Column.Identity != nil || p.Params[i].Variable == "" {
 			continue
 		}
-		raw, err := s.paramValue(&p.params[i])
+		raw, err := s.paramValue(&p.Params[i])
 		if err != nil {
 			return ""
 		}

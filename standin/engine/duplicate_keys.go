@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -42,11 +44,11 @@ func (st *connState) collided(args []sqlite.Value) (any, *sqlerr.Error) {
 
 // collidedKeys are the values, as messages show them, that the row at which an INSERT collided has in the columns of an
 // index: the INSERT is begun once more, and stopped at that row. Empty when they cannot be told.
-func (s *Session) collidedKeys(p *plan, conn *sqlite.Conn, index *metadata.Index) map[int32]string {
-	if p.dml.again == "" || index == nil || strings.Contains(p.dml.again, "tsql_sequence") {
+func (s *Session) collidedKeys(p *bind.Plan, conn *sqlite.Conn, index *metadata.Index) map[int32]string {
+	if p.Modification.Again == "" || index == nil || strings.Contains(p.Modification.Again, "tsql_sequence") {
 		return nil
 	}
-	t := p.dml.object.Table
+	t := p.Modification.Object.Table
 	var excluded []string
 	for _, k := range index.Keys {
 		if t.ColumnByID(k.Column).Computed != "" {
@@ -55,7 +57,8 @@ func (s *Session) collidedKeys(p *plan, conn *sqlite.Conn, index *metadata.Index
 		excluded = append(excluded, "excluded."+metadata.ColumnName(k.Column))
 	}
 	first := metadata.ColumnName(index.Keys[0].Column)
-	text := p.dml.again + " ON CONFLICT DO UPDATE SET " + first + " = " + first + " WHERE tsql_collided(" + strings.Join(
+	text := p.Modification.Again + " ON CONFLICT DO UPDATE SET " + first + " = " + first +
+		" WHERE tsql_collided(" + strings.Join(
 		excluded,
 		", ",
 	) + ")"

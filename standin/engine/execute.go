@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -117,21 +119,21 @@ func (s *Session) nested(ctx context.Context, f func() error) error {
 
 func isAbort(err error) bool { return errors.Is(err, errAbort) }
 
-func (s *Session) procedureName(ctx context.Context, r *ast.ProcedureReferenceName) (ObjectName, error) {
+func (s *Session) procedureName(ctx context.Context, r *ast.ProcedureReferenceName) (bind.ObjectName, error) {
 	if r.ProcedureVariable != nil {
 		v := s.variable(r.ProcedureVariable.Name)
 		if v == nil {
-			return ObjectName{}, sqlerr.New(137, 2, r.ProcedureVariable.Name)
+			return bind.ObjectName{}, sqlerr.New(137, 2, r.ProcedureVariable.Name)
 		}
 		if !v.typ.Kind.IsCharacter() {
-			return ObjectName{}, sqlerr.New(8199, 1)
+			return bind.ObjectName{}, sqlerr.New(8199, 1)
 		}
 		text, _ := v.value.(string)
-		return splitName(text), nil
+		return bind.SplitName(text), nil
 	}
-	name := NameOf(r.ProcedureReference.Name)
+	name := bind.NameOf(r.ProcedureReference.Name)
 	if n := r.ProcedureReference.Number; n != nil && n.Value != "1" {
-		return ObjectName{}, sqlerr.New(2812, 62, name.String()+";"+n.Value) // there is the first of a name alone
+		return bind.ObjectName{}, sqlerr.New(2812, 62, name.String()+";"+n.Value) // there is the first of a name alone
 	}
 	return name, nil
 }
@@ -151,7 +153,7 @@ func (s *Session) callProcedure(ctx context.Context, call tds.Call, w tds.Writer
 	s.frames = append(s.frames, f)
 	s.nest++
 	mark := len(s.foreignConns)
-	result, err := s.execute(ctx, splitName(call.Name), args, w)
+	result, err := s.execute(ctx, bind.SplitName(call.Name), args, w)
 	if err == nil && result.ofFunction {
 		err = unsupported("A remote procedure call of a scalar function")
 	}
@@ -197,7 +199,7 @@ func statusOf(status int32, err error) (returned, error) {
 }
 
 // execute runs a procedure, a system procedure by its name anywhere or a user's, or a user's scalar function.
-func (s *Session) execute(ctx context.Context, name ObjectName, args []argument, w tds.Writer) (returned, error) {
+func (s *Session) execute(ctx context.Context, name bind.ObjectName, args []argument, w tds.Writer) (returned, error) {
 	if name.Server != "" {
 		return statusOf(0, s.executeRemote(ctx, name, args, w))
 	}
@@ -217,14 +219,14 @@ func (s *Session) execute(ctx context.Context, name ObjectName, args []argument,
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
 	var o *metadata.Object
-	if e := bindSafely(func() {
+	if e := bind.Safely(func() {
 		var sch *metadata.Catalog
-		space, sch, o = b.resolve(name)
+		space, sch, o = b.Resolve(name)
 		if o != nil && o.Kind == metadata.KindSynonym {
-			space, sch, o = b.resolve(splitName(o.Target))
+			space, sch, o = b.Resolve(bind.SplitName(o.Target))
 		}
 		if o != nil {
-			b.require("EXECUTE", space, sch, o)
+			b.Require("EXECUTE", space, sch, o)
 		}
 	}); e != nil {
 		return returned{}, e
@@ -255,12 +257,12 @@ func (s *Session) executeFunction(
 	o *metadata.Object,
 	args []argument,
 ) (returned, error) {
-	batch, node, perr := parseModule(o)
+	batch, node, perr := bind.ParseModule(o)
 	if perr != nil {
 		return returned{}, perr
 	}
-	m := partsOf(node)
-	ret, ok := m.returns.(*ast.ScalarFunctionReturnType)
+	m := bind.ModuleOf(node)
+	ret, ok := m.Returns.(*ast.ScalarFunctionReturnType)
 	if !ok {
 		return returned{}, sqlerr.New(2812, 62, o.Name)
 	}
@@ -269,7 +271,7 @@ func (s *Session) executeFunction(
 		return returned{}, err
 	}
 	f := s.moduleFrame(o, batch)
-	if _, err := s.bindArguments(ctx, o.Name, m.parameters, args, f); err != nil {
+	if _, err := s.bindArguments(ctx, o.Name, m.Parameters, args, f); err != nil {
 		return returned{}, ofArguments(err, o.Name)
 	}
 	v, err := s.functionResult(space, o, m, f, t)
@@ -293,7 +295,7 @@ var notExecuted = map[string]string{
 }
 
 // findProcedure finds a registered procedure and the database it runs in.
-func (s *Session) findProcedure(name ObjectName) (*Procedure, *Database) {
+func (s *Session) findProcedure(name bind.ObjectName) (*Procedure, *Database) {
 	db := s.db
 	if name.Database != "" {
 		if db = s.inst.Database(name.Database); db == nil {
@@ -320,7 +322,7 @@ func (s *Session) findProcedure(name ObjectName) (*Procedure, *Database) {
 }
 
 // executeRemote is EXEC server.database.schema.procedure.
-func (s *Session) executeRemote(ctx context.Context, name ObjectName, args []argument, w tds.Writer) error {
+func (s *Session) executeRemote(ctx context.Context, name bind.ObjectName, args []argument, w tds.Writer) error {
 	if s.inst.registry.remote == nil {
 		return sqlerr.New(7202, 2, name.Server)
 	}
@@ -393,14 +395,14 @@ func (s *Session) runModule(
 	args []argument,
 	w tds.Writer,
 ) (int32, error) {
-	batch, node, perr := parseModule(o)
+	batch, node, perr := bind.ParseModule(o)
 	if perr != nil {
 		return 0, perr
 	}
-	m := partsOf(node)
+	m := bind.ModuleOf(node)
 	f := s.moduleFrame(o, batch)
 	f.trancount = s.count
-	bound, err := s.bindArguments(ctx, o.Name, m.parameters, args, f)
+	bound, err := s.bindArguments(ctx, o.Name, m.Parameters, args, f)
 	if err != nil {
 		return 0, ofArguments(err, o.Name)
 	}
@@ -409,7 +411,7 @@ func (s *Session) runModule(
 	if db != nil {
 		s.db = db
 	}
-	endExecution, err := s.beginExecution(ctx, db, o, m.parameters, args, f)
+	endExecution, err := s.beginExecution(ctx, db, o, m.Parameters, args, f)
 	if err != nil {
 		s.db = before
 		return 0, err
@@ -417,7 +419,7 @@ func (s *Session) runModule(
 	s.frames = append(s.frames, f)
 	s.nest++
 	line := s.line
-	err = s.asOf(ctx, o, func() error { return landed(s.statements(ctx, listOf(m.body), w)) })
+	err = s.asOf(ctx, o, func() error { return landed(s.statements(ctx, listOf(m.Body), w)) })
 	s.popFrame()
 	s.db, s.line = before, line
 	if errors.Is(err, errReturn) {

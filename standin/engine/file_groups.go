@@ -124,41 +124,6 @@ func (b *tableBuilder) locate(i *metadata.Index, on *ast.FileGroupOrPartitionSch
 	return nil
 }
 
-// mayBeWritten refuses changes of a table that is, or has an index, in a file group that is read-only (652), and new
-// rows where the file group has no files (622).
-func mayBeWritten(s *metadata.Catalog, o *metadata.Object, t writeTarget) *sqlerr.Error {
-	if !s.HasPlacements() || o.Table == nil {
-		return nil
-	}
-	for id, p := range o.Table.Places() {
-		g := s.FileGroupByID(p.DataSpace())
-		if scheme, _ := s.SchemeOf(p.DataSpace()); scheme != nil {
-			// What a statement does to the rows of one partition is not known before it runs: all of its file groups have to be
-			// read-only.
-			g = s.FileGroupByID(scheme.Groups[0])
-			for _, id := range scheme.Groups {
-				if other := s.FileGroupByID(id); other != nil && !other.FileGroup.ReadOnly && s.HasFiles(id) {
-					g = other
-				}
-			}
-		}
-		switch {
-		case g == nil:
-		case g.FileGroup.ReadOnly:
-			name := ""
-			for _, i := range o.Table.Indexes {
-				if i.ID == id {
-					name = i.Name
-				}
-			}
-			return sqlerr.New(652, 1, name, t.String(), metadata.PartitionID(o.ID, id, 1), g.Name)
-		case (t.verb == "INSERT" || t.verb == "MERGE") && !s.HasFiles(g.FileGroup.ID):
-			return sqlerr.New(622, 3, g.Name)
-		}
-	}
-	return nil
-}
-
 // movedTo is MOVE TO of DROP INDEX; nil where it is not given.
 func movedTo(options []ast.DropIndexOption) *ast.FileGroupOrPartitionScheme {
 	for _, o := range options {

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
@@ -14,8 +16,8 @@ import (
 )
 
 // functionBody executes the statements of a function, in whose frame the session is.
-func (s *Session) functionBody(m moduleParts) error {
-	if usesTables(listOf(m.body)) {
+func (s *Session) functionBody(m bind.Module) error {
+	if usesTables(listOf(m.Body)) {
 		return s.inFunctionSpace(func() error { return s.functionStatements(m) })
 	}
 	return s.functionStatements(m)
@@ -23,10 +25,10 @@ func (s *Session) functionBody(m moduleParts) error {
 
 // functionStatements executes a function's statements in the space that the session has; what the session knows of the
 // calling statement stays as it is.
-func (s *Session) functionStatements(m moduleParts) error {
+func (s *Session) functionStatements(m bind.Module) error {
 	rows, last, clock, identity := s.rowCount, s.lastError, s.clockAt, s.lastIdentity
 	defer func() { s.rowCount, s.lastError, s.clockAt, s.lastIdentity = rows, last, clock, identity }()
-	err := landed(s.statements(s.context(), listOf(m.body), &discardWriter{}))
+	err := landed(s.statements(s.context(), listOf(m.Body), &discardWriter{}))
 	if errors.Is(err, errReturn) {
 		return nil
 	}
@@ -93,15 +95,15 @@ func eachStatement(list []ast.Statement, visit func(ast.Statement)) {
 
 // checkFunction refuses what no function may do: 443, 444 and 455
 // (docs/t-sql/statements/create-function-transact-sql.md, Limitations).
-func checkFunction(m moduleParts) error {
-	list := listOf(m.body)
+func checkFunction(m bind.Module) error {
+	list := listOf(m.Body)
 	if len(list) == 1 {
 		if block, ok := list[0].(*ast.BeginEndBlockStatement); ok {
 			list = listOf(block.StatementList)
 		}
 	}
 	var err error
-	_, tableValued := m.returns.(*ast.TableValuedFunctionReturnType)
+	_, tableValued := m.Returns.(*ast.TableValuedFunctionReturnType)
 	eachStatement(list, func(st ast.Statement) {
 		if e := checkFunctionStatement(st); e != nil && err == nil {
 			err = e.At(syntax.Line(st))
@@ -143,10 +145,10 @@ func changesVariable(target ast.TableReference, from *ast.FromClause) (yes bool)
 	if !ok {
 		return false
 	}
-	name := NameOf(named.SchemaObject)
-	eachNode(reflect.ValueOf(from), func(n any) {
+	name := bind.NameOf(named.SchemaObject)
+	bind.EachNode(reflect.ValueOf(from), func(n any) {
 		if v, ok := n.(*ast.VariableTableReference); ok && name.Schema == "" &&
-			strings.EqualFold(aliasOf(v.Alias), name.Name) {
+			strings.EqualFold(bind.AliasOf(v.Alias), name.Name) {
 			yes = true
 		}
 	})
@@ -224,11 +226,11 @@ var sideEffecting = map[string]bool{"newid": true, "newsequentialid": true, "ran
 func sideEffects(st ast.Statement) error {
 	var found *sqlerr.Error
 	line := syntax.Line(st)
-	eachNode(reflect.ValueOf(st), func(n any) {
+	bind.EachNode(reflect.ValueOf(st), func(n any) {
 		if inner, ok := n.(ast.Statement); ok && syntax.Line(inner) > 0 {
 			line = syntax.Line(inner)
 		}
-		if ref, ok := n.(*ast.NamedTableReference); ok && found == nil && NameOf(ref.SchemaObject).Temporary() {
+		if ref, ok := n.(*ast.NamedTableReference); ok && found == nil && bind.NameOf(ref.SchemaObject).Temporary() {
 			found = sqlerr.New(2772, 1).At(line)
 		}
 		call, ok := n.(*ast.FunctionCall)

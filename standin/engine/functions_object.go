@@ -5,12 +5,14 @@ package engine
 import (
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 )
 
 // objectID is OBJECT_ID(name, type); nil when there is none.
 func (s *Session) objectID(text, kind string) any {
-	name := splitName(text)
+	name := bind.SplitName(text)
 	if name.Database != "" && s.inst.Database(name.Database) == nil {
 		return nil
 	}
@@ -18,14 +20,14 @@ func (s *Session) objectID(text, kind string) any {
 }
 
 // objectIDOf is the object_id of what a name means, in the text of a module or, where that is nil, in a batch.
-func (s *Session) objectIDOf(module *metadata.Object, name ObjectName, kind string) any {
+func (s *Session) objectIDOf(module *metadata.Object, name bind.ObjectName, kind string) any {
 	var o *metadata.Object
 	var sch *metadata.Catalog
 	var space int32
 	b := newBinder(s.context(), s, s.db.ID())
 	leave := s.within(module)
-	err := bindSafely(func() { space, sch, o = b.resolve(name) })
-	if leave(); err != nil || o != nil && space != tempSpace && !s.sees(space, sch, o) {
+	err := bind.Safely(func() { space, sch, o = b.Resolve(name) })
+	if leave(); err != nil || o != nil && space != bind.TempSpace && !s.sees(space, sch, o) {
 		return nil
 	}
 	if o != nil &&
@@ -155,7 +157,7 @@ func (s *Session) baseType(o *metadata.Object) string {
 	}
 	b := newBinder(s.context(), s, s.db.ID())
 	var base *metadata.Object
-	if bindSafely(func() { _, _, base = b.resolveWrite(splitName(o.Target)) }) != nil || base == nil {
+	if bind.Safely(func() { _, _, base = b.ResolveWrite(bind.SplitName(o.Target)) }) != nil || base == nil {
 		return ""
 	}
 	return base.Kind

@@ -5,6 +5,8 @@ package engine
 import (
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -150,11 +152,11 @@ func init() {
 		"type_id": systemFunction(1, 1, intT, name, func(s *Session, a []any) any {
 			n, _ := a[0].(string)
 			for _, i := range sqltype.Infos {
-				if strings.EqualFold(i.Name, splitName(n).Name) {
+				if strings.EqualFold(i.Name, bind.SplitName(n).Name) {
 					return i.UserTypeID
 				}
 			}
-			if o := s.userType(s.context(), splitName(n)); o != nil {
+			if o := s.userType(s.context(), bind.SplitName(n)); o != nil {
 				return o.UserTypeID()
 			}
 			return nil
@@ -188,7 +190,7 @@ func init() {
 			}
 			return nil
 		}),
-		"ident_current": identFunction(func(s *Session, o *metadata.Object, t *writeTarget) any {
+		"ident_current": identFunction(func(s *Session, o *metadata.Object, t *bind.Target) any {
 			if conn, release, err := s.connection(s.context(), s.db.ID()); err == nil {
 				defer release()
 				if last, used, err := s.takenIdentity(t, conn); err == nil {
@@ -200,10 +202,10 @@ func init() {
 			}
 			return nil
 		}),
-		"ident_seed": identFunction(func(_ *Session, o *metadata.Object, _ *writeTarget) any {
+		"ident_seed": identFunction(func(_ *Session, o *metadata.Object, _ *bind.Target) any {
 			return o.Table.IdentityColumn().Identity.Seed
 		}),
-		"ident_incr": identFunction(func(_ *Session, o *metadata.Object, _ *writeTarget) any {
+		"ident_incr": identFunction(func(_ *Session, o *metadata.Object, _ *bind.Target) any {
 			return o.Table.IdentityColumn().Identity.Increment
 		}),
 		"suser_sname": systemFunction(
@@ -377,14 +379,14 @@ func first(s string, e *sqlerr.Error) (any, *sqlerr.Error) {
 	return s, nil
 }
 
-func identFunction(f func(s *Session, o *metadata.Object, t *writeTarget) any) *builtinFunction {
+func identFunction(f func(s *Session, o *metadata.Object, t *bind.Target) any) *builtinFunction {
 	return systemFunction(1, 1, sqltype.DecimalOf(38, 0), []sqltype.Type{nmax}, func(s *Session, a []any) any {
 		n, _ := a[0].(string)
 		o := s.objectByID(s.objectID(n, ""))
 		if o == nil || o.Table == nil || o.Table.IdentityColumn() == nil {
 			return nil
 		}
-		return decimalOf(f(s, o, &writeTarget{object: o, db: s.db, database: s.db.Name()}))
+		return decimalOf(f(s, o, &bind.Target{Object: o, Database: s.db, DatabaseName: s.db.Name()}))
 	})
 }
 

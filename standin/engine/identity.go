@@ -9,6 +9,8 @@ import (
 	"maps"
 	"sync"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/google/uuid"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -95,30 +97,30 @@ func (s *Session) identities(db *Database) *identities {
 // forgetIdentity is for a new table: one that was rolled back may have had its number.
 func (d *SchemaChange) forgetIdentity(o *metadata.Object) {
 	db := d.db
-	if d.space == tempSpace {
+	if d.space == bind.TempSpace {
 		db = nil
 	}
 	d.s.identities(db).keep(o.ID, nil)
 }
 
 // identityCounter is a table's counter, loaded through the connection that writes to it.
-func (s *Session) identityCounter(t *writeTarget, conn *sqlite.Conn) (*identityCounter, error) {
-	all := s.identities(t.db)
-	if c := all.of(t.object.ID); c != nil {
+func (s *Session) identityCounter(t *bind.Target, conn *sqlite.Conn) (*identityCounter, error) {
+	all := s.identities(databaseOf(t))
+	if c := all.of(t.Object.ID); c != nil {
 		return c, nil
 	}
 	c, err := loadIdentity(t, conn)
 	if err != nil {
 		return nil, err
 	}
-	all.keep(t.object.ID, c)
+	all.keep(t.Object.ID, c)
 	return c, nil
 }
 
 // takenIdentity is the identity value that a table has given out last; used is false before the first. Whoever only
 // reads may see less than a writer does who is at work, and keeps no counter for it.
-func (s *Session) takenIdentity(t *writeTarget, conn *sqlite.Conn) (last int64, used bool, err error) {
-	c := s.identities(t.db).of(t.object.ID)
+func (s *Session) takenIdentity(t *bind.Target, conn *sqlite.Conn) (last int64, used bool, err error) {
+	c := s.identities(databaseOf(t)).of(t.Object.ID)
 	if c == nil {
 		if c, err = loadIdentity(t, conn); err != nil {
 			return 0, false, err
@@ -129,18 +131,18 @@ func (s *Session) takenIdentity(t *writeTarget, conn *sqlite.Conn) (last int64, 
 }
 
 // loadIdentity reads how far a table's values have gone.
-func loadIdentity(t *writeTarget, conn *sqlite.Conn) (*identityCounter, error) {
-	col := t.object.Table.IdentityColumn()
+func loadIdentity(t *bind.Target, conn *sqlite.Conn) (*identityCounter, error) {
+	col := t.Object.Table.IdentityColumn()
 	if col == nil {
-		return nil, fmt.Errorf("table %s has no identity column", t.object.Name)
+		return nil, fmt.Errorf("table %s has no identity column", t.Object.Name)
 	}
 	c := &identityCounter{
-		id:        t.object.ID,
+		id:        t.Object.ID,
 		increment: col.Identity.Increment,
 		last:      col.Identity.Seed - col.Identity.Increment,
 		fresh:     true,
 	}
-	if t.db != nil {
+	if databaseOf(t) != nil {
 		err := sqlitex.Execute(
 			conn,
 			"SELECT last FROM __identity WHERE id = ?",
@@ -216,7 +218,7 @@ func (c *identityCounter) exact() (last int64, undo func(), differs bool) {
 }
 
 // reachTable moves the counter to the outermost value that the table has.
-func (c *identityCounter) reachTable(t *writeTarget, conn *sqlite.Conn) error {
+func (c *identityCounter) reachTable(t *bind.Target, conn *sqlite.Conn) error {
 	found, outermost, err := c.outermost(t, conn)
 	if found {
 		c.reach(outermost)
@@ -225,15 +227,15 @@ func (c *identityCounter) reachTable(t *writeTarget, conn *sqlite.Conn) error {
 }
 
 // outermost is the table's greatest value of the identity column, or its least one where values descend.
-func (c *identityCounter) outermost(t *writeTarget, conn *sqlite.Conn) (found bool, value int64, err error) {
+func (c *identityCounter) outermost(t *bind.Target, conn *sqlite.Conn) (found bool, value int64, err error) {
 	extreme := "max"
 	if c.increment < 0 {
 		extreme = "min"
 	}
-	col := t.object.Table.IdentityColumn()
+	col := t.Object.Table.IdentityColumn()
 	err = sqlitex.Execute(
 		conn,
-		fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, metadata.ColumnName(col.ID), t.object.StorageName()),
+		fmt.Sprintf("SELECT %s(%s) FROM main.%s", extreme, metadata.ColumnName(col.ID), t.Object.StorageName()),
 		&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 			found, value = stmt.ColumnType(0) == sqlite.TypeInteger, stmt.ColumnInt64(0)
 			if stmt.ColumnType(0) != sqlite.TypeBlob {
@@ -260,7 +262,7 @@ func (c *identityCounter) reach(v int64) {
 }
 
 // takeIdentity is the next value for the target of the running statement.
-func (s *Session) takeIdentity(t *writeTarget) any {
+func (s *Session) takeIdentity(t *bind.Target) any {
 	v, err := s.nextIdentityOf(t)
 	if err != nil {
 		s.identityError = err
@@ -269,7 +271,7 @@ func (s *Session) takeIdentity(t *writeTarget) any {
 	return v
 }
 
-func (s *Session) nextIdentityOf(t *writeTarget) (int64, error) {
+func (s *Session) nextIdentityOf(t *bind.Target) (int64, error) {
 	conn, err := s.writeConn(t)
 	if err != nil {
 		return 0, err
@@ -278,7 +280,7 @@ func (s *Session) nextIdentityOf(t *writeTarget) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	col := t.object.Table.IdentityColumn()
+	col := t.Object.Table.IdentityColumn()
 	n, err := c.take(func(n int64) error {
 		if col.Type.Kind.IsInteger() && !sqltype.FitsInteger(col.Type.Kind, n) {
 			return sqlerr.New(8115, 1, "IDENTITY", col.Type.Kind)
@@ -299,13 +301,13 @@ func (s *Session) nextIdentityOf(t *writeTarget) (int64, error) {
 }
 
 // writeConn is the connection of the running change.
-func (s *Session) writeConn(t *writeTarget) (*sqlite.Conn, error) {
-	if t.db == nil {
+func (s *Session) writeConn(t *bind.Target) (*sqlite.Conn, error) {
+	if databaseOf(t) == nil {
 		return s.localConn()
 	}
-	o := s.open[t.db.ID()]
+	o := s.open[databaseOf(t).ID()]
 	if o == nil {
-		return nil, fmt.Errorf("no transaction is open in database %q", t.database)
+		return nil, fmt.Errorf("no transaction is open in database %q", t.DatabaseName)
 	}
 	return o.tx.Conn(), nil
 }
@@ -325,18 +327,18 @@ func (st *connState) nextIdentity([]sqlite.Value) (any, *sqlerr.Error) {
 }
 
 // noteIdentity records, in the statement's transaction, how far a counter may go.
-func (s *Session) noteIdentity(p *plan, conn *sqlite.Conn) {
-	if err := s.reserveIdentity(&p.dml.target, conn, p.dml.explicit); err != nil {
-		s.inst.log.Warn("identity values could not be reserved", "table", p.dml.object.Name, "error", err.Error())
+func (s *Session) noteIdentity(p *bind.Plan, conn *sqlite.Conn) {
+	if err := s.reserveIdentity(&p.Modification.Target, conn, p.Modification.Explicit); err != nil {
+		s.inst.log.Warn("identity values could not be reserved", "table", p.Modification.Object.Name, "error", err.Error())
 	}
 }
 
-func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bool) error {
+func (s *Session) reserveIdentity(t *bind.Target, conn *sqlite.Conn, explicit bool) error {
 	c, err := s.identityCounter(t, conn)
 	if err != nil {
 		return err
 	}
-	if explicit && s.givesIdentity(t.object.Table.IdentityColumn()) {
+	if explicit && s.givesIdentity(t.Object.Table.IdentityColumn()) {
 		return nil // what an agent inserts takes no values away
 	}
 	if explicit {
@@ -350,14 +352,14 @@ func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bo
 			f.identity = last
 		}
 	}
-	if t.db == nil {
+	if databaseOf(t) == nil {
 		return nil
 	}
-	reach, undo, moved := c.reserve(func() int64 { return s.identityStep(t.db) })
+	reach, undo, moved := c.reserve(func() int64 { return s.identityStep(databaseOf(t)) })
 	if !moved {
 		return nil
 	}
-	if o := s.open[t.db.ID()]; o != nil {
+	if o := s.open[databaseOf(t).ID()]; o != nil {
 		o.undo = append(o.undo, undo)
 	}
 	return sqlitex.Execute(
@@ -368,19 +370,19 @@ func (s *Session) reserveIdentity(t *writeTarget, conn *sqlite.Conn, explicit bo
 }
 
 // setIdentity is DBCC CHECKIDENT RESEED and TRUNCATE TABLE: the next value is last + increment, or the seed itself.
-func (s *Session) setIdentity(t *writeTarget, conn *sqlite.Conn, last int64) error {
-	col := t.object.Table.IdentityColumn()
-	all := s.identities(t.db)
-	c := &identityCounter{id: t.object.ID, increment: col.Identity.Increment, last: last, used: true, reserved: last}
+func (s *Session) setIdentity(t *bind.Target, conn *sqlite.Conn, last int64) error {
+	col := t.Object.Table.IdentityColumn()
+	all := s.identities(databaseOf(t))
+	c := &identityCounter{id: t.Object.ID, increment: col.Identity.Increment, last: last, used: true, reserved: last}
 	old := all.of(c.id)
 	all.keep(c.id, c)
-	if t.db == nil {
-		if !t.object.IsVariable() {
+	if databaseOf(t) == nil {
+		if !t.Object.IsVariable() {
 			s.local.whenUndone(func() { all.keep(c.id, old) })
 		}
 		return nil
 	}
-	if o := s.open[t.db.ID()]; o != nil {
+	if o := s.open[databaseOf(t).ID()]; o != nil {
 		o.undo = append(o.undo, func() { all.keep(c.id, old) })
 	}
 	return sqlitex.Execute(
@@ -452,7 +454,7 @@ func (st *connState) nextRowVersion([]sqlite.Value) (any, *sqlerr.Error) {
 	}
 	t := st.session.target
 	n := int64(0)
-	if t.db == nil {
+	if databaseOf(t) == nil {
 		n = int64(transactionIDs.Add(1))
 	} else {
 		err := sqlitex.Execute(st.conn,
@@ -469,13 +471,10 @@ func (st *connState) nextRowVersion([]sqlite.Value) (any, *sqlerr.Error) {
 // LastIdentity is the last identity value of a table; nil when none was taken.
 func (s *Session) LastIdentity(ctx context.Context, o *metadata.Object) any {
 	db := s.viewDatabase()
-	t := &writeTarget{object: o, db: db, database: db.Name()}
-	if o.ID < 0 {
-		t.db = nil
-	}
+	t := &bind.Target{Object: o, Database: db, DatabaseName: db.Name()}
 	space := db.ID()
-	if t.db == nil {
-		space = tempSpace
+	if o.ID < 0 {
+		t.Database, space = nil, bind.TempSpace
 	}
 	conn, release, err := s.connection(ctx, space)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/standin/sqlerr"
@@ -14,19 +16,19 @@ import (
 // IdentityCheck reads and sets the current identity value of one table (DBCC CHECKIDENT).
 type IdentityCheck struct {
 	session *Session
-	plan    *dmlPlan
+	plan    *bind.Modification
 }
 
 // IdentityCheck finds the table: error 2501 when there is none of the name, 7997 when it has no identity column.
 func (s *Session) IdentityCheck(ctx context.Context, table string) (*IdentityCheck, error) {
 	b := newBinder(ctx, s, s.db.ID())
-	var d *dmlPlan
-	if e := bindSafely(func() {
-		space, sch, o := b.tableToWrite(splitName(table), 2501)
+	var d *bind.Modification
+	if e := bind.Safely(func() {
+		space, sch, o := b.TableToWrite(bind.SplitName(table), 2501)
 		if o.Table.IdentityColumn() == nil {
-			b.fail(7997, o.Name)
+			b.Fail(7997, o.Name)
 		}
-		d = b.dmlPlan("UPDATE", space, sch, o)
+		d = b.Modification("UPDATE", space, sch, o)
 	}); e != nil {
 		return nil, e
 	}
@@ -40,7 +42,7 @@ func (i *IdentityCheck) Reseed(ctx context.Context, value int64, tell func(messa
 		if !used {
 			value -= c.increment
 		}
-		if err := i.session.setIdentity(&i.plan.target, conn, value); err != nil {
+		if err := i.session.setIdentity(&i.plan.Target, conn, value); err != nil {
 			return err
 		}
 		return tell(fmt.Sprintf("Checking identity information: current identity value '%s'.", now))
@@ -63,7 +65,7 @@ func (i *IdentityCheck) Compare(ctx context.Context, correct bool, tell func(mes
 // counted runs f with the table's counter in a statement that changes the table.
 func (i *IdentityCheck) counted(ctx context.Context, f func(conn *sqlite.Conn, c *identityCounter) error) error {
 	return i.session.writing(ctx, i.plan, func(conn *sqlite.Conn) error {
-		c, err := i.session.identityCounter(&i.plan.target, conn)
+		c, err := i.session.identityCounter(&i.plan.Target, conn)
 		if err != nil {
 			return err
 		}
@@ -89,7 +91,7 @@ func (i *IdentityCheck) compare(
 	correct bool,
 ) (string, error) {
 	column := "NULL"
-	found, outermost, err := c.outermost(&i.plan.target, conn)
+	found, outermost, err := c.outermost(&i.plan.Target, conn)
 	if err != nil {
 		return "", err
 	}
@@ -99,7 +101,7 @@ func (i *IdentityCheck) compare(
 	last, _ := c.taken()
 	behind := c.increment > 0 && last < outermost || c.increment < 0 && last > outermost
 	if found && correct && behind {
-		err = i.session.setIdentity(&i.plan.target, conn, outermost)
+		err = i.session.setIdentity(&i.plan.Target, conn, outermost)
 	}
 	return sqlerr.Text(7998, now, column), err
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -28,7 +30,7 @@ func (c *identityInto) names(column string) bool {
 
 // value is that of the row after so many.
 func (c *identityInto) value(rows int, t sqltype.Type) any {
-	return countedValue(t, c.identity.Seed+int64(rows)*c.identity.Increment)
+	return bind.CountedValue(t, c.identity.Seed+int64(rows)*c.identity.Increment)
 }
 
 // identityFunction finds the function in the select list, and puts a value of its type in its place; nil without one.
@@ -51,14 +53,14 @@ func (s *Session) identityFunction(ctx context.Context, n *ast.SelectStatement) 
 			continue
 		}
 		if found != nil {
-			return nil, sqlerr.New(8109, 1, NameOf(n.Into).Name)
+			return nil, sqlerr.New(8109, 1, bind.NameOf(n.Into).Name)
 		}
 		var err error
-		if found, err = s.identityInto(ctx, call, plainName(scalar.ColumnName)); err != nil {
+		if found, err = s.identityInto(ctx, call, bind.PlainName(scalar.ColumnName)); err != nil {
 			return nil, err
 		}
 		placed := *scalar
-		placed.Expression = &ast.CastCall{DataType: call.DataType, Parameter: integerNode("0")}
+		placed.Expression = &ast.CastCall{DataType: call.DataType, Parameter: bind.IntegerNode("0")}
 		copied.SelectElements[i] = &placed
 	}
 	if found != nil {
@@ -72,7 +74,7 @@ func (s *Session) identityInto(
 	call *ast.IdentityFunctionCall,
 	column string,
 ) (*identityInto, error) {
-	t, e := DataTypeOf(call.DataType, true)
+	t, e := bind.DataTypeOf(call.DataType, true)
 	if e != nil {
 		return nil, e
 	}

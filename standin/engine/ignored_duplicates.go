@@ -38,12 +38,3 @@ func setIgnoreDuplicates(i *metadata.Index, state string) error {
 	i.IgnoreDup = on
 	return nil
 }
-
-// ignored tells whether what SQLite said about an inserted row is a duplicate in an index that ignores them.
-func (d *dmlPlan) ignored(err error) bool {
-	if !isCollision(err) {
-		return false
-	}
-	i := d.target.failedIndex(err.Error())
-	return i != nil && i.IgnoreDup
-}

@@ -5,6 +5,8 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -50,13 +52,13 @@ func (s *Session) insertExecute(
 	var space int32
 	var obj *metadata.Object
 	var columns []*metadata.Column
-	if e := bindSafely(func() {
+	if e := bind.Safely(func() {
 		var sch *metadata.Catalog
-		space, sch, obj, _ = b.writable(n.InsertSpecification.Target, "INSERT")
-		if len(b.triggersOf(sch, obj, "INSERT")) > 0 {
-			b.refuse("INSERT ... EXECUTE into a table with triggers")
+		space, sch, obj, _ = b.Writable(n.InsertSpecification.Target, "INSERT")
+		if len(b.TriggersOf(sch, obj, "INSERT")) > 0 {
+			b.Refuse("INSERT ... EXECUTE into a table with triggers")
 		}
-		columns = b.insertColumns(n.InsertSpecification.Columns, obj, b.dmlPlan("INSERT", space, sch, obj))
+		columns = b.InsertColumns(n.InsertSpecification.Columns, obj, b.Modification("INSERT", space, sch, obj))
 	}); e != nil {
 		return e
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
@@ -22,14 +24,14 @@ import (
 // insertRows stores rows whose values are of the columns' own types.
 func (s *Session) insertRows(
 	ctx context.Context,
-	name ObjectName,
+	name bind.ObjectName,
 	obj *metadata.Object,
 	columns []*metadata.Column,
 	rows [][]any,
 ) (int64, error) {
 	space := s.db.ID()
 	if name.Temporary() {
-		space = tempSpace
+		space = bind.TempSpace
 	} else if name.Database != "" {
 		db := s.inst.Database(name.Database)
 		if db == nil {
@@ -81,42 +83,43 @@ func (s *Session) insertFrom(
 	keepIdentity bool,
 ) (int64, error) {
 	b := newBinder(ctx, s, space)
-	var p *plan
+	var p *bind.Plan
 	raw := make([]any, len(columns))
-	if e := bindSafely(func() {
-		sch := b.schema(space)
+	if e := bind.Safely(func() {
+		sch := b.Catalog(space)
 		if cur := sch.Objects[obj.ID]; cur != nil {
 			obj = cur
 		}
-		d := b.dmlPlan("INSERT", space, sch, obj)
-		d.explicit = keepIdentity && obj.Table.IdentityColumn() != nil
-		all := b.allColumns(obj, columns, d)
-		d.identity = d.identity || d.explicit
+		d := b.Modification("INSERT", space, sch, obj)
+		d.Explicit = keepIdentity && obj.Table.IdentityColumn() != nil
+		all := b.AllColumns(obj, columns, d)
+		d.Identity = d.Identity || d.Explicit
 		names, parts := make([]string, len(all)), make([]string, len(all))
 		for i, c := range all {
 			names[i] = metadata.ColumnName(c.ID)
 			if i < len(columns) {
 				at := i
-				parts[i] = b.parameter("row "+c.Name, param{typ: sqltype.Type{}, value: func(*Session) any { return raw[at] }}).sql
+				value := func(bind.Session) any { return raw[at] }
+				parts[i] = b.Parameter("row "+c.Name, bind.Parameter{Type: sqltype.Type{}, Value: value}).SQL
 			} else {
-				parts[i] = b.automatic(sch, obj, c, d, true, 0)
+				parts[i] = b.Automatic(sch, obj, c, d, true, 0)
 			}
 		}
-		p = b.plan("INSERT INTO main." + obj.StorageName() + " (" + strings.Join(names, ",") + ") VALUES (" +
+		p = b.Plan("INSERT INTO main." + obj.StorageName() + " (" + strings.Join(names, ",") + ") VALUES (" +
 			strings.Join(parts, ",") + ")")
-		p.dml = d
-		p.home = space
+		p.Modification = d
+		p.Home = space
 	}); e != nil {
 		return 0, e
 	}
 	count := int64(0)
-	err := s.writing(ctx, p.dml, func(conn *sqlite.Conn) error {
-		return s.judged(p.dml, conn, func() error {
+	err := s.writing(ctx, p.Modification, func(conn *sqlite.Conn) error {
+		return s.judged(p.Modification, conn, func() error {
 			stmt, st, err := s.prepareRows(p, conn)
 			if err != nil {
 				return err
 			}
-			defer st.statements.put(p.sql, stmt)
+			defer st.statements.put(p.SQL, stmt)
 			for {
 				row, err := next()
 				if errors.Is(err, io.EOF) {
@@ -133,8 +136,8 @@ func (s *Session) insertFrom(
 				}
 				count++
 			}
-			if p.dml.identity {
-				return s.reserveIdentity(&p.dml.target, conn, p.dml.explicit)
+			if p.Modification.Identity {
+				return s.reserveIdentity(&p.Modification.Target, conn, p.Modification.Explicit)
 			}
 			return nil
 		})
@@ -143,17 +146,17 @@ func (s *Session) insertFrom(
 	return count, err
 }
 
-func (s *Session) prepareRows(p *plan, conn *sqlite.Conn) (*sqlite.Stmt, *connState, error) {
+func (s *Session) prepareRows(p *bind.Plan, conn *sqlite.Conn) (*sqlite.Stmt, *connState, error) {
 	st := s.inst.conns.of(conn)
 	if st == nil {
 		return nil, nil, internalError(errors.New("a connection was not prepared"))
 	}
-	stmt, err := st.statements.take(conn, p.sql)
+	stmt, err := st.statements.take(conn, p.SQL)
 	return stmt, st, err
 }
 
 // storeRow converts a row to what its columns store.
-func (s *Session) storeRow(p *plan, columns []*metadata.Column, types []tds.Column, row, raw []any) error {
+func (s *Session) storeRow(p *bind.Plan, columns []*metadata.Column, types []tds.Column, row, raw []any) error {
 	if len(row) < len(columns) {
 		return sqlerr.New(213, 1)
 	}
@@ -161,7 +164,7 @@ func (s *Session) storeRow(p *plan, columns []*metadata.Column, types []tds.Colu
 		v := row[i]
 		if v == nil {
 			if !c.Nullable {
-				return nullError(&p.dml.target, c)
+				return bind.NullError(&p.Modification.Target, c)
 			}
 			raw[i] = nil
 			continue
@@ -169,7 +172,7 @@ func (s *Session) storeRow(p *plan, columns []*metadata.Column, types []tds.Colu
 		if types[i].Type != c.Type {
 			out, e := s.Convert(v, types[i].Type, c.Type, sqltype.Assign)
 			if e != nil {
-				return truncation(e, &p.dml.target, c, v)
+				return bind.TruncationError(e, &p.Modification.Target, c, v)
 			}
 			v = out
 		}
@@ -183,19 +186,19 @@ func (s *Session) storeRow(p *plan, columns []*metadata.Column, types []tds.Colu
 
 func (s *Session) stepRow(
 	ctx context.Context,
-	p *plan,
+	p *bind.Plan,
 	conn *sqlite.Conn,
 	stmt *sqlite.Stmt,
 	st *connState,
 	columns []*metadata.Column,
 	raw []any,
 ) error {
-	for i := range p.params {
-		if i < len(raw) && p.params[i].typ.Kind == sqltype.Unknown {
+	for i := range p.Params {
+		if i < len(raw) && p.Params[i].Type.Kind == sqltype.Unknown {
 			storage.BindValue(stmt, i+1, raw[i])
 			continue
 		}
-		v, err := s.paramValue(&p.params[i])
+		v, err := s.paramValue(&p.Params[i])
 		if err != nil {
 			return err
 		}
@@ -212,7 +215,8 @@ func (s *Session) stepRow(
 		for i, c := range columns {
 			keys[c.ID] = showKey(c.Type, raw[i])
 		}
-		if e := s.constraintError(&p.dml.target, err, func(c *metadata.Column) string { return keys[c.ID] }); e != nil {
+		key := func(c *metadata.Column) string { return keys[c.ID] }
+		if e := s.constraintError(&p.Modification.Target, err, key); e != nil {
 			return e
 		}
 		return err
@@ -244,23 +248,23 @@ func (s *Session) BulkInsert(
 		columns := make([]*metadata.Column, len(cols))
 		defaults := make([]ast.ScalarExpression, len(cols))
 		keepIdentity := false
-		if e := bindSafely(func() {
+		if e := bind.Safely(func() {
 			var sch *metadata.Catalog
-			space, sch, obj = b.tableToWrite(statement.table, 208)
-			b.require("INSERT", space, sch, obj)
+			space, sch, obj = b.TableToWrite(statement.table, 208)
+			b.Require("INSERT", space, sch, obj)
 			for _, t := range sch.Children(obj.ID) {
 				if statement.fireTriggers && t.Kind == metadata.KindTrigger && !t.Disabled &&
 					strings.Contains(t.Properties[metadata.TriggerEvents], "INSERT") {
-					b.refuse("FIRE_TRIGGERS of INSERT BULK on a table that has triggers")
+					b.Refuse("FIRE_TRIGGERS of INSERT BULK on a table that has triggers")
 				}
 			}
 			for i, c := range cols {
 				if columns[i] = obj.Table.Column(c.Name); columns[i] == nil {
-					b.fail(207, c.Name)
+					b.Fail(207, c.Name)
 				}
 				keepIdentity = keepIdentity || columns[i].Identity != nil
 				if o := sch.Objects[columns[i].Default]; o != nil && !statement.keepNulls {
-					defaults[i] = parseExpression(o.Definition)
+					defaults[i] = bind.ParseExpression(o.Definition)
 				}
 			}
 		}); e != nil {

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -132,7 +134,7 @@ type foreignUse struct {
 
 // foreignConn is the connection through which the running statement reads another space.
 func (s *Session) foreignConn(space int32) (*sqlite.Conn, error) {
-	if space == tempSpace {
+	if space == bind.TempSpace {
 		return s.localConn()
 	}
 	for _, f := range s.foreignConns {

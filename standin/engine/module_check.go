@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
@@ -31,22 +33,22 @@ func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
 		return sqlerr.New(4508, 1)
 	}
 	b := newBinder(ctx, s, s.db.ID())
-	b.ofText = true
-	err := b.bindNaming(func() {
-		b.with(def.WithCtesAndXmlNamespaces)
-		q := b.query(&scope{}, def.QueryExpression, queryOptions{subquery: true})
-		view := NameOf(viewName(node)).Name
-		if len(names) > 0 && len(names) != len(q.outputs) {
-			b.fail(pick(len(names) > len(q.outputs), 8159, 8158), view)
+	b.OfText = true
+	err := b.Naming(func() {
+		b.With(def.WithCtesAndXmlNamespaces)
+		q := b.Query(&bind.Scope{}, def.QueryExpression, bind.QueryOptions{Subquery: true})
+		view := bind.NameOf(viewName(node)).Name
+		if len(names) > 0 && len(names) != len(q.Outputs) {
+			b.Fail(pick(len(names) > len(q.Outputs), 8159, 8158), view)
 		}
-		columns := make([]string, len(q.outputs))
-		for i, o := range q.outputs {
-			columns[i] = o.name
+		columns := make([]string, len(q.Outputs))
+		for i, o := range q.Outputs {
+			columns[i] = o.Name
 			if len(names) > 0 {
 				columns[i] = names[i].Value
 			}
 		}
-		b.uniqueColumns(columns, view, 4511)
+		b.UniqueColumns(columns, view, 4511)
 	})
 	if err != nil {
 		return err
@@ -57,32 +59,17 @@ func (s *Session) checkView(ctx context.Context, node ast.Statement) error {
 // namesTemporary tells whether a query has a temporary table in it, which views may not have
 // (docs/t-sql/statements/create-view-transact-sql.md, select_statement).
 func namesTemporary(query *ast.SelectStatement) (found bool) {
-	eachNode(reflect.ValueOf(query), func(n any) {
+	bind.EachNode(reflect.ValueOf(query), func(n any) {
 		ref, ok := n.(*ast.NamedTableReference)
-		found = found || ok && NameOf(ref.SchemaObject).Temporary()
+		found = found || ok && bind.NameOf(ref.SchemaObject).Temporary()
 	})
 	return found
 }
 
-// uniqueColumns are the names of a view's or function's columns: 4506 for one that is there twice, the number unnamed
-// for one without.
-func (b *binder) uniqueColumns(columns []string, module string, unnamed int32) {
-	seen := map[string]bool{}
-	for i, name := range columns {
-		if name == "" {
-			b.fail(unnamed, i+1)
-		}
-		if seen[lower(name)] {
-			b.fail(4506, name, module)
-		}
-		seen[lower(name)] = true
-	}
-}
-
 // checkInline binds the query of an inline table-valued function, its parameters without values, so that a function
 // over nothing is refused as a view is. A query over a parameter of a table type is bound when the function is called.
-func (s *Session) checkInline(ctx context.Context, name string, m moduleParts) error {
-	ret, ok := m.returns.(*ast.SelectFunctionReturnType)
+func (s *Session) checkInline(ctx context.Context, name string, m bind.Module) error {
+	ret, ok := m.Returns.(*ast.SelectFunctionReturnType)
 	if !ok || ret.SelectStatement == nil {
 		return sqlerr.New(102, 1, "RETURN")
 	}
@@ -90,28 +77,28 @@ func (s *Session) checkInline(ctx context.Context, name string, m moduleParts) e
 		return err
 	}
 	b := newBinder(ctx, s, s.db.ID())
-	b.ofText = true
+	b.OfText = true
 	f := &frame{variables: map[string]*variable{}, batch: s.frame().batch, procedure: name, module: s.frame().module}
 	s.frames = append(s.frames, f)
 	defer func() { s.frames = s.frames[:len(s.frames)-1] }()
-	err := b.bindNaming(func() {
-		for _, p := range m.parameters {
+	err := b.Naming(func() {
+		for _, p := range m.Parameters {
 			if strings.EqualFold(p.Modifier, "ReadOnly") {
 				return
 			}
 			f.variables[lower(p.VariableName.Value)] = &variable{
 				name:  p.VariableName.Value,
-				typ:   b.dataType(p.DataType, false),
+				typ:   b.DataType(p.DataType, false),
 				bound: "NULL",
 			}
 		}
-		b.with(ret.SelectStatement.WithCtesAndXmlNamespaces)
-		q := b.query(&scope{}, ret.SelectStatement.QueryExpression, queryOptions{subquery: true})
-		columns := make([]string, len(q.outputs))
-		for i, o := range q.outputs {
-			columns[i] = o.name
+		b.With(ret.SelectStatement.WithCtesAndXmlNamespaces)
+		q := b.Query(&bind.Scope{}, ret.SelectStatement.QueryExpression, bind.QueryOptions{Subquery: true})
+		columns := make([]string, len(q.Outputs))
+		for i, o := range q.Outputs {
+			columns[i] = o.Name
 		}
-		b.uniqueColumns(columns, name, 4514)
+		b.UniqueColumns(columns, name, 4514)
 	})
 	if err != nil {
 		return err

@@ -5,6 +5,8 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -26,7 +28,7 @@ type ModuleParameter struct {
 // ModuleParameters are the parameters of a procedure or function of the view's database; those whose types are there no
 // longer are left out.
 func (s *Session) ModuleParameters(ctx context.Context, o *metadata.Object) []ModuleParameter {
-	_, node, err := parseModule(o)
+	_, node, err := bind.ParseModule(o)
 	if err != nil {
 		return nil
 	}
@@ -34,7 +36,7 @@ func (s *Session) ModuleParameters(ctx context.Context, o *metadata.Object) []Mo
 	s.db = s.viewDatabase()
 	defer func() { s.db = before }()
 	var out []ModuleParameter
-	for i, n := range partsOf(node).parameters {
+	for i, n := range bind.ModuleOf(node).Parameters {
 		p := ModuleParameter{
 			Number: i + 1,
 			Name:   n.VariableName.Value,
@@ -63,14 +65,14 @@ func (s *Session) declared(ctx context.Context, n *ast.ProcedureParameter, p *Mo
 
 // ReturnType is the type that a scalar function returns.
 func ReturnType(o *metadata.Object) (sqltype.Type, bool) {
-	_, node, err := parseModule(o)
+	_, node, err := bind.ParseModule(o)
 	if err != nil {
 		return sqltype.Type{}, false
 	}
-	returns, ok := partsOf(node).returns.(*ast.ScalarFunctionReturnType)
+	returns, ok := bind.ModuleOf(node).Returns.(*ast.ScalarFunctionReturnType)
 	if !ok {
 		return sqltype.Type{}, false
 	}
-	t, err := DataTypeOf(returns.DataType, false)
+	t, err := bind.DataTypeOf(returns.DataType, false)
 	return t, err == nil
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"reflect"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
@@ -31,7 +33,7 @@ func (s *Session) knownTypes(ctx context.Context, module ast.Statement) error {
 		if found != nil || t == nil || reflect.ValueOf(t).IsNil() || isCursorType(t) {
 			return
 		}
-		_, err := DataTypeOf(t, true)
+		_, err := bind.DataTypeOf(t, true)
 		if err == nil || err.Number != 243 {
 			return
 		}
@@ -49,7 +51,7 @@ func (s *Session) knownTypes(ctx context.Context, module ast.Statement) error {
 		}
 		found = sqlerr.New(2715, 3, position, name.String()).At(line)
 	}
-	for i, p := range partsOf(module).parameters {
+	for i, p := range bind.ModuleOf(module).Parameters {
 		judge(p.DataType, 2715, i+1)
 	}
 	switch ret := returnType(module).(type) {
@@ -62,7 +64,7 @@ func (s *Session) knownTypes(ctx context.Context, module ast.Statement) error {
 			}
 		}
 	}
-	eachNode(reflect.ValueOf(module), func(n any) {
+	bind.EachNode(reflect.ValueOf(module), func(n any) {
 		if st, ok := n.(ast.Statement); ok && syntax.Line(st) > 0 {
 			line = syntax.Line(st)
 		}

@@ -5,9 +5,10 @@ package engine
 import (
 	"context"
 	"fmt"
-	"hash/fnv"
 	"strconv"
 	"strings"
+
+	"geosql.dev/standin/bind"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -178,7 +179,7 @@ func (c *foreignCursor) Close() error {
 
 // ensureView makes a view's virtual table on a connection and returns its name.
 func (st *connState) ensureView(key string, args int, cols []tds.Column) (string, error) {
-	name := "v_" + identifierSafe(key)
+	name := "v_" + bind.IdentifierSafe(key)
 	if st.hasVirtual(name) {
 		return name, nil
 	}
@@ -195,45 +196,15 @@ func (st *connState) ensureView(key string, args int, cols []tds.Column) (string
 
 // ensureForeign makes the virtual table that stands for a table of another database.
 func (st *connState) ensureForeign(space int32, version int64, o *metadata.Object) (string, error) {
-	name := foreignName(space, version, o)
+	name := bind.ForeignName(space, version, o)
 	if st.hasVirtual(name) {
 		return name, nil
 	}
 	parts := []string{strconv.Itoa(int(space)), moduleArgument(o.StorageName())}
-	for _, decl := range foreignColumns(o) {
+	for _, decl := range bind.ForeignColumns(o) {
 		parts = append(parts, moduleArgument(decl))
 	}
 	return name, st.makeVirtual(name, "tsql_foreign", parts)
-}
-
-// foreignName is the name of that virtual table. Sessions share a database's connections, and number their own tables
-// alike: the columns of such a table are in its name, or one session would read another's.
-func foreignName(space int32, version int64, o *metadata.Object) string {
-	shape := uint64(version)
-	if space == tempSpace {
-		h := fnv.New64a()
-		for _, decl := range foreignColumns(o) {
-			fmt.Fprintln(h, decl)
-		}
-		shape = h.Sum64()
-	}
-	return fmt.Sprintf("f_%d_%x_%s", uint32(space), shape, o.StorageName())
-}
-
-// foreignColumns are the declarations of its columns.
-func foreignColumns(o *metadata.Object) []string {
-	var out []string
-	for _, c := range o.Table.Columns {
-		if c.Computed != "" {
-			continue
-		}
-		decl := metadata.ColumnName(c.ID)
-		if key := c.CollationKey(); key != "" {
-			decl += " COLLATE " + key
-		}
-		out = append(out, decl)
-	}
-	return out
 }
 
 func (st *connState) makeVirtual(name, module string, parts []string) error {
@@ -260,18 +231,9 @@ func (st *connState) hasVirtual(name string) bool {
 	return found && err == nil
 }
 
-func identifierSafe(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, lower(s))
-}
-
 // viewRows evaluates a system view or table function for the session.
 func (s *Session) viewRows(ctx context.Context, key string, raw []any) ([]tds.Column, [][]any, error) {
-	if strings.HasPrefix(key, functionKey) {
+	if strings.HasPrefix(key, bind.FunctionKey) {
 		return s.functionRows(ctx, key, raw)
 	}
 	key, database, named := strings.Cut(key, "@")

@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 )
 
 // MoveRows moves the rows of a table that a condition in SQLite's words holds for to a table of the same columns.
 // Identities stay as they are, constraints are not judged, and no trigger fires.
 func (d *SchemaChange) MoveRows(source, target *metadata.Object, condition string) error {
-	from, to := storedColumns(source), storedColumns(target)
+	from, to := bind.StoredColumns(source), bind.StoredColumns(target)
 	var read, written []string
 	for i := range from {
 		read, written = append(read, metadata.ColumnName(from[i].ID)), append(written, metadata.ColumnName(to[i].ID))

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"slices"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -143,7 +145,7 @@ func (c *compilation) within(f *frame, bind func()) {
 
 // compileModule is the error of a module's statements, which keeps it from being made; trigger is set for the table of
 // a trigger.
-func (s *Session) compileModule(ctx context.Context, name string, m moduleParts, trigger *triggerFrame) error {
+func (s *Session) compileModule(ctx context.Context, name string, m bind.Module, trigger *triggerFrame) error {
 	if s.internal {
 		return nil
 	}
@@ -158,14 +160,14 @@ func (s *Session) compileModule(ctx context.Context, name string, m moduleParts,
 	}
 	c := &compilation{s: s, ctx: ctx, module: true}
 	c.within(f, func() {
-		if trigger != nil && s.fillTrigger(ctx, trigger, nil, nil) != nil || !c.declareParameters(m.parameters) {
+		if trigger != nil && s.fillTrigger(ctx, trigger, nil, nil) != nil || !c.declareParameters(m.Parameters) {
 			return
 		}
-		if r, ok := m.returns.(*ast.TableValuedFunctionReturnType); ok &&
+		if r, ok := m.Returns.(*ast.TableValuedFunctionReturnType); ok &&
 			s.declareTable(ctx, &ast.DeclareTableVariableStatement{Body: r.DeclareTableVariableBody}, nil) != nil {
 			return
 		}
-		c.statements(listOf(m.body))
+		c.statements(listOf(m.Body))
 	})
 	if len(c.errs) == 0 {
 		return nil
@@ -207,29 +209,32 @@ func (c *compilation) statement(node ast.Statement) {
 		if n.Into != nil {
 			into := *n
 			into.Into = nil
-			c.bind(n, nil, func(b *binder) *plan { return b.selectPlan(&into) })
+			c.bind(n, nil, func(b *bind.Binder) *bind.Plan { return b.Select(&into) })
 			return
 		}
-		c.bind(n, n, func(b *binder) *plan { return b.selectPlan(n) })
+		c.bind(n, n, func(b *bind.Binder) *bind.Plan { return b.Select(n) })
 	case *ast.InsertStatement:
 		if _, executes := n.InsertSpecification.InsertSource.(*ast.ExecuteInsertSource); !executes && nestedChange(n) == nil {
-			c.bind(n, n, func(b *binder) *plan { return b.insertPlan(n) })
+			c.bind(n, n, func(b *bind.Binder) *bind.Plan { return b.Insert(n) })
 		}
 	case *ast.UpdateStatement:
-		c.bind(n, n, func(b *binder) *plan { return b.updatePlan(n) })
+		c.bind(n, n, func(b *bind.Binder) *bind.Plan { return b.Update(n) })
 	case *ast.DeleteStatement:
-		c.bind(n, n, func(b *binder) *plan { return b.deletePlan(n) })
+		c.bind(n, n, func(b *bind.Binder) *bind.Plan { return b.Delete(n) })
 	case *ast.MergeStatement:
-		c.bind(n, n, func(b *binder) *plan { return b.mergePlan(n, nil) })
+		c.bind(n, n, func(b *bind.Binder) *bind.Plan { return b.Merge(n, nil) })
 	case *syntax.Merge:
-		c.bind(n, n, func(b *binder) *plan { return b.mergePlan(n.MergeStatement, n.Into) })
+		c.bind(n, n, func(b *bind.Binder) *bind.Plan { return b.Merge(n.MergeStatement, n.Into) })
 	case *ast.SetVariableStatement:
 		c.value(n, n.Expression)
 	case *ast.ReturnStatement:
 		c.value(n, n.Expression)
 	case *ast.DeclareCursorStatement:
 		if cur, _, err := c.s.newCursor(n.Name.Value, n.CursorDefinition); err == nil {
-			c.bind(n, nil, func(b *binder) *plan { return b.cursorPlan(cur) })
+			c.bind(n, nil, func(b *bind.Binder) *bind.Plan {
+				p, _ := b.Cursor(cur.definition.Select, cur.readOnly)
+				return p
+			})
 		}
 	default:
 		c.ended = changesContext(node)
@@ -275,19 +280,19 @@ func (c *compilation) declare(n *ast.DeclareVariableStatement) {
 }
 
 func (c *compilation) condition(st ast.Statement, n ast.BooleanExpression) {
-	if hasSubquery(n) {
-		c.bind(st, nil, func(b *binder) *plan { return b.plan(b.predicate(&scope{}, n).sql) })
+	if bind.HasSubquery(n) {
+		c.bind(st, nil, func(b *bind.Binder) *bind.Plan { return b.Plan(b.Predicate(&bind.Scope{}, n).SQL) })
 	}
 }
 
 func (c *compilation) value(st ast.Statement, n ast.ScalarExpression) {
-	if n != nil && hasSubquery(n) {
-		c.bind(st, nil, func(b *binder) *plan { return b.expressionPlan(n, nil) })
+	if n != nil && bind.HasSubquery(n) {
+		c.bind(st, nil, func(b *bind.Binder) *bind.Plan { return b.Expression(n, nil) })
 	}
 }
 
 // bind binds one statement. key is the node that its plan is kept by.
-func (c *compilation) bind(node ast.Statement, key ast.Node, f func(b *binder) *plan) {
+func (c *compilation) bind(node ast.Statement, key ast.Node, f func(b *bind.Binder) *bind.Plan) {
 	names := namesIn(node)
 	if names.elsewhere {
 		return
@@ -325,16 +330,16 @@ func (c *compilation) allThere(names tableNames) bool {
 	return true
 }
 
-func (c *compilation) there(name ObjectName) bool {
+func (c *compilation) there(name bind.ObjectName) bool {
 	if c.s.pseudoTable(name) != nil {
 		return true
 	}
 	b := newBinder(c.ctx, c.s, c.s.db.ID())
 	found := false
-	_ = bindSafely(func() {
-		_, _, o := b.resolve(name)
+	_ = bind.Safely(func() {
+		_, _, o := b.Resolve(name)
 		if o != nil && o.Kind == metadata.KindSynonym {
-			_, _, o = b.resolve(splitName(o.Target))
+			_, _, o = b.Resolve(bind.SplitName(o.Target))
 		}
 		found = o != nil
 	})
@@ -343,7 +348,7 @@ func (c *compilation) there(name ObjectName) bool {
 
 // tableNames are the tables that a statement names.
 type tableNames struct {
-	tables []ObjectName
+	tables []bind.ObjectName
 	// local are the names of its common table expressions and its aliases.
 	local map[string]bool
 	// variables tells of table variables, elsewhere of what is on another server.
@@ -357,14 +362,14 @@ func namesIn(node ast.Statement) tableNames {
 			t.local[lower(id.Value)] = true
 		}
 	}
-	eachNode(reflect.ValueOf(node), func(n any) {
+	bind.EachNode(reflect.ValueOf(node), func(n any) {
 		switch n := n.(type) {
 		case *ast.NamedTableReference:
-			name := NameOf(n.SchemaObject)
+			name := bind.NameOf(n.SchemaObject)
 			t.tables, t.elsewhere = append(t.tables, name), t.elsewhere || name.Server != ""
 			local(n.Alias)
 		case *ast.SchemaObjectFunctionTableReference:
-			t.tables = append(t.tables, NameOf(n.SchemaObject))
+			t.tables = append(t.tables, bind.NameOf(n.SchemaObject))
 		case *ast.CommonTableExpression:
 			local(n.ExpressionName)
 		case *ast.QueryDerivedTable:

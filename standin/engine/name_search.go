@@ -5,6 +5,8 @@ package engine
 import (
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 )
 
@@ -27,17 +29,17 @@ func (s *Session) plannedSchema() string {
 	return s.defaultSchema(s.db.ID())
 }
 
-// LookUp finds an object as a batch does, and within modules as definitions of data, dynamic texts, types and the names
+// lookUp finds an object as a batch does, and within modules as definitions of data, dynamic texts, types and the names
 // that functions and procedures are given as text do: in the default schema of the user, then in dbo
 // (docs/t-sql/statements/create-user-transact-sql.md, DEFAULT_SCHEMA).
-func (s *Session) lookUp(space int32, sch *metadata.Catalog, name ObjectName) *metadata.Object {
-	return findIn(sch, []string{s.defaultSchema(space), "dbo"}, name)
+func (s *Session) lookUp(space int32, sch *metadata.Catalog, name bind.ObjectName) *metadata.Object {
+	return bind.FindIn(sch, []string{s.defaultSchema(space), "dbo"}, name)
 }
 
 // LookUp finds an object of a database by its name of up to three parts, as dynamic text does; nil when there is none,
 // or when the name is one of another database.
 func (s *Session) LookUp(db *Database, sch *metadata.Catalog, text string) *metadata.Object {
-	name := splitName(text)
+	name := bind.SplitName(text)
 	if name.Server != "" || name.Database != "" && !strings.EqualFold(name.Database, db.Name()) {
 		return nil
 	}
@@ -45,25 +47,11 @@ func (s *Session) LookUp(db *Database, sch *metadata.Catalog, text string) *meta
 }
 
 // LookUp is that of the session in the space that is changed.
-func (d *SchemaChange) LookUp(name ObjectName) *metadata.Object {
-	if d.space == tempSpace {
+func (d *SchemaChange) LookUp(name bind.ObjectName) *metadata.Object {
+	if d.space == bind.TempSpace {
 		return d.sch.Named(1, name.Name)
 	}
 	return d.s.lookUp(d.space, d.sch, name)
-}
-
-// findIn finds an object in the schema that its name says, else in the first of schemas that has it; nil when there is
-// none.
-func findIn(s *metadata.Catalog, schemas []string, name ObjectName) *metadata.Object {
-	if name.Schema != "" {
-		return s.Find(name.Schema, name.Name)
-	}
-	for _, in := range schemas {
-		if o := s.Find(in, name.Name); o != nil {
-			return o
-		}
-	}
-	return nil
 }
 
 // within makes a module the one in which names are looked for until the returned func is called; nil stands for none.

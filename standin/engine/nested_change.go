@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -39,7 +41,7 @@ func (s *Session) insertChanged(
 ) error {
 	node, output := changeStatement(ref.DataModificationSpecification, n.WithCtesAndXmlNamespaces)
 	if node == nil {
-		return unsupported(fmt.Sprintf("The data modification %s", named(ref.DataModificationSpecification)))
+		return unsupported(fmt.Sprintf("The data modification %s", bind.NodeName(ref.DataModificationSpecification)))
 	}
 	if output == nil {
 		return sqlerr.New(10726, 1)
@@ -71,14 +73,14 @@ func (s *Session) insertChanged(
 		if err != nil {
 			return err
 		}
-		if _, err := s.insertValues(ctx, tempSpace, table, columns, result.Columns, result.Rows, true); err != nil {
+		if _, err := s.insertValues(ctx, bind.TempSpace, table, columns, result.Columns, result.Rows, true); err != nil {
 			return err
 		}
 		f := s.frame()
 		outer := f.changed
 		f.changed = table
 		defer func() { f.changed = outer }()
-		p, err := s.compile(ctx, nil, func(b *binder) *plan { return b.insertPlan(n) })
+		p, err := s.compile(ctx, nil, func(b *bind.Binder) *bind.Plan { return b.Insert(n) })
 		if err != nil {
 			return err
 		}
@@ -123,14 +125,4 @@ func changeNames(ref *ast.DataModificationTableReference, columns []tds.Column) 
 		seen[lower(names[i])] = true
 	}
 	return names, nil
-}
-
-// changedRows binds the rows that a nested change has given.
-func (b *binder) changedRows(sc *scope, n *ast.DataModificationTableReference) string {
-	f := b.s.frame()
-	if f == nil || f.changed == nil {
-		b.fail(10729)
-	}
-	alias, _ := syntax.ChangeAlias(n)
-	return b.baseTable(sc, tempSpace, b.schema(tempSpace), b.s.localObject(f.changed), alias, ObjectName{Name: alias})
 }

@@ -14,7 +14,6 @@ import (
 
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
-	"geosql.dev/standin/sqltype"
 )
 
 // MaxPartitions is the number of partitions of a table or index
@@ -84,36 +83,6 @@ func PartitionRows(
 			ResultFunc: func(stmt *sqlite.Stmt) error { out[stmt.ColumnInt(0)] = stmt.ColumnInt64(1); return nil }},
 	)
 	return out, err
-}
-
-// partitionNumber binds [database.]$PARTITION.function(value) (docs/t-sql/functions/partition-transact-sql.md).
-func (b *binder) partitionNumber(sc *scope, n *ast.PartitionFunctionCall) expr {
-	space := b.s.db.ID()
-	if n.DatabaseName != nil {
-		db := b.s.inst.Database(n.DatabaseName.Value)
-		if db == nil {
-			b.fail(911, n.DatabaseName.Value)
-		}
-		space = db.ID()
-	}
-	if n.FunctionName == nil {
-		b.fail(102, "$PARTITION")
-	}
-	o := b.schema(space).PartitionObject(metadata.KindPartitionFunction, n.FunctionName.Value)
-	if o == nil {
-		b.fail(208, n.FunctionName.Value)
-	}
-	if len(n.Parameters) != 1 {
-		b.fail(174, n.FunctionName.Value, 1)
-	}
-	if b.kept {
-		b.refuse("$PARTITION in a constraint") // which would go on with the boundaries of today
-	}
-	b.varies = true
-	x := b.scalar(sc, n.Parameters[0])
-	v := b.convert(x, o.Function.Type, sqltype.Implicit, 0, false)
-	sql := "(SELECT " + o.Function.Number("__v") + " FROM (SELECT " + v.sql + " AS __v))"
-	return merge(expr{sql: sql, typ: sqltype.IntType, nullable: true}, v)
 }
 
 // partitionNumber is the number of PARTITION = n, nil for all partitions.

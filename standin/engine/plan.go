@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
@@ -18,64 +20,8 @@ import (
 	"geosql.dev/standin/tds"
 )
 
-// plan is a bound statement, ready to be prepared on a connection.
-type plan struct {
-	sql    string
-	params []param
-	needs  []need
-	home   int32
-	// columns are the result's, collations what theirs are called; variables are the targets of SELECT @x = ....
-	columns    []tds.Column
-	collations []string
-	variables  []assignment
-	// versions are those of the metadata that the plan was made of.
-	versions map[int32]int64
-	// constant is set for an expression that is a literal.
-	constant bool
-	value    any
-	locks    bool
-	dml      *dmlPlan
-	// permissions are asked for again at each execution.
-	permissions []Permission
-	// unlevelled are the databases whose tables it touches without a hint that says at which isolation level.
-	unlevelled map[int32]bool
-}
-
-// plan turns what the binder has gathered into a plan.
-func (b *binder) plan(sql string) *plan {
-	p := &plan{
-		sql:         b.withClause() + sql,
-		params:      b.params,
-		needs:       b.needs,
-		home:        b.home,
-		versions:    map[int32]int64{},
-		locks:       b.locks,
-		permissions: b.permissions,
-	}
-	for space, sch := range b.spaces {
-		p.versions[space] = sch.Version
-	}
-	return p
-}
-
-// better is the space where the statement should be executed, given what it reads.
-func (b *binder) better() int32 {
-	if b.used[b.home] {
-		return b.home
-	}
-	if len(b.used) == 1 {
-		for space := range b.used {
-			return space
-		}
-	}
-	if len(b.used) == 0 {
-		return tempSpace
-	}
-	return b.home
-}
-
 // compile binds with f, at the best place; f is called again when another place is better.
-func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *plan) (*plan, error) {
+func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *bind.Binder) *bind.Plan) (*bind.Plan, error) {
 	k := planKey{
 		node:        key,
 		db:          s.db.ID(),
@@ -91,8 +37,8 @@ func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *
 				return nil, err
 			}
 			if current {
-				for _, x := range p.permissions {
-					if err := s.require(ctx, x); err != nil {
+				for _, x := range p.Permissions {
+					if err := s.requireAccess(ctx, x); err != nil {
 						return nil, err
 					}
 				}
@@ -103,25 +49,25 @@ func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *
 	home := s.db.ID()
 	for range 3 {
 		b := newBinder(ctx, s, home)
-		b.ofText = true
-		var p *plan
-		if err := b.bindNaming(func() { p = f(b) }); err != nil {
+		b.OfText = true
+		var p *bind.Plan
+		if err := b.Naming(func() { p = f(b) }); err != nil {
 			return nil, err
 		}
-		if p.dml != nil {
-			if b.home != home && len(b.ctes) > 0 {
+		if p.Modification != nil {
+			if b.Home != home && len(b.CTEs) > 0 {
 				// Common table expressions were bound before the target told where the statement runs.
-				home = b.home
+				home = b.Home
 				continue
 			}
-			home = b.home
+			home = b.Home
 		}
-		if better := b.better(); p.dml == nil && better != home {
+		if better := b.Better(); p.Modification == nil && better != home {
 			home = better
 			continue
 		}
-		p.unlevelled = b.tables
-		if key != nil && !b.volatile {
+		p.Unlevelled = b.Tables
+		if key != nil && !b.Volatile {
 			s.plans.put(k, p)
 		}
 		return p, s.mayBeSnapshot(p)
@@ -130,8 +76,8 @@ func (s *Session) compile(ctx context.Context, key ast.Node, f func(b *binder) *
 }
 
 // current tells whether the metadata that a plan was made of are still the same.
-func (s *Session) current(ctx context.Context, p *plan) (bool, error) {
-	for space, version := range p.versions {
+func (s *Session) current(ctx context.Context, p *bind.Plan) (bool, error) {
+	for space, version := range p.Versions {
 		sch, err := s.schema(ctx, space)
 		if err != nil {
 			return false, err
@@ -145,7 +91,7 @@ func (s *Session) current(ctx context.Context, p *plan) (bool, error) {
 
 // connection gives the connection of a space for reading.
 func (s *Session) connection(ctx context.Context, space int32) (*sqlite.Conn, func(), error) {
-	if space == tempSpace {
+	if space == bind.TempSpace {
 		conn, err := s.localConn()
 		if err != nil {
 			return nil, nil, err
@@ -160,23 +106,23 @@ func (s *Session) connection(ctx context.Context, space int32) (*sqlite.Conn, fu
 }
 
 // prepare readies a plan on a connection: its virtual tables, statement and parameters.
-func (s *Session) prepare(p *plan, conn *sqlite.Conn) (*sqlite.Stmt, *connState, error) {
-	stmt, st, err := s.prepareText(p, p.sql, conn)
+func (s *Session) prepare(p *bind.Plan, conn *sqlite.Conn) (*sqlite.Stmt, *connState, error) {
+	stmt, st, err := s.prepareText(p, p.SQL, conn)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := s.bindParams(p, stmt); err != nil {
-		st.statements.put(p.sql, stmt)
+		st.statements.put(p.SQL, stmt)
 		return nil, nil, err
 	}
 	return stmt, st, nil
 }
 
-func (s *Session) bindParams(p *plan, stmt *sqlite.Stmt) error {
+func (s *Session) bindParams(p *bind.Plan, stmt *sqlite.Stmt) error {
 	// Computed columns that are not read may have the last ones.
-	count := min(len(p.params), stmt.BindParamCount())
+	count := min(len(p.Params), stmt.BindParamCount())
 	for i := range count {
-		raw, err := s.paramValue(&p.params[i])
+		raw, err := s.paramValue(&p.Params[i])
 		if err != nil {
 			return err
 		}
@@ -186,59 +132,59 @@ func (s *Session) bindParams(p *plan, stmt *sqlite.Stmt) error {
 }
 
 // paramValue is the stored form of a parameter's value now.
-func (s *Session) paramValue(p *param) (any, error) {
+func (s *Session) paramValue(p *bind.Parameter) (any, error) {
 	var v any
-	if p.variable != "" {
-		x := s.variable(p.variable)
+	if p.Variable != "" {
+		x := s.variable(p.Variable)
 		if x == nil {
-			return nil, sqlerr.New(137, 2, p.variable)
+			return nil, sqlerr.New(137, 2, p.Variable)
 		}
 		v = x.value
 	} else {
-		v = normalise(p.value(s))
+		v = normalise(p.Value(binding{s}))
 		if s.identityError != nil {
 			err := s.identityError
 			s.identityError = nil
 			return nil, err
 		}
 	}
-	t := p.typ
-	if p.to.Kind != sqltype.Unknown {
-		t = p.to
+	t := p.Type
+	if p.To.Kind != sqltype.Unknown {
+		t = p.To
 		mode := sqltype.Implicit
-		if p.column != nil {
+		if p.Column != nil {
 			mode = sqltype.Assign
 		}
-		out, e := s.Convert(v, p.typ, p.to, mode)
+		out, e := s.Convert(v, p.Type, p.To, mode)
 		if e != nil {
-			if p.column != nil {
-				return nil, s.storeError(e, p.column, v)
+			if p.Column != nil {
+				return nil, s.storeError(e, p.Column, v)
 			}
 			copied := *e
 			return nil, &copied
 		}
 		v = out
 	}
-	if p.typ.Kind == sqltype.Unknown {
+	if p.Type.Kind == sqltype.Unknown {
 		return v, nil
 	}
-	if v == nil && p.column != nil && !p.column.Nullable {
-		return nil, s.nullError(p.column)
+	if v == nil && p.Column != nil && !p.Column.Nullable {
+		return nil, s.nullError(p.Column)
 	}
 	return sqltype.Encode(t, v)
 }
 
 // rows runs a plan and calls row with the values of each of its rows.
-func (s *Session) rows(ctx context.Context, p *plan, conn *sqlite.Conn, row func(values []any) error) error {
+func (s *Session) rows(ctx context.Context, p *bind.Plan, conn *sqlite.Conn, row func(values []any) error) error {
 	stmt, st, err := s.prepare(p, conn)
 	if err != nil {
 		return err
 	}
-	defer st.statements.put(p.sql, stmt)
+	defer st.statements.put(p.SQL, stmt)
 	reads := s.viewReads
 	s.viewReads = map[string]viewRead{}
 	defer func() { s.viewReads = reads }()
-	values := make([]any, len(p.columns))
+	values := make([]any, len(p.Columns))
 	for {
 		more, err := stmt.Step()
 		if err != nil {
@@ -247,10 +193,10 @@ func (s *Session) rows(ctx context.Context, p *plan, conn *sqlite.Conn, row func
 		if !more {
 			return nil
 		}
-		for i := range p.columns {
-			v, err := sqltype.Decode(p.columns[i].Type, storage.ColumnValue(stmt, i))
+		for i := range p.Columns {
+			v, err := sqltype.Decode(p.Columns[i].Type, storage.ColumnValue(stmt, i))
 			if err != nil {
-				return fmt.Errorf("column %d (%s) of a result: %w", i+1, p.columns[i].Name, err)
+				return fmt.Errorf("column %d (%s) of a result: %w", i+1, p.Columns[i].Name, err)
 			}
 			values[i] = v
 		}
@@ -330,15 +276,15 @@ func (s *Session) damagedPage(err error) *sqlerr.Error {
 }
 
 // query runs a SELECT's plan on its home connection.
-func (s *Session) queryPlan(ctx context.Context, p *plan, row func([]any) error) error {
-	if p.locks && p.home != tempSpace && s.count > 0 {
-		if db := s.inst.DatabaseByID(p.home); db != nil && !db.System() {
+func (s *Session) queryPlan(ctx context.Context, p *bind.Plan, row func([]any) error) error {
+	if p.Locks && p.Home != bind.TempSpace && s.count > 0 {
+		if db := s.inst.DatabaseByID(p.Home); db != nil && !db.System() {
 			if _, _, err := s.join(ctx, db); err != nil {
 				return err
 			}
 		}
 	}
-	conn, release, err := s.connection(ctx, p.home)
+	conn, release, err := s.connection(ctx, p.Home)
 	if err != nil {
 		return err
 	}
@@ -372,7 +318,7 @@ func (s *Session) evaluateKeyed(
 		}
 		return out, nil
 	}
-	p, err := s.compile(ctx, key, func(b *binder) *plan { return b.expressionPlan(node, &t) })
+	p, err := s.compile(ctx, key, func(b *bind.Binder) *bind.Plan { return b.Expression(node, &t) })
 	if err != nil {
 		return nil, err
 	}
@@ -380,37 +326,24 @@ func (s *Session) evaluateKeyed(
 }
 
 func (s *Session) evaluateSimple(ctx context.Context, node ast.ScalarExpression, t sqltype.Type) (any, error) {
-	b := newBinder(ctx, s, tempSpace)
-	var out expr
-	if e := bindSafely(func() { out = b.convert(b.scalar(nil, node), t, sqltype.Implicit, 0, false) }); e != nil {
+	b := newBinder(ctx, s, bind.TempSpace)
+	var out bind.Expr
+	if e := bind.Safely(func() { out = b.Convert(b.Scalar(nil, node), t, sqltype.Implicit, 0, false) }); e != nil {
 		return nil, e
 	}
-	if out.hasLit {
-		return out.lit, nil
+	if out.HasLiteral {
+		return out.Literal, nil
 	}
-	p, err := s.compile(ctx, nil, func(b *binder) *plan { return b.expressionPlan(node, &t) })
+	p, err := s.compile(ctx, nil, func(b *bind.Binder) *bind.Plan { return b.Expression(node, &t) })
 	if err != nil {
 		return nil, err
 	}
 	return s.planValue(ctx, p)
 }
 
-func (b *binder) expressionPlan(node ast.ScalarExpression, t *sqltype.Type) *plan {
-	e := b.scalar(&scope{}, node)
-	if t != nil {
-		e = b.convert(e, *t, sqltype.Implicit, 0, false)
-	} else if e.null {
-		e = literal(sqltype.IntType, nil)
-	}
-	p := b.plan("SELECT " + e.sql)
-	p.columns = []tds.Column{{Type: e.typ}}
-	p.constant, p.value = e.hasLit, e.lit
-	return p
-}
-
-func (s *Session) planValue(ctx context.Context, p *plan) (any, error) {
-	if p.constant {
-		return p.value, nil
+func (s *Session) planValue(ctx context.Context, p *bind.Plan) (any, error) {
+	if p.Constant {
+		return p.Value, nil
 	}
 	var out any
 	err := s.queryPlan(ctx, p, func(values []any) error {
@@ -428,12 +361,12 @@ func (s *Session) evaluateAny(ctx context.Context, node ast.ScalarExpression) (a
 
 // EvaluateTyped computes an expression without a table in its own type.
 func (s *Session) EvaluateTyped(ctx context.Context, node ast.ScalarExpression) (any, sqltype.Type, error) {
-	p, err := s.compile(ctx, node, func(b *binder) *plan { return b.expressionPlan(node, nil) })
+	p, err := s.compile(ctx, node, func(b *bind.Binder) *bind.Plan { return b.Expression(node, nil) })
 	if err != nil {
 		return nil, sqltype.Type{}, err
 	}
 	v, err := s.planValue(ctx, p)
-	return v, p.columns[0].Type, err
+	return v, p.Columns[0].Type, err
 }
 
 // Evaluate computes an expression without a table and converts it.
@@ -460,10 +393,10 @@ func (s *Session) evaluateInt(ctx context.Context, node ast.ScalarExpression) (i
 
 // test evaluates the condition of IF and WHILE; unknown is false.
 func (s *Session) test(ctx context.Context, node ast.BooleanExpression) (bool, error) {
-	p, err := s.compile(ctx, node, func(b *binder) *plan {
-		e := b.predicate(&scope{}, node)
-		p := b.plan("SELECT " + e.sql)
-		p.columns = []tds.Column{{Type: sqltype.BitType}}
+	p, err := s.compile(ctx, node, func(b *bind.Binder) *bind.Plan {
+		e := b.Predicate(&bind.Scope{}, node)
+		p := b.Plan("SELECT " + e.SQL)
+		p.Columns = []tds.Column{{Type: sqltype.BitType}}
 		return p
 	})
 	if err != nil {

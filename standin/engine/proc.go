@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
@@ -156,13 +158,13 @@ func (c *ProcCall) ExecIn(ctx context.Context, db *Database, text string, params
 
 // ObjectID is the object_id of the object that a parameter names; 15009 when there is none.
 func (c *ProcCall) ObjectID(ctx context.Context, parameter string) (int32, error) {
-	name := splitName(c.String(parameter))
+	name := bind.SplitName(c.String(parameter))
 	if name.Database != "" && lower(name.Database) != lower(c.Database.Name()) {
 		return 0, sqlerr.New(15250, 1)
 	}
 	b := newBinder(ctx, c.Session, c.Database.ID())
 	var o *metadata.Object
-	if e := bindSafely(func() { _, _, o = b.resolve(name) }); e != nil {
+	if e := bind.Safely(func() { _, _, o = b.Resolve(name) }); e != nil {
 		return 0, e
 	}
 	if o == nil {

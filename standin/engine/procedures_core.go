@@ -7,6 +7,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -245,7 +247,7 @@ func changeProperty(conn *sqlite.Conn, verb string, c *ProcCall, class, major, m
 
 // renamedKind is what sp_rename renames when no type is given: an object, else a column or an index (or the constraint
 // that it belongs to) of the table that the name's part before the last dot is.
-func renamedKind(ctx context.Context, s *Session, text string, name ObjectName) (string, error) {
+func renamedKind(ctx context.Context, s *Session, text string, name bind.ObjectName) (string, error) {
 	table := quoteName(name.Schema)
 	for _, part := range []string{name.Database, name.Server} {
 		if part != "" {
@@ -278,7 +280,7 @@ func rename(ctx context.Context, c *ProcCall) error {
 	s := c.Session
 	kind := strings.ToUpper(c.String("@objtype"))
 	old, newName := c.String("@objname"), c.String("@newname")
-	name := splitName(old)
+	name := bind.SplitName(old)
 	if newName == "" {
 		return sqlerr.New(15223, 1, "@newname")
 	}
@@ -293,9 +295,9 @@ func rename(ctx context.Context, c *ProcCall) error {
 	}
 	parent := name
 	if kind == "COLUMN" || kind == "INDEX" || kind == "STATISTICS" {
-		parent = ObjectName{Name: name.Schema, Schema: name.Database, Database: name.Server}
+		parent = bind.ObjectName{Name: name.Schema, Schema: name.Database, Database: name.Server}
 	}
-	return s.ChangeSchema(ctx, ObjectName{Database: parent.Database}, func(d *SchemaChange) error {
+	return s.ChangeSchema(ctx, bind.ObjectName{Database: parent.Database}, func(d *SchemaChange) error {
 		stored := parent
 		if kind == "USERDATATYPE" {
 			stored.Name = metadata.AliasTypePrefix + stored.Name
@@ -403,7 +405,7 @@ func (d *SchemaChange) renameObject(o *metadata.Object, name string) error {
 func helpText(ctx context.Context, c *ProcCall) error {
 	o := c.Session.objectByID(c.Session.objectID(c.String("@objname"), ""))
 	if o == nil {
-		name := splitName(c.String("@objname"))
+		name := bind.SplitName(c.String("@objname"))
 		if p, _ := c.Session.findProcedure(name); p != nil || c.Session.findView(name) != nil {
 			// What the stand-in has of its own has no text in T-SQL.
 			return sqlerr.New(15197, 1, c.String("@objname"))

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -52,7 +54,7 @@ func switchValue(c *ProcCall) (bool, error) {
 }
 
 func tableOption(ctx context.Context, c *ProcCall) error {
-	name := splitName(c.String("@TableNamePattern"))
+	name := bind.SplitName(c.String("@TableNamePattern"))
 	if err := c.ofDatabase(name.Database); err != nil {
 		return err
 	}
@@ -163,13 +165,13 @@ func (c *ProcCall) ofDatabase(name string) error {
 }
 
 // tableOrIndex reads a name that is a table's, or a table's with an index's behind it.
-func (c *ProcCall) tableOrIndex(ctx context.Context) (table ObjectName, index string, err error) {
-	name := splitName(c.String("@IndexNamePattern"))
+func (c *ProcCall) tableOrIndex(ctx context.Context) (table bind.ObjectName, index string, err error) {
+	name := bind.SplitName(c.String("@IndexNamePattern"))
 	sch, err := c.Session.schema(ctx, c.Database.ID())
 	if err != nil {
 		return name, "", err
 	}
-	table = ObjectName{Schema: name.Database, Name: name.Schema}
+	table = bind.ObjectName{Schema: name.Database, Name: name.Schema}
 	if o := c.Session.lookUp(c.Database.ID(), sch, table); o != nil && o.Table != nil {
 		for _, i := range o.Table.Indexes {
 			if strings.EqualFold(i.Name, name.Name) {

@@ -5,6 +5,8 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 )
@@ -68,7 +70,7 @@ func refreshScopedTrigger(ctx context.Context, c *ProcCall) error {
 	if err != nil {
 		return err
 	}
-	if sch.Named(metadata.ScopedSchema(scope), splitName(c.String("@name")).Name) == nil {
+	if sch.Named(metadata.ScopedSchema(scope), bind.SplitName(c.String("@name")).Name) == nil {
 		return sqlerr.New(15165, 1, c.String("@name"))
 	}
 	return nil

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 )
@@ -61,7 +63,7 @@ func (s *Session) Constraints(ctx context.Context, db *Database, o *metadata.Obj
 // ChangeObject changes an object's metadata in db within the session's transaction: flags that system procedures set,
 // such as is_ms_shipped. 15165-like errors are the caller's; an object that is not there gives 15009.
 func (s *Session) ChangeObject(ctx context.Context, db *Database, id int32, change func(*metadata.Object)) error {
-	return s.ChangeSchema(ctx, ObjectName{Database: db.Name()}, func(d *SchemaChange) error {
+	return s.ChangeSchema(ctx, bind.ObjectName{Database: db.Name()}, func(d *SchemaChange) error {
 		old := d.sch.Objects[id]
 		if old == nil {
 			return sqlerr.New(15009, 1, fmt.Sprint(id), strings.ToLower(db.Name()))

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/builtin"
@@ -36,7 +38,7 @@ func (s *Session) tryCatch(ctx context.Context, n *ast.TryCatchStatement, w tds.
 		s.popFrame()
 	}
 	s.nest = nest
-	if (unresolved(e) || ofCompilation(e)) && s.trouble.err == e && s.trouble.at == frames {
+	if (bind.Unresolved(e) || ofCompilation(e)) && s.trouble.err == e && s.trouble.at == frames {
 		return err // of this level: who called it may catch it
 	}
 	// A declaration that is itself the error fails again here: its variable is not there in the CATCH block either.
@@ -45,17 +47,6 @@ func (s *Session) tryCatch(ctx context.Context, n *ast.TryCatchStatement, w tds.
 	err = s.statements(ctx, listOf(n.CatchStatements), w)
 	s.errors = s.errors[:len(s.errors)-1]
 	return err
-}
-
-// unresolved tells whether an error is one of the resolution of names, which a TRY block does not catch at the level at
-// which it comes up (docs/t-sql/language-elements/try-catch-transact-sql.md, "Errors unaffected by a TRY...CATCH
-// construct").
-func unresolved(e *sqlerr.Error) bool {
-	switch e.Number {
-	case 207, 208, 209, 4104:
-		return true
-	}
-	return false
 }
 
 // cameUp notes where an error came up that goes to a TRY block as told: what a statement hands on is not new there, and
@@ -111,12 +102,12 @@ func (s *Session) throw(ctx context.Context, n *ast.ThrowStatement, w tds.Writer
 
 // raised is the message that RAISERROR names: its text, or the number of one in sys.messages.
 func (s *Session) raised(ctx context.Context, first ast.ScalarExpression) (*userMessage, error) {
-	b := newBinder(ctx, s, tempSpace)
-	var bound expr
-	if e := bindSafely(func() { bound = b.scalar(nil, first) }); e != nil {
+	b := newBinder(ctx, s, bind.TempSpace)
+	var bound bind.Expr
+	if e := bind.Safely(func() { bound = b.Scalar(nil, first) }); e != nil {
 		return nil, e
 	}
-	if !bound.typ.Kind.IsNumeric() {
+	if !bound.Type.Kind.IsNumeric() {
 		v, err := s.evaluate(ctx, first, sqltype.NVarCharMax)
 		text, _ := v.(string)
 		return &userMessage{number: 50000, text: text}, err
@@ -218,7 +209,7 @@ func (s *Session) raiserror(ctx context.Context, n *ast.RaiseErrorStatement, w t
 const longestPrint = 8000
 
 func (s *Session) print(ctx context.Context, n *ast.PrintStatement, w tds.Writer) error {
-	if hasSubquery(n.Expression) {
+	if bind.HasSubquery(n.Expression) {
 		return sqlerr.New(1046, 1)
 	}
 	v, typ, err := s.EvaluateTyped(ctx, n.Expression)

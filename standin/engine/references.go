@@ -6,6 +6,8 @@ import (
 	"context"
 	"reflect"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -14,7 +16,7 @@ import (
 
 // reference is an object that a module's text names.
 type reference struct {
-	name ObjectName
+	name bind.ObjectName
 	// updated and selected tell how a statement of the module uses it; called is a procedure.
 	updated, selected, called bool
 }
@@ -22,13 +24,13 @@ type reference struct {
 // references are the objects that the text of a module names, in its order and each once: tables and views, functions
 // with a schema, and procedures. Common table expressions, temporary tables and table variables are none.
 func references(o *metadata.Object) []*reference {
-	_, node, err := parseModule(o)
+	_, node, err := bind.ParseModule(o)
 	if err != nil {
 		return nil
 	}
 	own, targets, list := map[string]bool{}, map[any]bool{}, []*reference(nil)
 	seen := map[string]*reference{}
-	note := func(name ObjectName) *reference {
+	note := func(name bind.ObjectName) *reference {
 		key := lower(name.String())
 		if name.Name == "" || name.Name[0] == '#' || name.Schema == "" && own[lower(name.Name)] {
 			return &reference{}
@@ -44,7 +46,7 @@ func references(o *metadata.Object) []*reference {
 			targets[n] = true
 		}
 	}
-	eachNode(reflect.ValueOf(node), func(n any) {
+	bind.EachNode(reflect.ValueOf(node), func(n any) {
 		switch n := n.(type) {
 		case *ast.CommonTableExpression:
 			own[lower(n.ExpressionName.Value)] = true
@@ -59,22 +61,22 @@ func references(o *metadata.Object) []*reference {
 	if o.Kind == metadata.KindTrigger {
 		own["inserted"], own["deleted"] = true, true
 	}
-	eachNode(reflect.ValueOf(node), func(n any) {
+	bind.EachNode(reflect.ValueOf(node), func(n any) {
 		switch n := n.(type) {
 		case *ast.NamedTableReference:
-			r := note(NameOf(n.SchemaObject))
+			r := note(bind.NameOf(n.SchemaObject))
 			r.updated, r.selected = r.updated || targets[n], r.selected || !targets[n]
 		case *ast.SchemaObjectFunctionTableReference:
-			note(NameOf(n.SchemaObject)).selected = true
+			note(bind.NameOf(n.SchemaObject)).selected = true
 		case *ast.FunctionCall:
 			if t, ok := n.CallTarget.(*ast.MultiPartIdentifierCallTarget); ok {
-				if parts := identifiers(t.MultiPartIdentifier); len(parts) == 1 {
-					note(ObjectName{Schema: parts[0], Name: n.FunctionName.Value}).selected = true
+				if parts := bind.Identifiers(t.MultiPartIdentifier); len(parts) == 1 {
+					note(bind.ObjectName{Schema: parts[0], Name: n.FunctionName.Value}).selected = true
 				}
 			}
 		case *ast.ExecutableProcedureReference:
 			if p := n.ProcedureReference; p != nil && p.ProcedureReference != nil {
-				note(NameOf(p.ProcedureReference.Name)).called = true
+				note(bind.NameOf(p.ProcedureReference.Name)).called = true
 			}
 		}
 	})

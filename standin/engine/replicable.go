@@ -3,11 +3,8 @@
 package engine
 
 import (
-	"fmt"
-
 	"zombiezen.com/go/sqlite"
 
-	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
@@ -16,27 +13,6 @@ import (
 // maxTextRepl bounds the bytes that one INSERT or UPDATE may write into a replicated column of a large type; -1 does
 // not (docs/database-engine/configure-windows/configure-the-max-text-repl-size-server-configuration-option.md).
 const maxTextRepl = "max text repl size (B)"
-
-// largeType tells the types that the option bounds: text, ntext, image, xml and those with (max).
-func largeType(t sqltype.Type) bool {
-	switch t.Kind {
-	case sqltype.Text, sqltype.NText, sqltype.Image, sqltype.XML:
-		return true
-	case sqltype.VarChar, sqltype.NVarChar, sqltype.VarBinary:
-		return t.Length == sqltype.MaxLength
-	}
-	return false
-}
-
-// store makes of e what is stored in a column. What is large and goes into a replicated column is measured: see
-// replicable.
-func (b *binder) store(e expr, c *metadata.Column, t *writeTarget) string {
-	text := b.stored(e, c, t)
-	if text == "NULL" || t.object == nil || t.object.Table == nil || !t.object.Table.Replicated || !largeType(c.Type) {
-		return text
-	}
-	return fmt.Sprintf("tsql_replicable(%s,%d)", text, sqltype.Pack(c.Type))
-}
 
 // replicable refuses a value of a type that is longer than may be replicated (7139).
 func (st *connState) replicable(args []sqlite.Value) (any, *sqlerr.Error) {

@@ -5,8 +5,9 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
 	"sync"
+
+	"geosql.dev/standin/bind"
 
 	"github.com/sqlc-dev/teesql/ast"
 
@@ -81,7 +82,7 @@ func (db *Database) ReadAnew() {
 
 // schema is the metadata of a space as the session sees them now.
 func (s *Session) schema(ctx context.Context, space int32) (*metadata.Catalog, error) {
-	if space == tempSpace {
+	if space == bind.TempSpace {
 		if s.local.schema == nil {
 			s.local.schema = metadata.Empty()
 		}
@@ -135,81 +136,9 @@ func (s *Session) readSchema(ctx context.Context, db *Database) (*metadata.Catal
 	return sch, nil
 }
 
-func (b *binder) schema(space int32) *metadata.Catalog {
-	if sch := b.spaces[space]; sch != nil {
-		return sch
-	}
-	sch, err := b.s.schema(b.ctx, space)
-	if err != nil {
-		panic(bindError{AsError(err)})
-	}
-	b.spaces[space] = sch
-	return sch
-}
-
-// space is the space of a name's database: the current one when it names none.
-func (b *binder) space(name ObjectName) int32 {
-	if name.Temporary() || strings.HasPrefix(name.Name, "@") {
-		return tempSpace
-	}
-	if name.Database == "" {
-		return b.s.db.ID()
-	}
-	db := b.s.inst.Database(name.Database)
-	if db == nil {
-		b.fail(911, name.Database)
-	}
-	if db != b.s.db {
-		if err := b.s.enter(b.ctx, db); err != nil {
-			panic(bindError{AsError(err)})
-		}
-	}
-	return db.ID()
-}
-
-// resolve finds a user object by name; the object is nil when there is none.
-func (b *binder) resolve(name ObjectName) (int32, *metadata.Catalog, *metadata.Object) {
-	if name.Database != "" && !name.Temporary() && b.s.inst.Database(name.Database) == nil {
-		return 0, nil, nil
-	}
-	space := b.space(name)
-	sch := b.schema(space)
-	if space == tempSpace {
-		return space, sch, sch.Named(1, name.Name)
-	}
-	return space, sch, findIn(sch, b.s.placesOf(space, sch), name)
-}
-
-// require asks for a permission on an object of a database.
-func (b *binder) require(permission string, space int32, sch *metadata.Catalog, obj *metadata.Object) {
-	if space == tempSpace || b.s.chained(permission, space, sch, obj) {
-		return
-	}
-	p := Permission{
-		Name:     permission,
-		Database: b.s.inst.DatabaseByID(space),
-		Schema:   sch.SchemaName(obj),
-		Object:   obj.Name,
-		ObjectID: obj.ID,
-	}
-	b.permissions = append(b.permissions, p)
-	if err := b.s.require(b.ctx, p); err != nil {
-		panic(bindError{AsError(err)})
-	}
-}
-
-// inDatabase makes another database the current one while a module, a default or a computed column of it is bound.
-func (b *binder) inDatabase(space int32) func() {
-	before := b.s.db
-	if db := b.s.inst.DatabaseByID(space); db != nil {
-		b.s.db = db
-	}
-	return func() { b.s.db = before }
-}
-
 // findView finds a system view by name: sys.x, INFORMATION_SCHEMA.x, msdb.dbo.x, and the compatibility views under any
 // schema.
-func (s *Session) findView(name ObjectName) *View {
+func (s *Session) findView(name bind.ObjectName) *View {
 	schema := lower(name.Schema)
 	database := lower(name.Database)
 	if database == "" {
@@ -290,44 +219,6 @@ func (s *Session) localObject(o *metadata.Object) *metadata.Object {
 	return o
 }
 
-// splitName reads a name of up to four parts, with brackets or quotes.
-func splitName(text string) ObjectName {
-	parts := syntax.SplitName(text)
-	var o ObjectName
-	outs := []*string{&o.Name, &o.Schema, &o.Database, &o.Server}
-	for i := 0; i < len(parts) && i < 4; i++ {
-		*outs[i] = strings.TrimSpace(parts[len(parts)-1-i])
-	}
-	return o
-}
-
-var parsedExpressions sync.Map
-
-// parseExpression parses the text of a default, check or computed column; nil when it is no expression.
-func parseExpression(text string) ast.ScalarExpression {
-	if n, ok := parsedExpressions.Load(text); ok {
-		return n.(ast.ScalarExpression)
-	}
-	batch, err := syntax.ParseStored("SELECT " + text)
-	if err != nil || len(batch.Statements) != 1 {
-		return nil
-	}
-	sel, ok := batch.Statements[0].Node.(*ast.SelectStatement)
-	if !ok {
-		return nil
-	}
-	q, ok := sel.QueryExpression.(*ast.QuerySpecification)
-	if !ok || len(q.SelectElements) != 1 {
-		return nil
-	}
-	el, ok := q.SelectElements[0].(*ast.SelectScalarExpression)
-	if !ok {
-		return nil
-	}
-	parsedExpressions.Store(text, el.Expression)
-	return el.Expression
-}
-
 // ParsePredicate parses the text of a condition; nil when it is none.
 func ParsePredicate(text string) ast.BooleanExpression {
 	batch, err := syntax.Parse("SELECT 1 WHERE " + text)
@@ -343,61 +234,4 @@ func ParsePredicate(text string) ast.BooleanExpression {
 		return nil
 	}
 	return q.WhereClause.SearchCondition
-}
-
-var parsedModules sync.Map
-
-// parseModule parses a module's CREATE statement.
-func parseModule(o *metadata.Object) (*syntax.Batch, ast.Statement, *sqlerr.Error) {
-	type module struct {
-		batch *syntax.Batch
-		node  ast.Statement
-	}
-	type text struct {
-		definition       string
-		quotedIdentifier bool
-	}
-	key := text{o.Definition, o.QuotedIdentifier}
-	if m, ok := parsedModules.Load(key); ok {
-		return m.(module).batch, m.(module).node, nil
-	}
-	batch, err := syntax.ParseQuoted(o.Definition, o.QuotedIdentifier)
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(batch.Statements) != 1 {
-		return nil, nil, sqlerr.New(4413, 1, o.Name)
-	}
-	parsedModules.Store(key, module{batch, batch.Statements[0].Node})
-	return batch, batch.Statements[0].Node, nil
-}
-
-func viewDefinition(o *metadata.Object) (*ast.SelectStatement, []*ast.Identifier) {
-	_, node, err := parseModule(o)
-	if err != nil {
-		return nil, nil
-	}
-	switch n := node.(type) {
-	case *ast.CreateViewStatement:
-		return n.SelectStatement, n.Columns
-	case *ast.CreateOrAlterViewStatement:
-		return n.SelectStatement, n.Columns
-	case *ast.AlterViewStatement:
-		return n.SelectStatement, n.Columns
-	}
-	return nil, nil
-}
-
-// tableVariable binds FROM @t.
-func (b *binder) tableVariable(sc *scope, n *ast.VariableTableReference) string {
-	v := b.s.variable(n.Variable.Name)
-	if v == nil || v.table == nil {
-		b.fail(1087, n.Variable.Name)
-	}
-	obj := b.s.localObject(v.table)
-	alias := aliasOf(n.Alias)
-	if alias == "" {
-		alias = n.Variable.Name
-	}
-	return b.baseTable(sc, tempSpace, b.schema(tempSpace), obj, alias, ObjectName{Name: n.Variable.Name})
 }

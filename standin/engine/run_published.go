@@ -7,6 +7,8 @@ import (
 	"errors"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -164,15 +166,15 @@ const (
 // UnpublishableParameter is the name and kind of the first parameter of a procedure whose value cannot be sent to
 // another server; empty when there is none.
 func UnpublishableParameter(o *metadata.Object) (name, kind string, err error) {
-	_, node, perr := parseModule(o)
+	_, node, perr := bind.ParseModule(o)
 	if perr != nil {
 		return "", "", perr
 	}
-	for _, p := range partsOf(node).parameters {
+	for _, p := range bind.ModuleOf(node).Parameters {
 		if strings.EqualFold(p.Modifier, "ReadOnly") {
 			return p.VariableName.Value, TableParameter, nil
 		}
-		if t, e := DataTypeOf(p.DataType, false); e == nil && t.Kind == sqltype.SQLVariant {
+		if t, e := bind.DataTypeOf(p.DataType, false); e == nil && t.Kind == sqltype.SQLVariant {
 			return p.VariableName.Value, VariantParameter, nil
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -28,7 +30,7 @@ func IsSchemaBound(o *metadata.Object) bool {
 // mayBind refuses what a schema-bound view or function may not name: 1054 for *, 4512 for what is not named with its
 // schema alone, 4513 for views and functions that are not bound themselves
 // (docs/t-sql/statements/create-view-transact-sql.md, SCHEMABINDING).
-func (s *Session) mayBind(ctx context.Context, name ObjectName, kind string, st syntax.Statement) error {
+func (s *Session) mayBind(ctx context.Context, name bind.ObjectName, kind string, st syntax.Statement) error {
 	node := st.Node
 	if !token.ModuleOptionsOf(st.Definition(), s.settings.options["QuotedIdentifier"]).Has("SCHEMABINDING") {
 		return nil
@@ -46,14 +48,14 @@ func (s *Session) mayBind(ctx context.Context, name ObjectName, kind string, st 
 		return err
 	}
 	own := map[string]bool{}
-	eachNode(reflect.ValueOf(node), func(n any) {
+	bind.EachNode(reflect.ValueOf(node), func(n any) {
 		if c, ok := n.(*ast.CommonTableExpression); ok {
 			own[lower(c.ExpressionName.Value)] = true
 		}
 	})
 	self := sch.Find(s.schemaNamed(space, name), name.Name)
 	var refused *sqlerr.Error
-	judge := func(ref ObjectName, optional bool) {
+	judge := func(ref bind.ObjectName, optional bool) {
 		if refused != nil || ref.Temporary() || ref.Schema == "" && own[lower(ref.Name)] {
 			return
 		}
@@ -66,16 +68,16 @@ func (s *Session) mayBind(ctx context.Context, name ObjectName, kind string, st 
 			refused = sqlerr.New(4513, 2, word, name.String(), ref.String())
 		}
 	}
-	eachNode(reflect.ValueOf(node), func(n any) {
+	bind.EachNode(reflect.ValueOf(node), func(n any) {
 		switch n := n.(type) {
 		case *ast.NamedTableReference:
-			judge(NameOf(n.SchemaObject), false)
+			judge(bind.NameOf(n.SchemaObject), false)
 		case *ast.SchemaObjectFunctionTableReference:
-			judge(NameOf(n.SchemaObject), true)
+			judge(bind.NameOf(n.SchemaObject), true)
 		case *ast.FunctionCall:
 			if t, ok := n.CallTarget.(*ast.MultiPartIdentifierCallTarget); ok {
-				if parts := identifiers(t.MultiPartIdentifier); len(parts) == 1 {
-					judge(ObjectName{Schema: parts[0], Name: n.FunctionName.Value}, true)
+				if parts := bind.Identifiers(t.MultiPartIdentifier); len(parts) == 1 {
+					judge(bind.ObjectName{Schema: parts[0], Name: n.FunctionName.Value}, true)
 				}
 			}
 		}
@@ -89,7 +91,7 @@ func (s *Session) mayBind(ctx context.Context, name ObjectName, kind string, st 
 // starred tells whether a module has a select list with *, other than within EXISTS, where it names nothing.
 func starred(node ast.Statement) bool {
 	harmless, found := map[any]bool{}, false
-	eachNode(reflect.ValueOf(node), func(n any) {
+	bind.EachNode(reflect.ValueOf(node), func(n any) {
 		switch n := n.(type) {
 		case *ast.ExistsPredicate:
 			if q, ok := n.Subquery.(*ast.QuerySpecification); ok {
@@ -122,21 +124,22 @@ func (d *SchemaChange) BoundTo(o *metadata.Object, c *metadata.Column) string {
 
 // namesColumn tells whether a module's text names a column of a table: without a qualifier, or with a name of that
 // table in the module.
-func namesColumn(m, table *metadata.Object, as ObjectName, c *metadata.Column) bool {
-	_, node, err := parseModule(m)
+func namesColumn(m, table *metadata.Object, as bind.ObjectName, c *metadata.Column) bool {
+	_, node, err := bind.ParseModule(m)
 	if err != nil {
 		return false
 	}
 	aliases, found := map[string]bool{lower(table.Name): true}, false
-	eachNode(reflect.ValueOf(node), func(n any) {
-		if t, ok := n.(*ast.NamedTableReference); ok && strings.EqualFold(NameOf(t.SchemaObject).String(), as.String()) &&
+	bind.EachNode(reflect.ValueOf(node), func(n any) {
+		if t, ok := n.(*ast.NamedTableReference); ok &&
+			strings.EqualFold(bind.NameOf(t.SchemaObject).String(), as.String()) &&
 			t.Alias != nil {
 			aliases[lower(t.Alias.Value)] = true
 		}
 	})
-	eachNode(reflect.ValueOf(node), func(n any) {
+	bind.EachNode(reflect.ValueOf(node), func(n any) {
 		if ref, ok := n.(*ast.ColumnReferenceExpression); ok {
-			parts := identifiers(ref.MultiPartIdentifier)
+			parts := bind.Identifiers(ref.MultiPartIdentifier)
 			last := len(parts) - 1
 			found = found || last >= 0 && strings.EqualFold(parts[last], c.Name) && (last == 0 || aliases[lower(parts[last-1])])
 		}

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/standin/metadata"
@@ -62,7 +64,7 @@ func (s *Session) alterScopedConfiguration(
 		(err != nil || v < 0 || v > maxScopedMAXDOP) {
 		return sqlerr.New(12108, 1, n.Value, n.Name, "max degree of parallelism")
 	}
-	return s.ChangeSchema(ctx, ObjectName{}, func(d *SchemaChange) error {
+	return s.ChangeSchema(ctx, bind.ObjectName{}, func(d *SchemaChange) error {
 		if n.Name == "IDENTITY_CACHE" && n.Value == "OFF" {
 			if err := d.recordIdentities(); err != nil {
 				return err
@@ -152,13 +154,10 @@ func scopedValue(value, name string) any {
 	return asBit(value == "ON")
 }
 
-// verbose tells whether a text that is cut off is reported with its place (2628) in the database of a table.
-func (t *writeTarget) verbose() bool {
-	if t.db == nil {
-		return true
-	}
-	sch := t.db.catalogue(context.Background())
-	return t.db.Info().CompatibilityLevel >= verboseLevel &&
+// VerboseTruncation tells whether a text that is cut off is reported with its place (2628).
+func (db *Database) VerboseTruncation() bool {
+	sch := db.catalogue(context.Background())
+	return db.Info().CompatibilityLevel >= verboseLevel &&
 		(sch == nil || scopedValueOf(sch, "VERBOSE_TRUNCATION_WARNINGS") == "ON")
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -20,17 +22,17 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 	if n.Into != nil {
 		return s.selectInto(ctx, n, w)
 	}
-	p, err := s.compile(ctx, n, func(b *binder) *plan { return b.selectPlan(n) })
+	p, err := s.compile(ctx, n, func(b *bind.Binder) *bind.Plan { return b.Select(n) })
 	if err != nil {
 		return err
 	}
 	if err := s.allowRead(ctx, p); err != nil {
 		return err
 	}
-	if len(p.variables) > 0 {
+	if len(p.Variables) > 0 {
 		return s.selectVariables(ctx, p, w)
 	}
-	if err := w.Columns(p.columns); err != nil {
+	if err := w.Columns(p.Columns); err != nil {
 		return err
 	}
 	if s.settings.fmtOnly {
@@ -43,7 +45,7 @@ func (s *Session) selectStatement(ctx context.Context, n *ast.SelectStatement, w
 			return errEnough
 		}
 		count++
-		s.limitText(p.columns, values)
+		s.limitText(p.Columns, values)
 		return w.Row(values)
 	})
 	if err != nil && !errors.Is(err, errEnough) {
@@ -81,24 +83,12 @@ func (s *Session) limitText(columns []tds.Column, values []any) {
 // errEnough ends a query early.
 var errEnough = fmt.Errorf("enough rows")
 
-func (b *binder) selectPlan(n *ast.SelectStatement) *plan {
-	b.options(n.OptimizerHints)
-	b.with(n.WithCtesAndXmlNamespaces)
-	q := b.query(&scope{}, n.QueryExpression, queryOptions{assign: true})
-	p := b.plan(q.sql)
-	p.variables = q.variables
-	for _, o := range q.outputs {
-		p.columns, p.collations = append(p.columns, resultColumn(o)), append(p.collations, o.expr.collationShown())
-	}
-	return p
-}
-
 // allowRead asks the access hooks about the user databases that a plan reads.
-func (s *Session) allowRead(ctx context.Context, p *plan) error {
+func (s *Session) allowRead(ctx context.Context, p *bind.Plan) error {
 	if len(s.inst.registry.access) == 0 || s.internal {
 		return nil
 	}
-	for space := range p.versions {
+	for space := range p.Versions {
 		if space <= 4 {
 			continue
 		}
@@ -124,14 +114,14 @@ func (s *Session) allow(ctx context.Context, db *Database) error {
 }
 
 // selectVariables is SELECT @x = ..., which sets the variables once for every row.
-func (s *Session) selectVariables(ctx context.Context, p *plan, w tds.Writer) error {
+func (s *Session) selectVariables(ctx context.Context, p *bind.Plan, w tds.Writer) error {
 	count := int64(0)
 	err := s.queryPlan(ctx, p, func(values []any) error {
 		count++
-		for i, a := range p.variables {
-			v := s.variable(a.variable)
+		for i, a := range p.Variables {
+			v := s.variable(a.Variable)
 			if v == nil {
-				return sqlerr.New(137, 1, a.variable)
+				return sqlerr.New(137, 1, a.Variable)
 			}
 			v.value = values[i]
 		}
@@ -152,11 +142,11 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 	if err != nil {
 		return err
 	}
-	p, err := s.compile(ctx, nil, func(b *binder) *plan { return b.selectPlan(&copied) })
+	p, err := s.compile(ctx, nil, func(b *bind.Binder) *bind.Plan { return b.Select(&copied) })
 	if err != nil {
 		return err
 	}
-	name := NameOf(n.Into)
+	name := bind.NameOf(n.Into)
 	if !name.Temporary() {
 		if err := s.RequireDDL(ctx, name, "CREATE TABLE"); err != nil {
 			return err
@@ -164,7 +154,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 	}
 	table := &metadata.Table{NextColumn: 1, NextIndex: 2}
 	identity := false
-	for i, c := range p.columns {
+	for i, c := range p.Columns {
 		if c.Name == "" {
 			return sqlerr.New(1038, 5)
 		}
@@ -176,7 +166,7 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 			Name:      c.Name,
 			Type:      c.Type,
 			Nullable:  c.Nullable && !c.Identity,
-			Collation: p.collations[i],
+			Collation: p.Collations[i],
 			Numeric:   c.Numeric,
 		}
 		switch {
@@ -222,16 +212,16 @@ func (s *Session) selectInto(ctx context.Context, n *ast.SelectStatement, w tds.
 // copyRows inserts a query's rows into a table that was just made; identity values are kept.
 func (s *Session) copyRows(
 	ctx context.Context,
-	name ObjectName,
+	name bind.ObjectName,
 	obj *metadata.Object,
-	p *plan,
+	p *bind.Plan,
 	counter *identityInto,
 ) (int64, error) {
 	var rows [][]any
 	err := s.queryPlan(ctx, p, func(values []any) error {
 		values = append([]any(nil), values...)
 		if counter != nil {
-			values[counter.at] = counter.value(len(rows), p.columns[counter.at].Type)
+			values[counter.at] = counter.value(len(rows), p.Columns[counter.at].Type)
 		}
 		rows = append(rows, values)
 		return nil

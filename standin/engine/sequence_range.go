@@ -5,6 +5,8 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -12,7 +14,7 @@ import (
 
 // SequenceVariant is a value of a sequence as sql_variant.
 func SequenceVariant(q *metadata.Sequence, v int64) sqltype.Variant {
-	return sqltype.Variant{Type: q.Type, Value: countedValue(q.Type, v)}
+	return sqltype.Variant{Type: q.Type, Value: bind.CountedValue(q.Type, v)}
 }
 
 // sequenceRange is sp_sequence_get_range
@@ -20,19 +22,19 @@ func SequenceVariant(q *metadata.Sequence, v int64) sqltype.Variant {
 // there is not, of which nothing is taken.
 func sequenceRange(ctx context.Context, c *ProcCall) error {
 	s, size := c.Session, c.Int("@range_size")
-	name := splitName(c.String("@sequence_name"))
+	name := bind.SplitName(c.String("@sequence_name"))
 	if size <= 0 {
 		return sqlerr.New(11733, 1, "@range_size")
 	}
 	var o *metadata.Object
 	var space int32
-	if e := bindSafely(func() {
+	if e := bind.Safely(func() {
 		b := newBinder(ctx, s, c.Database.ID())
 		var sch *metadata.Catalog
-		if space, sch, o = b.resolve(name); o == nil || o.Kind != metadata.KindSequence {
-			b.fail(208, name.String())
+		if space, sch, o = b.Resolve(name); o == nil || o.Kind != metadata.KindSequence {
+			b.Fail(208, name.String())
 		}
-		b.require("UPDATE", space, sch, o)
+		b.Require("UPDATE", space, sch, o)
 	}); e != nil {
 		return e
 	}

@@ -8,67 +8,14 @@ import (
 	"sync"
 	"time"
 
-	"github.com/sqlc-dev/teesql/ast"
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
-	"geosql.dev/standin/sqltype"
 )
-
-// everyRow is the value of binder.sequenceRow where each row of a query takes a value of its own.
-const everyRow = -1
-
-// nextValue binds NEXT VALUE FOR: one value for each row
-// (docs/t-sql/functions/next-value-for-transact-sql.md, General Remarks).
-func (b *binder) nextValue(sc *scope, n *ast.NextValueForExpression) expr {
-	space, sch, o := b.resolve(NameOf(n.SequenceName))
-	if o == nil {
-		b.fail(208, NameOf(n.SequenceName).String())
-	}
-	if o.Kind != metadata.KindSequence {
-		b.fail(11726, NameOf(n.SequenceName).String())
-	}
-	if !b.inDefault {
-		b.require("UPDATE", space, sch, o)
-	}
-	if b.drawn != nil {
-		b.drawn[o.ID] = true
-	}
-	if b.sequenceRow == everyRow {
-		b.locks = true // a reader joins the transaction that takes the values
-		execution := b.computed("execution for sequences", sqltype.BigIntType, func(s *Session) any {
-			s.sequenceRows.execution++
-			return s.sequenceRows.execution
-		})
-		b.sequenceUses++
-		e := expr{typ: o.Sequence.Type, nullable: true}
-		row := fmt.Sprint(-b.sequenceUses)
-		if n.OverClause != nil {
-			over, parts := b.over(sc, n.OverClause)
-			row, e.window = "row_number()"+over, true
-			e = merge(e, parts...)
-		}
-		e.sql = fmt.Sprintf("tsql_sequence(%d,%d,%s,%s)", space, o.ID, execution.sql, row)
-		return e
-	}
-	db := b.s.inst.DatabaseByID(space)
-	e := b.computed(
-		fmt.Sprintf("next value for %d.%d of row %d", space, o.ID, b.sequenceRow),
-		o.Sequence.Type,
-		func(s *Session) any {
-			v, err := s.nextSequenceValue(db, o)
-			if err != nil {
-				s.identityError = err
-				return nil
-			}
-			return countedValue(o.Sequence.Type, v)
-		},
-	)
-	e.param = 0 // a parameter that is converted is taken once more
-	return e
-}
 
 // sequenceRows are the values of sequences that the running statement has given to its rows. NEXT VALUE FOR one
 // sequence is the same value wherever a row has it, in columns and in defaults.
@@ -117,7 +64,7 @@ func (st *connState) nextOfSequence(args []sqlite.Value) (any, *sqlerr.Error) {
 		}
 		s.sequenceRows.values[of] = append(s.sequenceRows.values[of], v)
 	}
-	return encodeResult(o.Sequence.Type, countedValue(o.Sequence.Type, s.sequenceRows.values[of][row]))
+	return encodeResult(o.Sequence.Type, bind.CountedValue(o.Sequence.Type, s.sequenceRows.values[of][row]))
 }
 
 // reached are the values that sequences have given out last. A transaction that is rolled back gives none of them back
@@ -194,7 +141,7 @@ func (s *Session) draw(db *Database, o *metadata.Object, take func(last int64, u
 			&sqlitex.ExecOptions{Args: []any{int64(o.ID), last}},
 		)
 	}
-	if t := s.target; t != nil && t.db == db && s.open[db.ID()] != nil {
+	if t := s.target; t != nil && databaseOf(t) == db && s.open[db.ID()] != nil {
 		// The running statement writes to this database: the value is taken within it.
 		return within(s.open[db.ID()].tx.Conn())
 	}

@@ -6,33 +6,13 @@ import (
 	"context"
 	"slices"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/shopspring/decimal"
 
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 )
-
-// seriesType is the type of GENERATE_SERIES: that of its arguments, all of one type
-// (docs/t-sql/functions/generate-series-transact-sql.md).
-func (b *binder) seriesType(t sqltype.Type, e expr, i int) sqltype.Type {
-	switch {
-	case e.null:
-		return t
-	case e.typ.Kind == sqltype.Decimal && (i == 0 || t.Kind == sqltype.Decimal || t.Kind == sqltype.Unknown):
-		if i == 0 || t.Kind == sqltype.Unknown {
-			return e.typ
-		}
-		return sqltype.Union(t, e.typ)
-	case !e.typ.Kind.IsInteger():
-		b.fail(5373)
-	case t.Kind != sqltype.Unknown && t.Kind != e.typ.Kind && (i < 2 || t.Kind == sqltype.Decimal):
-		b.fail(5373)
-	}
-	if i > 1 {
-		return t
-	}
-	return e.typ
-}
 
 // installSeries registers GENERATE_SERIES with and without a step, of integers and of decimals.
 func installSeries(r *Registry) {
@@ -51,7 +31,7 @@ func installSeries(r *Registry) {
 		r.TableFunction(
 			TableFunction{
 				Schema:     "sys",
-				Name:       name + decimalSeriesKey,
+				Name:       name + bind.DecimalSeriesKey,
 				Parameters: []sqltype.Type{d, d, d}[:n],
 				Columns:    columns("value decimal(38)"),
 				Rows:       decimalSeries,
@@ -59,9 +39,6 @@ func installSeries(r *Registry) {
 		)
 	}
 }
-
-// decimalSeriesKey tells the function of decimals from that of integers.
-const decimalSeriesKey = " decimal"
 
 func integerSeries(_ context.Context, _ *Session, args []any) ([][]any, error) {
 	if slices.Contains(args, nil) {

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/builtin"
@@ -87,7 +89,7 @@ type sessionState struct {
 	plans        planCache
 	sessionKeys  map[string]sessionValue
 	insertExec   *insertTarget
-	target       *writeTarget
+	target       *bind.Target
 	foreignConns []foreignUse
 	// viewDB is the database that a system view is read for, when a three-part name gave one.
 	viewDB          *Database
@@ -495,7 +497,7 @@ func (c *batchCache) parameters(decl string) ([]declaredParameter, *sqlerr.Error
 
 // planCache keeps bound statements by their syntax node.
 type planCache struct {
-	plans map[planKey]*plan
+	plans map[planKey]*bind.Plan
 }
 
 type planKey struct {
@@ -510,11 +512,11 @@ type planKey struct {
 
 const maxPlans = 400
 
-func (c *planCache) get(k planKey) *plan { return c.plans[k] }
+func (c *planCache) get(k planKey) *bind.Plan { return c.plans[k] }
 
-func (c *planCache) put(k planKey, p *plan) {
+func (c *planCache) put(k planKey, p *bind.Plan) {
 	if c.plans == nil || len(c.plans) >= maxPlans {
-		c.plans = map[planKey]*plan{}
+		c.plans = map[planKey]*bind.Plan{}
 	}
 	c.plans[k] = p
 }

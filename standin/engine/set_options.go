@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -172,7 +174,7 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand, w td
 		case *ast.IdentifierLiteral:
 			return p.Value, nil
 		case *ast.ColumnReferenceExpression:
-			return strings.Join(identifiers(p.MultiPartIdentifier), "."), nil
+			return strings.Join(bind.Identifiers(p.MultiPartIdentifier), "."), nil
 		}
 		v, err := s.evaluate(ctx, g.Parameter, sqltype.NVarCharMax)
 		text, _ := v.(string)
@@ -243,17 +245,17 @@ func (s *Session) setCommand(ctx context.Context, g *ast.GeneralSetCommand, w td
 }
 
 func (s *Session) setIdentityInsert(ctx context.Context, n *ast.SetIdentityInsertStatement, w tds.Writer) error {
-	name := NameOf(n.Table)
+	name := bind.NameOf(n.Table)
 	b := newBinder(ctx, s, s.db.ID())
 	var space int32
 	var sch *metadata.Catalog
 	var o *metadata.Object
-	if e := bindSafely(func() {
-		space, sch, o = b.tableToWrite(name, 1088)
+	if e := bind.Safely(func() {
+		space, sch, o = b.TableToWrite(name, 1088)
 		if o.Table.IdentityColumn() == nil {
-			b.fail(8106, name.String())
+			b.Fail(8106, name.String())
 		}
-		b.require("ALTER", space, sch, o)
+		b.Require("ALTER", space, sch, o)
 	}); e != nil {
 		return e
 	}

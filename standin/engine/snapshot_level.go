@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/storage"
 )
@@ -10,28 +11,16 @@ import (
 // snapshotLevel is the isolation level SNAPSHOT.
 const snapshotLevel = 5
 
-// levels are hints that say at which isolation level a table is read, whatever the session's is
-// (docs/t-sql/queries/hints-transact-sql-table.md).
-var levels = map[string]bool{
-	"NOLOCK":            true,
-	"READUNCOMMITTED":   true,
-	"READCOMMITTED":     true,
-	"READCOMMITTEDLOCK": true,
-	"REPEATABLEREAD":    true,
-	"SERIALIZABLE":      true,
-	"HOLDLOCK":          true,
-}
-
 // mayBeSnapshot is 3952 where a statement at the level SNAPSHOT touches tables of a database that does not allow it
 // (docs/t-sql/statements/set-transaction-isolation-level-transact-sql.md, SNAPSHOT). master and msdb do; tempdb, and
 // what a readable secondary reads, need not.
-func (s *Session) mayBeSnapshot(p *plan) error {
+func (s *Session) mayBeSnapshot(p *bind.Plan) error {
 	if s.settings.isolation != snapshotLevel {
 		return nil
 	}
-	for space := range p.unlevelled {
+	for space := range p.Unlevelled {
 		db := s.inst.DatabaseByID(space)
-		if space == tempSpace || db == nil || space <= 4 || db.Info().SnapshotIsolation {
+		if space == bind.TempSpace || db == nil || space <= 4 || db.Info().SnapshotIsolation {
 			continue
 		}
 		if st := db.Storage(); st != nil && st.Mode() == storage.Primary {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/standin/aggregate"
@@ -138,21 +140,6 @@ type signature struct {
 
 var signatures sync.Map
 
-func makeSignature(name string, types []sqltype.Type, result sqltype.Type) string {
-	var b strings.Builder
-	b.WriteString(lower(name))
-	b.WriteByte(';')
-	for i, t := range types {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.FormatInt(sqltype.Pack(t), 10))
-	}
-	b.WriteByte(';')
-	b.WriteString(strconv.FormatInt(sqltype.Pack(result), 10))
-	return b.String()
-}
-
 func parseSignature(s string) *signature {
 	if sig, ok := signatures.Load(s); ok {
 		return sig.(*signature)
@@ -257,11 +244,8 @@ func (st *connState) convert(args []sqlite.Value) (any, *sqlerr.Error) {
 	}
 	from, to := sqltype.Unpack(args[1].Int64()), sqltype.Unpack(args[2].Int64())
 	style := st.session.DateStyle(int(args[4].Int64()))
-	return convertRaw(raw, from, to, sqltype.Mode(args[3].Int64()&3), style, args[3].Int64() >= tryMode)
+	return convertRaw(raw, from, to, sqltype.Mode(args[3].Int64()&3), style, args[3].Int64() >= bind.TryMode)
 }
-
-// tryMode is added to a sqltype.Mode for TRY_CAST and TRY_CONVERT.
-const tryMode = 4
 
 func convertRaw(raw any, from, to sqltype.Type, mode sqltype.Mode, style int, try bool) (any, *sqlerr.Error) {
 	v, err := sqltype.Decode(from, raw)

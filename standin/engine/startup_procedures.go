@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/syntax"
@@ -22,7 +24,7 @@ func setProcedureOption(ctx context.Context, c *ProcCall) error {
 	if !c.Session.login.Sysadmin {
 		return sqlerr.New(15247, 1)
 	}
-	name := splitName(c.String("@ProcName"))
+	name := bind.SplitName(c.String("@ProcName"))
 	return c.Session.ChangeSchema(ctx, name, func(d *SchemaChange) error {
 		o := d.LookUp(name)
 		switch {
@@ -31,11 +33,11 @@ func setProcedureOption(ctx context.Context, c *ProcCall) error {
 		case d.db == nil || d.db.ID() != 1 || o.Schema != 1:
 			return sqlerr.New(15398, 1)
 		}
-		_, node, err := parseModule(o)
+		_, node, err := bind.ParseModule(o)
 		if err != nil {
 			return err
 		}
-		if len(partsOf(node).parameters) > 0 {
+		if len(bind.ModuleOf(node).Parameters) > 0 {
 			return sqlerr.New(15399, 1)
 		}
 		changed := *o

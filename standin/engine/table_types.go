@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
@@ -15,7 +17,7 @@ import (
 )
 
 // userType is a type that CREATE TYPE has made; nil when there is none of that name.
-func (s *Session) userType(ctx context.Context, name ObjectName) *metadata.Object {
+func (s *Session) userType(ctx context.Context, name bind.ObjectName) *metadata.Object {
 	sch, err := s.schema(ctx, s.db.ID())
 	if err != nil || name.Name == "" {
 		return nil
@@ -25,7 +27,7 @@ func (s *Session) userType(ctx context.Context, name ObjectName) *metadata.Objec
 }
 
 // aliasType is a type made by CREATE TYPE ... FROM; nil when there is none.
-func (s *Session) aliasType(ctx context.Context, name ObjectName) *sqltype.Type {
+func (s *Session) aliasType(ctx context.Context, name bind.ObjectName) *sqltype.Type {
 	if o := s.userType(ctx, name); o != nil && o.Kind == metadata.KindAlias {
 		return &o.Table.Columns[0].Type
 	}
@@ -33,7 +35,7 @@ func (s *Session) aliasType(ctx context.Context, name ObjectName) *sqltype.Type 
 }
 
 // tableType is a type made by CREATE TYPE ... AS TABLE; nil when there is none.
-func (s *Session) tableType(ctx context.Context, name ObjectName) *metadata.Object {
+func (s *Session) tableType(ctx context.Context, name bind.ObjectName) *metadata.Object {
 	if o := s.userType(ctx, name); o != nil && o.Kind == metadata.KindTableType {
 		return o
 	}
@@ -47,7 +49,7 @@ func (s *Session) TableOfDefinition(
 	def *ast.TableDefinition,
 ) (*metadata.Object, error) {
 	var o *metadata.Object
-	full := ObjectName{Name: variableTableName(variable, s.frame())}
+	full := bind.ObjectName{Name: variableTableName(variable, s.frame())}
 	err := s.ChangeSchema(ctx, full, func(d *SchemaChange) (err error) {
 		if old := d.sch.Named(1, full.Name); old != nil {
 			if err := d.run("DROP TABLE IF EXISTS " + old.StorageName()); err != nil {
@@ -70,7 +72,7 @@ func (s *Session) typedTable(
 	variable string,
 	t *metadata.Object,
 ) (*metadata.Object, error) {
-	batch, node, perr := parseModule(t)
+	batch, node, perr := bind.ParseModule(t)
 	if perr != nil {
 		return nil, perr
 	}
@@ -88,20 +90,20 @@ func (s *Session) typedTable(
 }
 
 // typeNameIn is the name of a type in a declaration.
-func (s *Session) typeNameIn(node ast.DataTypeReference) ObjectName {
+func (s *Session) typeNameIn(node ast.DataTypeReference) bind.ObjectName {
 	switch n := node.(type) {
 	case *ast.UserDataTypeReference:
-		return NameOf(n.Name)
+		return bind.NameOf(n.Name)
 	case *ast.SqlDataTypeReference:
 		switch f := s.frame(); {
 		case n == nil || n.SqlDataTypeOption != "":
 		case n.Name != nil:
-			return NameOf(n.Name)
+			return bind.NameOf(n.Name)
 		case f != nil && f.batch != nil:
-			return splitName(f.batch.TextOf(n))
+			return bind.SplitName(f.batch.TextOf(n))
 		}
 	}
-	return ObjectName{}
+	return bind.ObjectName{}
 }
 
 // declareTyped declares a variable of a table type; false when the type is none.
@@ -190,7 +192,7 @@ func (s *Session) fillTyped(ctx context.Context, o *metadata.Object, rows *tds.T
 			list[i][j] = row[from]
 		}
 	}
-	_, err := s.insertValues(ctx, tempSpace, o, columns, types, list, false)
+	_, err := s.insertValues(ctx, bind.TempSpace, o, columns, types, list, false)
 	return err
 }
 
@@ -221,12 +223,13 @@ func UserOfType(s *metadata.Catalog, t *metadata.Object) *metadata.Object {
 		if !o.TakesParameters() {
 			continue
 		}
-		_, node, err := parseModule(o)
+		_, node, err := bind.ParseModule(o)
 		if err != nil {
 			continue
 		}
-		for _, p := range partsOf(node).parameters {
-			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok && strings.EqualFold(NameOf(u.Name).Name, t.TypeName()) {
+		for _, p := range bind.ModuleOf(node).Parameters {
+			if u, ok := p.DataType.(*ast.UserDataTypeReference); ok &&
+				strings.EqualFold(bind.NameOf(u.Name).Name, t.TypeName()) {
 				return o
 			}
 		}

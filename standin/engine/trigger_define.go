@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/syntax"
@@ -26,7 +28,7 @@ func triggerStatement(mode moduleMode) StatementFunc {
 		if err != nil {
 			return err
 		}
-		name, table := NameOf(m.name), NameOf(m.table)
+		name, table := bind.NameOf(m.name), bind.NameOf(m.table)
 		if table.Temporary() {
 			return sqlerr.New(8197, 4, table.String())
 		}
@@ -44,27 +46,27 @@ func triggerStatement(mode moduleMode) StatementFunc {
 }
 
 // compileTrigger is the error of the statements of a trigger on a table or view.
-func (s *Session) compileTrigger(ctx context.Context, name, table ObjectName, m triggerModule) error {
-	leave, err := s.withinNew(ctx, ObjectName{Schema: table.Schema, Name: name.Name})
+func (s *Session) compileTrigger(ctx context.Context, name, table bind.ObjectName, m triggerModule) error {
+	leave, err := s.withinNew(ctx, bind.ObjectName{Schema: table.Schema, Name: name.Name})
 	if err != nil {
 		return err
 	}
 	defer leave()
 	b := newBinder(ctx, s, s.db.ID())
 	var on *metadata.Object
-	if e := bindSafely(func() {
+	if e := bind.Safely(func() {
 		var space int32
-		if space, _, on = b.resolve(table); on != nil && on.Kind == metadata.KindView {
-			on = b.imageOf(space, on)
+		if space, _, on = b.Resolve(table); on != nil && on.Kind == metadata.KindView {
+			on = b.ImageOf(space, on)
 		}
 	}); e != nil || on == nil || on.Table == nil {
 		return nil // the definition tells, and what the view's query is not any more the trigger's execution
 	}
-	return s.compileModule(ctx, name.Name, moduleParts{body: m.body}, &triggerFrame{table: on, updated: map[int32]bool{}})
+	return s.compileModule(ctx, name.Name, bind.Module{Body: m.body}, &triggerFrame{table: on, updated: map[int32]bool{}})
 }
 
 func (d *SchemaChange) defineTrigger(
-	name, table ObjectName,
+	name, table bind.ObjectName,
 	events []string,
 	instead, notForReplication bool,
 	mode moduleMode,
@@ -117,7 +119,7 @@ func (d *SchemaChange) defineTrigger(
 }
 
 // triggered is the table that a trigger is made on; an INSTEAD OF trigger may be on a view.
-func (d *SchemaChange) triggered(name ObjectName, instead bool) (*metadata.Object, error) {
+func (d *SchemaChange) triggered(name bind.ObjectName, instead bool) (*metadata.Object, error) {
 	if v := d.LookUp(name); v != nil && v.Kind == metadata.KindView && instead {
 		p := Permission{Name: "ALTER", Database: d.db, Schema: d.sch.SchemaName(v), Object: v.Name, ObjectID: v.ID}
 		return v, d.s.require(d.ctx, p)

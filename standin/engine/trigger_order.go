@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -35,7 +37,7 @@ func setTriggerOrder(ctx context.Context, c *ProcCall) error {
 	if !known || order != "first" && order != "last" && order != "none" {
 		return sqlerr.New(15600, 1, "sys.sp_settriggerorder")
 	}
-	name := splitName(c.String("@triggername"))
+	name := bind.SplitName(c.String("@triggername"))
 	if scope == metadata.NormalScope {
 		return c.Session.ChangeSchema(ctx, name, func(d *SchemaChange) error { return d.orderTrigger(name, order, event) })
 	}
@@ -54,7 +56,7 @@ func setTriggerOrder(ctx context.Context, c *ProcCall) error {
 	})
 }
 
-func (d *SchemaChange) orderTrigger(name ObjectName, order, event string) error {
+func (d *SchemaChange) orderTrigger(name bind.ObjectName, order, event string) error {
 	t := d.LookUp(name)
 	if t == nil || t.Kind != metadata.KindTrigger {
 		return sqlerr.New(15165, 1, name.String())

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
-	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/tds"
 )
 
@@ -27,32 +28,8 @@ type triggerFrame struct {
 	data any
 }
 
-// triggersOf are the enabled triggers of a table for INSERT, UPDATE or DELETE, in the order of sp_settriggerorder and
-// then of their making.
-func (b *binder) triggersOf(sch *metadata.Catalog, obj *metadata.Object, verb string) []*metadata.Object {
-	var out []*metadata.Object
-	if obj.Kind != metadata.KindTable {
-		return nil
-	}
-	for _, o := range sch.Children(obj.ID) {
-		if o.Kind == metadata.KindTrigger && !o.Disabled && !b.s.spares(o) && o.Properties[metadata.InsteadOf] == "" &&
-			strings.Contains(o.Properties[metadata.TriggerEvents], verb) {
-			out = append(out, o)
-		}
-	}
-	metadata.InFiringOrder(out, verb)
-	return out
-}
-
-// noOutputWithTriggers is error 334.
-func (b *binder) noOutputWithTriggers(d *dmlPlan, o *ast.OutputClause) {
-	if o != nil && len(d.triggers) > 0 {
-		b.fail(334, d.object.Name)
-	}
-}
-
 // changeWithTriggers executes a change and fires its triggers, all within one transaction.
-func (s *Session) changeWithTriggers(ctx context.Context, p *plan, w tds.Writer) error {
+func (s *Session) changeWithTriggers(ctx context.Context, p *bind.Plan, w tds.Writer) error {
 	return s.together(ctx, func() error { return s.changeAndFire(ctx, p, w) })
 }
 
@@ -75,27 +52,27 @@ func (s *Session) together(ctx context.Context, changes func() error) error {
 	return s.commitTransaction(ctx)
 }
 
-func (s *Session) changeAndFire(ctx context.Context, p *plan, w tds.Writer) error {
+func (s *Session) changeAndFire(ctx context.Context, p *bind.Plan, w tds.Writer) error {
 	rows, err := s.makeChange(ctx, p, w)
 	if err != nil {
 		return err
 	}
 	count := s.rowCount
-	verbs := []string{p.dml.verb}
-	if p.dml.verb == "MERGE" {
+	verbs := []string{p.Modification.Verb}
+	if p.Modification.Verb == "MERGE" {
 		verbs = []string{"INSERT", "UPDATE", "DELETE"}
 	}
 	for _, verb := range verbs {
 		var changed []*foundRow
 		for _, row := range rows {
-			if row.find.action == verb {
+			if row.find.Action == verb {
 				changed = append(changed, row)
 			}
 		}
-		for _, t := range p.dml.triggers {
+		for _, t := range p.Modification.Triggers {
 			if !strings.Contains(t.Properties[metadata.TriggerEvents], verb) ||
-				p.dml.verb == "MERGE" && !p.dml.rows.acts(verb) ||
-				s.firing(t, s.inst.DatabaseByID(p.dml.space)) {
+				p.Modification.Verb == "MERGE" && !p.Modification.Rows.Acts(verb) ||
+				s.firing(t, s.inst.DatabaseByID(p.Modification.Space)) {
 				continue
 			}
 			s.rowCount = int64(len(changed))
@@ -108,15 +85,6 @@ func (s *Session) changeAndFire(ctx context.Context, p *plan, w tds.Writer) erro
 	return w.Done(s.completion(count))
 }
 
-func (r *rowwise) acts(verb string) bool {
-	for _, f := range r.finds {
-		if f.action == verb {
-			return true
-		}
-	}
-	return false
-}
-
 // firing tells whether a trigger's own statements would fire it again, which RECURSIVE_TRIGGERS OFF keeps from
 // happening. Objects of several databases have the same numbers; a trigger runs in its own.
 func (s *Session) firing(t *metadata.Object, db *Database) bool {
@@ -126,20 +94,20 @@ func (s *Session) firing(t *metadata.Object, db *Database) bool {
 
 // fire runs one trigger. Errors within it undo the transaction, as with XACT_ABORT ON
 // (docs/t-sql/statements/create-trigger-transact-sql.md, Remarks).
-func (s *Session) fire(ctx context.Context, p *plan, t *metadata.Object, rows []*foundRow, w tds.Writer) error {
-	f := &triggerFrame{table: p.dml.object, updated: map[int32]bool{}}
+func (s *Session) fire(ctx context.Context, p *bind.Plan, t *metadata.Object, rows []*foundRow, w tds.Writer) error {
+	f := &triggerFrame{table: p.Modification.Object, updated: map[int32]bool{}}
 	for _, row := range rows {
-		for _, c := range row.find.set {
+		for _, c := range row.find.Set {
 			f.updated[c.ID] = true
 		}
-		if row.find.direct {
-			for _, c := range p.dml.object.Table.Columns {
+		if row.find.Direct {
+			for _, c := range p.Modification.Object.Table.Columns {
 				f.updated[c.ID] = true
 			}
 		}
 	}
-	fill := func() error { return s.fillTrigger(ctx, f, p.dml.rows.image, rows) }
-	return s.runTrigger(ctx, t, f, s.inst.DatabaseByID(p.dml.space), fill, w)
+	fill := func() error { return s.fillTrigger(ctx, f, p.Modification.Rows.Image, rows) }
+	return s.runTrigger(ctx, t, f, s.inst.DatabaseByID(p.Modification.Space), fill, w)
 }
 
 // runTrigger runs a trigger's statements in a database, after ready.
@@ -154,7 +122,7 @@ func (s *Session) runTrigger(
 	if s.nest >= maxNesting {
 		return sqlerr.New(217, 1, maxNesting)
 	}
-	batch, node, perr := parseModule(t)
+	batch, node, perr := bind.ParseModule(t)
 	if perr != nil {
 		return perr
 	}
@@ -209,8 +177,8 @@ func (s *Session) fillTrigger(ctx context.Context, t *triggerFrame, image []*met
 // frameTable makes a table that lives as long as the running batch or module.
 func (s *Session) frameTable(ctx context.Context, name string, columns []*metadata.Column) (*metadata.Object, error) {
 	var o *metadata.Object
-	err := s.ChangeSchema(ctx, ObjectName{Name: name}, func(d *SchemaChange) error {
-		o = d.NewObject(ObjectName{Name: variableTableName(name, s.frame())}, metadata.KindTable)
+	err := s.ChangeSchema(ctx, bind.ObjectName{Name: name}, func(d *SchemaChange) error {
+		o = d.NewObject(bind.ObjectName{Name: variableTableName(name, s.frame())}, metadata.KindTable)
 		o.Table = &metadata.Table{Columns: columns, NextIndex: 2}
 		for _, c := range columns {
 			o.Table.NextColumn = max(o.Table.NextColumn, c.ID+1)
@@ -254,7 +222,7 @@ func (s *Session) fillImage(
 }
 
 // pseudoTable is the table inserted or deleted of the running trigger; nil outside of triggers.
-func (s *Session) pseudoTable(name ObjectName) *metadata.Object {
+func (s *Session) pseudoTable(name bind.ObjectName) *metadata.Object {
 	f := s.frame()
 	if f == nil || f.trigger == nil || name.Schema != "" || name.Database != "" {
 		return nil
@@ -356,7 +324,7 @@ func installTriggers(r *Registry) {
 func (s *Session) enableTrigger(ctx context.Context, n *ast.EnableDisableTriggerStatement, w tds.Writer) error {
 	names := make([]string, len(n.TriggerNames))
 	for i, id := range n.TriggerNames {
-		names[i] = NameOf(id).Name
+		names[i] = bind.NameOf(id).Name
 	}
 	disable := strings.EqualFold(n.TriggerEnforcement, "Disable")
 	if scope := n.TriggerObject.TriggerScope; scope == metadata.DatabaseScope || scope == metadata.ServerScope {
@@ -442,23 +410,6 @@ func (s *Session) triggerDepth() int64 {
 		}
 	}
 	return depth
-}
-
-// updateCall binds UPDATE(column).
-func (b *binder) updateCall(n *ast.UpdateCall) expr {
-	t := b.s.runningTrigger()
-	if t == nil || t.table == nil {
-		b.fail(102, "UPDATE")
-	}
-	c := t.table.Table.Column(n.Identifier.Value)
-	if c == nil {
-		b.fail(207, n.Identifier.Value)
-	}
-	id := c.ID
-	return b.computed("update "+itoa(id), sqltype.BitType, func(s *Session) any {
-		t := s.runningTrigger()
-		return t != nil && t.updated[id]
-	})
 }
 
 // columnsUpdated is COLUMNS_UPDATED(): a bit for each column, the first one lowest in the first byte.

@@ -5,6 +5,8 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -30,7 +32,7 @@ func (s *Session) userTyped(
 		if d.TypeName == "" {
 			continue
 		}
-		name := splitName(d.TypeName)
+		name := bind.SplitName(d.TypeName)
 		t := s.userType(ctx, name)
 		if t == nil {
 			return done, sqlerr.New(2715, 3, i+1, name.Name)

@@ -7,6 +7,8 @@ import (
 	"reflect"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
@@ -39,7 +41,7 @@ func freeVariables(batch *syntax.Batch) []freeVariable {
 		}
 	}
 	var line int32
-	eachNode(reflect.ValueOf(nodesOf(batch)), func(node any) {
+	bind.EachNode(reflect.ValueOf(nodesOf(batch)), func(node any) {
 		if st, ok := node.(ast.Statement); ok && syntax.Line(st) > 0 {
 			line = syntax.Line(st)
 		}
@@ -131,8 +133,8 @@ func duplicateVariable(b *syntax.Batch) (twice *sqlerr.Error) {
 }
 
 // knownDefaults is 137 for a parameter whose default is a function with @@ that there is not.
-func knownDefaults(m moduleParts, globals map[string]*Global) error {
-	for _, p := range m.parameters {
+func knownDefaults(m bind.Module, globals map[string]*Global) error {
+	for _, p := range m.Parameters {
 		if g, ok := p.Value.(*ast.GlobalVariableExpression); ok && globals[lower(g.Name)] == nil {
 			return sqlerr.New(137, 2, g.Name)
 		}
@@ -142,7 +144,7 @@ func knownDefaults(m moduleParts, globals map[string]*Global) error {
 
 // duplicateWithin is 134 for a module that declares a variable twice; its parameters, and the table that a function
 // returns, are variables as well.
-func duplicateWithin(m moduleParts) error {
+func duplicateWithin(m bind.Module) error {
 	seen := map[string]bool{}
 	twice := func(st ast.Statement, name string, _ *ast.DeclareVariableElement) error {
 		if seen[lower(name)] {
@@ -151,13 +153,13 @@ func duplicateWithin(m moduleParts) error {
 		seen[lower(name)] = true
 		return nil
 	}
-	for _, p := range m.parameters {
+	for _, p := range m.Parameters {
 		if seen[lower(p.VariableName.Value)] {
 			return sqlerr.New(134, 1, p.VariableName.Value)
 		}
 		seen[lower(p.VariableName.Value)] = true
 	}
-	if returned, ok := m.returns.(*ast.TableValuedFunctionReturnType); ok &&
+	if returned, ok := m.Returns.(*ast.TableValuedFunctionReturnType); ok &&
 		returned.DeclareTableVariableBody.VariableName != nil {
 		name := "@" + strings.TrimPrefix(returned.DeclareTableVariableBody.VariableName.Value, "@")
 		if seen[lower(name)] {
@@ -165,7 +167,7 @@ func duplicateWithin(m moduleParts) error {
 		}
 		seen[lower(name)] = true
 	}
-	return eachDeclaration(listOf(m.body), twice)
+	return eachDeclaration(listOf(m.Body), twice)
 }
 
 // declareSkipped declares the variables of a branch that is not executed, or not to its end, without their values: a

@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/sqlerr"
@@ -19,7 +21,7 @@ import (
 func (s *Session) declaredType(node *ast.SqlDataTypeReference) (sqltype.Type, *sqlerr.Error) {
 	f := s.frame()
 	if node == nil || node.SqlDataTypeOption != "" || node.Name != nil || f == nil || f.batch == nil {
-		t, err := DataTypeOf(node, false)
+		t, err := bind.DataTypeOf(node, false)
 		return s.inCodePage(t), err
 	}
 	text := f.batch.TextOf(node)
@@ -27,7 +29,7 @@ func (s *Session) declaredType(node *ast.SqlDataTypeReference) (sqltype.Type, *s
 	if err == nil {
 		return s.inCodePage(t), nil
 	}
-	if alias := s.aliasType(s.context(), splitName(text)); alias != nil {
+	if alias := s.aliasType(s.context(), bind.SplitName(text)); alias != nil {
 		return s.inCodePage(*alias), nil
 	}
 	return t, sqlerr.New(2715, 6, 0, text)
@@ -63,7 +65,7 @@ func (s *Session) declareVariables(ctx context.Context, n *ast.DeclareVariableSt
 		if e != nil {
 			alias := (*sqltype.Type)(nil)
 			if d.DataType != nil && d.DataType.Name != nil {
-				alias = s.aliasType(ctx, NameOf(d.DataType.Name))
+				alias = s.aliasType(ctx, bind.NameOf(d.DataType.Name))
 			}
 			if alias == nil {
 				return placedVariable(e, i+1)
@@ -105,7 +107,7 @@ func (s *Session) setVariable(ctx context.Context, n *ast.SetVariableStatement, 
 		return sqlerr.New(137, 1, n.Variable.Name)
 	}
 	var node ast.ScalarExpression = n.Expression
-	if op := compoundOperator(n.AssignmentKind); op != "" {
+	if op := bind.CompoundOperator(n.AssignmentKind); op != "" {
 		node = &ast.BinaryExpression{BinaryExpressionType: op, FirstExpression: n.Variable, SecondExpression: n.Expression}
 	}
 	value, err := s.evaluateKeyed(ctx, n, node, v.typ)

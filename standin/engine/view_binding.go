@@ -5,43 +5,23 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/standin/bind"
+
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/metadata"
-	"geosql.dev/standin/sqlerr"
 )
-
-// ofView binds the query of a view. Names in it that mean nothing any more are told, and that the view cannot be used
-// for them (4413); of views within views, the outermost is named (docs/t-sql/statements/create-view-transact-sql.md,
-// Remarks).
-func (b *binder) ofView(name string, bind func() boundQuery) (q boundQuery) {
-	before := len(b.missing)
-	err := bindSafely(func() { q = bind() })
-	told := sqlerr.New(4413, 1, name)
-	switch {
-	case err != nil && (b.depth > 1 || !unresolved(err)):
-		b.failWith(err)
-	case err != nil && before < len(b.missing):
-		b.missing = append(b.missing, err, told)
-		b.failWith(told)
-	case err != nil:
-		b.failWith(sqlerr.Together([]*sqlerr.Error{err, told}))
-	case b.depth == 1 && before < len(b.missing):
-		b.missing = append(b.missing, told)
-	}
-	return q
-}
 
 // ViewShape are the columns of a view or inline function, as its query gives them now; none when it can no longer be
 // bound.
 func (s *Session) ViewShape(ctx context.Context, o *metadata.Object) []*metadata.Column {
-	def, names := viewDefinition(o)
-	var call *inlineCall
+	def, names := bind.ViewDefinition(o)
+	var call *bind.InlineCall
 	if o.Kind == metadata.KindInline {
-		call = inlineCallOf(s.viewDatabase().ID(), o)
+		call = bind.InlineCallOf(s.viewDatabase().ID(), o)
 	}
 	if call != nil {
-		def = call.query
+		def = call.Query
 	}
 	if def == nil {
 		return nil
@@ -49,24 +29,24 @@ func (s *Session) ViewShape(ctx context.Context, o *metadata.Object) []*metadata
 	before := s.db
 	s.db = s.viewDatabase()
 	defer func() { s.db = before }()
-	var q boundQuery
-	if bindSafely(func() {
+	var q bind.BoundQuery
+	if bind.Safely(func() {
 		b := newBinder(ctx, s, s.db.ID())
 		if call != nil {
-			args := make([]ast.ScalarExpression, len(call.parameters))
+			args := make([]ast.ScalarExpression, len(call.Parameters))
 			for i := range args {
 				args[i] = &ast.NullLiteral{}
 			}
-			defer b.enterFunction(&scope{}, call, args)()
+			defer b.EnterFunction(&bind.Scope{}, call, args)()
 		}
-		b.with(def.WithCtesAndXmlNamespaces)
-		q = b.query(&scope{}, def.QueryExpression, queryOptions{})
+		b.With(def.WithCtesAndXmlNamespaces)
+		q = b.Query(&bind.Scope{}, def.QueryExpression, bind.QueryOptions{})
 	}) != nil {
 		return nil
 	}
-	out := make([]*metadata.Column, len(q.outputs))
-	for i, o := range q.outputs {
-		told := resultColumn(o)
+	out := make([]*metadata.Column, len(q.Outputs))
+	for i, o := range q.Outputs {
+		told := bind.ResultColumn(o)
 		out[i] = &metadata.Column{ID: int32(i + 1), Name: told.Name, Type: told.Type, Nullable: told.Nullable}
 		if i < len(names) {
 			out[i].Name = names[i].Value

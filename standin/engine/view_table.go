@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/standin/storage"
@@ -65,7 +67,7 @@ func (s *Session) readView(key string, args []any) (viewRead, error) {
 	}
 	cols, rows, err := s.viewRows(s.context(), key, args)
 	read := viewRead{cols, rows}
-	if err == nil && reads != nil && len(args) == 0 && !strings.HasPrefix(key, functionKey) {
+	if err == nil && reads != nil && len(args) == 0 && !strings.HasPrefix(key, bind.FunctionKey) {
 		reads[key] = read
 	}
 	return read, err
@@ -97,7 +99,7 @@ func (c *viewCursor) Filter(id sqlite.IndexID, argv []sqlite.Value) error {
 	for i := range raw {
 		raw[i] = storage.ArgumentValue(argv[i])
 	}
-	if !c.read || strings.HasPrefix(c.table.key, functionKey) || !slices.EqualFunc(raw, c.args, sameArgument) {
+	if !c.read || strings.HasPrefix(c.table.key, bind.FunctionKey) || !slices.EqualFunc(raw, c.args, sameArgument) {
 		read, err := st.session.readView(c.table.key, raw)
 		if err != nil {
 			return st.fail(AsError(err))
@@ -122,7 +124,7 @@ func sameArgument(a, b any) bool {
 	return !blob && !other && a == b
 }
 
-// LookUp shows the rows that have a whole number in a column. Anything but whole numbers is left to SQLite.
+// lookUp shows the rows that have a whole number in a column. Anything but whole numbers is left to SQLite.
 func (c *viewCursor) lookUp(column int, value sqlite.Value) error {
 	if column >= len(c.cols) || !c.cols[column].Type.Kind.IsInteger() || value.Type() != sqlite.TypeInteger {
 		return nil

@@ -5,21 +5,10 @@ package engine
 import (
 	"context"
 
+	"geosql.dev/standin/bind"
+
 	"geosql.dev/standin/metadata"
 )
-
-// uses tells whoever asks that a view's own query names a column of a table or view.
-func (b *binder) uses(c *sourceColumn) {
-	if b.usage == nil || b.depth > 0 {
-		return
-	}
-	switch src := c.source; {
-	case src.object != nil && src.space == b.home:
-		b.usage(src.object, c.name)
-	case src.viewed != nil:
-		b.usage(src.viewed, c.name)
-	}
-}
 
 // viewColumnRecords is INFORMATION_SCHEMA.VIEW_COLUMN_USAGE: the columns that the queries of views name
 // (docs/relational-databases/system-information-schema-views/view-column-usage-transact-sql.md). A view that can't be
@@ -38,7 +27,7 @@ func viewColumnRecords(ctx context.Context, s *Session) ([]record, error) {
 		if v.Kind != metadata.KindView || sight(sch, v) != SeenThrough {
 			continue
 		}
-		def, _ := viewDefinition(v)
+		def, _ := bind.ViewDefinition(v)
 		if def == nil {
 			continue
 		}
@@ -49,15 +38,15 @@ func viewColumnRecords(ctx context.Context, s *Session) ([]record, error) {
 		seen := map[column]bool{}
 		var columns []column
 		b := newBinder(ctx, s, s.db.ID())
-		b.usage = func(o *metadata.Object, name string) {
+		b.Usage = func(o *metadata.Object, name string) {
 			if c := (column{o, name}); !seen[c] {
 				seen[c] = true
 				columns = append(columns, c)
 			}
 		}
-		if bindSafely(func() {
-			b.with(def.WithCtesAndXmlNamespaces)
-			b.query(&scope{}, def.QueryExpression, queryOptions{})
+		if bind.Safely(func() {
+			b.With(def.WithCtesAndXmlNamespaces)
+			b.Query(&bind.Scope{}, def.QueryExpression, bind.QueryOptions{})
 		}) != nil {
 			continue
 		}

@@ -3,52 +3,17 @@
 package engine
 
 import (
-	"strings"
 	"unicode/utf16"
 
-	"github.com/sqlc-dev/teesql/ast"
+	"geosql.dev/standin/bind"
 
-	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
-	"geosql.dev/standin/sqltype"
 )
-
-// writeValue is the function that column.WRITE (expression, offset, length) becomes; no client can name it.
-const writeValue = "write value"
-
-// writeMethod binds column.WRITE (docs/t-sql/queries/update-transact-sql.md, .WRITE).
-func (b *binder) writeMethod(c *change, call *ast.FunctionCall) (*metadata.Column, string) {
-	target, ok := call.CallTarget.(*ast.MultiPartIdentifierCallTarget)
-	if !ok || !strings.EqualFold(call.FunctionName.Value, "write") {
-		b.refuse("SET of a method")
-	}
-	parts := identifiers(target.MultiPartIdentifier)
-	col := c.column(parts[len(parts)-1])
-	if col == nil {
-		b.fail(207, parts[len(parts)-1])
-	}
-	if col.Type.Length != sqltype.MaxLength ||
-		col.Type.Kind != sqltype.VarChar && col.Type.Kind != sqltype.NVarChar && col.Type.Kind != sqltype.VarBinary {
-		b.fail(258, col.Type.Kind)
-	}
-	if len(call.Parameters) != 3 {
-		b.fail(174, "write", 3)
-	}
-	args := []expr{
-		b.column(&scope{sources: []*source{c.src}}, []string{parts[len(parts)-1]}),
-		b.scalar(c.sc, call.Parameters[0]),
-	}
-	args[1] = b.convert(args[1], col.Type, sqltype.Implicit, 0, false)
-	for _, p := range call.Parameters[1:] {
-		args = append(args, b.convert(b.scalar(c.sc, p), sqltype.BigIntType, sqltype.Implicit, 0, false))
-	}
-	return col, b.store(b.goCall(writeValue, args, col.Type, true), col, &c.d.target)
-}
 
 func init() {
 	addBuiltins(
 		map[string]*builtinFunction{
-			writeValue: {Min: 4, Max: 4, Nulls: true, Pure: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
+			bind.WriteValue: {Min: 4, Max: 4, Nulls: true, Pure: true, Run: func(_ *evaluation, a []any) (any, *sqlerr.Error) {
 				if a[0] == nil {
 					return nil, sqlerr.New(7116, 4, 0) // there is no value to write into
 				}

@@ -6,6 +6,8 @@ import (
 	"context"
 	"strings"
 
+	"geosql.dev/standin/bind"
+
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/standin/builtin"
@@ -36,7 +38,7 @@ func installXML(r *Registry) {
 	r.TableFunction(
 		TableFunction{
 			Schema:     "sys",
-			Name:       strings.TrimPrefix(nodesView, "sys."),
+			Name:       strings.TrimPrefix(bind.NodesView, "sys."),
 			Parameters: []sqltype.Type{bigT, nmax, nmax, bigT, nmax},
 			Columns:    columns("node bigint, instance bigint"),
 			Rows:       func(_ context.Context, s *Session, args []any) ([][]any, error) { return s.keptXML().Nodes(args) },

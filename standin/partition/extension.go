@@ -11,6 +11,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
@@ -53,7 +54,7 @@ func change(ctx context.Context, s *engine.Session, f func(d *engine.SchemaChang
 	if err := s.Require(ctx, engine.Permission{Name: "ALTER ANY DATASPACE", Database: s.CurrentDatabase()}); err != nil {
 		return err
 	}
-	return s.ChangeSchema(ctx, engine.ObjectName{}, f)
+	return s.ChangeSchema(ctx, bind.ObjectName{}, f)
 }
 
 func newObject(kind string, id int32, name string, o *metadata.Object) *metadata.Object {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
@@ -18,8 +19,8 @@ import (
 
 // partitioning are the types that a partition function may have.
 func partitioning(n *ast.PartitionParameterType) (sqltype.Type, error) {
-	t, e := engine.DataTypeOf(n.DataType, false)
-	name := engine.NameOf(n.DataType.Name).Name
+	t, e := bind.DataTypeOf(n.DataType, false)
+	name := bind.NameOf(n.DataType.Name).Name
 	if name == "" {
 		name = strings.ToLower(n.DataType.SqlDataTypeOption)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
@@ -26,13 +27,13 @@ type switchSide struct {
 // gives pages to another table, rows move here, within the one transaction of the statement: the log, redo and backups
 // have them as deleted and inserted.
 func switchTable(ctx context.Context, s *engine.Session, n *ast.AlterTableSwitchStatement, w tds.Writer) error {
-	name, other := engine.NameOf(n.SchemaObjectName), engine.NameOf(n.TargetTable)
+	name, other := bind.NameOf(n.SchemaObjectName), bind.NameOf(n.TargetTable)
 	if name.Temporary() || other.Temporary() {
 		return sqlerr.Unsupported("ALTER TABLE ... SWITCH of temporary tables")
 	}
 	var numbers [2]*int64
 	for i, node := range []ast.ScalarExpression{n.SourcePartition, n.TargetPartition} {
-		number, err := switched(ctx, s, node, []engine.ObjectName{name, other}[i])
+		number, err := switched(ctx, s, node, []bind.ObjectName{name, other}[i])
 		if err != nil {
 			return err
 		}
@@ -85,7 +86,7 @@ func switched(
 	ctx context.Context,
 	s *engine.Session,
 	node ast.ScalarExpression,
-	table engine.ObjectName,
+	table bind.ObjectName,
 ) (*int64, error) {
 	if node == nil {
 		return nil, nil
@@ -102,7 +103,7 @@ func switched(
 }
 
 // targetOf is the table that rows go to.
-func targetOf(d *engine.SchemaChange, source, name engine.ObjectName) (*metadata.Object, error) {
+func targetOf(d *engine.SchemaChange, source, name bind.ObjectName) (*metadata.Object, error) {
 	if name.Database != "" && !strings.EqualFold(name.Database, d.Database().Name()) {
 		other := d.Session().Instance().Database(name.Database)
 		if other == nil {
