@@ -4,7 +4,6 @@ package engine
 
 import (
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/sqlerr"
 )
 

@@ -9,10 +9,9 @@ import (
 	"math"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/storage"
 )

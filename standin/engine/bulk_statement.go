@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/sqlerr"
 )
 

@@ -5,9 +5,9 @@ package engine
 import (
 	"testing"
 
-	"geosql.dev/standin/bind"
-
 	. "github.com/onsi/gomega"
+
+	"geosql.dev/standin/bind"
 )
 
 // INSERT BULK as drivers write it, and what is no form of it.

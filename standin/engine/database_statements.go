@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"

@@ -6,12 +6,11 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/storage"
@@ -60,7 +59,6 @@ func installDDL(r *Registry) {
 	installModules(r)
 	installTriggers(r)
 	installStatisticsFunctions()
-	installBulkFiles(r)
 }
 
 // drop is DROP TABLE, DROP VIEW and their kin.

@@ -7,10 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/syntax"
 	"geosql.dev/standin/syntax/token"

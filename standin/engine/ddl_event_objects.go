@@ -6,7 +6,6 @@ import (
 	"github.com/sqlc-dev/teesql/ast"
 
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/syntax"
 )

@@ -16,6 +16,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/standin/backup"
+	"geosql.dev/standin/bulk"
 	"geosql.dev/standin/catalogview"
 	"geosql.dev/standin/dbcc"
 	"geosql.dev/standin/ddl"
@@ -41,8 +42,8 @@ func newServer(t testing.TB, change ...func(*engine.Config)) *server {
 			ServerName: "TESTSERVER",
 			DataDir:    t.TempDir(),
 			SAPassword: "Str0ng!pass",
-			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}, dbcc.Extension{}, ddl.Extension{},
-				partition.Extension{}},
+			Extensions: []engine.Extension{catalogview.Extension{}, backup.Extension{}, bulk.Extension{}, dbcc.Extension{},
+				ddl.Extension{}, partition.Extension{}},
 		},
 	}
 	for _, f := range change {

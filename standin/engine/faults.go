@@ -6,10 +6,9 @@ import (
 	"reflect"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/syntax"
 )
 

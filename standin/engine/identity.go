@@ -9,12 +9,11 @@ import (
 	"maps"
 	"sync"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/google/uuid"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"

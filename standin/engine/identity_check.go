@@ -6,10 +6,9 @@ import (
 	"context"
 	"fmt"
 
-	"geosql.dev/standin/bind"
-
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/sqlerr"
 )
 

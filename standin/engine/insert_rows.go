@@ -9,11 +9,10 @@ import (
 	"slices"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
@@ -46,10 +45,10 @@ func (s *Session) insertRows(
 	return s.insertValues(ctx, space, obj, columns, types, rows, true)
 }
 
-// rowSource gives rows one after another; io.EOF ends them.
-type rowSource func() ([]any, error)
+// RowSource gives rows one after another; io.EOF ends them.
+type RowSource func() ([]any, error)
 
-func sliceSource(rows [][]any) rowSource {
+func sliceSource(rows [][]any) RowSource {
 	i := 0
 	return func() ([]any, error) {
 		if i >= len(rows) {
@@ -70,16 +69,18 @@ func (s *Session) insertValues(
 	rows [][]any,
 	keepIdentity bool,
 ) (int64, error) {
-	return s.insertFrom(ctx, space, obj, columns, types, sliceSource(rows), keepIdentity)
+	return s.InsertFrom(ctx, space, obj, columns, types, sliceSource(rows), keepIdentity)
 }
 
-func (s *Session) insertFrom(
+// InsertFrom stores the rows of a source in columns of a table, and gives their number. keepIdentity takes given
+// identity values.
+func (s *Session) InsertFrom(
 	ctx context.Context,
 	space int32,
 	obj *metadata.Object,
 	columns []*metadata.Column,
 	types []tds.Column,
-	next rowSource,
+	next RowSource,
 	keepIdentity bool,
 ) (int64, error) {
 	b := newBinder(ctx, s, space)
@@ -271,7 +272,7 @@ func (s *Session) BulkInsert(
 			return e
 		}
 		var err error
-		count, err = s.insertFrom(
+		count, err = s.InsertFrom(
 			ctx,
 			space,
 			obj,
@@ -294,8 +295,8 @@ func (s *Session) defaulted(
 	columns []*metadata.Column,
 	types []tds.Column,
 	defaults []ast.ScalarExpression,
-	next rowSource,
-) rowSource {
+	next RowSource,
+) RowSource {
 	if !slices.ContainsFunc(defaults, func(e ast.ScalarExpression) bool { return e != nil }) {
 		return next
 	}
@@ -311,4 +312,25 @@ func (s *Session) defaulted(
 		}
 		return row, err
 	}
+}
+
+// TableToFill is the table of a name that the session may insert rows into.
+func (s *Session) TableToFill(
+	ctx context.Context,
+	name bind.ObjectName,
+) (space int32, sch *metadata.Catalog, table *metadata.Object, err error) {
+	b := newBinder(ctx, s, s.db.ID())
+	if e := bind.Safely(func() {
+		space, sch, table = b.TableToWrite(name, 208)
+		b.Require("INSERT", space, sch, table)
+	}); e != nil {
+		return 0, nil, nil, e
+	}
+	return space, sch, table, nil
+}
+
+// DoneRows ends a statement that inserted rows.
+func (s *Session) DoneRows(count int64, w tds.Writer) error {
+	s.rowCount = count
+	return w.Done(s.completion(count))
 }

@@ -5,10 +5,9 @@ package engine
 import (
 	"context"
 
-	"geosql.dev/standin/bind"
-
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/tds"
 )

@@ -7,10 +7,9 @@ import (
 	"reflect"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/sqlerr"
 )
 

@@ -6,7 +6,6 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/sqlerr"
 )
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/metadata"
 )
 

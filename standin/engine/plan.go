@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"
@@ -376,6 +375,12 @@ func (s *Session) Evaluate(ctx context.Context, node ast.ScalarExpression, t sql
 
 // StatementText is the text of a statement of the batch that runs.
 func (s *Session) StatementText(node ast.Statement) string { return s.frame().batch.TextOf(node) }
+
+// Line is the line of the statement that runs.
+func (s *Session) Line() int32 { return s.line }
+
+// InTry tells whether the statement that runs is within a TRY block.
+func (s *Session) InTry() bool { return s.tryDepth > 0 }
 
 // EvaluateInt computes an expression without a table as int; NULL gives 0.
 func (s *Session) EvaluateInt(ctx context.Context, node ast.ScalarExpression) (int64, error) {

@@ -6,11 +6,10 @@ import (
 	"context"
 	"time"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/google/uuid"
 	"github.com/shopspring/decimal"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 )

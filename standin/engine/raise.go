@@ -8,10 +8,9 @@ import (
 	"math"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/builtin"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"

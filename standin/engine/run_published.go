@@ -7,10 +7,9 @@ import (
 	"errors"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/storage"

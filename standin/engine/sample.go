@@ -7,7 +7,6 @@ import (
 	"strconv"
 
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/sqlerr"
 )
 

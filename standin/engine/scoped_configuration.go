@@ -7,10 +7,9 @@ import (
 	"strconv"
 	"time"
 
-	"geosql.dev/standin/bind"
-
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/syntax"

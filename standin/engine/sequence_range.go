@@ -6,7 +6,6 @@ import (
 	"context"
 
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"

@@ -6,10 +6,9 @@ import (
 	"context"
 	"slices"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/shopspring/decimal"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 )

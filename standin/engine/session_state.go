@@ -7,10 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/builtin"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"

@@ -9,11 +9,10 @@ import (
 	"strings"
 	"sync"
 
-	"geosql.dev/standin/bind"
-
 	"zombiezen.com/go/sqlite"
 
 	"geosql.dev/standin/aggregate"
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/builtin"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"

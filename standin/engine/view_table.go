@@ -8,10 +8,9 @@ import (
 	"strconv"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/storage"
 	"geosql.dev/standin/tds"
 )

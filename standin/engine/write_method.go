@@ -6,7 +6,6 @@ import (
 	"unicode/utf16"
 
 	"geosql.dev/standin/bind"
-
 	"geosql.dev/standin/sqlerr"
 )
 

@@ -6,10 +6,9 @@ import (
 	"context"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"zombiezen.com/go/sqlite"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/builtin"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"

@@ -6,6 +6,7 @@ import (
 	"context"
 
 	"geosql.dev/standin/backup"
+	"geosql.dev/standin/bulk"
 	"geosql.dev/standin/catalogproc"
 	"geosql.dev/standin/catalogview"
 	"geosql.dev/standin/config"
@@ -31,6 +32,7 @@ func extensions(settings *config.Settings) []engine.Extension {
 	return []engine.Extension{
 		catalogview.Extension{},
 		ddl.Extension{},
+		bulk.Extension{},
 		dbcc.Extension{},
 		partition.Extension{},
 		backup.Extension{Replicas: groups},

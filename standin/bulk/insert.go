@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package bulk
 
 import (
 	"context"
@@ -12,19 +12,19 @@ import (
 	"path/filepath"
 	"strings"
 
-	"geosql.dev/standin/bind"
-
 	"github.com/sqlc-dev/teesql/ast"
 
+	"geosql.dev/standin/bind"
 	"geosql.dev/standin/datafile"
+	"geosql.dev/standin/engine"
 	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqlerr"
 	"geosql.dev/standin/sqltype"
 	"geosql.dev/standin/tds"
 )
 
-// bulkOptions are those of BULK INSERT ... WITH (docs/t-sql/statements/bulk-insert-transact-sql.md).
-type bulkOptions struct {
+// options are those of BULK INSERT ... WITH (docs/t-sql/statements/bulk-insert-transact-sql.md).
+type options struct {
 	format                              datafile.Format
 	firstRow, lastRow, batch, maxErrors int64
 	keepIdentity, keepNulls             bool
@@ -32,13 +32,13 @@ type bulkOptions struct {
 
 // openDataFile opens a data file for somebody who may load data in bulk. A relative path begins in the folder of the
 // databases.
-func (s *Session) openDataFile(ctx context.Context, path string) (*os.File, error) {
-	if err := s.require(ctx, Permission{Name: "ADMINISTER BULK OPERATIONS"}); err != nil {
+func openDataFile(ctx context.Context, s *engine.Session, path string) (*os.File, error) {
+	if err := s.Require(ctx, engine.Permission{Name: "ADMINISTER BULK OPERATIONS"}); err != nil {
 		return nil, sqlerr.New(4834, 1)
 	}
 	at := path
 	if !filepath.IsAbs(at) {
-		at = filepath.Join(s.inst.config.DataDir, at)
+		at = filepath.Join(s.Instance().Config().DataDir, at)
 	}
 	f, err := os.Open(at)
 	switch {
@@ -54,48 +54,41 @@ func (s *Session) openDataFile(ctx context.Context, path string) (*os.File, erro
 	return f, nil
 }
 
-// bulkInsertStatement is BULK INSERT.
-func (s *Session) bulkInsertStatement(ctx context.Context, n *ast.BulkInsertStatement, w tds.Writer) error {
-	o, err := s.bulkOptions(ctx, n.Options)
+// insert is BULK INSERT.
+func insert(ctx context.Context, s *engine.Session, n *ast.BulkInsertStatement, w tds.Writer) error {
+	o, err := readOptions(ctx, s, n.Options)
 	if err != nil {
 		return err
 	}
 	name := bind.NameOf(n.To)
-	b := newBinder(ctx, s, s.db.ID())
-	var space int32
-	var sch *metadata.Catalog
-	var obj *metadata.Object
-	if e := bind.Safely(func() {
-		space, sch, obj = b.TableToWrite(name, 208)
-		b.Require("INSERT", space, sch, obj)
-	}); e != nil {
-		return e
+	space, sch, obj, err := s.TableToFill(ctx, name)
+	if err != nil {
+		return err
 	}
-	f, err := s.openDataFile(ctx, bind.PlainName(n.From))
+	f, err := openDataFile(ctx, s, bind.PlainName(n.From))
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	load := &bulkLoad{s: s, ctx: ctx, w: w, options: o, file: datafile.NewReader(f, o.format)}
-	load.choose(sch, obj)
+	l := &load{s: s, ctx: ctx, w: w, options: o, file: datafile.NewReader(f, o.format)}
+	l.choose(sch, obj)
 	total := int64(0)
-	for !load.ended {
-		load.left = o.batch
-		count, err := s.insertFrom(ctx, space, obj, load.columns, load.types, load.row, o.keepIdentity)
+	for !l.ended {
+		l.left = o.batch
+		count, err := s.InsertFrom(ctx, space, obj, l.columns, l.types, l.row, o.keepIdentity)
 		if err != nil {
 			return err
 		}
 		total += count
 	}
-	s.rowCount = total
-	return w.Done(s.completion(total))
+	return s.DoneRows(total, w)
 }
 
-// bulkOptions reads WITH ( ... ).
-func (s *Session) bulkOptions(ctx context.Context, options []ast.BulkInsertOption) (bulkOptions, error) {
-	o := bulkOptions{format: datafile.Format{Field: "\t", Row: "\n"}, firstRow: 1, maxErrors: 10}
+// readOptions reads WITH ( ... ).
+func readOptions(ctx context.Context, s *engine.Session, given []ast.BulkInsertOption) (options, error) {
+	o := options{format: datafile.Format{Field: "\t", Row: "\n"}, firstRow: 1, maxErrors: 10}
 	fieldGiven := false
-	for _, opt := range options {
+	for _, opt := range given {
 		switch n := opt.(type) {
 		case *ast.BulkInsertOptionBase:
 			switch n.OptionKind {
@@ -105,11 +98,11 @@ func (s *Session) bulkOptions(ctx context.Context, options []ast.BulkInsertOptio
 				o.keepNulls = true
 			case "TabLock", "CheckConstraints":
 			default:
-				return o, refusedBulkOption(n.OptionKind)
+				return o, refusedOption(n.OptionKind)
 			}
 		case *ast.LiteralBulkInsertOption:
 			fieldGiven = fieldGiven || n.OptionKind == "FieldTerminator"
-			if err := s.bulkOption(ctx, &o, n); err != nil {
+			if err := readOption(ctx, s, &o, n); err != nil {
 				return o, err
 			}
 		case *ast.OrderBulkInsertOption:
@@ -122,8 +115,8 @@ func (s *Session) bulkOptions(ctx context.Context, options []ast.BulkInsertOptio
 	return o, nil
 }
 
-// bulkOptionNames are the words of options that are refused, by what the parser calls them.
-var bulkOptionNames = map[string]string{
+// optionNames are the words of options that are refused, by what the parser calls them.
+var optionNames = map[string]string{
 	"FireTriggers":   "FIRE_TRIGGERS",
 	"FormatFile":     "FORMATFILE",
 	"ErrorFile":      "ERRORFILE",
@@ -133,32 +126,32 @@ var bulkOptionNames = map[string]string{
 	"EscapeChar":     "ESCAPECHAR",
 }
 
-// knownBulkOptions are the others of the page, which have no meaning here.
-var knownBulkOptions = map[string]bool{
+// knownOptions are the others of the page, which have no meaning here.
+var knownOptions = map[string]bool{
 	"DATA_SOURCE":            true,
 	"ERRORFILE_DATA_SOURCE":  true,
 	"FORMATFILE_DATA_SOURCE": true,
 }
 
-func refusedBulkOption(kind string) error {
-	if word := bulkOptionNames[kind]; word != "" {
+func refusedOption(kind string) error {
+	if word := optionNames[kind]; word != "" {
 		kind = word
-	} else if !knownBulkOptions[kind] {
+	} else if !knownOptions[kind] {
 		return sqlerr.New(155, 1, kind, "BULK INSERT")
 	}
-	return unsupported("BULK INSERT WITH " + kind)
+	return sqlerr.Unsupported("BULK INSERT WITH " + kind)
 }
 
-// bulkOption reads an option with a value.
-func (s *Session) bulkOption(ctx context.Context, o *bulkOptions, n *ast.LiteralBulkInsertOption) error {
+// readOption reads an option with a value.
+func readOption(ctx context.Context, s *engine.Session, o *options, n *ast.LiteralBulkInsertOption) error {
 	number := map[string]*int64{"FirstRow": &o.firstRow, "LastRow": &o.lastRow, "BatchSize": &o.batch,
 		"MaxErrors": &o.maxErrors}[n.OptionKind]
 	if number != nil {
-		v, err := s.evaluateInt(ctx, n.Value)
+		v, err := s.EvaluateInt(ctx, n.Value)
 		*number = v
 		return err
 	}
-	v, err := s.evaluate(ctx, n.Value, sqltype.NVarCharMax)
+	v, err := s.Evaluate(ctx, n.Value, sqltype.NVarCharMax)
 	if err != nil {
 		return err
 	}
@@ -182,20 +175,20 @@ func (s *Session) bulkOption(ctx context.Context, o *bulkOptions, n *ast.Literal
 		known = o.format.UTF8 || strings.EqualFold(text, "ACP") || strings.EqualFold(text, "RAW") || text == "1252"
 	case "RowsPerBatch", "KilobytesPerBatch", "ROWS_PER_BATCH", "KILOBYTES_PER_BATCH":
 	default:
-		return refusedBulkOption(n.OptionKind)
+		return refusedOption(n.OptionKind)
 	}
 	if !known {
-		return unsupported("BULK INSERT WITH " + bulkOptionNames[n.OptionKind] + " = '" + text + "'")
+		return sqlerr.Unsupported("BULK INSERT WITH " + optionNames[n.OptionKind] + " = '" + text + "'")
 	}
 	return nil
 }
 
-// bulkLoad turns the records of a data file into rows of a table.
-type bulkLoad struct {
-	s       *Session
+// load turns the records of a data file into rows of a table.
+type load struct {
+	s       *engine.Session
 	ctx     context.Context
 	w       tds.Writer
-	options bulkOptions
+	options options
 	file    *datafile.Reader
 	// fields are the table's columns in the order of a record's fields, columns those that are stored.
 	fields, columns []*metadata.Column
@@ -212,7 +205,7 @@ type bulkLoad struct {
 // choose tells which fields are stored where: those of computed and rowversion columns are in the file and ignored
 // (docs/tools/bcp-utility.md, Computed columns and timestamp columns), those of identity columns are stored with
 // KEEPIDENTITY only.
-func (l *bulkLoad) choose(sch *metadata.Catalog, obj *metadata.Object) {
+func (l *load) choose(sch *metadata.Catalog, obj *metadata.Object) {
 	for _, c := range obj.Table.Columns {
 		l.fields = append(l.fields, c)
 		if c.Computed != "" || c.Identity != nil && !l.options.keepIdentity || c.Type.Kind == sqltype.RowVersion {
@@ -228,7 +221,7 @@ func (l *bulkLoad) choose(sch *metadata.Catalog, obj *metadata.Object) {
 }
 
 // row is the rowSource of a batch.
-func (l *bulkLoad) row() ([]any, error) {
+func (l *load) row() ([]any, error) {
 	if l.options.batch > 0 {
 		if l.left == 0 {
 			return nil, io.EOF
@@ -262,11 +255,11 @@ func (l *bulkLoad) row() ([]any, error) {
 }
 
 // note reports a record that cannot be stored and is left out, as long as MAXERRORS allows it.
-func (l *bulkLoad) note(failed *sqlerr.Error) error {
-	if l.s.tryDepth > 0 {
+func (l *load) note(failed *sqlerr.Error) error {
+	if l.s.InTry() {
 		return failed
 	}
-	if err := l.w.Message(failed.At(l.s.line)); err != nil {
+	if err := l.w.Message(failed.At(l.s.Line())); err != nil {
 		return err
 	}
 	if l.failures++; l.failures > l.options.maxErrors {
@@ -276,7 +269,7 @@ func (l *bulkLoad) note(failed *sqlerr.Error) error {
 }
 
 // values are a record's values for the stored columns; failed says why there are none.
-func (l *bulkLoad) values(record []string) (row []any, failed *sqlerr.Error, err error) {
+func (l *load) values(record []string) (row []any, failed *sqlerr.Error, err error) {
 	at := 0
 	for i, c := range l.fields {
 		if at >= len(l.columns) || l.columns[at] != c {
@@ -293,7 +286,7 @@ func (l *bulkLoad) values(record []string) (row []any, failed *sqlerr.Error, err
 				return nil, sqlerr.New(4864, 1, l.record, i+1, c.Name), nil
 			}
 		case l.defaults[at] != nil:
-			if v, err = l.s.evaluate(l.ctx, l.defaults[at], c.Type); err != nil {
+			if v, err = l.s.Evaluate(l.ctx, l.defaults[at], c.Type); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -307,7 +300,7 @@ func (l *bulkLoad) values(record []string) (row []any, failed *sqlerr.Error, err
 }
 
 // fieldValue is the value of a field's text, which has two hexadecimal digits for a byte.
-func (l *bulkLoad) fieldValue(text string, t sqltype.Type) (any, *sqlerr.Error) {
+func (l *load) fieldValue(text string, t sqltype.Type) (any, *sqlerr.Error) {
 	if t.Kind != sqltype.Binary && t.Kind != sqltype.VarBinary {
 		return l.s.Convert(text, sqltype.NVarCharMax, t, sqltype.Assign)
 	}
