@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package bind turns statements of Transact-SQL into SQLite's SQL: it resolves their names in what databases have,
-// gives expressions their types and collations, and makes a plan of each statement, with the parameters that it takes
-// and the virtual tables that it reads. It executes nothing. What it has to know of a session it asks by the interface
-// Session.
+// Package bind turns statements of Transact-SQL into SQLite's SQL. It executes nothing. What it has to know of a
+// session it asks by the interface Session (session.go).
+//
+// The binder looks names up in the metadata (resolve.go, named_table.go, package metadata), gives every expression its
+// type and collation (scope.go, expression.go, predicate.go, conversion.go, collation.go), and makes a SELECT
+// (query.go, from.go), a change (insert.go, update.go, merge.go) or a cursor into a plan (plan.go): the SQL, the
+// parameters that it takes, and the virtual tables that it reads. A change that SQLite cannot make in one statement is
+// one that is made row by row (rowwise.go).
 package bind
 
 import (

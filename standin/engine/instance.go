@@ -5,16 +5,14 @@
 // below it know data types, texts and files.
 //
 // A batch is parsed by syntax, and its statements are executed in turn (batch.go, statement.go, control.go). One that
-// reads or changes rows is bound first: the binder looks names up in the metadata (resolve.go, package metadata), gives
-// every expression its type and collation (scope.go, expression.go, predicate.go, conversion.go), and makes a SELECT
-// (query.go, from.go), a change (dml.go, update.go, merge.go) or a cursor into SQLite's SQL, a plan (plan.go) that is
-// kept until the metadata change. What SQLite cannot change in one statement is changed row by row (rowwise.go). SQLite
-// calls back for what is T-SQL's own, by functions (sqlfunctions.go) and virtual tables (view_table.go), which find the
-// session by their connection (conn.go).
+// reads or changes rows is bound first: package bind makes it SQLite's SQL, a plan, and asks the session what it has
+// to know (binding.go). The plan is kept until the metadata change (plan.go). What SQLite cannot change in one
+// statement is changed row by row (rowwise.go). SQLite calls back for what is T-SQL's own, by functions
+// (sqlfunctions.go) and virtual tables (view_table.go), which find the session by their connection (conn.go).
 //
 // Names of files begin with what they are about: ddl_ changes the metadata, views_ shows what sessions and the server
 // do, functions_ and procedures_ are those built in, trigger_ and module_ belong to modules, localspace_ to temporary
-// tables, database_, file_, partition_, switch_ and dbcc_ to the statements of these names.
+// tables, database_ and file_ to the statements of these names.
 package engine
 
 import (

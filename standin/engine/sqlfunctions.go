@@ -346,3 +346,8 @@ func AsError(err error) *sqlerr.Error {
 	}
 	return classify(err)
 }
+
+// unsupported is error 40510's kin for T-SQL that SQL Server has and the stand-in has not.
+func unsupported(what string) *sqlerr.Error {
+	return sqlerr.Unsupported(what)
+}
