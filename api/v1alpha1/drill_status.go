@@ -62,6 +62,32 @@ type ObjectiveResult struct {
 	Evidence string `json:"evidence,omitempty"`
 }
 
+// ControlResult says what became of a planted error.
+// +kubebuilder:validation:Enum=Found;NotFound;NothingToPlantIn
+type ControlResult string
+
+const (
+	// ControlFound: the code that gives the verdict found it.
+	ControlFound ControlResult = "Found"
+	// ControlNotFound: it did not, so that the same error of the run may have been overlooked.
+	ControlNotFound ControlResult = "NotFound"
+	// ControlNothing: the run did nothing that it could be planted in. That it would be found was not shown.
+	ControlNothing ControlResult = "NothingToPlantIn"
+)
+
+// DrillControl is an error that was planted in a copy of the run's evidence, to show that it would be found.
+type DrillControl struct {
+	// planted is the error.
+	// +kubebuilder:validation:MaxLength=128
+	Planted string `json:"planted"`
+	// result is Found, NotFound or NothingToPlantIn.
+	Result ControlResult `json:"result"`
+	// evidence says how it was seen, or why there was nothing to plant it in.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Evidence string `json:"evidence,omitempty"`
+}
+
 // DrillEvent is a moment of the timeline.
 type DrillEvent struct {
 	// time by the clock of the operator, or of the agent that noted it.
@@ -311,10 +337,17 @@ type DrillStatus struct {
 	AbortReason string `json:"abortReason,omitempty"`
 	// objectives with what was measured.
 	// +optional
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=24
 	// +listType=map
 	// +listMapKey=name
 	Objectives []ObjectiveResult `json:"objectives,omitempty"`
+	// controls are errors that were planted in copies of the evidence, and what became of them. One that was not found
+	// makes the verdict Inconclusive.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=planted
+	Controls []DrillControl `json:"controls,omitempty"`
 	// counts of rows.
 	// +optional
 	Counts *DrillCounts `json:"counts,omitempty"`

@@ -96,7 +96,7 @@ type DrillTarget struct {
 }
 
 // DrillProfile is a kind of load.
-// +kubebuilder:validation:Enum=insert;bookstore;decisionSupport
+// +kubebuilder:validation:Enum=insert;bookstore;decisionSupport;append
 type DrillProfile string
 
 const (
@@ -106,6 +106,9 @@ const (
 	ProfileBookstore DrillProfile = "bookstore"
 	// ProfileDecisionSupport asks what was sold, and loads more. A load is an acknowledged row.
 	ProfileDecisionSupport DrillProfile = "decisionSupport"
+	// ProfileAppend does transactions at SERIALIZABLE that append to lists and read whole lists. They are judged without
+	// clocks: whether they were atomic, and had an order. Each is an acknowledged row.
+	ProfileAppend DrillProfile = "append"
 )
 
 // DrillStage is a time with a number of users.
@@ -147,7 +150,7 @@ type DrillRow struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.stages) || !has(self.users)",message="users and stages exclude each other: stages say how many users there are and when"
 // +kubebuilder:validation:XValidation:rule="!has(self.thinkTime) || !has(self.rowsPerSecond)",message="thinkTime and rowsPerSecond exclude each other: users either think, or begin so many operations in a second"
 type DrillWorkload struct {
-	// profile of the load: insert (default), bookstore or decisionSupport.
+	// profile of the load: insert (default), bookstore, decisionSupport or append.
 	// +optional
 	Profile DrillProfile `json:"profile,omitempty"`
 	// database that clients write to; the first of the group's or the publication's unless given.

@@ -63,7 +63,7 @@ func (t *target) payload(w v1alpha1.DrillWorkload) workload.Payload {
 		return workload.Payload{Table: table, Bytes: int(w.Row.Bytes)}
 	}
 	for _, table := range []tsql.PayloadTable{tsql.ArticlePayload, tsql.AttachmentPayload} {
-		if t.publishes(table) {
+		if t.publishes(string(table)) {
 			return workload.Payload{Table: table, Bytes: smallPayload}
 		}
 	}
@@ -71,10 +71,10 @@ func (t *target) payload(w v1alpha1.DrillWorkload) workload.Payload {
 }
 
 // publishes says whether all rows of a table in the clients' database come to the subscriber.
-func (t *target) publishes(table tsql.PayloadTable) bool {
+func (t *target) publishes(table string) bool {
 	return t.subscription != nil && t.database == t.subscribed &&
 		slices.ContainsFunc(t.articles, func(a v1alpha1.Article) bool {
-			return strings.EqualFold(a.Table, string(table)) && a.Filter == "" && len(a.Columns) == 0
+			return strings.EqualFold(a.Table, table) && a.Filter == "" && len(a.Columns) == 0
 		})
 }
 
@@ -99,7 +99,7 @@ func (t *target) places(w v1alpha1.DrillWorkload) []place {
 	case t.subscriber == "":
 		p.server = v1alpha1.ServerName(t.subscription.Spec.Subscriber.AvailabilityGroup)
 		p.missing = "the subscriber is a group, whose rows are not followed"
-	case p.table == "" || !t.publishes(p.table):
+	case p.table == "" || !t.publishes(string(p.table)):
 		p.missing = fmt.Sprintf(
 			"the publication has neither %s nor %s among its articles, whole, or the clients write to another database or "+
 				"table: nothing of the drill arrives",

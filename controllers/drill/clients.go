@@ -104,6 +104,9 @@ func clientPod(
 		"--stay",
 	}
 	arguments = append(arguments, load(d.Spec.Workload, t.payload(d.Spec.Workload))...)
+	if profile(d) == workload.Append {
+		arguments = append(arguments, "--lists-from", strconv.FormatInt(listsFrom(s), 10))
+	}
 	if s.Group != "" {
 		arguments = append(arguments, "--listener-certificate")
 	}

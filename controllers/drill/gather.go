@@ -19,6 +19,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
+	"geosql.dev/operator/internal/drill/control"
 	"geosql.dev/operator/internal/drill/fault"
 	"geosql.dev/operator/internal/drill/verdict"
 	"geosql.dev/operator/internal/mssql"
@@ -43,6 +44,7 @@ type judged struct {
 	versions []v1alpha1.DrillVersion
 	events   []v1alpha1.DrillEvent
 	places   []verdict.Place
+	controls []v1alpha1.DrillControl
 	fetched  map[string]error // by site: why not, nil when fetched
 }
 
@@ -122,6 +124,13 @@ func (r *Reconciler) judge(ctx context.Context, w *Observed, j *judged, kept arc
 	if measured.Places, err = w.arrived(kept); err != nil {
 		return err
 	}
+	measured.Controls = control.Check(control.Run{
+		Spec:     w.drill.Spec,
+		Group:    w.target.objectives,
+		Evidence: evidence,
+		Measured: measured,
+	})
+	j.controls = measured.Controls
 	j.Judgement = verdict.Judge(w.drill.Spec, w.target.objectives, measured)
 	j.places = measured.Places
 	j.versions = r.versions(ctx, w)
@@ -382,6 +391,7 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 	s.Phase, s.Verdict, s.Reason, s.Message, s.Completed = v1alpha1.DrillCompleted, j.Verdict, j.Reason,
 		conditions.Shorten(j.Message, 4096), at(j.now)
 	s.Objectives, s.Archive, s.Versions = j.Objectives, j.archive, j.versions
+	s.Controls = j.controls
 	c := j.verdict.Counts
 	s.Counts = &v1alpha1.DrillCounts{
 		Attempted:    int64(c.Attempted),

@@ -14,7 +14,6 @@ import (
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload"
 	"geosql.dev/operator/internal/workload/history"
 )
@@ -42,7 +41,7 @@ func (w *Observed) copies() []copyOf {
 	}
 	var tables []string
 	for _, name := range workload.WrittenTables(profile(w.drill), t.payload(w.drill.Spec.Workload)) {
-		if t.publishes(tsql.PayloadTable(name)) {
+		if t.publishes(name) {
 			tables = append(tables, name)
 		}
 	}
@@ -73,6 +72,9 @@ func (r *Reconciler) readCopies(ctx context.Context, w *Observed, a *archive.Arc
 	copies := w.copies()
 	for {
 		read, err := r.readSideBySide(ctx, w, copies)
+		if err == nil && profile(w.drill) == workload.Append {
+			err = r.readLists(ctx, w, copies, read, last)
+		}
 		var one *workload.SourceError
 		switch {
 		case err == nil:

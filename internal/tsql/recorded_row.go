@@ -37,9 +37,8 @@ type RecordedRow struct {
 // term is read within it.
 const beginRecorded = "SET XACT_ABORT ON;\nBEGIN TRANSACTION;\nDECLARE @configuration bigint = " + configuration + ";\n"
 
-// end inserts the row and its payload and commits. The answer comes after the commit: a row of it that was read proves
-// that the transaction is committed.
-func (r RecordedRow) end(b *builder) *builder {
+// insert inserts the row and its payload.
+func (r RecordedRow) insert(b *builder) *builder {
 	if r.Table != "" {
 		b.sql("INSERT INTO ", string(r.Table), " (Id, WrittenAt, ", r.Table.column(),
 			") VALUES (@payloadId, SYSUTCDATETIME(), @payload);\n").
@@ -47,10 +46,15 @@ func (r RecordedRow) end(b *builder) *builder {
 			arg("payload", r.Payload)
 	}
 	return b.sql("INSERT INTO dbo.Recorded (Run, Op, Server, Configuration, WrittenAt) VALUES (@run, @op, "+
-		"@@SERVERNAME, @configuration, SYSUTCDATETIME());\n",
-		"COMMIT TRANSACTION;\nSELECT @@SERVERNAME, @configuration").
+		"@@SERVERNAME, @configuration, SYSUTCDATETIME());\n").
 		arg("run", r.Run).
 		arg("op", r.Op)
+}
+
+// end inserts the row and its payload and commits. The answer comes after the commit: a row of it that was read proves
+// that the transaction is committed.
+func (r RecordedRow) end(b *builder) *builder {
+	return r.insert(b).sql("COMMIT TRANSACTION;\nSELECT @@SERVERNAME, @configuration")
 }
 
 // InsertRecordedRow inserts the row with its payload in one transaction and selects the server's name and the

@@ -53,7 +53,10 @@ func newRecordCommand(o *Options) *cobra.Command {
 		"",
 		"workers over time as USERS:DURATION, divided by commas, instead of --workers; the last ones stay",
 	)
-	flags.StringVar((*string)(&r.Profile), "profile", string(Insert), "what they do: insert, bookstore or decisionSupport")
+	flags.StringVar((*string)(&r.Profile), "profile", string(Insert),
+		"what they do: insert, bookstore, decisionSupport or append")
+	flags.Int64Var(&r.ListsFrom, "lists-from", 0,
+		"number of the first list of the profile append: the same for all clients, and that of no other recording")
 	flags.StringVar(
 		(*string)(&r.Payload.Table),
 		"payload-table",
@@ -101,8 +104,11 @@ func (o RecordOptions) prepare(cmd *cobra.Command, limit time.Duration) error {
 }
 
 func newRowsCommand(o *Options) *cobra.Command {
-	return newAnswerCommand("rows", "Print which recorded rows a server has", 5*time.Minute,
-		func(ctx context.Context) (any, error) { return Recorded(ctx, *o) })
+	var listsFrom int64
+	command := newAnswerCommand("rows", "Print which recorded rows a server has", 5*time.Minute,
+		func(ctx context.Context) (any, error) { return Recorded(ctx, *o, listsFrom) })
+	command.Flags().Int64Var(&listsFrom, "lists-from", 0, "number of the first list, after the profile append; 0: none")
+	return command
 }
 
 // NewHistoryCommand is the subcommand `geosql history`, which needs no server.

@@ -8,6 +8,7 @@ import (
 
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/internal/workload/history"
+	"geosql.dev/operator/internal/workload/history/listappend"
 )
 
 // Profile is a kind of load, by the name that a Drill's spec.workload.profile has for it.
@@ -20,10 +21,12 @@ const (
 	Bookstore Profile = "bookstore"
 	// DecisionSupport asks what the shop has sold; one interaction loads more.
 	DecisionSupport Profile = "decisionSupport"
+	// Append does transactions that append to lists and read whole lists, which are judged without clocks.
+	Append Profile = "append"
 )
 
 // Profiles are all of them.
-func Profiles() []Profile { return []Profile{Insert, Bookstore, DecisionSupport} }
+func Profiles() []Profile { return []Profile{Insert, Bookstore, DecisionSupport, Append} }
 
 // interaction is one thing that users of a profile do. One that is acknowledged as a row is a transaction that inserts
 // into dbo.Recorded beside what it does; the others read.
@@ -91,8 +94,11 @@ const loadLines = 20
 
 // prepare are the statements that make what a profile needs beside dbo.Recorded and the registers.
 func (p Profile) prepare() []tsql.Statement {
-	if p == Bookstore || p == DecisionSupport {
+	switch p {
+	case Bookstore, DecisionSupport:
 		return tsql.PrepareStore()
+	case Append:
+		return []tsql.Statement{tsql.CreateListTable()}
 	}
 	return nil
 }
@@ -117,39 +123,52 @@ type action struct {
 	interaction string
 	function    history.Function
 	key, value  int64
+	steps       []listappend.Step
 	statement   func(o history.Operation) tsql.Statement
 }
 
 // choose what to do next.
 func (c *client) choose() action {
+	if c.profile == Append {
+		return action{
+			interaction: "append",
+			function:    history.Insert,
+			steps:       c.lists.choose(c.run, c.recorder.Next()),
+			statement:   c.appendToLists,
+		}
+	}
 	if list := c.profile.interactions(); len(list) > 0 {
 		i := pick(list)
 		if i.write == nil {
-			return action{i.name, history.Query, 0, 0, func(history.Operation) tsql.Statement { return i.read() }}
+			return action{
+				interaction: i.name,
+				function:    history.Query,
+				statement:   func(history.Operation) tsql.Statement { return i.read() },
+			}
 		}
-		return action{i.name, history.Insert, 0, 0, func(o history.Operation) tsql.Statement { return i.write(c.row(o)) }}
+		return action{
+			interaction: i.name,
+			function:    history.Insert,
+			statement:   func(o history.Operation) tsql.Statement { return i.write(c.row(o)) },
+		}
 	}
 	n := rand.IntN(10)
 	switch {
 	case c.registers == 0 || n > 1:
-		return action{"", history.Insert, 0, 0, c.insert}
+		return action{function: history.Insert, statement: c.insert}
 	case n == 0:
 		return action{
-			"",
-			history.Read,
-			rand.Int64N(int64(c.registers)),
-			0,
-			func(o history.Operation) tsql.Statement { return tsql.ReadRegister(o.Key) },
+			function:  history.Read,
+			key:       rand.Int64N(int64(c.registers)),
+			statement: func(o history.Operation) tsql.Statement { return tsql.ReadRegister(o.Key) },
 		}
 	}
 	// A value is written once: the run's number and the moment within the run.
-	value := c.run<<22 | c.recorder.Next()&(1<<22-1)
 	return action{
-		"",
-		history.Write,
-		rand.Int64N(int64(c.registers)),
-		value,
-		func(o history.Operation) tsql.Statement { return tsql.WriteRegister(o.Key, o.Value) },
+		function:  history.Write,
+		key:       rand.Int64N(int64(c.registers)),
+		value:     c.run<<22 | c.recorder.Next()&(1<<22-1),
+		statement: func(o history.Operation) tsql.Statement { return tsql.WriteRegister(o.Key, o.Value) },
 	}
 }
 

@@ -44,6 +44,9 @@ type RecordOptions struct {
 	Stages Stages
 	// Profile of what they do; Insert unless given.
 	Profile Profile
+	// ListsFrom is the number of the first list of the profile Append, above 0. All clients of a recording have the same,
+	// and no other recording one within ListRange of it: what others appended is nobody's.
+	ListsFrom int64
 	// Payload of each row.
 	Payload Payload
 	// Rate is how many operations a worker begins in a second at most, above 0 up to 1000. One that takes longer holds
@@ -65,6 +68,8 @@ func (o RecordOptions) check() error {
 		return fmt.Errorf("workers must be between 1 and %d, not %d", maxWorkers, o.Workers)
 	case o.Profile != "" && !slices.Contains(Profiles(), o.Profile):
 		return fmt.Errorf("profile %q is none of %v", o.Profile, Profiles())
+	case o.Profile == Append && o.ListsFrom < 1:
+		return fmt.Errorf("the profile append needs the number of its first list, above 0, which no other recording has")
 	case o.Rate < 0 || o.Rate > 1000:
 		return fmt.Errorf("rate must be at most 1000 operations per second and not below 0, not %g", o.Rate)
 	case o.ThinkTime < 0:
@@ -194,6 +199,7 @@ type client struct {
 	payload   Payload
 	registers int
 	timeout   time.Duration
+	lists     lists
 }
 
 // work is what one user does, while there are as many users.
@@ -224,6 +230,7 @@ func (o RecordOptions) work(ctx context.Context, boot string, started time.Time,
 		payload:   o.Payload,
 		registers: o.Registers,
 		timeout:   o.Timeout,
+		lists:     lists{from: o.ListsFrom},
 	}
 	pause := o.pace()
 	for o.Stages.present(ctx, started, user) {
@@ -255,7 +262,7 @@ func wait(ctx context.Context, until <-chan time.Time) {
 // step does one operation and records it. An error is one of the recording.
 func (c *client) step() error {
 	a := c.choose()
-	o, err := c.recorder.InvokeAs(a.interaction, a.function, a.key, a.value)
+	o, err := c.invoke(a)
 	if err != nil {
 		return err
 	}
@@ -265,11 +272,13 @@ func (c *client) step() error {
 	answered := false
 	err = c.db.Query(ctx, a.statement(o), func(row mssql.Row) error {
 		answered = true
-		switch o.Function {
-		case history.Query:
+		switch {
+		case o.Function == history.Query:
 			return nil // the rows have crossed the network, and nobody looks at them
-		case history.Read:
+		case o.Function == history.Read:
 			return row.Scan(&o.Value, &o.Server, &o.Configuration)
+		case len(o.Steps) > 0:
+			return scanLists(row, &o)
 		}
 		return row.Scan(&o.Server, &o.Configuration)
 	})
@@ -284,8 +293,17 @@ func (c *client) step() error {
 		o.Outcome, o.Reason = history.Fail, "there is no such register"
 	default:
 		o.Outcome = history.OK
+		c.lists.learn(o.Steps)
 	}
 	return c.recorder.Complete(o)
+}
+
+// invoke records what is about to be sent.
+func (c *client) invoke(a action) (history.Operation, error) {
+	if len(a.steps) > 0 {
+		return c.recorder.InvokeSteps(a.interaction, a.steps)
+	}
+	return c.recorder.InvokeAs(a.interaction, a.function, a.key, a.value)
 }
 
 // reconnect makes the next operation connect anew: the listener may lead elsewhere by then, and a server that has

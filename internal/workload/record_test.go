@@ -86,7 +86,7 @@ func (r *recording) count(g Gomega, outcome history.Outcome) int {
 // check reads the rows and judges.
 func (r *recording) check(t *testing.T, ctx context.Context, faults ...history.Fault) history.Verdict {
 	t.Helper()
-	replica, err := workload.Recorded(ctx, r.options.Options)
+	replica, err := workload.Recorded(ctx, r.options.Options, 0)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return history.Check(history.Evidence{Runs: r.runs(NewWithT(t)), Replicas: []history.Replica{replica}, Faults: faults})
 }
@@ -202,6 +202,7 @@ func TestRecordingsThatAreRefused(t *testing.T) {
 		"negative thinking": func(o *workload.RecordOptions) { o.ThinkTime = -1 },
 		"unknown profile":   func(o *workload.RecordOptions) { o.Profile = "bank" },
 		"too many users":    func(o *workload.RecordOptions) { o.Workers = 201 },
+		"no first list":     func(o *workload.RecordOptions) { o.Profile = workload.Append },
 		"large article": func(o *workload.RecordOptions) {
 			o.Payload = workload.Payload{Table: tsql.ArticlePayload,
 				Bytes: 1025}

@@ -15,15 +15,19 @@ import (
 // recordedRows is how many rows one query of dbo.Recorded takes.
 const recordedRows = 5000
 
-// Recorded reads which rows of dbo.Recorded a server has.
-func Recorded(ctx context.Context, o Options) (history.Replica, error) {
+// Recorded reads which rows of dbo.Recorded a server has, and the lists from a number on, unless that is 0.
+func Recorded(ctx context.Context, o Options, listsFrom int64) (history.Replica, error) {
 	connector := o.connector()
 	defer connector.Close()
 	db, err := o.open(ctx, connector)
 	if err != nil {
 		return history.Replica{}, err
 	}
-	return ReadRecorded(ctx, db, 0)
+	replica, err := ReadRecorded(ctx, db, 0)
+	if err == nil && listsFrom > 0 {
+		replica.Lists, err = ReadLists(ctx, db, listsFrom)
+	}
+	return replica, err
 }
 
 // ReadRecorded reads which rows of dbo.Recorded a database has whose Id is greater than after.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/workload/history"
+	"geosql.dev/operator/internal/workload/history/listappend"
 )
 
 // Run names one run of one drill.
@@ -177,10 +178,12 @@ func (a Archive) subscribers() []history.Replica {
 
 // rows is a replica with its rows written as spans, since most rows of a run are there, once.
 type rows struct {
-	Server    string                  `json:"server"`
-	Spans     []span                  `json:"spans"`
-	Tables    []table                 `json:"tables,omitempty"`
-	Registers []history.RegisterValue `json:"registers,omitempty"`
+	Server    string                    `json:"server"`
+	Spans     []span                    `json:"spans"`
+	Tables    []table                   `json:"tables,omitempty"`
+	Registers []history.RegisterValue   `json:"registers,omitempty"`
+	Lists     map[int64]listappend.List `json:"lists,omitempty"`
+	Moved     bool                      `json:"moved,omitempty"`
 }
 
 // table is one of a replica's.
@@ -254,7 +257,8 @@ func fold(r history.Replica) rows {
 	for _, id := range r.Rows {
 		counts[id]++
 	}
-	folded := rows{Server: r.Server, Spans: []span{}, Tables: foldTables(r), Registers: r.Registers}
+	folded := rows{Server: r.Server, Spans: []span{}, Tables: foldTables(r), Registers: r.Registers, Lists: r.Lists,
+		Moved: r.Moved}
 	for _, id := range slices.SortedFunc(maps.Keys(counts), compareRows) {
 		times := counts[id]
 		if n := len(folded.Spans); n > 0 {
@@ -293,7 +297,8 @@ func compareRows(x, y history.RowID) int {
 }
 
 func (r rows) unfold() (history.Replica, error) {
-	replica := history.Replica{Server: r.Server, Tables: r.unfoldTables(), Registers: r.Registers}
+	replica := history.Replica{Server: r.Server, Tables: r.unfoldTables(), Registers: r.Registers, Lists: r.Lists,
+		Moved: r.Moved}
 	for _, s := range r.Spans {
 		if s.First > s.Last || s.Times < 1 || s.Last-s.First >= maxRows || int64(s.Times) > maxRows ||
 			(s.Last-s.First+1)*int64(s.Times) > maxRows-int64(len(replica.Rows)) {

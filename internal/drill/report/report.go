@@ -53,6 +53,7 @@ type Report struct {
 	Completed time.Time `json:"completed"`
 
 	Objectives []v1alpha1.ObjectiveResult    `json:"objectives"`
+	Controls   []v1alpha1.DrillControl       `json:"controls,omitempty"`
 	Counts     *v1alpha1.DrillCounts         `json:"counts,omitempty"`
 	Figures    []v1alpha1.FaultClientFigures `json:"figures,omitempty"`
 	Arrivals   []v1alpha1.DrillArrival       `json:"arrivals,omitempty"`
@@ -80,6 +81,8 @@ type Recheck struct {
 	Terms   []Term         `json:"terms,omitempty"`
 	// Registers says whether their history is linearizable.
 	Registers history.Registers `json:"registers"`
+	// Order says whether transactions on lists were atomic, and had an order.
+	Order history.Order `json:"order"`
 	// Differences between the status and the archive: any means that one of them was changed, or judged wrongly.
 	Differences []string `json:"differences,omitempty"`
 }
@@ -130,8 +133,8 @@ func Build(d *v1alpha1.Drill, a *archive.Archive) (Report, error) {
 	r := Report{
 		Namespace: d.Namespace, Drill: d.Name, RunID: s.RunID, Target: target(d), Database: s.Database,
 		Verdict: s.Verdict, Reason: s.Reason, Message: s.Message,
-		Objectives: s.Objectives, Counts: s.Counts, Figures: s.Figures, Arrivals: s.Arrivals, Faults: s.Faults,
-		Versions: s.Versions, Archive: s.Archive,
+		Objectives: s.Objectives, Controls: s.Controls, Counts: s.Counts, Figures: s.Figures, Arrivals: s.Arrivals,
+		Faults: s.Faults, Versions: s.Versions, Archive: s.Archive,
 	}
 	r.Timeline = slices.SortedStableFunc(
 		slices.Values(s.Timeline),
@@ -183,7 +186,7 @@ func target(d *v1alpha1.Drill) string {
 
 // recheck compares what the histories say with what the status says.
 func recheck(s v1alpha1.DrillStatus, v history.Verdict) *Recheck {
-	r := &Recheck{Result: v.Result, Reasons: v.Reasons, Counts: v.Counts, Registers: v.Registers}
+	r := &Recheck{Result: v.Result, Reasons: v.Reasons, Counts: v.Counts, Registers: v.Registers, Order: v.Order}
 	for _, t := range v.Terms {
 		r.Terms = append(
 			r.Terms,

@@ -54,6 +54,8 @@ func (r Report) tables() []table {
 		r.effectTable(),
 		r.figureTable(),
 		r.countTable(),
+		r.orderTable(),
+		r.controlTable(),
 		r.arrivalTable(),
 		r.interactionTable(),
 		r.stageTable(),

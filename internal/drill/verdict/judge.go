@@ -57,6 +57,8 @@ type Measured struct {
 	NoGroup bool
 	// Places are where rows had to arrive.
 	Places []Place
+	// Controls are errors that were planted in copies of this; none where it was not tried.
+	Controls []v1alpha1.DrillControl
 }
 
 // Judgement is the verdict with its reasons.
@@ -101,6 +103,8 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 		func() v1alpha1.ObjectiveResult { return arrivals("arrivalP99", 0.99, o.ArrivalP99.Duration, m.Places) },
 	)
 	add(slices.ContainsFunc(m.Places, Place.Followed), func() v1alpha1.ObjectiveResult { return delivery(m.Places) })
+	add(m.History.Order.Used(), func() v1alpha1.ObjectiveResult { return order(m) })
+	add(len(m.Controls) > 0, func() v1alpha1.ObjectiveResult { return controls(m.Controls) })
 	j.sumUp()
 	return j
 }

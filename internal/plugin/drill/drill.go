@@ -24,7 +24,8 @@ import (
 // NewCommand makes `kubectl geosql drill`.
 func NewCommand() *cobra.Command {
 	command := cli.Family(&cobra.Command{Use: "drill", Short: "Break a target on purpose and read the verdict"})
-	command.AddCommand(newRunCommand(), newListCommand(), newDescribeCommand(), newAbortCommand(), newReportCommand())
+	command.AddCommand(newRunCommand(), newListCommand(), newDescribeCommand(), newAbortCommand(), newReportCommand(),
+		newControlCommand())
 	return command
 }
 

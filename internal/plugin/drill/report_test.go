@@ -73,6 +73,20 @@ func drilled(t *testing.T) client.Client {
 	return hub
 }
 
+// Errors are planted in what the archive has; what it has nothing of is said, and what is not found fails the command.
+func TestControl(t *testing.T) {
+	g, hub := NewWithT(t), drilled(t)
+	key := client.ObjectKey{Namespace: "web", Name: "lose-tukwila"}
+	for _, run := range []string{"", "first"} {
+		var out bytes.Buffer
+		g.Expect(controlDrill(context.Background(), &out, hub, key, run)).To(Succeed(), out.String())
+		g.Expect(out.String()).To(MatchRegexp(`a fault that strikes nothing +NothingToPlantIn +no fault was seen`))
+		g.Expect(out.String()).To(MatchRegexp(`G-single, read skew +NothingToPlantIn +no lists were used`))
+		g.Expect(out.String()).NotTo(ContainSubstring(" Found "))
+	}
+	g.Expect(controlDrill(context.Background(), &bytes.Buffer{}, hub, key, "third")).To(MatchError(archive.ErrNotFound))
+}
+
 func makeReport(t *testing.T, hub client.Client, f reportFlags) (text, warnings string, err error) {
 	t.Helper()
 	var said bytes.Buffer

@@ -21,6 +21,7 @@ func Check(e Evidence) Verdict {
 	v.Terms, v.Overlaps, v.Untold = checkTerms(runs, axis)
 	v.Contents = checkContents(e)
 	v.Registers = checkRegisters(withFinalReads(runs, e.Replicas))
+	v.Order = JudgeOrder(e.Lists())
 	v.Faults = measureFaults(e, axis, lost)
 	v.Operations = countOperations(e, axis)
 	v.judge(e)
@@ -198,10 +199,12 @@ func (v *Verdict) judge(e Evidence) {
 	}
 	fault(len(v.Overlaps) > 0, "two servers acknowledged in overlapping terms, %d times", len(v.Overlaps))
 	fault(v.Registers.Result == Failed, "registers are not linearizable: %s", v.Registers.Reason)
+	fault(v.Order.Result == Failed, "transactions on lists: %s", v.Order.Reason)
 	for _, text := range v.Untold {
 		lack(true, "%s", text)
 	}
 	lack(v.Registers.Result == Inconclusive, "registers: %s", v.Registers.Reason)
+	lack(v.Order.Result == Inconclusive, "transactions on lists: %s", v.Order.Reason)
 	lack(len(e.Replicas) == 0, "no replica was read")
 	lack(c.Unrecorded > 0, "%d rows come after the end of a history that broke off", c.Unrecorded)
 	lack(

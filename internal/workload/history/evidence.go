@@ -2,7 +2,11 @@
 
 package history
 
-import "time"
+import (
+	"time"
+
+	"geosql.dev/operator/internal/workload/history/listappend"
+)
 
 // RowID names a row of dbo.Recorded: the run and the number of the operation that inserted it.
 type RowID struct {
@@ -20,6 +24,10 @@ type Replica struct {
 	Tables []Table `json:"tables,omitempty"`
 	// Registers with their values, where they were read.
 	Registers []RegisterValue `json:"registers,omitempty"`
+	// Lists of dbo.List by their Ids; nil where they were not read.
+	Lists map[int64]listappend.List `json:"lists,omitempty"`
+	// Moved says that rows kept arriving while they were read, so that this was at no moment what is there.
+	Moved bool `json:"moved,omitempty"`
 }
 
 // Fault is something that was done to the system while clients were at work.
@@ -65,7 +73,7 @@ type FaultBounds struct {
 type Evidence struct {
 	Runs     []Run
 	Replicas []Replica
-	// Subscribers are copies that need not have all tables, nor all rows yet.
+	// Subscribers are copies that need not have all tables, nor all rows yet, and get them in the order of the commits.
 	Subscribers []Replica
 	Faults      []Fault
 	// FaultsBoot identifies the boot of the machine whose monotonic clock timed the faults; empty when it is that of the
@@ -117,6 +125,8 @@ type Verdict struct {
 	Contents Contents `json:"contents"`
 	// Registers says whether their history is linearizable.
 	Registers Registers `json:"registers"`
+	// Order says whether transactions on lists were atomic, and had an order.
+	Order Order `json:"order"`
 	// Faults with what clients saw, in the order of their injection.
 	Faults []FaultFigures `json:"faults"`
 }

@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"geosql.dev/operator/internal/workload/history/listappend"
 )
 
 // format is the first line's mark.
@@ -37,6 +39,9 @@ type line struct {
 	Server        string   `json:"s,omitempty"`
 	Configuration int64    `json:"c,omitempty"`
 	Reason        string   `json:"r,omitempty"`
+	// Steps of a transaction at its beginning, and at its end what each that reads has read.
+	Steps []listappend.Step `json:"x,omitempty"`
+	Reads []listappend.List `json:"y,omitempty"`
 }
 
 const (
@@ -82,18 +87,28 @@ func (r *Recorder) Invoke(f Function, key, value int64) (Operation, error) {
 
 // InvokeAs is Invoke for an interaction of the workload.
 func (r *Recorder) InvokeAs(interaction string, f Function, key, value int64) (Operation, error) {
+	return r.invoke(Operation{Function: f, Interaction: interaction, Key: key, Value: value})
+}
+
+// InvokeSteps is Invoke for an Insert that does steps on lists in the transaction of its row.
+func (r *Recorder) InvokeSteps(interaction string, steps []listappend.Step) (Operation, error) {
+	return r.invoke(Operation{Function: Insert, Interaction: interaction, Steps: steps})
+}
+
+func (r *Recorder) invoke(o Operation) (Operation, error) {
 	if r.open != nil {
 		return Operation{}, fmt.Errorf("record an operation: number %d has not ended", r.open.Number)
 	}
-	o := Operation{Number: r.next, Function: f, Interaction: interaction, Key: key, Value: value, Invoked: Now()}
+	o.Number, o.Invoked = r.next, Now()
 	err := r.write(
 		line{
 			Kind:        kindInvoke,
 			Number:      o.Number,
-			Function:    f,
-			Interaction: interaction,
-			Key:         key,
-			Value:       value,
+			Function:    o.Function,
+			Interaction: o.Interaction,
+			Key:         o.Key,
+			Value:       o.Value,
+			Steps:       o.Steps,
 			Monotonic:   o.Invoked.Monotonic,
 			Wall:        o.Invoked.Wall,
 		},
@@ -105,8 +120,8 @@ func (r *Recorder) InvokeAs(interaction string, f Function, key, value int64) (O
 	return o, nil
 }
 
-// Complete records how the operation that was invoked last has ended: its Outcome, and Value, Server, Configuration and
-// Reason as far as they are known. The time is now.
+// Complete records how the operation that was invoked last has ended: its Outcome, and Value, Server, Configuration,
+// Reason and what its Steps read as far as they are known. The time is now.
 func (r *Recorder) Complete(o Operation) error {
 	if r.open == nil || r.open.Number != o.Number {
 		return fmt.Errorf("record an outcome: operation %d is not under way", o.Number)
@@ -123,6 +138,11 @@ func (r *Recorder) Complete(o Operation) error {
 	}
 	if o.Function == Read {
 		l.Value = o.Value
+	}
+	for _, s := range o.Steps {
+		if s.Append == "" && o.Outcome == OK {
+			l.Reads = append(l.Reads, s.Read)
+		}
 	}
 	r.open = nil
 	return r.write(l)
@@ -233,6 +253,7 @@ func take(runs *[]Run, text string) error {
 				Interaction: l.Interaction,
 				Key:         l.Key,
 				Value:       l.Value,
+				Steps:       l.Steps,
 				Invoked:     at,
 				Outcome:     Unknown,
 				Reason:      "its end was not recorded",
@@ -249,8 +270,26 @@ func take(runs *[]Run, text string) error {
 		if o.Function == Read {
 			o.Value = l.Value
 		}
+		return o.takeReads(l.Reads)
 	default:
 		return fmt.Errorf("unknown kind %q", l.Kind)
+	}
+	return nil
+}
+
+// takeReads gives what was read to the steps that read.
+func (o *Operation) takeReads(reads []listappend.List) error {
+	if o.Outcome != OK {
+		return nil
+	}
+	for i := range o.Steps {
+		if o.Steps[i].Append != "" {
+			continue
+		}
+		if len(reads) == 0 {
+			return fmt.Errorf("operation %d ends without all that it has read", o.Number)
+		}
+		o.Steps[i].Read, reads = reads[0], reads[1:]
 	}
 	return nil
 }

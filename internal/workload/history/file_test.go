@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/workload/history"
+	"geosql.dev/operator/internal/workload/history/listappend"
 )
 
 func TestRecordedHistoriesAreReadAgain(t *testing.T) {
@@ -87,4 +88,31 @@ func TestFilesThatAreNoHistories(t *testing.T) {
 		_, err := history.Load(bytes.NewBufferString(text))
 		NewWithT(t).Expect(err).To(HaveOccurred(), text)
 	}
+}
+
+// Steps on lists are read again with what they read; those of a transaction whose end is not known have read nothing.
+func TestStepsAreReadAgain(t *testing.T) {
+	g := NewWithT(t)
+	folder := t.TempDir()
+	r, err := history.Create(folder, history.Header{Run: 7, Client: "tukwila", Boot: "b"})
+	g.Expect(err).NotTo(HaveOccurred())
+	steps := []listappend.Step{{List: 5, Append: "7.1.0"}, {List: 6}, {List: 7}}
+	o, err := r.InvokeSteps("append", steps)
+	g.Expect(err).NotTo(HaveOccurred())
+	o.Outcome = history.OK
+	o.Steps = []listappend.Step{steps[0], {List: 6, Read: listappend.List{"7.0.0", "8.1.2"}}, steps[2]}
+	g.Expect(r.Complete(o)).To(Succeed())
+	_, err = r.InvokeSteps("append", steps[1:])
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.End()).To(Succeed())
+	var packed bytes.Buffer
+	g.Expect(history.Export(folder, &packed)).To(Succeed())
+	runs, err := history.Load(&packed)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(runs[0].Operations).To(HaveLen(2))
+	g.Expect(runs[0].Operations[0].Steps).To(Equal(o.Steps))
+	g.Expect(runs[0].Operations[1].Steps).To(Equal(steps[1:]))
+	_, err = history.Load(bytes.NewBufferString(`{"k":"begin","format":"geosql-history/1","header":{"run":7}}` + "\n" +
+		`{"k":"invoke","n":1,"f":"insert","x":[{"l":6}]}` + "\n" + `{"k":"ok","n":1}`))
+	g.Expect(err).To(MatchError(ContainSubstring("operation 1 ends without all that it has read")))
 }

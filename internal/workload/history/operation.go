@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"geosql.dev/operator/internal/workload/history/listappend"
 )
 
 // Function is what an operation does.
@@ -69,6 +71,9 @@ type Operation struct {
 	Interaction string
 	// Key of the register, and the Value that was written or, after a Read that was acknowledged, read.
 	Key, Value int64
+	// Steps on lists, of an Insert that did them in the transaction of its row; what they read is known of one that was
+	// acknowledged.
+	Steps []listappend.Step
 	// Invoked is just before it was sent, Completed just after its end was known; without an end in the file, Completed is
 	// zero and Outcome Unknown.
 	Invoked, Completed Instant

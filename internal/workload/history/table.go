@@ -99,6 +99,10 @@ func (v Verdict) WriteTable(w io.Writer) error {
 		v.Registers.Operations,
 		parenthesis(v.Registers.Reason),
 	)
+	if v.Order.Used() {
+		fmt.Fprintf(&b, "lists: %s, %d transactions%s\n", v.Order.Result, v.Order.Transactions,
+			parenthesis(v.Order.Reason))
+	}
 	fmt.Fprintf(&b, "terms: %d, %d overlaps\n\n", len(v.Terms), len(v.Overlaps))
 	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(table, "FAULT\tCOUNT\tLOST\tRPO\tRTO n\tp50\tp95\tmax\tSTALL\tCATCH-UP p50\tmax\t")

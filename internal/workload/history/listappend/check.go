@@ -130,6 +130,7 @@ type checker struct {
 // Check judges a history. It is a pure function of it.
 func Check(h History) Verdict {
 	c := &checker{h: h, writes: map[Element]write{}, orders: map[int64]order{}}
+	c.v.Open = slices.Clone(h.Open)
 	c.index()
 	c.findOrders()
 	c.checkReads()

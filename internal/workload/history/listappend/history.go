@@ -132,4 +132,6 @@ type History struct {
 	// Subscribers must have a beginning of what was done, in the order of the publisher's commits, and whole
 	// transactions.
 	Subscribers []Copy
+	// Open is what whoever gathered the history could not tell.
+	Open []string
 }

@@ -201,9 +201,10 @@ func (p *planting) reorder() bool {
 	})
 }
 
-// witnessed says whether somebody else than the first replica has an element of a list.
+// witnessed says whether somebody else than the first replica has an element of a list, or read it.
 func (p *planting) witnessed(number int64, e Element) bool {
-	return slices.ContainsFunc(p.Replicas[1:], func(c Copy) bool { return slices.Contains(c.Lists[number], e) })
+	return slices.ContainsFunc(p.Replicas[1:], func(c Copy) bool { return slices.Contains(c.Lists[number], e) }) ||
+		p.steps(func(_ place, s *Step) bool { return s.List == number && slices.Contains(s.Read, e) })
 }
 
 func (p *planting) halve() bool {
