@@ -5,6 +5,8 @@
 package workload_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 
 	"geosql.dev/operator/internal/workload"
 	"geosql.dev/operator/internal/workload/history"
+	"geosql.dev/operator/internal/workload/history/listappend"
 )
 
 // Users append to lists that they have in common and read them; what they saw has an order, the engine's lists are what
@@ -21,16 +24,28 @@ func TestAppend(t *testing.T) {
 	const from = 7 * workload.ListRange
 	o := workload.RecordOptions{Workers: 4, Profile: workload.Append, ListsFrom: from, ThinkTime: 2 * time.Millisecond}
 	runs := s.workUntil(t, o, func(seen map[string]int) bool { return seen["append"] >= 300 })
-	check := func() history.Order {
+	evidence := func() history.Evidence {
 		t.Helper()
 		replica, err := workload.Recorded(t.Context(), s.options, from)
 		g.Expect(err).NotTo(HaveOccurred())
-		return history.Check(history.Evidence{Runs: runs, Replicas: []history.Replica{replica}}).Order
+		return history.Evidence{Runs: runs, Replicas: []history.Replica{replica}}
+	}
+	check := func() history.Order {
+		t.Helper()
+		return history.Check(evidence()).Order
 	}
 	order := check()
 	g.Expect(order.Result).To(Equal(history.Passed), order.Reason)
 	g.Expect(order.Transactions).To(BeNumerically(">=", 300))
 	g.Expect(order.Lists).To(BeNumerically(">", 4), "who sees a long list goes on to the next")
+	// What users do is enough to plant each anomaly in, but for those of subscribers, and each is found.
+	for _, p := range listappend.Plants() {
+		with, planted := p.Into(evidence().Lists())
+		found := history.JudgeOrder(with)
+		t.Logf("%s: planted %t: %s", p.Name, planted, found.Reason)
+		g.Expect(planted).To(Equal(!strings.Contains(p.Name, "subscriber")), p.Name)
+		g.Expect(!planted || slices.ContainsFunc(p.Kinds, found.Has)).To(BeTrue(), p.Name)
+	}
 	exec := func(text string) {
 		t.Helper()
 		_, err := s.db.Handle().ExecContext(t.Context(), text)
