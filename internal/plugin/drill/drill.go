@@ -25,7 +25,7 @@ import (
 func NewCommand() *cobra.Command {
 	command := cli.Family(&cobra.Command{Use: "drill", Short: "Break a target on purpose and read the verdict"})
 	command.AddCommand(newRunCommand(), newListCommand(), newDescribeCommand(), newAbortCommand(), newReportCommand(),
-		newControlCommand())
+		newControlCommand(), newSummaryCommand())
 	return command
 }
 
