@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package drill
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/workload"
+)
+
+// Clients of all sites append to the same lists, and a run that is accepted later has others; clients of other profiles
+// are told of none.
+func TestListsOfARun(t *testing.T) {
+	g := NewWithT(t)
+	accepted := metav1.NewMicroTime(time.Unix(1_800_000_000, 999_000_000))
+	d := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "lose"}}
+	s := &v1alpha1.DrillStatus{Accepted: &accepted}
+	told := func(site v1alpha1.SiteName) string {
+		arguments := clientPod(d, s, &target{}, site, "image").Spec.Containers[0].Args
+		if i := slices.Index(arguments, "--lists-from"); i >= 0 {
+			return arguments[i+1]
+		}
+		return ""
+	}
+	g.Expect(told("dublin")).To(BeEmpty())
+	d.Spec.Workload.Profile = v1alpha1.ProfileAppend
+	first := told("dublin")
+	g.Expect(first).To(Equal(fmt.Sprint(1_800_000_000 * workload.ListRange)))
+	g.Expect(told("quincy")).To(Equal(first))
+	later := metav1.NewMicroTime(accepted.Add(time.Second))
+	s.Accepted = &later
+	g.Expect(told("dublin")).To(Equal(fmt.Sprint(1_800_000_001 * workload.ListRange)))
+	s.Accepted = nil
+	g.Expect(told("dublin")).To(Equal(fmt.Sprint(workload.ListRange)), "of a drill that is only planned")
+}
