@@ -474,6 +474,16 @@ func TestDrillOfAnEngine(t *testing.T) {
 	g.Expect(kept.Replicas).To(HaveLen(1))
 	g.Expect(kept.Replicas[0].Tables).To(HaveLen(3), "dbo.Recorded, dbo.Article, dbo.Register")
 	g.Expect(kept.Payloads[1].Tables).To(HaveLen(1))
+	planted := map[string]v1alpha1.ControlResult{}
+	for _, c := range s.Controls {
+		t.Logf("%s: %s: %s", c.Planted, c.Result, c.Evidence)
+		planted[c.Planted] = c.Result
+	}
+	g.Expect(planted).NotTo(ContainElement(v1alpha1.ControlNotFound))
+	for _, name := range []string{"an acknowledged row that is gone from one copy", "a row that is there twice",
+		"a client that is never served again", "a fault that strikes nothing"} {
+		g.Expect(planted).To(HaveKeyWithValue(name, v1alpha1.ControlFound))
+	}
 	g.Expect(s.Archive.Name).NotTo(BeEmpty())
 	g.Eventually(b.left, patient, often).Should(BeEmpty())
 	g.Expect(b.hub.Client.Delete(t.Context(), d)).To(Succeed())
