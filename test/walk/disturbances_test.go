@@ -235,12 +235,15 @@ func away(one absence, said, object string) change {
 		said:  said + ", while " + one.what + " is away",
 		carry: func(t testing.TB, w *walk) { w.ready(t); one.leave(t, w) },
 		after: func(t testing.TB, w *walk) {
+			seen := ""
 			NewWithT(t).Eventually(func() string {
+				seen = "gone"
 				if c := w.stage.Unready(t)[object]; c != nil {
-					return c.Message
+					seen = c.Message
 				}
-				return "gone"
+				return seen
 			}, patient, 200*time.Millisecond).Should(ContainSubstring("deletion waits"), w.told(t))
+			t.Logf("%s: %s", object, seen)
 			one.end(t, w)
 		},
 	}
