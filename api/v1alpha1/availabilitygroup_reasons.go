@@ -34,7 +34,7 @@ const (
 	ReasonPrimaryNotDeclared = "PrimaryNotDeclared"
 	// ReasonVotesLost: the Leases of an existing group are gone at a majority of its voters.
 	ReasonVotesLost = "VotesLost"
-	// ReasonTimingsDiffer: agents count by other timings than the declared ones, which stay (Unknown: nobody can tell).
+	// ReasonTimingsDiffer: status, the agents or spec have different timings; none change (Unknown: nobody can tell).
 	ReasonTimingsDiffer = "TimingsDiffer"
 	// ReasonVotersChanging: other sites are to vote than those that do; the primary serves meanwhile.
 	ReasonVotersChanging = "VotersChanging"

@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
@@ -146,7 +147,16 @@ func TestTheAgentIsToldBeforeItsGroupIsDropped(t *testing.T) {
 		}
 	}
 	delete(e.orders, "tukpub")
+	e.d.Group.Status.Timings = nil
 	p := planDelete(e.d, e.observe())
+	g.Expect(p.Steps).To(BeEmpty(), "nothing tells by what its agent counts")
+	g.Expect(p.Outcome).To(And(HaveField("Reason", "TimingsDiffer"),
+		HaveField("Message", ContainSubstring("kubectl edit --subresource=status availabilitygroup content -n web"))))
+	has := ballot.DefaultTimings()
+	e.d.Group.Status.Timings = orders.Recorded(has)
+	e.d.Group.Spec.Timings = &v1alpha1.GroupTimings{VoteExpiry: &metav1.Duration{Duration: time.Minute}}
+	g.Expect(e.observe().Orders.Timings).To(HaveValue(Equal(has)), "not what is declared of a group that is there")
+	p = planDelete(e.d, e.observe())
 	g.Expect(p.Steps).To(HaveExactElements(BeAssignableToTypeOf(GiveOrders{})), "its agent goes by the former ones")
 	p = dropping()
 	g.Expect(p.Steps).To(Equal([]reconcile.Step{MarkEnding{Server: "tukpub", Ending: true, ID: "6a8b"}}))

@@ -173,7 +173,11 @@ func planDropPrimary(d Desired, o Observed, primary v1alpha1.ServerName, p *reco
 		return true
 	}
 	if told := o.Agents[primary]; d.fenced() && told.Err == nil && told.Told == nil {
-		// Somebody has deleted the Secret. Its agent goes by what it was told before, and has to be told once more.
+		// Somebody has deleted the Secret. Its agent goes by what it was told before, and has to be told once more,
+		// with the timings by which it counts.
+		if outcome, known := knownTimings(d, o, true); !known {
+			return p.Settle(outcome)
+		}
 		p.Add(GiveOrders{Server: primary, Reason: "they are missing, and it is to learn that the group is dropped"})
 	}
 	if markEnding(o, primary, p); len(p.Steps) > 0 {

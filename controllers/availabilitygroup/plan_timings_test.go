@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -72,30 +73,50 @@ func TestTimingsInForce(t *testing.T) {
 	patient := fresh
 	patient.Failover = time.Minute
 	of := func(t *ballot.Timings) Orders { return Orders{Told: &orders.Group{Name: "content", Timings: t}} }
+	silent := func(o *Observed) { o.Instances["quisec"] = Instance{Err: errSilent} }
+	recorded := v1alpha1.AvailabilityGroupStatus{GroupID: "id", Timings: orders.Recorded(fresh)}
 	for name, c := range map[string]struct {
 		declared *v1alpha1.GroupTimings
 		status   v1alpha1.AvailabilityGroupStatus
 		change   func(*Observed)
 		want     ballot.Timings
 		unknown  bool
+		// differ is what is said where others are declared or told, empty where none are.
+		differ string
 	}{
 		"a new group":                         {want: fresh},
 		"a new group that declares failover":  {declared: kept, want: patient},
 		"a new group that declares any other": {declared: longer, want: declares},
-		"a group of before": {status: v1alpha1.AvailabilityGroupStatus{GroupID: "id"}, change: exists,
-			want: ballot.DefaultTimings()},
+		"a group of before whose orders are lost": {status: v1alpha1.AvailabilityGroupStatus{GroupID: "id"},
+			change: exists, unknown: true},
+		"one of which only the status tells": {status: v1alpha1.AvailabilityGroupStatus{GroupID: "id"}, unknown: true},
 		"a group of before whose status is lost": {
 			change: func(o *Observed) { exists(o); o.Agents["quisec"] = of(nil) }, want: ballot.DefaultTimings()},
 		"a group of now whose orders are lost": {
-			status: v1alpha1.AvailabilityGroupStatus{GroupID: "id", Timings: orders.Recorded(fresh)},
-			change: exists, want: fresh},
+			status: recorded, change: exists, want: fresh},
+		"that one, with failover declared": {declared: kept, status: recorded, change: exists, want: patient},
+		"that one, with others declared": {declared: longer, status: recorded, change: exists, want: fresh,
+			differ: "by status.timings: voteExpiry is 20s in spec.timings and 14s in the group"},
+		"others declared than a group of before was told": {declared: longer,
+			status: v1alpha1.AvailabilityGroupStatus{GroupID: "id"},
+			change: func(o *Observed) { exists(o); o.Agents["quisec"] = of(nil) }, want: ballot.DefaultTimings(),
+			differ: "by the orders of the agent of quisec-0"},
+		"others recorded than an agent was told": {status: recorded,
+			change: func(o *Observed) { exists(o); o.Agents["quisec"] = of(nil) }, want: fresh,
+			differ: "write into status.timings what all agents have"},
+		"agents that were told different ones": {change: func(o *Observed) {
+			exists(o)
+			o.Agents["tukpub"], o.Agents["quisec"] = of(&patient), of(nil)
+		}, want: fresh,
+			differ: "the agent of quisec-0 counts by other timings than the orders of the agent of tukpub-0"},
 		"a group of now whose status is lost": {change: func(o *Observed) { exists(o); o.Agents["dubcfg"] = of(&patient) },
 			want: fresh},
 		"a group whose status and orders are lost": {change: exists, unknown: true},
-		"one that declares them":                   {declared: longer, change: exists, want: declares},
-		"a replica does not answer": {change: func(o *Observed) { o.Instances["quisec"] = Instance{Err: errSilent} },
+		"one that declares them":                   {declared: longer, change: exists, unknown: true},
+		"a replica does not answer":                {change: silent, unknown: true},
+		"a replica of a declared one does not":     {declared: longer, change: silent, unknown: true},
+		"orders cannot be read": {change: func(o *Observed) { o.Agents["quisec"] = Orders{Err: errSilent} },
 			unknown: true},
-		"orders cannot be read": {change: func(o *Observed) { o.Agents["quisec"] = Orders{Err: errSilent} }, unknown: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -107,11 +128,45 @@ func TestTimingsInForce(t *testing.T) {
 			got, known := timings(d, o)
 			g.Expect(known).To(Equal(!c.unknown))
 			outcome, same := sameTimings(d, o, o.exists(d))
-			g.Expect(same).To(Equal(known), outcome.Message)
+			g.Expect(same).To(Equal(known && c.differ == ""), outcome.Message)
+			g.Expect(outcome.Message).To(ContainSubstring(c.differ))
 			if known {
 				g.Expect(got).To(Equal(c.want))
 			}
 		})
+	}
+}
+
+// What status keeps for good is what the agents were told, never what is declared of a group that is there, nor what
+// would have been the defaults.
+func TestWhatIsRecordedOfTimings(t *testing.T) {
+	longer, fresh := &v1alpha1.GroupTimings{VoteExpiry: &metav1.Duration{Duration: 20 * time.Second}}, ballot.NewGroup()
+	told := func(t *ballot.Timings) Orders { return Orders{Told: &orders.Group{Name: "content", Timings: t}} }
+	for name, c := range map[string]struct {
+		agents map[v1alpha1.ServerName]Orders
+		want   *v1alpha1.GroupTimings
+	}{
+		"a group of before": {map[v1alpha1.ServerName]Orders{"tukpub": told(nil), "quisec": {Err: errSilent}},
+			orders.Recorded(ballot.DefaultTimings())},
+		"one of now":                {map[v1alpha1.ServerName]Orders{"quisec": told(&fresh)}, orders.Recorded(fresh)},
+		"no orders can be read":     {map[v1alpha1.ServerName]Orders{"quisec": {Err: errSilent}}, nil},
+		"all are lost":              {nil, nil},
+		"agents do not count alike": {map[v1alpha1.ServerName]Orders{"tukpub": told(nil), "quisec": told(&fresh)}, nil},
+	} {
+		for _, declares := range []*v1alpha1.GroupTimings{nil, longer} {
+			t.Run(name, func(t *testing.T) {
+				g := NewWithT(t)
+				d, o := silentWorld()
+				exists(&o)
+				d.Group.Spec.Timings, d.Group.Status.GroupID = declares, "id"
+				for s, a := range c.agents {
+					o.Agents[s] = a
+				}
+				status := describe(d.Group.Status, d, o)
+				g.Expect(status.Timings).To(Equal(c.want))
+				g.Expect(status.GroupID).To(Equal("id"))
+			})
+		}
 	}
 }
 
@@ -128,7 +183,8 @@ func silentWorld() (Desired, Observed) {
 }
 
 // Whatever is lost, silent or written in part, and whichever release has made the group: no two agents count by timings
-// by which the votes of one could expire for the other while it serves. An agent goes by what it heard last.
+// by which the votes of one could expire for the other while it serves. An agent goes by what it heard last. A group is
+// made once all have the same orders.
 func TestNoTwoAgentsCountDifferently(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d, o := silentWorld()
@@ -140,16 +196,18 @@ func TestNoTwoAgentsCountDifferently(t *testing.T) {
 				told := orders.Group{Name: "content"}
 				heard[s], o.Agents[s] = told, Orders{Told: &told}
 			}
-		} else if rapid.Bool().Draw(t, "declares") {
-			d.Group.Spec.Timings = &v1alpha1.GroupTimings{VoteExpiry: &metav1.Duration{Duration: 20 * time.Second}}
 		}
+		seconds := func(n int) *metav1.Duration { return &metav1.Duration{Duration: time.Duration(n) * time.Second} }
+		declares := rapid.SampledFrom([]*v1alpha1.GroupTimings{nil, {Failover: seconds(60)}, {VoteExpiry: seconds(20)},
+			{VoteExpiry: seconds(60), WriteLease: seconds(40)}})
+		d.Group.Spec.Timings = declares.Draw(t, "declared")
 		secrets := map[v1alpha1.ServerName]*orders.Group{}
 		for s, a := range o.Agents {
 			secrets[s] = a.Told
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			s := rapid.SampledFrom(d.servers()).Draw(t, "server")
-			switch rapid.IntRange(0, 7).Draw(t, "what") {
+			switch rapid.IntRange(0, 8).Draw(t, "what") {
 			case 0: // a Secret is lost; its agent goes on with what it remembers
 				secrets[s], o.Agents[s] = nil, Orders{}
 			case 1:
@@ -167,9 +225,11 @@ func TestNoTwoAgentsCountDifferently(t *testing.T) {
 			case 4:
 				d.Group.Status = describe(d.Group.Status, d, o)
 			case 5: // the group is made once all have orders
-				if len(heard) == len(d.servers()) {
+				if len(heard) == len(d.servers()) && differing(heard) == "" {
 					o.Instances["tukpub"] = Instance{Group: &mssql.Group{ID: "id"}, Err: o.Instances["tukpub"].Err}
 				}
+			case 6:
+				d.Group.Spec.Timings = declares.Draw(t, "declared anew")
 			default:
 				if _, same := sameTimings(d, o, o.exists(d) || d.Group.Status.GroupID != ""); !same || o.Agents[s].Err != nil {
 					continue
@@ -181,13 +241,21 @@ func TestNoTwoAgentsCountDifferently(t *testing.T) {
 				told := orders.Group{Name: "content", Timings: &in}
 				heard[s], secrets[s], o.Agents[s] = told, &told, Orders{Told: &told}
 			}
-			for one, a := range heard {
-				for other, b := range heard {
-					if holds, waits := a.Safety(), b.Safety(); holds != waits {
-						t.Fatalf("%s counts by %+v, %s by %+v", one, holds, other, waits)
-					}
-				}
+			if differ := differing(heard); differ != "" && o.Instances["tukpub"].Group != nil {
+				t.Fatal(differ)
 			}
 		}
 	})
+}
+
+// differing tells of two agents that count differently, empty where none do.
+func differing(heard map[v1alpha1.ServerName]orders.Group) string {
+	for one, a := range heard {
+		for other, b := range heard {
+			if holds, waits := a.Safety(), b.Safety(); holds != waits {
+				return fmt.Sprintf("%s counts by %+v, %s by %+v", one, holds, other, waits)
+			}
+		}
+	}
+	return ""
 }

@@ -45,10 +45,6 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 		s.Primary = host(primary)
 		s.RequiredSynchronizedSecondaries = ptr.To(int32(min(g.RequiredSynchronizedSecondaries, math.MaxInt32))) //nolint:gosec // it fits
 	}
-	if _, known := timings(d, o); d.fenced() && !known && before.GroupID == "" {
-		// A group that is known without its timings counts as one that a release before has made.
-		s.GroupID = ""
-	}
 	s.Listener = fmt.Sprintf("%s:%d", d.listenerName(), d.listenerPort())
 	for _, r := range d.Group.Spec.Replicas {
 		s.Replicas = append(s.Replicas, describeReplica(before, d, o, r.Server, primary))
