@@ -74,16 +74,29 @@ func sessionsAstray(group string) string {
 
 // sessionsSince are those that SessionsSince reads, refusedWriters those that RefusedWriters does.
 func sessionsSince(group string, seconds int) string {
-	return sessionsAstray(group) + " AND s.login_time >= DATEADD(second, " + strconv.Itoa(-seconds) + ", GETDATE())"
+	return sessionsAstray(group) + " AND s.login_time" + withinLast(seconds)
 }
 
-func refusedWriters(group string) string { return sessionsAstray(group) + " AND s.prev_error = 3906" }
+func refusedWriters(group string, seconds int) string {
+	return sessionsAstray(group) + " AND s.prev_error = 3906 AND s.status = N'sleeping' AND s.last_request_end_time" +
+		withinLast(seconds)
+}
+
+// withinLast compares a time of sys.dm_exec_sessions, which is the engine's local one.
+func withinLast(seconds int) string {
+	return " >= DATEADD(second, " + strconv.Itoa(-seconds) + ", GETDATE())"
+}
+
+// sessionNumbers reads the numbers of at most so many of the given sessions.
+func sessionNumbers(which string, most int) *builder {
+	return new(builder).sql("SELECT TOP (", strconv.Itoa(most), ") CAST(s.session_id AS int)\n", which)
+}
 
 // SessionsSince reads the numbers of the users' sessions that are in a database of the group, of which the local
-// replica is a secondary, and began within the last seconds; without those of this operator's own programs, which
-// connect to the server that they mean.
-func SessionsSince(group string, seconds int) Statement {
-	return new(builder).sql("SELECT CAST(s.session_id AS int)\n", sessionsSince(group, seconds)).
+// replica is a secondary, and began within the last seconds, at most so many; without those of this operator's own
+// programs, which connect to the server that they mean.
+func SessionsSince(group string, seconds, most int) Statement {
+	return sessionNumbers(sessionsSince(group, seconds), most).
 		done("read the new sessions in databases of group " + group)
 }
 
@@ -96,16 +109,19 @@ func EndSessionSince(group string, seconds, id int) Statement {
 }
 
 // RefusedWriters reads the numbers of the sessions, as SessionsSince does, whose last error is that they cannot write
-// in a database that is read-only (3906). Source: docs/relational-databases/errors-events/, and for prev_error
+// in a database that is read-only (3906), and whose latest request ended within the last seconds. The error stays that
+// of the session until its next one, whatever it asks for in between: one in which a request runs, or that has asked
+// for nothing for longer, is not read. Source: docs/relational-databases/errors-events/, and for prev_error, status and
+// last_request_end_time
 // docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
-func RefusedWriters(group string) Statement {
-	return new(builder).sql("SELECT CAST(s.session_id AS int)\n", refusedWriters(group)).
+func RefusedWriters(group string, seconds, most int) Statement {
+	return sessionNumbers(refusedWriters(group, seconds), most).
 		done("read the sessions that cannot write in databases of group " + group)
 }
 
 // EndRefusedWriter ends a session while it is one of those that RefusedWriters reads, as EndSessionSince does.
-func EndRefusedWriter(group string, id int) Statement {
-	return endSession(refusedWriters(group), id).
+func EndRefusedWriter(group string, seconds, id int) Statement {
+	return endSession(refusedWriters(group, seconds), id).
 		done("end session " + strconv.Itoa(id) + ", which cannot write in group " + group)
 }
 

@@ -264,7 +264,7 @@ func rowHash(values ...any) [sha256.Size]byte {
 		case int64:
 			data = binary.BigEndian.AppendUint64(nil, uint64(v)) //nolint:gosec // its bits are summed
 		case time.Time:
-			data = binary.BigEndian.AppendUint64(nil, uint64(v.UnixNano())) //nolint:gosec // its bits are summed
+			data = binary.BigEndian.AppendUint64(nil, uint64(v.UnixNano()))
 		case string:
 			data = []byte(v)
 		case []byte:

@@ -437,11 +437,14 @@ func giveUp(ctx context.Context, db *mssql.DB, group, name string) error {
 	return db.Exec(ctx, tsql.DropDatabase(name))
 }
 
+// mostSessions is how many sessions are ended at one look: the keeper does nothing else meanwhile.
+const mostSessions = 50
+
 // EndSessions implements keeper.Engine. A session that has ended by itself meanwhile is no failure. Each is looked at
 // again by the statement that ends it: where the replica is no secondary any more, its sessions are those of a primary.
 func (e *sqlEngine) EndSessions(ctx context.Context, group string, within time.Duration) error {
 	seconds := int(within / time.Second)
-	_, err := e.endSessions(ctx, tsql.SessionsSince(group, seconds), func(id int) tsql.Statement {
+	_, err := e.endSessions(ctx, tsql.SessionsSince(group, seconds, mostSessions), func(id int) tsql.Statement {
 		return tsql.EndSessionSince(group, seconds, id)
 	})
 	return err
@@ -449,20 +452,27 @@ func (e *sqlEngine) EndSessions(ctx context.Context, group string, within time.D
 
 // EndWriters implements keeper.Engine, as EndSessions does.
 func (e *sqlEngine) EndWriters(ctx context.Context, group string) (int, error) {
-	return e.endSessions(ctx, tsql.RefusedWriters(group), func(id int) tsql.Statement {
-		return tsql.EndRefusedWriter(group, id)
+	seconds := int(keeper.RefusedWithin / time.Second)
+	return e.endSessions(ctx, tsql.RefusedWriters(group, seconds, mostSessions), func(id int) tsql.Statement {
+		return tsql.EndRefusedWriter(group, seconds, id)
 	})
 }
 
+// endSessions ends sessions until half of the time is over: those that are left are found at the next look. A call that
+// ran out of time would cost the engine's connections.
 func (e *sqlEngine) endSessions(
 	ctx context.Context,
 	which tsql.Statement,
 	end func(id int) tsql.Statement,
-) (ended int, err error) {
-	err = e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
+) (int, error) {
+	began := time.Now()
+	return learn(ctx, e, func(ctx context.Context, db *mssql.DB) (ended int, err error) {
 		sessions, err := mssql.ReadSessions(ctx, db, which)
 		errs := []error{err}
 		for _, id := range sessions {
+			if until, ok := ctx.Deadline(); ok && time.Since(began) > time.Until(until) {
+				break
+			}
 			switch err := db.Exec(ctx, end(id)); {
 			case err == nil:
 				ended++
@@ -470,9 +480,8 @@ func (e *sqlEngine) endSessions(
 				errs = append(errs, err)
 			}
 		}
-		return errors.Join(errs...)
+		return ended, errors.Join(errs...)
 	})
-	return ended, err
 }
 
 // Kill implements keeper.Engine.

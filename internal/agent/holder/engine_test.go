@@ -269,13 +269,46 @@ func TestSessionsOfTheGroupAreEnded(t *testing.T) {
 	g.Expect(mssql.HasNumber(err, 3906)).To(BeTrue(), "%v", err)
 	shop = session("a shop", "Content")
 	g.Expect(shop.PingContext(t.Context())).To(Succeed())
+	reader := session("a report", "Content")
+	_, err = reader.ExecContext(t.Context(), "CREATE TABLE dbo.Orders (id int)")
+	g.Expect(mssql.HasNumber(err, 3906)).To(BeTrue(), "%v", err)
+	var reads int
+	g.Expect(reader.QueryRowContext(t.Context(), "SELECT @@SPID").Scan(&reads)).To(Succeed())
+	reading, stop := context.WithCancel(t.Context())
+	reported := make(chan error, 1)
+	go func() {
+		_, err := reader.ExecContext(reading, "WAITFOR DELAY '01:00:00'")
+		reported <- err
+	}()
+	status := func() (status string, err error) {
+		err = agent.Handle().QueryRowContext(t.Context(), "SELECT status FROM sys.dm_exec_sessions WHERE session_id = @p1",
+			reads).Scan(&status)
+		return status, err
+	}
+	g.Eventually(status, patience).Should(Equal("running"))
+	idle := session("a shop", "Content")
+	_, err = idle.ExecContext(t.Context(), "CREATE TABLE dbo.Orders (id int)")
+	g.Expect(mssql.HasNumber(err, 3906)).To(BeTrue(), "%v", err)
+	refused := func(seconds, most int) func() ([]int, error) {
+		return func() ([]int, error) {
+			return mssql.ReadSessions(t.Context(), agent, tsql.RefusedWriters("content", seconds, most))
+		}
+	}
+	g.Expect(refused(3600, 100)()).To(HaveLen(2))
+	g.Expect(refused(3600, 1)()).To(HaveLen(1), "no more at once")
+	g.Eventually(refused(1, 100), patience).Should(BeEmpty(), "they have asked for nothing since")
+	_, err = writer.ExecContext(t.Context(), "CREATE TABLE dbo.Orders (id int)")
+	g.Expect(mssql.HasNumber(err, 3906)).To(BeTrue(), "%v", err)
 	g.Expect(e.EndWriters(t.Context(), "another")).To(BeZero())
-	g.Expect(e.EndWriters(t.Context(), "content")).To(Equal(1))
+	g.Expect(e.EndWriters(t.Context(), "content")).To(BeNumerically(">=", 1))
 	g.Eventually(func() error {
 		_, err := writer.ExecContext(t.Context(), "SELECT 1")
 		return err
 	}, patience).ShouldNot(Succeed())
 	g.Expect(e.EndWriters(t.Context(), "content")).To(BeZero())
+	g.Expect(status()).To(Equal("running"), "it handled the refusal, and reads")
+	stop()
+	g.Expect(<-reported).To(HaveOccurred())
 	g.Expect(shop.PingContext(t.Context())).To(Succeed(), "it only reads")
 	// The stand-in shows a session in its database from its first request on.
 	g.Expect(shop.PingContext(t.Context())).To(Succeed())

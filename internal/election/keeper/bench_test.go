@@ -59,6 +59,8 @@ type bench struct {
 	writers, lookedForWriters int
 	// endedWithin is within what time the sessions began that were ended last.
 	endedWithin time.Duration
+	// allowed is how long the last call that ends sessions may take.
+	allowed time.Duration
 	// reports are what other replicas have, and refuses is why they do not say.
 	reports map[string]ballot.Report
 	refuses map[string]error
@@ -142,11 +144,20 @@ func (b *bench) Reseed(ctx context.Context, _ string, names []string) error {
 
 func (b *bench) EndSessions(ctx context.Context, _ string, within time.Duration) error {
 	b.endedWithin = within
+	b.allowedFor(ctx)
 	return b.said(ctx, "END SESSIONS")
+}
+
+func (b *bench) allowedFor(ctx context.Context) {
+	b.allowed = time.Hour
+	if until, ok := ctx.Deadline(); ok {
+		b.allowed = time.Until(until)
+	}
 }
 
 func (b *bench) EndWriters(ctx context.Context, _ string) (int, error) {
 	b.lookedForWriters++
+	b.allowedFor(ctx)
 	if b.writers == 0 {
 		return 0, nil
 	}

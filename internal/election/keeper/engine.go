@@ -86,10 +86,12 @@ type Engine interface {
 	// Reseed drops the local copies of the databases so that the primary seeds them anew: only for a request. It refuses
 	// one that may have rows that nobody else has (Copy.Alone), and another group's (Copy.Other).
 	Reseed(ctx context.Context, group string, databases []string) error
-	// EndSessions ends the users' sessions in databases of the group that began within the given time.
+	// EndSessions ends the users' sessions in databases of the group that began within the given time, as many as it can
+	// in half of the context's.
 	EndSessions(ctx context.Context, group string, within time.Duration) error
 	// EndWriters ends the users' sessions in databases of the group, of which the engine is a secondary, whose last error
-	// is that they cannot write there, and returns how many.
+	// is that they cannot write there, whose latest request ended within RefusedWithin, and in which none runs; as many
+	// as it can in half of the context's time. It returns how many.
 	EndWriters(ctx context.Context, group string) (int, error)
 	// Kill ends the engine's process at once.
 	Kill() error

@@ -27,6 +27,9 @@ const (
 	// once it has moved.
 	writersEvery  = 2 * time.Second
 	writersSeldom = 10 * time.Second
+	// RefusedWithin is how long ago the latest request of a session that was refused a write ended at most, for it to be
+	// ended: a look and a moment more. The engine keeps the error of a session that has handled it, and reads since.
+	RefusedWithin = writersSeldom + 2*time.Second
 )
 
 // rejoin is how a replica comes back behind a primary that another server became.
@@ -229,7 +232,8 @@ func (r *rejoin) step(ctx context.Context, k *Keeper, leading votes.Record, seen
 // endStrays ends, while the listener may still lead to a former primary, the sessions that have come to it since it
 // began to follow. A client's pool would keep them: they can read, and every write in them is refused (error 3906). It
 // does so at each step, because a client that comes just after one would be kept until the next, and a last time when
-// that time is over.
+// that time is over. Clients that retry may be many: no step takes longer for them than a call to a voter may, for the
+// candidates that ask this agent meanwhile wait for it. Those that are left are ended once they are refused a write.
 func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen ballot.Observation) Outcome {
 	since := k.clock.Now() - r.followed
 	switch {
@@ -238,6 +242,8 @@ func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen ballot.Observati
 	case r.followed == 0:
 		return r.endWriters(ctx, k)
 	}
+	ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
+	defer cancel()
 	if err := k.engine.EndSessions(ctx, k.group, since+time.Second); err != nil {
 		return Outcome{
 			Err: fmt.Errorf(
@@ -257,12 +263,15 @@ func (r *rejoin) endStrays(ctx context.Context, k *Keeper, seen ballot.Observati
 
 // endWriters ends the sessions that this engine has refused a write, for as long as the server follows: that they came
 // is the evidence that the listener of some site, which may be cut off from everybody who knows, still leads here, or
-// did until now. Those who only read stay.
+// did until now. Those who only read stay, also where they were refused a write before, unless they are idle and were
+// at work within RefusedWithin: the engine does not tell which request the error was of.
 func (r *rejoin) endWriters(ctx context.Context, k *Keeper) Outcome {
 	now := k.clock.Now()
 	if now < r.writers || !k.hasLed() {
 		return Outcome{}
 	}
+	ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
+	defer cancel()
 	ended, err := k.engine.EndWriters(ctx, k.group)
 	if ended > 0 || err != nil {
 		r.writersPause = min(max(2*r.writersPause, writersEvery), writersSeldom)

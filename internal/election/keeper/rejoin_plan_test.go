@@ -279,6 +279,22 @@ func TestWritersThatComeLateAreEnded(t *testing.T) {
 	g.Expect(looked).To(BeEquivalentTo(8))
 }
 
+// Who asks this agent meanwhile, as a candidate that wants the holder fenced does, waits for the step: however many
+// sessions come, ending them takes no more of it than one call to a voter.
+func TestEndingSessionsHoldsUpNobody(t *testing.T) {
+	g := NewWithT(t)
+	b := rejoins(t, &votes.Timeline{Term: 5, From: "OWN-0", To: "rival-0"})
+	b.clock.At += time.Hour
+	b.writers = 300
+	g.Expect(b.rejoin.endStrays(t.Context(), b.Keeper, b.seen).Action).NotTo(BeEmpty())
+	g.Expect(b.allowed).To(BeNumerically("<=", b.timings.APITimeout), "those that were refused a write")
+
+	b.rejoin.followed = b.clock.Now()
+	b.clock.At += time.Second
+	g.Expect(b.rejoin.endStrays(t.Context(), b.Keeper, b.seen)).To(BeZero())
+	g.Expect(b.allowed).To(BeNumerically("<=", b.timings.APITimeout), "those that came while the listener moved")
+}
+
 // What a rejoin relies on is remembered before anything is done, and what the engine refuses is said.
 func TestARejoinRemembersFirst(t *testing.T) {
 	fork := votes.Notes{
