@@ -14,6 +14,39 @@ import (
 	"geosql.dev/operator/internal/mssql"
 )
 
+// Whoever becomes the publisher, or distributes for it, has to be able to: that is known before anything is asked of
+// the former one.
+func TestAMoveToAServerThatOnlySubscribes(t *testing.T) {
+	for name, c := range map[string]struct {
+		to, distributor v1alpha1.Edition
+		refused         []v1alpha1.ServerName
+	}{
+		"both can publish":                {v1alpha1.EditionStandard, v1alpha1.EditionStandardDeveloper, nil},
+		"the server only subscribes":      {v1alpha1.EditionExpress, v1alpha1.EditionStandard, these("dubsub")},
+		"its distributor only subscribes": {v1alpha1.EditionStandard, v1alpha1.EditionWeb, these("far")},
+		"both only subscribe":             {v1alpha1.EditionWeb, v1alpha1.EditionWeb, these("dubsub", "far")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			scheme := runtime.NewScheme()
+			g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+			around, _ := lostSite()
+			far := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "far"},
+				Spec: v1alpha1.DistributorSpec{Server: "far"}}
+			server := func(name string, edition v1alpha1.Edition) *v1alpha1.SQLServer {
+				return &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name},
+					Spec: v1alpha1.SQLServerSpec{Edition: edition}}
+			}
+			hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(around.Move, around.Publication, far,
+				server("dubsub", c.to), server("far", c.distributor)).Build()
+			d, _ := (&Reconciler{access: mssql.SecretAccess{Reader: hub}, hub: hub}).desire(t.Context(), around.Move)
+			g.Expect(d.SubscribeOnly).To(Equal(c.refused))
+		})
+	}
+}
+
+func these(names ...v1alpha1.ServerName) []v1alpha1.ServerName { return names }
+
 // What a move names may be gone once it is over: the record stays Ready, and a move that cannot go on says why. One
 // that is under way waits for what it cannot find.
 func TestAMoveWhoseDistributorHasNoPasswords(t *testing.T) {

@@ -41,6 +41,9 @@ type Desired struct {
 	System replication.System
 	// NotAdmitted tells that its list of publishers lacks the new one.
 	NotAdmitted bool
+	// SubscribeOnly are those of the new publisher and its distributor whose declared editions neither publish nor
+	// distribute.
+	SubscribeOnly []v1alpha1.ServerName
 	// Subscriptions to the publication, by name.
 	Subscriptions []v1alpha1.Subscription
 	// FormerLogin is the one with which agents of the former Distributor could still come to the new publisher, empty when
@@ -317,6 +320,9 @@ func (r *Reconciler) resolve(ctx context.Context, object *v1alpha1.PublisherMove
 	d.System = replication.SystemOf(&distributor)
 	d.NotAdmitted = len(distributor.Spec.Publishers) > 0 &&
 		!slices.Contains(distributor.Spec.Publishers, v1alpha1.ServerOrGroup{Server: object.Spec.To})
+	if err := r.desireEditions(ctx, &d); err != nil {
+		return d, err
+	}
 	after := publication.DeepCopy()
 	after.Spec.Distributor = d.distributor()
 	if d.FormerLogin, err = replication.FormerLogin(ctx, r.hub, after, d.formerDistributor(), object.Spec.To); err != nil {
@@ -326,6 +332,19 @@ func (r *Reconciler) resolve(ctx context.Context, object *v1alpha1.PublisherMove
 		return d, err
 	}
 	return d, d.System.ReadPasswords(ctx, r.access)
+}
+
+// desireEditions finds which of the servers that publish and distribute from now on can only subscribe. One without an
+// object says nothing of that.
+func (r *Reconciler) desireEditions(ctx context.Context, d *Desired) error {
+	for _, name := range slices.Compact([]v1alpha1.ServerName{d.Move.Spec.To, d.System.Server}) {
+		at, err := replication.Resolve(ctx, r.hub, d.Move.Namespace, v1alpha1.ServerOrGroup{Server: name})
+		if err != nil {
+			return err
+		}
+		d.SubscribeOnly = append(d.SubscribeOnly, at.SubscribeOnly...)
+	}
+	return nil
 }
 
 // desireSkipped finds which errors the agents of the subscriptions skip. A profile that is not there skips nothing.

@@ -88,9 +88,9 @@ func recorded(m *v1alpha1.PublisherMove) *conditions.Outcome {
 	return nil
 }
 
-// planReferences ends the plan while something that is named is not declared, or another move is under way, and for
-// good when the Publication is not the one of the estimate, or is published by another one than then: what was approved
-// was not about that, and nobody would ask whether the publisher of now takes writes.
+// planReferences ends the plan while something that is named is not declared or can only subscribe, or another move is
+// under way, and for good when the Publication is not the one of the estimate, or is published by another one than
+// then: what was approved was not about that, and nobody would ask whether the publisher of now takes writes.
 func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 	switch {
 	case len(d.Missing) > 0:
@@ -116,6 +116,10 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(
 			v1alpha1.ReasonWaiting, fmt.Sprintf("PublisherMove %s of this publication is not completed yet", d.Other),
 		))
+	}
+	// The former publisher is asked for nothing, such as to take no more writes, for a move that cannot end.
+	if outcome, ok := replication.MaySend(d.SubscribeOnly); !ok {
+		return p.Settle(outcome)
 	}
 	return true
 }

@@ -58,11 +58,12 @@ func topology(d Desired, obj metav1.Object) string {
 	return ""
 }
 
-// planPublished waits for the Publication's own controller.
+// planPublished waits for the Publication's own controller to publish.
 func planPublished(d Desired, _ Observed, p *replication.Plan) bool {
 	s := d.Publication.Status
 	ready := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionReady)
-	if ready != nil && ready.Status == metav1.ConditionTrue && ready.ObservedGeneration == d.Publication.Generation {
+	if ready != nil && ready.ObservedGeneration == d.Publication.Generation &&
+		(ready.Status == metav1.ConditionTrue || replication.LacksUpkeepAlone(s.Conditions)) {
 		return true
 	}
 	message := "it has not been looked at yet"

@@ -142,6 +142,9 @@ func TestMovesThatDoNotBegin(t *testing.T) {
 		"its name is another copy's now": {func(d *Desired, _ *Observed) {
 			d.Subscriptions[0].Spec.Database = "Archive"
 		}, v1alpha1.ReasonNotSubscribed, "make another"},
+		"a successor that can only subscribe": {func(d *Desired, o *Observed) {
+			d.SubscribeOnly, o.Answering = []v1alpha1.ServerName{"dubsub"}, []string{"tukpub-0"}
+		}, v1alpha1.ReasonEditionSubscribesOnly, "SQLServer dubsub has the edition Express or Web"},
 		"silent successor": {func(_ *Desired, o *Observed) { o.To = replication.Server{Err: silent} },
 			v1alpha1.ReasonEngineNotAnswering, "no route"},
 		"silent distributor": {func(_ *Desired, o *Observed) { o.System = replication.Server{Err: silent} },
@@ -384,6 +387,12 @@ func TestStepsOfAMove(t *testing.T) {
 	}
 	g.Expect(phaseOf(plan(d, o))).To(Equal(v1alpha1.MovePublishing), "what was Ready was the former publisher's")
 	d.Publication.Status.Conditions[0].ObservedGeneration = 2
+	d.Publication.Status.Conditions[0].Status = metav1.ConditionFalse
+	d.Publication.Status.Conditions[0].Reason = v1alpha1.ReasonPublishing
+	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("Publication articles is being published"))
+	d.Publication.Status.Conditions[0].Reason = v1alpha1.ReasonMaintenanceJobMissing
+	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("subscribers are being brought to the new publisher"),
+		"a job for its upkeep keeps nobody waiting")
 	s := &d.Subscriptions[0].Status
 	s.Conditions = []metav1.Condition{
 		{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonDelivering},

@@ -147,11 +147,10 @@ func (d Desired) publicationRests(o Observed) bool {
 	others := func() bool {
 		return slices.ContainsFunc(p.Status.NeededReinitialization.WaitingFor, func(s string) bool { return s != d.name() })
 	}
-	ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
-	upkeep := ready != nil && ready.Reason == v1alpha1.ReasonMaintenanceJobMissing // that concerns no copy
 	return p.Status.ObservedGeneration == p.Generation &&
 		(p.Status.NeededReinitialization == nil || o.inactive(d) && others()) &&
-		(upkeep || !meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReconciling))
+		(replication.LacksUpkeepAlone(p.Status.Conditions) ||
+			!meta.IsStatusConditionTrue(p.Status.Conditions, v1alpha1.ConditionReconciling))
 }
 
 // planNeeded says which new copy waits until somebody asks for it. What is there goes on.

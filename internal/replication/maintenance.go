@@ -3,11 +3,21 @@
 package replication
 
 import (
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
+
+// LacksUpkeepAlone tells of the conditions of a Publication or a Distributor that everything is as declared but a job
+// that could not be made: copies and moves do not wait for that. Ready has that reason only where there is no other.
+func LacksUpkeepAlone(list []metav1.Condition) bool {
+	ready := meta.FindStatusCondition(list, v1alpha1.ConditionReady)
+	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonMaintenanceJobMissing
+}
 
 // Maintain makes what a server lacks of a job that replication makes once, and that is gone with the server's volumes,
 // or was never made there: one thing at a time, beside the other steps, for nothing that is delivered waits for it.
