@@ -22,9 +22,11 @@ const (
 	endpointTimeout = 15 * time.Second
 	// endpointPace is how soon one restart of the instance's endpoint may follow another, of whatever group.
 	endpointPace = time.Minute
-	// startFor is for how long an endpoint whose restart has failed is started again and again; the manager starts one
-	// that is stopped after that.
-	startFor = 10 * time.Minute
+	// startFor is for how long an endpoint whose restart has failed is started again and again, with pauses from
+	// startPause on that double up to endpointPace.
+	startFor, startPause = 10 * time.Minute, time.Second
+	// lookAgain is the longest pause after which one that could not be started, or seen, is looked at again.
+	lookAgain = time.Hour
 )
 
 // endpointState is what is known of the endpoint's restarts, which all groups of the instance share.
@@ -35,7 +37,24 @@ type endpointState struct {
 	// looked says that the endpoint was seen since nobody knew whether it was left stopped: an agent that has just begun
 	// does not, nor one whose last restart has failed.
 	looked bool
+	// failed is how often in a row it could not be seen or started, again when it is tried next.
+	failed int
+	again  time.Time
 }
+
+// note takes down how a start, or a look that found nothing to start, has ended.
+func (s *endpointState) note(err error, now time.Time) {
+	s.under, s.looked = false, err == nil
+	if err == nil {
+		s.failed = 0
+		return
+	}
+	s.again = now.Add(min(endpointPace<<min(s.failed, maxFailed), lookAgain))
+	s.failed++
+}
+
+// maxFailed keeps the pauses from running over.
+const maxFailed = 10
 
 // RestartEndpoint implements keeper.Engine. Neither the caller's end nor its deadline cuts it short between STOPPED and
 // STARTED.
@@ -87,7 +106,7 @@ func (e *sqlEngine) beginRestart(group string, now time.Time) (done bool, err er
 	case recent && e.endpoint.started:
 		return true, nil
 	}
-	e.endpoint = endpointState{under: true, began: now}
+	e.endpoint = endpointState{under: true, began: now, failed: e.endpoint.failed}
 	return false, nil
 }
 
@@ -95,15 +114,17 @@ func (e *sqlEngine) beginRestart(group string, now time.Time) (done bool, err er
 func (e *sqlEngine) endRestart(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.endpoint.under, e.endpoint.started, e.endpoint.looked = false, err == nil, err == nil
+	e.endpoint.started = err == nil
+	e.endpoint.note(err, time.Now())
 }
 
 // startLeft starts an endpoint that was left stopped by an agent or manager that has ended between STOPPED and STARTED.
-// It looks once, beside the steps: the group's log is on its way again when it has been started.
+// It looks until it has seen it started, with growing pauses, beside the steps: the group's log is on its way again
+// then.
 func (e *sqlEngine) startLeft(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.endpoint.looked || e.endpoint.under {
+	if e.endpoint.looked || e.endpoint.under || time.Now().Before(e.endpoint.again) {
 		return
 	}
 	e.endpoint.under = true
@@ -116,7 +137,7 @@ func (e *sqlEngine) startLeft(ctx context.Context) {
 		}
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		e.endpoint.under, e.endpoint.looked = false, err == nil
+		e.endpoint.note(err, time.Now())
 	}()
 }
 
@@ -152,10 +173,12 @@ func (e *sqlEngine) bounded(ctx context.Context, s tsql.Statement) error {
 
 // startEndpoint starts the endpoint until the engine has said so, or startFor is over.
 func (e *sqlEngine) startEndpoint(ctx context.Context, name string) error {
-	for until := time.Now().Add(startFor); ; time.Sleep(time.Second) {
-		if err := e.bounded(ctx, tsql.StartEndpoint(name)); err == nil || time.Now().After(until) {
+	pause := startPause
+	for until := time.Now().Add(startFor); ; pause = min(2*pause, endpointPace) {
+		if err := e.bounded(ctx, tsql.StartEndpoint(name)); err == nil || time.Now().Add(pause).After(until) {
 			return err
 		}
+		time.Sleep(pause)
 	}
 }
 

@@ -48,6 +48,25 @@ func TestTheGroupsOfAnInstanceShareTheRestartsOfItsEndpoint(t *testing.T) {
 	g.Expect(done).To(BeFalse(), "one that has failed is not taken for a restart")
 }
 
+// An endpoint that cannot be started, or seen, is tried again with pauses that grow, and at once no more often.
+func TestHowOftenAnEndpointIsStarted(t *testing.T) {
+	g := NewWithT(t)
+	var s endpointState
+	now := time.Now()
+	var pauses []time.Duration
+	for range 20 {
+		s.note(errors.New("the port is taken"), now)
+		g.Expect(s.looked).To(BeFalse())
+		pauses = append(pauses, s.again.Sub(now))
+	}
+	g.Expect(pauses[:4]).To(Equal([]time.Duration{endpointPace, 2 * endpointPace, 4 * endpointPace, 8 * endpointPace}))
+	g.Expect(pauses[19]).To(Equal(lookAgain))
+	s.note(nil, now)
+	g.Expect(s.looked).To(BeTrue())
+	s.note(errors.New("no answer"), now)
+	g.Expect(s.again).To(Equal(now.Add(endpointPace)))
+}
+
 // The endpoint of a primary is not restarted for one replica while it feeds another that is synchronized.
 func TestWhichReplicasARestartWouldCutOff(t *testing.T) {
 	g := NewWithT(t)
