@@ -67,8 +67,9 @@ type bench struct {
 	// saved is on disk.
 	saved  Remembered
 	unread error
-	// unsaved keeps anything more from being saved.
+	// unsaved keeps anything more from being saved, and saving takes as long as the disk is slow.
 	unsaved error
+	slow    time.Duration
 	// random is every random number.
 	random float64
 }
@@ -210,6 +211,7 @@ func (p asPeers) Wake(context.Context, string, string) error { return nil }
 func (b *bench) Load() (Remembered, error) { return b.saved, b.unread }
 
 func (b *bench) Save(r Remembered) error {
+	b.clock.At += b.slow
 	if b.unsaved != nil {
 		return b.unsaved
 	}

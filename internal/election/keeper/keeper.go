@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/endpoint"
 	"geosql.dev/operator/internal/election/votes"
 )
 
@@ -91,6 +92,8 @@ type Keeper struct {
 	// inFlight says that a FAILOVER of a claim that was given up may make this replica PRIMARY yet: it is taken OFFLINE
 	// before it stands beside another candidate.
 	inFlight bool
+	// heldSince is when this run became holder, 0 where it found itself as one.
+	heldSince time.Duration
 	// witnessed says that this keeper has read votes that were no claim of its run: one that it reads later was made
 	// within its life.
 	witnessed bool
@@ -417,14 +420,18 @@ func (k *Keeper) serve(ctx context.Context, start time.Duration, seen ballot.Obs
 	if k.state == votes.StateClaimed {
 		k.state = votes.StateHeld
 		k.claim, k.failures, k.announce, k.inFlight = claim{}, 0, true, false
+		k.heldSince = k.clock.Now()
 		k.chronicle.promoted(k)
 		out = Outcome{Action: "became holder", Soon: soon}
 	}
 	if k.voted != votes.StateHeld {
 		return out
 	}
-	// Nothing of the promotion waits for the disk.
-	forgot := k.landed()
+	var forgot error
+	if k.clock.Now()-k.heldSince >= endpoint.Settling {
+		// The engine recovers on the same volume until then: what waits for the disk would keep the next renewal waiting.
+		forgot = k.landed()
+	}
 	k.regain(ctx)
 	if changed := k.changeVoters(ctx); changed.Action != "" || changed.Err != nil {
 		return changed

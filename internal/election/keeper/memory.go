@@ -80,22 +80,23 @@ func (k *Keeper) remember(r Remembered) error {
 	return nil
 }
 
-// sending remembers that a FAILOVER is sent, which must not be before it has succeeded.
-func (k *Keeper) sending() error {
+// sending remembers that a FAILOVER is sent, which must not be before it has succeeded. It is the first one where none
+// was remembered.
+func (k *Keeper) sending() (first bool, err error) {
 	r, err := k.remembered()
 	if err != nil || r.Sent == k.self.String() {
-		return err
+		return false, err
 	}
 	r.Sent = k.self.String()
 	if err := k.remember(r); err != nil {
-		return fmt.Errorf("group %s: nothing was sent to the engine: %w", k.group, err)
+		return false, fmt.Errorf("group %s: nothing was sent to the engine: %w", k.group, err)
 	}
-	return nil
+	return true, nil
 }
 
 // landed forgets the FAILOVERs of this run and before: the replica was seen OFFLINE since and the engine begins with
-// none any more, or it is the primary that they were to make, or the engine said that it has begun with none. Where
-// that cannot be saved it is OFFLINE once more than needed.
+// none any more, or it has been the primary that they were to make for a while, or the engine said that it has begun
+// with none. Where that cannot be saved it is OFFLINE once more than needed.
 func (k *Keeper) landed() error {
 	r, err := k.remembered()
 	k.inFlight = false

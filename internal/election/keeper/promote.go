@@ -287,17 +287,25 @@ func (k *Keeper) failOver(ctx context.Context) Outcome {
 		}
 		statement, name = k.engine.Force, "forced failover"
 	}
-	if err := k.sending(); err != nil {
+	if left, _ := k.until(k.claim.round + k.timings.Acknowledge); left <= 0 {
+		return Outcome{Err: errLateVotes, Soon: soon}
+	}
+	first, err := k.sending()
+	if err != nil {
 		return Outcome{Err: err, Soon: k.timings.Renew / 4}
 	}
 	left, deadline := k.until(k.claim.round + k.timings.Acknowledge)
 	if left <= 0 {
-		return Outcome{Err: errLateVotes, Soon: soon}
+		// The disk took the time, and nothing was sent.
+		if err = errLateVotes; first && !k.inFlight && !k.claim.issued {
+			err = errors.Join(err, k.landed())
+		}
+		return Outcome{Err: err, Soon: soon}
 	}
 	bounded, cancel := context.WithTimeout(ctx, failoverTimeout)
 	defer cancel()
 	k.claim.issued = true
-	err := statement(bounded, k.group, k.timings.WriteLease, deadline)
+	err = statement(bounded, k.group, k.timings.WriteLease, deadline)
 	k.unanswerable(err, left)
 	k.claim.note(k.clock.Now(), err)
 	if !k.claim.issued {

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/election/ballot"
+	"geosql.dev/operator/internal/election/endpoint"
 	"geosql.dev/operator/internal/election/votes"
 )
 
@@ -36,6 +37,31 @@ func TestAFailoverIsRememberedBeforeItIsSent(t *testing.T) {
 	g.Expect(b.statements).To(Equal([]string{"FAILOVER"}))
 	g.Expect(marked).To(BeTrue())
 	g.Expect(b.saved.Sent).To(Equal(own.String()))
+}
+
+// What was remembered of a FAILOVER that came to be too late to be sent is forgotten: weeks later an agent that is
+// restarted would take its replica OFFLINE for it. One that was sent before stays remembered.
+func TestAFailoverThatTheDiskHeldUpIsForgotten(t *testing.T) {
+	for name, before := range map[string]bool{"the first one": false, "after one without an answer": true} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := fencing(t)
+			b.claim.fenced = true
+			if before {
+				b.refused = errAway
+				b.failOver(t.Context())
+				b.refused, b.statements = nil, nil
+			}
+			b.slow = b.timings.Acknowledge
+			if before {
+				b.clock.At += b.slow
+			}
+			out := b.failOver(t.Context())
+			g.Expect(out.Err).To(MatchError(errLateVotes))
+			g.Expect(b.statements).To(BeEmpty())
+			g.Expect(b.saved.Sent != "").To(Equal(before))
+		})
+	}
 }
 
 // A FAILOVER of this run's is taken back by an agent that was restarted since, whichever role another candidate wants,
@@ -104,6 +130,13 @@ func TestWhenAFailoverIsForgotten(t *testing.T) {
 			b.failOver(t.Context())
 			b.seen.Role, b.seen.Connected, b.refused = ballot.RolePrimary, false, nil
 			b.hold(t.Context(), b.seen, nil)
+			b.hold(t.Context(), b.seen, nil)
+		}, true},
+		"it has been primary until its databases have recovered": {func(t *testing.T, b *bench) {
+			b.failOver(t.Context())
+			b.seen.Role, b.seen.Connected, b.refused = ballot.RolePrimary, false, nil
+			b.hold(t.Context(), b.seen, nil)
+			b.clock.At += endpoint.Settling
 			b.hold(t.Context(), b.seen, nil)
 		}, false},
 		"it is OFFLINE while a statement may yet be begun": {func(t *testing.T, b *bench) {
