@@ -55,13 +55,15 @@ func costs(at *field.Path, g *v1alpha1.AvailabilityGroup) (all admission.Warning
 		return nil
 	}
 	t := voteTimings(g)
-	if g.Status.Timings != nil {
-		t = orders.Timings(g.Status.Timings, t)
+	way := fmt.Sprintf("takes a voteExpiry of %s", patientExpiry(t))
+	if made(g) {
+		t = orders.Timings(g.Status.Timings, ballot.DefaultTimings())
+		way = "only a group that is made anew can have: this one keeps the timings that its agents count by"
 	}
 	if late := t.Tolerates(); late < lateLease {
 		all = append(all, fmt.Sprintf("%s: two servers may write at a time where an engine acts on the end of its write "+
-			"lease more than %s late. Nobody has measured that on SQL Server; Microsoft's agent waits for %s, which takes a "+
-			"voteExpiry of %s", at.Child("timings"), late.Truncate(100*time.Millisecond), lateLease, patientExpiry(t)))
+			"lease more than %s late. Nobody has measured that on SQL Server; Microsoft's agent waits for %s, which %s",
+			at.Child("timings"), late.Truncate(100*time.Millisecond), lateLease, way))
 	}
 	if o := g.Spec.Objectives; o != nil && o.RTO != nil && o.RTO.Duration < t.SuspectAfter()+afterExpiry {
 		all = append(all, fmt.Sprintf("%s: the votes of a primary whose end nobody can prove, as of a site that is cut off, "+
@@ -69,6 +71,12 @@ func costs(at *field.Path, g *v1alpha1.AvailabilityGroup) (all admission.Warning
 			at.Child("objectives", "rto"), t.Expiry, afterExpiry, o.RTO.Duration))
 	}
 	return all
+}
+
+// made tells whether a group is there already: then its agents count by the timings that were recorded or, where a
+// release before recorded none, by that release's.
+func made(g *v1alpha1.AvailabilityGroup) bool {
+	return g.Status.Timings != nil || g.Status.GroupID != ""
 }
 
 // patientExpiry is the least voteExpiry with which an engine may act on the end of its lease late by lateLease.

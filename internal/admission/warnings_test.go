@@ -50,7 +50,10 @@ func TestWhatTimingsCost(t *testing.T) {
 		}, []any{And(late, ContainSubstring("more than 1.9s late"), ContainSubstring("a voteExpiry of 13.2s"))}},
 		"those of a group of before": {func(g *v1alpha1.AvailabilityGroup) {
 			g.Status.Timings = orders.Recorded(ballot.DefaultTimings())
-		}, []any{late}},
+		}, []any{And(late, ContainSubstring("keeps the timings"), Not(ContainSubstring("voteExpiry of")))}},
+		"one of before that nobody has recorded yet": {func(g *v1alpha1.AvailabilityGroup) {
+			g.Status.GroupID = "044E594D-30D3-4C10-85B2-C65CE33D1B7F"
+		}, []any{And(late, ContainSubstring("keeps the timings"))}},
 		"longer votes": {func(g *v1alpha1.AvailabilityGroup) {
 			g.Spec.Timings = &v1alpha1.GroupTimings{VoteExpiry: seconds(20)}
 		}, nil},
