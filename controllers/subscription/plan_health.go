@@ -179,7 +179,8 @@ func inactive(d Desired) conditions.Outcome {
 	cure := fmt.Sprintf("nothing is delivered before the subscriber gets a new copy (%s; %s)", d.cost(), d.ask())
 	if !d.snapshots() {
 		cure = fmt.Sprintf("nothing is delivered any more, and publication %s makes no copies: delete the Subscription with "+
-			"reclaimPolicy Delete, make the tables there equal to the publisher's, and declare it again", d.publication())
+			"reclaimPolicy Delete, let nobody write at the publisher, make the tables there equal to its own, and let writers "+
+			"in again when the Subscription is declared anew and Ready", d.publication())
 	}
 	return conditions.Stalled(v1alpha1.ReasonSubscriptionInactive, fmt.Sprintf(
 		"distributor %s had to keep what %s on %s lacks for longer than its retention of %d hours, and has removed it: %s",

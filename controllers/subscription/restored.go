@@ -87,8 +87,9 @@ func (d Desired) renew() string {
 		return fmt.Sprintf("give it a new copy, %s; %s", d.cost(), d.ask())
 	}
 	return fmt.Sprintf(
-		"publication %s makes no copies: make the tables there equal to the publisher's, then say so by kubectl annotate "+
-			"subscription %s -n %s --overwrite %s=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ)",
+		"publication %s makes no copies: note the time as begun=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ), make the tables there "+
+			"equal to the publisher's while nobody writes, then say so by kubectl annotate subscription %s -n %s --overwrite "+
+			"%s=$begun",
 		d.publication(),
 		d.name(),
 		d.Subscription.Namespace,
