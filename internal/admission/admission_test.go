@@ -171,15 +171,7 @@ func TestAdmission(t *testing.T) {
 		t.Run("refused: "+r.name, func(t *testing.T) {
 			g := NewWithT(t)
 			defer clean(t, hub, cached)
-			for _, u := range parse(t, r.setup) {
-				g.Expect(apply(ctx, hub.Client, u)).To(Succeed())
-				if u.Object["status"] != nil {
-					g.Expect(hub.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()),
-						client.FieldOwner("test"))).
-						To(Succeed())
-				}
-				g.Eventually(func() error { return cachedGet(ctx, cached, u) }, "60s", "10ms").Should(Succeed())
-			}
+			setUp(t, hub, cached, r.setup)
 			u := parseOne(t, r.manifest)
 			err := apply(ctx, hub.Client, u)
 			g.Expect(err).To(HaveOccurred(), "it was accepted:\n%s", r.manifest)
@@ -208,15 +200,7 @@ func TestAdmission(t *testing.T) {
 	t.Run("a lost voter may be replaced, and the voters be left out", func(t *testing.T) {
 		g := NewWithT(t)
 		defer clean(t, hub, cached)
-		for _, u := range append(parse(t, replace(lostSite, "blueridge", "dublin")), parse(t, made)...) {
-			g.Expect(apply(ctx, hub.Client, u)).To(Succeed())
-			if u.Object["status"] != nil {
-				g.Expect(hub.Client.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()),
-					client.FieldOwner("test"))).
-					To(Succeed())
-			}
-			g.Eventually(func() error { return cachedGet(ctx, cached, u) }, "60s", "10ms").Should(Succeed())
-		}
+		setUp(t, hub, cached, replace(lostSite, "blueridge", "dublin")+"---"+made)
 		for _, voters := range []string{"[tukwila, quincy, blueridge]", "[tukwila, quincy, dublin]", "[quincy]"} {
 			g.Expect(apply(ctx, hub.Client, parseOne(t, with(group, "NAME", "g")+"  voters: "+voters+"\n"))).
 				To(Succeed(), voters)
@@ -283,10 +267,35 @@ func accepted(t *testing.T, hub *apiserver.Server, file string) {
 	}
 }
 
-func cachedGet(ctx context.Context, cached client.Reader, u *unstructured.Unstructured) error {
+// setUp makes the objects of a manifest, with the status that it gives them, and waits until the webhooks' cache holds
+// each as it was written last: a cache that has an object may not have its status yet.
+func setUp(t *testing.T, hub *apiserver.Server, cached client.Reader, manifest string) {
+	t.Helper()
+	g := NewWithT(t)
+	ctx := t.Context()
+	for _, u := range parse(t, manifest) {
+		g.Expect(apply(ctx, hub.Client, u)).To(Succeed())
+		if u.Object["status"] != nil {
+			status := client.ApplyConfigurationFromUnstructured(u.DeepCopy())
+			g.Expect(hub.Client.Status().Apply(ctx, status, client.FieldOwner("test"))).To(Succeed())
+		}
+		written := &metav1.PartialObjectMetadata{}
+		written.SetGroupVersionKind(u.GroupVersionKind())
+		g.Expect(hub.Client.Get(ctx, client.ObjectKeyFromObject(u), written)).To(Succeed())
+		g.Eventually(func() (string, error) { return cachedVersion(ctx, cached, u) }, "60s", "10ms").
+			Should(Equal(written.ResourceVersion))
+	}
+}
+
+// cachedVersion is the resource version that a cache holds of an object.
+func cachedVersion(ctx context.Context, cached client.Reader, u *unstructured.Unstructured) (string, error) {
 	obj, err := apiserver.Scheme.New(u.GroupVersionKind())
 	if err != nil {
-		return err
+		return "", err
 	}
-	return cached.Get(ctx, client.ObjectKeyFromObject(u), obj.(client.Object))
+	held := obj.(client.Object)
+	if err := cached.Get(ctx, client.ObjectKeyFromObject(u), held); err != nil {
+		return "", err
+	}
+	return held.GetResourceVersion(), nil
 }
