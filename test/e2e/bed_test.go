@@ -265,7 +265,39 @@ func rejectedByHost(t *testing.T) int {
 	return 0
 }
 
+// TestDataOutliveARestartOfTheNode stays in front of the tests that take turns: it restarts a node.
+func TestDataOutliveARestartOfTheNode(t *testing.T) {
+	onlyInAll(t)
+	b := bed.Open(t, client.Options{})
+	namespace := b.Namespace(t, "durable")
+	g := NewWithT(t)
+	site := b.Site("quincy")
+	pod := site.ShellPod(
+		t,
+		namespace,
+		"durable",
+		"[ -f /volume-0/file ] || date +%s%N >/volume-0/file; exec sleep infinity",
+	)
+	addVolumes(t, site, pod, "capacity")
+	shell := site.StartShell(t, pod)
+	var before string
+	g.Eventually(func() (string, error) {
+		var err error
+		before, err = shell.Run(t.Context(), "cat /volume-0/file")
+		return before, err
+	}).WithTimeout(20 * time.Second).ShouldNot(BeEmpty())
+	_, _, err := site.Kubectl(t.Context(), "cordon", pod.Spec.NodeName)
+	g.Expect(err).NotTo(HaveOccurred())
+	b.RestartNode(t, pod.Spec.NodeName)
+	var node corev1.Node
+	g.Expect(site.Client.Get(t.Context(), client.ObjectKey{Name: pod.Spec.NodeName}, &node)).To(Succeed())
+	g.Expect(node.Spec.Unschedulable).To(BeFalse(), "the bed uncordons its nodes")
+	g.Eventually(func() (string, error) { return shell.Run(t.Context(), "cat /volume-0/file") }).
+		WithTimeout(60 * time.Second).WithPolling(time.Second).Should(Equal(before))
+}
+
 func TestBedStorageClasses(t *testing.T) {
+	bed.Beside(t, 30)
 	b := bed.Open(t, client.Options{})
 	namespace := b.Namespace(t, "storage")
 	allowed := map[string][]string{
@@ -293,33 +325,6 @@ func TestBedStorageClasses(t *testing.T) {
 				}).WithTimeout(20 * time.Second).Should(Equal("kept\n10001"))
 			})
 		}
-	})
-	t.Run("data outlive a restart of the node, and a cordon does not", func(t *testing.T) {
-		onlyInAll(t)
-		g := NewWithT(t)
-		site := b.Site("quincy")
-		pod := site.ShellPod(
-			t,
-			namespace,
-			"durable",
-			"[ -f /volume-0/file ] || date +%s%N >/volume-0/file; exec sleep infinity",
-		)
-		addVolumes(t, site, pod, "capacity")
-		shell := site.StartShell(t, pod)
-		var before string
-		g.Eventually(func() (string, error) {
-			var err error
-			before, err = shell.Run(t.Context(), "cat /volume-0/file")
-			return before, err
-		}).WithTimeout(20 * time.Second).ShouldNot(BeEmpty())
-		_, _, err := site.Kubectl(t.Context(), "cordon", pod.Spec.NodeName)
-		g.Expect(err).NotTo(HaveOccurred())
-		b.RestartNode(t, pod.Spec.NodeName)
-		var node corev1.Node
-		g.Expect(site.Client.Get(t.Context(), client.ObjectKey{Name: pod.Spec.NodeName}, &node)).To(Succeed())
-		g.Expect(node.Spec.Unschedulable).To(BeFalse(), "the bed uncordons its nodes")
-		g.Eventually(func() (string, error) { return shell.Run(t.Context(), "cat /volume-0/file") }).
-			WithTimeout(60 * time.Second).WithPolling(time.Second).Should(Equal(before))
 	})
 	t.Run("tukwila has no node for fast and archive together", func(t *testing.T) {
 		site := b.Site("tukwila")
