@@ -33,13 +33,21 @@ stage_estimate() { # stage_estimate NAME DEFAULT_SECONDS: what it took the last 
   cat "$BED_CACHE/times/$1" 2>/dev/null || echo "$2"
 }
 
-stage_begin() { # stage_begin NAME RUN: in a process group of its own, whose number is STAGE_BEGUN
+# stage_begin NAME RUN: in a process group of its own, whose number is STAGE_BEGUN. Its exit status is left in a file: the
+# shell forgets that of a process that ended minutes ago once another one has got its number.
+stage_begin() {
   mkdir -p "$BED_CACHE/logs" "$BED_CACHE/times"
+  rm -f "$BED_CACHE/logs/$1.status"
   set -m
   (
-    set -euo pipefail
     trap - INT TERM
-    "$2"
+    set +e
+    (
+      set -euo pipefail
+      "$2"
+    )
+    echo $? >"$BED_CACHE/logs/$1.status.new"
+    mv "$BED_CACHE/logs/$1.status.new" "$BED_CACHE/logs/$1.status"
   ) >"$BED_CACHE/logs/$1.log" 2>&1 </dev/null &
   STAGE_BEGUN=$!
   set +m
@@ -55,7 +63,8 @@ stage_ahead() {
 # stage NAME DEFAULT_SECONDS TITLE CHECK RUN: RUN runs in a shell of its own (errexit holds there, its output goes
 # to the stage's log) unless CHECK succeeds. CHECK must be quick and change nothing.
 stage() {
-  local name=$1 estimate title=$3 check=$4 run=$5 log=$BED_CACHE/logs/$1.log since=$SECONDS rc=0 beat=0
+  local name=$1 estimate title=$3 check=$4 run=$5 log=$BED_CACHE/logs/$1.log since=$SECONDS rc beat=0
+  local status=$BED_CACHE/logs/$name.status
   local at=$(($(date +%s) - BED_STARTED))
   if [ -z "${STAGE_AHEAD[$name]:-}" ] && "$check" >/dev/null 2>&1; then
     printf '[%6s] %-34s up to date\n' "$(clock $at)" "$title"
@@ -65,14 +74,14 @@ stage() {
   printf '[%6s] %-34s ... (estimate %s)\n' "$(clock $at)" "$title" "$(clock "$estimate")"
   [ -n "${STAGE_AHEAD[$name]:-}" ] || stage_begin "$name" "$run"
   STAGE_CHILD=${STAGE_AHEAD[$name]:-$STAGE_BEGUN}
-  while kill -0 "$STAGE_CHILD" 2>/dev/null; do
+  while [ ! -e "$status" ] && kill -0 "$STAGE_CHILD" 2>/dev/null; do
     sleep 0.2
     if [ $((SECONDS - since)) -ge $((beat + 30)) ]; then
       beat=$((SECONDS - since))
       printf '[%6s] %-34s ... %s of about %s: %s\n' "$(clock $((at + beat)))" "$title" "$(clock $beat)" "$(clock "$estimate")" "$(tail -n 1 "$log" | cut -c1-80)"
     fi
   done
-  wait "$STAGE_CHILD" || rc=$?
+  rc=$(cat "$status" 2>/dev/null) || rc=1 # without a status somebody has killed it
   STAGE_CHILD=
   unset "STAGE_AHEAD[$name]"
   at=$(($(date +%s) - BED_STARTED))
