@@ -22,8 +22,8 @@ func stages(t *testing.T, script string) (string, error) {
 	return string(output), err
 }
 
-// A stage that was begun ahead may have ended minutes before its turn. By then the shell has forgotten how, when another
-// process has got its number since; disown makes it forget at once.
+// A stage that was begun ahead may have ended minutes before its turn. By then the shell has forgotten how, when
+// another process has got its number since; disown makes it forget at once.
 func TestAStageThatEndedLongAgoIsDone(t *testing.T) {
 	g := NewWithT(t)
 	output, err := stages(t, `
