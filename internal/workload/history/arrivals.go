@@ -220,11 +220,12 @@ func (a *Arrivals) take(l arrivalLine, seen map[RowID]bool) error {
 
 // ArrivalFigures are how the acknowledged rows came to one server.
 type ArrivalFigures struct {
-	// Due are the acknowledged rows that had to come there: sent after the first look, and taken by another server. Seen
+	// Due are the acknowledged rows that had to come there: taken by another server, and not there at the first look. Seen
 	// are those of them that were seen to come.
 	Due, Seen int
 	// Times that they took, of those that were seen, in order; AtLeast the times that the others took at least: until the
-	// last look, and 0 of those that were there at a reader's first look.
+	// last thing that their client did, since the reader looks once more when all clients have ended. 0 where it did not,
+	// and of those that were there at the first look of one that was started again.
 	Times, AtLeast []time.Duration
 	// Uncertainty by which the clock of the server that writes and the reader's differ, as it was measured; nil when it
 	// was not.
@@ -247,7 +248,8 @@ func (f ArrivalFigures) Floor(p float64) time.Duration {
 }
 
 // MeasureArrivals compares what clients were acknowledged with what a reader saw come. local says whether the server
-// that acknowledged is the one that is read: what it writes itself does not come to it.
+// that acknowledged is the one that is read: what it writes itself does not come to it. The clock of a client is never
+// compared with the reader's: nobody knows how they lie to each other.
 func MeasureArrivals(a Arrivals, runs []Run, local func(server string) bool) ArrivalFigures {
 	f := ArrivalFigures{Uncertainty: uncertainty(a.Clocks)}
 	came := map[RowID]Arrival{}
@@ -255,26 +257,38 @@ func MeasureArrivals(a Arrivals, runs []Run, local func(server string) bool) Arr
 		came[row.RowID] = row
 	}
 	for _, run := range runs {
+		last := run.lastMonotonic()
 		for _, o := range run.Operations {
-			if o.Function != Insert || o.Outcome != OK || local(o.Server) || a.First.IsZero() ||
-				o.Invoked.Time().Before(a.First) {
+			if o.Function != Insert || o.Outcome != OK || local(o.Server) {
 				continue
 			}
-			f.Due++
 			row, ok := came[RowID{run.Header.Run, o.Number}]
 			switch {
 			case ok && !row.Early:
 				f.Seen++
 				f.Times = append(f.Times, row.Seen.Sub(row.Written))
-			case ok:
-				f.AtLeast = append(f.AtLeast, 0) // it was there at a reader's first look, and may have come at once
+			case ok && !row.Seen.After(a.First):
+				continue // it was there before anybody looked
+			case ok, !a.Ended:
+				// It was there at the first look of a reader that was started again, and may have come at once; or came when the
+				// reader was no more.
+				f.AtLeast = append(f.AtLeast, 0)
 			default:
-				f.AtLeast = append(f.AtLeast, max(a.Last.Sub(o.Completed.Time()), 0))
+				f.AtLeast = append(f.AtLeast, max(time.Duration(last-o.Completed.Monotonic), 0))
 			}
+			f.Due++
 		}
 	}
 	slices.SortFunc(f.Times, cmp.Compare)
 	return f
+}
+
+// lastMonotonic is when the client did its last thing, by its own monotonic clock.
+func (r Run) lastMonotonic() (last int64) {
+	for _, o := range r.Operations {
+		last = max(last, o.Invoked.Monotonic, o.Completed.Monotonic)
+	}
+	return last
 }
 
 // uncertainty is a bound of how far the clocks differ: by the quickest look at the other clock, and by what any of them

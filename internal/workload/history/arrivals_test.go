@@ -52,7 +52,7 @@ func TestArrivalsAreReadBack(t *testing.T) {
 func acknowledgedAt(run int64, server string, seconds ...int) history.Run {
 	r := history.Run{Header: history.Header{Run: run}}
 	for i, s := range seconds {
-		t := history.Instant{Wall: int64(s) * int64(time.Second)}
+		t := history.Instant{Wall: int64(s) * int64(time.Second), Monotonic: int64(s) * int64(time.Second)}
 		r.Operations = append(
 			r.Operations,
 			history.Operation{
@@ -68,31 +68,67 @@ func acknowledgedAt(run int64, server string, seconds ...int) history.Run {
 	return r
 }
 
-// Rows are due that were sent after the first look and written elsewhere; those that were not seen count as the latest.
+// Rows are due that were not there at the first look and were written elsewhere; those that were not seen count as the
+// latest, and took at least until the last thing that their client did.
 func TestMeasureArrivals(t *testing.T) {
 	g := NewWithT(t)
 	second := func(n int) time.Time { return time.Unix(int64(n), 0) }
 	came := func(run, number int64, written, seen int) history.Arrival {
 		return history.Arrival{RowID: history.RowID{Run: run, Number: number}, Written: second(written), Seen: second(seen)}
 	}
+	there := came(1, 1, 5, 10)
+	there.Early = true
 	a := history.Arrivals{
 		First:  second(10),
 		Last:   second(100),
+		Ended:  true,
 		Clocks: []history.ClockSample{{2 * time.Second, time.Second}, {-time.Second / 10, time.Second / 10}},
-		Rows:   []history.Arrival{came(1, 1, 5, 5), came(1, 2, 20, 21), came(1, 3, 30, 33), came(2, 1, 40, 40)},
+		Rows:   []history.Arrival{there, came(1, 2, 20, 21), came(1, 3, 30, 33), came(2, 1, 40, 40)},
 	}
-	runs := []history.Run{acknowledgedAt(1, "tukpub-0", 5, 20, 30, 50), acknowledgedAt(2, "quisec-0", 40)}
-	f := history.MeasureArrivals(a, runs, func(server string) bool { return server == "quisec-0" })
+	runs := []history.Run{acknowledgedAt(1, "tukpub-0", 5, 20, 30, 50, 90), acknowledgedAt(2, "quisec-0", 40)}
+	runs[0].Operations[4].Function = history.Query
+	secondary := func(server string) bool { return server == "quisec-0" }
+	f := history.MeasureArrivals(a, runs, secondary)
 	g.Expect(f).
 		To(And(HaveField("Due", 3), HaveField("Seen", 2), HaveField("Times", []time.Duration{time.Second, 3 * time.Second}),
-			HaveField("AtLeast", []time.Duration{50 * time.Second})))
+			HaveField("AtLeast", []time.Duration{40 * time.Second})))
 	g.Expect(*f.Percentile(0.5)).To(Equal(3 * time.Second))
 	g.Expect(f.Percentile(0.99)).To(BeNil(), "the third row was not seen")
-	g.Expect(f.Floor(0.99)).To(Equal(50 * time.Second))
+	g.Expect(f.Floor(0.99)).To(Equal(40 * time.Second))
 	// The quickest look bounds the difference by 150 ms, and the other proves that it was more than that.
 	g.Expect(*f.Uncertainty).To(Equal(1500 * time.Millisecond))
-	g.Expect(history.MeasureArrivals(history.Arrivals{}, runs, func(string) bool { return false })).
-		To(And(HaveField("Due", 0), HaveField("Uncertainty", BeNil())))
+	a.Ended = false
+	g.Expect(history.MeasureArrivals(a, runs, secondary).AtLeast).
+		To(Equal([]time.Duration{0}), "the reader may have ended before the row came")
+	g.Expect(history.MeasureArrivals(history.Arrivals{}, runs, secondary)).
+		To(And(HaveField("Due", 4), HaveField("Seen", 0), HaveField("AtLeast", HaveLen(4)),
+			HaveField("Uncertainty", BeNil())), "a reader that has never looked has seen none of them")
+}
+
+// Which rows are due, and how long those took at least that were not seen, rests on no difference between the clock of
+// a client and the reader's.
+func TestArrivalsOfAClientWhoseClockIsElsewhere(t *testing.T) {
+	for name, ahead := range map[string]int64{"at one with the reader's": 0, "40 s behind": -40, "an hour ahead": 3600} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			r := acknowledgedAt(1, "tukpub-0", 12, 20, 30, 70)
+			for i := range r.Operations {
+				o := &r.Operations[i]
+				o.Invoked.Wall += ahead * int64(time.Second)
+				o.Completed.Wall += ahead * int64(time.Second)
+			}
+			seen := func(number int64, at int) history.Arrival {
+				return history.Arrival{RowID: history.RowID{Run: 1, Number: number}, Written: time.Unix(int64(at), 0),
+					Seen: time.Unix(int64(at)+5, 0)}
+			}
+			f := history.MeasureArrivals(history.Arrivals{First: time.Unix(10, 0), Last: time.Unix(71, 0), Ended: true,
+				Rows: []history.Arrival{seen(1, 12), seen(3, 30), seen(4, 70)}}, []history.Run{r},
+				func(string) bool { return false })
+			g.Expect(f.Due).To(Equal(4))
+			g.Expect(f.Times).To(Equal([]time.Duration{5 * time.Second, 5 * time.Second, 5 * time.Second}))
+			g.Expect(f.AtLeast).To(Equal([]time.Duration{50 * time.Second}))
+		})
+	}
 }
 
 // A row that is missing though a later one of its user is there is lost; one behind all others may be under way.
