@@ -4,6 +4,8 @@ package drill
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
@@ -26,7 +28,10 @@ func (w *Observed) synchronized() (bool, string) {
 			return false, fmt.Sprintf("%s does not answer: %v", name, s.err)
 		}
 		if s.group == nil {
-			continue // a server without a group
+			if w.target.group != nil {
+				return false, fmt.Sprintf("%s says nothing of the group", name)
+			}
+			continue
 		}
 		switch s.group.Role {
 		case "PRIMARY":
@@ -35,7 +40,7 @@ func (w *Observed) synchronized() (bool, string) {
 			}
 			primary = name
 		case "SECONDARY":
-			if text := w.behind(name, s.group.States, func(d mssql.GroupDatabaseState) bool { return d.Local }); text != "" {
+			if text := w.behind(name, s.group.States, local); text != "" {
 				return false, text
 			}
 		default:
@@ -64,22 +69,38 @@ func (w *Observed) notSent(primary v1alpha1.ServerName) string {
 				return fmt.Sprintf("%s says that %s is not connected", primary, name)
 			}
 		}
-		known := 0
-		of := func(d mssql.GroupDatabaseState) bool {
-			its := !d.Local && sameServer(name, d.Server)
-			if its {
-				known++
-			}
-			return its
-		}
+		of := func(d mssql.GroupDatabaseState) bool { return !d.Local && sameServer(name, d.Server) }
 		if text := w.behind(name, g.States, of); text != "" {
 			return text + ", says " + string(primary)
 		}
-		if known == 0 {
+		here := databases(g.States, local)
+		if there := databases(g.States, of); len(here) == 0 || !subset(here, there) {
 			return fmt.Sprintf("%s says nothing of how far %s is", primary, name)
+		}
+		if there := databases(w.replicas[name].group.States, local); !subset(here, there) {
+			return fmt.Sprintf("%s has not all databases of %s: %s, and not %s", name, primary, strings.Join(there, ", "),
+				strings.Join(here, ", "))
 		}
 	}
 	return ""
+}
+
+// local says that a state is of the server that tells it.
+func local(d mssql.GroupDatabaseState) bool { return d.Local }
+
+// databases that states speak of.
+func databases(states []mssql.GroupDatabaseState, of func(mssql.GroupDatabaseState) bool) []string {
+	var names []string
+	for _, d := range states {
+		if of(d) {
+			names = append(names, d.Database)
+		}
+	}
+	return names
+}
+
+func subset(names, of []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(of, name) })
 }
 
 // behind says by those of the states that speak of a secondary what it lacks.

@@ -188,6 +188,7 @@ func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, 
 	if err := r.readCopies(ctx, w, &a, last); err != nil {
 		return a, err
 	}
+	a.Bounds.Unread = w.unread(a.Replicas)
 	if text := different(a.Replicas); text != "" && w.redoes() && !last {
 		// A secondary has acknowledged what it has hardened, and shows it when it is redone.
 		return a, errors.New(text)

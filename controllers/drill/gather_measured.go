@@ -6,9 +6,12 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill/archive"
 	"geosql.dev/operator/internal/drill/verdict"
+	"geosql.dev/operator/internal/workload/history"
 )
 
 // measured puts together what the verdict is made of.
@@ -26,26 +29,63 @@ func (r *Reconciler) measured(w *Observed, j *judged, a archive.Archive) verdict
 			m.Missing = append(m.Missing, c.Site)
 		}
 	}
-	m.Unstopped = a.Bounds.Unstopped
+	m.Unstopped, m.Unread = a.Bounds.Unstopped, a.Bounds.Unread
 	for _, replica := range a.Replicas {
 		m.Read = append(m.Read, replica.Server)
 	}
-	for _, name := range w.target.data {
-		if w.canBeRead(name) && !slices.ContainsFunc(m.Read, func(s string) bool { return sameServer(name, s) }) {
-			m.Unread = append(m.Unread, string(name))
-		}
-	}
-	m.Send, m.Redo, m.Gap = queues(a.Samples.Replicas, s, w.target.data)
+	m.Send, m.Redo = queues(a.Samples.Replicas)
+	m.SendGap = gap(a.Samples.Replicas, s, w.target.data, toSend)
+	m.RedoGap = gap(a.Samples.Replicas, s, w.target.data, toRedo)
 	return m
 }
 
-// queues are the greatest ones, and the longest time in which one of the servers did not answer: whoever is silent may
-// have the longest queue.
-func queues(
+// unread are the servers that should have been read, by what they said when that was tried, and were not.
+func (w *Observed) unread(read []history.Replica) (list []string) {
+	for _, name := range w.target.data {
+		if w.canBeRead(name) &&
+			!slices.ContainsFunc(read, func(r history.Replica) bool { return sameServer(name, r.Server) }) {
+			list = append(list, string(name))
+		}
+	}
+	return list
+}
+
+// queues are the greatest ones.
+func queues(samples []archive.ReplicaSample) (send, redo *verdict.Queue) {
+	for _, one := range samples {
+		send, redo = larger(send, one.SendQueueKB, one), larger(redo, one.RedoQueueKB, one)
+	}
+	return send, redo
+}
+
+// toSend is what has yet to be sent to a server, nil where that is not known. Only its primary can tell, whoever else
+// answers; nothing is sent to a primary.
+func toSend(s archive.ReplicaSample) *int64 {
+	if s.Role == "PRIMARY" {
+		return ptr.To[int64](0)
+	}
+	return s.SendQueueKB
+}
+
+// toRedo is what a server has yet to redo, nil where that is not known. What its primary says of one that is silent may
+// be old; a primary redoes nothing.
+func toRedo(s archive.ReplicaSample) *int64 {
+	switch s.Role {
+	case "PRIMARY":
+		return ptr.To[int64](0)
+	case "":
+		return nil
+	}
+	return s.RedoQueueKB
+}
+
+// gap is the longest time in which a queue of one of the servers was not known: it may have been the longest one then.
+func gap(
 	samples []archive.ReplicaSample,
 	s v1alpha1.DrillStatus,
 	servers []v1alpha1.ServerName,
-) (send, redo *verdict.Queue, gap time.Duration) {
+	queue func(archive.ReplicaSample) *int64,
+) (longest time.Duration) {
 	began := s.Accepted.Time
 	if s.Baseline != nil {
 		began = s.Baseline.Time
@@ -55,17 +95,16 @@ func queues(
 		last[string(name)] = began
 	}
 	for _, one := range samples {
-		send, redo = larger(send, one.SendQueueKB, one), larger(redo, one.RedoQueueKB, one)
-		if since, known := last[one.Server]; known && one.Role != "" && one.At.After(since) {
-			gap, last[one.Server] = max(gap, one.At.Sub(since)), one.At
+		if since, asked := last[one.Server]; asked && queue(one) != nil && one.At.After(since) {
+			longest, last[one.Server] = max(longest, one.At.Sub(since)), one.At
 		}
 	}
 	for _, since := range last {
 		if s.Ended != nil && s.Ended.After(since) {
-			gap = max(gap, s.Ended.Sub(since))
+			longest = max(longest, s.Ended.Sub(since))
 		}
 	}
-	return send, redo, gap
+	return longest
 }
 
 func larger(q *verdict.Queue, kb *int64, s archive.ReplicaSample) *verdict.Queue {

@@ -87,8 +87,14 @@ func TestEveryPrimaryIsRead(t *testing.T) {
 			}
 			s.w.resolved.Roles = map[v1alpha1.FaultRole]v1alpha1.ServerName{}
 			s.w.roles()
-			m := (&Reconciler{}).measured(s.w, &judged{now: s.now}, archive.Archive{})
-			g.Expect(m.Unread).To(ConsistOf(c.unread))
+			unread := s.w.unread(nil)
+			g.Expect(unread).To(ConsistOf(c.unread))
+			g.Expect(s.w.unread([]history.Replica{{Server: c.unread[0] + "-0"}})).To(ConsistOf(c.unread[1:]))
+			// What was kept is judged as it was kept, whoever is primary when that is done.
+			s.w.replicas = map[v1alpha1.ServerName]replicaState{}
+			s.w.target.readable, s.w.resolved.Roles = nil, nil
+			kept := archive.Archive{Bounds: archive.Bounds{Unread: unread}}
+			g.Expect((&Reconciler{}).measured(s.w, &judged{now: s.now}, kept).Unread).To(Equal(unread))
 		})
 	}
 }
@@ -292,6 +298,16 @@ func TestCaughtUp(t *testing.T) {
 		"the primary says nothing of it": {func(s *stage) {
 			g := s.w.replicas["tukpub"].group
 			g.States = g.States[:1]
+		}, false},
+		"the primary says nothing of one of its databases": {func(s *stage) {
+			g := s.w.replicas["tukpub"].group
+			g.States = append(g.States, mssql.GroupDatabaseState{Local: true, Database: "Orders", State: "SYNCHRONIZED"})
+		}, false},
+		"it has one of the databases alone": {func(s *stage) {
+			none := int64(0)
+			g := s.w.replicas["tukpub"].group
+			g.States = append(g.States, mssql.GroupDatabaseState{Local: true, Database: "Orders", State: "SYNCHRONIZED"},
+				mssql.GroupDatabaseState{Server: "quisec-0", Database: "Orders", State: "SYNCHRONIZED", SendQueueKB: &none})
 		}, false},
 		"the primary is not connected with it": {func(s *stage) {
 			s.w.replicas["tukpub"].group.Replicas = []mssql.GroupReplica{{Server: "QUISEC-0", Connected: "DISCONNECTED"}}

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -48,23 +49,44 @@ func TestARunIDThatChangesMeanwhile(t *testing.T) {
 	g.Expect((&Observed{Desired: Desired{drill: s.d}}).runID()).To(Equal("1"))
 }
 
-// A server that nobody saw for long may have had any queue, however often others were seen.
+// A queue that nobody knew for long may have had any length, however often other servers were seen, and whoever else
+// answered: what has yet to be sent to a server only its primary can tell.
 func TestGapsOfOneServer(t *testing.T) {
-	g := NewWithT(t)
 	status := v1alpha1.DrillStatus{Accepted: at(begin), Baseline: at(begin), Ended: at(begin.Add(time.Minute))}
-	var samples []archive.ReplicaSample
-	for i := range 61 {
-		one := archive.ReplicaSample{At: begin.Add(time.Duration(i) * time.Second), Server: "tukpub", Role: "PRIMARY"}
-		other := archive.ReplicaSample{At: one.At, Server: "quisec", Role: "SECONDARY"}
-		if i > 10 && i < 50 {
-			other.Role = ""
-		}
-		samples = append(samples, one, other)
+	for name, c := range map[string]struct {
+		change     func(primary, secondary *archive.ReplicaSample)
+		send, redo time.Duration
+	}{
+		"all is known": {func(_, _ *archive.ReplicaSample) {}, time.Second, time.Second},
+		"a secondary is silent": {func(_, secondary *archive.ReplicaSample) { secondary.Role = "" },
+			time.Second, 40 * time.Second},
+		"its primary is": {func(primary, secondary *archive.ReplicaSample) { primary.Role, secondary.SendQueueKB = "", nil },
+			40 * time.Second, 40 * time.Second},
+		"nobody is primary": {func(primary, secondary *archive.ReplicaSample) {
+			primary.Role, secondary.Role, secondary.SendQueueKB = "RESOLVING", "RESOLVING", nil
+		}, 40 * time.Second, 40 * time.Second},
+		"the primary does not know it": {func(_, secondary *archive.ReplicaSample) { secondary.SendQueueKB = nil },
+			40 * time.Second, time.Second},
+		"the secondary does not know it": {func(_, secondary *archive.ReplicaSample) { secondary.RedoQueueKB = nil },
+			time.Second, 40 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var samples []archive.ReplicaSample
+			for i := range 61 {
+				one := archive.ReplicaSample{At: begin.Add(time.Duration(i) * time.Second), Server: "tukpub", Role: "PRIMARY"}
+				other := archive.ReplicaSample{At: one.At, Server: "quisec", Role: "SECONDARY", SendQueueKB: ptr.To[int64](1),
+					RedoQueueKB: ptr.To[int64](1)}
+				if i > 10 && i < 50 {
+					c.change(&one, &other)
+				}
+				samples = append(samples, one, other)
+			}
+			both := []v1alpha1.ServerName{"tukpub", "quisec"}
+			g.Expect(gap(samples, status, both, toSend)).To(Equal(c.send))
+			g.Expect(gap(samples, status, both, toRedo)).To(Equal(c.redo))
+		})
 	}
-	_, _, gap := queues(samples, status, []v1alpha1.ServerName{"tukpub", "quisec"})
-	g.Expect(gap).To(Equal(40 * time.Second))
-	_, _, gap = queues(samples, status, []v1alpha1.ServerName{"tukpub"})
-	g.Expect(gap).To(Equal(time.Second))
 }
 
 // Chaos Mesh's version and the digests of its images are what the site's nodes have.

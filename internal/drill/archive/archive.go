@@ -69,14 +69,16 @@ func (a Archive) Packed() ([]byte, error) {
 	return Pack(a)
 }
 
-// Bounds are the fields of history.Evidence of the same names, which decide what the histories prove, and the sites
-// whose clients were not seen to stop before their histories were fetched.
+// Bounds are the fields of history.Evidence of the same names, which decide what the histories prove, the sites whose
+// clients were not seen to stop before their histories were fetched, and the servers that should have been read and were
+// not.
 type Bounds struct {
 	AcknowledgedAtLeast int           `json:"acknowledgedAtLeast,omitempty"`
 	AllowLost           int           `json:"allowLost,omitempty"`
 	ClockError          time.Duration `json:"clockError,omitempty"`
 	FaultsBoot          string        `json:"faultsBoot,omitempty"`
 	Unstopped           []string      `json:"unstopped,omitempty"`
+	Unread              []string      `json:"unread,omitempty"`
 }
 
 // Samples are what was looked at again and again while the drill ran. Times are by the clock of the one that looked.

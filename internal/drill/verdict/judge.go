@@ -20,8 +20,7 @@ import (
 
 const (
 	defaultAcknowledged = 100
-	// sampleGap is how long nobody may have looked at the queues before a ceiling of theirs cannot be said to have been
-	// kept.
+	// sampleGap is how long a queue may not have been known before a ceiling of it cannot be said to have been kept.
 	sampleGap = 15 * time.Second
 )
 
@@ -44,9 +43,10 @@ type Measured struct {
 	Unstopped []string
 	// Read are the replicas whose rows were compared.
 	Read []string
-	// Send and Redo are the greatest queues, nil when none was seen; Gap is the longest time in which nobody looked.
-	Send, Redo *Queue
-	Gap        time.Duration
+	// Send and Redo are the greatest queues, nil when none was seen; SendGap and RedoGap are the longest times in which
+	// nobody knew one of them.
+	Send, Redo       *Queue
+	SendGap, RedoGap time.Duration
 	// Waited is how long after the end of the last fault it was looked whether the replicas had caught up; 0 when all had.
 	Waited time.Duration
 	// Aborted is why the drill was ended early; empty when it was not.
@@ -91,8 +91,8 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 	add(o.RPO != nil, func() v1alpha1.ObjectiveResult { return rpo(o.RPO.Duration, m) })
 	add(o.RTO != nil, func() v1alpha1.ObjectiveResult { return rto(o.RTO.Duration, m) })
 	add(o.RedoCatchUp != nil, func() v1alpha1.ObjectiveResult { return catchUp(o.RedoCatchUp.Duration, m) })
-	add(o.SendQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("sendQueueKB", *o.SendQueueKB, m.Send, m) })
-	add(o.RedoQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("redoQueueKB", *o.RedoQueueKB, m.Redo, m) })
+	add(o.SendQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("sendQueueKB", *o.SendQueueKB, m.Send, m.SendGap) })
+	add(o.RedoQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("redoQueueKB", *o.RedoQueueKB, m.Redo, m.RedoGap) })
 	add(o.ErrorPercent != nil, func() v1alpha1.ObjectiveResult { return errorRate(*o.ErrorPercent, m) })
 	add(
 		o.ArrivalP50 != nil,
@@ -102,7 +102,7 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 		o.ArrivalP99 != nil,
 		func() v1alpha1.ObjectiveResult { return arrivals("arrivalP99", 0.99, o.ArrivalP99.Duration, m.Places) },
 	)
-	add(slices.ContainsFunc(m.Places, Place.Followed), func() v1alpha1.ObjectiveResult { return delivery(m.Places) })
+	add(slices.ContainsFunc(m.Places, Place.Followed), func() v1alpha1.ObjectiveResult { return delivery(m.Places, m.unknown()) })
 	add(m.History.Order.Used(), func() v1alpha1.ObjectiveResult { return order(m) })
 	add(len(m.Controls) > 0, func() v1alpha1.ObjectiveResult { return controls(m.Controls) })
 	j.sumUp()
@@ -283,7 +283,7 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 	fault(c.FailedPresent > 0, "%d rows are there although their clients were told that they failed", c.FailedPresent)
 	fault(c.Duplicated > 0, "%d rows are there more than once", c.Duplicated)
 	// What clients did whose history is lost looks like phantoms, and like registers that changed by themselves.
-	unknown := slices.Concat(m.Missing, m.Unstopped)
+	unknown := m.unknown()
 	whole := len(unknown) == 0
 	fault(whole && c.Phantom > 0, "%d rows are there that nobody wrote", c.Phantom)
 	diverging := c.Diverging
@@ -310,7 +310,11 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 		r.Verdict, r.Evidence = v1alpha1.VerdictFailed, clip(strings.Join(wrong, "; "))
 		return r
 	}
-	if !whole {
+	switch {
+	case len(m.Read) == 0:
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no replica was read"
+		return r
+	case !whole:
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, fmt.Sprintf(
 			"without all of the histories of %s nobody can say who wrote what is there", strings.Join(unknown, ", "))
 		return r
@@ -327,6 +331,9 @@ func consistency(m Measured) v1alpha1.ObjectiveResult {
 	}
 	return r
 }
+
+// unknown are clients of which nobody knows all that they wrote, nor that they have ended.
+func (m Measured) unknown() []string { return slices.Concat(m.Missing, m.Unstopped) }
 
 // readOf says what was read to compare; one copy alone is equal to none.
 func (m Measured) readOf() string {
@@ -375,7 +382,7 @@ func lostRows(o v1alpha1.DrillObjectives, m Measured) v1alpha1.ObjectiveResult {
 	return r
 }
 
-func ceiling(name string, goal int64, q *Queue, m Measured) v1alpha1.ObjectiveResult {
+func ceiling(name string, goal int64, q *Queue, gap time.Duration) v1alpha1.ObjectiveResult {
 	r := result(name, fmt.Sprintf("at most %d KB", goal))
 	if q != nil {
 		r.Measured, r.Evidence = fmt.Sprintf("%d KB", q.KB),
@@ -386,8 +393,9 @@ func ceiling(name string, goal int64, q *Queue, m Measured) v1alpha1.ObjectiveRe
 		r.Verdict = v1alpha1.VerdictFailed
 	case q == nil:
 		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, "no queue was seen"
-	case m.Gap > sampleGap:
-		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive, fmt.Sprintf("nobody looked for %s", m.Gap.Round(time.Second))
+	case gap > sampleGap:
+		r.Verdict, r.Evidence = v1alpha1.VerdictInconclusive,
+			fmt.Sprintf("nobody could tell how long it was for %s", gap.Round(time.Second))
 	}
 	return r
 }

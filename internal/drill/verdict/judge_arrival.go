@@ -158,8 +158,9 @@ func (p Place) arrival(r v1alpha1.ObjectiveResult, part float64, goal time.Durat
 func (p Place) Followed() bool { return p.Delivery != nil || p.NotCompared != "" }
 
 // delivery asks whether every acknowledged row is at each subscriber, and none that its publisher does not have. Where
-// nobody could compare them it cannot be told.
-func delivery(places []Place) v1alpha1.ObjectiveResult {
+// nobody could compare them it cannot be told. Clients that are not known to have ended may have written on between the
+// readings of both: what they wrote last looks like a phantom.
+func delivery(places []Place, unknown []string) v1alpha1.ObjectiveResult {
 	r := result("delivery", "every acknowledged row is at the subscriber, and none that the publisher lacks")
 	var texts []string
 	for _, p := range places {
@@ -186,9 +187,9 @@ func delivery(places []Place) v1alpha1.ObjectiveResult {
 		}
 		texts = append(texts, text)
 		switch {
-		case d.Lost+d.Phantom > 0:
+		case d.Lost > 0 || d.Phantom > 0 && len(unknown) == 0:
 			r.Verdict = v1alpha1.VerdictFailed
-		case (d.Undelivered > 0 || d.Acknowledged == 0) && r.Verdict == v1alpha1.VerdictPassed:
+		case (d.Undelivered > 0 || d.Phantom > 0 || d.Acknowledged == 0) && r.Verdict == v1alpha1.VerdictPassed:
 			r.Verdict = v1alpha1.VerdictInconclusive
 		}
 	}

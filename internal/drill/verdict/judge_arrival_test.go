@@ -125,6 +125,27 @@ func TestDeliveryThatNobodyCompared(t *testing.T) {
 	g.Expect(verdict.Judge(v1alpha1.DrillSpec{}, nil, m).Verdict).To(Equal(v1alpha1.VerdictFailed))
 }
 
+// Rows that only the subscriber has are phantoms where all clients have ended: others may have written on between the
+// readings of both.
+func TestRowsThatTheSubscriberAloneHas(t *testing.T) {
+	for unstopped, want := range map[string]v1alpha1.DrillVerdict{
+		"": v1alpha1.VerdictFailed, "quincy": v1alpha1.VerdictInconclusive,
+	} {
+		g := NewWithT(t)
+		m := good()
+		if unstopped != "" {
+			m.Unstopped = []string{unstopped}
+		}
+		m.Places = []verdict.Place{{Server: "dubsub", Kind: verdict.PlaceSubscriber,
+			Delivery: &history.Delivery{Acknowledged: 10, Delivered: 10, Phantom: 1}}}
+		g.Expect(verdict.Judge(v1alpha1.DrillSpec{}, nil, m).Objectives).
+			To(ContainElement(And(HaveField("Name", "delivery"), HaveField("Verdict", want))))
+		m.Places[0].Delivery.Lost = 1
+		g.Expect(verdict.Judge(v1alpha1.DrillSpec{}, nil, m).Objectives).
+			To(ContainElement(And(HaveField("Name", "delivery"), HaveField("Verdict", v1alpha1.VerdictFailed))))
+	}
+}
+
 // What is said of a place and of its objective ends between two characters when it is too long.
 func TestLongTextsOfArrivals(t *testing.T) {
 	g := NewWithT(t)

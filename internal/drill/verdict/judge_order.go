@@ -4,7 +4,6 @@ package verdict
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -22,7 +21,7 @@ func order(m Measured) v1alpha1.ObjectiveResult {
 	if o.Subscribers > 0 {
 		r.Evidence += fmt.Sprintf(", %d subscribers", o.Subscribers)
 	}
-	unknown := slices.Concat(m.Missing, m.Unstopped)
+	unknown := m.unknown()
 	strangers := o.Counts[listappend.Phantom]
 	switch {
 	case anomalies(o) > 0 && (len(unknown) == 0 || anomalies(o) > strangers):
