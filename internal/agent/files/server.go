@@ -14,6 +14,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"net/http"
 	"os"
 	"path"
@@ -197,6 +198,7 @@ func (s *Server) list(root *os.Root, folder, until string) (*Listing, error) {
 	if newest == "" {
 		return nil, fmt.Errorf("snapshot of %s until %s: %w", folder, until, fs.ErrNotExist)
 	}
+	s.forget(path.Join(tree, actual), newest)
 	listing := &Listing{Folder: actual, Snapshot: newest, Files: []File{}}
 	base := path.Join(tree, actual, newest)
 	err = fs.WalkDir(root.FS(), base, func(name string, e fs.DirEntry, err error) error {
@@ -211,6 +213,18 @@ func (s *Server) list(root *os.Root, folder, until string) (*Listing, error) {
 		return err
 	})
 	return listing, err
+}
+
+// forget drops the checksums of a publication's snapshots that are older than the one that is listed: nobody asks for
+// them any more, and who does after all has them computed anew.
+func (s *Server) forget(folder, newest string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.sums, func(name string, _ sum) bool {
+		rest, of := strings.CutPrefix(name, folder+"/")
+		snapshot, _, _ := strings.Cut(rest, "/")
+		return of && snapshot < newest
+	})
 }
 
 // isStamp tells whether a folder's name begins with a time.

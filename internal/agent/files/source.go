@@ -12,14 +12,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -147,7 +145,7 @@ func (s *source) fetch(ctx context.Context, listing *Listing, dir string, progre
 	var files []*partialFile
 	defer func() {
 		for _, f := range files {
-			_ = f.handle.Close()
+			f.close()
 		}
 	}()
 	for _, file := range listing.Files {
@@ -230,108 +228,6 @@ func (w *watched) Read(b []byte) (int, error) {
 		w.watch.Reset(stall)
 	}
 	return n, err
-}
-
-// part is a span of a file.
-type part struct{ offset, length int64 }
-
-// partialFile is a file of which some parts are here. Which, is kept in a file beside it, so that an interruption costs
-// the parts under way alone.
-type partialFile struct {
-	file   File
-	handle *os.File
-	record string
-	have   int64
-
-	mu   sync.Mutex
-	done record
-}
-
-// record is what is kept of a partial file.
-type record struct {
-	SHA256 string  `json:"sha256"`
-	Parts  []int64 `json:"parts"`
-}
-
-// recordPrefix begins the names of records, which no file of a snapshot has: they would be hidden files.
-const recordPrefix = ".parts-"
-
-func recordName(dir string, file File) string {
-	sum := sha256.Sum256([]byte(file.Path))
-	return filepath.Join(dir, recordPrefix+hex.EncodeToString(sum[:8]))
-}
-
-func openPartial(dir string, file File) (*partialFile, error) {
-	f := &partialFile{file: file, record: recordName(dir, file)}
-	content, err := os.ReadFile(f.record)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return nil, fmt.Errorf("read what is here of %s: %w", file.Path, err)
-	case json.Unmarshal(content, &f.done) != nil, f.done.SHA256 != file.SHA256:
-		f.done = record{}
-	}
-	f.done.SHA256 = file.SHA256
-	f.handle, err = os.OpenFile(filepath.Join(dir, filepath.FromSlash(file.Path)), os.O_CREATE|os.O_RDWR, 0o660)
-	if err == nil {
-		err = f.handle.Truncate(file.Size)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open the mirror of %s: %w", file.Path, err)
-	}
-	for _, p := range f.parts() {
-		if f.isDone(p) {
-			f.have += p.length
-		}
-	}
-	return f, nil
-}
-
-func (f *partialFile) parts() []part {
-	var all []part
-	for offset := int64(0); offset < f.file.Size; offset += partSize {
-		all = append(all, part{offset, min(partSize, f.file.Size-offset)})
-	}
-	return all
-}
-
-func (f *partialFile) isDone(p part) bool {
-	for _, offset := range f.done.Parts {
-		if offset == p.offset {
-			return true
-		}
-	}
-	return false
-}
-
-func (f *partialFile) missing() []part {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	var all []part
-	for _, p := range f.parts() {
-		if !f.isDone(p) {
-			all = append(all, p)
-		}
-	}
-	return all
-}
-
-// mark records a part that is here. What a crash of the machine takes away all the same shows in the checksum.
-func (f *partialFile) mark(p part) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.done.Parts = append(f.done.Parts, p.offset)
-	content, err := json.Marshal(f.done)
-	if err == nil {
-		err = os.WriteFile(f.record+".next", content, 0o660)
-	}
-	if err == nil {
-		err = os.Rename(f.record+".next", f.record)
-	}
-	if err != nil {
-		return fmt.Errorf("record what is here of %s: %w", f.file.Path, err)
-	}
-	return nil
 }
 
 // verify compares a file's checksum; a file that is wrong is forgotten, so that the next attempt brings it anew.
