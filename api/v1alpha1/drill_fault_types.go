@@ -251,7 +251,8 @@ type LiteralChaos struct {
 	// kind of the object, such as DNSChaos, of the API group chaos-mesh.org/v1alpha1.
 	// +kubebuilder:validation:Enum=DNSChaos;HTTPChaos;IOChaos;JVMChaos;NetworkChaos;PodChaos;StressChaos;TimeChaos
 	Kind string `json:"kind"`
-	// spec of the object. It needs a duration, unless its action is done at once.
+	// spec of the object. It needs a duration, unless its action is done at once. Fields by which it could damage files,
+	// run what it is given or reach beyond the target's servers are refused.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:Type=object
 	Spec runtime.RawExtension `json:"spec"`

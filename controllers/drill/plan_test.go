@@ -524,17 +524,17 @@ func TestDryRunSaysWhatASiteRefuses(t *testing.T) {
 	g := NewWithT(t)
 	own := literal(
 		"NetworkChaos",
-		`{"action":"delay","mode":"all","selector":{},"duration":"5s","scheduler":{"cron":"@every 1m"}}`,
+		`{"action":"delay","mode":"all","selector":{},"duration":"5s","rate":{"rate":"1mbps"}}`,
 	)
 	own.Every, own.Times = lasting(time.Minute), 3
 	s := newStage(t, own)
 	s.d.Spec.DryRun, s.w.tried = true, map[string]error{
-		"own": errors.New("site tukwila refuses it: unknown field \"spec.scheduler\""),
+		"own": errors.New("site tukwila refuses it: unknown field \"spec.rate\""),
 	}
 	s.look(time.Second)
 	s.look(time.Second)
 	g.Expect(s.d.Status.Message).
-		To(Equal("7 objects would be created; fault own: site tukwila refuses it: unknown field \"spec.scheduler\""))
+		To(Equal("7 objects would be created; fault own: site tukwila refuses it: unknown field \"spec.rate\""))
 }
 
 // A dry run that has more to show than a status can keep says how much there is.

@@ -87,9 +87,7 @@ func (w *World) drillSpec(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList 
 	for i, f := range s.Faults {
 		path := at.Child("faults").Index(i)
 		if f.Kind == v1alpha1.FaultChaosMesh {
-			if err := fault.CheckLiteral(*f.ChaosMesh); err != nil {
-				errs = append(errs, field.Invalid(path.Child("chaosMesh", "spec"), f.Name, err.Error()))
-			}
+			errs = append(errs, fault.CheckLiteral(path.Child("chaosMesh", "spec"), *f.ChaosMesh)...)
 		}
 		if known {
 			errs = append(errs, target.fault(path, f)...)

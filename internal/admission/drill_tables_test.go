@@ -176,14 +176,21 @@ func init() {
 			allowed,
 			drill + "  faults: [{name: own, kind: ChaosMesh, chaosMesh: {site: tukwila, kind: NetworkChaos, spec: {action: " +
 				"delay, selector: {}}}}]\n",
-			[]string{"spec.faults[0].chaosMesh.spec", "ends by itself"},
+			[]string{"spec.faults[0].chaosMesh.spec.duration", "ends by itself"},
 		},
 		refusal{
 			"literal fault in a foreign namespace",
 			allowed,
 			drill + "  faults: [{name: own, kind: ChaosMesh, chaosMesh: {site: tukwila, kind: NetworkChaos, spec: {action: " +
 				"delay, duration: 5s, selector: {namespaces: [kube-system]}}}}]\n",
-			[]string{"selector.namespaces may not be set"},
+			[]string{"spec.faults[0].chaosMesh.spec.selector.namespaces", "selector.namespaces may not be set"},
+		},
+		refusal{
+			"literal fault with a field that is not permitted",
+			allowed,
+			drill + "  faults: [{name: own, kind: ChaosMesh, chaosMesh: {site: tukwila, kind: StressChaos, spec: {mode: all, " +
+				"duration: 5s, selector: {}, stressngStressors: --hdd 1}}}]\n",
+			[]string{"spec.faults[0].chaosMesh.spec.stressngStressors", "allowed are", "stressors.cpu.workers"},
 		},
 		refusal{
 			"spec of a run that is over, without a new runID",

@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
@@ -262,7 +263,7 @@ func (b builder) election() error {
 // literal adds the object that was given, for servers of the target.
 func (b builder) literal() error {
 	l := *b.o.ChaosMesh
-	if err := CheckLiteral(l); err != nil {
+	if err := CheckLiteral(field.NewPath("chaosMesh", "spec"), l).ToAggregate(); err != nil {
 		return err
 	}
 	var spec map[string]any
@@ -310,53 +311,6 @@ func selectors(spec map[string]any) []map[string]any {
 		}
 	}
 	return list
-}
-
-// CheckLiteral refuses an object that would not end by itself, or could strike what is not the drill's.
-func CheckLiteral(l v1alpha1.LiteralChaos) error {
-	var spec map[string]any
-	if err := json.Unmarshal(l.Spec.Raw, &spec); err != nil {
-		return fmt.Errorf("it must be an object: %w", err)
-	}
-	if _, ok := spec["selector"].(map[string]any); !ok {
-		return fmt.Errorf("it needs a selector with labelSelectors")
-	}
-	for _, s := range selectors(spec) {
-		for _, key := range slices.Sorted(maps.Keys(s)) {
-			if !slices.Contains(
-				[]string{"labelSelectors", "expressionSelectors", "annotationSelectors", "fieldSelectors", "podPhaseSelectors"},
-				key,
-			) {
-				return fmt.Errorf(
-					"selector.%s may not be set: a drill strikes the servers of its target in its own namespace, which are added; "+
-						"use labelSelectors",
-					key,
-				)
-			}
-		}
-	}
-	for _, key := range []string{"remoteCluster", "clusterName"} {
-		if spec[key] != nil {
-			return fmt.Errorf("%s may not be set: name the site instead", key)
-		}
-	}
-	action, _ := spec["action"].(string)
-	if l.Kind == "IOChaos" &&
-		(action == "mistake" || action == "attrOverride" || spec["mistake"] != nil || spec["attr"] != nil) {
-		return fmt.Errorf(
-			"action %s may not be used: it damages what is read and written, and no drill may destroy data; latency and "+
-				"fault are allowed",
-			cmp.Or(action, "mistake or attrOverride"),
-		)
-	}
-	if l.Kind == "PodChaos" && (action == "pod-kill" || action == "container-kill") {
-		return nil
-	}
-	text, _ := spec["duration"].(string)
-	if d, err := time.ParseDuration(text); err != nil || d <= 0 {
-		return fmt.Errorf("it needs a duration, such as 30s, after which it ends by itself")
-	}
-	return nil
 }
 
 func anys[S ~string](list []S) []any {

@@ -319,20 +319,6 @@ func TestSwitchover(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("primary already")))
 }
 
-// What is given literally damages no files.
-func TestLiteralsThatDamage(t *testing.T) {
-	for action, refused := range map[string]bool{"latency": false, "fault": false, "mistake": true, "attrOverride": true} {
-		err := fault.CheckLiteral(
-			v1alpha1.LiteralChaos{
-				Site: "quincy",
-				Kind: "IOChaos",
-				Spec: runtime.RawExtension{Raw: []byte(`{"action":"` + action + `","selector":{},"duration":"10s"}`)},
-			},
-		)
-		NewWithT(t).Expect(err != nil).To(Equal(refused), action)
-	}
-}
-
 // What is given literally ends by itself, and strikes servers of the target alone.
 func TestLiteral(t *testing.T) {
 	for text, refused := range map[string]string{
