@@ -43,7 +43,8 @@ type Article struct {
 	// +kubebuilder:validation:items:MaxLength=128
 	// +listType=set
 	Columns []string `json:"columns,omitempty"`
-	// filter is a WHERE clause without the word WHERE.
+	// filter is a WHERE clause without the word WHERE: one condition, without comments, semicolons, variables and words
+	// that begin a statement; a column of such a name stands in brackets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Filter string `json:"filter,omitempty"`

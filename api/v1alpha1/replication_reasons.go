@@ -24,6 +24,8 @@ const (
 	ReasonNoPrimaryKey = "NoPrimaryKey"
 	// ReasonColumnsNotPublishable: an article's columns lack some of its table's, or of its primary key.
 	ReasonColumnsNotPublishable = "ColumnsNotPublishable"
+	// ReasonFilterRefused: an article's filter is not one condition, and nothing of the publication is changed.
+	ReasonFilterRefused = "FilterRefused"
 	// ReasonPublicationConflict: a publication of the name exists that somebody else made.
 	ReasonPublicationConflict = "PublicationConflict"
 	// ReasonDistributorLost: the distributor does not know a publication that the publisher has: its databases were lost.

@@ -20,7 +20,7 @@ import (
 // the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
-		planReferences, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish,
+		planReferences, planFilters, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish,
 		planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	).Plan
@@ -41,6 +41,19 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 			v1alpha1.ReasonSwitching,
 			fmt.Sprintf("PublisherMove %s moves the publication: nothing is done for its former publisher", d.Moving),
 		))
+	}
+	return true
+}
+
+// planFilters ends the plan when a filter is more than a condition. Admission refuses it; an object may be older, or
+// may have come while no webhook was asked.
+func planFilters(d Desired, _ Observed, p *replication.Plan) bool {
+	for _, a := range d.Publication.Spec.Articles {
+		if err := tsql.CheckFilter(a.Filter); err != nil {
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonFilterRefused, fmt.Sprintf(
+				"the filter of article %s must be the condition of a WHERE clause, without the word, and nothing else: %v",
+				a.Table, err)))
+		}
 	}
 	return true
 }

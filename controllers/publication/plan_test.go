@@ -40,6 +40,17 @@ func TestPublicationOfAGroup(t *testing.T) {
 	}
 }
 
+// A filter that is more than a condition reaches no engine, whichever way its object came.
+func TestAFilterWithAStatementIsNotSent(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared(true))
+	w.d.Publication.Spec.Articles[0].Filter = "1 = 1) RETURN 1 DROP TABLE dbo.Attachment --"
+	p := plan(w.d, w.o)
+	g.Expect(p.All()).To(BeEmpty())
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonFilterRefused))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("a parenthesis is closed that was not opened"))
+}
+
 func TestPublicationOfAServerAlone(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(false))

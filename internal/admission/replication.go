@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // publisherName names a publisher or subscriber in a message.
@@ -111,6 +112,12 @@ func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.Error
 					),
 				),
 			)
+		}
+	}
+	for i, a := range p.Spec.Articles {
+		if err := tsql.CheckFilter(a.Filter); err != nil {
+			errs = append(errs, field.Invalid(at.Child("articles").Index(i).Child("filter"), a.Filter,
+				"it must be the condition of a WHERE clause, without the word, and nothing else: "+err.Error()))
 		}
 	}
 	errs = append(errs, w.profile(at.Child("logReaderProfile"), p.Spec.LogReaderProfile, v1alpha1.AgentLogReader)...)

@@ -17,6 +17,13 @@ var replicationRefusals = []refusal{
 		},
 	},
 	{
+		"a filter that brings a statement",
+		with(group, "NAME", "content"),
+		with(publication, "NAME", "articles", "{table: dbo.Article}",
+			"{table: dbo.Article, filter: '1 = 1) DROP TABLE dbo.Article --'}"),
+		[]string{"spec.articles[0].filter", "a parenthesis is closed that was not opened"},
+	},
+	{
 		"a replica on the distributor",
 		with(publication, "NAME", "articles") + "---" + with(distributor, "NAME", "main", "SERVER", "b"),
 		with(group, "NAME", "content"),
