@@ -350,13 +350,22 @@ func (r *Reconciler) startReader(ctx context.Context, w *Observed, server v1alph
 }
 
 // collectArrivals fetches what the readers recorded. One that does not answer is an error, unless no time is left.
-func (r *Reconciler) collectArrivals(ctx context.Context, w *Observed, a *archive.Archive, last bool) error {
+func (r *Reconciler) collectArrivals(
+	ctx context.Context,
+	w *Observed,
+	a *archive.Archive,
+	budget *archive.Budget,
+	last bool,
+) error {
 	a.Arrivals = map[string][]byte{}
 	for _, p := range w.target.readAt(w.drill) {
 		out, err := r.inReader(ctx, w, p, timeLeft(ctx, fetchTimeout), "history", "arrivals", "--stop", "--timeout", "20s")
 		if err != nil && last {
 			// What lies there is worth having; that the reader has not ended is in it.
 			out, err = r.inReader(ctx, w, p, timeLeft(ctx, fetchTimeout), "history", "arrivals")
+		}
+		if err == nil {
+			err = budget.Take(out)
 		}
 		if err != nil {
 			if !last {

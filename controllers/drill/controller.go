@@ -55,6 +55,8 @@ type Reconciler struct {
 	now         func() time.Time
 	pods        Pods
 	turns       turns
+	// judging is held by whoever judges a run: its evidence takes hundreds of megabytes.
+	judging sync.Mutex
 
 	mu      sync.Mutex
 	samples map[types.UID]*runSamples

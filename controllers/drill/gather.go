@@ -50,7 +50,14 @@ type judged struct {
 
 // gather fetches the clients' histories and the replicas' rows, judges them and keeps them. A site that does not answer
 // is asked again, for a while. What was kept before - this process or another ended then - is judged as it was kept.
+//
+// Of an archive that is not the drill's own, or that is damaged, nothing is believed: the evidence is collected, and
+// the verdict says that it could not be kept.
 func (r *Reconciler) gather(ctx context.Context, w *Observed) (*judged, error) {
+	if !r.judging.TryLock() {
+		return nil, errJudging
+	}
+	defer r.judging.Unlock()
 	run := archive.Run{
 		Namespace: w.drill.Namespace,
 		Drill:     w.drill.Name,
@@ -59,7 +66,7 @@ func (r *Reconciler) gather(ctx context.Context, w *Observed) (*judged, error) {
 	}
 	j := &judged{now: r.now(), fetched: map[string]error{}}
 	kept, err := archive.Read(ctx, r.direct, run)
-	fresh := errors.Is(err, archive.ErrNotFound)
+	fresh := errors.Is(err, archive.ErrNotFound) || unusableArchive(err)
 	if fresh {
 		kept, err = r.collect(ctx, w, run, j)
 	}
@@ -85,7 +92,7 @@ func (r *Reconciler) gather(ctx context.Context, w *Observed) (*judged, error) {
 	)
 	var tooLarge *archive.TooLargeError
 	switch {
-	case errors.As(err, &tooLarge):
+	case errors.As(err, &tooLarge), unusableArchive(err):
 		j.notKept(err)
 		return j, nil
 	case errors.Is(err, archive.ErrWritten) && fresh:
@@ -102,7 +109,16 @@ func (r *Reconciler) gather(ctx context.Context, w *Observed) (*judged, error) {
 	return j, nil
 }
 
-// notKept notes that the evidence is too large to be kept. Nobody can look at it later: that is no pass.
+// errJudging says that a run waits until another one has been judged.
+var errJudging = errors.New("another drill is being judged, one at a time: this one is judged after it")
+
+// unusableArchive tells of what stands where the archive should: somebody else's, or nothing that can be read.
+func unusableArchive(err error) bool {
+	return errors.Is(err, archive.ErrForeign) || errors.Is(err, archive.ErrDamaged)
+}
+
+// notKept notes that the evidence is too large to be kept, or that something else stands in its place. Nobody can look
+// at it later: that is no pass.
 func (j *judged) notKept(err error) {
 	if j.Verdict == v1alpha1.VerdictPassed {
 		j.Verdict, j.Reason = v1alpha1.VerdictInconclusive, v1alpha1.ReasonEvidenceMissing
@@ -165,6 +181,7 @@ func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, 
 		}}
 	a.Samples.Clocks = append(slices.Clone(a.Samples.Clocks), notedClocks(w.drill.Status.Clients)...)
 	var missing []string
+	budget := archive.NewBudget()
 	for _, c := range w.drill.Status.Clients {
 		site := v1alpha1.SiteName(c.Site)
 		out, err := r.inClients(ctx, w, site, timeLeft(ctx, fetchTimeout), "history", "fetch", "--stop", "--timeout", "20s")
@@ -173,6 +190,9 @@ func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, 
 			if lies, asItIs := r.inClients(ctx, w, site, timeLeft(ctx, fetchTimeout), "history", "fetch"); asItIs == nil {
 				a.Bounds.Unstopped, out, err = append(a.Bounds.Unstopped, c.Site), lies, nil
 			}
+		}
+		if err == nil {
+			err = budget.Take(out)
 		}
 		if err != nil {
 			j.fetched[c.Site] = err
@@ -193,7 +213,7 @@ func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, 
 		// A secondary has acknowledged what it has hardened, and shows it when it is redone.
 		return a, errors.New(text)
 	}
-	return a, r.collectArrivals(ctx, w, &a, last)
+	return a, r.collectArrivals(ctx, w, &a, budget, last)
 }
 
 // redoes says whether a secondary goes on redoing, so that copies which differ may become equal by themselves. A

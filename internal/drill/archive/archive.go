@@ -251,8 +251,9 @@ type span struct {
 	Times int   `json:"times"`
 }
 
-// maxRows bounds what spans may unfold to: a damaged archive must not fill the memory.
-const maxRows = 50_000_000
+// maxRows bounds what the spans of an archive may unfold to, over all copies: an archive that is damaged, or made up,
+// must not fill the memory. It is as many as sixteen copies of what an archive's histories can write.
+const maxRows = 16 * MaxOperations
 
 func fold(r history.Replica) rows {
 	counts := map[history.RowID]int{}
@@ -282,10 +283,11 @@ func foldAll(list []history.Replica) []rows {
 	return folded
 }
 
-func unfoldAll(list []rows) ([]history.Replica, error) {
+// unfoldAll takes the rows from those that are left.
+func unfoldAll(list []rows, left *int64) ([]history.Replica, error) {
 	var replicas []history.Replica
 	for _, r := range list {
-		replica, err := r.unfold()
+		replica, err := r.unfold(left)
 		if err != nil {
 			return nil, err
 		}
@@ -298,20 +300,31 @@ func compareRows(x, y history.RowID) int {
 	return cmp.Or(cmp.Compare(x.Run, y.Run), cmp.Compare(x.Number, y.Number))
 }
 
-func (r rows) unfold() (history.Replica, error) {
+// take counts a span's rows; an error when it cannot be.
+func (r rows) take(left *int64, run, first, last, times int64) error {
+	if first > last || times < 1 || times > *left || last-first < 0 || last-first >= *left ||
+		(last-first+1)*times > *left {
+		return fmt.Errorf("the rows of %s from %d/%d to %d, %d times, cannot be", r.Server, run, first, last, times)
+	}
+	*left -= (last - first + 1) * times
+	return nil
+}
+
+func (r rows) unfold(left *int64) (history.Replica, error) {
+	for _, t := range r.Tables {
+		// They stay spans, and whoever compares them goes through them.
+		of := int64(maxRows)
+		for _, s := range t.Spans {
+			if err := r.take(&of, s.Run, s.First, s.Last, int64(s.Times)); err != nil {
+				return history.Replica{}, fmt.Errorf("table %s: %w", t.Name, err)
+			}
+		}
+	}
 	replica := history.Replica{Server: r.Server, Tables: r.unfoldTables(), Registers: r.Registers, Lists: r.Lists,
 		Moved: r.Moved}
 	for _, s := range r.Spans {
-		if s.First > s.Last || s.Times < 1 || s.Last-s.First >= maxRows || int64(s.Times) > maxRows ||
-			(s.Last-s.First+1)*int64(s.Times) > maxRows-int64(len(replica.Rows)) {
-			return history.Replica{}, fmt.Errorf(
-				"the rows of %s from %d/%d to %d, %d times, cannot be",
-				r.Server,
-				s.Run,
-				s.First,
-				s.Last,
-				s.Times,
-			)
+		if err := r.take(left, s.Run, s.First, s.Last, int64(s.Times)); err != nil {
+			return history.Replica{}, err
 		}
 		for number := s.First; number <= s.Last; number++ {
 			for range s.Times {

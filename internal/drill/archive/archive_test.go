@@ -4,10 +4,12 @@ package archive_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -265,6 +267,87 @@ func TestArchiveOfAnotherDrillIsForeign(t *testing.T) {
 	_, err = archive.Read(context.Background(), c, run)
 	g.Expect(err).NotTo(HaveOccurred(), "another drill's Delete leaves it")
 }
+
+// Whoever may write ConfigMaps in the namespace can write one of the index's name: what the drill does not own is none
+// of its evidence.
+func TestAnArchiveThatTheDrillDoesNotOwnIsForeign(t *testing.T) {
+	for name, of := range map[string]func(archive.Reference, corev1.ConfigMap) bool{
+		"the index": func(r archive.Reference, m corev1.ConfigMap) bool { return m.Name == r.Index },
+		"a chunk":   func(r archive.Reference, m corev1.ConfigMap) bool { return m.Name != r.Index },
+	} {
+		for way, owners := range map[string][]metav1.OwnerReference{
+			"nobody's":    nil,
+			"another's":   {{APIVersion: "v1", Kind: "Drill", Name: "other", UID: "uid-9"}},
+			"two owners'": {{Kind: "Drill", Name: "lose-tukwila", UID: "uid-1"}, {Kind: "Drill", Name: "other", UID: "uid-9"}},
+		} {
+			g := NewWithT(t)
+			c := fake.NewClientBuilder().Build()
+			ref, err := write(c, some(t), archive.DefaultLimits())
+			g.Expect(err).NotTo(HaveOccurred())
+			var all corev1.ConfigMapList
+			g.Expect(c.List(t.Context(), &all)).To(Succeed())
+			for i := range all.Items {
+				if of(ref, all.Items[i]) {
+					all.Items[i].OwnerReferences = owners
+					g.Expect(c.Update(t.Context(), &all.Items[i])).To(Succeed())
+				}
+			}
+			_, err = archive.Read(t.Context(), c, run)
+			g.Expect(errors.Is(err, archive.ErrForeign)).To(BeTrue(), "%s is %s: %v", name, way, err)
+		}
+	}
+}
+
+// Parts that are small each may be too much together, whatever they are, and so may rows that a few words stand for.
+func TestAnArchiveUnpacksWithinOneBudget(t *testing.T) {
+	zeros := func(size int) []byte {
+		var out bytes.Buffer
+		w := gzip.NewWriter(&out)
+		_, err := io.CopyN(w, endless{}, int64(size))
+		NewWithT(t).Expect(errors.Join(err, w.Close())).To(Succeed())
+		return out.Bytes()
+	}
+	third := zeros(archive.MaxUnpacked/3 + 1<<20)
+	for name, fill := range map[string]func(*archive.Archive){
+		"histories": func(a *archive.Archive) { a.Histories = map[string][]byte{"a": third, "b": third, "c": third} },
+		"files":     func(a *archive.Archive) { a.Files = map[string][]byte{"a": third, "b": third, "c": third} },
+		"of all kinds": func(a *archive.Archive) {
+			a.Histories, a.Arrivals, a.Files = map[string][]byte{"a": third}, map[string][]byte{"b": third},
+				map[string][]byte{"c": third}
+		},
+	} {
+		g := NewWithT(t)
+		a := some(t)
+		fill(&a)
+		packed, err := archive.Pack(a)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(len(packed)).To(BeNumerically("<", archive.DefaultTotal))
+		_, err = archive.Unpack(packed)
+		g.Expect(err).To(MatchError(ContainSubstring("that all of an archive may have")), name)
+	}
+	g := NewWithT(t)
+	budget := archive.NewBudget()
+	g.Expect(budget.Take(third)).To(Succeed())
+	g.Expect(budget.Take(third)).To(Succeed())
+	g.Expect(budget.Take(third)).NotTo(Succeed())
+	g.Expect(budget.Take([]byte("a"))).NotTo(Succeed(), "nothing is left")
+
+	a := some(t)
+	a.Replicas = nil
+	for n := range 2 {
+		rows := slices.Repeat([]history.RowID{{Run: 1, Number: 1}}, 9*archive.MaxOperations)
+		a.Replicas = append(a.Replicas, history.Replica{Server: fmt.Sprint("s", n), Rows: rows})
+	}
+	packed, err := archive.Pack(a)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = archive.Unpack(packed)
+	g.Expect(err).To(MatchError(ContainSubstring("cannot be")))
+}
+
+// endless reads as zeros.
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 func TestArchiveIsWrittenOnce(t *testing.T) {
 	g := NewWithT(t)

@@ -34,8 +34,9 @@ const (
 	packedSuffix  = ".gz"
 )
 
-// MaxUnpacked is how much one part of an archive may unpack to, in bytes.
-const MaxUnpacked = 1 << 30
+// MaxUnpacked is how much all parts of an archive may unpack to together, in bytes: some thirty times what is kept, and
+// less than a manager may have.
+const MaxUnpacked = 256 << 20
 
 // head is the first part.
 type head struct {
@@ -93,27 +94,44 @@ func compressed(data []byte) ([]byte, error) {
 }
 
 // Plain is a part's text, which comes compressed out of an archive.
-func Plain(data []byte) ([]byte, error) {
+func Plain(data []byte) ([]byte, error) { return NewBudget().plain(data) }
+
+// Budget is what the parts of one archive may unpack to: each alone could be small enough, and all of them too much.
+type Budget struct{ left int64 }
+
+// NewBudget is that of one archive.
+func NewBudget() *Budget { return &Budget{left: MaxUnpacked} }
+
+// Take counts what a part unpacks to, without keeping it. The error says that it cannot be unpacked, or is too much.
+func (b *Budget) Take(data []byte) error { return b.unpack(data, io.Discard) }
+
+func (b *Budget) plain(data []byte) ([]byte, error) {
 	if !bytes.HasPrefix(data, magic) {
-		return data, nil
+		return data, b.Take(data)
 	}
-	r, err := gzip.NewReader(bytes.NewReader(data))
-	if err != nil {
-		return nil, fmt.Errorf("unpack: %w", err)
-	}
-	return limited(r)
+	var plain bytes.Buffer
+	err := b.unpack(data, &plain)
+	return plain.Bytes(), err
 }
 
-// limited reads at most MaxUnpacked bytes.
-func limited(r io.Reader) ([]byte, error) {
-	data, err := io.ReadAll(io.LimitReader(r, MaxUnpacked+1))
+func (b *Budget) unpack(data []byte, to io.Writer) error {
+	var r io.Reader = bytes.NewReader(data)
+	if bytes.HasPrefix(data, magic) {
+		packed, err := gzip.NewReader(r)
+		if err != nil {
+			return fmt.Errorf("unpack: %w", err)
+		}
+		r = packed
+	}
+	n, err := io.Copy(to, io.LimitReader(r, b.left+1))
+	if b.left -= n; b.left < 0 {
+		b.left = 0
+		return fmt.Errorf("it unpacks to more than the %d MiB that all of an archive may have", MaxUnpacked>>20)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("unpack: %w", err)
+		return fmt.Errorf("unpack: %w", err)
 	}
-	if len(data) > MaxUnpacked {
-		return nil, fmt.Errorf("it unpacks to more than %d MiB", MaxUnpacked>>20)
-	}
-	return data, nil
+	return nil
 }
 
 // writer of parts; it keeps the first error.
@@ -155,8 +173,9 @@ func Unpack(data []byte) (Archive, error) {
 	if err != nil {
 		return Archive{}, fmt.Errorf("unpack an archive: %w", err)
 	}
+	budget := NewBudget()
 	var h head
-	if err := value(parts, partHead, &h); err != nil {
+	if err := budget.value(parts, partHead, &h); err != nil {
 		return Archive{}, err
 	}
 	if h.Format != format {
@@ -165,27 +184,35 @@ func Unpack(data []byte) (Archive, error) {
 	a := Archive{Run: h.Run, Bounds: h.Bounds, packed: data}
 	var folded, payloads []rows
 	if _, found := parts[partPayloads+packedSuffix]; found {
-		if err := value(parts, partPayloads+packedSuffix, &payloads); err != nil {
+		if err := budget.value(parts, partPayloads+packedSuffix, &payloads); err != nil {
 			return Archive{}, err
 		}
 	}
-	if err := errors.Join(value(parts, partFaults+packedSuffix, &a.Faults),
-		value(parts, partReplicas+packedSuffix, &folded), value(parts, partSamples+packedSuffix, &a.Samples)); err != nil {
+	if err := errors.Join(budget.value(parts, partFaults+packedSuffix, &a.Faults),
+		budget.value(parts, partReplicas+packedSuffix, &folded),
+		budget.value(parts, partSamples+packedSuffix, &a.Samples)); err != nil {
 		return Archive{}, err
 	}
 
-	if a.Replicas, err = unfoldAll(folded); err == nil {
-		a.Payloads, err = unfoldAll(payloads)
+	left := int64(maxRows)
+	if a.Replicas, err = unfoldAll(folded, &left); err == nil {
+		a.Payloads, err = unfoldAll(payloads, &left)
 	}
 	if err != nil {
 		return Archive{}, fmt.Errorf("unpack the archive of %s: %w", a.Run, err)
 	}
-	return a, a.sort(parts)
+	return a, a.sort(parts, budget)
 }
 
-// sort puts the named parts where they belong. Histories stay compressed.
-func (a *Archive) sort(parts map[string][]byte) error {
-	for name, data := range parts {
+// sort puts the named parts where they belong. Histories stay compressed, and count as what they unpack to.
+func (a *Archive) sort(parts map[string][]byte, budget *Budget) error {
+	for _, name := range slices.Sorted(maps.Keys(parts)) {
+		data := parts[name]
+		if strings.HasPrefix(name, histories) || strings.HasPrefix(name, arrivals) {
+			if err := budget.Take(data); err != nil {
+				return fmt.Errorf("unpack part %s of the archive of %s: %w", name, a.Run, err)
+			}
+		}
 		if of, found := strings.CutPrefix(name, histories); found {
 			if a.Histories == nil {
 				a.Histories = map[string][]byte{}
@@ -202,7 +229,7 @@ func (a *Archive) sort(parts map[string][]byte) error {
 			if a.Files == nil {
 				a.Files = map[string][]byte{}
 			}
-			plain, err := Plain(data)
+			plain, err := budget.plain(data)
 			if err != nil {
 				return fmt.Errorf("unpack part %s of the archive of %s: %w", name, a.Run, err)
 			}
@@ -229,12 +256,12 @@ func unpackParts(data []byte) (map[string][]byte, error) {
 	}
 }
 
-func value(parts map[string][]byte, name string, v any) error {
+func (b *Budget) value(parts map[string][]byte, name string, v any) error {
 	data, found := parts[name]
 	if !found {
 		return fmt.Errorf("unpack an archive: it has no part %s", name)
 	}
-	plain, err := Plain(data)
+	plain, err := b.plain(data)
 	if err == nil {
 		err = json.Unmarshal(plain, v)
 	}

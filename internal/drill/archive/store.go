@@ -37,6 +37,9 @@ const DefaultChunk = 896 << 10
 // DefaultTotal is the size of an archive at most: MaxOperations, which take some 300 MiB of memory to judge.
 const DefaultTotal = 8 << 20
 
+// maxChunks is into how many pieces an archive is ever cut: tests cut small ones.
+const maxChunks = 1024
+
 // MaxOperations is how many operations the histories of an archive of that size hold, with some room for what belongs
 // to them.
 const MaxOperations = 250_000
@@ -240,14 +243,17 @@ func (s store) keep(ctx context.Context, name, key string, content []byte) error
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(m), &there); err != nil {
 		return fmt.Errorf("look at ConfigMap %s of the archive of %s: %w", name, s.run, err)
 	}
-	owned := false
-	for _, o := range there.OwnerReferences {
-		owned = owned || o.UID == s.owner.UID
-	}
-	if !owned || !bytes.Equal(there.BinaryData[key], content) {
+	if !ownedBy(&there, s.run.UID) || !bytes.Equal(there.BinaryData[key], content) {
 		return fmt.Errorf("write ConfigMap %s of the archive of %s: one of that name is there: %w", name, s.run, ErrForeign)
 	}
 	return nil
+}
+
+// ownedBy tells whether a ConfigMap has that drill as its owner, and nobody else: only what the manager has written for
+// the drill does, unless somebody who may write ConfigMaps says so on purpose.
+func ownedBy(m *corev1.ConfigMap, uid string) bool {
+	return uid != "" && len(m.OwnerReferences) == 1 && m.OwnerReferences[0].Kind == "Drill" &&
+		string(m.OwnerReferences[0].UID) == uid
 }
 
 // sweep deletes the chunks of attempts of the same run that broke off, which differ in content and so in name.
@@ -263,8 +269,7 @@ func (s store) sweep(ctx context.Context, ix index) error {
 	}
 	for i := range all.Items {
 		m := &all.Items[i]
-		owned := len(m.OwnerReferences) == 1 && m.OwnerReferences[0].UID == s.owner.UID
-		if keep[m.Name] || !owned {
+		if keep[m.Name] || !ownedBy(m, s.run.UID) {
 			continue
 		}
 		if err := s.client.Delete(ctx, m, client.Preconditions{UID: &m.UID}); client.IgnoreNotFound(err) != nil {
@@ -286,7 +291,7 @@ func Delete(ctx context.Context, c client.Client, run Run) error {
 	}
 	for i := range all.Items {
 		m := &all.Items[i]
-		if len(m.OwnerReferences) != 1 || string(m.OwnerReferences[0].UID) != run.UID {
+		if !ownedBy(m, run.UID) {
 			continue
 		}
 		if err := c.Delete(ctx, m, client.Preconditions{UID: &m.UID}); client.IgnoreNotFound(err) != nil {
@@ -339,6 +344,13 @@ func readIndex(ctx context.Context, c client.Reader, run Run) (index, error) {
 	if ix.Run.Namespace != run.Namespace || ix.Run.Drill != run.Drill || ix.Run.ID != run.ID {
 		return index{}, fmt.Errorf("read the archive of %s: index %s is of %s: %w", run, m.Name, ix.Run, ErrForeign)
 	}
+	if !ownedBy(&m, ix.Run.UID) {
+		return index{}, fmt.Errorf("read the archive of %s: index %s is not the drill's own: %w", run, m.Name, ErrForeign)
+	}
+	if ix.Size > DefaultTotal || len(ix.Chunks) > maxChunks {
+		return index{}, fmt.Errorf("read the archive of %s: its index %s speaks of %d bytes in %d pieces, more than are "+
+			"ever kept: %w", run, m.Name, ix.Size, len(ix.Chunks), ErrDamaged)
+	}
 	return ix, nil
 }
 
@@ -366,7 +378,14 @@ func Read(ctx context.Context, c client.Reader, run Run) (Archive, error) {
 			}
 			return Archive{}, fmt.Errorf("read ConfigMap %s of the archive of %s: %w", part.Name, run, err)
 		}
+		if !ownedBy(&m, ix.Run.UID) {
+			return Archive{}, fmt.Errorf("read the archive of %s: ConfigMap %s is not the drill's own: %w",
+				run, part.Name, ErrForeign)
+		}
 		content := m.BinaryData[chunkKey]
+		if len(packed)+len(content) > ix.Size {
+			return Archive{}, fmt.Errorf("read the archive of %s: its pieces are more than the whole: %w", run, ErrDamaged)
+		}
 		if len(content) != part.Size || sum(content) != part.SHA256 {
 			return Archive{}, fmt.Errorf(
 				"read the archive of %s: ConfigMap %s (%d bytes) does not hold what was written (%d bytes): %w",
