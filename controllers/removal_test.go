@@ -24,7 +24,6 @@ var passing = map[string]string{
 	"archive.sweep":     "ConfigMaps that were listed, by their UID",
 	"archive.Delete":    "ConfigMaps that were listed, by their UID",
 	"drill.showPlan":    "the Drill that the command made, by its UID",
-	"join.remove":       "a person's own command takes away what it names",
 }
 
 // An object is deleted only as it was read: by its UID, so that another one that has taken its name stays. All of that

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -117,22 +118,19 @@ func (w *writer) namespace(parent context.Context, name string) error {
 	return nil
 }
 
-// remove deletes an object if it exists.
+// remove deletes an object if it exists, as it was read: one that somebody makes under its name meanwhile stays.
 func (w *writer) remove(parent context.Context, obj client.Object) error {
 	ctx, cancel := context.WithTimeout(parent, callTimeout)
 	defer cancel()
+	at, err := w.current(ctx, obj)
+	if err != nil || at == nil {
+		return err
+	}
 	if w.r.DryRun {
-		if at, err := w.current(ctx, obj); err != nil || at == nil {
-			return err
-		}
 		w.say("would be deleted", obj)
 		return nil
 	}
-	err := w.cluster.Client.Delete(ctx, obj)
-	if apierrors.IsNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	if err := reconcile.Remove(ctx, w.cluster.Client, at); err != nil {
 		return fmt.Errorf("deleting %T %s at %s: %w", obj, obj.GetName(), w.where, err)
 	}
 	w.say("deleted", obj)

@@ -4,6 +4,7 @@ package join_test
 
 import (
 	"bytes"
+	"context"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/sites"
@@ -33,8 +35,20 @@ func inMemory(t *testing.T, uid types.UID, objects ...client.Object) join.Cluste
 	objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "kube-system", UID: uid}})
 	return join.Cluster{
 		Config: &rest.Config{Host: "https://member:6443"},
-		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(),
+		Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(identified).Build(),
 	}
+}
+
+// identified gives what is read a UID, as API servers do.
+var identified = interceptor.Funcs{
+	Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+		options ...client.GetOption) error {
+		err := c.Get(ctx, key, obj, options...)
+		if err == nil && obj.GetUID() == "" {
+			obj.SetUID(types.UID("of " + key.String()))
+		}
+		return err
+	},
 }
 
 func siteOf(name, uid string) *v1alpha1.Site {

@@ -31,7 +31,7 @@ import (
 // nothing of them behind.
 func TestDrillsStayTakenAway(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
-	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithInterceptorFuncs(identified).WithObjects(
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: "the cluster"}}).Build()
 	joined := func(c client.Client, drills *bool) (string, error) {
 		out := &bytes.Buffer{}
