@@ -45,6 +45,7 @@ var bare = map[string]string{
 
 	"sqlserver.Names": hub, "sqlserver.HubPasswords": hub, "sqlserver.HubCertificate": hub, "sqlserver.Authority": hub,
 	"sqlserver.SiteIsHub": hub, "sqlserver.Partners.Server": hub,
+	"sqlserver.Clocks":          "without any, nothing is issued",
 	"sqlserver.UserCertificate": "UserCertificateError says it",
 	"sqlserver.Cluster":         atSite, "sqlserver.Claims": atSite, "sqlserver.Bound": atSite,
 	"sqlserver.SitePasswords":   atSite,

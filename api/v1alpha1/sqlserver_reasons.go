@@ -29,6 +29,9 @@ const (
 	// ReasonCertificateKept: the Secret that spec.tls names can't be used, and the server goes on with the certificate
 	// that it has; the message says until when. Everything else is done.
 	ReasonCertificateKept = "CertificateKept"
+	// ReasonClocksDiffer: a certificate is to be issued, and the clocks of the manager and of the hub's or the site's API
+	// server differ too much. The server goes on with the certificate that it has, if it can be used.
+	ReasonClocksDiffer = "ClocksDiffer"
 	// ReasonStorageClassNotFound: a storage class does not exist at the site.
 	ReasonStorageClassNotFound = "StorageClassNotFound"
 	// ReasonNoNodeForVolumes: no node of the site can serve all volumes of the server.

@@ -39,6 +39,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return d.member.Apply(ctx, s.Object)
 	case CompleteReaders:
 		return r.completeReaders(ctx, d, s)
+	case ForgetCAs:
+		return r.forgetCAs(ctx, d, s)
 	case AgreePasswords:
 		return r.agreePasswords(ctx, d, s)
 	case MakeAuthority:

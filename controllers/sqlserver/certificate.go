@@ -78,8 +78,8 @@ func (r *Reconciler) writeCertificate(
 	return nil
 }
 
-// authority reads the operator's CA, or makes it; one that ends before what it would issue is replaced. Creation, or
-// the version that was read, decides between two that make it at once.
+// authority reads the operator's CA, or makes it; one that ends before what it would issue, or has not begun, is
+// replaced. Creation, or the version that was read, decides between two that make it at once.
 func (r *Reconciler) authority(ctx context.Context) (*credentials.Authority, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -89,7 +89,7 @@ func (r *Reconciler) authority(ctx context.Context) (*credentials.Authority, err
 	}
 	if present != nil {
 		authority, err := credentials.ParseAuthority(present.Data)
-		if err != nil || authority.Ends(r.now()) == "" {
+		if err != nil || authority.Unfit(r.now()) == "" {
 			return authority, err
 		}
 	}

@@ -48,6 +48,8 @@ type Options struct {
 	Namespace string
 	// AgentImage is the image of the sidecar, the operator's own.
 	AgentImage string
+	// HubClock compares the manager's clock with the hub's; nil when nobody does.
+	HubClock *sites.Clock
 }
 
 // Reconciler of SQLServers.
@@ -56,6 +58,7 @@ type Reconciler struct {
 	connector  *mssql.Connector
 	namespace  string
 	agentImage string
+	hubClock   *sites.Clock
 
 	hub client.Client
 	// secrets reads the hub's Secrets from the API server.
@@ -81,7 +84,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
 		sites: o.Sites, connector: o.Connector, namespace: o.Namespace, agentImage: o.AgentImage,
-		hub: local.GetClient(), secrets: local.GetAPIReader(), now: time.Now,
+		hubClock: o.HubClock,
+		hub:      local.GetClient(), secrets: local.GetAPIReader(), now: time.Now,
 		reporter: reconcile.Reporter{
 			Hub:    local.GetClient(),
 			Events: local.GetEventRecorder("sqlserver"),

@@ -96,10 +96,25 @@ func (r *Reconciler) observeSecrets(ctx context.Context, d Desired, o *Observed)
 	if err := r.observeAuthority(ctx, d, o); err != nil {
 		return err
 	}
+	r.observeClocks(d, o)
+	o.ReadersFormer = reconcile.Asked(r.readersFormer(ctx, d, o))
 	if authority := o.authority(d); len(authority) > 0 && o.changes(authority) {
 		r.askPartners(ctx, d, o)
 	}
 	return nil
+}
+
+// observeClocks takes down how the manager's clock compares with those of hub and site, which have just answered.
+func (r *Reconciler) observeClocks(d Desired, o *Observed) {
+	now := r.now()
+	for _, one := range []struct {
+		of    string
+		clock *sites.Clock
+	}{{theHub, r.hubClock}, {fmt.Sprintf("site %s", d.Server.Spec.Site), d.member.Clock}} {
+		if ahead, known := one.clock.Difference(now); known {
+			o.Clocks = append(o.Clocks, Clock{Of: one.of, Ahead: ahead})
+		}
+	}
 }
 
 // observeAuthority reads the certificate of the user's, or the operator's CA.

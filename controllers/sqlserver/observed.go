@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
 )
 
 // Observed is the world around a server as it was read, without any decision.
@@ -43,6 +44,8 @@ type Observed struct {
 	ForeignSecrets []string
 	// Authority is the operator's CA, nil while it has not been made.
 	Authority *credentials.Authority
+	// Clocks are those of the API servers that the observation asked, compared with the manager's.
+	Clocks []Clock
 	// Partners are the other servers of its groups.
 	Partners []Partner
 	// SiteIsHub tells that the server's site is the hub's own cluster: its Secrets are the hub's.
@@ -50,6 +53,8 @@ type Observed struct {
 
 	// Readers are what the Secret holds by which the sidecars of the namespace are read at the site.
 	Readers map[string][]byte
+	// ReadersFormer are the operator's CAs that Readers has and no server of the namespace shows or trusts at the site.
+	ReadersFormer reconcile.Reading[[]byte]
 
 	Account     Account
 	ConfigMap   *corev1.ConfigMap
@@ -68,6 +73,14 @@ type Observed struct {
 
 	// left is what is left of a server that is being deleted; nothing else is observed then.
 	left left
+}
+
+// Clock is the clock of an API server.
+type Clock struct {
+	// Of is whose it is.
+	Of string
+	// Ahead is how far it is ahead of the manager's.
+	Ahead sites.ClockDifference
 }
 
 // Engine is what the engine says. Nothing was asked while the pod has no address.

@@ -59,6 +59,13 @@ func planCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 	if tls := d.Server.Spec.TLS; tls != nil && tls.SecretName != "" {
 		return planUserCertificate(d, o, tls.SecretName, p)
 	}
+	if why := clocksDiffer(o); why != "" && issues(d, o) {
+		if _, usable := keptCertificate(d, o); usable {
+			// planKeptCertificate says so, once everything else is as declared.
+			return writeCertificate(d, o, o.SiteCertificate, credentials.IssuersOf(o.SiteCertificate), p)
+		}
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonClocksDiffer, "no certificate is issued: "+why))
+	}
 	if why := authorityNeeded(o); why != "" {
 		if len(o.SiteCertificate) > 0 || o.Authority != nil {
 			p.Add(MakeAuthority{Reason: why})
@@ -89,12 +96,43 @@ func planCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 	return p.Settle(inProgress("the certificate is being issued: " + why))
 }
 
+// issues tells whether a CA or a certificate is to be made.
+func issues(d Desired, o Observed) bool {
+	return authorityNeeded(o) != "" || o.Authority.Renewal(o.SiteCertificate, d.certificateNames(), o.Now) != ""
+}
+
+// clocksDiffer says why the manager's clock is no measure for when a certificate begins and ends; empty when it is. By
+// one that is ahead everything would be renewed, with a restart of each engine, and trusted by nobody until that time
+// comes; by one that is behind nothing would be renewed in time.
+func clocksDiffer(o Observed) string {
+	if len(o.Clocks) == 0 {
+		return "neither hub nor site has told the time in its answers (header Date), with which the manager's clock is " +
+			"compared; let no proxy take it out"
+	}
+	for _, clock := range o.Clocks {
+		apart := clock.Ahead.Apart()
+		if apart.Abs() <= credentials.MaxClockDifference {
+			continue
+		}
+		way := "ahead of"
+		if apart < 0 {
+			way = "behind"
+		}
+		return fmt.Sprintf(
+			"the clock of the API server of %s is %s %s the manager's, and %s at most are allowed: set the clock that is "+
+				"wrong, that of the manager's node or that of the API server's",
+			clock.Of, apart.Abs().Round(time.Second), way, credentials.MaxClockDifference,
+		)
+	}
+	return ""
+}
+
 // authorityNeeded says why the operator's CA must be made; empty when the one that is there goes on.
 func authorityNeeded(o Observed) string {
 	if o.Authority == nil {
 		return "there is none"
 	}
-	return o.Authority.Ends(o.Now)
+	return o.Authority.Unfit(o.Now)
 }
 
 func planUserCertificate(d Desired, o Observed, name string, p *reconcile.Plan) bool {
@@ -129,7 +167,7 @@ func keptCertificate(d Desired, o Observed) (credentials.Certificate, bool) {
 func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 	tls := d.Server.Spec.TLS
 	if tls == nil || tls.SecretName == "" {
-		return true
+		return planClocks(d, o, p)
 	}
 	why := unusable(d, o)
 	if why == "" {
@@ -146,6 +184,18 @@ func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 		"Secret %s of spec.tls can't be used: %s. The server goes on with the certificate that it has, which ends at %s; "+
 			"everything else is as declared",
 		tls.SecretName, why, kept.Expires.UTC().Format(time.RFC3339))))
+}
+
+// planClocks says, when everything else is as declared, that the server's certificate is to be renewed and is not.
+func planClocks(d Desired, o Observed, p *reconcile.Plan) bool {
+	why := clocksDiffer(o)
+	if why == "" || !issues(d, o) {
+		return true
+	}
+	kept, _ := keptCertificate(d, o)
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonClocksDiffer, fmt.Sprintf(
+		"a new certificate is needed, and none is issued: %s. The server goes on with the one that it has, which ends at "+
+			"%s; everything else is as declared", why, kept.Expires.UTC().Format(time.RFC3339))))
 }
 
 // unusable says why the server is not given the certificate that spec.tls names; empty when it is.
@@ -222,7 +272,7 @@ func announce(d Desired, o Observed, authority []byte) string {
 // have.
 func (o Observed) changes(authority []byte) bool {
 	certificate, err := credentials.ParseCertificate(o.SiteCertificate)
-	return err == nil && o.Now.Before(certificate.Expires) && !credentials.SignedBy(o.SiteCertificate, authority)
+	return err == nil && certificate.Verified(o.Now) && !credentials.SignedBy(o.SiteCertificate, authority)
 }
 
 // authority is the CA by which the server is to be verified; nil where there is none yet.

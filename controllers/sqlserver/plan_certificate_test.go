@@ -25,6 +25,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
 )
 
 // rsaKey is made once: keys take time.
@@ -419,4 +420,83 @@ func TestAPartnerThatCannotBeReadIsWaitedFor(t *testing.T) {
 				To(BeTrue())
 		})
 	}
+}
+
+// A manager whose clock is wrong would renew all certificates at once, with a restart of every engine, for a time that
+// is not now. Whatever there is to be issued waits until its clock is the API servers'.
+func TestNothingIsIssuedByAClockThatIsWrong(t *testing.T) {
+	const year = 365 * 24 * time.Hour
+	apart := func(d time.Duration) sites.ClockDifference {
+		return sites.ClockDifference{Least: d - time.Second, Most: d + time.Second}
+	}
+	for name, c := range map[string]struct {
+		// now is the manager's time, when the server has a certificate of the start.
+		now    time.Time
+		clocks []Clock
+		says   string
+	}{
+		"the manager's is ahead": {start.Add(year - time.Hour),
+			[]Clock{{theHub, apart(-year + time.Hour)}}, "of the hub is 8758h59m59s behind the manager's"},
+		"the manager's is behind": {start.Add(-2 * time.Hour),
+			[]Clock{{theHub, apart(2 * time.Hour)}}, "of the hub is 1h59m59s ahead of the manager's"},
+		"the site's is behind": {start.Add(year - time.Hour),
+			[]Clock{{theHub, apart(0)}, {"site tukwila", apart(-time.Hour)}},
+			"of site tukwila is 59m59s behind the manager's"},
+		"nobody tells": {start.Add(year - time.Hour), nil, "neither hub nor site has told the time"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			shown := e.o.SiteCertificate
+			e.o.Now, e.o.Clocks = c.now, c.clocks
+			p, done := e.settle(t, 100)
+			g.Expect(done).To(BeEmpty())
+			g.Expect(e.o.SiteCertificate).To(Equal(shown))
+			g.Expect(p.Outcome).To(And(HaveField("Ready", metav1.ConditionFalse),
+				HaveField("Reason", v1alpha1.ReasonClocksDiffer), HaveField("Message", ContainSubstring(c.says))))
+
+			fresh := newEnviron(t, declared(server(), Surroundings{}))
+			fresh.o.Now, fresh.o.Clocks = c.now, c.clocks
+			p, done = fresh.settle(t, 100)
+			g.Expect(done).NotTo(ContainElement(ContainSubstring("issue a certificate")))
+			g.Expect(fresh.o.SiteCertificate).To(BeNil())
+			g.Expect(p.Outcome).To(HaveField("Reason", v1alpha1.ReasonClocksDiffer))
+		})
+	}
+	t.Run("a difference that is allowed for", func(t *testing.T) {
+		g := NewWithT(t)
+		e := newEnviron(t, declared(server(), Surroundings{}))
+		e.settle(t, 100)
+		e.o.Now, e.o.Clocks = start.Add(year-time.Hour), []Clock{{theHub, apart(-29 * time.Minute)}}
+		_, done := e.settle(t, 100)
+		g.Expect(done).To(ContainElement(ContainSubstring("issue a certificate")))
+	})
+}
+
+// What nobody verifies holds up no change of the CA: its partners' sidecars could not even be asked.
+func TestACertificateThatHasNotBegunIsReplacedAtOnce(t *testing.T) {
+	g := NewWithT(t)
+	f := newTrio(t)
+	ahead, err := credentials.NewAuthority(start.Add(400 * 24 * time.Hour))
+	g.Expect(err).NotTo(HaveOccurred())
+	f.each(func(e *environ) {
+		data := issuedBy(t, ahead, start.Add(400*24*time.Hour), e.d.certificateNames()...)
+		data[credentials.KeyIssuers] = ahead.PEM()
+		e.o.Authority, e.o.SiteCertificate, e.o.HubCertificate = ahead, data, data
+	})
+	e := f.servers["tukpub"]
+	for name := range f.servers {
+		if name != "tukpub" {
+			e.o.Partners = append(e.o.Partners, Partner{Server: name,
+				Certificate: reconcile.Read(f.servers[name].o.HubCertificate),
+				Loaded:      reconcile.Asked[[]string](nil, errors.New("its certificate has not begun"))})
+		}
+	}
+	p := plan(e.d, e.o)
+	g.Expect(p.Steps).To(HaveExactElements(BeAssignableToTypeOf(MakeAuthority{})))
+	e.o.Authority = otherCA
+	p = plan(e.d, e.o)
+	g.Expect(p.Steps).NotTo(BeEmpty())
+	g.Expect(p.Steps[0]).To(BeAssignableToTypeOf(IssueCertificate{}))
 }

@@ -24,6 +24,10 @@ func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 	if o.Now.IsZero() {
 		o.Now = time.Now()
 	}
+	if len(o.Clocks) == 0 {
+		// Nothing is issued by it.
+		o.Clocks = []Clock{{Of: theHub}}
+	}
 	offline := len(o.Cluster.Nodes) == 0 && len(o.Cluster.Classes) == 0
 	first := plan(d, o)
 	outcome := first.Outcome

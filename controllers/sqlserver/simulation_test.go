@@ -118,6 +118,7 @@ func newEnviron(t *testing.T, d Desired) *environ {
 	}
 	return &environ{d: d, o: Observed{
 		Now:    start,
+		Clocks: []Clock{{Of: theHub}, {Of: "site tukwila"}},
 		Claims: map[placement.Role]*corev1.PersistentVolumeClaim{}, Bound: map[placement.Role]*corev1.PersistentVolume{},
 		Cluster: placement.Cluster{
 			Nodes: []corev1.Node{node("tukwila-worker"), node("tukwila-worker2")},
@@ -155,6 +156,9 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 		data, err := credentials.CompleteReader(o.Readers, s.CA)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		o.Readers = data
+	case ForgetCAs:
+		o.Readers = credentials.DropCAs(o.Readers, s.CAs)
+		o.ReadersFormer = reconcile.Read[[]byte](nil)
 	case ApplyObject:
 		switch obj := s.Object.(type) {
 		case *corev1.PersistentVolumeClaim:

@@ -27,6 +27,8 @@ type engagement struct {
 	name v1alpha1.SiteName
 	site *v1alpha1.Site
 	cfg  *rest.Config
+	// clock compares the manager's clock with the API server's.
+	clock *Clock
 	// is the site's cluster, by the UID of its namespace kube-system; empty until one has answered. Guarded like health.
 	is string
 	// basis is the fingerprint of all that it depends on.
@@ -45,7 +47,7 @@ type engagement struct {
 
 func newEngagement(p *Provider, site *v1alpha1.Site, cfg *rest.Config, basis string) *engagement {
 	run := &engagement{p: p, name: v1alpha1.SiteName(site.Name), site: site, cfg: cfg, is: site.Cluster(), basis: basis,
-		stopping: make(chan struct{}), done: make(chan struct{})}
+		clock: NewClock(), stopping: make(chan struct{}), done: make(chan struct{})}
 	run.health.Site = run.name
 	if cfg != nil {
 		run.health.CredentialsExpire, _ = CredentialsExpire(cfg)
@@ -147,6 +149,7 @@ func (run *engagement) fill(ctx context.Context, dialer *connrotation.Dialer, fi
 	// half open.
 	cfg.Dial = dialer.DialContext
 	cfg.QPS, cfg.Burst = 50, 100
+	cfg.Wrap(run.clock.Wrap)
 	mapCtx, cancelMap := context.WithTimeout(ctx, run.p.opts.SyncTimeout)
 	defer cancelMap()
 	cl, err := cluster.New(cfg, func(o *cluster.Options) {
@@ -235,6 +238,7 @@ func (run *engagement) newMember(cl cluster.Cluster, first answer) *Member {
 		Client:     deadlineClient{cl.GetClient(), timeout},
 		APIReader:  deadlineReader{cl.GetAPIReader(), timeout},
 		RESTConfig: cl.GetConfig(),
+		Clock:      run.clock,
 		Namespaces: first.usable,
 		unusable:   first.unusable,
 		gone:       first.gone,

@@ -29,6 +29,8 @@ type Member struct {
 	APIReader client.Reader
 	// RESTConfig of the cluster, for port-forward and exec. It carries no time-out: give each call one.
 	RESTConfig *rest.Config
+	// Clock compares the manager's clock with the API server's.
+	Clock *Clock
 	// Namespaces that are allowed, exist, and that the credentials can use.
 	Namespaces []string
 	// unusable says for each other allowed namespace why it cannot be used.

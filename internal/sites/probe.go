@@ -59,6 +59,7 @@ func newProber(run *engagement) (*prober, error) {
 	cfg := rest.CopyConfig(run.cfg)
 	cfg.Dial = p.dialer.DialContext
 	cfg.QPS, cfg.Burst = -1, -1
+	cfg.Wrap(run.clock.Wrap)
 	c, err := kubernetes.NewForConfig(cfg)
 	if err != nil {
 		return nil, fmt.Errorf("making a client for site %s: %w", run.name, err)

@@ -25,6 +25,9 @@ const (
 	certificateLife = 365 * 24 * time.Hour
 	// backdate allows for clocks of sites that are behind the hub's.
 	backdate = time.Hour
+	// MaxClockDifference is how far the clock of an API server may be from the clock by which something is issued: two
+	// sites then differ by no more than the backdate, and what one of them shows has begun for the other.
+	MaxClockDifference = backdate / 2
 	// rsaBits of servers' keys. SQL Server on Linux takes RSA keys
 	// (docs/linux/sql-server-linux-encrypted-connections.md shows rsa:2048).
 	rsaBits = 2048
@@ -53,7 +56,7 @@ func NewAuthority(now time.Time) (*Authority, error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber:          serial,
-		Subject:               pkix.Name{CommonName: "geosql-operator CA", Organization: []string{"geosql.dev"}},
+		Subject:               authorityName(),
 		NotBefore:             now.Add(-backdate),
 		NotAfter:              now.Add(authorityLife),
 		IsCA:                  true,
@@ -70,6 +73,11 @@ func NewAuthority(now time.Time) (*Authority, error) {
 		return nil, fmt.Errorf("read the certificate of the CA: %w", err)
 	}
 	return &Authority{certificate: certificate, key: key, pem: encode("CERTIFICATE", der)}, nil
+}
+
+// authorityName is the subject of every CA that the operator makes for servers.
+func authorityName() pkix.Name {
+	return pkix.Name{CommonName: "geosql-operator CA", Organization: []string{"geosql.dev"}}
 }
 
 // ParseAuthority reads the CA from the data of its Secret.
@@ -124,21 +132,44 @@ func (a *Authority) PEM() []byte { return slices.Clone(a.pem) }
 // Expires is when the CA's certificate ends.
 func (a *Authority) Expires() time.Time { return a.certificate.NotAfter }
 
-// Ends says that the CA does not live as long as a certificate that it would issue now; empty when it does. Another one
-// must take its place, and be trusted by all, while its certificates are valid.
-func (a *Authority) Ends(now time.Time) string {
-	if now.Add(certificateLife).After(a.certificate.NotAfter) {
+// Unfit says why nothing is to be issued by the CA now; empty when it may. It does not live as long as what it would
+// issue, or has not begun: a clock was ahead when it was made, and nobody trusts it until then. Another one must take
+// its place, and be trusted by all, while its certificates are valid.
+func (a *Authority) Unfit(now time.Time) string {
+	switch {
+	case now.Add(certificateLife).After(a.certificate.NotAfter):
 		return "the present one ends at " + written(a.certificate.NotAfter)
+	case now.Before(a.certificate.NotBefore):
+		return "the present one begins at " + written(a.certificate.NotBefore)
 	}
 	return ""
 }
 
-// Issue makes an RSA key and a certificate for it over the names, valid for a year from now (never longer than the CA),
-// as the data of a kubernetes.io/tls Secret with ca.crt. The first name becomes the subject.
+// Issue makes an RSA key and a certificate for it over the names, valid for a year from now, as the data of a
+// kubernetes.io/tls Secret with ca.crt. The first name becomes the subject. What would have to be issued again at once
+// is an error: each certificate costs its engine a restart, and there would be no end of them.
 func (a *Authority) Issue(names []string, now time.Time) (map[string][]byte, error) {
 	if len(names) == 0 {
 		return nil, errors.New("issue a certificate: no names")
 	}
+	if why := a.Unfit(now); why != "" {
+		return nil, again(names[0], "the CA is to be replaced first: "+why)
+	}
+	data, err := a.sign(names, now)
+	if err != nil {
+		return nil, err
+	}
+	if why := a.Renewal(data, names, now); why != "" {
+		return nil, again(names[0], why)
+	}
+	return data, nil
+}
+
+func again(name, why string) error {
+	return fmt.Errorf("issue the certificate of %s: it would have to be issued again at once: %s", name, why)
+}
+
+func (a *Authority) sign(names []string, now time.Time) (map[string][]byte, error) {
 	key, err := rsa.GenerateKey(rand.Reader, rsaBits)
 	if err != nil {
 		return nil, fmt.Errorf("make the key of %s: %w", names[0], err)
@@ -151,7 +182,7 @@ func (a *Authority) Issue(names []string, now time.Time) (map[string][]byte, err
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: names[0]},
 		NotBefore:             now.Add(-backdate),
-		NotAfter:              earlier(now.Add(certificateLife), a.certificate.NotAfter),
+		NotAfter:              now.Add(certificateLife),
 		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageKeyEncipherment,
 		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		BasicConstraintsValid: true,
@@ -172,13 +203,6 @@ func (a *Authority) Issue(names []string, now time.Time) (map[string][]byte, err
 		KeyPrivateKey:  encode("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(key)),
 		KeyCA:          a.PEM(),
 	}, nil
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 func serialNumber() (*big.Int, error) {

@@ -124,6 +124,12 @@ func (c Certificate) Unfit(now time.Time) string {
 	return ""
 }
 
+// Verified tells whether somebody who trusts its CAs takes the certificate at a moment: it, the intermediate ones and
+// the CA have begun and not ended.
+func (c Certificate) Verified(at time.Time) bool {
+	return c.leaf != nil && verified(c.leaf, c.chain, c.authorities, x509.ExtKeyUsageServerAuth, at) == nil
+}
+
 func written(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // verified verifies a certificate for a moment. chain has intermediate certificates.

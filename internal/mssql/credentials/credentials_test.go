@@ -418,11 +418,14 @@ func TestRenewal(t *testing.T) {
 func TestCertificateNeverOutlivesTheCA(t *testing.T) {
 	g := NewWithT(t)
 	a, now := authority(t)
-	data, err := a.Issue([]string{"x"}, now.Add(authorityLife-time.Hour))
+	last := now.Add(authorityLife - certificateLife)
+	data, err := a.Issue([]string{"x"}, last)
 	g.Expect(err).NotTo(HaveOccurred())
 	c, err := ParseCertificate(data)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(c.Expires).To(Equal(a.Expires()))
+	_, err = a.Issue([]string{"x"}, last.Add(time.Second))
+	g.Expect(err).To(MatchError(ContainSubstring("the CA is to be replaced first: the present one ends at")))
 }
 
 // What a user brings may be good for servers alone: then no client shows it.

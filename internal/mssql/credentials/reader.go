@@ -4,6 +4,7 @@ package credentials
 
 import (
 	"crypto/rand"
+	"crypto/x509"
 	"encoding/base64"
 	"fmt"
 	"maps"
@@ -51,6 +52,35 @@ func ReaderLacks(data map[string][]byte, ca []byte) string {
 		return "it lacks a CA of the server's certificate"
 	}
 	return ""
+}
+
+// FormerCAs are the CAs (PEM) among those of the Secret that the operator has made and that trusted has not, in which
+// all are that the servers of the namespace show or trust at the site. A CA that somebody else has made is left to
+// them.
+func FormerCAs(data map[string][]byte, trusted []byte) []byte {
+	var former []byte
+	for _, der := range certificatesOf(data[KeyCA]) {
+		one := encode("CERTIFICATE", der)
+		ca, err := x509.ParseCertificate(der)
+		if err == nil && ca.Subject.String() == authorityName().String() && ca.CheckSignatureFrom(ca) == nil &&
+			!HasCAs(trusted, one) {
+			former = append(former, one...)
+		}
+	}
+	return former
+}
+
+// DropCAs is the data of the Secret without the CAs.
+func DropCAs(data map[string][]byte, former []byte) map[string][]byte {
+	left := map[string][]byte{}
+	maps.Copy(left, data)
+	left[KeyCA] = nil
+	for _, der := range certificatesOf(data[KeyCA]) {
+		if one := encode("CERTIFICATE", der); !HasCAs(former, one) {
+			left[KeyCA] = append(left[KeyCA], one...)
+		}
+	}
+	return left
 }
 
 // CompleteReader is the data of the Secret with what ReaderLacks tells. It takes no CA out: one server does not know

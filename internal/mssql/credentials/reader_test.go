@@ -5,6 +5,7 @@ package credentials_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -44,4 +45,26 @@ func TestReaders(t *testing.T) {
 	g.Expect(second).To(HaveKeyWithValue("note", []byte("kept")))
 	g.Expect(credentials.ReaderLacks(second, ca)).To(BeEmpty())
 	g.Expect(credentials.ReaderLacks(second, other)).To(BeEmpty())
+}
+
+// A CA of the operator's goes once no server of the namespace shows or trusts it at the site; what a person has added
+// stays.
+func TestReadersForgetAFormerCA(t *testing.T) {
+	g := NewWithT(t)
+	made := func() []byte {
+		a, err := credentials.NewAuthority(time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		return a.PEM()
+	}
+	old, present := made(), made()
+	theirs := []byte("-----BEGIN CERTIFICATE-----\nb25l\n-----END CERTIFICATE-----\n")
+	data := map[string][]byte{"token": []byte(strings.Repeat("n", 16))}
+	data["ca.crt"] = credentials.MergeCAs(old, theirs, present)
+	g.Expect(credentials.FormerCAs(data, credentials.MergeCAs(present, old))).To(BeEmpty())
+	former := credentials.FormerCAs(data, present)
+	g.Expect(former).To(Equal(old))
+	left := credentials.DropCAs(data, former)
+	g.Expect(left["ca.crt"]).To(Equal(credentials.MergeCAs(theirs, present)))
+	g.Expect(left["token"]).To(Equal(data["token"]))
+	g.Expect(data["ca.crt"]).To(Equal(credentials.MergeCAs(old, theirs, present)), "what was read is as it was")
 }

@@ -13,8 +13,8 @@ import (
 func TestACAIsReplacedBeforeItsCertificatesEnd(t *testing.T) {
 	g := NewWithT(t)
 	a, now := authority(t)
-	g.Expect(a.Ends(now.Add(authorityLife - certificateLife))).To(BeEmpty())
-	g.Expect(a.Ends(now.Add(authorityLife - certificateLife + time.Second))).
+	g.Expect(a.Unfit(now.Add(authorityLife - certificateLife))).To(BeEmpty())
+	g.Expect(a.Unfit(now.Add(authorityLife - certificateLife + time.Second))).
 		To(ContainSubstring("the present one ends at"))
 }
 
