@@ -116,7 +116,8 @@ type SQLServerSpec struct {
 	// edition is the MSSQL_PID.
 	// +optional
 	Edition Edition `json:"edition,omitempty"`
-	// image of the engine.
+	// image of the engine, by tag or by digest (NAME@sha256:...): a tag can be moved, and a pod that starts anew takes
+	// what it names then. status.imageID has the digest of what runs.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
@@ -187,6 +188,9 @@ type SQLServerStatus struct {
 	// engine is the first line of @@VERSION: it says honestly which engine answers.
 	// +optional
 	Engine string `json:"engine,omitempty"`
+	// imageID is the image that the engine's container runs, by its digest, as the site's kubelet tells it.
+	// +optional
+	ImageID string `json:"imageID,omitempty"`
 	// podIP is the address at which other sites reach the pod.
 	// +optional
 	PodIP string `json:"podIP,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -122,6 +123,7 @@ func describe(status *v1alpha1.SQLServerStatus, d Desired, o Observed) {
 	status.PodIP = ""
 	if o.Pod != nil && o.Pod.DeletionTimestamp == nil {
 		status.PodIP = o.Pod.Status.PodIP
+		status.ImageID = engineImage(o.Pod)
 	}
 	if certificate, err := credentials.ParseCertificate(o.SiteCertificate); err == nil {
 		status.CertificateExpires = &metav1.Time{Time: certificate.Expires}
@@ -130,6 +132,16 @@ func describe(status *v1alpha1.SQLServerStatus, d Desired, o Observed) {
 		status.Version, status.Engine = o.Engine.Instance.ProductVersion, o.Engine.Instance.Engine
 		status.StartTime = &metav1.Time{Time: o.Engine.Instance.Started}
 	}
+}
+
+// engineImage is what the kubelet says that the engine's container runs; empty before it has started.
+func engineImage(pod *corev1.Pod) string {
+	for _, c := range pod.Status.ContainerStatuses {
+		if c.Name == ContainerEngine {
+			return c.ImageID
+		}
+	}
+	return ""
 }
 
 func describePlacement(d Desired, o Observed) *v1alpha1.PlacementStatus {

@@ -11,7 +11,7 @@ app.kubernetes.io/name: geosql-operator
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 {{- define "geosql.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
 {{- define "geosql.site.labels" -}}
 app.kubernetes.io/name: geosql-site
