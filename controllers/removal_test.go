@@ -19,8 +19,8 @@ var deletes = []string{"Delete", "DeleteAllOf", "DeleteCollection", "Evict"}
 // with what stands for the evidence.
 var passing = map[string]string{
 	"reconcile.remove":  "the one way: it takes an object that was read, and names its UID",
-	"sites.Delete":      "it passes on what it is told, with a deadline",
-	"sites.DeleteAllOf": "it passes on what it is told, with a deadline; nobody calls it",
+	"sites.Delete":      "it passes on what it is told, with a deadline, while the site is this hub's",
+	"sites.DeleteAllOf": "it passes on what it is told, with a deadline, while the site is this hub's; nobody calls it",
 	"archive.sweep":     "ConfigMaps that were listed, by their UID",
 	"archive.Delete":    "ConfigMaps that were listed, by their UID",
 	"drill.showPlan":    "the Drill that the command made, by its UID",

@@ -32,6 +32,8 @@ const (
 	ReasonCredentialsGood = "CredentialsGood"
 	// ReasonOtherCluster: another cluster answers than the site's; nothing is done there.
 	ReasonOtherCluster = "OtherCluster"
+	// ReasonOtherHub: another hub writes at the site, or another copy of this one that took it over; this one does not.
+	ReasonOtherHub = "OtherHub"
 	// ReasonDuplicateCluster: another, older Site is the same cluster.
 	ReasonDuplicateCluster = "DuplicateCluster"
 )

@@ -82,6 +82,12 @@ type SiteSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ClusterUID string `json:"clusterUID,omitempty"`
+	// hubEpoch is the epoch with which this hub writes at the site: `kubectl geosql site join --take-over` raises it above
+	// that of every hub before. Left out it is 1. A hub that finds a higher one at the site, or another hub with the same,
+	// writes nothing there.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	HubEpoch int32 `json:"hubEpoch,omitempty"`
 	// apiServer is the URL at which the other sites reach this cluster's API server. The kubeconfig's is taken unless
 	// given; the hub's own site has none, so a group whose voter it is needs it.
 	// +optional

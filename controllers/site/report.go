@@ -84,6 +84,7 @@ func outcome(o *Observed) conditions.Outcome {
 		denied    *sites.CredentialsError
 		other     *sites.OtherClusterError
 		duplicate *sites.DuplicateClusterError
+		otherHub  *sites.OtherHubError
 	)
 	cause := o.health.Cause
 	switch {
@@ -117,6 +118,8 @@ func outcome(o *Observed) conditions.Outcome {
 		return conditions.Stalled(v1alpha1.ReasonOtherCluster, cause.Error())
 	case errors.As(cause, &duplicate):
 		return conditions.Stalled(v1alpha1.ReasonDuplicateCluster, cause.Error())
+	case errors.As(cause, &otherHub):
+		return conditions.Stalled(v1alpha1.ReasonOtherHub, cause.Error())
 	case !o.health.Reachable(o.now, o.unknownAfter):
 		return unreachable(o)
 	case len(o.health.UnusableNamespaces) > 0:

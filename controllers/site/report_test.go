@@ -123,6 +123,18 @@ func TestConditionsOfASite(t *testing.T) {
 			o.health = sites.Health{Cause: &sites.OtherClusterError{Site: "quincy", Was: "a", Is: "b"}}
 		},
 			"False", v1alpha1.ReasonOtherCluster, map[string]metav1.ConditionStatus{"Stalled": "True"}, "--new-cluster"},
+		{"another hub took it over", func(o *Observed) {
+			o.health.Cause = &sites.OtherHubError{Site: "quincy", Namespace: "web", Owner: sites.Owner{Hub: "b", Epoch: 2},
+				Self: sites.Owner{Hub: "a", Epoch: 1}}
+		},
+			"False", v1alpha1.ReasonOtherHub, map[string]metav1.ConditionStatus{"Stalled": "True"},
+			"Lease web/geosql-hub there names b (epoch 2), this hub is a (epoch 1); nothing is written there. If this hub is " +
+				"to go on with the site, end the other one's manager and run `kubectl geosql site join quincy --take-over`"},
+		{"another copy of the hub took it over", func(o *Observed) {
+			o.health = sites.Health{Cause: &sites.OtherHubError{Site: "quincy", Namespace: "web",
+				Owner: sites.Owner{Hub: "a", Epoch: 2}, Self: sites.Owner{Hub: "a", Epoch: 1}}}
+		},
+			"False", v1alpha1.ReasonOtherHub, nil, "another copy of this hub"},
 		{"the same cluster as another", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.DuplicateClusterError{Site: "quincy", Other: "east"}}
 		},

@@ -123,6 +123,10 @@ func (run *engagement) engage(parent context.Context, aware multicluster.Aware, 
 	if err := run.claim(first); err != nil {
 		return err
 	}
+	owned, err := run.claimed(parent, probe, first)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
 	dialer := newDialer()
@@ -131,15 +135,29 @@ func (run *engagement) engage(parent context.Context, aware multicluster.Aware, 
 	if err != nil {
 		return err
 	}
+	if err := owned.follow(ctx, cl.GetCache()); err != nil {
+		return err
+	}
 	defer run.disengaged()
-	run.engaged(cl, first)
+	run.engaged(cl, first, owned)
 	if err := aware.Engage(ctx, multicluster.ClusterName(run.name), cl); err != nil {
 		return fmt.Errorf("starting the watches of site %s: %w", run.name, err)
 	}
 	run.dropOld()
 	run.p.log.Info("engaged", "site", run.name, "namespaces", first.usable, "roundTrip", first.roundTrip.String())
 	run.p.notify(run.name)
-	return run.beat(ctx, probe, dialer, first)
+	return run.beat(ctx, probe, dialer, first, owned)
+}
+
+// claimed bounds the claim of the site in time. Without rights to it the answer is that of a heartbeat without rights.
+func (run *engagement) claimed(ctx context.Context, probe *prober, first answer) (*ownership, error) {
+	ctx, cancel := context.WithTimeout(ctx, run.p.opts.ProbeTimeout)
+	defer cancel()
+	owned, err := run.claimSite(ctx, probe.client, first.usable)
+	if err != nil {
+		return nil, probe.failed(err)
+	}
+	return owned, nil
 }
 
 // fill makes the cluster and fills its caches within a bound.
@@ -186,12 +204,23 @@ func (run *engagement) fill(ctx context.Context, dialer *connrotation.Dialer, fi
 const lookForReturn = time.Second
 
 // beat keeps the health of an engaged site until it has been silent for too long or its namespaces have changed.
-func (run *engagement) beat(ctx context.Context, probe *prober, dialer *connrotation.Dialer, first answer) error {
+func (run *engagement) beat(
+	ctx context.Context,
+	probe *prober,
+	dialer *connrotation.Dialer,
+	first answer,
+	owned *ownership,
+) error {
 	pause := run.p.opts.Heartbeat
 	for n := 1; ; n++ {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-owned.moves():
+			if _, err := run.claimed(ctx, probe, first); err != nil {
+				return err
+			}
+			continue
 		case <-time.After(pause):
 		}
 		question := probe.beat
@@ -230,12 +259,12 @@ func (run *engagement) ask(ctx context.Context, question func(context.Context) (
 	return question(ctx)
 }
 
-func (run *engagement) newMember(cl cluster.Cluster, first answer) *Member {
+func (run *engagement) newMember(cl cluster.Cluster, first answer, owned *ownership) *Member {
 	timeout := run.p.opts.CallTimeout
 	return &Member{
 		Site:       *run.site,
 		ClusterUID: first.clusterUID,
-		Client:     deadlineClient{cl.GetClient(), timeout},
+		Client:     ownedClient{deadlineClient{cl.GetClient(), timeout}, owned},
 		APIReader:  deadlineReader{cl.GetAPIReader(), timeout},
 		RESTConfig: cl.GetConfig(),
 		Clock:      run.clock,

@@ -122,6 +122,39 @@ func (e *OtherClusterError) Error() string {
 	)
 }
 
+// OtherHubError says that a site is another hub's, or was taken over by another copy of this one. Nothing
+// is written there.
+type OtherHubError struct {
+	Site v1alpha1.SiteName
+	// Namespace is one of those in which the Lease says so.
+	Namespace string
+	// Owner is the hub that the Lease names, Self this one.
+	Owner, Self Owner
+}
+
+// Error says who may go on, and how this hub takes the site over.
+func (e *OtherHubError) Error() string {
+	other := fmt.Sprintf("site %s is another hub's", e.Site)
+	if e.Owner.Hub == e.Self.Hub {
+		other = fmt.Sprintf("site %s was taken over by another copy of this hub", e.Site)
+	}
+	return fmt.Sprintf("%s: Lease %s/%s there names %s, this hub is %s; nothing is written there. If this hub is to go "+
+		"on with the site, end the other one's manager and run `kubectl geosql site join %s --take-over`; else delete the "+
+		"Site here", other, e.Namespace, OwnerLease, e.Owner, e.Self, e.Site)
+}
+
+// UnclaimedError says that a namespace of a site is no hub's at the moment: its Lease was deleted, and is made again.
+type UnclaimedError struct {
+	Site      v1alpha1.SiteName
+	Namespace string
+}
+
+// Error names the Lease.
+func (e *UnclaimedError) Error() string {
+	return fmt.Sprintf("Lease %s/%s at site %s, which names the hub, was deleted: it is made again before anything "+
+		"is written there", e.Namespace, OwnerLease, e.Site)
+}
+
 // KubeconfigError says that a Site's kubeconfig cannot be used as it is; nothing will change until it is replaced.
 type KubeconfigError struct {
 	Site   v1alpha1.SiteName

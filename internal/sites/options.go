@@ -15,6 +15,8 @@ import (
 type Options struct {
 	// Namespace of the operator, in which the Sites' kubeconfig Secrets are.
 	Namespace string
+	// Hub is what the hub is known by at sites; the UID of its namespace kube-system unless given.
+	Hub string
 	// Scheme with the kinds that are read at sites.
 	Scheme *runtime.Scheme
 	// Source says which sites there are; the Site objects of the hub unless given.
@@ -23,7 +25,7 @@ type Options struct {
 	Watched func(*v1alpha1.Site) []WatchedObject
 	// Needed is what the credentials must allow in a namespace for it to be usable; changing StatefulSets unless given.
 	Needed authorizationv1.ResourceAttributes
-	// Anonymous leaves out which cluster a site is: credentials for a namespace alone may not ask.
+	// Anonymous is for a process that is no hub's: which cluster a site is, and which hub's, it neither asks nor claims.
 	Anonymous bool
 	// Heartbeat is the time between two heartbeats of a site; 5 s.
 	Heartbeat time.Duration

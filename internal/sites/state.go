@@ -12,10 +12,10 @@ import (
 )
 
 // engaged publishes the site to those who ask for a Member.
-func (run *engagement) engaged(cl cluster.Cluster, first answer) {
+func (run *engagement) engaged(cl cluster.Cluster, first answer, owned *ownership) {
 	run.p.mu.Lock()
 	defer run.p.mu.Unlock()
-	run.cluster, run.member = cl, run.newMember(cl, first)
+	run.cluster, run.member = cl, run.newMember(cl, first, owned)
 	run.health.Engaged, run.health.Cause = true, nil
 	// The caches were filled after the probe: that is the newest answer.
 	first.at = time.Now()

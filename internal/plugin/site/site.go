@@ -25,6 +25,7 @@ type siteFlags struct {
 	region, zone, exposure          string
 	tokenLife, wait                 time.Duration
 	dryRun, drills, newCluster      bool
+	takeOver                        bool
 }
 
 // NewCommand makes `kubectl geosql site`.
@@ -54,6 +55,9 @@ to read nodes, volumes and storage classes. Creates a Site with that account's c
 
 It can be run again: to renew the credentials before they end, to add a namespace, or after an interruption. What is not
 given again is kept.
+
+One hub writes at a site: Lease geosql-hub in each of its namespaces names it. A site that is another hub's is refused.
+After the hub was made anew, or restored beside one that still runs, --take-over makes the site this hub's.
 
 Drills need further rights: to start pods in these namespaces, to run commands in pods, also in engines, to create
 objects of Chaos Mesh, and to see whether its daemons are ready. --drills grants them, --drills=false takes them away. A
@@ -101,6 +105,9 @@ new site is joined without them.`,
 		"grant what drills need beyond that: pods, commands in pods, objects of Chaos Mesh; kept as it is unless given")
 	flags.BoolVar(&f.newCluster, "new-cluster", false,
 		"the site's cluster was made anew: another one than the Site's is refused unless given")
+	flags.BoolVar(&f.takeOver, "take-over", false,
+		"make the site this hub's, where another hub, or another copy of this one, writes there: that one writes nothing "+
+			"more; such a site is refused unless given")
 	flags.DurationVar(
 		&f.tokenLife,
 		"token-life",
@@ -135,7 +142,8 @@ account and its rights at the member. Namespaces and what is in them stay.`,
 // request opens the clusters and reads the flags.
 func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, error) {
 	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife,
-		AddNamespaces: f.addNamespaces, NewCluster: f.newCluster, DryRun: f.dryRun, Out: cmd.OutOrStdout()}
+		AddNamespaces: f.addNamespaces, NewCluster: f.newCluster, TakeOver: f.takeOver, DryRun: f.dryRun,
+		Out: cmd.OutOrStdout()}
 	if cmd.Flags().Changed("drills") {
 		r.Drills = &f.drills
 	}

@@ -37,6 +37,10 @@ func Join(ctx context.Context, r Request) (time.Time, error) {
 	if err := r.checkCluster(ctx, before); err != nil {
 		return time.Time{}, err
 	}
+	r.addNamespaces()
+	if err := r.checkOwner(ctx); err != nil {
+		return time.Time{}, err
+	}
 	if err := r.checkClasses(ctx, said); err != nil {
 		return time.Time{}, err
 	}
@@ -46,7 +50,6 @@ func Join(ctx context.Context, r Request) (time.Time, error) {
 	if err := r.withAddress(); err != nil {
 		return time.Time{}, err
 	}
-	r.addNamespaces()
 	if len(r.Spec.AllowedNamespaces) == 0 {
 		return time.Time{}, fmt.Errorf("say with --namespaces in which namespaces servers may run at site %s", r.Name)
 	}
@@ -116,6 +119,9 @@ func (r *Request) atMember(ctx context.Context) error {
 		if err := w.namespace(ctx, ns); err != nil {
 			return err
 		}
+	}
+	if err := r.takeOver(ctx, w); err != nil {
+		return err
 	}
 	if r.Member != nil {
 		// In the hub the account is the manager's own, which the chart makes.

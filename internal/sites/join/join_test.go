@@ -12,6 +12,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -177,6 +178,8 @@ func TestJoin(t *testing.T) {
 		g.Expect(err).To(MatchError(ContainSubstring("site quincy exists and is another cluster")))
 	})
 
+	t.Run("taken over by another hub, and back", func(t *testing.T) { taken(t, hub, member) })
+
 	t.Run("taken out", func(t *testing.T) {
 		g := NewWithT(t)
 		c := asOperator(t, credentials(t, hub, "quincy"))
@@ -188,6 +191,9 @@ func TestJoin(t *testing.T) {
 			To(BeTrue())
 		g.Eventually(func() error { return c.List(ctx, &corev1.NodeList{}) }, "60s").ShouldNot(Succeed())
 		g.Expect(member.Client.Get(ctx, client.ObjectKey{Name: "shop"}, &corev1.Namespace{})).To(Succeed(), "namespaces stay")
+		g.Expect(apierrors.IsNotFound(member.Client.Get(ctx,
+			client.ObjectKey{Namespace: "shop", Name: sites.OwnerLease}, &coordinationv1.Lease{}))).
+			To(BeTrue(), "another hub may join it")
 		g.Expect(join.Leave(ctx, r, time.Second)).To(MatchError("no Site quincy; there are: dublin"), "again")
 	})
 }

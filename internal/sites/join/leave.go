@@ -34,6 +34,9 @@ func Leave(ctx context.Context, r Request, wait time.Duration) error {
 	if err := r.checkLeaving(ctx, at != nil); err != nil {
 		return err
 	}
+	if r.self.Hub, err = sites.HubUID(ctx, r.Hub.Client); err != nil {
+		return err
+	}
 	isHub := at != nil && at.(*v1alpha1.Site).Spec.KubeconfigSecretRef == nil
 	if err := hub.remove(ctx, site); err != nil {
 		return err
@@ -59,6 +62,9 @@ func Leave(ctx context.Context, r Request, wait time.Duration) error {
 
 func (r *Request) leaveMember(ctx context.Context, w *writer, isHub bool) error {
 	if err := r.withdrawDrills(ctx, w); err != nil {
+		return err
+	}
+	if err := r.giveUp(ctx, w); err != nil {
 		return err
 	}
 	if err := r.withdraw(ctx, w, nil); err != nil {

@@ -55,6 +55,9 @@ type Request struct {
 	Drills *bool
 	// NewCluster says that the site's cluster was made anew. Without it another cluster than the Site's is refused.
 	NewCluster bool
+	// TakeOver makes the site this hub's where it is another's, or another copy's of this hub. Without it such a site is
+	// refused.
+	TakeOver bool
 	// DryRun says what would be done and does nothing.
 	DryRun bool
 	// Out receives a line per object.
@@ -62,6 +65,8 @@ type Request struct {
 
 	// kept is the kubeconfig that the hub has of the site, nil when there is none that can be read.
 	kept *rest.Config
+	// self is this hub, with the epoch that it has at the site.
+	self sites.Owner
 }
 
 func (r *Request) withDefaults() error {
@@ -142,7 +147,7 @@ func (r *Request) keep(old v1alpha1.SiteSpec) {
 			s.Links = append(s.Links, link)
 		}
 	}
-	s.Lifecycle = old.Lifecycle
+	s.Lifecycle, s.HubEpoch = old.Lifecycle, old.HubEpoch
 }
 
 // addNamespaces comes after keep: what is added is added to what is kept.

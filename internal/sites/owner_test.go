@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sites
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+func ownerLease(o Owner) *coordinationv1.Lease {
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "web"}}
+	o.Write(lease)
+	return lease
+}
+
+// The first hub that comes has a site, and a later one only with a higher epoch, which a person gave it.
+func TestAHubClaimsASite(t *testing.T) {
+	former, rebuilt := Owner{"former", 1}, Owner{"rebuilt", 1}
+	for name, c := range map[string]struct {
+		there   *coordinationv1.Lease
+		claims  Owner
+		owner   Owner
+		refused bool
+	}{
+		"nobody's":                         {nil, former, former, false},
+		"its own":                          {ownerLease(former), former, former, false},
+		"another hub's":                    {ownerLease(former), rebuilt, former, true},
+		"another hub's, and taken over":    {ownerLease(former), Owner{"rebuilt", 2}, Owner{"rebuilt", 2}, false},
+		"taken over by another":            {ownerLease(Owner{"rebuilt", 2}), former, Owner{"rebuilt", 2}, true},
+		"taken over by a copy of the hub":  {ownerLease(Owner{"former", 2}), former, Owner{"former", 2}, true},
+		"a Lease in which nobody is named": {ownerLease(Owner{}), former, former, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			clients := fake.NewClientset()
+			if c.there != nil {
+				clients = fake.NewClientset(c.there)
+			}
+			leases := clients.CoordinationV1().Leases("web")
+			err := c.claims.Claim(t.Context(), leases, "quincy", "web")
+			var other *OtherHubError
+			g.Expect(errors.As(err, &other)).To(Equal(c.refused), "%v", err)
+			if !c.refused {
+				g.Expect(err).NotTo(HaveOccurred())
+			}
+			got, err := leases.Get(t.Context(), OwnerLease, metav1.GetOptions{})
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(ReadOwner(got)).To(Equal(c.owner))
+			g.Expect(got.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "geosql-operator"))
+		})
+	}
+}
+
+// Nothing is written once the watch has said that the site is another hub's, and none while the watch may be old.
+func TestNothingIsWrittenAtAnotherHubsSite(t *testing.T) {
+	g, ctx := NewWithT(t), t.Context()
+	var silent error
+	self := Owner{"former", 1}
+	o := &ownership{site: "quincy", self: self, namespaces: []string{"web", "shop"}, changed: make(chan struct{}, 1),
+		against: map[string]error{}, current: func() error { return silent }}
+	c := ownedClient{clientfake.NewClientBuilder().Build(), o}
+	secret := func(namespace string) *corev1.Secret {
+		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tukpub-certificate"}}
+	}
+	g.Expect(c.Create(ctx, secret("web"))).To(Succeed())
+	g.Expect(o.moves()).NotTo(Receive())
+
+	o.see("web", nil)
+	g.Expect(o.moves()).To(Receive())
+	var unclaimed *UnclaimedError
+	g.Expect(errors.As(c.Delete(ctx, secret("web")), &unclaimed)).To(BeTrue(), "nobody's for the moment")
+	g.Expect(c.Create(ctx, secret("shop"))).To(Succeed(), "its Lease is there")
+	o.see("web", ownerLease(self))
+	g.Expect(c.Update(ctx, secret("web"))).To(Succeed())
+
+	o.see("web", ownerLease(Owner{"rebuilt", 2}))
+	g.Expect(o.moves()).To(Receive())
+	var other *OtherHubError
+	for what, err := range map[string]error{
+		"create": c.Create(ctx, secret("shop")), "update": c.Update(ctx, secret("web")),
+		"delete": c.Delete(ctx, secret("web")), "status": c.Status().Update(ctx, secret("web")),
+		"token": c.SubResource("token").Create(ctx, secret("web"), secret("web")),
+		"all":   c.DeleteAllOf(ctx, secret("web")),
+		"apply": Apply(ctx, c, secret("web")),
+	} {
+		g.Expect(errors.As(err, &other)).To(BeTrue(), "%s: %v", what, err)
+		g.Expect(other.Owner).To(Equal(Owner{"rebuilt", 2}))
+	}
+	g.Expect(c.Get(ctx, client.ObjectKeyFromObject(secret("web")), secret("web"))).To(Succeed(), "it may be read")
+
+	o.see("web", ownerLease(self))
+	silent = &UnreachableError{Site: "quincy", Since: time.Now(), Cause: errors.New("no route to host")}
+	g.Expect(IsUnreachable(c.Delete(ctx, secret("web")))).To(BeTrue(), "what the watch said is old")
+	silent = nil
+	g.Expect(c.Delete(ctx, secret("web"))).To(Succeed())
+}
