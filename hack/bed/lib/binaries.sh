@@ -13,6 +13,7 @@ kube|./kube
 kind|sigs.k8s.io/kind
 helm|helm.sh/helm/v3/cmd/helm
 volumes|./volumes
+firewall|./firewall
 containerd|$containerd/containerd $containerd/ctr $containerd/containerd-shim-runc-v2
 cni|$plugins/ipam/host-local $plugins/main/loopback $plugins/main/ptp $plugins/meta/portmap
 crictl|sigs.k8s.io/cri-tools/cmd/crictl
