@@ -151,6 +151,9 @@ func (r *Request) atMember(ctx context.Context) error {
 			return err
 		}
 	}
+	if err := w.applyAll(ctx, r.flow()...); err != nil {
+		return err
+	}
 	process := append([]client.Object{r.processAccount()}, r.processAccess(r.OperatorNamespace)...)
 	if err := w.applyAll(ctx, append(process, r.processConfig())...); err != nil {
 		return err

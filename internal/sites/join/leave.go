@@ -5,6 +5,7 @@ package join
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -74,6 +75,10 @@ func (r *Request) leaveMember(ctx context.Context, w *writer, isHub bool) error 
 		&rbacv1.ClusterRoleBinding{ObjectMeta: r.meta("", sites.SiteRole)},
 		&rbacv1.ClusterRole{ObjectMeta: r.meta("", sites.SiteRole)},
 	}
+	flow := r.flow()
+	// The FlowSchema before the level that it names.
+	slices.Reverse(flow)
+	objects = append(objects, flow...)
 	objects = append(objects, r.processConfig(), r.processAccount())
 	if !isHub {
 		objects = append(objects, r.account())

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -64,6 +65,17 @@ func StartHub(t testing.TB) *Server {
 func StartMember(t testing.TB) *Server {
 	t.Helper()
 	return start(t, &envtest.Environment{})
+}
+
+// StartNarrow starts an API server like StartMember that serves so many requests at once, half of them changes. It is
+// soon busy.
+func StartNarrow(t testing.TB, requests int) *Server {
+	t.Helper()
+	env := &envtest.Environment{}
+	env.ControlPlane.GetAPIServer().Configure().
+		Set("max-requests-inflight", strconv.Itoa(requests-requests/2)).
+		Set("max-mutating-requests-inflight", strconv.Itoa(requests/2))
+	return start(t, env)
 }
 
 func start(t testing.TB, env *envtest.Environment) *Server {
