@@ -310,7 +310,8 @@ type ReplicaStatus struct {
 	// sequenceNumber of the group's configuration at this replica.
 	// +optional
 	SequenceNumber string `json:"sequenceNumber,omitempty"`
-	// observedAt is when the server last answered.
+	// observedAt is when the server last answered before this status was written, which is done when more than that time
+	// changes. Up to when it is so still stands in the Lease geosql-confirmed of the namespace.
 	// +optional
 	ObservedAt *metav1.Time `json:"observedAt,omitempty"`
 	// disconnectedSince is since when the primary has called the server, which does not answer, DISCONNECTED.

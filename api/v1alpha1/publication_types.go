@@ -145,7 +145,7 @@ type AgentStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`
-	// time of the newest history row.
+	// time of the newest history row; while nothing else changes, of one that is up to a minute older.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 	// lastErrorCode of the newest error in the distributor's MSrepl_errors that the history tells of, such as 20598. It

@@ -153,7 +153,8 @@ type SiteStatus struct {
 	// kubernetesVersion of the API server.
 	// +optional
 	KubernetesVersion string `json:"kubernetesVersion,omitempty"`
-	// lastHeartbeat is when the API server last answered.
+	// lastHeartbeat is when the API server last answered before this status was written, which is done when more than that
+	// time changes. Up to when it is so still stands in the Lease geosql-confirmed of the operator's namespace.
 	// +optional
 	LastHeartbeat *metav1.Time `json:"lastHeartbeat,omitempty"`
 	// roundTrip of the last heartbeat.
@@ -178,7 +179,6 @@ type SiteStatus struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="RTT",type=string,JSONPath=`.status.roundTrip`
-// +kubebuilder:printcolumn:name="Heartbeat",type=date,JSONPath=`.status.lastHeartbeat`
 type Site struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

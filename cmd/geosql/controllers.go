@@ -21,6 +21,7 @@ import (
 	"geosql.dev/operator/controllers/subscription"
 	"geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -32,6 +33,8 @@ type environment struct {
 	Sites *sites.Provider
 	// Connector connects to servers.
 	Connector *mssql.Connector
+	// Confirmed are the statuses of groups and Sites that are so still.
+	Confirmed *confirmed.Keeper
 	// Namespace of the operator.
 	Namespace string
 	// Image of the operator, for the agent.
@@ -43,7 +46,7 @@ var controllers = []struct {
 	name string
 	add  func(environment) error
 }{
-	{"site", func(e environment) error { return site.SetupWithManager(e.Manager, e.Sites) }},
+	{"site", func(e environment) error { return site.SetupWithManager(e.Manager, e.Sites, e.Confirmed) }},
 	{"names", func(e environment) error { return names.SetupWithManager(e.Manager, e.Sites) }},
 	{"sqlserver", func(e environment) error {
 		return sqlserver.SetupWithManager(e.Manager, sqlserver.Options{
@@ -52,13 +55,13 @@ var controllers = []struct {
 	{"availabilitygroup", func(e environment) error {
 		return availabilitygroup.SetupWithManager(
 			e.Manager,
-			availabilitygroup.Options{Sites: e.Sites, Connector: e.Connector},
+			availabilitygroup.Options{Sites: e.Sites, Connector: e.Connector, Confirmed: e.Confirmed},
 		)
 	}},
 	{"login", func(e environment) error {
 		return login.SetupWithManager(e.Manager, login.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
-	{"failover", func(e environment) error { return failover.SetupWithManager(e.Manager, e.Sites) }},
+	{"failover", func(e environment) error { return failover.SetupWithManager(e.Manager, e.Sites, &e.Confirmed.Log) }},
 	{"distributor", func(e environment) error {
 		return distributor.SetupWithManager(e.Manager, distributor.Options{Connector: e.Connector})
 	}},

@@ -14,6 +14,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -26,6 +27,7 @@ import (
 	"geosql.dev/operator/internal/admission"
 	"geosql.dev/operator/internal/metrics"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -38,6 +40,7 @@ type managerFlags struct {
 	webhookPort    int
 	webhookService string
 	leaderElect    bool
+	load           load
 	verbose        bool
 }
 
@@ -52,8 +55,6 @@ func newManagerCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("finding the hub's API server (in-cluster, or KUBECONFIG): %w", err)
 			}
-			// The client's own defaults, 20 and 30, saturate at some hundred objects.
-			cfg.QPS, cfg.Burst = 100, 200
 			return runManager(cmd.Context(), cfg, f)
 		},
 	}
@@ -85,6 +86,7 @@ func newManagerCommand() *cobra.Command {
 		"Service of the admission webhooks, in the operator's namespace",
 	)
 	flags.BoolVar(&f.leaderElect, "leader-elect", true, "let one of several managers work at a time")
+	f.load.addFlags(flags)
 	flags.BoolVar(&f.verbose, "verbose", false, "log more, for people")
 	return cmd
 }
@@ -103,7 +105,9 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 		return fmt.Errorf("the operator's namespace is not known: set POD_NAMESPACE or --namespace")
 	}
 	serving := admission.NewServing(admission.ServingOptions{Namespace: f.namespace, Service: f.webhookService})
-	provider := sites.NewProvider(sites.Options{Namespace: f.namespace})
+	hubRate, siteRate := f.load.rates()
+	cfg.RateLimiter = hubRate.Limiter()
+	provider := sites.NewProvider(sites.Options{Namespace: f.namespace, Rate: siteRate})
 	mgr, err := mcmanager.New(cfg, provider, managerOptions(f, serving))
 	if err != nil {
 		return fmt.Errorf("making the manager: %w", err)
@@ -112,13 +116,21 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 	if err := provider.SetupWithManager(local); err != nil {
 		return err
 	}
-	connector := mssql.NewConnector(mssql.Options{Access: mssql.SecretAccess{Reader: local.GetAPIReader()}})
+	connector := mssql.NewConnector(mssql.Options{
+		Access: mssql.SecretAccess{Reader: local.GetAPIReader()}, AccessFor: mssql.AccessFor})
 	defer connector.Close()
-	if err := addControllers(environment{Manager: mgr, Sites: provider, Connector: connector, Namespace: f.namespace,
-		Image: f.image}); err != nil {
+	if err := local.Add(follow{local.GetClient(), []*sites.Rate{hubRate, siteRate}}); err != nil {
+		return fmt.Errorf("adding what lets the rates follow what is declared: %w", err)
+	}
+	statuses, err := confirmed.NewKeeper(local, f.namespace)
+	if err != nil {
 		return err
 	}
-	ctrlmetrics.Registry.MustRegister(metrics.NewObjects(local.GetClient(), mgr.Elected()))
+	if err := addControllers(environment{Manager: mgr, Sites: provider, Connector: connector, Confirmed: statuses,
+		Namespace: f.namespace, Image: f.image}); err != nil {
+		return err
+	}
+	ctrlmetrics.Registry.MustRegister(metrics.NewObjects(local.GetClient(), mgr.Elected(), statuses))
 	if f.webhookPort != 0 {
 		if err := serving.SetupWithManager(local); err != nil {
 			return err
@@ -157,8 +169,9 @@ func managerOptions(f *managerFlags, serving *admission.Serving) manager.Options
 			SecureServing:  true,
 			FilterProvider: authorizeMetrics,
 		},
-		Cache:  sites.HubCache(f.namespace),
-		Client: sites.HubClient(),
+		Controller: config.Controller{MaxConcurrentReconciles: f.load.workers},
+		Cache:      sites.HubCache(f.namespace),
+		Client:     sites.HubClient(),
 	}
 	if f.webhookPort != 0 {
 		options.WebhookServer = webhook.NewServer(webhook.Options{Port: f.webhookPort, TLSOpts: serving.TLSOptions()})

@@ -20,6 +20,7 @@ import (
 	"geosql.dev/operator/internal/election/requests"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/topology"
@@ -34,8 +35,6 @@ const (
 	// lookSoon is when a group that is being worked on is looked at again, lookStep after steps.
 	lookSoon = time.Second
 	lookStep = lookSoon / 4
-	// workers are groups reconciled at the same time: most of the time is spent waiting for far engines.
-	workers = 8
 )
 
 // Options of the controller.
@@ -48,12 +47,21 @@ type Options struct {
 	Timings ballot.Timings
 	// Sidecar is the address of a server's sidecar; its Service's unless given.
 	Sidecar func(namespace string, server v1alpha1.ServerName) string
+	// Confirmed is told of statuses that are so still.
+	Confirmed *confirmed.Keeper
 }
 
 // reach is how the sites are reached: a sites.Provider.
 type reach interface {
 	Member(site v1alpha1.SiteName) (*sites.Member, error)
 	Wait(ctx context.Context, site v1alpha1.SiteName, patience sites.Patience) (context.Context, context.CancelFunc)
+}
+
+// statuses that are confirmed: a confirmed.Keeper.
+type statuses interface {
+	Recall(ctx context.Context, namespace string)
+	Confirm(group client.Object, at time.Time, silent ...string)
+	Of(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGroup
 }
 
 // Reconciler of AvailabilityGroups.
@@ -67,11 +75,13 @@ type Reconciler struct {
 	// secrets reads the hub's Secrets from the API server.
 	secrets  client.Reader
 	reporter reconcile.Reporter
-	now      func() time.Time
-	settling sites.Settling
-	silences silences
-	absences lasting
-	unseeded lasting
+	// confirmed are the statuses that are so still.
+	confirmed statuses
+	now       func() time.Time
+	settling  sites.Settling
+	silences  silences
+	absences  lasting
+	unseeded  lasting
 	// unheard and restarted are of replicas without a connection.
 	unheard   lasting
 	restarted attempts
@@ -95,7 +105,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	}
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
-		sites: o.Sites, connector: o.Connector, timings: o.Timings, sidecar: o.Sidecar,
+		confirmed: o.Confirmed,
+		sites:     o.Sites, connector: o.Connector, timings: o.Timings, sidecar: o.Sidecar,
 		hub: local.GetClient(), secrets: local.GetAPIReader(), now: time.Now,
 		reporter: reconcile.Reporter{
 			Hub:    local.GetClient(),
@@ -109,13 +120,14 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
 		RequeueAfter: reconcile.RequeueAfter{Steps: lookStep, Progress: lookSoon, Resync: lookAgain},
 		Desire:       r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+		Gone:  o.Confirmed.Forget,
 		Stays: reconcile.WhileDeclared[*v1alpha1.AvailabilityGroup](local.GetAPIReader(), topology.Declares),
 	})
 	builder := reconcile.Controller(
 		mgr,
 		"availabilitygroup",
 		&v1alpha1.AvailabilityGroup{},
-		workers,
+		reconcile.AsConfigured,
 		reconcile.SpecOrAnnotations(),
 	)
 	return reconcile.WatchHub(builder, sites.EnqueueHub(r.groupsOfServer), &v1alpha1.SQLServer{}).

@@ -54,8 +54,9 @@ type Desired struct {
 
 // desire reads the group's servers in the hub.
 func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGroup) (Desired, error) {
+	r.confirmed.Recall(ctx, group.Namespace)
 	d := Desired{
-		Group:          group,
+		Group:          r.confirmed.Of(group),
 		Sites:          map[v1alpha1.ServerName]v1alpha1.SiteName{},
 		StartsWithFlag: map[v1alpha1.ServerName]bool{},
 		Editions:       map[v1alpha1.ServerName]v1alpha1.Edition{},

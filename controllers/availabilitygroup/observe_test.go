@@ -123,6 +123,7 @@ func TestACutSiteHoldsUpAnObservationNoLongerThanItsPatience(t *testing.T) {
 		)
 		r := &Reconciler{
 			sites:     reached,
+			confirmed: unconfirmed{},
 			connector: connector,
 			hub:       hub.Build(),
 			now:       time.Now,

@@ -46,7 +46,45 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 			changes = append(changes, *change)
 		}
 	}
-	return r.reporter.Report(ctx, group, &group.Status, &status, changes)
+	return r.write(ctx, d, o, &status, changes)
+}
+
+// write writes the status where more than the times of the last answers has changed. Those are confirmed else: each
+// look would be a write.
+func (r *Reconciler) write(
+	ctx context.Context,
+	d Desired,
+	o Observed,
+	status *v1alpha1.AvailabilityGroupStatus,
+	changes []conditions.Change,
+) error {
+	group := d.Group
+	if r.reporter.Differs(&group.Status, seenAsBefore(group.Status, status)) {
+		return r.reporter.Report(ctx, group, &group.Status, status, changes)
+	}
+	var silent []string
+	for _, server := range append(d.servers(), d.former()...) {
+		if i, asked := o.Instances[server]; !asked || i.Err != nil {
+			silent = append(silent, host(server))
+		}
+	}
+	r.confirmed.Confirm(group, o.Now, silent...)
+	return nil
+}
+
+// seenAsBefore is a status in which each replica that answered before and answers now was last seen when it was before.
+func seenAsBefore(before v1alpha1.AvailabilityGroupStatus,
+	status *v1alpha1.AvailabilityGroupStatus) *v1alpha1.AvailabilityGroupStatus {
+	same := status.DeepCopy()
+	for i := range same.Replicas {
+		r := &same.Replicas[i]
+		for _, old := range before.Replicas {
+			if old.Server == r.Server && old.ObservedAt != nil && r.ObservedAt != nil {
+				r.ObservedAt = old.ObservedAt.DeepCopy()
+			}
+		}
+	}
+	return same
 }
 
 // fenced says whether votes and a write lease keep a second primary from writing.

@@ -42,7 +42,7 @@ type Reconciler struct {
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
-		connector: o.Connector, access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
+		connector: o.Connector, access: o.Connector, hub: local.GetClient(),
 		reporter: replication.NewReporter(local, "distributor"),
 	}
 	return replication.Controller[*v1alpha1.Distributor, Desired, Observed]{

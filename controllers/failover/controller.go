@@ -29,6 +29,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/requests"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -39,7 +40,6 @@ const (
 	lookSoon = time.Second
 	// lookAgain is when any other group is looked at again: a voter that was away may have timelines.
 	lookAgain = 30 * time.Second
-	workers   = 8
 )
 
 // statusOwner is the field manager of a Failover's status.
@@ -81,24 +81,27 @@ type Reconciler struct {
 	fresh    client.Reader
 	reporter reconcile.Reporter
 	now      func() time.Time
+	// confirmed says which statuses of groups are so still.
+	confirmed *confirmed.Log
 }
 
-// SetupWithManager adds the controller to the manager.
+// SetupWithManager adds the controller to the manager. statuses are those that the controller of groups confirms.
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=failovers,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=geosql.dev,resources=failovers/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups,verbs=get;list;watch
-func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
+func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider, statuses *confirmed.Log) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
-		voters: siteVoters{provider}, hub: local.GetClient(), fresh: local.GetAPIReader(), now: time.Now,
+		confirmed: statuses,
+		voters:    siteVoters{provider}, hub: local.GetClient(), fresh: local.GetAPIReader(), now: time.Now,
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("failover"), Owner: statusOwner},
 	}
 	hubOnly := []mcbuilder.WatchesOption{
 		mcbuilder.WithEngageWithLocalCluster(true),
 		mcbuilder.WithEngageWithProviderClusters(false),
 	}
-	err := reconcile.Controller(mgr, "failover", &v1alpha1.AvailabilityGroup{}, workers, electionSeen()).
+	err := reconcile.Controller(mgr, "failover", &v1alpha1.AvailabilityGroup{}, reconcile.AsConfigured, electionSeen()).
 		Watches(&v1alpha1.Failover{}, sites.EnqueueHub(groupOf),
 			append(hubOnly, mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{}))...).
 		Watches(&coordinationv1.Lease{}, sites.EnqueueOwner(v1alpha1.LabelGroup), mcbuilder.WithPredicates(requests.Moved())).

@@ -20,6 +20,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/failover"
 	"geosql.dev/operator/internal/election/votes"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -73,7 +74,7 @@ func (b *bed) startManager() {
 		},
 	)
 	mgr := apiserver.NewManager(b.T, b.hub.ManagerConfig(b.T), provider, apiserver.HubOptions())
-	g.Expect(failover.SetupWithManager(mgr, provider)).To(Succeed())
+	g.Expect(failover.SetupWithManager(mgr, provider, &confirmed.Log{})).To(Succeed())
 	apiserver.Run(b.T, mgr)
 }
 

@@ -47,7 +47,7 @@ func (r *Reconciler) observe(ctx context.Context, name types.NamespacedName) (Ob
 	err := r.hub.Get(ctx, name, &group)
 	switch {
 	case err == nil:
-		o.Group = &group
+		o.Group = r.confirmed.Of(&group)
 	case !apierrors.IsNotFound(err):
 		return o, fmt.Errorf("read AvailabilityGroup %s: %w", name, err)
 	}

@@ -26,7 +26,6 @@ const (
 	lookAgain = 30 * time.Second
 	// lookSoon is when one that is being worked on, or whose Secret is missing, is looked at again.
 	lookSoon = 2 * time.Second
-	workers  = 4
 )
 
 // statusOwner is the field manager of a Login's status.
@@ -70,7 +69,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		mcbuilder.WithEngageWithLocalCluster(true),
 		mcbuilder.WithEngageWithProviderClusters(false),
 	}
-	err := reconcile.Controller(mgr, "login", &v1alpha1.Login{}, workers, reconcile.SpecOrAnnotations()).
+	err := reconcile.Controller(mgr, "login", &v1alpha1.Login{}, reconcile.AsConfigured, reconcile.SpecOrAnnotations()).
 		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.loginsOfGroup),
 			append(hubOnly, mcbuilder.WithPredicates(primaryMoved()))...).
 		WatchesRawSource(o.Sites.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {

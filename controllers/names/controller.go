@@ -44,8 +44,6 @@ const (
 	lookSoon = 500 * time.Millisecond
 	// lookAgain is when names are looked at without an event.
 	lookAgain = time.Minute
-	// workers are objects of a kind at the same time.
-	workers = 8
 )
 
 type reconciler struct {
@@ -80,7 +78,7 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 	everyServer := func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
 		return reconcile.Keys[*v1alpha1.SQLServer](ctx, r.hub, &v1alpha1.SQLServerList{}, "", nil)
 	}
-	err := reconcile.Controller(mgr, "names-server", &v1alpha1.SQLServer{}, workers).
+	err := reconcile.Controller(mgr, "names-server", &v1alpha1.SQLServer{}, reconcile.AsConfigured).
 		Watches(&corev1.Pod{}, sites.EnqueueOwner(v1alpha1.LabelServer)).
 		Watches(&corev1.Service{}, sites.EnqueueHub(serversOf)).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelServer)).
@@ -93,7 +91,7 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		return reconcile.Keys[*v1alpha1.AvailabilityGroup](ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, "", nil)
 	}
 	groups := sites.EnqueueHub(r.groupsNear)
-	err = reconcile.Controller(mgr, "names-group", &v1alpha1.AvailabilityGroup{}, workers).
+	err = reconcile.Controller(mgr, "names-group", &v1alpha1.AvailabilityGroup{}, reconcile.AsConfigured).
 		Watches(&corev1.Pod{}, groups).
 		Watches(&corev1.Service{}, groups).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelGroup)).

@@ -60,8 +60,8 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 		return s
 	}
 	s.Newest = newest(o, s.Newest)
-	s.LogReader = replication.AgentStatus(o.At.LogReader, o.LogReaderJob)
-	s.Snapshot = replication.AgentStatus(o.At.Snapshot, o.SnapshotJob)
+	s.LogReader = replication.AgentStatus(s.LogReader, o.At.LogReader, o.LogReaderJob)
+	s.Snapshot = replication.AgentStatus(s.Snapshot, o.At.Snapshot, o.SnapshotJob)
 	if o.At.LastSnapshot != "" {
 		s.SnapshotFolder = d.System.WorkingDirectory
 	}

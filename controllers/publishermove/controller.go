@@ -47,7 +47,7 @@ type Reconciler struct {
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
-		connector: o.Connector, access: mssql.SecretAccess{Reader: local.GetAPIReader()}, hub: local.GetClient(),
+		connector: o.Connector, access: o.Connector, hub: local.GetClient(),
 		reporter: replication.NewReporter(local, "publishermove"),
 	}
 	// The status is the record of the move: what was estimated, approved and left behind.

@@ -21,6 +21,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -35,6 +36,8 @@ type reconciler struct {
 	hub    client.Client
 	sites  *sites.Provider
 	events events.EventRecorder
+	// confirmed are the statuses that are so still.
+	confirmed *confirmed.Keeper
 	// renewed is when the token for a site was last renewed, or tried to be, and what came of it. One worker uses it.
 	renewed map[v1alpha1.SiteName]attempt
 }
@@ -45,15 +48,15 @@ type attempt struct {
 	err error
 }
 
-// SetupWithManager adds the controller of Sites.
+// SetupWithManager adds the controller of Sites, which tells statuses what is so still.
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=sites,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=sites/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;availabilitygroups,verbs=get;list;watch
-func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
+func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider, statuses *confirmed.Keeper) error {
 	local := mgr.GetLocalManager()
 	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-site"),
-		renewed: map[v1alpha1.SiteName]attempt{}}
+		confirmed: statuses, renewed: map[v1alpha1.SiteName]attempt{}}
 	ofSite := sites.EnqueueHub(func(_ context.Context, site v1alpha1.SiteName, _ client.Object) []types.NamespacedName {
 		return []types.NamespacedName{{Name: string(site)}}
 	})
@@ -64,6 +67,7 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		// A heartbeat that stays out makes no event.
 		RequeueAfter: reconcile.RequeueAfter{Progress: lookSoon, Resync: provider.UnknownAfter() / 3},
 		Desire:       desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+		Gone: statuses.Forget,
 	})
 	err := reconcile.Controller(mgr, "site", &v1alpha1.Site{}, 1, reconcile.SpecOrAnnotations()).
 		Watches(&storagev1.StorageClass{}, ofSite).

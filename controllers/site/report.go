@@ -21,9 +21,18 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// refresh is how often heartbeat and round trip are written when nothing else has changed: every heartbeat would be
-// one write to the hub's etcd per site and five seconds.
+// refresh is how often heartbeat and round trip are written at most when nothing else has changed, and then only where
+// the round trip has become another one: a heartbeat alone is confirmed in the Lease of all Sites.
 const refresh = 15 * time.Second
+
+// otherDistance tells that a round trip differs from the one that is known by half of it, and by what people notice.
+func otherDistance(known *metav1.Duration, now time.Duration) bool {
+	if known == nil {
+		return true
+	}
+	by := (now - known.Duration).Abs()
+	return by > known.Duration/2 && by > 5*time.Millisecond
+}
 
 // warnBefore is how long before their end credentials are warned of.
 const warnBefore = 7 * 24 * time.Hour
@@ -33,6 +42,9 @@ func (r *reconciler) report(ctx context.Context, _ Desired, o *Observed, _ recon
 	before := o.site.DeepCopy()
 	changes := fill(o)
 	if equality.Semantic.DeepEqual(before.Status, o.site.Status) {
+		if o.health.Cause == nil && o.known {
+			r.confirmed.Confirm(before, o.health.LastHeartbeat)
+		}
 		return nil
 	}
 	if err := client.IgnoreNotFound(r.hub.Status().Patch(ctx, o.site, client.MergeFrom(before))); err != nil {
@@ -68,8 +80,10 @@ func fill(o *Observed) []conditions.Change {
 		status.StorageClasses = storageClasses(o.storage)
 	}
 	if beat := o.health.LastHeartbeat; !beat.IsZero() {
-		stale := old.LastHeartbeat == nil || beat.Sub(old.LastHeartbeat.Time) >= refresh
-		if stale || len(changes) > 0 {
+		stale := old.LastHeartbeat == nil || beat.Sub(old.LastHeartbeat.Time) >= refresh &&
+			otherDistance(old.RoundTrip, o.health.RoundTrip)
+		// What else changed is written with the time; a time alone is no reason to write.
+		if stale || !equality.Semantic.DeepEqual(old, status) {
 			status.LastHeartbeat = &metav1.Time{Time: beat.Truncate(time.Second)}
 			status.RoundTrip = &metav1.Duration{Duration: o.health.RoundTrip.Round(100 * time.Microsecond)}
 		}

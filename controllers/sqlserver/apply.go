@@ -129,6 +129,7 @@ func (r *Reconciler) refreshPod(ctx context.Context, d Desired, s RefreshPod) er
 
 // writeSecrets writes the site's Secret first: it is what a rebuilt hub adopts.
 func (r *Reconciler) writeSecrets(ctx context.Context, d Desired, secret *corev1.Secret, site, hub bool) error {
+	defer r.connector.Reread(d.Server.Namespace, d.name())
 	if site {
 		if err := d.member.Apply(ctx, secret); err != nil {
 			return fmt.Errorf("at site %s: %w", d.member.Name(), err)

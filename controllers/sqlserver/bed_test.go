@@ -105,8 +105,9 @@ func (b *bed) startManager(t *testing.T) {
 	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
 	local := mgr.GetLocalManager()
 	connector := mssql.NewConnector(mssql.Options{
-		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},
-		Address: func(mssql.Target) string { return *b.engine.Load() },
+		Access:    mssql.SecretAccess{Reader: local.GetAPIReader()},
+		AccessFor: mssql.AccessFor,
+		Address:   func(mssql.Target) string { return *b.engine.Load() },
 	})
 	g.Expect(sqlserver.SetupWithManager(mgr,
 		sqlserver.Options{Sites: provider, Connector: connector, Namespace: system, AgentImage: "geosql:1"})).

@@ -34,8 +34,6 @@ const (
 	// lookSoon is when a server that is being worked on is looked at again; lookStep after steps.
 	lookSoon = 2 * time.Second
 	lookStep = 500 * time.Millisecond
-	// workers are servers reconciled at the same time: most of the time is spent waiting for far sites.
-	workers = 8
 )
 
 // Options of the controller.
@@ -102,9 +100,12 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Stays:      reconcile.WhileDeclared[*v1alpha1.SQLServer](local.GetAPIReader(), topology.Declares),
 		// A turn comes when another server has ended its own, which nobody tells.
 		Soon: awaitsTurn,
-		Gone: func(name types.NamespacedName) { r.connector.Forget(name.Namespace, v1alpha1.ServerName(name.Name)) },
+		Gone: func(name types.NamespacedName) {
+			r.connector.Forget(name.Namespace, v1alpha1.ServerName(name.Name))
+			r.connector.Reread(name.Namespace, v1alpha1.ServerName(name.Name))
+		},
 	})
-	builder := reconcile.Controller(mgr, "sqlserver", &v1alpha1.SQLServer{}, workers, predicate.Or(
+	builder := reconcile.Controller(mgr, "sqlserver", &v1alpha1.SQLServer{}, reconcile.AsConfigured, predicate.Or(
 		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, namesChanged())).
 		WatchesRawSource(o.Sites.Watch(r.serversAt))
 	builder = reconcile.WatchHub(

@@ -20,6 +20,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
@@ -90,6 +91,13 @@ func (r *Reconciler) observeSecrets(ctx context.Context, d Desired, o *Observed)
 	}
 	if o.HubCertificate, err = d.ownSecret(ctx, o, r.secrets, theHub, credentials.CertificateName(name)); err != nil {
 		return err
+	}
+	if o.HubPasswords != nil && o.HubCertificate != nil {
+		// A password is tried as it was read here, and nobody else needs to read it.
+		r.connector.Keep(server.Namespace, name, mssql.Access{Passwords: o.HubPasswords,
+			CA: credentials.TrustOf(o.HubCertificate)}, o.Now)
+	} else {
+		r.connector.Reread(server.Namespace, name)
 	}
 	o.SiteIsHub = d.member.Site.Spec.KubeconfigSecretRef == nil
 	r.observePartners(ctx, d, o)

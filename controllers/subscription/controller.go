@@ -53,7 +53,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		o.Sidecar = replication.SidecarAddress
 	}
 	local := mgr.GetLocalManager()
-	access := mssql.SecretAccess{Reader: local.GetAPIReader()}
+	access := o.Connector
 	r := &Reconciler{
 		connector: o.Connector, access: access, address: o.Sidecar, hub: local.GetClient(),
 		sidecars: siteSidecars{sites: o.Sites, hub: local.GetClient(), access: access, address: o.Sidecar},

@@ -61,7 +61,7 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 			s.Agent.State = phaseUnknown
 		}
 	} else {
-		s.Agent = replication.AgentStatus(o.Agent, o.Jobs[d.agentServer()])
+		s.Agent = replication.AgentStatus(s.Agent, o.Agent, o.Jobs[d.agentServer()])
 	}
 	if o.mirrored() {
 		s.MirroredSnapshot = o.At.LastSnapshot

@@ -142,7 +142,7 @@ func (o *Objects) groups(ctx context.Context, s Sink) error {
 		return err
 	}
 	for i := range list.Items {
-		s.group(&list.Items[i])
+		s.group(o.confirmed.Of(&list.Items[i]))
 	}
 	return nil
 }

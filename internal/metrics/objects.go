@@ -66,16 +66,24 @@ const collectTimeout = 2 * time.Second
 
 // Objects makes metrics of the status of the hub's objects.
 type Objects struct {
-	hub     client.Reader
-	leading atomic.Bool
+	hub       client.Reader
+	confirmed Confirmed
+	leading   atomic.Bool
 }
 
 var _ prometheus.Collector = (*Objects)(nil)
 
+// Confirmed gives groups and Sites with the times up to when their statuses are so: those themselves are written only
+// when they change.
+type Confirmed interface {
+	Of(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGroup
+	Site(site *v1alpha1.Site) *v1alpha1.Site
+}
+
 // NewObjects makes the collector. hub reads from a cache. Nothing is told of objects before elected is closed: a
 // manager that stands by would tell everything a second time.
-func NewObjects(hub client.Reader, elected <-chan struct{}) *Objects {
-	o := &Objects{hub: hub}
+func NewObjects(hub client.Reader, elected <-chan struct{}, confirmed Confirmed) *Objects {
+	o := &Objects{hub: hub, confirmed: confirmed}
 	go func() {
 		<-elected
 		o.leading.Store(true)
@@ -141,7 +149,7 @@ func (o *Objects) sites(ctx context.Context, s Sink) error {
 		return err
 	}
 	for i := range list.Items {
-		site := &list.Items[i]
+		site := o.confirmed.Site(&list.Items[i])
 		s.conditions("Site", site, site.Status.Conditions)
 		s.time(SiteHeartbeat, site.Status.LastHeartbeat, site.Name)
 		s.seconds(SiteRoundTrip, site.Status.RoundTrip, site.Name)

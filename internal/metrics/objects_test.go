@@ -24,6 +24,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/metrics"
 	"geosql.dev/operator/internal/metrics/metricstest"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/test/support/apiserver"
 )
 
@@ -32,7 +33,7 @@ func registry(g *WithT, hub client.Reader, elected bool) *prometheus.Registry {
 	if elected {
 		close(begun)
 	}
-	objects := metrics.NewObjects(hub, begun)
+	objects := metrics.NewObjects(hub, begun, &confirmed.Log{})
 	r := prometheus.NewPedanticRegistry()
 	g.Expect(r.Register(objects)).To(Succeed())
 	if elected {

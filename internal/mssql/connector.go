@@ -20,6 +20,7 @@ import (
 
 	driver "github.com/microsoft/go-mssqldb"
 	"github.com/microsoft/go-mssqldb/msdsn"
+	"k8s.io/apimachinery/pkg/types"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -101,6 +102,9 @@ func (f AccessFunc) Access(ctx context.Context, namespace string, server v1alpha
 type Options struct {
 	// Access finds passwords and CA; required.
 	Access AccessSource
+	// AccessFor is how long what Access found is used before it is asked again, at the latest until a server refuses it; 0
+	// asks it at every Open.
+	AccessFor time.Duration
 	// Address of a server, host:port. Unless given it is the server's Service, "<server>-0.<namespace>.svc:1433".
 	Address func(Target) string
 	// CertificateName is the host name that the server's certificate must have; the instance's name unless given. A
@@ -121,6 +125,7 @@ type Options struct {
 // Connector has a pool of connections for every target that was opened. It is safe for concurrent use.
 type Connector struct {
 	options Options
+	access  *cachedAccess
 
 	mu    sync.Mutex
 	pools map[Target]pool
@@ -146,7 +151,9 @@ func NewConnector(o Options) *Connector {
 	if o.Program == "" {
 		o.Program = "geosql-operator"
 	}
-	return &Connector{options: o, pools: map[Target]pool{}}
+	access := &cachedAccess{source: o.Access, lasts: o.AccessFor, now: time.Now,
+		kept: map[types.NamespacedName]keptAccess{}}
+	return &Connector{options: o, access: access, pools: map[Target]pool{}}
 }
 
 func serviceAddress(t Target) string {
@@ -157,7 +164,7 @@ func serviceAddress(t Target) string {
 // statement shows whether the server answers. A password, CA or address that has changed since replaces the pool.
 func (c *Connector) Open(ctx context.Context, t Target) (*DB, error) {
 	t = t.withDefaults()
-	access, err := c.options.Access.Access(ctx, t.Namespace, t.Server)
+	access, err := c.Access(ctx, t.Namespace, t.Server)
 	if err != nil {
 		return nil, fmt.Errorf("find the credentials of server %s/%s: %w", t.Namespace, t.Server, err)
 	}
@@ -196,7 +203,7 @@ func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
 	if c.options.Remembered != nil {
 		connector = rememberingConnector{c.options.Remembered, config, connect}
 	}
-	handle := sql.OpenDB(connector)
+	handle := sql.OpenDB(refusals{connector, func() { c.Reread(t.Namespace, t.Server) }})
 	handle.SetMaxOpenConns(poolSize)
 	handle.SetMaxIdleConns(idleConnections)
 	handle.SetConnMaxIdleTime(idleTime)

@@ -91,6 +91,32 @@ func TestConnector(t *testing.T) {
 		g.Eventually(func() error { return first.Ping(t.Context()) }, "60s").ShouldNot(Succeed())
 	})
 
+	t.Run("credentials that are refused are read again", func(t *testing.T) {
+		g := NewWithT(t)
+		reads := 0
+		access := mssql.Access{Passwords: credentials.Passwords{credentials.KeySA: []byte("Not-the-0ne")}, CA: e.Access.CA}
+		c := mssql.NewConnector(mssql.Options{
+			Access: mssql.AccessFunc(
+				func(context.Context, string, v1alpha1.ServerName) (mssql.Access, error) { reads++; return access, nil },
+			),
+			AccessFor: time.Hour,
+			Address:   func(mssql.Target) string { return e.Address },
+		})
+		defer c.Close()
+		g.Expect(ping(t, c, "tukpub")).NotTo(Succeed())
+		access.Passwords = e.Access.Passwords
+		g.Expect(ping(t, c, "tukpub")).To(Succeed(), "another password was read after the refusal")
+		for range 3 {
+			g.Expect(ping(t, c, "tukpub")).To(Succeed())
+		}
+		g.Expect(reads).To(Equal(2))
+		other, err := credentials.NewAuthority(time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		c.Keep("web", "tukpub", mssql.Access{Passwords: e.Access.Passwords, CA: other.PEM()}, time.Now())
+		g.Expect(mssql.Is(ping(t, c, "tukpub"), mssql.Untrusted)).To(BeTrue())
+		g.Expect(ping(t, c, "tukpub")).To(Succeed(), "a CA that the server's certificate is not of is read again, too")
+	})
+
 	t.Run("classes of errors", func(t *testing.T) {
 		g := NewWithT(t)
 		db := open(t, e)

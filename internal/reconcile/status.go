@@ -85,10 +85,10 @@ func (r Reporter) TellLeft(obj client.Object, left []string) {
 // Report applies the status if it differs from the one that was read, and records events of what changed. before and
 // after are pointers to the kind's status; conditions of others are left as they are.
 func (r Reporter) Report(ctx context.Context, obj client.Object, before, after any, changes []conditions.Change) error {
-	content := r.own(after)
-	if reflect.DeepEqual(r.own(before), content) {
+	if !r.Differs(before, after) {
 		return nil
 	}
+	content := r.own(after)
 	gvk, err := apiutil.GVKForObject(obj, r.Hub.Scheme())
 	if err != nil {
 		return fmt.Errorf("write the status of %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
@@ -111,6 +111,11 @@ func (r Reporter) Report(ctx context.Context, obj client.Object, before, after a
 		conditions.Emit(r.Events, obj, changes)
 	}
 	return nil
+}
+
+// Differs tells whether Report has something to write.
+func (r Reporter) Differs(before, after any) bool {
+	return !reflect.DeepEqual(r.own(before), r.own(after))
 }
 
 // own is a status as JSON values without the conditions of others.

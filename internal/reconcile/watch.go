@@ -3,6 +3,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -33,6 +34,13 @@ func SpecOrAnnotations() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
 }
 
+// AsConfigured leaves it to the manager how many objects of a kind are reconciled at the same time; defaultWorkers
+// where that does not say. Most of the time is spent waiting for what is far.
+const (
+	AsConfigured   = 0
+	defaultWorkers = 8
+)
+
 // Controller begins a controller of objects in the hub, of as many at a time as there are workers. seen says which of
 // their changes count; all do unless it is given.
 func Controller(
@@ -42,6 +50,9 @@ func Controller(
 	workers int,
 	seen ...predicate.Predicate,
 ) *mcbuilder.Builder {
+	if workers == AsConfigured {
+		workers = cmp.Or(mgr.GetControllerOptions().MaxConcurrentReconciles, defaultWorkers)
+	}
 	return mcbuilder.ControllerManagedBy(mgr).Named(name).
 		For(object, mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false),
 			mcbuilder.WithPredicates(seen...)).

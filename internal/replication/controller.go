@@ -23,8 +23,6 @@ const (
 	lookStep = 500 * time.Millisecond
 	// lookSoon is when one that is being worked on is looked at again.
 	lookSoon = 2 * time.Second
-	// workers are objects of one kind at the same time.
-	workers = 4
 )
 
 // Controller is the controller of a kind of replication: its verbs, with what all of these kinds have alike.
@@ -55,7 +53,7 @@ func (c Controller[O, D, V]) SetupWithManager(mgr mcmanager.Manager) error {
 	near := sites.EnqueueHub(func(ctx context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
 		return reconcile.Keys[O](ctx, local.GetClient(), c.List(), obj.GetNamespace(), nil)
 	})
-	builder := reconcile.Controller(mgr, c.Name, c.Kind.New(), workers, reconcile.SpecOrAnnotations())
+	builder := reconcile.Controller(mgr, c.Name, c.Kind.New(), reconcile.AsConfigured, reconcile.SpecOrAnnotations())
 	builder = reconcile.WatchHub(builder, near, c.Near...)
 	return reconcile.WatchHubAsked(builder, near, c.Asked...).
 		Complete(reconcile.New(local.GetClient(), c.frame(local.GetAPIReader())))

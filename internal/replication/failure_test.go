@@ -192,7 +192,7 @@ func TestFailureOfAnAgent(t *testing.T) {
 				g.Expect(f.Passing(time.Second)).
 					To(BeFalse(), "rows may be late for a second, and nobody has seen any arrive for longer")
 			}
-			if s := replication.AgentStatus(c.agent, c.job); s != nil {
+			if s := replication.AgentStatus(nil, c.agent, c.job); s != nil {
 				g.Expect(s.State).To(Equal(c.state))
 			}
 		})

@@ -5,6 +5,8 @@ package replication
 import (
 	"context"
 	"fmt"
+	"reflect"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -40,9 +42,24 @@ func Profile(
 // longestMessage is what an AgentStatus has room for.
 const longestMessage = 4096
 
-// AgentStatus is an agent as status has it. A job that does not run says more than the last history row, and why the
-// last attempt failed more than that another one has begun.
-func AgentStatus(agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
+// historyFor is how long a status stays as it is while nothing in it but the time of an agent's history has changed.
+const historyFor = time.Minute
+
+// AgentStatus is an agent as status has it, after one that is there. A job that does not run says more than the last
+// history row, and why the last attempt failed more than that another one has begun.
+func AgentStatus(have *v1alpha1.AgentStatus, agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
+	s := agentStatus(agent, job)
+	if have == nil || s == nil || have.Time == nil || s.Time == nil || s.Time.Sub(have.Time.Time).Abs() >= historyFor {
+		return s
+	}
+	same := *s
+	if same.Time = have.Time; reflect.DeepEqual(&same, have) {
+		return &same
+	}
+	return s
+}
+
+func agentStatus(agent *mssql.Agent, job *mssql.Job) *v1alpha1.AgentStatus {
 	if agent == nil {
 		return nil
 	}

@@ -115,7 +115,8 @@ func ChaosResources() []string {
 }
 
 // HubRules are what the manager may do in the hub's namespaces where servers are declared: keep the copies of their
-// Secrets, and what drills leave behind. Its own kinds are granted by the chart.
+// Secrets, what drills leave behind, and the Lease that says up to when statuses are so. Its own kinds are granted by
+// the chart.
 func HubRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{
@@ -124,6 +125,11 @@ func HubRules() []rbacv1.PolicyRule {
 			Verbs:     []string{"get", "create", "update", "patch", "delete"},
 		},
 		{APIGroups: []string{""}, Resources: []string{"configmaps"}, Verbs: []string{"get", "list", "create", "delete"}},
+		{
+			APIGroups: []string{"coordination.k8s.io"},
+			Resources: []string{"leases"},
+			Verbs:     []string{"get", "create", "update", "patch", "delete"},
+		},
 	}
 }
 

@@ -166,7 +166,7 @@ func (run *engagement) fill(ctx context.Context, dialer *connrotation.Dialer, fi
 	// A dialer of its own keeps the transport from being shared with an earlier engagement, whose connections may be
 	// half open.
 	cfg.Dial = dialer.DialContext
-	cfg.QPS, cfg.Burst = 50, 100
+	cfg.RateLimiter = run.p.opts.Rate.Limiter()
 	cfg.Wrap(run.clock.Wrap)
 	mapCtx, cancelMap := context.WithTimeout(ctx, run.p.opts.SyncTimeout)
 	defer cancelMap()

@@ -27,6 +27,8 @@ type Options struct {
 	Needed authorizationv1.ResourceAttributes
 	// Anonymous is for a process that is no hub's: which cluster a site is, and which hub's, it neither asks nor claims.
 	Anonymous bool
+	// Rate is how much the API server of a site is asked; NewSiteRate unless given.
+	Rate *Rate
 	// Heartbeat is the time between two heartbeats of a site; 5 s.
 	Heartbeat time.Duration
 	// UnknownAfter is how long a site may stay silent before its observations count as unknown; 15 s.
@@ -45,6 +47,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Needed.Verb == "" {
 		o.Needed = authorizationv1.ResourceAttributes{Verb: "patch", Group: "apps", Resource: "statefulsets"}
+	}
+	if o.Rate == nil {
+		o.Rate = NewSiteRate()
 	}
 	set := func(d *time.Duration, def time.Duration) {
 		if *d == 0 {

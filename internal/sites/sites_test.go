@@ -22,6 +22,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/site"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -47,7 +48,9 @@ func startFleet(t *testing.T) *fleet {
 		CallTimeout: 3 * time.Second, SyncTimeout: 10 * time.Second})
 	mgr := apiserver.NewManager(t, f.hub.ManagerConfig(t), f.provider, apiserver.HubOptions())
 	g := NewWithT(t)
-	g.Expect(site.SetupWithManager(mgr, f.provider)).To(Succeed())
+	statuses, err := confirmed.NewKeeper(mgr.GetLocalManager(), operatorNamespace)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(site.SetupWithManager(mgr, f.provider, statuses)).To(Succeed())
 	g.Expect(names.SetupWithManager(mgr, f.provider)).To(Succeed())
 	apiserver.Run(t, mgr)
 	return f

@@ -23,6 +23,7 @@ import (
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/metrics"
 	"geosql.dev/operator/internal/metrics/metricstest"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/test/support/apiserver"
 	testprometheus "geosql.dev/operator/test/support/prometheus"
 )
@@ -73,7 +74,7 @@ func managerMetrics(hub client.Reader) http.Handler {
 	elected := make(chan struct{})
 	close(elected)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics.NewObjects(hub, elected))
+	registry.MustRegister(metrics.NewObjects(hub, elected, &confirmed.Log{}))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 

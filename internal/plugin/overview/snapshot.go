@@ -22,6 +22,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile/confirmed"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/topology"
 )
 
@@ -103,7 +105,26 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 		}
 	}
 	s.order()
+	s.confirm(ctx, reader)
 	return s, nil
+}
+
+// confirm says of groups and Sites when they were last seen as their statuses say. Where that cannot be read the times
+// are those at which the statuses were written.
+func (s *Snapshot) confirm(ctx context.Context, reader client.Reader) {
+	read := map[string]confirmed.Statuses{}
+	of := func(namespace string) confirmed.Statuses {
+		if _, done := read[namespace]; !done {
+			read[namespace], _ = confirmed.Read(ctx, reader, namespace)
+		}
+		return read[namespace]
+	}
+	for i := range s.Groups {
+		s.Groups[i] = *of(s.Groups[i].Namespace).Of(&s.Groups[i])
+	}
+	for i := range s.Sites {
+		s.Sites[i] = *of(sites.OperatorNamespace).Site(&s.Sites[i])
+	}
 }
 
 // Nothing tells that nothing is declared beside Sites.

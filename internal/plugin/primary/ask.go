@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/internal/election/requests"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/plugin/cli"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 )
 
 // ask finds out whom to ask, and does.
@@ -88,7 +89,9 @@ func (a *asking) group(ctx context.Context) (*v1alpha1.AvailabilityGroup, error)
 	err := cli.Find(ctx, a.cluster, &group, a.namespace, string(a.wish.spec.Group))
 	switch {
 	case err == nil:
-		return &group, nil
+		// What cannot be read is unconfirmed.
+		statuses, _ := confirmed.Read(ctx, a.cluster, a.namespace)
+		return statuses.Of(&group), nil
 	case meta.IsNoMatchError(err):
 		return nil, nil
 	case a.flags.direct && (errors.As(err, &missing) || apierrors.IsForbidden(err)):

@@ -36,6 +36,7 @@ import (
 	"geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/support/apiserver"
@@ -165,6 +166,7 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 	}
 	connecting := mssql.Options{
 		Access:    mssql.SecretAccess{Reader: local.GetAPIReader()},
+		AccessFor: mssql.AccessFor,
 		Address:   func(t mssql.Target) string { return c.Engines[t.Server] },
 		Executing: x.Executing,
 	}
@@ -176,14 +178,18 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 		connecting.Dial = x.Dial(at)
 	}
 	connector := mssql.NewConnector(connecting)
+	statuses, err := confirmed.NewKeeper(local, system)
+	if err != nil {
+		return err
+	}
 	sidecar := func(_ string, server v1alpha1.ServerName) string { return c.Sidecars[server] }
 	for _, add := range []func() error{
 		func() error { return topology.SetupWithManager(mgr) },
 		func() error { return names.SetupWithManager(mgr, provider) },
-		func() error { return failover.SetupWithManager(mgr, provider) },
+		func() error { return failover.SetupWithManager(mgr, provider, &statuses.Log) },
 		func() error {
 			return availabilitygroup.SetupWithManager(mgr, availabilitygroup.Options{Sites: provider,
-				Connector: connector, Sidecar: sidecar})
+				Connector: connector, Sidecar: sidecar, Confirmed: statuses})
 		},
 		func() error {
 			return login.SetupWithManager(mgr, login.Options{Sites: provider, Connector: connector})
