@@ -21,7 +21,6 @@ import (
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/admission"
@@ -108,9 +107,9 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 	hubRate, siteRate := f.load.rates()
 	cfg.RateLimiter = hubRate.Limiter()
 	provider := sites.NewProvider(sites.Options{Namespace: f.namespace, Rate: siteRate})
-	mgr, err := mcmanager.New(cfg, provider, managerOptions(f, serving))
+	mgr, err := sites.NewManager(cfg, provider, managerOptions(f, serving))
 	if err != nil {
-		return fmt.Errorf("making the manager: %w", err)
+		return err
 	}
 	local := mgr.GetLocalManager()
 	if err := provider.SetupWithManager(local); err != nil {
@@ -130,7 +129,8 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 		Namespace: f.namespace, Image: f.image}); err != nil {
 		return err
 	}
-	ctrlmetrics.Registry.MustRegister(metrics.NewObjects(local.GetClient(), mgr.Elected(), statuses))
+	ctrlmetrics.Registry.MustRegister(metrics.NewObjects(local.GetClient(), mgr.Elected(), statuses,
+		provider.Watching))
 	if f.webhookPort != 0 {
 		if err := serving.SetupWithManager(local); err != nil {
 			return err

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/names"
@@ -80,9 +79,9 @@ func runSite(ctx context.Context, cfg *rest.Config, f *siteFlags) error {
 	}
 	source := names.SiteSource{Self: v1alpha1.SiteName(f.name), Config: cfg, Client: own, Namespaces: namespaces}
 	provider := sites.NewProvider(source.SiteOptions(sites.Options{Namespace: f.namespace, Scheme: scheme}))
-	mgr, err := mcmanager.New(cfg, provider, siteManagerOptions(f))
+	mgr, err := sites.NewManager(cfg, provider, siteManagerOptions(f))
 	if err != nil {
-		return fmt.Errorf("making the manager: %w", err)
+		return err
 	}
 	local := mgr.GetLocalManager()
 	if err := provider.SetupWithManager(local); err != nil {

@@ -25,6 +25,8 @@ var (
 		"When the site's API server last answered the manager.", "site")
 	SiteRoundTrip = gauge("geosql_site_round_trip_seconds",
 		"How long the last heartbeat took.", "site")
+	SiteWatches = gauge("geosql_site_watches",
+		"Watches of the manager's controllers that run at the site. It is the same after each engagement.", "site")
 	SiteCredentialsExpiry = gauge("geosql_site_credentials_expiry_timestamp_seconds",
 		"When the manager's credentials at the site end, where that can be told.", "site")
 	ServerCertificateExpiry = gauge("geosql_sqlserver_certificate_expiry_timestamp_seconds",
@@ -41,6 +43,7 @@ func Hub() []*Family {
 			Condition,
 			SiteHeartbeat,
 			SiteRoundTrip,
+			SiteWatches,
 			SiteCredentialsExpiry,
 			ServerCertificateExpiry,
 			ServerStart,
@@ -68,6 +71,7 @@ const collectTimeout = 2 * time.Second
 type Objects struct {
 	hub       client.Reader
 	confirmed Confirmed
+	watching  func() map[v1alpha1.SiteName]int
 	leading   atomic.Bool
 }
 
@@ -81,9 +85,10 @@ type Confirmed interface {
 }
 
 // NewObjects makes the collector. hub reads from a cache. Nothing is told of objects before elected is closed: a
-// manager that stands by would tell everything a second time.
-func NewObjects(hub client.Reader, elected <-chan struct{}, confirmed Confirmed) *Objects {
-	o := &Objects{hub: hub, confirmed: confirmed}
+// manager that stands by would tell everything a second time. watching says how many watches run at each site.
+func NewObjects(hub client.Reader, elected <-chan struct{}, confirmed Confirmed,
+	watching func() map[v1alpha1.SiteName]int) *Objects {
+	o := &Objects{hub: hub, confirmed: confirmed, watching: watching}
 	go func() {
 		<-elected
 		o.leading.Store(true)
@@ -147,6 +152,9 @@ func (o *Objects) sites(ctx context.Context, s Sink) error {
 	var list v1alpha1.SiteList
 	if err := o.hub.List(ctx, &list); err != nil {
 		return err
+	}
+	for site, n := range o.watching() {
+		s.Set(SiteWatches, float64(n), string(site))
 	}
 	for i := range list.Items {
 		site := o.confirmed.Site(&list.Items[i])

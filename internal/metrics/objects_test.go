@@ -33,7 +33,8 @@ func registry(g *WithT, hub client.Reader, elected bool) *prometheus.Registry {
 	if elected {
 		close(begun)
 	}
-	objects := metrics.NewObjects(hub, begun, &confirmed.Log{})
+	objects := metrics.NewObjects(hub, begun, &confirmed.Log{},
+		func() map[v1alpha1.SiteName]int { return map[v1alpha1.SiteName]int{"dublin": 25} })
 	r := prometheus.NewPedanticRegistry()
 	g.Expect(r.Register(objects)).To(Succeed())
 	if elected {

@@ -33,6 +33,7 @@ type Provider struct {
 	indexers []index
 	watchers map[int]chan v1alpha1.SiteName
 	nextID   int
+	watching watching
 	// poke asks the loop of Start to look at the Sites again.
 	poke chan struct{}
 }

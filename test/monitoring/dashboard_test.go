@@ -74,7 +74,8 @@ func managerMetrics(hub client.Reader) http.Handler {
 	elected := make(chan struct{})
 	close(elected)
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(metrics.NewObjects(hub, elected, &confirmed.Log{}))
+	registry.MustRegister(metrics.NewObjects(hub, elected, &confirmed.Log{},
+		func() map[v1alpha1.SiteName]int { return map[v1alpha1.SiteName]int{"dublin": 25} }))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 

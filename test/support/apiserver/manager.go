@@ -36,7 +36,7 @@ func HubOptions() manager.Options {
 // NewManager makes a manager for the provider's sites, and the provider known to it.
 func NewManager(t testing.TB, cfg *rest.Config, provider *sites.Provider, options manager.Options) mcmanager.Manager {
 	t.Helper()
-	mgr, err := mcmanager.New(cfg, provider, options)
+	mgr, err := sites.NewManager(cfg, provider, options)
 	if err != nil {
 		t.Fatalf("making a manager: %v", err)
 	}

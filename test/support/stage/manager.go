@@ -23,7 +23,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
-	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/availabilitygroup"
@@ -156,7 +155,7 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 500 * time.Millisecond})
 	options := apiserver.HubOptions()
 	options.HealthProbeBindAddress = "0"
-	mgr, err := mcmanager.New(config, provider, options)
+	mgr, err := sites.NewManager(config, provider, options)
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
 	}
