@@ -116,7 +116,8 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 		return err
 	}
 	connector := mssql.NewConnector(mssql.Options{
-		Access: mssql.SecretAccess{Reader: local.GetAPIReader()}, AccessFor: mssql.AccessFor})
+		Access: mssql.SecretAccess{Reader: local.GetAPIReader()}, AccessFor: mssql.AccessFor,
+		SilentFor: mssql.SilentFor})
 	defer connector.Close()
 	if err := local.Add(follow{local.GetClient(), []*sites.Rate{hubRate, siteRate}}); err != nil {
 		return fmt.Errorf("adding what lets the rates follow what is declared: %w", err)

@@ -27,13 +27,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-const (
-	// statementTimeout bounds a statement; CREATE AVAILABILITY GROUP waits for the answers of the other replicas.
-	statementTimeout = 60 * time.Second
-	// longTimeout bounds a statement whose time grows with the data, such as the first backup of a database that may have
-	// been filled before it was declared.
-	longTimeout = 30 * time.Minute
-)
+// statementTimeout bounds a statement; CREATE AVAILABILITY GROUP waits for the answers of the other replicas.
+const statementTimeout = 60 * time.Second
 
 // apply carries out the steps in order, or those of each server, and stops at the first that fails. Each step may be
 // carried out again.
@@ -75,17 +70,17 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 	return fmt.Errorf("step %T is not known", step)
 }
 
+// execute executes a statement. One whose time grows with the data, such as the first backup of a database that may
+// have been filled before it was declared, goes on by itself.
 func (r *Reconciler) execute(ctx context.Context, d Desired, s mssql.Execute) error {
-	timeout := statementTimeout
-	if s.Statement.Long {
-		timeout = longTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	db, err := r.connector.Open(
-		ctx,
-		mssql.Target{Namespace: d.Group.Namespace, Server: s.Server, Role: s.Role, Database: s.Database},
-	)
+	target := mssql.Target{Namespace: d.Group.Namespace, Server: s.Server, Role: s.Role, Database: s.Database}
+	if s.Statement.Long {
+		err := r.connector.ExecLong(ctx, d.Group.UID, target, s.Statement)
+		return r.distrust(d.Group.Namespace, s.Server, err)
+	}
+	db, err := r.connector.Open(ctx, target)
 	if err != nil {
 		return err
 	}

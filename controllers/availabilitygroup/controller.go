@@ -27,8 +27,8 @@ import (
 )
 
 const (
-	// reconcileTimeout bounds one reconciliation; a first backup may be among its steps.
-	reconcileTimeout = longTimeout + 2*time.Minute
+	// reconcileTimeout bounds one reconciliation; some steps wait for other replicas.
+	reconcileTimeout = 5 * time.Minute
 	// lookAgain is when a group that is as it should be is looked at again: engines tell nobody of their roles, and the
 	// listener follows what is seen here.
 	lookAgain = 5 * time.Second

@@ -150,7 +150,9 @@ func (r *Reconciler) observeInstance(
 	if _, err := r.sites.Member(site); errors.Is(err, sites.ErrSiteLost) {
 		return Instance{Err: err}
 	}
-	ctx, cancel := r.sites.Wait(ctx, site, instancePatience)
+	patience := instancePatience
+	patience.Of = host(server)
+	ctx, cancel := r.sites.Wait(ctx, site, patience)
 	defer cancel()
 	var i Instance
 	db, err := r.connector.Open(

@@ -15,7 +15,7 @@ import (
 
 // engines are the servers of the object's namespace.
 func (r *Reconciler) engines(d Desired) replication.Engines {
-	return replication.Engines{Connector: r.connector, Namespace: d.Distributor.Namespace}
+	return replication.Engines{Connector: r.connector, Namespace: d.Distributor.Namespace, Owner: d.Distributor.UID}
 }
 
 func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {

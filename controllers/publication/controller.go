@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// reconcileTimeout bounds one reconciliation; the rebuild of a table may be among its steps.
-	reconcileTimeout = 35 * time.Minute
+	// reconcileTimeout bounds one reconciliation; statements at the publisher go on to the distributor.
+	reconcileTimeout = 10 * time.Minute
 	lookAgain        = 15 * time.Second
 )
 

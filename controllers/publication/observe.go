@@ -45,7 +45,7 @@ func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 
 // engines are the servers of the object's namespace.
 func (r *Reconciler) engines(d Desired) replication.Engines {
-	return replication.Engines{Connector: r.connector, Namespace: d.Publication.Namespace}
+	return replication.Engines{Connector: r.connector, Namespace: d.Publication.Namespace, Owner: d.Publication.UID}
 }
 
 func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {

@@ -60,7 +60,7 @@ func (r *Reconciler) find(
 
 // engines are the servers of the object's namespace.
 func (r *Reconciler) engines(d Desired) replication.Engines {
-	return replication.Engines{Connector: r.connector, Namespace: d.Move.Namespace}
+	return replication.Engines{Connector: r.connector, Namespace: d.Move.Namespace, Owner: d.Move.UID}
 }
 
 // observe remembers the comparison of the tables, which is dear.

@@ -103,7 +103,7 @@ func (d *Desired) readSecrets(ctx context.Context, source mssql.AccessSource) er
 
 // engines are the servers of the object's namespace.
 func (r *Reconciler) engines(d Desired) replication.Engines {
-	return replication.Engines{Connector: r.connector, Namespace: d.Subscription.Namespace}
+	return replication.Engines{Connector: r.connector, Namespace: d.Subscription.Namespace, Owner: d.Subscription.UID}
 }
 
 // observe remembers what was pending, which is dear to count.

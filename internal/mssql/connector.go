@@ -113,6 +113,8 @@ type Options struct {
 	// Dial opens TCP connections; Dial with a time-out of 5 s unless given. A tunnel through a site's API server comes in
 	// here.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// SilentFor is how long an address at which nobody has answered is not dialled again; 0 dials each time.
+	SilentFor time.Duration
 	// Executing is called before every statement that is executed rather than asked, and what it returns with the outcome,
 	// before the caller knows it. Optional.
 	Executing func(Target, tsql.Statement) func(error)
@@ -126,6 +128,7 @@ type Options struct {
 type Connector struct {
 	options Options
 	access  *cachedAccess
+	lasting *lasting
 
 	mu    sync.Mutex
 	pools map[Target]pool
@@ -153,7 +156,8 @@ func NewConnector(o Options) *Connector {
 	}
 	access := &cachedAccess{source: o.Access, lasts: o.AccessFor, now: time.Now,
 		kept: map[types.NamespacedName]keptAccess{}}
-	return &Connector{options: o, access: access, pools: map[Target]pool{}}
+	o.Dial = (&silent{lasts: o.SilentFor}).dial(o.Dial)
+	return &Connector{options: o, access: access, lasting: newLasting(), pools: map[Target]pool{}}
 }
 
 func serviceAddress(t Target) string {
@@ -269,8 +273,9 @@ func (c *Connector) Forget(namespace string, server v1alpha1.ServerName) {
 	}
 }
 
-// Close closes all pools.
+// Close closes all pools, and ends what goes on.
 func (c *Connector) Close() error {
+	c.lasting.end()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error

@@ -118,6 +118,9 @@ func (r *Reconciler[O, D, V]) Reconcile(ctx context.Context, request mcreconcile
 		return ctrl.Result{RequeueAfter: r.kind.RequeueAfter.Steps}, nil
 	case err != nil:
 		return ctrl.Result{}, errors.Join(failed, err)
+	case underWay(failed):
+		r.backoff.Forget(name)
+		return ctrl.Result{RequeueAfter: r.kind.RequeueAfter.Progress}, nil
 	case failed != nil:
 		wait := r.backoff.When(name)
 		log.FromContext(ctx).Info("step failed; it is tried again", "error", failed.Error(), "after", wait.String())

@@ -33,6 +33,9 @@ func Outcome(planned conditions.Outcome, failed error) conditions.Outcome {
 		idle  WithoutEffect
 		aside *AsideFailed
 	)
+	if u, ok := goesOn(failed); ok {
+		return whileUnderWay(planned, u)
+	}
 	switch {
 	case failed == nil:
 		return planned

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -24,8 +25,6 @@ const (
 	CountTimeout = 45 * time.Second
 	// statementTimeout bounds a statement; those at the publisher go on to the distributor.
 	statementTimeout = 60 * time.Second
-	// longTimeout bounds a statement whose time grows with the data.
-	longTimeout = 30 * time.Minute
 )
 
 // lacksRights are errors for want of a permission: 229 and 262 on objects and in databases, 15247 on the server, 21089
@@ -36,14 +35,17 @@ var lacksRights = []int32{229, 262, 15247, 21089, 14126}
 type Engines struct {
 	Connector *mssql.Connector
 	Namespace string
+	// Owner is the object for which statements are executed that go on by themselves.
+	Owner types.UID
 }
 
 // Open connects to a database of a server under the operator's login.
 func (e Engines) Open(ctx context.Context, server v1alpha1.ServerName, database string) (*mssql.DB, error) {
-	return e.Connector.Open(
-		ctx,
-		mssql.Target{Namespace: e.Namespace, Server: server, Database: database, Role: credentials.RoleOperator},
-	)
+	return e.Connector.Open(ctx, e.target(server, database))
+}
+
+func (e Engines) target(server v1alpha1.ServerName, database string) mssql.Target {
+	return mssql.Target{Namespace: e.Namespace, Server: server, Database: database, Role: credentials.RoleOperator}
 }
 
 // Read calls read with a connection to a database of a server, and bounds it by 12 seconds.
@@ -123,12 +125,11 @@ func otherwise(s Execute, execute func(Execute) error) error {
 }
 
 func (e Engines) execute(ctx context.Context, s Execute) error {
-	timeout := statementTimeout
-	if s.Statement.Long {
-		timeout = longTimeout
-	}
-	ctx, cancel := context.WithTimeout(ctx, timeout)
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
+	if s.Statement.Long {
+		return e.Connector.ExecLong(ctx, e.Owner, e.target(s.Server, s.Database), s.Statement)
+	}
 	if s.Statement.Exclusive {
 		// The operator's own connections use the database, too.
 		e.Connector.Forget(e.Namespace, s.Server)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -21,18 +22,76 @@ type Patience struct {
 	Answering time.Duration
 	// Silent bounds it while the site's heartbeat fails. An engine may answer all the same, so it is not zero.
 	Silent time.Duration
+	// Of is who is asked at the site, where that is not its API server: an engine may answer where that does not.
+	Of string
 }
 
-// Wait bounds questions to a site, or to what runs there.
+// Wait bounds questions to a site, or to what runs there. While the site's heartbeat fails, who was asked there in vain
+// is not asked again by each object: for a while everybody else's wait is over when it begins.
 func (p *Provider) Wait(
 	ctx context.Context,
 	site v1alpha1.SiteName,
 	patience Patience,
 ) (context.Context, context.CancelFunc) {
-	return patience.wait(ctx, func() bool {
+	silent := func() bool {
 		health, known := p.Health(site)
 		return known && health.Cause != nil
-	})
+	}
+	return p.vain.wait(ctx, vainly{site, patience.Of}, patience, silent)
+}
+
+// askAgain is how long who was asked in vain at a silent site is not asked again.
+const askAgain = 10 * time.Second
+
+// vainly is who was asked in vain, and where.
+type vainly struct {
+	site v1alpha1.SiteName
+	of   string
+}
+
+// vain is when somebody was last asked in vain.
+type vain struct {
+	mu   sync.Mutex
+	last map[vainly]time.Time
+}
+
+func (v *vain) wait(
+	ctx context.Context,
+	who vainly,
+	patience Patience,
+	silent func() bool,
+) (context.Context, context.CancelFunc) {
+	if v.lately(who) && silent() {
+		ctx, giveUp := context.WithCancelCause(ctx)
+		giveUp(ErrSilent)
+		return ctx, func() {}
+	}
+	ctx, cancel := patience.wait(ctx, silent)
+	return ctx, func() {
+		v.note(who, errors.Is(context.Cause(ctx), ErrSilent))
+		cancel()
+	}
+}
+
+func (v *vain) lately(who vainly) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	last, known := v.last[who]
+	return known && time.Since(last) < askAgain
+}
+
+// note says whether somebody was asked in vain.
+func (v *vain) note(who vainly, silent bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if !silent {
+		delete(v.last, who)
+		return
+	}
+	if v.last == nil {
+		v.last = map[vainly]time.Time{}
+	}
+	v.last[who] = time.Now()
 }
 
 // lookAtHealth is how often a wait looks whether the heartbeat has begun to fail.

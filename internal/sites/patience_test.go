@@ -53,3 +53,50 @@ func TestPatienceOfCaller(t *testing.T) {
 		g.Expect(context.Cause(ctx)).To(MatchError(context.Canceled))
 	})
 }
+
+// TestWhoIsAskedInVainIsNotAskedByEachObject: at a silent site one object waits for an engine or the API server, and
+// the others do not for a while; who answers, and whoever else is there, is asked.
+func TestWhoIsAskedInVainIsNotAskedByEachObject(t *testing.T) {
+	patience := Patience{Answering: 10 * time.Second, Silent: 4 * time.Second}
+	synctest.Test(t, func(t *testing.T) {
+		g := NewWithT(t)
+		var v vain
+		heartbeatFails := true
+		silent := func() bool { return heartbeatFails }
+		ask := func(of string, answersAfter time.Duration) (waited time.Duration, err error) {
+			begin := time.Now()
+			ctx, cancel := v.wait(t.Context(), vainly{"dublin", of}, patience, silent)
+			defer cancel()
+			select {
+			case <-ctx.Done():
+				return time.Since(begin), Explain(ctx, context.Cause(ctx))
+			case <-time.After(answersAfter):
+				return time.Since(begin), nil
+			}
+		}
+		waited, err := ask("tukpub-0", time.Hour)
+		g.Expect(err).To(MatchError(ErrSilent))
+		g.Expect(waited).To(Equal(patience.Silent))
+		for range 20 {
+			waited, err = ask("tukpub-0", time.Hour)
+			g.Expect(err).To(MatchError(ErrSilent))
+			g.Expect(waited).To(BeZero(), "another object has asked it in vain a moment ago")
+		}
+		waited, err = ask("quisec-0", time.Second)
+		g.Expect(err).NotTo(HaveOccurred(), "another engine there answers, although the API server does not")
+		g.Expect(waited).To(Equal(time.Second))
+
+		time.Sleep(askAgain)
+		waited, err = ask("tukpub-0", time.Second)
+		g.Expect(err).NotTo(HaveOccurred(), "it is asked from time to time, and answers now")
+		g.Expect(waited).To(Equal(time.Second))
+		_, err = ask("tukpub-0", time.Second)
+		g.Expect(err).NotTo(HaveOccurred())
+
+		_, err = ask("tukpub-0", time.Hour)
+		g.Expect(err).To(MatchError(ErrSilent))
+		heartbeatFails = false
+		_, err = ask("tukpub-0", time.Second)
+		g.Expect(err).NotTo(HaveOccurred(), "a site that is back is asked at once")
+	})
+}

@@ -34,6 +34,7 @@ type Provider struct {
 	watchers map[int]chan v1alpha1.SiteName
 	nextID   int
 	watching watching
+	vain     vain
 	// poke asks the loop of Start to look at the Sites again.
 	poke chan struct{}
 }

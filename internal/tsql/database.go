@@ -26,7 +26,7 @@ func SetRecoveryFull(name string) Statement {
 func BackupDatabaseFull(name, path string) Statement {
 	return new(builder).
 		sql("BACKUP DATABASE ").name(name).sql(" TO DISK = ").str(path).sql(" WITH FORMAT, INIT, CHECKSUM, COMPRESSION").
-		takesLong().
+		takesLong("BACKUP DATABASE", name).
 		done("take the first full backup of " + name)
 }
 

@@ -290,6 +290,6 @@ func CompressTable(schema, table string, to DataCompression, online bool) Statem
 		with += ", ONLINE = ON"
 	}
 	return new(builder).sql("ALTER TABLE ", Qualified(schema, table), " REBUILD WITH (", with, ")").
-		takesLong().
+		takesLong("ALTER TABLE", Qualified(schema, table)).
 		done("compress table " + schema + "." + table + " by " + string(to))
 }

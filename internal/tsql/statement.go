@@ -23,6 +23,8 @@ type Statement struct {
 	Procedure string
 	// Long says that the time it takes grows with the data: minutes, not seconds.
 	Long bool
+	// Task is what the server shows while a statement goes on that is Long.
+	Task Task
 	// Exclusive says that the server refuses it (3702) while anybody has a connection to the database that it names.
 	Exclusive bool
 
@@ -116,13 +118,15 @@ type builder struct {
 	args        []sql.NamedArg
 	secrets     map[string]bool
 	// What the statement is.
-	procedure       string
-	long, exclusive bool
+	procedure string
+	exclusive bool
+	task      Task
 }
 
-// takesLong marks a statement whose time grows with the data.
-func (b *builder) takesLong() *builder {
-	b.long = true
+// takesLong marks a statement whose time grows with the data: what sys.dm_exec_requests shows of it, and what it is
+// about.
+func (b *builder) takesLong(command, of string) *builder {
+	b.task = Task{Command: command, Of: of}
 	return b
 }
 
@@ -170,7 +174,8 @@ func (b *builder) done(reason string) Statement {
 		Args:       b.args,
 		Reason:     reason,
 		Procedure:  b.procedure,
-		Long:       b.long,
+		Long:       b.task != Task{},
+		Task:       b.task,
 		Exclusive:  b.exclusive,
 		redacted:   b.shown.String(),
 		secretArgs: b.secrets,

@@ -373,6 +373,7 @@ var uncataloguedViews = map[string]string{
 	"sys.sql_logins":                   "docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md",
 	"sys.dm_os_sys_info":               "docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md",
 	"sys.dm_os_volume_stats":           "docs/relational-databases/system-dynamic-management-views/sys-dm-os-volume-stats-transact-sql.md",
+	"sys.dm_exec_requests":             "docs/relational-databases/system-dynamic-management-views/sys-dm-exec-requests-transact-sql.md",
 	"sys.dm_exec_sessions":             "docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md",
 }
 

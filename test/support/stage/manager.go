@@ -52,6 +52,8 @@ type Watch struct {
 	Dial func(servers map[string]string) func(ctx context.Context, network, address string) (net.Conn, error)
 	// Executing is told each statement before it is sent, and what it returns is told its end.
 	Executing func(mssql.Target, tsql.Statement) func(error)
+	// Workers are how many objects of a kind are reconciled at the same time; as many as usual unless given.
+	Workers int
 }
 
 // Main is TestMain of a package that uses a stage. The binary is a manager when Stage.StartManager has started it, with
@@ -155,6 +157,7 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 500 * time.Millisecond})
 	options := apiserver.HubOptions()
 	options.HealthProbeBindAddress = "0"
+	options.Controller.MaxConcurrentReconciles = x.Workers
 	mgr, err := sites.NewManager(config, provider, options)
 	if err != nil {
 		return fmt.Errorf("make the manager: %w", err)
@@ -166,6 +169,7 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 	connecting := mssql.Options{
 		Access:    mssql.SecretAccess{Reader: local.GetAPIReader()},
 		AccessFor: mssql.AccessFor,
+		SilentFor: mssql.SilentFor,
 		Address:   func(t mssql.Target) string { return c.Engines[t.Server] },
 		Executing: x.Executing,
 	}
