@@ -7,6 +7,7 @@ package main
 import (
 	"os"
 
+	"github.com/KimMachineGun/automemlimit/memlimit"
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
 
@@ -14,6 +15,7 @@ import (
 )
 
 func main() {
+	limitMemory(memlimit.FromCgroup)
 	root := &cobra.Command{
 		Use:           "geosql",
 		Short:         "Geo-replicated SQL Server on Kubernetes",

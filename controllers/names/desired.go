@@ -70,7 +70,12 @@ var serverPorts = []port{
 	{"tds", PortTDS, PortTDS},
 	{"mirroring", PortMirroring, PortMirroring},
 	{"agent", credentials.AgentPort, credentials.AgentPort},
+	{portElection, credentials.ElectionPort, credentials.ElectionPort},
 }
+
+// portElection is the port of sidecars for each other. A Service of an earlier release lacks it: they ask each other at
+// the port agent then.
+const portElection = "election"
 
 // endpoint is where a server can be reached from another site.
 type endpoint struct {
@@ -185,8 +190,11 @@ func (n *name) slicePorts(targets map[string]int32) []discoveryv1.EndpointPort {
 	var ports []discoveryv1.EndpointPort
 	for _, p := range n.ports {
 		target := p.target
-		if t, ok := targets[p.name]; ok {
-			target = t
+		if targets != nil {
+			var open bool
+			if target, open = targets[p.name]; !open {
+				continue
+			}
 		}
 		ports = append(
 			ports,

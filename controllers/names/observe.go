@@ -188,7 +188,10 @@ func (v *serverView) reach(from v1alpha1.SiteName) (endpoint, bool) {
 	if from == v.home || v.exposure != v1alpha1.ExposureNodePort {
 		return endpoint{address: v.address, node: v.node}, v.address != ""
 	}
-	complete := v.nodeAddress != "" && len(v.nodePorts) == len(serverPorts)
+	complete := v.nodeAddress != ""
+	for _, p := range serverPorts {
+		complete = complete && (v.nodePorts[p.name] != 0 || p.name == portElection)
+	}
 	return endpoint{address: v.nodeAddress, node: v.node, targets: v.nodePorts}, complete && v.address != ""
 }
 

@@ -324,3 +324,29 @@ func TestPlanConverges(t *testing.T) {
 		}
 	})
 }
+
+// A node Service of an earlier release opens no port for elections: the server is reached all the same, and nobody is
+// led to another port of the node.
+func TestTheElectionsNodePortMayBeMissing(t *testing.T) {
+	g := NewWithT(t)
+	server := view("tukwila", "10.101.0.7")
+	server.exposure, server.nodeAddress = v1alpha1.ExposureNodePort, "10.100.0.12"
+	targets := func() map[string]int32 {
+		ports := map[string]int32{}
+		for _, s := range serverNames("web", server, "dublin")[0].makeSlices() {
+			for _, p := range s.Ports {
+				ports[*p.Name] = *p.Port
+			}
+		}
+		return ports
+	}
+	server.nodePorts = map[string]int32{"tds": 31433, "mirroring": 31022, "agent": 31443}
+	g.Expect(targets()).To(Equal(server.nodePorts))
+	server.nodePorts = map[string]int32{"tds": 31433, "mirroring": 31022, "agent": 31443, "election": 31444}
+	g.Expect(targets()).To(Equal(server.nodePorts))
+	server.nodePorts = map[string]int32{"tds": 31433, "mirroring": 31022}
+	_, reached := server.reach("dublin")
+	g.Expect(reached).To(BeFalse(), "the others are needed")
+	server.exposure = v1alpha1.ExposureFlatNetwork
+	g.Expect(targets()).To(HaveKeyWithValue("election", int32(8444)))
+}

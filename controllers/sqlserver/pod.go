@@ -44,6 +44,8 @@ const (
 	trustDir = "/etc/geosql/trust"
 	// mirroringPort is that of the database mirroring endpoint.
 	mirroringPort = 5022
+	// portElection is the sidecar's port for the sidecars of other servers.
+	portElection = "election"
 )
 
 var mounts = map[placement.Role]string{
@@ -177,6 +179,8 @@ func withoutLasting(spec *corev1.PodSpec) {
 	engine.VolumeMounts = slices.DeleteFunc(engine.VolumeMounts, func(m corev1.VolumeMount) bool {
 		return m.Name == trust
 	})
+	sidecar := &spec.Containers[1]
+	sidecar.Ports = slices.DeleteFunc(sidecar.Ports, func(p corev1.ContainerPort) bool { return p.Name == portElection })
 	engine.SecurityContext.RunAsGroup = nil
 	engine.Env = slices.DeleteFunc(engine.Env, func(v corev1.EnvVar) bool { return slices.Contains(lasting(), v) })
 	for i := range engine.VolumeMounts {
@@ -239,6 +243,7 @@ func agentContainer(d Desired) corev1.Container {
 		}}},
 		Ports: []corev1.ContainerPort{
 			{Name: "agent", ContainerPort: credentials.AgentPort, Protocol: corev1.ProtocolTCP},
+			{Name: portElection, ContainerPort: credentials.ElectionPort, Protocol: corev1.ProtocolTCP},
 		},
 		ReadinessProbe: probe("/readyz", 2, 2),
 		// The sidecar's own life, not the engine's: what to do about an engine is the election's decision.

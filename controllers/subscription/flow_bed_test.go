@@ -205,6 +205,7 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 	g.Expect(os.WriteFile(password, e.Access.Passwords[credentials.KeyAgent], 0o600)).To(Succeed())
 	o := agent.DefaultOptions()
 	o.ServerName, o.Namespace, o.Listen, o.Engine = credentials.HostName(server), namespace, b.sidecars[server], e.Address
+	o.Elections = "127.0.0.1:0"
 	o.TLSDir, o.PasswordFile, o.StateDir = e.TLSDir, password, t.TempDir()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	a, err := agent.New(o, quiet)

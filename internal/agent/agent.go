@@ -55,6 +55,8 @@ type Agent struct {
 	mu       sync.Mutex
 	parts    []Part
 	handlers map[string]http.Handler
+	// elections are the handlers that answer other servers' sidecars.
+	elections map[string]http.Handler
 }
 
 // New makes a sidecar. Parts are added before Run.
@@ -118,6 +120,19 @@ func (a *Agent) Handle(pattern string, h http.Handler) {
 	a.handlers[pattern] = h
 }
 
+// HandlePeers adds what a part answers the sidecars of other servers of the namespace, at an address of its own. Until
+// no release is about that asks at that of everybody, it is answered there, too: the handler looks at the certificate
+// itself. It must be called before Run.
+func (a *Agent) HandlePeers(pattern string, h http.Handler) {
+	a.Handle(pattern, h)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.elections == nil {
+		a.elections = map[string]http.Handler{}
+	}
+	a.elections[pattern] = h
+}
+
 // Status is the state of the sidecar and its parts.
 func (a *Agent) Status() Status {
 	status := a.prober.current()
@@ -143,13 +158,15 @@ func (a *Agent) Run(ctx context.Context) error {
 	defer a.connector.Close()
 	ctx, cancel := a.drained(ctx)
 	defer cancel()
-	listener, err := a.listen()
+	doors, err := a.doors()
 	if err != nil {
 		return err
 	}
-	a.log.Info("serving", "address", listener.Addr().String(), "engine", a.options.Engine)
 	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return a.serve(ctx, listener) })
+	for _, d := range doors {
+		a.log.Info("serving", "address", d.gate.Addr().String(), "engine", a.options.Engine)
+		group.Go(func() error { return d.serve(ctx) })
+	}
 	group.Go(func() error { a.probe(ctx); return nil })
 	group.Go(func() error { a.measures.run(ctx); return nil })
 	group.Go(func() error { a.readers.run(ctx); return nil })

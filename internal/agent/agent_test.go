@@ -78,6 +78,7 @@ func startFor(t *testing.T, e *engine.Engine, readers agent.Source, dir string, 
 	g.Expect(os.WriteFile(password, []byte(e.Access.Passwords.Of(credentials.RoleAgent)+"\n"), 0o600)).To(Succeed())
 	options := agent.DefaultOptions()
 	options.ServerName, options.Namespace, options.Listen, options.Engine = "tukpub-0", "web", address, e.Address
+	options.Elections = "127.0.0.1:0"
 	options.TLSDir, options.PasswordFile, options.StateDir = e.TLSDir, password, dir
 	options.Interval, options.Timeout = 50*time.Millisecond, 1500*time.Millisecond
 	options.LoginPause = 300 * time.Millisecond

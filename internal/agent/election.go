@@ -38,7 +38,7 @@ func addElection(a *Agent, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	a.Handle(holder.Pattern, part)
+	a.HandlePeers(holder.Pattern, part)
 	a.Add(part)
 	return nil
 }

@@ -38,8 +38,8 @@ type Options struct {
 	ServerName string
 	// Namespace of the pod.
 	Namespace string
-	// Listen is the address of HTTPS.
-	Listen string
+	// Listen is the address of HTTPS for everybody, Elections that for sidecars of other servers.
+	Listen, Elections string
 	// Engine is the address of the engine's TDS port, on loopback.
 	Engine string
 	// TLSDir has the server's certificate and its CA.
@@ -68,6 +68,7 @@ type Options struct {
 func DefaultOptions() Options {
 	return Options{
 		Listen:          credentials.AgentAddress(""),
+		Elections:       credentials.ElectionAddress(""),
 		Engine:          "127.0.0.1:1433",
 		TLSDir:          TLSDir,
 		PasswordFile:    filepath.Join(PasswordDir, "agent-password"),
@@ -86,7 +87,8 @@ func DefaultOptions() Options {
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.ServerName, "server-name", o.ServerName, "name of the instance, <object name>-0")
 	flags.StringVar(&o.Namespace, "namespace", o.Namespace, "namespace of the pod")
-	flags.StringVar(&o.Listen, "listen", o.Listen, "address of HTTPS")
+	flags.StringVar(&o.Listen, "listen", o.Listen, "address of HTTPS for everybody")
+	flags.StringVar(&o.Elections, "elections", o.Elections, "address of HTTPS for the sidecars of other servers")
 	flags.StringVar(&o.Engine, "engine", o.Engine, "address of the engine's TDS port, on loopback")
 	flags.StringVar(&o.TLSDir, "tls-dir", o.TLSDir, "folder with tls.crt, tls.key and ca.crt of the server")
 	flags.StringVar(&o.PasswordFile, "password-file", o.PasswordFile, "file with the password of the login geosql_agent")

@@ -4,7 +4,6 @@ package holder
 
 import (
 	"context"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/keeper"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Pattern is the path under which a Holder answers the sidecars of other servers.
@@ -46,7 +46,7 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "a server's certificate is needed, signed by the CA of this server's ca.crt", http.StatusUnauthorized)
 		return
 	}
-	if leaf := r.TLS.VerifiedChains[0][0]; !isOf(leaf, h.options.Target.Namespace) {
+	if leaf := r.TLS.VerifiedChains[0][0]; !credentials.InNamespace(leaf, h.options.Target.Namespace) {
 		http.Error(
 			w,
 			fmt.Sprintf(
@@ -85,14 +85,6 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.Error(w, "unknown request", http.StatusNotFound)
 	}
-}
-
-// isOf says whether a certificate, which the CA of all namespaces has signed, is that of a server of one namespace.
-func isOf(leaf *x509.Certificate, namespace string) bool {
-	return slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
-		host, ok := strings.CutSuffix(name, "."+namespace+".svc")
-		return ok && !strings.Contains(host, ".")
-	})
 }
 
 // serveFence fences this server's replica of a group for a candidate that is who it says, and a replica of that group.

@@ -141,11 +141,12 @@ type member struct {
 	db     *mssql.DB
 	sa     *sql.DB
 	port   int
-	agent  string
-	state  string
-	told   retold
-	part   *holder.Holder
-	stop   func()
+	// agent and elections are where the sidecar answers everybody, and other sidecars.
+	agent, elections string
+	state            string
+	told             retold
+	part             *holder.Holder
+	stop             func()
 }
 
 // Run and Kill make the engine's process what holder.Process wants.
@@ -220,7 +221,8 @@ func newTrio(t *testing.T, second tsql.AvailabilityMode, change ...func(*trio)) 
 		// Apart from each other, and below what the kernel gives to connections: nobody takes them before they are listened
 		// on.
 		_, m.port = freeAddress(c.g, 15000, 24000)
-		m.agent, _ = freeAddress(c.g, 24000, 32000)
+		m.agent, _ = freeAddress(c.g, 24000, 28000)
+		m.elections, _ = freeAddress(c.g, 28000, 32000)
 		c.members = append(c.members, m)
 	}
 	for _, m := range c.members {
@@ -290,6 +292,7 @@ func (c *trio) startAgent(m *member) {
 	c.g.Expect(os.WriteFile(password, []byte(m.engine.Access.Passwords.Of(credentials.RoleAgent)), 0o600)).To(Succeed())
 	options := agent.DefaultOptions()
 	options.ServerName, options.Namespace, options.Listen, options.Engine = m.name, "web", m.agent, m.engine.Address
+	options.Elections = m.elections
 	options.TLSDir, options.PasswordFile, options.StateDir = m.engine.TLSDir, password, m.state
 	log := slog.New(slog.NewTextHandler(c.t.Output(), nil)).With("server", m.name)
 	a, err := agent.New(options, log)
@@ -299,11 +302,12 @@ func (c *trio) startAgent(m *member) {
 	part, err := holder.New(holder.Options{
 		Target: mssql.Target{Namespace: "web", Server: m.engine.Server, Role: credentials.RoleAgent}, PodUID: m.name + "-pod",
 		Connector: a.NewConnector("election"), Process: m, Source: m.told, StateDir: m.state,
-		TLSDir: m.engine.TLSDir, PeerAddress: func(server string) string { return c.address(m.name, server) }, Log: log,
+		TLSDir: m.engine.TLSDir, Log: log,
+		PeerAddresses: func(server string) []string { return c.addresses(m.name, server) },
 	})
 	c.g.Expect(err).NotTo(HaveOccurred())
 	m.part = part
-	a.Handle(holder.Pattern, part)
+	a.HandlePeers(holder.Pattern, part)
 	a.Add(part)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -348,20 +352,20 @@ func (c *trio) reached(m *member, servers ...*leaseServer) (voters []orders.Vote
 	return voters
 }
 
-// address is where a server's sidecar answers another one.
-func (c *trio) address(from, server string) string {
+// addresses are where a server's sidecar answers another one.
+func (c *trio) addresses(from, server string) []string {
 	c.mu.Lock()
 	apart, void := c.apart, c.void
 	c.mu.Unlock()
 	if apart != "" && (apart == from || apart == server) {
-		return void
+		return []string{void}
 	}
 	for _, m := range c.members {
 		if m.name == server {
-			return m.agent
+			return []string{m.elections, m.agent}
 		}
 	}
-	return ""
+	return []string{""}
 }
 
 // group makes the group once the initial primary has the first term, as the manager does.

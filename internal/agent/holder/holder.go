@@ -42,8 +42,9 @@ type Options struct {
 	Peers keeper.Peers
 	// TLSDir has tls.crt, tls.key and ca.crt of the server.
 	TLSDir string
-	// PeerAddress says where a server's sidecar answers, host:port; by the server's name unless given.
-	PeerAddress func(server string) string
+	// PeerAddresses says where a server's sidecar answers, host:port, first where it answers elections alone; by the
+	// server's name unless given.
+	PeerAddresses func(server string) []string
 	// StateDir keeps the last orders and, for good, what was promised; empty to keep none, which only tests may.
 	StateDir string
 	// Timings of the votes of groups whose orders have none of their own; ballot.DefaultTimings unless given.
@@ -86,7 +87,7 @@ func New(o Options) (*Holder, error) {
 		o.Engine = NewEngine(o.Connector, o.Target, o.Process)
 	}
 	if o.Peers == nil {
-		o.Peers = newPeers(o.TLSDir, o.PeerAddress)
+		o.Peers = newPeers(o.TLSDir, o.PeerAddresses)
 	}
 	h := &Holder{options: o, engine: o.Engine, peers: o.Peers, telling: newTelling(o.Registerer),
 		memory: memory{log: o.Log}, runners: map[string]*runner{}, former: map[string]*runner{}}

@@ -36,14 +36,17 @@ const (
 	greetTimeout = 5 * time.Second
 	// renewClient is after how long connections are made anew, so that a renewed certificate of one's own is shown.
 	renewClient = 10 * time.Minute
+	// dialTimeout bounds one connection, and headStart is what an address gets before the next one is tried, too.
+	dialTimeout = 2 * time.Second
+	headStart   = 300 * time.Millisecond
 )
 
 // peers are the sidecars of the group's other servers, reached by the servers' names. Both sides show their server's
 // certificate, signed by the operator's CA.
 type peers struct {
 	tlsDir string
-	// address of a server's sidecar, host:port.
-	address func(server string) string
+	// addresses of a server's sidecar, host:port, the one to prefer first.
+	addresses func(server string) []string
 
 	mu      sync.Mutex
 	clients map[string]*peerClient
@@ -56,11 +59,13 @@ type peerClient struct {
 	trust []byte
 }
 
-func newPeers(tlsDir string, address func(server string) string) *peers {
-	if address == nil {
-		address = credentials.AgentAddress
+func newPeers(tlsDir string, addresses func(server string) []string) *peers {
+	if addresses == nil {
+		addresses = func(server string) []string {
+			return []string{credentials.ElectionAddress(server), credentials.AgentAddress(server)}
+		}
 	}
-	return &peers{tlsDir: tlsDir, address: address, clients: map[string]*peerClient{}}
+	return &peers{tlsDir: tlsDir, addresses: addresses, clients: map[string]*peerClient{}}
 }
 
 // Fence implements keeper.Peers. A replica that nobody waits for is fenced all the same: otherwise it would go on
@@ -126,7 +131,7 @@ func (p *peers) call(ctx context.Context, method, server, group, path string, in
 	request, err := http.NewRequestWithContext(
 		ctx,
 		method,
-		"https://"+p.address(server)+Pattern+url.PathEscape(group)+"/"+path,
+		"https://"+p.addresses(server)[0]+Pattern+url.PathEscape(group)+"/"+path,
 		body,
 	)
 	if err != nil {
@@ -188,7 +193,9 @@ func (p *peers) client(server string) (*http.Client, error) {
 			return &certificate, err
 		}}
 	made := &http.Client{Transport: &http.Transport{
-		DialContext:         (&net.Dialer{Timeout: 2 * time.Second, KeepAlive: 5 * time.Second}).DialContext,
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return dialFirst(ctx, network, p.addresses(server))
+		},
 		TLSClientConfig:     config,
 		TLSHandshakeTimeout: 2 * time.Second,
 		MaxIdleConnsPerHost: 2,
@@ -200,4 +207,52 @@ func (p *peers) client(server string) (*http.Client, error) {
 	}
 	p.clients[server] = &peerClient{http: made, made: time.Now(), trust: trust}
 	return made, nil
+}
+
+// dialFirst connects to the first address that takes a connection. A sidecar of an earlier release has the last one
+// alone, and a name's other port may be refused or, through a Service that lacks it, left without an answer.
+func dialFirst(ctx context.Context, network string, addresses []string) (net.Conn, error) {
+	type dialed struct {
+		conn net.Conn
+		err  error
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	results := make(chan dialed, len(addresses))
+	var begun, ended int
+	defer func() {
+		cancel()
+		go func() {
+			for ; ended < begun; ended++ {
+				if late := <-results; late.err == nil {
+					_ = late.conn.Close()
+				}
+			}
+		}()
+	}()
+	dialer := net.Dialer{Timeout: dialTimeout, KeepAlive: 5 * time.Second}
+	next := time.NewTimer(0)
+	defer next.Stop()
+	var errs []error
+	for ended < len(addresses) {
+		select {
+		case <-next.C:
+			if begun < len(addresses) {
+				address := addresses[begun]
+				begun++
+				next.Reset(headStart)
+				go func() {
+					conn, err := dialer.DialContext(ctx, network, address)
+					results <- dialed{conn, err}
+				}()
+			}
+		case r := <-results:
+			ended++
+			if r.err == nil {
+				return r.conn, nil
+			}
+			errs = append(errs, r.err)
+			next.Reset(0)
+		}
+	}
+	return nil, errors.Join(errs...)
 }

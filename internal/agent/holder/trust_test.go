@@ -50,7 +50,7 @@ func TestANewCACountsAtOnce(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 
-	p := newPeers(dir, func(string) string { return server.Listener.Addr().String() })
+	p := newPeers(dir, func(string) []string { return []string{server.Listener.Addr().String()} })
 	g.Expect(p.Hello(t.Context(), "tukpub-0", "content")).To(MatchError(ContainSubstring("certificate")))
 	g.Expect(os.WriteFile(filepath.Join(dir, credentials.KeyIssuers), next[credentials.KeyCA], 0o600)).To(Succeed())
 	g.Expect(p.Hello(t.Context(), "tukpub-0", "content")).To(Succeed())

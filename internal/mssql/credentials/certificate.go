@@ -148,6 +148,15 @@ func (c Certificate) Covers(host string) bool {
 	return c.leaf != nil && c.leaf.VerifyHostname(host) == nil
 }
 
+// InNamespace says whether a certificate, which the CA of all namespaces has signed, is that of a server of one
+// namespace.
+func InNamespace(leaf *x509.Certificate, namespace string) bool {
+	return slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
+		host, ok := strings.CutSuffix(name, "."+namespace+".svc")
+		return ok && !strings.Contains(host, ".")
+	})
+}
+
 // Renewal says why the certificate in data must be issued anew; empty when it need not.
 func (a *Authority) Renewal(data map[string][]byte, names []string, now time.Time) string {
 	if len(data) == 0 {

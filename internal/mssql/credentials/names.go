@@ -105,8 +105,16 @@ func ServerOf(host string) v1alpha1.ServerName {
 	return v1alpha1.ServerName(strings.TrimSuffix(host, "-0"))
 }
 
-// AgentPort is where the sidecar of every server speaks HTTPS, with the server's certificate.
-const AgentPort = 8443
+const (
+	// AgentPort is where the sidecar of every server speaks HTTPS to everybody, with the server's certificate.
+	AgentPort = 8443
+	// ElectionPort is where it speaks HTTPS to the sidecars of its groups' other servers alone, which show their server's
+	// certificate in the handshake. Those of earlier releases ask at AgentPort.
+	ElectionPort = 8444
+)
 
 // AgentAddress is where the sidecar of a server answers that has this name.
 func AgentAddress(host string) string { return net.JoinHostPort(host, strconv.Itoa(AgentPort)) }
+
+// ElectionAddress is where the sidecar of a server that has this name answers those of its groups' other servers.
+func ElectionAddress(host string) string { return net.JoinHostPort(host, strconv.Itoa(ElectionPort)) }

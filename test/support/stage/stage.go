@@ -77,6 +77,7 @@ type Stage struct {
 	authority    *credentials.Authority
 	engines      map[v1alpha1.ServerName]*engine.Engine
 	sidecars     map[v1alpha1.ServerName]string
+	elections    map[v1alpha1.ServerName]string
 	certificates map[v1alpha1.ServerName]map[string][]byte
 	// stops end the sidecars.
 	stops              map[v1alpha1.ServerName]func()
@@ -101,7 +102,8 @@ func New(t testing.TB, far ...v1alpha1.ServerName) *Stage {
 	g := gomega.NewWithT(t)
 	b := &Stage{
 		Hub: apiserver.StartHub(t), far: far, engines: map[v1alpha1.ServerName]*engine.Engine{},
-		sidecars: map[v1alpha1.ServerName]string{}, snapshots: map[v1alpha1.ServerName]string{},
+		elections: map[v1alpha1.ServerName]string{},
+		sidecars:  map[v1alpha1.ServerName]string{}, snapshots: map[v1alpha1.ServerName]string{},
 		mirrors: map[v1alpha1.ServerName]string{}, stops: map[v1alpha1.ServerName]func(){},
 		certificates: map[v1alpha1.ServerName]map[string][]byte{}, pods: map[v1alpha1.ServerName]string{}, dir: t.TempDir(),
 	}
@@ -124,6 +126,7 @@ func New(t testing.TB, far ...v1alpha1.ServerName) *Stage {
 	for _, server := range engines {
 		b.startEngine(t, server)
 		b.sidecars[server] = "127.0.0.1:" + freePort(t)
+		b.elections[server] = "127.0.0.1:" + freePort(t)
 	}
 	b.listener = b.listen(t)
 	b.introduce(t)
@@ -326,6 +329,7 @@ func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 	g.Expect(os.WriteFile(password, e.Access.Passwords[credentials.KeyAgent], 0o600)).To(gomega.Succeed())
 	o := agent.DefaultOptions()
 	o.ServerName, o.Namespace, o.Listen, o.Engine = credentials.HostName(server), Namespace, b.sidecars[server], e.Address
+	o.Elections = b.elections[server]
 	o.TLSDir, o.PasswordFile, o.StateDir = e.TLSDir, password, t.TempDir()
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
 	a, err := agent.New(o, quiet)
@@ -341,12 +345,13 @@ func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 		Target: mssql.Target{Namespace: Namespace, Server: server, Role: credentials.RoleAgent}, PodUID: b.pods[server],
 		Connector: a.NewConnector("geosql-agent election"), Process: process{t, e, &b.mayEnd}, Source: source,
 		StateDir: t.TempDir(), Log: quiet, Registerer: a.Registerer(), TLSDir: e.TLSDir,
-		PeerAddress: func(host string) string {
-			return b.sidecars[v1alpha1.ServerName(strings.TrimSuffix(host, "-0"))]
+		PeerAddresses: func(host string) []string {
+			of := v1alpha1.ServerName(strings.TrimSuffix(host, "-0"))
+			return []string{b.elections[of], b.sidecars[of]}
 		},
 	})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
-	a.Handle(holder.Pattern, votes)
+	a.HandlePeers(holder.Pattern, votes)
 	// Without its Drain: the test's end is not a pod's, which hands its group over first.
 	a.Add(struct{ agent.Part }{votes})
 	ctx, cancel := context.WithCancel(context.Background())
