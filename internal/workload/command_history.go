@@ -64,7 +64,7 @@ func newRecordCommand(o *Options) *cobra.Command {
 		"dbo.Article or dbo.Attachment: where each row's payload goes",
 	)
 	flags.IntVar(&r.Payload.Bytes, "payload-bytes", MinPayload, "bytes of a row's payload")
-	flags.Float64Var(&r.Rate, "rate", 10, "operations that a worker begins in a second at most; 0: it thinks between them")
+	flags.Float64Var(&r.Rate, "rate", 10, "operations of a worker that are due in a second; 0: it thinks between them")
 	flags.DurationVar(
 		&r.ThinkTime,
 		"think-time",
@@ -210,6 +210,11 @@ func newCheckCommand() *cobra.Command {
 		10*time.Millisecond,
 		"bound of the difference of the clocks, where clients ran on several machines",
 	)
+	percent := flags.Float64("served-percent", 100*history.DefaultServed.Share,
+		"part of the operations that has to succeed where clients count as served again")
+	flags.DurationVar(&e.Served.For, "served-for", history.DefaultServed.For,
+		"for how long it has to; 0: the first acknowledgement is enough")
+	command.PreRun = func(*cobra.Command, []string) { e.Served.Share = *percent / 100 }
 	flags.BoolVar(&table, "table", false, "print a table instead of JSON")
 	return command
 }

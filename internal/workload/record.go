@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	tds "github.com/microsoft/go-mssqldb"
@@ -49,10 +51,11 @@ type RecordOptions struct {
 	ListsFrom int64
 	// Payload of each row.
 	Payload Payload
-	// Rate is how many operations a worker begins in a second at most, above 0 up to 1000. One that takes longer holds
-	// up the next. With 0 there is no such bound, and ThinkTime counts.
+	// Rate is how many operations of a worker are due in a second, above 0 up to 1000: an open loop. One that takes longer
+	// holds up the next ones, which are made up for as fast as they are answered, and count from when they were due. With
+	// 0 nothing is ever due, and ThinkTime counts.
 	Rate float64
-	// ThinkTime is how long a worker waits after an operation's end, where Rate is 0; 0 for not at all.
+	// ThinkTime is how long a worker waits after an operation's end, where Rate is 0: a closed loop. 0 for not at all.
 	ThinkTime time.Duration
 	// Registers that are written and read, 0 to 100; every fifth operation is one of theirs.
 	Registers int
@@ -215,10 +218,9 @@ func (o RecordOptions) work(ctx context.Context, boot string, started time.Time,
 	}
 	// 40 random bits: unlike clocks and pods' names they do not come again, and a register's value has room for them.
 	run := rand.Int64N(1<<40-1) + 1
-	recorder, err := history.Create(
-		o.Folder,
-		history.Header{Run: run, Client: o.Client, Boot: boot, Address: o.address(), Database: o.Database},
-	)
+	header := history.Header{Run: run, Client: o.Client, Boot: boot, Address: o.address(), Database: o.Database}
+	pace := o.pace(&header)
+	recorder, err := history.Create(o.Folder, header)
 	if err != nil {
 		return err
 	}
@@ -232,30 +234,30 @@ func (o RecordOptions) work(ctx context.Context, boot string, started time.Time,
 		timeout:   o.Timeout,
 		lists:     lists{from: o.ListsFrom},
 	}
-	pause := o.pace()
-	for o.Stages.present(ctx, started, user) {
+	return c.follow(ctx, pace, func() bool { return o.Stages.away(started, user) },
+		func() bool { return o.Stages.present(ctx, started, user) })
+}
+
+// follow lets a client do one operation after another while it is present, at the pace, and ends its history.
+func (c *client) follow(ctx context.Context, pace pace, away, present func() bool) error {
+	var asked atomic.Int64
+	defer context.AfterFunc(ctx, func() { asked.Store(history.Now().Monotonic) })()
+	for comes := true; ; {
+		comes = comes || away()
+		if !present() {
+			if !comes { // nothing is due of a user who is away
+				c.recorder.Asked(cmp.Or(asked.Load(), history.Now().Monotonic))
+			}
+			return c.recorder.End()
+		}
+		if comes {
+			pace.begin(c.recorder)
+			comes = false
+		}
 		if err := c.step(); err != nil {
 			return err
 		}
-		pause(ctx)
-	}
-	return recorder.End()
-}
-
-// pace is what a user does between operations: wait for the next tick, or think.
-func (o RecordOptions) pace() func(context.Context) {
-	if o.Rate > 0 {
-		// The ticker drops ticks that nobody waited for: what took long holds up the next, and is not made up for.
-		tick := time.NewTicker(time.Duration(float64(time.Second) / o.Rate))
-		return func(ctx context.Context) { wait(ctx, tick.C) }
-	}
-	return func(ctx context.Context) { wait(ctx, time.After(o.ThinkTime)) }
-}
-
-func wait(ctx context.Context, until <-chan time.Time) {
-	select {
-	case <-ctx.Done():
-	case <-until:
+		pace.wait(ctx, c.recorder)
 	}
 }
 

@@ -125,6 +125,16 @@ func TestRecord(t *testing.T) {
 	g.Eventually(r.done, time.Minute).Should(Receive(BeNil()))
 	g.Expect(workload.Record(ctx, r.options)).To(Succeed(), "what was stopped does not begin again")
 	g.Expect(r.runs(g)).To(HaveLen(3))
+	for _, run := range r.runs(g) {
+		g.Expect(run.Loop).To(Equal(history.Open))
+		late, sent := time.Duration(0), run.Operations[0].Invoked.Monotonic
+		for i, o := range run.Operations {
+			late = max(late, o.Late)
+			g.Expect(o.Invoked.Monotonic-int64(o.Late)).To(Equal(sent+int64(i)*int64(run.Every)-int64(run.Operations[0].Late)),
+				"operation %d is due by the schedule, whatever became of those before", o.Number)
+		}
+		g.Expect(late).To(BeNumerically(">", 900*time.Millisecond), "what an unanswered operation held up is late")
+	}
 
 	v := r.check(t, ctx, frozen, killed)
 	g.Expect(v.Result).To(Equal(history.Passed), "%v", v.Reasons)

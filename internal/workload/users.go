@@ -104,6 +104,12 @@ func startedAt(folder string) (time.Time, error) {
 	return now, nil
 }
 
+// away says that a user's time has not come, or is over.
+func (s Stages) away(started time.Time, user int) bool {
+	users, _ := s.at(time.Since(started))
+	return user >= users
+}
+
 // present waits until a user's time has come. False: ctx ended, or it never comes.
 func (s Stages) present(ctx context.Context, started time.Time, user int) bool {
 	for {

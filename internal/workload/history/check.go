@@ -17,6 +17,7 @@ func Check(e Evidence) Verdict {
 	runs, axis := onOneAxis(e)
 	e.Runs = runs
 	lost := v.countRows(e)
+	v.Served, v.Loops = e.Served, loopsOf(runs)
 	v.Clocks = clockFigures(e, axis)
 	v.Terms, v.Overlaps, v.Untold = checkTerms(runs, axis)
 	v.Contents = checkContents(e)

@@ -83,6 +83,8 @@ type Evidence struct {
 	AcknowledgedAtLeast int
 	// AllowLost is how many acknowledged rows may be lost; more than 0 only where a person has allowed data loss.
 	AllowLost int
+	// Served is what counts as being served again; with no time the first acknowledgement does.
+	Served Served
 	// Clocks of the clients' machines as they were compared with the manager's. Used when not all are of one boot.
 	Clocks []ClockReading
 	// OwnClock are readings of the manager's own monotonic clock and wall clock.
@@ -119,6 +121,10 @@ type Verdict struct {
 	Overlaps []Overlap  `json:"overlaps,omitempty"`
 	// Untold says of which terms the clocks do not tell whether they overlap.
 	Untold []string `json:"untold,omitempty"`
+	// Served is what counted as being served again, and Loops what operations of each client waited for: nothing where its
+	// histories, of an earlier release, do not tell, so that its first acknowledgement counted.
+	Served Served          `json:"served,omitzero"`
+	Loops  map[string]Loop `json:"loops,omitempty"`
 	// Clocks of the clients' machines, as they were compared with the manager's, and his own when it strayed.
 	Clocks []ClockFigures `json:"clocks,omitempty"`
 	// Contents is what was found in all tables that clients wrote.

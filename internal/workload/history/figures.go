@@ -104,7 +104,7 @@ func measureFaults(e Evidence, a axis, lost []lostRow) []FaultFigures {
 		figures[i].Before, figures[i].After = services(e.Runs, a, w)
 		for _, client := range slices.Sorted(maps.Keys(clients)) {
 			w.cut, w.perhapsCut = cutOff(client, faults, a)
-			c := measureClient(clients[client], a, w)
+			c := measureClient(clients[client], a, w, e.Served, a.of(faults[0].Injected))
 			c.Client, c.Isolated = client, slices.Contains(f.Isolated, client)
 			figures[i].Clients = append(figures[i].Clients, c)
 		}
@@ -253,5 +253,8 @@ func Percentile(samples []time.Duration, p float64) time.Duration {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(samples))
-	return sorted[max(int(math.Ceil(p*float64(len(sorted)))), 1)-1]
+	return sorted[rank(len(sorted), p)]
 }
+
+// rank is the place of the nearest-rank percentile p among n samples in their order.
+func rank(n int, p float64) int { return max(int(math.Ceil(p*float64(n))), 1) - 1 }

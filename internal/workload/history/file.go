@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"geosql.dev/operator/internal/workload/history/listappend"
 )
@@ -42,6 +43,10 @@ type line struct {
 	// Steps of a transaction at its beginning, and at its end what each that reads has read.
 	Steps []listappend.Step `json:"x,omitempty"`
 	Reads []listappend.List `json:"y,omitempty"`
+	// Due is the intended start, by the monotonic clock, of the first operation of a schedule, from which the others
+	// follow; at the end that of the operation that would have been next, and Asked when the client was asked to stop.
+	Due   int64 `json:"d,omitempty"`
+	Asked int64 `json:"u,omitempty"`
 }
 
 const (
@@ -55,6 +60,12 @@ type Recorder struct {
 	file *os.File
 	next int64
 	open *Operation
+	// every is the time between two intended starts, due the next one, and unsaid that the file does not have it yet.
+	every  time.Duration
+	due    int64
+	unsaid bool
+	// asked is when the client was asked to stop; 0 where nobody says.
+	asked int64
 }
 
 // Create begins the file of a run in the folder. The file must not exist.
@@ -67,7 +78,7 @@ func Create(folder string, h Header) (*Recorder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("begin a history: %w", err)
 	}
-	r := &Recorder{file: file, next: 1}
+	r := &Recorder{file: file, next: 1, every: h.Every}
 	now := Now()
 	if err := r.write(line{Kind: kindBegin, Format: format, Header: &h, Monotonic: now.Monotonic,
 		Wall: now.Wall}); err != nil {
@@ -100,6 +111,13 @@ func (r *Recorder) invoke(o Operation) (Operation, error) {
 		return Operation{}, fmt.Errorf("record an operation: number %d has not ended", r.open.Number)
 	}
 	o.Number, o.Invoked = r.next, Now()
+	var due int64
+	if r.unsaid {
+		due = r.due
+	}
+	if r.every > 0 {
+		o.Late = time.Duration(max(o.Invoked.Monotonic-r.due, 0))
+	}
 	err := r.write(
 		line{
 			Kind:        kindInvoke,
@@ -111,11 +129,13 @@ func (r *Recorder) invoke(o Operation) (Operation, error) {
 			Steps:       o.Steps,
 			Monotonic:   o.Invoked.Monotonic,
 			Wall:        o.Invoked.Wall,
+			Due:         due,
 		},
 	)
 	if err != nil {
 		return Operation{}, err
 	}
+	r.due, r.unsaid = r.due+int64(r.every), false
 	r.next, r.open = r.next+1, &o
 	return o, nil
 }
@@ -151,7 +171,11 @@ func (r *Recorder) Complete(o Operation) error {
 // End records that the client stopped in good order and closes the file.
 func (r *Recorder) End() error {
 	now := Now()
-	return errors.Join(r.write(line{Kind: kindEnd, Monotonic: now.Monotonic, Wall: now.Wall}), r.file.Close())
+	l := line{Kind: kindEnd, Monotonic: now.Monotonic, Wall: now.Wall}
+	if r.every > 0 && r.due > 0 && r.due <= r.asked {
+		l.Due, l.Asked = r.due, r.asked
+	}
+	return errors.Join(r.write(l), r.file.Close())
 }
 
 // write hands a line to the kernel: it outlives the process, not the machine's power.
@@ -255,12 +279,13 @@ func take(runs *[]Run, text string) error {
 				Value:       l.Value,
 				Steps:       l.Steps,
 				Invoked:     at,
+				Late:        run.late(l),
 				Outcome:     Unknown,
 				Reason:      "its end was not recorded",
 			},
 		)
 	case kindEnd:
-		run.Ended = true
+		run.Ended, run.Next, run.Asked = true, l.Due, l.Asked
 	case string(OK), string(Fail), string(Unknown):
 		if len(run.Operations) == 0 || run.Operations[len(run.Operations)-1].Number != l.Number {
 			return fmt.Errorf("operation %d ends that was not the last to begin", l.Number)

@@ -78,6 +78,9 @@ type Operation struct {
 	// zero and Outcome Unknown.
 	Invoked, Completed Instant
 	Outcome            Outcome
+	// Late is by how much it was sent later than its schedule has it: its intended start lies so long before Invoked. 0
+	// where the run has no schedule.
+	Late time.Duration
 	// Server that acknowledged it, by its @@SERVERNAME.
 	Server string
 	// Configuration is the group's sequence_number, read by that server in the same batch. Its upper half grows with
@@ -101,7 +104,23 @@ type Header struct {
 	// Address and Database that were connected to.
 	Address  string `json:"address,omitempty"`
 	Database string `json:"database,omitempty"`
+	// Loop says what an operation waits for; empty in histories of releases that did not note it.
+	Loop Loop `json:"loop,omitempty"`
+	// Every is the time between the intended starts of two operations; above 0 in an open loop alone.
+	Every time.Duration `json:"every,omitempty"`
 }
+
+// Loop is what an operation of a client waits for.
+type Loop string
+
+const (
+	// Open: each operation has an intended start by a schedule that no answer moves. One that is held up counts from
+	// there.
+	Open Loop = "open"
+	// Closed: a user thinks after an answer, and then begins the next operation. What he would have asked meanwhile is
+	// asked by nobody.
+	Closed Loop = "closed"
+)
 
 // Run is what one client did from its start to its end, one operation after another.
 type Run struct {
@@ -110,6 +129,12 @@ type Run struct {
 	Operations []Operation
 	// Ended says that the client stopped in good order. The last operations of one that did not may be missing.
 	Ended bool
+	// Next is the intended start of the operation that would have been the next one when it was asked to stop, at Asked,
+	// both by its machine's monotonic clock. What was due between them was never begun. 0 where it was not held up.
+	Next, Asked int64
 	// Torn lines could not be read: the last one of a client that was killed while writing it.
 	Torn int
+
+	// first is the number of the first operation of the schedule, firstDue its intended start.
+	first, firstDue int64
 }

@@ -24,8 +24,16 @@ type ClientFigures struct {
 	// that comes at all. After the last fault it is at least the time from the last acknowledgement to the last thing
 	// that the user did. Of every hundred users the worst one is left out, and none of less than a hundred. Nil when
 	// nothing was measured; Missing says why, and of which users nothing is known where there are others.
+	// Where Held, only an acknowledgement from which on service held ends such a time.
 	RTO     *time.Duration `json:"rto,omitempty"`
 	Missing string         `json:"missing,omitempty"`
+	// Held says that RTO goes by that. Histories that do not tell when operations were to begin have the first
+	// acknowledgement alone.
+	Held bool `json:"held,omitempty"`
+	// First is what RTO would be if the first acknowledgement ended such a time, and FirstUnsure by how much it may be
+	// less; only where Held.
+	First       *time.Duration `json:"first,omitempty"`
+	FirstUnsure time.Duration  `json:"firstUnsure,omitempty"`
 	// Unsure is by how much RTO may be less: the clocks leave it open which acknowledgements came before the fault, nobody
 	// looked all the time at what cut a client off, and between a refused change and the next one nobody knows from when
 	// on it would have been taken.
@@ -52,6 +60,9 @@ func (c ClientFigures) Meets(goal time.Duration) (Result, string) {
 		return Failed, fmt.Sprintf("went %s without an acknowledgement", rto.Round(time.Millisecond))
 	case c.Missing != "" || c.RTO == nil:
 		return Inconclusive, cmp.Or(c.Missing, "nothing was measured")
+	case c.AtLeast && c.First != nil && *c.First < rto:
+		return Inconclusive, fmt.Sprintf("acknowledged again, and not seen to be served for long enough, %s after the last "+
+			"acknowledgement before it", rto.Round(time.Millisecond))
 	case c.AtLeast:
 		return Inconclusive, fmt.Sprintf("no acknowledgement after it, in %s of trying", rto.Round(time.Millisecond))
 	case over && least <= goal:
@@ -108,8 +119,27 @@ type outage struct {
 	before, after bool
 }
 
-// measureClient looks at what each of a client's users saw.
-func measureClient(runs []Run, a axis, w window) ClientFigures {
+// measureClient looks at what each of a client's users saw. first is the beginning of the first fault.
+func measureClient(runs []Run, a axis, w window, served Served, first int64) ClientFigures {
+	c, before := measureUsers(runs, a, w, nil)
+	if served.For <= 0 || !noted(runs) || c.RTO == nil {
+		return c
+	}
+	l := loadOf(runs, a, served, w.perhapsCut)
+	if from := l.first(); before && !l.enough(from, first) {
+		c.RTO, c.AtLeast, c.Unsure = nil, false, 0
+		c.Missing = fmt.Sprintf("%.4g %% of its operations succeeded before any fault, so that %s tell nothing",
+			100*l.share(from, first), served)
+		return c
+	}
+	held, _ := measureUsers(runs, a, w, l)
+	held.Held, held.First, held.FirstUnsure = true, c.RTO, c.Unsure
+	return held
+}
+
+// measureUsers looks at what each of a client's users saw; with a load, when service held. It tells, too, whether there
+// was an acknowledgement before the fault.
+func measureUsers(runs []Run, a axis, w window, l *load) (ClientFigures, bool) {
 	var c ClientFigures
 	var most, least []outage
 	var usual []time.Duration
@@ -119,16 +149,16 @@ func measureClient(runs []Run, a axis, w window) ClientFigures {
 		unsure, known := a.unsure(run.Boot)
 		if !known {
 			c.Missing = "its clock was never compared with the manager's, nothing can be told"
-			return c
+			return c, false
 		}
-		wide := see(run, a, w.atMost(unsure), false)
+		wide := see(run, a, w.atMost(unsure), l, false)
 		before, after = before || wide.before, after || wide.after
 		if begin >= w.until || end < w.from {
 			continue
 		}
 		c.Users++
 		atIt = atIt || begin <= w.from
-		most, least = append(most, wide), append(least, see(run, a, w.atLeast(unsure), true))
+		most, least = append(most, wide), append(least, see(run, a, w.atLeast(unsure), l, true))
 		usual, c.Stall = append(usual, wide.usual...), max(c.Stall, wide.stall)
 		if !run.Ended && end < min(w.settled, w.until) {
 			c.Missing = "a history breaks off, and nobody knows what came after it,"
@@ -147,7 +177,7 @@ func measureClient(runs []Run, a axis, w window) ClientFigures {
 		shorter, _ := share(least)
 		c.RTO, c.AtLeast, c.Unsure = &rto, open, max(rto-shorter, 0)
 	}
-	return c
+	return c, before
 }
 
 // share is the longest time of all users but the worst one of every hundred, and whether it was not over.
@@ -185,10 +215,10 @@ func working(run Run, a axis) (begin, end int64) {
 // see looks at a user's acknowledgements from the last one ahead of the window to its end, and on to the first one
 // where there is none within. What was answered counts, but not between two changes that were refused in a row and the
 // next one: a server that lets people read and refuses what they write serves nobody. Once that next one is taken, it
-// may have been served from the first read after the last refusal on, which counts only at the earliest. How long
-// something took is by the machine's own monotonic clock.
-func see(run Run, a axis, w window, earliest bool) outage {
-	s := sight{run: run, a: a, w: w, last: -1}
+// may have been served from the first read after the last refusal on, which counts only at the earliest. With a load an
+// acknowledgement counts from which on service held. How long something took is by the machine's own monotonic clock.
+func see(run Run, a axis, w window, l *load, earliest bool) outage {
+	s := sight{run: run, a: a, w: w, last: -1, load: l, early: earliest}
 	refusedAfter, refused, read := -1, 0, -1
 	for i, o := range run.Operations {
 		switch changes := o.Function.Changes(); {
@@ -231,6 +261,10 @@ type sight struct {
 	// last is the place of the last acknowledgement, -1 before the first one; failed are how many operations have failed
 	// since.
 	last, failed int
+	// load of all users of the client, where service has to hold; early takes it to hold where that was not seen to its
+	// end.
+	load  *load
+	early bool
 }
 
 // acknowledged takes the acknowledgement of an operation, by its place. True says that the rest is of no interest.
@@ -239,6 +273,9 @@ func (s *sight) acknowledged(i int) (done bool) {
 	at := s.a.of(o.Completed)
 	if at >= s.w.until && s.after {
 		return true
+	}
+	if s.passing(at) {
+		return false
 	}
 	defer func() { s.last, s.failed = i, 0 }()
 	if at < s.w.from && !s.after {
@@ -254,6 +291,19 @@ func (s *sight) acknowledged(i int) (done bool) {
 	}
 	s.longest = max(s.longest, s.run.unserved(s.last, o.Completed, s.a, s.w))
 	return false
+}
+
+// passing says that an acknowledgement does not end a time without service, since service did not hold from then on.
+// What comes before anything went wrong is service all the same.
+func (s *sight) passing(at int64) bool {
+	if s.load == nil || at < s.w.from && !s.after || s.load.holds(at, s.w.until, s.early) {
+		return false
+	}
+	since := s.w.from
+	if s.last >= 0 {
+		since = s.a.of(s.run.Operations[s.last].Completed)
+	}
+	return s.load.troubled(since, at)
 }
 
 // ended takes the end of the history. Of the last fault it tells whether the user is still waiting: a fault takes a
