@@ -29,6 +29,8 @@ const (
 	// ReasonCarriedOut: a Failover, or a PublisherMove, of the name that asked for the same was carried out before; this
 	// one has come back without its status.
 	ReasonCarriedOut = "CarriedOut"
+	// ReasonTermMissing: a Failover that may cost acknowledged writes does not say in which term that was decided on.
+	ReasonTermMissing = "TermMissing"
 	// ReasonExpired: nobody began with it in time.
 	ReasonExpired = "Expired"
 	// ReasonAnswerMissing: nobody can tell any more what became of it.

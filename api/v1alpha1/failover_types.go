@@ -34,6 +34,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(self.kind in ['Pause', 'Resume']) || !has(self.to)",message="Pause and Resume concern the whole group: leave to out"
 // +kubebuilder:validation:XValidation:rule="self.kind == 'Failover' || !has(self.allowDataLoss) || !self.allowDataLoss",message="allowDataLoss goes with kind Failover alone"
 // +kubebuilder:validation:XValidation:rule="self.kind == 'Failover' || !has(self.fencedHolder)",message="fencedHolder goes with kind Failover alone"
+// +kubebuilder:validation:XValidation:rule="has(self.expectedTerm) || !(has(self.fencedHolder) || has(self.allowDataLoss) && self.allowDataLoss)",message="expectedTerm is needed with allowDataLoss and with fencedHolder: status.term of the group, as it is while you decide"
 // +kubebuilder:validation:XValidation:rule="self.kind == 'Reseed' || !has(self.databases) || size(self.databases) == 0",message="databases go with kind Reseed alone"
 type FailoverSpec struct {
 	// group is the name of an AvailabilityGroup of the same namespace.
@@ -58,7 +59,8 @@ type FailoverSpec struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	FencedHolder string `json:"fencedHolder,omitempty"`
-	// expectedTerm is the term in which the request was decided on; in another term it ends as Superseded.
+	// expectedTerm is the term in which the request was decided on, status.term of the group; in another term it ends as
+	// Superseded. It is needed with allowDataLoss and fencedHolder: what was right to lose then is not for good.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ExpectedTerm *int64 `json:"expectedTerm,omitempty"`

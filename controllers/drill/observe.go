@@ -309,6 +309,9 @@ func (r *Reconciler) places(ctx context.Context, w *Observed) {
 		Sites:     map[v1alpha1.SiteName]fault.Site{},
 		Roles:     map[v1alpha1.FaultRole]v1alpha1.ServerName{},
 	}
+	if t.group != nil {
+		w.resolved.Term = t.group.Status.Term
+	}
 	for _, s := range t.servers {
 		name := v1alpha1.ServerName(s.Name)
 		w.resolved.Servers[name] = r.place(ctx, w, name, s.Spec.Site)

@@ -84,6 +84,7 @@ func newStage(t tester, faults ...v1alpha1.DrillFault) *stage {
 		Drill:     "d",
 		RunID:     "1",
 		Group:     "content",
+		Term:      3,
 		Servers: map[v1alpha1.ServerName]fault.Server{
 			"tukpub": {
 				Name:      "tukpub",

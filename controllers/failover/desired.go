@@ -50,9 +50,6 @@ func request(f *v1alpha1.Failover, issued time.Time) votes.Request {
 	r := requests.Asked(f.Spec)
 	r.ID, r.Issued, r.ExpiresSeconds = string(f.UID), issued.UTC(), max(1, int(expires(f).Sub(issued)/time.Second))
 	r.By, r.Failover = "Failover "+f.Namespace+"/"+f.Name, f.Name
-	if f.Spec.ExpectedTerm != nil {
-		r.ExpectedTerm = *f.Spec.ExpectedTerm
-	}
 	return r
 }
 

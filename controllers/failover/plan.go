@@ -234,6 +234,18 @@ func begin(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus, before s
 		))
 		return s, nil
 	}
+	if requests.MayLose(f.Spec) && f.Spec.ExpectedTerm == nil {
+		// It is from before admission asked for it, and may have come back from anywhere.
+		complete(
+			o,
+			&s,
+			v1alpha1.FailoverRefused,
+			v1alpha1.ReasonTermMissing,
+			"refused, nothing was changed: it may cost acknowledged writes and does not say in spec.expectedTerm in which term "+
+				"that was decided on. Make another one: kubectl geosql failover fills it in",
+		)
+		return s, nil
+	}
 	if leading, known := o.Votes.Leading(); f.Spec.ExpectedTerm != nil && known && leading.Term != *f.Spec.ExpectedTerm {
 		complete(
 			o,

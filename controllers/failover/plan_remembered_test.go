@@ -48,10 +48,11 @@ func done(f v1alpha1.Failover, outcome v1alpha1.FailoverOutcome) v1alpha1.Failov
 // made anew - is not carried out again: the votes remember it.
 func TestWhatComesBackIsNotCarriedOutAgain(t *testing.T) {
 	for name, spec := range map[string]v1alpha1.FailoverSpec{
-		"a switchover":                  switchover("quisec"),
-		"a pause":                       {Kind: v1alpha1.FailoverPause},
-		"a resume":                      {Kind: v1alpha1.FailoverResume},
-		"a failover that may lose data": {Kind: v1alpha1.FailoverFailover, To: "quisec", AllowDataLoss: true},
+		"a switchover": switchover("quisec"),
+		"a pause":      {Kind: v1alpha1.FailoverPause},
+		"a resume":     {Kind: v1alpha1.FailoverResume},
+		"a failover that may lose data": {Kind: v1alpha1.FailoverFailover, To: "quisec", AllowDataLoss: true,
+			ExpectedTerm: ptr.To[int64](3)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -8,6 +8,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
@@ -96,8 +97,10 @@ func TestNobodyElseGoesAhead(t *testing.T) {
 // Where the agents choose, the estimate is of the one that they are expected to choose.
 func TestTheLossOfAFailoverWithoutATarget(t *testing.T) {
 	g := NewWithT(t)
-	o := world(failover("f", 0, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, AllowDataLoss: true}))
+	spec := v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, AllowDataLoss: true, ExpectedTerm: ptr.To[int64](3)}
+	o := world(failover("f", 0, spec))
 	g.Expect(statusOf(o, plan(o), "f").EstimatedDataLoss).To(HaveValue(HaveField("Duration", 7*time.Second)))
-	o = world(failover("f", 0, v1alpha1.FailoverSpec{Kind: v1alpha1.FailoverFailover, To: "quisec", AllowDataLoss: true}))
+	spec.To = "quisec"
+	o = world(failover("f", 0, spec))
 	g.Expect(statusOf(o, plan(o), "f").EstimatedDataLoss).To(BeNil(), "nothing is known of that one's commits")
 }

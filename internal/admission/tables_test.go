@@ -313,6 +313,18 @@ var refusals = []refusal{
 		[]string{"fencedHolder goes with kind Failover alone"},
 	},
 	{
+		"a failover that may lose data, of no term",
+		"",
+		with(failover, "NAME", "f", "Switchover, to: b", "Failover, to: b, allowDataLoss: true"),
+		[]string{"expectedTerm is needed with allowDataLoss and with fencedHolder"},
+	},
+	{
+		"a failover over a fenced holder, of no term",
+		"",
+		with(failover, "NAME", "f", "Switchover, to: b", "Failover, fencedHolder: a-0/p/e/n"),
+		[]string{"expectedTerm is needed with allowDataLoss and with fencedHolder"},
+	},
+	{
 		"a pause of one server",
 		"",
 		with(failover, "NAME", "f", "Switchover", "Pause"),
@@ -387,13 +399,13 @@ var refusals = []refusal{
 	{
 		"a fenced holder that is none",
 		with(group, "NAME", "content"),
-		with(failover, "NAME", "f", "Switchover, to: b", "Failover, fencedHolder: a-0"),
+		with(failover, "NAME", "f", "Switchover, to: b", "Failover, expectedTerm: 1, fencedHolder: a-0"),
 		[]string{"spec.fencedHolder", "--confirm-fenced"},
 	},
 	{
 		"a fenced holder that is a stranger",
 		with(group, "NAME", "content"),
-		with(failover, "NAME", "f", "Switchover, to: b", "Failover, fencedHolder: x-0/p/e/n"),
+		with(failover, "NAME", "f", "Switchover, to: b", "Failover, expectedTerm: 1, fencedHolder: x-0/p/e/n"),
 		[]string{"spec.fencedHolder", "x-0 is no replica"},
 	},
 	// Sites.

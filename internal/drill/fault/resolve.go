@@ -248,7 +248,10 @@ func (b builder) election() error {
 		spec["to"] = string(to)
 	}
 	if b.o.AllowDataLoss {
-		spec["allowDataLoss"] = true
+		if b.w.Term == 0 {
+			return fmt.Errorf("the status of group %s tells no term, which a failover that may lose data must name", b.w.Group)
+		}
+		spec["allowDataLoss"], spec["expectedTerm"] = true, b.w.Term
 	}
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
 	u.SetAPIVersion(v1alpha1.GroupVersion.String())

@@ -306,6 +306,20 @@ func TestRolesOfTheMoment(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("nobody is Primary")))
 }
 
+// A failover that may lose data is decided on in a term, and is for no other.
+func TestAFailoverThatMayLoseNamesItsTerm(t *testing.T) {
+	g := NewWithT(t)
+	forced := one(v1alpha1.DrillFault{Kind: v1alpha1.FaultFailover, To: "quisec", AllowDataLoss: true})
+	w := world()
+	_, err := fault.Resolve(w, forced)
+	g.Expect(err).To(MatchError(ContainSubstring("tells no term")))
+	w.Term = 7
+	r, err := fault.Resolve(w, forced)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(r.Objects[0].Object["spec"]).
+		To(And(HaveKeyWithValue("expectedTerm", int64(7)), HaveKeyWithValue("allowDataLoss", true)))
+}
+
 // A switchover goes to the first secondary, in the hub, and not to who is primary already.
 func TestSwitchover(t *testing.T) {
 	g := NewWithT(t)

@@ -50,7 +50,9 @@ type World struct {
 	// Drill and RunID name the run.
 	Drill, RunID string
 	// Group of the target; empty when it has none.
-	Group   string
+	Group string
+	// Term of the group, as its status tells; 0 while that tells none.
+	Term    int64
 	Servers map[v1alpha1.ServerName]Server
 	Sites   map[v1alpha1.SiteName]Site
 	// Left is the time until the drill's limit, by which everything ends; 0 while nothing bounds it.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
@@ -164,6 +165,7 @@ func Asked(spec v1alpha1.FailoverSpec) votes.Request {
 		Kind:          votes.RequestKind(spec.Kind),
 		AllowDataLoss: spec.AllowDataLoss,
 		FencedHolder:  spec.FencedHolder,
+		ExpectedTerm:  ptr.Deref(spec.ExpectedTerm, 0),
 	}
 	for _, name := range spec.Databases {
 		r.Kind, r.Databases = votes.RequestReseedDatabases, append(r.Databases, string(name))
@@ -173,6 +175,9 @@ func Asked(spec v1alpha1.FailoverSpec) votes.Request {
 	}
 	return r
 }
+
+// MayLose tells of a request that it may cost acknowledged writes: it needs the term in which it was decided on.
+func MayLose(spec v1alpha1.FailoverSpec) bool { return spec.AllowDataLoss || spec.FencedHolder != "" }
 
 // Promotes tells of a kind of request that it makes a replica primary.
 func Promotes(kind v1alpha1.FailoverKind) bool {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -71,6 +72,9 @@ func (a *asking) run(ctx context.Context) error {
 		}
 	}
 	if err := a.fence(group, vote); err != nil {
+		return err
+	}
+	if err := a.inTerm(group, vote); err != nil {
 		return err
 	}
 	if err := a.confirm(ctx, group); err != nil {
@@ -155,6 +159,30 @@ func (a *asking) fence(group *v1alpha1.AvailabilityGroup, vote requests.Vote) er
 		return fmt.Errorf("the votes name no holder: there is nobody to be fenced")
 	}
 	return fmt.Errorf("--confirm-fenced %s: the votes are held by %s, not by that", word, holders[0])
+}
+
+// inTerm says in which term the request was decided on: after an election meanwhile it would mean something else. At a
+// site that is the term that the vote there shows.
+func (a *asking) inTerm(group *v1alpha1.AvailabilityGroup, vote requests.Vote) error {
+	spec, term := &a.wish.spec, vote.Record.Term
+	switch {
+	case spec.Kind != v1alpha1.FailoverSwitchover && !requests.MayLose(*spec):
+		return nil
+	case vote.Err != nil:
+		term = group.Status.Term
+	case spec.Kind == v1alpha1.FailoverSwitchover:
+		return nil
+	}
+	if term > 0 {
+		spec.ExpectedTerm = ptr.To(term)
+		return nil
+	}
+	if vote.Err != nil && requests.MayLose(*spec) {
+		return fmt.Errorf("refused, nothing was changed: the status of group %s tells no term yet, and what may cost "+
+			"acknowledged writes has to say in which one it was decided on. Wait until the operator has read the votes, or ask "+
+			"a voter with --direct", spec.Group)
+	}
+	return nil
 }
 
 // heldBy is who holds the votes by the group's status, as identities: whoever a majority names, or else those of the

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/plugin/cli"
@@ -26,10 +25,6 @@ func (a *asking) onHub(ctx context.Context, group *v1alpha1.AvailabilityGroup) e
 			GenerateName: fmt.Sprintf("%s-%s-", group.Name, strings.ToLower(string(a.wish.spec.Kind))),
 			Labels:       map[string]string{v1alpha1.LabelGroup: group.Name}},
 		Spec: a.wish.spec,
-	}
-	if f.Spec.Kind == v1alpha1.FailoverSwitchover && group.Status.Term > 0 {
-		// Decided on in this term; after an election meanwhile it would mean something else.
-		f.Spec.ExpectedTerm = ptr.To(group.Status.Term)
 	}
 	create, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()

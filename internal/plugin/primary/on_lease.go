@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/requests"
@@ -90,7 +91,7 @@ func pending(vote requests.Vote, now time.Time) *votes.Request {
 func (a *asking) same(r votes.Request) bool {
 	spec := a.wish.spec
 	return string(r.Kind) == string(spec.Kind) && r.To == toServer(spec.To) && r.AllowDataLoss == spec.AllowDataLoss &&
-		r.FencedHolder == spec.FencedHolder
+		r.FencedHolder == spec.FencedHolder && r.ExpectedTerm == ptr.Deref(spec.ExpectedTerm, 0)
 }
 
 func describeRequest(r votes.Request) string {

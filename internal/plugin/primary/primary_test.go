@@ -149,10 +149,12 @@ func TestRequestsAgainstTheHub(t *testing.T) {
 			arguments: "content --to dubasy --allow-data-loss", input: "yes\n", refused: `"yes" is not content`},
 		{name: "failover that loses", command: NewFailoverCommand, arguments: "content --to dubasy --allow-data-loss",
 			input: "content\n",
-			spec:  &v1alpha1.FailoverSpec{Kind: "Failover", To: "dubasy", AllowDataLoss: true}, text: "SYNCHRONIZING"},
+			spec:  &v1alpha1.FailoverSpec{Kind: "Failover", To: "dubasy", AllowDataLoss: true, ExpectedTerm: ptr.To[int64](3)},
+			text:  "SYNCHRONIZING"},
 		{name: "with a holder that is fenced", command: NewFailoverCommand,
 			arguments: "content --confirm-fenced tukpub --yes",
-			spec:      &v1alpha1.FailoverSpec{Kind: "Failover", FencedHolder: "tukpub-0/pod/engine/-"}},
+			spec: &v1alpha1.FailoverSpec{Kind: "Failover", FencedHolder: "tukpub-0/pod/engine/-",
+				ExpectedTerm: ptr.To[int64](3)}},
 		{name: "with a fenced server that is not the holder", command: NewFailoverCommand,
 			arguments: "content --confirm-fenced quisec --yes", refused: "the votes are held by tukpub-0/pod/engine"},
 		{name: "pause", command: NewPauseCommand, arguments: "content", spec: &v1alpha1.FailoverSpec{Kind: "Pause"}},
@@ -292,7 +294,7 @@ func TestRequestsAtASite(t *testing.T) {
 	site.Namespace(t, "web")
 	lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
 	held := votes.Holder{Server: "tukpub-0", PodUID: "pod", Engine: "engine", Nonce: "n7"}
-	lease.Spec.HolderIdentity = ptr.To(held.String())
+	lease.Spec.HolderIdentity, lease.Spec.LeaseTransitions = ptr.To(held.String()), ptr.To[int32](7)
 	g.Expect(site.Client.Create(t.Context(), lease)).To(Succeed())
 	at := []string{"--kubeconfig", site.KubeconfigFile(t), "-n", "web"}
 	present := func() (votes.Request, map[string]string) {
@@ -313,7 +315,8 @@ func TestRequestsAtASite(t *testing.T) {
 	r, annotations := present()
 	g.Expect(r).
 		To(And(HaveField("Kind", votes.RequestFailover), HaveField("To", "quisec-0"), HaveField("AllowDataLoss", true),
-			HaveField("FencedHolder", held.String()), HaveField("ExpiresSeconds", 120), HaveField("ID", Not(BeEmpty()))))
+			HaveField("FencedHolder", held.String()), HaveField("ExpiresSeconds", 120), HaveField("ID", Not(BeEmpty())),
+			HaveField("ExpectedTerm", int64(7))))
 	g.Expect(annotations).To(HaveKeyWithValue("geosql.dev/vote-state", "Released"), "the vote is left alone")
 
 	_, err = terminal.Run(t, NewSwitchoverCommand(), "", append([]string{"other", "--to", "quisec"}, at...)...)
