@@ -40,7 +40,9 @@ type managerFlags struct {
 	webhookService string
 	leaderElect    bool
 	load           load
-	verbose        bool
+	// electing reaches the hub for the election of a leader.
+	electing *rest.Config
+	verbose  bool
 }
 
 func newManagerCommand() *cobra.Command {
@@ -105,6 +107,8 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 	}
 	serving := admission.NewServing(admission.ServingOptions{Namespace: f.namespace, Service: f.webhookService})
 	hubRate, siteRate := f.load.rates()
+	// The election of a leader does not wait behind all other requests.
+	f.electing = rest.CopyConfig(cfg)
 	cfg.RateLimiter = hubRate.Limiter()
 	provider := sites.NewProvider(sites.Options{Namespace: f.namespace, Rate: siteRate})
 	mgr, err := sites.NewManager(cfg, provider, managerOptions(f, serving))
@@ -163,6 +167,7 @@ func managerOptions(f *managerFlags, serving *admission.Serving) manager.Options
 		LeaderElection:                f.leaderElect,
 		LeaderElectionID:              "geosql-operator",
 		LeaderElectionNamespace:       f.namespace,
+		LeaderElectionConfig:          f.electing,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       &grace,
 		Metrics: metricsserver.Options{

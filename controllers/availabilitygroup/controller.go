@@ -61,7 +61,7 @@ type reach interface {
 type statuses interface {
 	Recall(ctx context.Context, namespace string)
 	Confirm(group client.Object, at time.Time, silent ...string)
-	Of(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGroup
+	Answered(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGroup
 }
 
 // Reconciler of AvailabilityGroups.

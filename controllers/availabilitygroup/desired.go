@@ -56,7 +56,7 @@ type Desired struct {
 func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGroup) (Desired, error) {
 	r.confirmed.Recall(ctx, group.Namespace)
 	d := Desired{
-		Group:          r.confirmed.Of(group),
+		Group:          r.confirmed.Answered(group),
 		Sites:          map[v1alpha1.ServerName]v1alpha1.SiteName{},
 		StartsWithFlag: map[v1alpha1.ServerName]bool{},
 		Editions:       map[v1alpha1.ServerName]v1alpha1.Edition{},

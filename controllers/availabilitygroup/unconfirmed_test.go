@@ -22,7 +22,9 @@ func (unconfirmed) Recall(context.Context, string) {}
 
 func (unconfirmed) Confirm(client.Object, time.Time, ...string) {}
 
-func (unconfirmed) Of(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGroup { return group }
+func (unconfirmed) Answered(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGroup {
+	return group
+}
 
 // When servers last answered changes with each look; a status says something new when more than that has changed.
 func TestTheTimesOfAnswersAloneAreNothingNew(t *testing.T) {

@@ -25,13 +25,13 @@ import (
 // the round trip has become another one: a heartbeat alone is confirmed in the Lease of all Sites.
 const refresh = 15 * time.Second
 
-// otherDistance tells that a round trip differs from the one that is known by half of it, and by what people notice.
+// otherDistance tells that a round trip differs from the one that is known by a fifth of it, and by what people notice.
 func otherDistance(known *metav1.Duration, now time.Duration) bool {
 	if known == nil {
 		return true
 	}
 	by := (now - known.Duration).Abs()
-	return by > known.Duration/2 && by > 5*time.Millisecond
+	return by > known.Duration/5 && by > 5*time.Millisecond
 }
 
 // warnBefore is how long before their end credentials are warned of.

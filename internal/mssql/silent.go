@@ -42,12 +42,13 @@ func (s *silent) dial(dial func(context.Context, string, string) (net.Conn, erro
 		}
 		waiting := time.AfterFunc(silence, func() { s.note(address) })
 		conn, err := dial(ctx, network, address)
-		if !waiting.Stop() && err != nil {
-			// It was awaited for as long as to tell.
+		switch waited := !waiting.Stop(); {
+		case err != nil && waited:
 			s.note(address)
-			return nil, err
+		case err == nil, ctx.Err() == nil:
+			// Somebody is there, also one who refuses. A caller that had less time cannot tell.
+			s.forget(address)
 		}
-		s.forget(address)
 		return conn, err
 	}
 }

@@ -34,6 +34,12 @@ func (s Status) Of(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGrou
 	if s.Version == "" || s.Version != group.ResourceVersion {
 		return group
 	}
+	return s.answered(group)
+}
+
+// answered is the group with observedAt as late as the servers are known to have answered, whatever its status says
+// else.
+func (s Status) answered(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGroup {
 	group = group.DeepCopy()
 	for i := range group.Status.Replicas {
 		r := &group.Status.Replicas[i]
@@ -96,6 +102,12 @@ func (l *Log) Forget(name types.NamespacedName) {
 // Of is the group as far as it is confirmed.
 func (l *Log) Of(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGroup {
 	return l.status(group).Of(group)
+}
+
+// Answered is the group with observedAt of every replica as late as its server is known to have answered, also where
+// the object has changed since. Whether the rest of its status is so still is not said.
+func (l *Log) Answered(group *v1alpha1.AvailabilityGroup) *v1alpha1.AvailabilityGroup {
+	return l.status(group).answered(group)
 }
 
 // Site is the Site as far as it is confirmed.

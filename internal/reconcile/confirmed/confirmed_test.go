@@ -41,6 +41,8 @@ func TestAGroupIsAsLateAsItIsConfirmed(t *testing.T) {
 	g.Expect(stored).To(Equal(group("7")), "what a cache holds is not changed")
 
 	g.Expect(log.Of(group("8"))).To(Equal(group("8")), "another status than the one that was looked at")
+	g.Expect(log.Answered(group("8")).Status.Replicas[0].ObservedAt.Time).To(Equal(later), "it answered all the same")
+	g.Expect(log.Answered(group("8")).Status.Replicas[1].ObservedAt.Time).To(Equal(written))
 	log.Confirm(group("7"), written.Add(-time.Hour))
 	g.Expect(log.Of(group("7")).Status.Replicas[0].ObservedAt.Time).To(Equal(written), "it was written later than that")
 	log.Confirm(group("7"), later)

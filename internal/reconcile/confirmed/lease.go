@@ -93,13 +93,19 @@ func (k *Keeper) Recall(ctx context.Context, namespace string) {
 func (k *Keeper) Start(ctx context.Context) error {
 	ticker := time.NewTicker(Every)
 	defer ticker.Stop()
+	told := ""
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		if err := k.write(ctx); err != nil && ctx.Err() == nil {
+		switch err := k.write(ctx); {
+		case err == nil:
+			told = ""
+		case err.Error() != told && ctx.Err() == nil:
+			// A right that is missing is missing every time.
+			told = err.Error()
 			log.FromContext(ctx).WithName("confirmed").Error(err, "what is confirmed cannot be written")
 		}
 	}
