@@ -20,7 +20,8 @@ func HolderState(group string) Statement {
 	return new(builder).
 		sql(`SELECT COALESCE(s.role_desc, N''), COALESCE(s.connected_state_desc, N''),
     s.current_configuration_commit_start_time_utc, SYSUTCDATETIME(),
-    COALESCE(r.availability_mode_desc, N''), COALESCE(p.primary_replica, N''), g.group_id, r.session_timeout
+    COALESCE(r.availability_mode_desc, N''), COALESCE(p.primary_replica, N''), g.group_id, r.session_timeout,
+    (SELECT ms_ticks FROM sys.dm_os_sys_info)
 FROM sys.availability_groups AS g
 LEFT JOIN sys.dm_hadr_availability_replica_states AS s ON s.group_id = g.group_id AND s.is_local = 1
 LEFT JOIN sys.availability_replicas AS r ON r.replica_id = s.replica_id

@@ -12,14 +12,14 @@ import (
 const Late = 50001
 
 // RenewWriteLease renews the lease of the local primary, unless the engine runs the batch after the deadline: a
-// renewal that was queued in a frozen engine must not revive a dead lease. The deadline is on the engine's clock (UTC).
+// renewal that was queued in a frozen engine must not revive a dead lease. The deadline is on the engine's clocks.
 // WRITE_LEASE_VALIDITY: docs/t-sql/statements/create-availability-group-transact-sql.md; its renewal by ALTER is how
 // Microsoft's agent does it (mssql-server-ha).
-func RenewWriteLease(group string, validity time.Duration, deadline time.Time) Statement {
+func RenewWriteLease(group string, validity time.Duration, deadline Deadline) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" SET (WRITE_LEASE_VALIDITY = ", seconds(validity), ")\n").
 		sql("ELSE\n    THROW ", strconv.Itoa(Late), ", N'The deadline of this renewal has passed.', 1;").
-		arg("deadline", deadline.UTC()).
+		until(deadline).
 		done("renew the write lease of " + group)
 }
 
@@ -43,8 +43,26 @@ func TicksOf(ticks int64) time.Duration {
 	return time.Duration(ticks) * tick
 }
 
-// guard begins a batch that must not run late.
-func (b *builder) guard() *builder { return b.sql("IF SYSUTCDATETIME() < @deadline\n") }
+// Deadline is until when an engine may begin a batch, by two of its clocks: the time of day alone can be set back while
+// the batch is queued, and a lease that is dead would be revived.
+type Deadline struct {
+	// Time of day.
+	Time time.Time
+	// Ticks are the milliseconds since the machine was started (sys.dm_os_sys_info.ms_ticks), which nobody sets; 0 when
+	// they are not known.
+	Ticks int64
+}
+
+// guard begins a batch that must not run late. Source:
+// docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md (ms_ticks).
+func (b *builder) guard() *builder {
+	return b.sql("IF SYSUTCDATETIME() < @deadline " +
+		"AND (@ticks = 0 OR @ticks > (SELECT ms_ticks FROM sys.dm_os_sys_info))\n")
+}
+
+func (b *builder) until(deadline Deadline) *builder {
+	return b.arg("deadline", deadline.Time.UTC()).arg("ticks", deadline.Ticks)
+}
 
 // SetExternalCluster marks the session as the cluster manager's: FAILOVER of a group with CLUSTER_TYPE EXTERNAL is
 // refused without it (error 47104). A reset of the connection forgets it, so it and FAILOVER use one connection.
@@ -57,11 +75,11 @@ func SetExternalCluster() Statement {
 // Failover makes the local replica primary without losing an acknowledged write, unless the engine runs the batch
 // after the deadline; the engine refuses with 41142 when it would lose any. The role changes after the statement ends.
 // Source: docs/t-sql/statements/alter-availability-group-transact-sql.md (FAILOVER).
-func Failover(group string, deadline time.Time) Statement {
+func Failover(group string, deadline Deadline) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" FAILOVER\n").
 		sql("ELSE\n    THROW ", strconv.Itoa(Late), ", N'The deadline of this failover has passed.', 1;").
-		arg("deadline", deadline.UTC()).
+		until(deadline).
 		done("make this replica the primary of " + group)
 }
 
@@ -69,11 +87,11 @@ func Failover(group string, deadline time.Time) Statement {
 // acknowledged writes that it lacks are lost, and data movement to the other replicas is suspended. Only for a person
 // who allowed it. Source: docs/t-sql/statements/alter-availability-group-transact-sql.md
 // (FORCE_FAILOVER_ALLOW_DATA_LOSS).
-func ForceFailover(group string, deadline time.Time) Statement {
+func ForceFailover(group string, deadline Deadline) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" FORCE_FAILOVER_ALLOW_DATA_LOSS\n").
 		sql("ELSE\n    THROW ", strconv.Itoa(Late), ", N'The deadline of this failover has passed.', 1;").
-		arg("deadline", deadline.UTC()).
+		until(deadline).
 		done("force this replica to be the primary of " + group + ", data loss allowed")
 }
 
@@ -86,10 +104,10 @@ func TakeOffline(group string) Statement {
 // SetRoleSecondary makes a RESOLVING replica a secondary of the group's primary, unless the engine runs the batch after
 // the deadline: it must not undo an OFFLINE that came later. Source:
 // docs/t-sql/statements/alter-availability-group-transact-sql.md (SET (ROLE = SECONDARY)).
-func SetRoleSecondary(group string, deadline time.Time) Statement {
+func SetRoleSecondary(group string, deadline Deadline) Statement {
 	return new(builder).guard().
 		sql("    ALTER AVAILABILITY GROUP ").name(group).sql(" SET (ROLE = SECONDARY)\n").
 		sql("ELSE\n    THROW ", strconv.Itoa(Late), ", N'The deadline of this change of role has passed.', 1;").
-		arg("deadline", deadline.UTC()).
+		until(deadline).
 		done("follow the primary of " + group)
 }

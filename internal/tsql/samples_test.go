@@ -14,6 +14,7 @@ var samples = map[string][]tsql.Statement{}
 
 var (
 	date  = time.Date(2026, 11, 20, 9, 0, 0, 0, time.UTC)
+	until = tsql.Deadline{Time: date, Ticks: 86_400_000}
 	login = tsql.Login{Name: "geosql_agent", SID: make([]byte, 16), Password: "It's-a_secret.7"}
 )
 
@@ -75,11 +76,11 @@ func init() {
 	add("RemoveListener", tsql.RemoveListener("content", "content"))
 	add("DropGroup", tsql.DropGroup("content"))
 
-	add("RenewWriteLease", tsql.RenewWriteLease("content", 6*time.Second, date))
+	add("RenewWriteLease", tsql.RenewWriteLease("content", 6*time.Second, until))
 	add("LeaseLeft", tsql.LeaseLeft("content"))
 	add("SetExternalCluster", tsql.SetExternalCluster())
-	add("Failover", tsql.Failover("content", date))
-	add("ForceFailover", tsql.ForceFailover("content", date))
+	add("Failover", tsql.Failover("content", until))
+	add("ForceFailover", tsql.ForceFailover("content", until))
 	add("MeasuredReplicas", tsql.MeasuredReplicas())
 	add("MeasuredCopies", tsql.MeasuredCopies())
 	add("MeasuredDatabases", tsql.MeasuredDatabases())
@@ -90,7 +91,7 @@ func init() {
 	add("DatabaseCopy", tsql.DatabaseCopy("content", "Content"))
 	add("DropDatabase", tsql.DropDatabase("Content"))
 	add("TakeOffline", tsql.TakeOffline("content"))
-	add("SetRoleSecondary", tsql.SetRoleSecondary("content", date))
+	add("SetRoleSecondary", tsql.SetRoleSecondary("content", until))
 
 	add("CreateMasterKey", tsql.CreateMasterKey(login.Password))
 	add(

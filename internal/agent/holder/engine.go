@@ -46,6 +46,9 @@ type sqlEngine struct {
 	// primary are the groups of which the instance was the primary when they were last seen.
 	primary  map[string]bool
 	endpoint endpointState
+	// ticks are those of the last observation; counted tells that they agree with those before.
+	ticks   ticks
+	counted bool
 }
 
 // identifier is an engine that tells which group of a name it had when it was last observed; empty for none that was
@@ -131,7 +134,8 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observati
 			var commit sql.NullTime
 			var clock time.Time
 			var timeout sql.NullInt64
-			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary, &o.id, &timeout); err != nil {
+			if err := r.Scan(&role, &connected, &commit, &clock, &mode, &o.Primary, &o.id, &timeout,
+				&o.ticks.count); err != nil {
 				return err
 			}
 			o.SessionTimeout = time.Duration(timeout.Int64) * time.Second
@@ -140,6 +144,7 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observati
 				o.CommitPending = max(0, clock.Sub(commit.Time))
 			}
 			o.Skew = skew(clock, before, time.Now())
+			o.ticks.at = ballot.BootClock{}.Now()
 			return nil
 		})
 		if err == nil && o.Exists && o.Role != ballot.RolePrimary {
@@ -150,6 +155,7 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observati
 	switch {
 	case err == nil && seen.Exists:
 		e.saw(group, seen.id.String(), seen.Role)
+		e.count(seen.ticks)
 		e.startLeft(ctx)
 	case err == nil:
 		e.gone(group)
@@ -160,7 +166,8 @@ func (e *sqlEngine) Observe(ctx context.Context, group string) (ballot.Observati
 // observed is an observation with the ID of the group.
 type observed struct {
 	ballot.Observation
-	id mssqldriver.UniqueIdentifier
+	id    mssqldriver.UniqueIdentifier
+	ticks ticks
 }
 
 // Inspect implements keeper.Engine.
@@ -236,7 +243,7 @@ func moving(ctx context.Context, db *mssql.DB, group string, o *ballot.Observati
 // the keeper renews nothing while their clocks differ.
 func (e *sqlEngine) RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error {
 	return e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
-		return renewLease(ctx, db, group, validity, deadline)
+		return renewLease(ctx, db, group, validity, e.until(deadline))
 	})
 }
 
@@ -247,7 +254,7 @@ func renewLease(
 	q mssql.Querier,
 	group string,
 	validity time.Duration,
-	deadline time.Time,
+	deadline tsql.Deadline,
 ) error {
 	before := time.Now()
 	refused := q.Exec(ctx, tsql.RenewWriteLease(group, validity, deadline))
@@ -287,17 +294,17 @@ func (e *sqlEngine) asManager(
 	group string,
 	validity time.Duration,
 	deadline time.Time,
-	failover func(string, time.Time) tsql.Statement,
+	failover func(string, tsql.Deadline) tsql.Statement,
 ) error {
 	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
 		return db.Session(ctx, func(s *mssql.Session) error {
-			if err := renewLease(ctx, s, group, validity, deadline); err != nil {
+			if err := renewLease(ctx, s, group, validity, e.until(deadline)); err != nil {
 				return err
 			}
 			if err := s.Exec(ctx, tsql.SetExternalCluster()); err != nil {
 				return err
 			}
-			return refused(s.Exec(ctx, failover(group, deadline)))
+			return refused(s.Exec(ctx, failover(group, e.until(deadline))))
 		})
 	})
 	switch {
@@ -327,7 +334,7 @@ func (e *sqlEngine) Offline(ctx context.Context, group string) error {
 // BecomeSecondary implements keeper.Engine.
 func (e *sqlEngine) BecomeSecondary(ctx context.Context, group string, deadline time.Time) error {
 	err := e.ask(ctx, func(ctx context.Context, db *mssql.DB) error {
-		return db.Exec(ctx, tsql.SetRoleSecondary(group, deadline))
+		return db.Exec(ctx, tsql.SetRoleSecondary(group, e.until(deadline)))
 	})
 	if mssql.HasNumber(err, noPrimaryYet) {
 		return fmt.Errorf("%w: %w", keeper.ErrNoPrimaryYet, err)

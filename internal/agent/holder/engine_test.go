@@ -8,6 +8,7 @@ import (
 	"context"
 	"database/sql"
 	"io"
+	"math"
 	"net"
 	"sync/atomic"
 	"testing"
@@ -113,6 +114,29 @@ func TestEngineOverTSQL(t *testing.T) {
 	process.Thaw()
 	g.Eventually(look, patience).
 		Should(HaveField("Role", ballot.RoleResolving), "new connections work when the engine does")
+}
+
+// What an engine begins late is late by either of its clocks: the time of day may have been set back while a renewal
+// was queued in an engine that was frozen.
+func TestARenewalIsLateWhateverTheTimeOfDaySays(t *testing.T) {
+	g := NewWithT(t)
+	process, e := hosted(t)
+	g.Eventually(observed(t, e), patience).Should(HaveField("Role", ballot.RolePrimary))
+	db, err := process.Connector(t).Open(t.Context(), process.Target(credentials.RoleAgent))
+	g.Expect(err).NotTo(HaveOccurred())
+	renew := func(left time.Duration, ticks int64) error {
+		return db.Exec(t.Context(), tsql.RenewWriteLease("content", 3*time.Second,
+			tsql.Deadline{Time: time.Now().Add(left), Ticks: ticks}))
+	}
+	for range 2 {
+		g.Expect(renew(time.Hour, math.MaxInt64)).To(Succeed())
+		g.Expect(renew(time.Hour, 0)).To(Succeed(), "its count is not known")
+		g.Expect(renew(time.Hour, 1)).To(MatchError(ContainSubstring("50001")))
+		g.Expect(renew(-time.Second, math.MaxInt64)).To(MatchError(ContainSubstring("50001")))
+		// The agent itself tells both clocks from the second look on.
+		g.Expect(e.RenewLease(t.Context(), "content", 3*time.Second, time.Now().Add(time.Second))).To(Succeed())
+		g.Expect(observed(t, e)()).To(HaveField("Role", ballot.RolePrimary))
+	}
 }
 
 // A statement whose connection breaks may be begun by the engine later: nobody reports as if it were none.

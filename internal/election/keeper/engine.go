@@ -60,9 +60,10 @@ type Engine interface {
 	Observe(ctx context.Context, group string) (ballot.Observation, error)
 	// Inspect reads what the engine knows of the group's replicas and databases.
 	Inspect(ctx context.Context, group string) (ballot.Inspection, error)
-	// RenewLease sets WRITE_LEASE_VALIDITY. The batch must itself refuse to run after the deadline, a time of day: a
-	// renewal that was queued in a frozen engine must not revive a dead lease. One that changes nothing because the lease
-	// runs as long already, or longer within validity, has succeeded; LongerLease when it runs for longer than that.
+	// RenewLease sets WRITE_LEASE_VALIDITY. The batch must itself refuse to run after the deadline, a time of day, also
+	// when that is set back meanwhile: a renewal that was queued in a frozen engine must not revive a dead lease. One
+	// that changes nothing because the lease runs as long already, or longer within validity, has succeeded; LongerLease
+	// when it runs for longer than that.
 	RenewLease(ctx context.Context, group string, validity time.Duration, deadline time.Time) error
 	// Failover renews the lease under the same guard, sets the session key external_cluster and issues FAILOVER. The
 	// role changes later. ErrNotSynchronized or ErrRefused when the engine refuses.
