@@ -39,6 +39,8 @@ type environment struct {
 	Namespace string
 	// Image of the operator, for the agent.
 	Image string
+	// HubClock compares the manager's clock with the hub's.
+	HubClock *sites.Clock
 }
 
 // controllers in the order in which they are added; each adds itself to the manager.
@@ -50,7 +52,8 @@ var controllers = []struct {
 	{"names", func(e environment) error { return names.SetupWithManager(e.Manager, e.Sites) }},
 	{"sqlserver", func(e environment) error {
 		return sqlserver.SetupWithManager(e.Manager, sqlserver.Options{
-			Sites: e.Sites, Connector: e.Connector, Namespace: e.Namespace, AgentImage: e.Image})
+			Sites: e.Sites, Connector: e.Connector, Namespace: e.Namespace, AgentImage: e.Image,
+			HubClock: e.HubClock})
 	}},
 	{"availabilitygroup", func(e environment) error {
 		return availabilitygroup.SetupWithManager(

@@ -38,6 +38,7 @@ type managerFlags struct {
 	healthAddress  string
 	webhookPort    int
 	webhookService string
+	metricsService string
 	leaderElect    bool
 	load           load
 	// electing reaches the hub for the election of a leader.
@@ -86,11 +87,20 @@ func newManagerCommand() *cobra.Command {
 		"geosql-operator-webhook",
 		"Service of the admission webhooks, in the operator's namespace",
 	)
+	flags.StringVar(
+		&f.metricsService,
+		"metrics-service",
+		"geosql-operator-metrics",
+		"Service of the metrics, in the operator's namespace",
+	)
 	flags.BoolVar(&f.leaderElect, "leader-elect", true, "let one of several managers work at a time")
 	f.load.addFlags(flags)
 	flags.BoolVar(&f.verbose, "verbose", false, "log more, for people")
 	return cmd
 }
+
+// serves tells whether somebody asks the manager by HTTPS.
+func (f *managerFlags) serves() bool { return f.webhookPort != 0 || f.metricsAddress != "0" }
 
 // hubScheme has the kinds that the manager reads and writes, in the hub and at sites.
 func hubScheme() *runtime.Scheme {
@@ -105,7 +115,11 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 	if f.namespace == "" {
 		return fmt.Errorf("the operator's namespace is not known: set POD_NAMESPACE or --namespace")
 	}
-	serving := admission.NewServing(admission.ServingOptions{Namespace: f.namespace, Service: f.webhookService})
+	hubClock := sites.NewClock()
+	cfg = rest.CopyConfig(cfg)
+	cfg.Wrap(hubClock.Wrap)
+	serving := admission.NewServing(admission.ServingOptions{Namespace: f.namespace, Service: f.webhookService,
+		MetricsService: f.metricsService, Clock: hubClock})
 	hubRate, siteRate := f.load.rates()
 	// The election of a leader does not wait behind all other requests.
 	f.electing = rest.CopyConfig(cfg)
@@ -131,15 +145,18 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 		return err
 	}
 	if err := addControllers(environment{Manager: mgr, Sites: provider, Connector: connector, Confirmed: statuses,
-		Namespace: f.namespace, Image: f.image}); err != nil {
+		Namespace: f.namespace, Image: f.image, HubClock: hubClock}); err != nil {
 		return err
 	}
+	authorities := authorities{reader: local.GetCache(), namespace: f.namespace}
 	ctrlmetrics.Registry.MustRegister(metrics.NewObjects(local.GetClient(), mgr.Elected(), statuses,
-		provider.Watching))
-	if f.webhookPort != 0 {
+		provider.Watching, authorities.expire))
+	if f.serves() {
 		if err := serving.SetupWithManager(local); err != nil {
 			return err
 		}
+	}
+	if f.webhookPort != 0 {
 		if err := admission.Register(local); err != nil {
 			return err
 		}
@@ -174,6 +191,7 @@ func managerOptions(f *managerFlags, serving *admission.Serving) manager.Options
 			BindAddress:    f.metricsAddress,
 			SecureServing:  true,
 			FilterProvider: authorizeMetrics,
+			TLSOpts:        serving.TLSOptions(),
 		},
 		Controller: config.Controller{MaxConcurrentReconciles: f.load.workers},
 		Cache:      sites.HubCache(f.namespace),

@@ -7,6 +7,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"io"
 	"net"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/admission"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
@@ -57,17 +59,15 @@ func TestTheManagersMetrics(t *testing.T) {
 	go func() {
 		done <- runManager(ctx, manager,
 			&managerFlags{namespace: sites.OperatorNamespace, image: "geosql-operator:test", metricsAddress: address,
-				healthAddress: "0", leaderElect: true})
+				metricsService: "geosql-operator-metrics", healthAddress: "0", leaderElect: true})
 	}()
 	defer func() {
 		cancel()
 		g.Eventually(done, time.Minute, "200ms").Should(Receive(BeNil()))
 	}()
-	https := &http.Client{
-		Timeout:   20 * time.Second,
-		Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
-	} // the manager makes its own certificate
 	read := func(bearer string) (int, string) {
+		https := verifying(t, hub.Client)
+		defer https.CloseIdleConnections()
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/metrics", nil)
 		g.Expect(err).NotTo(HaveOccurred())
 		if bearer != "" {
@@ -85,7 +85,23 @@ func TestTheManagersMetrics(t *testing.T) {
 	g.Eventually(func() string { _, body := read(token.Status.Token); return body }, 2*time.Minute, "500ms").Should(And(
 		ContainSubstring("geosql_manager_leading 1"),
 		MatchRegexp(`geosql_condition\{kind="Site",name="quincy",namespace="",type="Ready"\} (0|-1)`)))
+	_, told := read(token.Status.Token)
+	g.Expect(told).To(And(MatchRegexp(`geosql_ca_expiry_timestamp_seconds\{ca="manager"\} \d`),
+		Not(ContainSubstring(`ca="servers"`))))
 	code, body := read("")
 	g.Expect(code).To(Equal(http.StatusUnauthorized))
 	g.Expect(body).NotTo(ContainSubstring("geosql_"))
+}
+
+// verifying is a client that knows the manager by the CAs in its Secret and by the name of its Service, as a
+// ServiceMonitor of the chart does; before there is a Secret it trusts nobody.
+func verifying(t *testing.T, hub client.Client) *http.Client {
+	t.Helper()
+	var secret corev1.Secret
+	key := client.ObjectKey{Namespace: sites.OperatorNamespace, Name: admission.SecretName}
+	NewWithT(t).Expect(client.IgnoreNotFound(hub.Get(t.Context(), key, &secret))).To(Succeed())
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(secret.Data["ca.crt"])
+	return &http.Client{Timeout: 20 * time.Second, Transport: &http.Transport{TLSClientConfig: &tls.Config{
+		RootCAs: roots, ServerName: "geosql-operator-metrics." + sites.OperatorNamespace + ".svc"}}}
 }

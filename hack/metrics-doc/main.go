@@ -21,8 +21,9 @@ const head = `<!-- Written by make generate from internal/metrics, internal/agen
 Two processes have metrics for Prometheus:
 
 - **The manager**, in the hub, tells the status of the objects: HTTPS on port 8443 of Service ` + "`geosql-operator-metrics`" + `, path
-  ` + "`/metrics`" + `, for bearer tokens that may ` + "`get`" + ` the non-resource path (ClusterRole ` + "`geosql-operator-metrics-reader`" + `). Of several
-  managers only the one that works tells of objects.
+  ` + "`/metrics`" + `, for bearer tokens that may ` + "`get`" + ` the non-resource path (ClusterRole ` + "`geosql-operator-metrics-reader`" + `). Its
+  certificate is for ` + "`geosql-operator-metrics.<namespace>.svc`" + `, of the CAs in ` + "`ca.crt`" + ` of Secret ` + "`geosql-operator-webhook`" + ` in the
+  operator's namespace. Of several managers only the one that works tells of objects.
 - **The agent** beside every engine tells what the engine's own views say, what its probes find, and how its elections go: HTTPS on
   port 8443 of each server's pod, path ` + "`/metrics`" + `, for the bearer tokens of a Secret of the pod's namespace, see
   [below](#who-may-read-the-agents). It goes on while the hub is away. Scrape it at its own site.
@@ -59,7 +60,8 @@ away with the last server there. It has
   soon as the agents hear it from their site's API server; the manager, when it reaches the site, makes another with a new ` + "`token`" + `
   within about 40 seconds.
 - ` + "`ca.crt`" + `, the CAs of the servers' certificates. Those that the operator issues are for the name ` + "`localhost`" + ` too, by which a
-  Prometheus verifies pods that it knows by address alone. A CA that was replaced stays in it, and whoever reads goes on trusting it, until
+  Prometheus verifies pods that it knows by address alone. A CA of the operator's that was replaced is taken out once no server of the
+  namespace shows a certificate of it at the site, or trusts it. One that you brought stays, and whoever reads goes on trusting it, until
   you take the key out when all servers there have certificates of the next one; the manager writes the CAs that their certificates
   have now within about 40 seconds:
   ` + "`kubectl patch secret geosql-agent-reader -n web --type json -p '[{\"op\": \"remove\", \"path\": \"/data/ca.crt\"}]'`" + `.

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 const (
@@ -24,23 +26,38 @@ const (
 	leafLife = 365 * 24 * time.Hour
 )
 
-// host is the name or address under which the API server calls.
-func (s *Serving) host() string {
-	if s.opts.Host != "" {
-		return s.opts.Host
+// names are those under which the manager is called: by the API server, and by who reads the metrics.
+func (s *Serving) names() []string {
+	names := []string{s.opts.Host}
+	if s.opts.Host == "" {
+		names[0] = s.opts.Service + "." + s.opts.Namespace + ".svc"
 	}
-	return s.opts.Service + "." + s.opts.Namespace + ".svc"
+	if s.opts.MetricsService != "" {
+		names = append(names, s.opts.MetricsService+"."+s.opts.Namespace+".svc")
+	}
+	return names
+}
+
+// clockDiffers is why nothing is issued now: by the manager's clock it would end, or begin, at another time than for
+// those who verify it.
+func (s *Serving) clockDiffers(now time.Time) error {
+	ahead, known := s.opts.Clock.Difference(now)
+	if apart := ahead.Apart(); known && apart.Abs() > credentials.MaxClockDifference {
+		return fmt.Errorf("no certificate is issued: the clock of the hub's API server is ahead of the manager's by %s, and "+
+			"%s at most are allowed", apart.Round(time.Second), credentials.MaxClockDifference)
+	}
+	return nil
 }
 
 // ready says whether a certificate is shown.
 func (s *Serving) ready(*http.Request) error {
 	if s.current.Load() == nil {
-		return fmt.Errorf("the webhook certificate is not ready yet")
+		return errNotReady
 	}
 	return nil
 }
 
-// good reports whether a Secret's certificate fits its key, is issued by its CA for the name, and has a third of its
+// good reports whether a Secret's certificate fits its key, is issued by its CA for the names, and has a third of its
 // life before it.
 func (s *Serving) good(secret *corev1.Secret, now time.Time) bool {
 	pair, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey])
@@ -52,11 +69,16 @@ func (s *Serving) good(secret *corev1.Secret, now time.Time) bool {
 		return false
 	}
 	renew := pair.Leaf.NotAfter.Add(-leafLife / 3)
-	_, err = pair.Leaf.Verify(x509.VerifyOptions{DNSName: s.host(), Roots: roots, CurrentTime: now})
-	return err == nil && now.Before(renew)
+	for _, name := range s.names() {
+		if _, err := pair.Leaf.Verify(x509.VerifyOptions{DNSName: name, Roots: roots, CurrentTime: now}); err != nil {
+			return false
+		}
+	}
+	return now.Before(renew)
 }
 
-// issue makes a certificate from the CA in old, or from a new CA when old has none that outlives the certificate.
+// issue makes a certificate from the CA in old, or from a new CA when old has none that outlives the certificate. The
+// former CA is trusted beside a new one until it has ended: another manager shows what it has signed for a while.
 func (s *Serving) issue(old map[string][]byte, now time.Time) (map[string][]byte, error) {
 	ca, caKey := parseCA(old, now)
 	if ca == nil {
@@ -71,16 +93,18 @@ func (s *Serving) issue(old map[string][]byte, now time.Time) (map[string][]byte
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial(now),
-		Subject:      pkix.Name{CommonName: s.host()},
+		Subject:      pkix.Name{CommonName: s.names()[0]},
 		NotBefore:    now.Add(-time.Hour),
 		NotAfter:     now.Add(leafLife),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
-	if ip := net.ParseIP(s.host()); ip != nil {
-		template.IPAddresses = []net.IP{ip}
-	} else {
-		template.DNSNames = []string{s.host()}
+	for _, name := range s.names() {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, ca, key.Public(), caKey)
 	if err != nil {
@@ -95,11 +119,43 @@ func (s *Serving) issue(old map[string][]byte, now time.Time) (map[string][]byte
 		return nil, err
 	}
 	return map[string][]byte{
-		keyCA:                   pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.Raw}),
+		keyCA:                   append(encodeCertificate(ca.Raw), former(old[keyCA], ca, now)...),
 		keyCAKey:                caKeyPEM,
-		corev1.TLSCertKey:       pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		corev1.TLSCertKey:       encodeCertificate(der),
 		corev1.TLSPrivateKeyKey: keyPEM,
 	}, nil
+}
+
+// former are the CAs of a bundle, PEM, that have begun, have not ended and are not the present one.
+func former(bundle []byte, present *x509.Certificate, now time.Time) []byte {
+	var kept []byte
+	for {
+		var block *pem.Block
+		if block, bundle = pem.Decode(bundle); block == nil {
+			return kept
+		}
+		ca, err := x509.ParseCertificate(block.Bytes)
+		if err == nil && !ca.Equal(present) && now.After(ca.NotBefore) && now.Before(ca.NotAfter) {
+			kept = append(kept, encodeCertificate(ca.Raw)...)
+		}
+	}
+}
+
+// AuthorityExpires is when the CA ends that signs the certificate of webhooks and metrics; data is the Secret's.
+func AuthorityExpires(data map[string][]byte) (time.Time, error) {
+	block, _ := pem.Decode(data[keyCA])
+	if block == nil {
+		return time.Time{}, fmt.Errorf("read %s of Secret %s: no PEM block", keyCA, SecretName)
+	}
+	ca, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("read %s of Secret %s: %w", keyCA, SecretName, err)
+	}
+	return ca.NotAfter, nil
+}
+
+func encodeCertificate(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
 // serial is unique enough for a CA that issues once a year.
@@ -130,7 +186,8 @@ func newCA(now time.Time) (*x509.Certificate, *ecdsa.PrivateKey, error) {
 
 func parseCA(data map[string][]byte, now time.Time) (*x509.Certificate, *ecdsa.PrivateKey) {
 	pair, err := tls.X509KeyPair(data[keyCA], data[keyCAKey])
-	if err != nil || pair.Leaf == nil || !pair.Leaf.IsCA || pair.Leaf.NotAfter.Before(now.Add(leafLife)) {
+	if err != nil || pair.Leaf == nil || !pair.Leaf.IsCA || pair.Leaf.NotAfter.Before(now.Add(leafLife)) ||
+		now.Before(pair.Leaf.NotBefore) {
 		return nil, nil
 	}
 	key, ok := pair.PrivateKey.(*ecdsa.PrivateKey)

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -19,13 +20,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
 )
 
 // ConfigurationName is the name of the ValidatingWebhookConfiguration that the chart installs and into which the
 // manager writes its CA.
 const ConfigurationName = "geosql-operator"
 
-// SecretName is the name of the Secret, in the operator's namespace, with the webhooks' CA and certificate.
+// SecretName is the name of the Secret, in the operator's namespace, with the CA and the certificate by which the
+// manager serves webhooks and metrics. ca.crt has the CA, and those before it that have not ended.
 const SecretName = "geosql-operator-webhook"
 
 // keys of the Secret.
@@ -37,19 +40,21 @@ const (
 // recheck is how often the certificate and the CA in the webhook configuration are looked at.
 const recheck = time.Minute
 
-// ServingOptions say under which name the API server calls the webhooks.
+// ServingOptions say under which names the manager is called.
 type ServingOptions struct {
 	// Namespace of the operator.
 	Namespace string
-	// Service of the webhooks in it.
-	Service string
+	// Service of the webhooks in it, and MetricsService, that of the metrics; empty where there is none.
+	Service, MetricsService string
 	// Host, a name or an IP address, at which the API server calls when that is not the Service.
 	Host string
+	// Clock compares the manager's clock with the hub's: by one that is wrong nothing is issued.
+	Clock *sites.Clock
 }
 
-// Serving keeps the certificate of the webhook server: issued by a CA of its own that lives in a Secret, renewed when
-// two thirds of its life are over, and trusted by the API server because the manager writes the CA into the
-// ValidatingWebhookConfiguration. Every manager serves, also one that does not lead.
+// Serving keeps the certificate by which the manager serves webhooks and metrics: issued by a CA of its own that lives
+// in a Secret, renewed when two thirds of its life are over, and trusted by the API server because the manager writes
+// the CA into the ValidatingWebhookConfiguration. Every manager serves, also one that does not lead.
 type Serving struct {
 	opts    ServingOptions
 	log     logr.Logger
@@ -63,14 +68,14 @@ type Serving struct {
 // NewServing makes a Serving; SetupWithManager must be called before the manager starts.
 func NewServing(opts ServingOptions) *Serving { return &Serving{opts: opts} }
 
-// TLSOptions make a webhook server show the current certificate.
+// TLSOptions make a server show the current certificate.
 func (s *Serving) TLSOptions() []func(*tls.Config) {
 	return []func(*tls.Config){func(c *tls.Config) {
 		c.MinVersion = tls.VersionTLS12
 		c.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			cert := s.current.Load()
 			if cert == nil {
-				return nil, fmt.Errorf("the webhook certificate is not ready yet")
+				return nil, errNotReady
 			}
 			return cert, nil
 		}
@@ -113,17 +118,22 @@ func (s *Serving) ensure(parent context.Context) error {
 	ctx, cancel := context.WithTimeout(parent, 20*time.Second)
 	defer cancel()
 	secret, err := s.ensureSecret(ctx)
-	if err != nil {
+	if secret == nil {
 		return err
 	}
-	if err := s.use(secret); err != nil {
-		return err
+	wrote, injection := s.inject(ctx, secret.Data[keyCA])
+	if s.current.Load() == nil || injection == nil && !wrote {
+		// What is of another CA is shown from the next look on: API servers hear of the CA some time after it is written.
+		err = errors.Join(err, s.use(secret))
 	}
-	return s.inject(ctx, secret.Data[keyCA])
+	return errors.Join(err, injection)
 }
 
-// ensureSecret returns a Secret with a certificate that is good for a while. When two managers issue at once, one
-// write fails and that manager reads the other's.
+// errNotReady says that nothing was issued, or read, so far.
+var errNotReady = errors.New("the certificate of webhooks and metrics is not ready yet")
+
+// ensureSecret returns a Secret with a certificate that is good for a while, or, with an error, the one that is there
+// and cannot be renewed now. When two managers issue at once, one write fails and that manager reads the other's.
 func (s *Serving) ensureSecret(ctx context.Context) (*corev1.Secret, error) {
 	key := client.ObjectKey{Namespace: s.opts.Namespace, Name: SecretName}
 	for attempt := 0; attempt < 5; attempt++ {
@@ -135,6 +145,12 @@ func (s *Serving) ensureSecret(ctx context.Context) (*corev1.Secret, error) {
 		}
 		if exists && s.good(secret, time.Now()) {
 			return secret, nil
+		}
+		if err := s.clockDiffers(time.Now()); err != nil {
+			if !exists {
+				secret = nil
+			}
+			return secret, err
 		}
 		data, err := s.issue(secret.Data, time.Now())
 		if err != nil {
@@ -149,7 +165,7 @@ func (s *Serving) ensureSecret(ctx context.Context) (*corev1.Secret, error) {
 			err = s.client.Create(ctx, secret)
 		}
 		if err == nil {
-			s.log.Info("issued a certificate for the webhooks")
+			s.log.Info("issued a certificate for webhooks and metrics")
 			return secret, nil
 		}
 		if !apierrors.IsConflict(err) && !apierrors.IsAlreadyExists(err) {
@@ -174,31 +190,30 @@ func (s *Serving) use(secret *corev1.Secret) error {
 	return nil
 }
 
-// inject writes the CA into every webhook of the configuration. A configuration that does not exist is a manager that
-// runs without the chart's: there is nothing to inject.
-func (s *Serving) inject(ctx context.Context, ca []byte) error {
+// inject writes the CAs into every webhook of the configuration, and tells whether they were others. A configuration
+// that does not exist is a manager that runs without the chart's: there is nothing to inject.
+func (s *Serving) inject(ctx context.Context, ca []byte) (wrote bool, err error) {
 	var configuration admissionregistrationv1.ValidatingWebhookConfiguration
-	err := s.reader.Get(ctx, client.ObjectKey{Name: ConfigurationName}, &configuration)
+	err = s.reader.Get(ctx, client.ObjectKey{Name: ConfigurationName}, &configuration)
 	if apierrors.IsNotFound(err) {
-		return nil
+		return false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("reading the ValidatingWebhookConfiguration %s: %w", ConfigurationName, err)
+		return false, fmt.Errorf("reading the ValidatingWebhookConfiguration %s: %w", ConfigurationName, err)
 	}
 	before := configuration.DeepCopy()
-	changed := false
 	for i := range configuration.Webhooks {
 		if !bytes.Equal(configuration.Webhooks[i].ClientConfig.CABundle, ca) {
 			configuration.Webhooks[i].ClientConfig.CABundle = ca
-			changed = true
+			wrote = true
 		}
 	}
-	if !changed {
-		return nil
+	if !wrote {
+		return false, nil
 	}
 	if err := s.client.Patch(ctx, &configuration, client.MergeFrom(before)); err != nil {
-		return fmt.Errorf("writing the CA into the ValidatingWebhookConfiguration %s: %w", ConfigurationName, err)
+		return false, fmt.Errorf("writing the CA into the ValidatingWebhookConfiguration %s: %w", ConfigurationName, err)
 	}
 	s.log.Info("wrote the CA into the webhook configuration")
-	return nil
+	return true, nil
 }

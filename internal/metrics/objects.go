@@ -31,6 +31,8 @@ var (
 		"When the manager's credentials at the site end, where that can be told.", "site")
 	ServerCertificateExpiry = gauge("geosql_sqlserver_certificate_expiry_timestamp_seconds",
 		"When the server's TLS certificate ends.", "namespace", "server", "site")
+	AuthorityExpiry = gauge("geosql_ca_expiry_timestamp_seconds",
+		"When a CA of the operator ends: of the servers' certificates (servers), of the manager's own (manager).", "ca")
 	ServerStart = gauge("geosql_sqlserver_start_timestamp_seconds",
 		"When the engine started.", "namespace", "server", "site")
 )
@@ -45,6 +47,7 @@ func Hub() []*Family {
 			SiteRoundTrip,
 			SiteWatches,
 			SiteCredentialsExpiry,
+			AuthorityExpiry,
 			ServerCertificateExpiry,
 			ServerStart,
 		},
@@ -69,10 +72,11 @@ const collectTimeout = 2 * time.Second
 
 // Objects makes metrics of the status of the hub's objects.
 type Objects struct {
-	hub       client.Reader
-	confirmed Confirmed
-	watching  func() map[v1alpha1.SiteName]int
-	leading   atomic.Bool
+	hub         client.Reader
+	confirmed   Confirmed
+	watching    func() map[v1alpha1.SiteName]int
+	authorities func(context.Context) (map[string]time.Time, error)
+	leading     atomic.Bool
 }
 
 var _ prometheus.Collector = (*Objects)(nil)
@@ -85,10 +89,16 @@ type Confirmed interface {
 }
 
 // NewObjects makes the collector. hub reads from a cache. Nothing is told of objects before elected is closed: a
-// manager that stands by would tell everything a second time. watching says how many watches run at each site.
-func NewObjects(hub client.Reader, elected <-chan struct{}, confirmed Confirmed,
-	watching func() map[v1alpha1.SiteName]int) *Objects {
-	o := &Objects{hub: hub, confirmed: confirmed, watching: watching}
+// manager that stands by would tell everything a second time. watching says how many watches run at each site,
+// authorities when each CA ends.
+func NewObjects(
+	hub client.Reader,
+	elected <-chan struct{},
+	confirmed Confirmed,
+	watching func() map[v1alpha1.SiteName]int,
+	authorities func(context.Context) (map[string]time.Time, error),
+) *Objects {
+	o := &Objects{hub: hub, confirmed: confirmed, watching: watching, authorities: authorities}
 	go func() {
 		<-elected
 		o.leading.Store(true)
@@ -112,7 +122,7 @@ func (o *Objects) Collect(metrics chan<- prometheus.Metric) {
 		return
 	}
 	for _, tell := range []func(context.Context, Sink) error{o.sites, o.servers, o.groups, o.failovers, o.replication,
-		o.drills, o.others} {
+		o.drills, o.others, o.ends} {
 		ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 		err := tell(ctx, s)
 		cancel()
@@ -179,6 +189,15 @@ func (o *Objects) servers(ctx context.Context, s Sink) error {
 		s.time(ServerStart, server.Status.StartTime, labels...)
 	}
 	return nil
+}
+
+// ends tells when the CAs end, those that could be read.
+func (o *Objects) ends(ctx context.Context, s Sink) error {
+	all, err := o.authorities(ctx)
+	for ca, at := range all {
+		s.Set(AuthorityExpiry, float64(at.Unix()), ca)
+	}
+	return err
 }
 
 // others tells the conditions of kinds that have no figures of their own.

@@ -34,7 +34,7 @@ func registry(g *WithT, hub client.Reader, elected bool) *prometheus.Registry {
 		close(begun)
 	}
 	objects := metrics.NewObjects(hub, begun, &confirmed.Log{},
-		func() map[v1alpha1.SiteName]int { return map[v1alpha1.SiteName]int{"dublin": 25} })
+		func() map[v1alpha1.SiteName]int { return map[v1alpha1.SiteName]int{"dublin": 25} }, metricstest.Authorities)
 	r := prometheus.NewPedanticRegistry()
 	g.Expect(r.Register(objects)).To(Succeed())
 	if elected {

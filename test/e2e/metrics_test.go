@@ -119,6 +119,11 @@ func managerJob(t *testing.T, b *bed.Bed) object {
 	token := kubectl(t.Context(), "create", "token", "-n", system, account)
 	job := scrapes("manager", object{"targets": []string{forward(t, b, hub, system, "service/geosql-operator-metrics")}})
 	job["honor_labels"], job["authorization"] = true, object{"credentials": token}
+	authority := kubectl(t.Context(), "get", "secret", "-n", system, "geosql-operator-webhook", "-o",
+		`go-template={{index .data "ca.crt" | base64decode}}`)
+	ca := filepath.Join(t.TempDir(), "manager-ca.crt")
+	g.Expect(os.WriteFile(ca, []byte(authority), 0o600)).To(Succeed())
+	job["tls_config"] = object{"ca_file": ca, "server_name": "geosql-operator-metrics." + system + ".svc"}
 	return job
 }
 
@@ -182,7 +187,6 @@ func scrapes(job string, targets ...object) object {
 	return object{
 		"job_name":       job,
 		"scheme":         "https",
-		"tls_config":     object{"insecure_skip_verify": true},
 		"static_configs": targets,
 	}
 }

@@ -75,7 +75,7 @@ func managerMetrics(hub client.Reader) http.Handler {
 	close(elected)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics.NewObjects(hub, elected, &confirmed.Log{},
-		func() map[v1alpha1.SiteName]int { return map[v1alpha1.SiteName]int{"dublin": 25} }))
+		func() map[v1alpha1.SiteName]int { return map[v1alpha1.SiteName]int{"dublin": 25} }, metricstest.Authorities))
 	return promhttp.HandlerFor(registry, promhttp.HandlerOpts{})
 }
 

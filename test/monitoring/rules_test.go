@@ -113,6 +113,9 @@ var cases = map[string][]map[string]string{
 			),
 		},
 	},
+	"GeoSQLAuthorityNearExpiry": {
+		{`geosql_ca_expiry_timestamp_seconds{ca="servers"}`: turned("31536000", "7776000")},
+	},
 	"GeoSQLSiteCredentialsNearExpiry": {
 		{`geosql_site_credentials_expiry_timestamp_seconds{site="tukwila"}`: turned("7776000", "259200")},
 	},

@@ -3,6 +3,7 @@
 package metricstest
 
 import (
+	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,12 @@ const Message = "s3cret"
 // are at a time.
 func Objects(now time.Time) []client.Object {
 	return append(append(system(now), replication(now)...), drills(now)...)
+}
+
+// Authorities are CAs that end in some years.
+func Authorities(context.Context) (map[string]time.Time, error) {
+	end := time.Now().Add(5 * 365 * 24 * time.Hour)
+	return map[string]time.Time{"servers": end, "manager": end}, nil
 }
 
 func meta(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
