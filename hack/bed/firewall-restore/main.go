@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command firewall-restore stands before iptables-restore for the bed's firewall (hack/bed/tools/firewall): of the table
-// that kube-router has read, changed and writes back, it lets through kube-router's own chains alone. Others write into
-// that table too (kube-proxy, hack/bed, tests that open a way out for a moment): what they add or take away between
-// kube-router's reading and its writing would be undone.
+// Command firewall-restore stands before iptables-restore for the bed's firewall (hack/bed/tools/firewall): of the
+// table that kube-router has read, changed and writes back, it lets through kube-router's own chains alone. Others
+// write into that table too (kube-proxy, hack/bed, tests that open a way out for a moment): what they add or take away
+// between kube-router's reading and its writing would be undone.
 package main
 
 import (

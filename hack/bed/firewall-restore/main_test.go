@@ -4,8 +4,8 @@ package main
 
 import "testing"
 
-// What others have in the table is none of the firewall's: a rule that was added since it read stays, one that was taken
-// away does not come back, and what the policies let pass meets the rules after its own.
+// What others have in the table is none of the firewall's: a rule that was added since it read stays, one that was
+// taken away does not come back, and what the policies let pass meets the rules after its own.
 func TestTheFirewallWritesItsOwnChainsAlone(t *testing.T) {
 	read := `*filter
 :INPUT ACCEPT [1:2] - [0:0]

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command firewall enforces NetworkPolicies on its node: kube-router's firewall, without its router and its proxy, whose
-// dependencies (BGP, IPVS, a cloud's SDK) are most of what would be compiled. The bed's own CNI plugin enforces nothing.
+// Command firewall enforces NetworkPolicies on its node: kube-router's firewall, without its router and its proxy,
+// whose dependencies (BGP, IPVS, a cloud's SDK) are most of what would be compiled. The bed's own CNI plugin enforces
+// nothing.
 package main
 
 import (
