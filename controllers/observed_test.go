@@ -52,6 +52,7 @@ var bare = map[string]string{
 	"sqlserver.SiteCertificate": atSite, "sqlserver.ForeignSecrets": atSite, "sqlserver.Readers": atSite,
 	"sqlserver.Account": atSite, "sqlserver.ConfigMap": atSite, "sqlserver.StatefulSet": atSite, "sqlserver.Pod": atSite,
 	"sqlserver.Refusal": atSite, "sqlserver.Budget": atSite, "sqlserver.BudgetDenied": atSite,
+	"sqlserver.Policy": atSite, "sqlserver.PolicyDenied": atSite,
 	"sqlserver.left.Set": atSite, "sqlserver.left.Ending": atSite, "sqlserver.left.Pod": atSite,
 
 	"subscription.Agent": "AtErr says it", "subscription.LogReaderJob": "JobsErr says it",

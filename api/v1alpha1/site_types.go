@@ -115,6 +115,16 @@ type SiteSpec struct {
 	// +optional
 	// +kubebuilder:default={type: FlatNetwork}
 	Exposure Exposure `json:"exposure,omitempty"`
+	// sourceRanges are the ranges, in CIDR notation, of the addresses by which the other sites see connections from pods
+	// of this one: those of its pods where nothing translates them, else of its nodes or of what translates. The
+	// NetworkPolicies of the servers at other sites let these in. While they are not known, what this site's servers, or
+	// the manager in it, need stays open there.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="self.all(r, isCIDR(r) && cidr(r) == cidr(r).masked())",message="a range is written in CIDR notation with no bits beyond its prefix, such as 10.101.0.0/16"
+	SourceRanges []string `json:"sourceRanges,omitempty"`
 	// links to other sites.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32

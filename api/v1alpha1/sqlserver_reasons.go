@@ -16,6 +16,10 @@ const ConditionAdministered = "Administered"
 // The server serves and is restarted without; False, it says what the engine answers.
 const ConditionTempDBArranged = "TempDBArranged"
 
+// ConditionNetworkRestricted is True on a SQLServer whose NetworkPolicy lets in nobody but its peers, the manager and
+// its clients. Whether anything enforces NetworkPolicies is the site's network's matter. The server serves without.
+const ConditionNetworkRestricted = "NetworkRestricted"
+
 // Reasons of a SQLServer.
 const (
 	// ReasonRunning: the engine answers and has its logins.
@@ -87,6 +91,16 @@ const (
 	// ReasonTempDBRefused: the engine does not take a statement about the files of tempdb; it is tried again, and keeps no
 	// restart waiting (TempDBArranged).
 	ReasonTempDBRefused = "TempDBRefused"
+	// ReasonPeersOnly: the mirroring endpoint and the agent are open to peers and the manager alone (NetworkRestricted).
+	ReasonPeersOnly = "PeersOnly"
+	// ReasonPeersUnknown: ports are open to everybody, since it is not known by which addresses peers or the manager come;
+	// the message says which ports, and what is missing (NetworkRestricted).
+	ReasonPeersUnknown = "PeersUnknown"
+	// ReasonNotManaged: the server has no NetworkPolicy of the operator's (NetworkRestricted).
+	ReasonNotManaged = "NotManaged"
+	// ReasonPolicyPending: the NetworkPolicy is not as it should be yet; the message says what it waits for, or why it
+	// can't be written (NetworkRestricted).
+	ReasonPolicyPending = "PolicyPending"
 	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
 	ReasonUpToDate = "UpToDate"
 )

@@ -12,6 +12,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -36,7 +37,11 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, o Observed, p reconci
 func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step reconcile.Step) error {
 	switch s := step.(type) {
 	case ApplyObject:
-		return d.member.Apply(ctx, s.Object)
+		err := d.member.Apply(ctx, s.Object)
+		if _, is := s.Object.(*networkingv1.NetworkPolicy); is {
+			return asUnwritten(err)
+		}
+		return err
 	case CompleteReaders:
 		return r.completeReaders(ctx, d, s)
 	case ForgetCAs:
@@ -70,6 +75,10 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return asRefused(r.execute(ctx, d, s.Execute))
 	case DeleteStatefulSet:
 		return deleteStatefulSet(ctx, d, s)
+	case RemovePolicy:
+		policy := &networkingv1.NetworkPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: s.Name, UID: s.UID}}
+		return asUnwritten(reconcile.Remove(ctx, d.member.Client, policy))
 	case TakeAway:
 		return r.takeAway(ctx, d, s)
 	}

@@ -8,6 +8,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,13 @@ func (r *Reconciler) takeAway(ctx context.Context, d Desired, s TakeAway) error 
 	}
 	// Credentials of an earlier release don't allow it, and then there is none.
 	if err := removeOwn(ctx, d, d.member.APIReader, d.member.Client, budget); err != nil && !apierrors.IsForbidden(err) {
+		return err
+	}
+	// Last of what the pod had around it: until here nobody else could reach it.
+	policy := &networkingv1.NetworkPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: d.Server.Name},
+	}
+	if err := removeOwn(ctx, d, d.member.APIReader, d.member.Client, policy); err != nil && !apierrors.IsForbidden(err) {
 		return err
 	}
 	if err := removeAccount(ctx, d.member, d); err != nil {

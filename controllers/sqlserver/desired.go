@@ -41,6 +41,8 @@ type Desired struct {
 	Alone map[string][]string
 	// TempDBRefused tells that the engine did not take the last statement about the files of tempdb.
 	TempDBRefused bool
+	// Network is who connects to the server.
+	Network Network
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
 
@@ -49,6 +51,8 @@ type Desired struct {
 	member   *sites.Member
 	unusable error
 	groups   []v1alpha1.AvailabilityGroup
+	// servers are those of the namespace.
+	servers []v1alpha1.SQLServer
 }
 
 // desire resolves what the server names, and what names it.
@@ -69,6 +73,7 @@ func (r *Reconciler) desire(ctx context.Context, server *v1alpha1.SQLServer) (De
 	}
 	d := Desire(server, site, r.agentImage, around)
 	d.member, d.unusable, d.groups = member, unusable, around.Groups
+	d.Network.Manager = r.namespace
 	return d, nil
 }
 
@@ -81,9 +86,16 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 		subscriptions v1alpha1.SubscriptionList
 		moves         v1alpha1.PublisherMoveList
 		logins        v1alpha1.LoginList
+		servers       v1alpha1.SQLServerList
+		members       v1alpha1.SiteList
 	)
-	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins} {
-		if err := r.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins,
+		&servers, &members} {
+		var within []client.ListOption
+		if list != &members {
+			within = append(within, client.InNamespace(namespace))
+		}
+		if err := r.hub.List(ctx, list, within...); err != nil {
 			return Surroundings{}, fmt.Errorf(
 				"list the objects of kind %s of namespace %s in the hub: %w",
 				v1alpha1.ListedKind(list),
@@ -93,7 +105,8 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 		}
 	}
 	return Surroundings{Groups: groups.Items, Distributors: distributors.Items, Publications: publications.Items,
-		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items}, nil
+		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items, Servers: servers.Items,
+		Sites: members.Items}, nil
 }
 
 // name of the SQLServer.
@@ -211,6 +224,8 @@ type Surroundings struct {
 	Subscriptions []v1alpha1.Subscription
 	Moves         []v1alpha1.PublisherMove
 	Logins        []v1alpha1.Login
+	Servers       []v1alpha1.SQLServer
+	Sites         []v1alpha1.Site
 }
 
 // Desire resolves what a server asks for. It is pure.
@@ -277,6 +292,8 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
+	d.servers = around.Servers
+	d.Network = network(d, around)
 	return d
 }
 

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -197,6 +198,8 @@ func TestController(t *testing.T) {
 	t.Run("says at the site who may read the sidecars", func(t *testing.T) { b.readers(t, "tukpub") })
 
 	t.Run("lets its pod be evicted only while its engine hosts no group", func(t *testing.T) { b.evictions(t, "tukpub") })
+
+	t.Run("says who may connect to its pod", func(t *testing.T) { b.network(t, "tukpub") })
 
 	t.Run("puts right what somebody changed", func(t *testing.T) {
 		g := NewWithT(t)
@@ -433,6 +436,7 @@ func TestController(t *testing.T) {
 		err := get(t, b.site.Client, "gone-data", &c)()
 		g.Expect(apierrors.IsNotFound(err) || c.DeletionTimestamp != nil).
 			To(BeTrue(), "the protection finalizer is the cluster's own")
+		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "gone", &networkingv1.NetworkPolicy{})())).To(BeTrue())
 		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "gone-credentials", &corev1.Secret{})())).To(BeTrue())
 		g.Expect(apierrors.IsNotFound(get(t, b.hub.Client, "gone-credentials", &corev1.Secret{})())).To(BeTrue())
 	})

@@ -47,6 +47,9 @@ const (
 	// annotationEvictable of the PodDisruptionBudget is since when the pod may be evicted, in RFC 3339. It stays when the
 	// turn was given to others.
 	annotationEvictable = "geosql.dev/evictable-since"
+	// annotationNetwork of the StatefulSet says whether the server has a NetworkPolicy; one of an earlier release says
+	// nothing.
+	annotationNetwork = "geosql.dev/network-policy"
 	// annotationLast of the PodDisruptionBudget is the group of which the server is primary, the term, and since when
 	// nobody could follow it whose node is not cordoned, in RFC 3339.
 	annotationLast = "geosql.dev/last-since"
@@ -87,13 +90,13 @@ func claim(d Desired, v volume, class string) *corev1.PersistentVolumeClaim {
 }
 
 // statefulSet runs the server's pod. Its pod is replaced by nobody but the operator: OnDelete.
-func statefulSet(d Desired, decision placement.Decision, certificate []byte) *appsv1.StatefulSet {
+func statefulSet(d Desired, o Observed, decision placement.Decision) *appsv1.StatefulSet {
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: d.labels()},
 		Spec:       podSpec(d, decision.Terms),
 	}
-	template.Annotations = templateAnnotations(d, template, certificate)
-	return &appsv1.StatefulSet{
+	template.Annotations = templateAnnotations(d, template, o.SiteCertificate[credentials.KeyCertificate])
+	set := &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: meta(d, d.Server.Name),
 		Spec: appsv1.StatefulSetSpec{
@@ -103,6 +106,11 @@ func statefulSet(d Desired, decision placement.Decision, certificate []byte) *ap
 			Template:       template,
 		},
 	}
+	if policyMark(d, o) == v1alpha1.NetworkPolicyManaged {
+		// Where there is none it says nothing, so that no StatefulSet is written for a release that brings the mark.
+		set.Annotations = map[string]string{annotationNetwork: string(v1alpha1.NetworkPolicyManaged)}
+	}
+	return set
 }
 
 // disruptionBudget decides about evictions of the server's pod: by it `kubectl drain` waits until the server can be

@@ -307,6 +307,9 @@ func (r *Reconciler) observeWorkload(ctx context.Context, d Desired, o *Observed
 	if err := r.observeRefusal(ctx, d, o); err != nil {
 		return err
 	}
+	if err := r.observePolicy(ctx, d, o); err != nil {
+		return err
+	}
 	return r.observeBudget(ctx, d, o)
 }
 

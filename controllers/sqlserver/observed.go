@@ -7,6 +7,7 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -66,6 +67,10 @@ type Observed struct {
 	// one, those of an earlier release.
 	Budget       *policyv1.PodDisruptionBudget
 	BudgetDenied bool
+	// Policy is the pod's NetworkPolicy; PolicyDenied says that the site's credentials don't let the operator have one,
+	// those of an earlier release.
+	Policy       *networkingv1.NetworkPolicy
+	PolicyDenied bool
 
 	Engine Engine
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.

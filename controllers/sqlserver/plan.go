@@ -29,6 +29,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		func(d Desired, o Observed, p *reconcile.Plan) bool {
 			return planVolumes(d, o, decision, placementErr, p)
 		},
+		planNetwork,
 		func(d Desired, o Observed, p *reconcile.Plan) bool { return planWorkload(d, o, decision, p) },
 		planRestart,
 		planDrain,
@@ -43,6 +44,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planBudget,
 		planGrowth,
 		planKeptCertificate,
+		planNetworkClosed,
 		planRunning,
 	)
 }
@@ -147,7 +149,7 @@ func decide(d Desired, o Observed) (placement.Decision, error) {
 // planWorkload writes the ConfigMap and the StatefulSet.
 func planWorkload(d Desired, o Observed, decision placement.Decision, p *reconcile.Plan) bool {
 	conf := stamp(configMap(d))
-	set := stamp(statefulSet(d, decision, o.SiteCertificate[credentials.KeyCertificate]))
+	set := stamp(statefulSet(d, o, decision))
 	for _, one := range append(account(d).pairs(o.Account),
 		pair{set, o.StatefulSet}, pair{conf, o.ConfigMap}, pair{disruptionBudget(d, false, nil), o.Budget}) {
 		if exists(one.have) && !owned(d, one.have.GetLabels()) {

@@ -125,7 +125,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.o.Engine.Groups = []string{"theirs"}
 				e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
-				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+				e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 			},
 			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning, pending: "the server is in group theirs",
 		},
@@ -135,7 +135,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 				e.d.Groups = []string{"content"}
 				e.o.Engine.Err = &mssql.Error{Server: "tukpub-0", Doing: "read", Class: mssql.Unknown, Err: errors.New("deadline")}
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
-				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+				e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 			},
 			ready: metav1.ConditionUnknown, reason: v1alpha1.ReasonEngineNotAnswering,
 			pending: "the server is in group content",
@@ -145,7 +145,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 			change: func(e *environ) {
 				e.d.Groups, e.d.Listeners = []string{"content"}, []string{"content"}
 				e.do(t, IssueCertificate{Names: e.d.certificateNames()})
-				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+				e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 			},
 			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{"restart pod tukpub-0: the certificate changed"},
@@ -155,7 +155,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 			change: func(e *environ) {
 				e.d.Groups = []string{"content"}
 				e.d.Server.Spec.Image = "mssql:2022-right"
-				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+				e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 				setRunning(e.o.Pod, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}})
 			},
 			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting, steps: []string{"restart pod tukpub-0"},
@@ -164,7 +164,7 @@ func outcomesOfEngines(t *testing.T) []planOutcome {
 			name: "a new place restarts nothing",
 			change: func(e *environ) {
 				e.d.Server.Spec.Scheduling = &v1alpha1.ServerScheduling{PriorityClassName: "high"}
-				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+				e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 			},
 			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
 		},

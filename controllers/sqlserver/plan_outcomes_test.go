@@ -273,7 +273,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 			name: "a new startup option restarts a server that is in no group",
 			change: func(e *environ) {
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
-				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+				e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 			},
 			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonRestarting,
 			steps: []string{"restart pod tukpub-0: the pod's template changed"},
@@ -284,7 +284,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 				e.d.Groups, e.o.Engine.Groups = []string{"content"}, []string{"content"}
 				e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 				e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
-				e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+				e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 			},
 			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning, pending: "the server is in group content",
 		},

@@ -57,6 +57,7 @@ func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 		{func(d Desired, o Observed, p *reconcile.Plan) bool {
 			return planVolumes(d, o, decision, placementErr, p)
 		}, nil},
+		{planNetwork, nil},
 		{func(d Desired, o Observed, p *reconcile.Plan) bool { return planWorkload(d, o, decision, p) }, previewEngine},
 		{planLogins, nil},
 		{planTempDB, nil},

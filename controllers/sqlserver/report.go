@@ -25,7 +25,7 @@ const statusOwner = client.FieldOwner("geosql-operator-sqlserver")
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionRestartPending,
-	v1alpha1.ConditionAdministered, v1alpha1.ConditionTempDBArranged,
+	v1alpha1.ConditionAdministered, v1alpha1.ConditionTempDBArranged, v1alpha1.ConditionNetworkRestricted,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -42,7 +42,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 		waits(p).Why != "" {
 		changes = append(changes, *change)
 	}
-	for _, c := range []*metav1.Condition{administeredCondition(d, o), tempDBCondition(d, o, failed)} {
+	for _, c := range conditionsBeside(d, o, failed) {
 		if c == nil {
 			continue
 		}
@@ -51,6 +51,15 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 		}
 	}
 	return r.reporter.Report(ctx, server, &server.Status, status, changes)
+}
+
+// conditionsBeside are those beside Ready that are known.
+func conditionsBeside(d Desired, o Observed, failed error) []*metav1.Condition {
+	all := []*metav1.Condition{administeredCondition(d, o), tempDBCondition(d, o, failed)}
+	if d.Server.DeletionTimestamp == nil {
+		all = append(all, networkCondition(d, o, failed))
+	}
+	return all
 }
 
 // administeredCondition says whether the engine lets sa in; nil while that is not known.

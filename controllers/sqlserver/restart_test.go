@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -74,7 +73,7 @@ func TestATurnIsGivenBackByWhoDoesNotRestart(t *testing.T) {
 		}},
 		"whose tempdb has not moved with the restart": {turn: held, change: func(e *environ) {
 			e.d.AgentImage = "geosql:1"
-			e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+			e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 			e.o.Pod.Annotations = e.o.StatefulSet.Spec.Template.Annotations
 			e.o.Engine.TempDB[0].Path = "/var/opt/mssql/data/tempdb.mdf"
 			e.o.StatefulSet.Annotations[annotationRestarted] = hashOf(e.o.Engine.TempDB)

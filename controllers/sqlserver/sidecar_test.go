@@ -88,7 +88,7 @@ func TestASidecarTakesAllTurnsOrNone(t *testing.T) {
 	}
 	e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 	e.d.AgentImage = "geosql:2"
-	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate["tls.crt"]))
+	e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 	p := plan(e.d, e.o)
 	g.Expect(p.Steps).To(BeEmpty())
 	g.Expect(waits(p).Why).To(ContainSubstring("in group orders it is the turn of dubcfg"))

@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -175,6 +176,9 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 			o.Account.Binding = obj.DeepCopy()
 		case *policyv1.PodDisruptionBudget:
 			o.Budget = obj.DeepCopy()
+		case *networkingv1.NetworkPolicy:
+			o.Policy = obj.DeepCopy()
+			o.Policy.UID = "policy"
 		case *corev1.ConfigMap:
 			o.ConfigMap = obj.DeepCopy()
 		case *appsv1.StatefulSet:
@@ -204,6 +208,9 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 			status.RestartCount++
 		}
 		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	case RemovePolicy:
+		NewWithT(t).Expect(s.UID).To(Equal(o.Policy.UID))
+		o.Policy = nil
 	case TakeTurn:
 		o.Turns[0].Holder = e.d.name()
 	case ReleaseTurn:
@@ -225,7 +232,7 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 // outdated gives the declared server a new startup option while its engine hosts the turn's group.
 func (e *environ) outdated(t Turn) {
 	e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
-	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+	e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 	e.hosts(t)
 	e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 }
@@ -238,7 +245,7 @@ func (e *environ) sidecarOutdated(t *Turn) {
 		e.o.Budget = stamp(disruptionBudget(e.d, false, nil))
 	}
 	e.d.AgentImage = "geosql:2"
-	e.o.StatefulSet = stamp(statefulSet(e.d, must(decide(e.d, e.o)), e.o.SiteCertificate[credentials.KeyCertificate]))
+	e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
 }
 
 // hosts puts the engine into the turn's group.

@@ -104,6 +104,31 @@ func (s RefreshPod) Describe() string {
 	return "refresh the Secrets of pod " + s.Name + ": " + s.Reason
 }
 
+// RemovePolicy deletes the server's NetworkPolicy.
+type RemovePolicy struct {
+	Name string
+	// UID of the policy that was observed: another one is not deleted.
+	UID types.UID
+}
+
+// Describe says why.
+func (s RemovePolicy) Describe() string {
+	return "delete NetworkPolicy " + s.Name + ": networkPolicy is None"
+}
+
+// policyUnwritten is why the NetworkPolicy is not as it should be: nothing else waits for it.
+type policyUnwritten struct{ err error }
+
+func asUnwritten(failed error) error {
+	if failed == nil {
+		return nil
+	}
+	return &policyUnwritten{failed}
+}
+
+func (e *policyUnwritten) Error() string { return e.err.Error() }
+func (e *policyUnwritten) Unwrap() error { return e.err }
+
 // DeleteStatefulSet deletes the StatefulSet and with it the pod.
 type DeleteStatefulSet struct {
 	// UID of the StatefulSet that was observed: another one is not deleted.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -28,6 +29,7 @@ var setting = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*\.[A-Za-z0-9_/-]+$`)
 func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorList {
 	errs := configuration(at.Child("mssqlConf"), s.Spec.MSSQLConf)
 	errs = append(errs, memory(at, &s.Spec)...)
+	errs = append(errs, selectors(at.Child("network"), s.Spec.Network)...)
 	errs = append(errs, resources(at.Child("resources"), s.Spec.Resources)...)
 	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Memory, s.Spec.Memory) ||
 		!equality.Semantic.DeepEqual(old.Spec.Resources.Limits, s.Spec.Resources.Limits) {
@@ -65,6 +67,27 @@ func configuration(at *field.Path, settings map[string]string) field.ErrorList {
 			)
 		case strings.ContainsAny(settings[key], "\n\r"):
 			errs = append(errs, field.Invalid(at.Key(key), settings[key], "a value is one line"))
+		}
+	}
+	return errs
+}
+
+// selectors refuses those that select nothing by mistake: the site's API server would refuse the NetworkPolicy.
+func selectors(at *field.Path, n *v1alpha1.ServerNetwork) field.ErrorList {
+	if n == nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, list := range []struct {
+		at  *field.Path
+		who []v1alpha1.NetworkClient
+	}{{at.Child("clients"), n.Clients}, {at.Child("scrapers"), n.Scrapers}} {
+		for i, c := range list.who {
+			for name, selector := range map[string]*metav1.LabelSelector{
+				"namespaceSelector": c.NamespaceSelector, "podSelector": c.PodSelector} {
+				errs = append(errs, validation.ValidateLabelSelector(selector, validation.LabelSelectorValidationOptions{},
+					list.at.Index(i).Child(name))...)
+			}
 		}
 	}
 	return errs

@@ -87,6 +87,9 @@ func NamespaceRules() []rbacv1.PolicyRule {
 		{APIGroups: []string{"coordination.k8s.io"}, Resources: []string{"leases"}, Verbs: manage},
 		// Whether a server's pod may be evicted.
 		{APIGroups: []string{"policy"}, Resources: []string{"poddisruptionbudgets"}, Verbs: manage},
+		// Who may connect to a server's pod.
+		{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies"},
+			Verbs: []string{"get", "create", "update", "patch", "delete"}},
 		// Pods are made by their StatefulSets; a restart deletes one, a new release gives its sidecar another image.
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
 		// Why a pod does not start or a volume is not made.

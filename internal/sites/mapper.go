@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -68,6 +69,7 @@ func siteResources() []siteResource {
 		{discoveryv1.SchemeGroupVersion.WithKind("EndpointSlice"), "endpointslices", false},
 		{coordinationv1.SchemeGroupVersion.WithKind("Lease"), "leases", false},
 		{policyv1.SchemeGroupVersion.WithKind("PodDisruptionBudget"), "poddisruptionbudgets", false},
+		{networkingv1.SchemeGroupVersion.WithKind("NetworkPolicy"), "networkpolicies", false},
 		{rbac.WithKind("Role"), "roles", false},
 		{rbac.WithKind("RoleBinding"), "rolebindings", false},
 		{storage.WithKind("CSIStorageCapacity"), "csistoragecapacities", false},

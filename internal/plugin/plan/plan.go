@@ -373,5 +373,18 @@ func (p *planner) surroundings() sqlserver.Surroundings {
 	for _, x := range p.objects.Subscriptions {
 		around.Subscriptions = append(around.Subscriptions, *x)
 	}
+	for _, x := range p.objects.Servers {
+		around.Servers = append(around.Servers, *x)
+	}
+	for _, object := range p.observed.Objects {
+		switch x := object.(type) {
+		case *v1alpha1.SQLServer:
+			if !slices.ContainsFunc(around.Servers, func(s v1alpha1.SQLServer) bool { return s.Name == x.Name }) {
+				around.Servers = append(around.Servers, *x)
+			}
+		case *v1alpha1.Site:
+			around.Sites = append(around.Sites, *x)
+		}
+	}
 	return around
 }

@@ -21,6 +21,7 @@ type siteFlags struct {
 	hub                             bool
 	operatorNamespace, server       string
 	namespaces, addNamespaces       []string
+	sourceRanges                    []string
 	storageClasses, links           []string
 	region, zone, exposure          string
 	tokenLife, wait                 time.Duration
@@ -51,7 +52,8 @@ func newJoinCommand() *cobra.Command {
 		Use:   "join NAME (--context CONTEXT | --hub) --namespaces NAMESPACE,...",
 		Short: "Make a cluster a site of the hub, or renew its credentials",
 		Long: `Creates an account at the member with exactly the rights that the manager needs: in the given namespaces, and
-to read nodes, volumes and storage classes. Creates a Site with that account's credentials in the hub.
+to read nodes, volumes and storage classes, and has the member's API server keep the renewal of votes apart from other
+requests. Creates a Site with that account's credentials in the hub.
 
 It can be run again: to renew the credentials before they end, to add a namespace, or after an interruption. What is not
 given again is kept.
@@ -64,7 +66,8 @@ objects of Chaos Mesh, and to see whether its daemons are ready. --drills grants
 new site is joined without them.`,
 		Example: `  kubectl geosql site join dublin --hub --namespaces web
   kubectl geosql site join tukwila --context tukwila-admin --namespaces web --region us-west \
-    --storage-class all=fast --storage-class backup=capacity --link quincy=4ms/1Gbit --link dublin=150ms/1Gbit`,
+    --source-ranges 10.101.0.0/16 --storage-class all=fast --storage-class backup=capacity \
+    --link quincy=4ms/1Gbit --link dublin=150ms/1Gbit`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.request(cmd, args[0])
@@ -101,6 +104,9 @@ new site is joined without them.`,
 	flags.StringVar(&f.zone, "zone", "", "zone within the region")
 	flags.StringVar(&f.exposure, "exposure", "",
 		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
+	flags.StringSliceVar(&f.sourceRanges, "source-ranges", nil,
+		"ranges of the addresses by which other sites see connections from this site's pods, such as 10.101.0.0/16: those "+
+			"of its pods, or of its nodes where they translate; they replace those that the site has")
 	flags.BoolVar(&f.drills, "drills", false,
 		"grant what drills need beyond that: pods, commands in pods, objects of Chaos Mesh; kept as it is unless given")
 	flags.BoolVar(&f.newCluster, "new-cluster", false,
@@ -151,7 +157,7 @@ func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, erro
 		return r, fmt.Errorf("say which cluster to join: --context CONTEXT of another cluster, or --hub")
 	}
 	r.Spec = v1alpha1.SiteSpec{Region: f.region, Zone: f.zone, AllowedNamespaces: f.namespaces,
-		Exposure: v1alpha1.Exposure{Type: v1alpha1.ExposureType(f.exposure)}}
+		Exposure: v1alpha1.Exposure{Type: v1alpha1.ExposureType(f.exposure)}, SourceRanges: f.sourceRanges}
 	for _, text := range f.storageClasses {
 		if err := join.ParseStorageClass(&r.Spec.StorageClasses, text); err != nil {
 			return r, err

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,11 @@ func (r *Request) checkNames() error {
 		errs = append(errs, name("a site", string(link.To)))
 		if string(link.To) == r.Name {
 			errs = append(errs, fmt.Errorf("a link of site %s leads to another site, not to itself", r.Name))
+		}
+	}
+	for _, text := range r.Spec.SourceRanges {
+		if prefix, err := netip.ParsePrefix(text); err != nil || prefix != prefix.Masked() {
+			errs = append(errs, fmt.Errorf("%q is no range in CIDR notation, such as 10.101.0.0/16", text))
 		}
 	}
 	switch r.Spec.Exposure.Type {

@@ -142,6 +142,9 @@ func (r *Request) keep(old v1alpha1.SiteSpec) {
 	if s.Exposure.Type == "" {
 		s.Exposure = old.Exposure
 	}
+	if len(s.SourceRanges) == 0 {
+		s.SourceRanges = old.SourceRanges
+	}
 	for _, link := range old.Links {
 		if !hasLink(s.Links, link.To) {
 			s.Links = append(s.Links, link)

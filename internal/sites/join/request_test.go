@@ -10,6 +10,8 @@ import (
 
 	. "github.com/onsi/gomega"
 	"k8s.io/client-go/rest"
+
+	"geosql.dev/operator/api/v1alpha1"
 )
 
 // token is one of a ServiceAccount that lives for some hours.
@@ -64,4 +66,20 @@ func TestTheWayToASiteIsKept(t *testing.T) {
 	}
 	r := Request{Name: "quincy", Member: &Cluster{Config: &rest.Config{Host: "http://insecure"}}}
 	NewWithT(t).Expect(r.withAddress()).To(MatchError(ContainSubstring("must begin with https://")))
+}
+
+// A site that is joined again keeps the ranges by which the others know it, until other ones are said.
+func TestSourceRangesAreKept(t *testing.T) {
+	g := NewWithT(t)
+	old := v1alpha1.SiteSpec{SourceRanges: []string{"10.102.0.0/16"}}
+	silent, said := Request{}, Request{Spec: v1alpha1.SiteSpec{SourceRanges: []string{"10.7.0.0/16"}}}
+	silent.keep(old)
+	said.keep(old)
+	g.Expect(silent.Spec.SourceRanges).To(Equal([]string{"10.102.0.0/16"}))
+	g.Expect(said.Spec.SourceRanges).To(Equal([]string{"10.7.0.0/16"}))
+	for _, wrong := range []string{"10.102.0.7", "10.102.0.7/16", "quincy"} {
+		r := Request{Name: "quincy", OperatorNamespace: "geosql-system",
+			Spec: v1alpha1.SiteSpec{SourceRanges: []string{wrong}}}
+		g.Expect(r.checkNames()).To(MatchError(ContainSubstring("CIDR notation")), wrong)
+	}
 }
