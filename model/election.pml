@@ -59,7 +59,7 @@ byte prom[3]; byte pcand[3]; byte seen[3];
 byte nextw = 1; byte acked; byte newest; byte ackterm; byte ackserver;
 /* Faults left. */
 byte crashes = CRASHES; byte restarts = RESTARTS; byte restores = RESTORES; byte deletions = DELETIONS;
-byte partials = PARTIALS; byte forces = FORCES; byte lones = LONES; byte made = MADE; byte byhand = BY_HAND;
+byte partials = PARTIALS; byte forces = FORCES; byte lones = LONES; byte made = MADE; byte byhand = BY_HAND; byte forgeries = FORGERIES;
 bit forced; bit over;
 
 /* ---- properties ---- */
@@ -111,10 +111,19 @@ inline check_acknowledged(s) {
 #else
 #define NEW(v) UNUSED(v)
 #endif
+/* The last term that a Lease takes: nothing can be claimed above it. One voter alone tells of it (FORGERIES), which no claim can
+ * have come to for all that a majority knows: it counts as absent, too. */
+#define FAR 200
+#define FORGED(v) (vterm[v] == FAR)
+#ifdef MUT_BELIEVES_FORGED
+#define BELIEVED(v) (true)
+#else
+#define BELIEVED(v) (!FORGED(v))
+#endif
 #ifdef MUT_MISSING_IS_FREE
 #define KNOWN(s, v)   (!LOWERED(s, v))
 #else
-#define KNOWN(s, v)   (vstate[v] != ABSENT && !NEW(v) && !LOWERED(s, v))
+#define KNOWN(s, v)   (vstate[v] != ABSENT && !NEW(v) && !LOWERED(s, v) && BELIEVED(v))
 #endif
 /* Evidence that the record at v is over: released; its own, of an engine that this agent sees not PRIMARY; unchanged for
  * D on anybody's clock; the kubelet's word that the recorded run of the engine has ended. */
@@ -416,6 +425,28 @@ inline report(s, f) {
 #define REGAINS(s, a, b, c)
 #endif
 
+/* And one that is not believed: its voter would be lost for good. */
+#if FORGERIES > 0
+#ifdef MUT_LEAVES_FORGED
+#define MAY_TAKE_BACK (false)
+#else
+#define MAY_TAKE_BACK (true)
+#endif
+#define TAKES_BACK(s, a, b, c) \
+	:: atomic { MAY_TAKE_BACK && !over && phase[s] == HOLD && role[s] == PRIMARY && alt[s] == NOTHING && OWN(s, a) && OWN(s, b) && !BELIEVED(c) -> \
+		vote(s, c, ct[s], HELD); order_voters() }
+#else
+#define TAKES_BACK(s, a, b, c)
+#endif
+
+/* Somebody asks for a promise of the last term. */
+#ifdef MUT_PROMISES_FORGED
+#define FORGED_PROMISE(s) \
+	:: d_step { forgeries > 0 && !over && prom[s] != FAR -> forgeries--; prom[s] = FAR; pcand[s] = NOBODY; forget(s) }
+#else
+#define FORGED_PROMISE(s)
+#endif
+
 /* An agent that finds its own claim at one voter alone, and a lower term at another one, goes on as if it had a majority. */
 #ifdef MUT_GOES_ON_FROM_ONE
 #define FROM_ONE(s, a, b) \
@@ -539,6 +570,10 @@ proctype server(byte s) {
 	REGAINS(s, 0, 1, 2)
 	REGAINS(s, 2, 0, 1)
 	REGAINS(s, 1, 2, 0)
+	TAKES_BACK(s, 0, 1, 2)
+	TAKES_BACK(s, 2, 0, 1)
+	TAKES_BACK(s, 1, 2, 0)
+	FORGED_PROMISE(s)
 	WITH_VOTER(s, 0)
 	WITH_VOTER(s, 1)
 	WITH_VOTER(s, 2)
@@ -602,6 +637,9 @@ inline restore_lost(t) {
 	:: d_step { /* the Lease is deleted */ \
 		deletions > 0 && !over && vstate[v] != ABSENT -> \
 		deletions--; LOSE(v); order_voters() } \
+	:: d_step { /* somebody writes a vote that nobody has cast */ \
+		forgeries > 0 && !over && vstate[v] != ABSENT && !FORGED(v) -> \
+		forgeries--; set_vote(v, FAR, NOBODY, HELD); order_voters() } \
 	MAKE(v)
 
 #ifdef LIVE

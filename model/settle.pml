@@ -16,6 +16,35 @@ inline renew_all(s, st) {
 	for (k : 0 .. 2) { if :: GRANTS(s, k) || (st == HELD && HOLDS(s, k)) -> vote(s, k, ct[s], st); granted++ :: else fi }
 }
 
+/* A holder with a majority without them takes back votes that are not believed. This is C since a d_step must not be too long. */
+#if FORGERIES > 0
+c_decl {
+	extern void take_back(void);
+}
+c_code {
+	void take_back(void) {
+		int s, v, own;
+		for (s = 0; s < 3; s++) {
+			if (now.phase[s] != HOLD || now.role[s] != PRIMARY) continue;
+			own = 0;
+			for (v = 0; v < 3; v++)
+				own += now.vstate[v] != ABSENT && now.vholder[v] == s && now.vterm[v] == now.ct[s] && now.vrun[v] == now.life[s];
+			for (v = 0; v < 3; v++)
+				if (own >= 2 && now.vterm[v] == FAR) {
+					now.vterm[v] = now.ct[s]; now.vholder[v] = s; now.vstate[v] = HELD; now.vrun[v] = now.life[s]; now.age[v] = 0;
+				}
+		}
+	}
+}
+#ifdef MUT_LEAVES_FORGED
+#define take_back() skip
+#else
+#define take_back() c_code { take_back(); }
+#endif
+#else
+#define take_back() skip
+#endif
+
 #define AGREE(s, v, u) (KNOWN(s, v) && KNOWN(s, u) && vstate[v] != ABSENT \
 	&& vstate[v] == vstate[u] && vterm[v] == vterm[u] && vholder[v] == vholder[u] && vrun[v] == vrun[u])
 inline leading(s) {
@@ -46,7 +75,7 @@ inline settle_claim(s) {
 		fi
 	}
 	if
-	:: granted >= 2 && hold0[s] == 0 ->
+	:: granted >= 2 && hold0[s] == 0 && topterm < FAR ->
 		topterm++;
 		for (k : 0 .. 2) { if :: KNOWN(s, k) && vstate[k] != ABSENT && EXPIRED(s, k) -> vote(s, k, topterm, CLAIMED) :: else fi }
 		phase[s] = CLAIM; ct[s] = topterm; rep[s] = 0; better[s] = 0; prom[s] = topterm; pcand[s] = s; altage[s] = 0
@@ -78,7 +107,7 @@ inline settle_candidate(s) {
 		fi
 	}
 	if
-	:: topterm > 0 && COUNT(rep[s] | B(s)) < QUORUM -> /* refused: a higher term, and fence again */
+	:: topterm > 0 && topterm < FAR && COUNT(rep[s] | B(s)) < QUORUM -> /* refused: a higher term, and fence again */
 		granted = 0;
 		for (k : 0 .. 2) { if :: OWN(s, k) -> granted++ :: else fi }
 		if
@@ -158,7 +187,7 @@ inline settle_engine(s) {
 
 #define EXPIRE(s) if :: role[s] == PRIMARY && lease[s] == 0 -> leave_primary(s, RESOLVING) :: else fi
 
-#define LEFT(s, v) (KNOWN(s, v) && IN_VAIN(s, v) && vholder[v] != s)
+#define LEFT(s, v) (FORGED(v) || KNOWN(s, v) && IN_VAIN(s, v) && vholder[v] != s)
 inline settled(s) {
 	if
 	:: OPEN(s) && !LEFT(s, 0) && !LEFT(s, 1) && !LEFT(s, 2) && comm[s] && phase[s] == HOLD && COUNT(sync[s] & ~B(s)) >= NEEDED && role[OTHER1(s)] == SECONDARY && role[OTHER2(s)] == SECONDARY && (sync[s] & ~B(s) & ~hard[s]) == 0 -> good = 1
@@ -172,7 +201,7 @@ inline clear() {
 		log[k] = 0; lease[k] = 0; comm[k] = 0; acc[k] = 0; wr[k] = 0; hard[k] = 0; pterm[k] = 0; life[k] = 0; phase[k] = 0; ct[k] = 0; rep[k] = 0;
 		better[k] = 0; alt[k] = 0; altage[k] = 0; aterm[k] = 0; prom[k] = 0; pcand[k] = 0; seen[k] = 0
 	}
-	nextw = 0; acked = 0; newest = 0; ackterm = 0; ackserver = 0; crashes = 0; restarts = 0; restores = 0; deletions = 0; partials = 0; forces = 0; lones = 0; made = 0; byhand = 0; forced = 0
+	nextw = 0; acked = 0; newest = 0; ackterm = 0; ackserver = 0; crashes = 0; restarts = 0; restores = 0; deletions = 0; partials = 0; forces = 0; lones = 0; made = 0; byhand = 0; forgeries = 0; forced = 0
 }
 
 inline settle(x, y, z) {
@@ -183,6 +212,7 @@ inline settle(x, y, z) {
 		settle_agent(x); settle_engine(x);
 		settle_agent(y); settle_engine(y);
 		settle_agent(z); settle_engine(z);
+		take_back();
 		settled(0); settled(1); settled(2);
 		PASS(0); PASS(1); PASS(2);
 		EXPIRE(0); EXPIRE(1); EXPIRE(2);

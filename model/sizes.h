@@ -49,6 +49,9 @@
 #ifndef LONES
 #define LONES 0
 #endif
+#ifndef FORGERIES
+#define FORGERIES 0
+#endif
 #ifdef CONFIG_ONLY
 #define REQUIRED 0
 #define ALLSYNC 3

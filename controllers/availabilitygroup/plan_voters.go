@@ -80,6 +80,7 @@ func readVotes(
 // take sorts the votes that were read by what their sites are in the newest configuration. What agents read as no vote
 // is none here.
 func (o *Observed) take(d Desired, votes map[v1alpha1.SiteName]Voter) {
+	votes = believed(configured(d, o.Agents, nil), votes)
 	o.Configuration = configured(d, o.Agents, votes)
 	taken := map[v1alpha1.SiteName]bool{}
 	begun := d.Group.DeletionTimestamp.IsZero() && (o.exists(d) || d.Group.Status.GroupID != "")

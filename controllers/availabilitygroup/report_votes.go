@@ -25,6 +25,32 @@ var errNeverVoted = fmt.Errorf(
 	votes.ErrAbsent,
 )
 
+// believed is what was read, without the votes of terms that nobody can have claimed for all that a majority of a
+// configuration tells: agents take those for none.
+func believed(c votes.Configuration, read map[v1alpha1.SiteName]Voter) map[v1alpha1.SiteName]Voter {
+	known := c.Reached(func(site string) (int64, bool) {
+		v, ok := read[v1alpha1.SiteName(site)]
+		return v.Record.Term, ok && v.Err == nil
+	})
+	all := map[v1alpha1.SiteName]Voter{}
+	for site, v := range read {
+		if v.Err == nil && !v.Record.Believed(known) {
+			v.Err = fmt.Errorf(
+				"%w: it tells of term %d, and nobody can have claimed one above %d; %s says what to do",
+				errNoVote,
+				max(v.Record.Term, v.Record.Configuration().Term),
+				votes.Claimable(known),
+				termsForgedRunbook,
+			)
+		}
+		all[site] = v
+	}
+	return all
+}
+
+// termsForgedRunbook says what to do about such votes.
+const termsForgedRunbook = "docs/runbooks/terms-forged.md"
+
 // silentAfter is how long a voter's vote may be out of sight before that is said: an API server that is away for
 // moments is no news.
 const silentAfter = time.Minute

@@ -58,6 +58,16 @@ func TestMissingVotesAreSaid(t *testing.T) {
 	e.leases["quincy"], e.leases["dublin"] = kept, kept
 	is(metav1.ConditionTrue, v1alpha1.ReasonEveryVoterVotes)
 
+	forged := *kept
+	forged.Term = votes.MaxTerm
+	forged.Voters = votes.Configuration{Term: votes.MaxTerm, Number: 1, Voters: []string{"dublin"}}.Encode()
+	e.leases["dublin"] = &forged
+	is(metav1.ConditionFalse, v1alpha1.ReasonVoteMissing, missing[0], "at dublin", "it tells of term 1073741824",
+		termsForgedRunbook)
+	g.Expect(e.observe().Configuration.Voters).To(HaveLen(3), "nor does it tell who votes")
+	e.leases["dublin"] = kept
+	is(metav1.ConditionTrue, v1alpha1.ReasonEveryVoterVotes)
+
 	for range 3 {
 		e.cut["dublin"] = true
 		_, known = say()

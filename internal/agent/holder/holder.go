@@ -115,6 +115,8 @@ type GroupStatus struct {
 	Quarantined bool `json:"quarantined,omitempty"`
 	// Waiting is what a change of voters waits for.
 	Waiting string `json:"waiting,omitempty"`
+	// Beyond names what was told of terms that nobody can have claimed: votes, or the last request.
+	Beyond string `json:"beyond,omitempty"`
 	// Action is the last thing done beside renewals, and when.
 	Action string    `json:"action,omitempty"`
 	At     time.Time `json:"at,omitzero"`

@@ -34,6 +34,13 @@ var (
 	}
 	electionPaused = &metrics.Family{Name: "geosql_agent_election_paused", Type: metrics.Gauge, Labels: []string{"group"},
 		Help: "1 while this server may not claim votes by itself."}
+	electionBeyond = &metrics.Family{
+		Name:   "geosql_agent_election_terms_not_believed",
+		Type:   metrics.Gauge,
+		Labels: []string{"group"},
+		Help: "1 while this server knows of a vote in a term that nobody can have claimed, or was last asked to promise " +
+			"such a one.",
+	}
 	electionSteps = &metrics.Family{
 		Name:   "geosql_agent_election_steps_total",
 		Type:   metrics.Counter,
@@ -58,6 +65,7 @@ func Families() []*metrics.Family {
 		electionReachable,
 		electionQuarantined,
 		electionPaused,
+		electionBeyond,
 		electionSteps,
 		electionSeconds,
 	}
@@ -65,9 +73,9 @@ func Families() []*metrics.Family {
 
 // telling is what the election tells as metrics.
 type telling struct {
-	term, held, voters, reachable, quarantined, paused *prometheus.GaugeVec
-	steps                                              *prometheus.CounterVec
-	took                                               *prometheus.HistogramVec
+	term, held, voters, reachable, quarantined, paused, beyond *prometheus.GaugeVec
+	steps                                                      *prometheus.CounterVec
+	took                                                       *prometheus.HistogramVec
 }
 
 func newTelling(registerer prometheus.Registerer) *telling {
@@ -78,11 +86,13 @@ func newTelling(registerer prometheus.Registerer) *telling {
 		reachable:   electionReachable.Gauges(),
 		quarantined: electionQuarantined.Gauges(),
 		paused:      electionPaused.Gauges(),
+		beyond:      electionBeyond.Gauges(),
 		steps:       electionSteps.Counters(),
 		took:        electionSeconds.Histograms(),
 	}
 	if registerer != nil {
-		registerer.MustRegister(t.term, t.held, t.voters, t.reachable, t.quarantined, t.paused, t.steps, t.took)
+		registerer.MustRegister(t.term, t.held, t.voters, t.reachable, t.quarantined, t.paused, t.beyond, t.steps,
+			t.took)
 	}
 	return t
 }
@@ -100,6 +110,7 @@ func (t *telling) observe(group string, out keeper.Outcome, now GroupStatus, too
 	t.held.WithLabelValues(group).Set(number(out.State == votes.StateHeld && out.Role == ballot.RolePrimary))
 	t.quarantined.WithLabelValues(group).Set(number(now.Quarantined))
 	t.paused.WithLabelValues(group).Set(number(now.Paused))
+	t.beyond.WithLabelValues(group).Set(number(now.Beyond != ""))
 	t.voters.WithLabelValues(group).Set(float64(len(now.Votes)))
 	t.reachable.DeletePartialMatch(prometheus.Labels{"group": group})
 	for voter, vote := range now.Votes {
@@ -115,7 +126,7 @@ func (t *telling) observe(group string, out keeper.Outcome, now GroupStatus, too
 
 func (t *telling) forget(group string) {
 	labels := prometheus.Labels{"group": group}
-	for _, g := range []*prometheus.GaugeVec{t.term, t.held, t.voters, t.reachable, t.quarantined, t.paused} {
+	for _, g := range []*prometheus.GaugeVec{t.term, t.held, t.voters, t.reachable, t.quarantined, t.paused, t.beyond} {
 		g.DeletePartialMatch(labels)
 	}
 	t.steps.DeletePartialMatch(labels)

@@ -454,7 +454,7 @@ func (s *stepper) report(out keeper.Outcome, began time.Time) {
 	now := GroupStatus{
 		Role: string(out.Role), Term: out.Term, State: string(out.State), Paused: s.r.group.Paused,
 		Quarantined: out.Quarantined, Waiting: out.Waiting, Action: old.Action, At: old.At, Stepped: time.Now(),
-		Orders: s.heard.orders, EndingID: s.heard.id,
+		Orders: s.heard.orders, EndingID: s.heard.id, Beyond: out.Beyond,
 	}
 	if out.Action != "" {
 		now.Action, now.At = out.Action, now.Stepped
@@ -475,7 +475,7 @@ func (s *stepper) report(out keeper.Outcome, began time.Time) {
 	s.r.h.telling.observe(s.r.group.Name, out, now, time.Since(began))
 	if out.Action != "" && (out.Action != old.Action || now.Error != old.Error) || old.Role != now.Role ||
 		old.Error != now.Error ||
-		old.Waiting != now.Waiting {
+		old.Waiting != now.Waiting || old.Beyond != now.Beyond {
 		s.r.h.options.Log.Info(
 			"election",
 			"group",
@@ -492,8 +492,9 @@ func (s *stepper) report(out keeper.Outcome, began time.Time) {
 			now.Error,
 			"waiting",
 			now.Waiting,
-			"took",
-			time.Since(began).Round(time.Millisecond).String(),
+			"beyond",
+			now.Beyond,
+			"took", time.Since(began).Round(time.Millisecond).String(),
 		)
 	}
 }

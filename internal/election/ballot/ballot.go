@@ -26,6 +26,8 @@ type vote struct {
 	// for none.
 	restored   votes.Record
 	restoredAs string
+	// taken says that what it tells of terms is believed, beyond that it is not: it counts as absent then.
+	taken, beyond bool
 }
 
 func (v vote) known() bool { return v.err == nil }
@@ -35,6 +37,9 @@ var errUnused = fmt.Errorf(
 	"it has never had a vote, and another one may have stood there that had: %w",
 	votes.ErrAbsent,
 )
+
+// errBeyond means that the vote tells of a term that nobody can have claimed.
+var errBeyond = errors.New("its term is not believed")
 
 // Ballot is one group's votes at all its voters. Who votes is the newest configuration that it was told or has read.
 type Ballot struct {
@@ -50,6 +55,8 @@ type Ballot struct {
 	// restored etcd) counts as absent.
 	highest []int64
 	newest  []votes.Configuration
+	// reached is the highest term that is known of the group (votes.TermStep).
+	reached int64
 	// begun says that there is the group, or was: a vote that has never been anybody's counts as absent then.
 	begun bool
 	// silent are the voters that have let a whole API time-out pass without an answer; rounds counts the patient ones.
@@ -210,12 +217,13 @@ func (b *Ballot) Read(ctx context.Context, pace Pace) (leading votes.Record, ok 
 const MaxConfigurations = 3
 
 // remember stores what a voter said. A term below one seen before, or an older configuration, is a restored etcd: it
-// counts as absent. Who votes is told by those that vote alone.
+// counts as absent, as does one that is not believed. Who votes is told by those that vote alone.
 func (b *Ballot) remember(i int, r votes.Record, version string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c := r.Configuration()
 	b.votes[i].restored, b.votes[i].restoredAs = votes.Record{}, ""
+	b.votes[i].taken, b.votes[i].beyond = false, false
 	if err == nil && (r.Term < b.highest[i] || b.newest[i].Newer(c)) {
 		b.votes[i].restored, b.votes[i].restoredAs = r, version
 		err = votes.ErrAbsent
@@ -227,11 +235,6 @@ func (b *Ballot) remember(i int, r votes.Record, version string, err error) {
 		b.votes[i].err = err
 		return
 	}
-	b.highest[i], b.newest[i] = r.Term, c
-	if b.votesLocked(i) {
-		b.begun = b.begun || r.State == votes.StateHeld
-		b.adoptLocked(c)
-	}
 	now := b.clock.Now()
 	// A vote that was out of sight for a while may have been another one meanwhile, and restored.
 	if b.votes[i].version == "" || !b.votes[i].record.SameVote(r) || now-b.votes[i].read > outOfSight*b.apiTimeout {
@@ -239,6 +242,7 @@ func (b *Ballot) remember(i int, r votes.Record, version string, err error) {
 	}
 	b.votes[i].read = now
 	b.votes[i].record, b.votes[i].version, b.votes[i].err = r, version, nil
+	b.settleLocked()
 }
 
 // Leading is the record that a majority of the voters agrees on, or, when they agree on none, that of the highest term
@@ -305,7 +309,7 @@ func (b *Ballot) staleFor(i int, present votes.Record) time.Duration {
 	return b.clock.Now() - v.changed
 }
 
-// HighestTerm is the highest term ever seen at any voter.
+// HighestTerm is the highest term ever seen, and believed, at any voter.
 func (b *Ballot) HighestTerm() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -431,7 +435,11 @@ func (b *Ballot) vote(i int) vote {
 
 func (b *Ballot) voteLocked(i int) vote {
 	v := b.votes[i]
-	if v.err == nil && v.record.Unused() && b.begun {
+	switch {
+	case v.err != nil:
+	case v.beyond:
+		v.err = errBeyond
+	case v.record.Unused() && b.begun:
 		v.err = errUnused
 	}
 	return v

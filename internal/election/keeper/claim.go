@@ -371,7 +371,10 @@ func (k *Keeper) claimNext(
 			return Outcome{Err: err}
 		}
 	}
-	term := max(leading.Term, k.ballot.HighestTerm(), remembered.Promise.Term, k.outbid) + 1
+	term := k.above(leading.Term, remembered.Promise.Term, k.outbid)
+	if err := k.mayClaim(term, leading.Term, remembered.Promise.Term); err != nil {
+		return Outcome{Err: err}
+	}
 	k.chronicle.begin(k, k.nextLine(term, cause, leading), request)
 	expired := !k.ballot.Released()
 	if granted := k.ask(ctx, term, leading, request); !granted.Carried {

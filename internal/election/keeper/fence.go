@@ -41,6 +41,9 @@ func (k *Keeper) Fence(ctx context.Context, r ballot.FenceRequest) (ballot.Repor
 	if err := k.late(r); err != nil {
 		return ballot.Report{}, err
 	}
+	if err := k.believed(r); err != nil {
+		return ballot.Report{}, err
+	}
 	if err := k.promise(r); err != nil {
 		return ballot.Report{}, err
 	}
@@ -216,7 +219,9 @@ func (k *Keeper) gatherReports(ctx context.Context, all bool) ([]ballot.Report, 
 		if a.err == nil {
 			reports = append(reports, a.report)
 		}
-		k.outbid = max(k.outbid, ballot.PromisedTerm(a.err))
+		if promised := ballot.PromisedTerm(a.err); promised <= k.ballot.Promisable() {
+			k.outbid = max(k.outbid, promised)
+		}
 		d := ballot.Decide(k.self.Server, k.eligible(reports))
 		if all || !d.Quorate() {
 			continue

@@ -103,6 +103,8 @@ type Keeper struct {
 
 	// outbid is the highest term because of which anybody refused to be fenced.
 	outbid int64
+	// forged is the last request to be fenced whose term was not believed, empty for none.
+	forged string
 	// announce says that the partners are to be woken once the votes say that this run is primary; voted is what the last
 	// round said that a majority granted.
 	announce bool
@@ -164,6 +166,7 @@ func (k *Keeper) Step(ctx context.Context) Outcome {
 	}
 	out.Quarantined = k.rejoin.quarantined
 	out.Waiting = k.waiting
+	out.Beyond = k.beyond()
 	return out
 }
 

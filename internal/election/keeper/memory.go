@@ -64,6 +64,7 @@ func (k *Keeper) remembered() (Remembered, error) {
 			return Remembered{}, err
 		}
 		k.recalled = &r
+		k.ballot.Know(r.Promise.Term)
 		// Whatever an agent before this one, or this one, made of it: there is no evidence that it came to an end.
 		k.inFlight = k.inFlight || r.Sent == k.self.String()
 	}

@@ -21,6 +21,8 @@ type Outcome struct {
 	Action string
 	// Waiting is what an ordered change of voters waits for, empty for nothing.
 	Waiting string
+	// Beyond names what was told of terms that are not believed, empty for nothing.
+	Beyond string
 	// Quarantined says that this replica stays suspended until a person decides about what it alone has.
 	Quarantined bool
 	// Soon asks for the next step after this time, instead of at the next renewal; 0 for no hurry.

@@ -180,7 +180,7 @@ func (k *Keeper) yield(ctx context.Context, to ballot.Report) Outcome {
 
 // handOver claims the next term for another server's run, which goes on from there. This server has given up its own.
 func (k *Keeper) handOver(ctx context.Context, to ballot.Report, t votes.Timeline, request *votes.Request) Outcome {
-	term := max(k.term, k.ballot.HighestTerm()) + 1
+	term := k.above(k.term)
 	t.Term, t.To = term, to.Server
 	k.chronicle.begin(k, t, request)
 	k.chronicle.claimed(k)

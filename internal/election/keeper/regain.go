@@ -30,21 +30,31 @@ func (k *Keeper) outgrow(seen ballot.Observation) (action string) {
 		!k.ballot.Outbid(k.term, k.self, vainAfter*k.timings.APITimeout) {
 		return ""
 	}
-	k.term, k.agreed = k.ballot.HighestTerm()+1, false
+	next := k.above()
+	if next <= k.term {
+		return ""
+	}
+	k.term, k.agreed = next, false
 	return fmt.Sprintf("goes on in term %d, above a claim that came to nothing", k.term)
 }
 
 // regain takes back votes that are older than what this run has seen there, as those of a site whose etcd was restored:
 // nobody counts them, and no round replaces them. It does so only while nobody else can have had a majority since this
 // run's last one, which was one without them: whoever had the vote meanwhile had it in vain. Those that do not take it
-// now are asked again after the next round.
+// now are asked again after the next round. So it does with votes of terms that are not believed, whose voter would be
+// lost for good.
 func (k *Keeper) regain(ctx context.Context) {
-	older := k.ballot.Restored(k.term)
-	if len(older) == 0 {
+	older, beyond := k.ballot.Restored(k.term), k.ballot.Beyond()
+	if len(older) == 0 && beyond == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, k.timings.APITimeout)
 	defer cancel()
+	if beyond != "" && k.alone() {
+		own := k.leadingOf()
+		own.Holder.Nonce = k.nonce()
+		k.ballot.ReplaceBeyond(ctx, own)
+	}
 	for _, i := range older {
 		if !k.alone() {
 			return

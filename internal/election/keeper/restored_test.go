@@ -105,6 +105,8 @@ type mislaid struct {
 	voters       []int
 	from, mended int
 	steps        int
+	// forge is done in every step, nil for nothing.
+	forge func(w *world)
 }
 
 // lose takes the Leases of some voters away.
@@ -133,6 +135,9 @@ func (m *mislaid) step(w *world) {
 	}
 	if m.steps == m.mended {
 		w.restore(m.vote)
+	}
+	if m.forge != nil {
+		m.forge(w)
 	}
 }
 
