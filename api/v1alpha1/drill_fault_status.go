@@ -244,14 +244,22 @@ type FaultClientFigures struct {
 	// isolated says that the fault itself kept them from reaching anything.
 	// +optional
 	Isolated bool `json:"isolated,omitempty"`
-	// rto is the longest time between two acknowledgements of a user around the fault, without the time in which faults
-	// kept him from reaching anything. Of every hundred users the worst one does not count.
+	// rto is the longest time that a user went without service around the fault: from an acknowledgement to the next one
+	// from which on service held, as spec.objectives.served says, without the time in which faults kept him from reaching
+	// anything. Of every hundred users the worst one does not count.
 	// +optional
 	RTO *metav1.Duration `json:"rto,omitempty"`
 	// bound is by how much rto may have been less: by clocks that differ, since nobody looks all the time at what cuts
 	// clients off, and since nobody knows when a change would have been taken that was not tried.
 	// +optional
 	Bound *metav1.Duration `json:"bound,omitempty"`
+	// firstServed is what rto would be if the next acknowledgement were enough; empty where it was, since histories of an
+	// earlier release do not tell more.
+	// +optional
+	FirstServed *metav1.Duration `json:"firstServed,omitempty"`
+	// firstBound is by how much firstServed may have been less.
+	// +optional
+	FirstBound *metav1.Duration `json:"firstBound,omitempty"`
 	// usual is the median time between two acknowledgements of a user before the fault.
 	// +optional
 	Usual *metav1.Duration `json:"usual,omitempty"`

@@ -93,8 +93,8 @@ type DrillEvent struct {
 	// time by the clock of the operator, or of the agent that noted it.
 	Time metav1.MicroTime `json:"time"`
 	// event: Started, BaselineMeasured, Injected, EffectSeen, EffectEnded, DaemonGone, DaemonBack, EngineRuns, Removed,
-	// Suspected, Claimed, Fenced, Promoted, FirstWrite, AllSynchronized, Synchronized, Aborted, TimeLimit, Recovered,
-	// NotRecovered, Judged.
+	// Suspected, Claimed, Fenced, Promoted, FirstWrite, AllSynchronized, Synchronized, Aborted, TimeLimit,
+	// ServedAgain, Recovered, NotRecovered, Judged.
 	Event string `json:"event"`
 	// fault that it belongs to, as in status.faults.
 	// +optional

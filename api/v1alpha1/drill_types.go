@@ -19,6 +19,9 @@ const (
 	LabelDrillSchedule = "geosql.dev/drill-schedule"
 )
 
+// AnnotationDrillSeed is on a drill that was drawn: the seed and its number, as SEED/NUMBER.
+const AnnotationDrillSeed = "geosql.dev/drill-seed"
+
 // DrillSpec declares a disaster: which load, which faults and when, and which objectives have to be met. It runs once
 // for each runID. What is measured is what clients see.
 //
@@ -162,7 +165,8 @@ type DrillWorkload struct {
 	// +kubebuilder:validation:MaxItems=8
 	// +listType=set
 	Sites []SiteName `json:"sites,omitempty"`
-	// users at each site, 2 unless given. Each waits for the answer before it goes on.
+	// users at each site, 2 unless given. Each does one operation at a time: one that is due while another is under way is
+	// late, and counts from when it was due.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=200
@@ -191,7 +195,8 @@ type DrillWorkload struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="duration must be between 1s and 168h; a duration is written like 90s, 12h or 1h30m"
 	Duration *metav1.Duration `json:"duration,omitempty"`
-	// rowsPerSecond is how many operations each user begins in a second at most, 10 unless given.
+	// rowsPerSecond is how many operations of each user are due in a second, 10 unless given, whenever those before them
+	// are answered: an open loop.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000
@@ -213,10 +218,14 @@ type DrillObjectives struct {
 	// rpo is how far before a fault the newest acknowledged row may lie below which nothing is missing.
 	// +optional
 	RPO *metav1.Duration `json:"rpo,omitempty"`
-	// rto is the longest time that a client may go without an acknowledgement, for each fault and client that the fault
-	// itself does not keep from reaching anything.
+	// rto is the longest time that a client may go without service, for each fault and client that the fault itself does
+	// not keep from reaching anything: from the last acknowledgement before it to the one from which on it is served, as
+	// served says.
 	// +optional
 	RTO *metav1.Duration `json:"rto,omitempty"`
+	// served says when clients count as served again, which rto goes by.
+	// +optional
+	Served *DrillServed `json:"served,omitempty"`
 	// redoCatchUp is how long after a fault's end all replicas may need to be synchronized and their redo queues to be
 	// empty.
 	// +optional
@@ -247,6 +256,22 @@ type DrillObjectives struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	AcknowledgedAtLeast *int64 `json:"acknowledgedAtLeast,omitempty"`
+}
+
+// DrillServed says when clients count as served again: from an acknowledgement on, for a time, at least a part of the
+// operations of all users of a site that were to begin then succeeds.
+type DrillServed struct {
+	// percent of the operations that have to succeed, 99 unless given.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Percent *int32 `json:"percent,omitempty"`
+	// for is how long they have to, 5s unless given. Clients work on for as long after the last fault.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",message="for must be between 1s and 10m; a duration is written like 90s, 12h or 1h30m"
+	For *metav1.Duration `json:"for,omitempty"`
 }
 
 // DrillAbort says when a drill has gone too far.

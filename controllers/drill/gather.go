@@ -177,6 +177,7 @@ func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, 
 		Bounds: archive.Bounds{
 			AcknowledgedAtLeast: 1,
 			AllowLost:           int(ptr.Deref(w.drill.Spec.Objectives.LostRows, 0)),
+			Served:              verdict.Served(w.drill.Spec.Objectives),
 			FaultsBoot:          boot,
 		}}
 	a.Samples.Clocks = append(slices.Clone(a.Samples.Clocks), notedClocks(w.drill.Status.Clients)...)
@@ -445,6 +446,10 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 			if one.RTO != nil {
 				figures.RTO = &metav1.Duration{Duration: *one.RTO}
 				figures.Bound = &metav1.Duration{Duration: one.Unsure}
+			}
+			if one.First != nil {
+				figures.FirstServed = &metav1.Duration{Duration: *one.First}
+				figures.FirstBound = &metav1.Duration{Duration: one.FirstUnsure}
 			}
 			s.Figures = append(s.Figures, figures)
 		}

@@ -284,13 +284,14 @@ func (p *planner) recovering() {
 	if p.s.AbortReason != "" {
 		limit = min(limit, endedWithin)
 	}
+	held := !well || p.held()
 	if i := slices.IndexFunc(p.s.Faults, p.lookedAfter); well && i >= 0 {
 		well, text = false, "fault "+p.s.Faults[i].Name+" is not seen to be over: "+fault.StillThere(p.s.Faults[i])
 	}
 	switch {
 	case p.faultsLeft() > 0 && waited < limit:
 		p.wait(v1alpha1.ReasonDrillRecovering, "faults are being taken back: "+strings.Join(p.leftNames(), ", "))
-	case well && p.faultsLeft() == 0 && waited >= settledFor:
+	case well && p.faultsLeft() == 0 && waited >= settledFor && (held || waited >= limit):
 		p.note(p.now, "Recovered", "", "")
 		p.judge()
 	case waited >= limit:
@@ -328,6 +329,23 @@ func (p *planner) servedSince(t time.Time) (bool, string) {
 		c.LastAcknowledged = at(newest.Time())
 	}
 	return true, ""
+}
+
+// held says whether clients were served for as long, since they were first seen to be served after the last fault, as
+// service has to hold. When that was is in the timeline, so that it outlives this process.
+func (p *planner) held() bool {
+	if len(p.s.Faults) == 0 {
+		return true
+	}
+	i := slices.IndexFunc(p.s.Timeline, func(e v1alpha1.DrillEvent) bool {
+		return e.Event == eventServedAgain && !e.Time.Before(p.s.Ended)
+	})
+	if i < 0 {
+		p.note(p.now, eventServedAgain, "", "")
+		return false
+	}
+	long, _ := p.servedSince(p.s.Timeline[i].Time.Add(drill.ServedFor(p.drill.Spec.Objectives)))
+	return long
 }
 
 // settle notes for each fault that is over that the replicas are synchronized.

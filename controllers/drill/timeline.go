@@ -15,6 +15,9 @@ import (
 const (
 	// eventNotRecovered is the moment of the timeline when the time for the recovery is over and not all is well.
 	eventNotRecovered = "NotRecovered"
+	// eventServedAgain is when clients were first seen to be served after the last fault: from there on it is waited for
+	// that service holds.
+	eventServedAgain = "ServedAgain"
 	// eventEngineRuns is when the engine in a container that was frozen is first seen to run again.
 	eventEngineRuns = "EngineRuns"
 	// eventEffectEnded is when a fault that was seen is not in force any more though it should last.

@@ -83,6 +83,7 @@ func onlyAbort(a, b v1alpha1.DrillSpec) bool {
 func (w *World) drillSpec(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 	errs := w.drillTarget(at.Child("target"), s.Target)
 	errs = append(errs, drillTimes(at, s)...)
+	errs = append(errs, drillServed(at, s)...)
 	target, known := w.drilled(s.Target)
 	for i, f := range s.Faults {
 		path := at.Child("faults").Index(i)

@@ -18,6 +18,17 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
+// drillServed refuses a time for which service has to hold that clients are not there to see.
+func drillServed(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
+	holds, recovery := drill.ServedFor(s.Objectives), drill.Recovery(s)
+	if holds <= recovery {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child("objectives", "served", "for"), holds.String(), fmt.Sprintf(
+		"recovery is %s: clients end before service can have held for that long; give at most that, or more recovery",
+		recovery))}
+}
+
 // arrival refuses objectives of an arrival that nobody could see.
 func (d drilled) arrival(at *field.Path, s v1alpha1.DrillSpec) field.ErrorList {
 	var errs field.ErrorList

@@ -22,6 +22,9 @@ const (
 	defaultBaseline  = 15 * time.Second
 	defaultRecovery  = 5 * time.Minute
 	defaultTimeLimit = 30 * time.Minute
+	// defaultServedPercent and defaultServedFor say when clients count as served again.
+	defaultServedPercent = 99
+	defaultServedFor     = 5 * time.Second
 )
 
 // Occurrence is one time that a fault is done.
@@ -79,6 +82,22 @@ func Recovery(s v1alpha1.DrillSpec) time.Duration { return orDefault(s.Recovery,
 
 // TimeLimit of a drill.
 func TimeLimit(s v1alpha1.DrillSpec) time.Duration { return orDefault(s.TimeLimit, defaultTimeLimit) }
+
+// ServedPercent is how many of a hundred operations have to succeed where clients count as served again.
+func ServedPercent(o v1alpha1.DrillObjectives) int32 {
+	if o.Served == nil || o.Served.Percent == nil {
+		return defaultServedPercent
+	}
+	return *o.Served.Percent
+}
+
+// ServedFor is how long they have to.
+func ServedFor(o v1alpha1.DrillObjectives) time.Duration {
+	if o.Served == nil {
+		return defaultServedFor
+	}
+	return orDefault(o.Served.For, defaultServedFor)
+}
 
 // Needs is how long a drill takes at least: the baseline and all faults, and all stages of its workload.
 func Needs(s v1alpha1.DrillSpec) time.Duration {

@@ -33,8 +33,8 @@ var (
 	)
 	DrillRTO = gauge(
 		"geosql_drill_recovery_seconds",
-		"The longest time between two acknowledgements around a fault that clients of a site saw, without the time in "+
-			"which faults kept them from everything.",
+		"The longest time without service around a fault that clients of a site saw, until service held again, without "+
+			"the time in which faults kept them from everything.",
 		"namespace",
 		"drill",
 		"client",

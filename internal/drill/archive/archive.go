@@ -79,6 +79,9 @@ type Bounds struct {
 	FaultsBoot          string        `json:"faultsBoot,omitempty"`
 	Unstopped           []string      `json:"unstopped,omitempty"`
 	Unread              []string      `json:"unread,omitempty"`
+	// Served is what counted as being served again; archives of earlier releases have none, and the first acknowledgement
+	// counted.
+	Served history.Served `json:"served,omitzero"`
 }
 
 // Samples are what was looked at again and again while the drill ran. Times are by the clock of the one that looked.
@@ -166,7 +169,7 @@ func (a Archive) Evidence() (history.Evidence, error) {
 	return history.Evidence{
 		Runs: runs, Replicas: a.Replicas, Subscribers: a.subscribers(), Faults: a.Faults,
 		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError,
-		FaultsBoot: a.Bounds.FaultsBoot, Clocks: a.Samples.Clocks, OwnClock: a.Samples.OwnClock,
+		Served: a.Bounds.Served, FaultsBoot: a.Bounds.FaultsBoot, Clocks: a.Samples.Clocks, OwnClock: a.Samples.OwnClock,
 	}, nil
 }
 

@@ -13,7 +13,8 @@ import (
 	"geosql.dev/operator/internal/workload/history"
 )
 
-// Interaction is what users did in the workload's own terms, over all clients.
+// Interaction is what users did in the workload's own terms, over all clients. Times are from when operations were to
+// begin, where their histories tell.
 type Interaction struct {
 	// Name of it; of a plain workload the function: insert, write, read.
 	Name string `json:"name"`
@@ -21,15 +22,22 @@ type Interaction struct {
 	OK      int `json:"ok"`
 	Failed  int `json:"failed"`
 	Unknown int `json:"unknown"`
+	// Late are those of all that were sent a whole turn of their schedule after they should have been, or more, and
+	// Unsent those that were due and never begun.
+	Late   int `json:"late,omitempty"`
+	Unsent int `json:"unsent,omitempty"`
 	// PerSecond is OK over the time from the first operation of all clients to the last.
 	PerSecond float64 `json:"perSecond"`
-	// P50, P90, P99 and Max of the time that those took which are OK, in milliseconds; nil where none is.
+	// P50, P90, P99 and Max of the time that users waited, in milliseconds, for what was not refused; what never answered
+	// is in them at its age. Nil where there is none.
 	P50 *float64 `json:"p50Ms,omitempty"`
 	P90 *float64 `json:"p90Ms,omitempty"`
 	P99 *float64 `json:"p99Ms,omitempty"`
 	Max *float64 `json:"maxMs,omitempty"`
+	// AtLeast are those of p50, p90, p99 and max that no answer ended: it took at least that long.
+	AtLeast []string `json:"atLeast,omitempty"`
 
-	times []time.Duration
+	waits []history.Wait
 }
 
 // Stage is a time with a number of users, and all that they did in it.
@@ -43,11 +51,16 @@ type Stage struct {
 }
 
 // add counts an operation.
-func (i *Interaction) add(o history.Operation) {
+func (i *Interaction) add(run history.Run, o history.Operation) {
+	if w, counts := run.Waited(o); counts {
+		i.waits = append(i.waits, w)
+	}
+	if run.Every > 0 && o.Late >= run.Every {
+		i.Late++
+	}
 	switch o.Outcome {
 	case history.OK:
 		i.OK++
-		i.times = append(i.times, time.Duration(o.Completed.Monotonic-o.Invoked.Monotonic))
 	case history.Fail:
 		i.Failed++
 	default:
@@ -60,12 +73,29 @@ func (i *Interaction) sum(in time.Duration) {
 	if in > 0 {
 		i.PerSecond = float64(i.OK) / in.Seconds()
 	}
-	if len(i.times) == 0 {
-		return
+	i.AtLeast = nil
+	for _, one := range []struct {
+		name string
+		p    float64
+		ms   **float64
+	}{{"p50", 0.50, &i.P50}, {"p90", 0.90, &i.P90}, {"p99", 0.99, &i.P99}, {"max", 1, &i.Max}} {
+		w, ok := history.PercentileOfWaits(i.waits, one.p)
+		if !ok {
+			return
+		}
+		took := float64(w.Took) / float64(time.Millisecond)
+		*one.ms = &took
+		if w.AtLeast {
+			i.AtLeast = append(i.AtLeast, one.name)
+		}
 	}
-	for p, ms := range map[float64]**float64{0.50: &i.P50, 0.90: &i.P90, 0.99: &i.P99, 1: &i.Max} {
-		took := float64(history.Percentile(i.times, p)) / float64(time.Millisecond)
-		*ms = &took
+}
+
+// unsent counts what a run never began.
+func (i *Interaction) unsent(run history.Run) {
+	for _, age := range run.Unsent() {
+		i.Unsent++
+		i.waits = append(i.waits, history.Wait{Took: age, AtLeast: true})
 	}
 }
 
@@ -85,7 +115,7 @@ func when(runs []history.Run) (first, last int64) {
 // interactions of all clients, by their names.
 func interactions(runs []history.Run) []Interaction {
 	first, last := when(runs)
-	all := map[string]*Interaction{}
+	all, whole := map[string]*Interaction{}, Interaction{Name: "all"}
 	for _, run := range runs {
 		for _, o := range run.Operations {
 			name := o.Interaction
@@ -95,13 +125,19 @@ func interactions(runs []history.Run) []Interaction {
 			if all[name] == nil {
 				all[name] = &Interaction{Name: name}
 			}
-			all[name].add(o)
+			all[name].add(run, o)
+			whole.add(run, o)
 		}
+		whole.unsent(run)
 	}
 	var list []Interaction
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		all[name].sum(time.Duration(last - first))
 		list = append(list, *all[name])
+	}
+	if whole.Unsent > 0 { // nobody knows what it would have been
+		whole.sum(time.Duration(last - first))
+		list = append(list, whole)
 	}
 	return list
 }
@@ -137,7 +173,7 @@ func (m *Measured) stages(declared []v1alpha1.DrillStage, runs []history.Run) []
 			if i < 0 {
 				i = len(ends) - 1
 			}
-			list[i].add(o)
+			list[i].add(run, o)
 		}
 	}
 	for i := range list {
@@ -219,8 +255,11 @@ func (r Report) arrivalTable() table {
 func (r Report) interactionTable() table {
 	t := table{
 		Title: "What users did",
-		Head:  []string{"Interaction", "Acknowledged", "Failed", "Unknown", "Per second", "p50", "p90", "p99", "Slowest"},
-		Note:  "Times are the clients': from just before an operation was sent to its answer, of those that were answered.",
+		Head: []string{"Interaction", "Acknowledged", "Failed", "Unknown", "Begun late", "Never begun", "Per second", "p50",
+			"p90", "p99", "Slowest"},
+		Note: "Times are the clients': from when an operation was to begin by its schedule to its answer. What was refused " +
+			"is not in them; what never answered is, at its age (≥). Begun late is what was held up for a whole turn or " +
+			"more, never begun what was due and still held up at the end." + r.unscheduled(),
 	}
 	for _, i := range r.Interactions {
 		t.add("", i.cells(i.Name)...)
@@ -236,6 +275,8 @@ func (r Report) stageTable() table {
 			"Acknowledged",
 			"Failed",
 			"Unknown",
+			"Begun late",
+			"Never begun",
 			"Per second",
 			"p50",
 			"p90",
@@ -250,9 +291,12 @@ func (r Report) stageTable() table {
 }
 
 func (i Interaction) cells(name string) []string {
-	ms := func(v *float64) string {
-		if v == nil {
+	ms := func(name string, v *float64) string {
+		switch {
+		case v == nil:
 			return ""
+		case slices.Contains(i.AtLeast, name):
+			return fmt.Sprintf("≥ %.1f ms", *v)
 		}
 		return fmt.Sprintf("%.1f ms", *v)
 	}
@@ -261,10 +305,12 @@ func (i Interaction) cells(name string) []string {
 		fmt.Sprint(i.OK),
 		fmt.Sprint(i.Failed),
 		fmt.Sprint(i.Unknown),
+		fmt.Sprint(i.Late),
+		fmt.Sprint(i.Unsent),
 		fmt.Sprintf("%.1f", i.PerSecond),
-		ms(i.P50),
-		ms(i.P90),
-		ms(i.P99),
-		ms(i.Max),
+		ms("p50", i.P50),
+		ms("p90", i.P90),
+		ms("p99", i.P99),
+		ms("max", i.Max),
 	}
 }

@@ -108,21 +108,27 @@ func TestArrivalsAreShown(t *testing.T) {
 			ContainSubstring("99 delivered, 0 not yet, 1 lost")))
 }
 
-// An interaction that nobody was answered took no time that could be shown.
+// An interaction that was always refused took no time that could be shown, and one that nobody was answered at least as
+// long as it was tried.
 func TestAnInteractionThatAlwaysFailed(t *testing.T) {
 	g := NewWithT(t)
 	d, a := fixture()
 	s := begin(9, "shop")
-	for i := range 40 {
+	for i := range 80 {
 		s.number++
-		s.line("invoke", float64(i), map[string]any{"n": s.number, "f": history.Query, "i": "browse"})
-		s.line(string(history.Unknown), float64(i)+0.9, map[string]any{"n": s.number})
+		name, outcome := "browse", history.Unknown
+		if i%2 == 1 {
+			name, outcome = "search", history.Fail
+		}
+		s.line("invoke", float64(i)/2, map[string]any{"n": s.number, "f": history.Query, "i": name})
+		s.line(string(outcome), float64(i)/2+0.4, map[string]any{"n": s.number})
 	}
 	s.line("end", 41, nil)
 	a.Histories = map[string][]byte{"shop": s.out.Bytes()}
 	text, err := report.Render(d, a, report.Markdown)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(string(text)).To(MatchRegexp(`(?m)^\| browse \| 0 \| 0 \| 40 \| 0\.0 \| +\| +\| +\| +\|`))
+	g.Expect(string(text)).To(MatchRegexp(`(?m)^\| search \| 0 \| 40 \| 0 \| 0 \| 0 \| 0\.0 \| +\| +\| +\| +\|`))
+	g.Expect(string(text)).To(MatchRegexp(`(?m)^\| browse \| 0 \| 0 \| 40 \| 0 \| 0 \| 0\.0 (\| ≥ 400\.0 ms ){4}\|`))
 }
 
 // Of clients whose history broke off nothing is known any more: they were not seen to be unserved.
@@ -168,5 +174,68 @@ func TestChartsOfLongRuns(t *testing.T) {
 		path := regexp.MustCompile(` d="(M[0-9.]+ [0-9.]+h[^"]+)"`).FindStringSubmatch(chart)
 		g.Expect(path).NotTo(BeNil())
 		g.Expect(strings.Count(path[1], "M")).To(Equal(1), "%d minutes", minutes)
+	}
+}
+
+// Times are from when operations were due: what another one held up waited, and what never answered or was never begun
+// is there as a bound. Histories of an earlier release do not tell, and the report says so.
+func TestTimesFromWhenOperationsWereDue(t *testing.T) {
+	for name, due := range map[string]bool{"by a schedule": true, "of an earlier release": false} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, a := fixture()
+			header := map[string]any{"run": 9, "client": "shop", "boot": "shop"}
+			if due {
+				header["loop"], header["every"] = history.Open, time.Second
+			}
+			s := &scribe{}
+			s.line("begin", 0, map[string]any{"format": "geosql-history/1", "header": header})
+			// One a second is due from 1 s on. The first takes 10 s, the second is never answered in 2, and the others take
+			// 0.1 s each. After 13 s the client is asked to stop, with two due.
+			at := 1.0
+			for n, took := range []float64{10, 2, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1} {
+				first := map[string]any{"n": n + 1, "f": history.Insert}
+				if due && n == 0 {
+					first["d"] = instant(1).Monotonic
+				}
+				s.line("invoke", at, first)
+				outcome := history.OK
+				if n == 1 {
+					outcome = history.Unknown
+				}
+				at += took
+				s.line(string(outcome), at, map[string]any{"n": n + 1})
+			}
+			end := map[string]any{}
+			if due {
+				end["d"], end["u"] = instant(12).Monotonic, instant(13).Monotonic
+			}
+			s.line("end", 14, end)
+			a.Histories = map[string][]byte{"shop": s.out.Bytes()}
+			r, err := report.Build(d, a)
+			g.Expect(err).NotTo(HaveOccurred())
+			text, err := report.Render(d, a, report.Markdown)
+			g.Expect(err).NotTo(HaveOccurred())
+			last := r.Interactions[len(r.Interactions)-1]
+			if !due {
+				g.Expect(r.Interactions).To(HaveLen(1))
+				g.Expect(last).To(And(HaveField("P50", HaveValue(BeNumerically("~", 100, 1))), HaveField("Late", 0),
+					HaveField("Unsent", 0), HaveField("AtLeast", ConsistOf("p90"))))
+				g.Expect(string(text)).To(ContainSubstring("Histories of shop were recorded by a release that did not note"))
+				return
+			}
+			g.Expect(last).To(And(HaveField("Name", "all"), HaveField("Unsent", 2), HaveField("Late", 10),
+				HaveField("P50", HaveValue(BeNumerically(">", 5000))), HaveField("Max", HaveValue(BeNumerically("~", 11_000, 1))),
+				HaveField("AtLeast", ConsistOf("p99", "max"))))
+			g.Expect(string(text)).NotTo(ContainSubstring("did not note"))
+			g.Expect(string(text)).To(ContainSubstring("≥ 11000.0 ms"))
+			slowest := 0.0
+			for _, p := range r.Measured.Latency[1].Points {
+				if p.Value != nil {
+					slowest = max(slowest, *p.Value)
+				}
+			}
+			g.Expect(slowest).To(BeNumerically("~", 11_000, 1), "the chart shows it, too")
+		})
 	}
 }

@@ -23,7 +23,9 @@ type Measured struct {
 	Throughput []Series `json:"throughput"`
 	// NotAcknowledged are inserts and writes per second that failed or whose outcome is unknown, of all clients.
 	NotAcknowledged []Series `json:"notAcknowledged"`
-	// Latency of acknowledged inserts and writes in milliseconds, of all clients: p50 and p99 of each bin.
+	// Latency of inserts and writes in milliseconds, of all clients: p50 and p99 of how long users waited, from when
+	// operations were to begin, by the bin of the acknowledgement. What never answered is there at its age, in the bin in
+	// which it was sent.
 	Latency []Series `json:"latency"`
 	// SendQueue and RedoQueue of each replica in KB.
 	SendQueue []Series `json:"sendQueue,omitempty"`
@@ -170,7 +172,7 @@ func (m *Measured) perSecond(name string, counts []int, known int) Series {
 func (m *Measured) addOperations(runs []history.Run, at func(time.Time) float64) {
 	acknowledged, known := map[string][]int{}, map[string]int{}
 	bad := make([]int, m.count())
-	latencies := make([][]time.Duration, m.count())
+	latencies := make([][]history.Wait, m.count())
 	for _, run := range runs {
 		if acknowledged[run.Client] == nil {
 			acknowledged[run.Client] = make([]int, m.count())
@@ -179,16 +181,20 @@ func (m *Measured) addOperations(runs []history.Run, at func(time.Time) float64)
 			known[run.Client] = m.count() - 1
 		}
 		for _, o := range run.Operations {
+			wait, counts := run.Waited(o)
 			known[run.Client] = max(known[run.Client], m.index(at(o.Invoked.Time())), m.index(at(o.Completed.Time())))
 			switch {
 			case !o.Function.Changes():
 			case o.Outcome == history.OK:
 				bin := m.index(at(o.Completed.Time()))
 				acknowledged[run.Client][bin]++
-				// Both are of one machine, whose monotonic clock is never set.
-				latencies[bin] = append(latencies[bin], time.Duration(o.Completed.Monotonic-o.Invoked.Monotonic))
+				latencies[bin] = append(latencies[bin], wait)
 			default:
-				bad[m.index(at(o.Invoked.Time()))]++
+				bin := m.index(at(o.Invoked.Time()))
+				bad[bin]++
+				if counts {
+					latencies[bin] = append(latencies[bin], wait)
+				}
 			}
 		}
 	}
@@ -201,10 +207,11 @@ func (m *Measured) addOperations(runs []history.Run, at func(time.Time) float64)
 		p    float64
 	}{{"p50", 0.5}, {"p99", 0.99}} {
 		m.Latency = append(m.Latency, m.series(p.name, func(bin int) *float64 {
-			if len(latencies[bin]) == 0 {
+			wait, ok := history.PercentileOfWaits(latencies[bin], p.p)
+			if !ok {
 				return nil
 			}
-			ms := float64(history.Percentile(latencies[bin], p.p)) / float64(time.Millisecond)
+			ms := float64(wait.Took) / float64(time.Millisecond)
 			return &ms
 		}))
 	}

@@ -65,7 +65,7 @@ func (r Report) picture() *picture {
 	for _, c := range []*chart{
 		draw(a, "Throughput", "acknowledged writes per second", m.Throughput),
 		draw(a, "Not acknowledged", "writes per second, all clients", m.NotAcknowledged),
-		draw(a, "Latency", "ms, acknowledged writes of all clients", m.Latency),
+		draw(a, "Latency", "ms, writes of all clients from when they were to begin", m.Latency),
 		draw(a, "Send queue", "KB", m.SendQueue),
 		draw(a, "Redo queue", "KB", m.RedoQueue),
 		draw(a, "Undelivered commands", "commands", m.Undelivered),

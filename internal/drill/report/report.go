@@ -78,7 +78,11 @@ type Recheck struct {
 	Result  history.Result `json:"result"`
 	Reasons []string       `json:"reasons,omitempty"`
 	Counts  history.Counts `json:"counts"`
-	Terms   []Term         `json:"terms,omitempty"`
+	// Served is what counted as being served again, and Loops what operations of each client waited for: open, closed, or
+	// nothing where its histories do not tell.
+	Served history.Served          `json:"served,omitzero"`
+	Loops  map[string]history.Loop `json:"loops,omitempty"`
+	Terms  []Term                  `json:"terms,omitempty"`
 	// Registers says whether their history is linearizable.
 	Registers history.Registers `json:"registers"`
 	// Order says whether transactions on lists were atomic, and had an order.
@@ -186,7 +190,8 @@ func target(d *v1alpha1.Drill) string {
 
 // recheck compares what the histories say with what the status says.
 func recheck(s v1alpha1.DrillStatus, v history.Verdict) *Recheck {
-	r := &Recheck{Result: v.Result, Reasons: v.Reasons, Counts: v.Counts, Registers: v.Registers, Order: v.Order}
+	r := &Recheck{Result: v.Result, Reasons: v.Reasons, Counts: v.Counts, Registers: v.Registers, Order: v.Order,
+		Served: v.Served, Loops: v.Loops}
 	for _, t := range v.Terms {
 		r.Terms = append(
 			r.Terms,

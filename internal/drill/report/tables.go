@@ -193,9 +193,11 @@ func (r Report) offset(at time.Time) string {
 func (r Report) figureTable() table {
 	t := table{
 		Title: "What clients saw of each fault",
-		Note: "Without service is the longest time between two acknowledgements of a user around the fault, without what " +
-			"faults cut off; usually is the median between two before it, beneath which that time means nothing.",
-		Head: []string{"Fault", "Clients at", "Without service", "Usually", "Slowest acknowledged", "Judged"},
+		Note: "Without service is the longest time of a user around the fault from an acknowledgement to the next one" +
+			r.heldFor() + ", without what faults cut off; usually is the median between two before it, beneath which that " +
+			"time means nothing." + r.unscheduled(),
+		Head: []string{"Fault", "Clients at", "Without service", "First acknowledged", "Usually", "Slowest acknowledged",
+			"Judged"},
 	}
 	for _, f := range r.Figures {
 		without, judged := duration(f.RTO), "yes"
@@ -208,9 +210,18 @@ func (r Report) figureTable() table {
 		if f.RTO != nil && f.Bound != nil && f.Bound.Duration > 0 {
 			without += " (up to " + precise(f.Bound.Duration) + " less)"
 		}
-		t.add("", f.Fault, f.Client, without, duration(f.Usual), duration(f.Stall), judged)
+		t.add("", f.Fault, f.Client, without, first(f), duration(f.Usual), duration(f.Stall), judged)
 	}
 	return t
+}
+
+// first is how long it was to the first acknowledgement; empty where that is what counts.
+func first(f v1alpha1.FaultClientFigures) string {
+	text := duration(f.FirstServed)
+	if f.FirstServed != nil && f.FirstBound != nil && f.FirstBound.Duration > 0 {
+		text += " (up to " + precise(f.FirstBound.Duration) + " less)"
+	}
+	return text
 }
 
 func duration(d *metav1.Duration) string {

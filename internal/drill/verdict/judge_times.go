@@ -70,12 +70,12 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 				worst, failed = *c.RTO, missed
 				r.Measured, r.Bound = shown(c), bound(c.Unsure)
 				r.Evidence = fmt.Sprintf("client %s at fault %s on %s; usual time between acknowledgements %s",
-					c.Client, f.Name, f.Target, c.Usual.Round(time.Millisecond))
+					c.Client, f.Name, f.Target, c.Usual.Round(time.Millisecond)) + m.firstServed(c)
 			}
 		}
 	}
 	if samples > 0 {
-		r.Evidence += fmt.Sprintf("; worst of %d", samples)
+		r.Evidence += fmt.Sprintf("; worst of %d", samples) + m.byFirst()
 	}
 	switch {
 	case failed:

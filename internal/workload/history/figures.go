@@ -90,6 +90,7 @@ func measureFaults(e Evidence, a axis, lost []lostRow) []FaultFigures {
 	for _, run := range e.Runs {
 		clients[run.Client] = append(clients[run.Client], run)
 	}
+	loads := loadsOf(clients, e.Served, faults, a)
 	figures := make([]FaultFigures, len(faults))
 	for i, f := range faults {
 		w := window{span: span{a.of(f.Injected), math.MaxInt64}, settled: math.MaxInt64}
@@ -104,7 +105,7 @@ func measureFaults(e Evidence, a axis, lost []lostRow) []FaultFigures {
 		figures[i].Before, figures[i].After = services(e.Runs, a, w)
 		for _, client := range slices.Sorted(maps.Keys(clients)) {
 			w.cut, w.perhapsCut = cutOff(client, faults, a)
-			c := measureClient(clients[client], a, w, e.Served, a.of(faults[0].Injected))
+			c := measureClient(clients[client], a, w, loads[client])
 			c.Client, c.Isolated = client, slices.Contains(f.Isolated, client)
 			figures[i].Clients = append(figures[i].Clients, c)
 		}

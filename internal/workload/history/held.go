@@ -43,6 +43,26 @@ type load struct {
 	bad []int64
 	// ends is when the last user ended.
 	ends int64
+	// missing is why it does not tell when service holds; empty where it does.
+	missing string
+}
+
+// loadsOf are the loads of the clients, by their names; none of those whose first acknowledgement counts.
+func loadsOf(clients map[string][]Run, served Served, faults []Fault, a axis) map[string]*load {
+	loads := map[string]*load{}
+	for client, runs := range clients {
+		if served.For <= 0 || len(faults) == 0 || !noted(runs) {
+			continue
+		}
+		_, cut := cutOff(client, faults, a)
+		l := loadOf(runs, a, served, cut)
+		if from, until := l.first(), a.of(faults[0].Injected); !l.enough(from, until) {
+			l.missing = fmt.Sprintf("%.4g %% of its operations succeeded before any fault, so that %s tell nothing",
+				100*l.share(from, until), served)
+		}
+		loads[client] = l
+	}
+	return loads
 }
 
 // sample is an operation at a time.

@@ -119,27 +119,24 @@ type outage struct {
 	before, after bool
 }
 
-// measureClient looks at what each of a client's users saw. first is the beginning of the first fault.
-func measureClient(runs []Run, a axis, w window, served Served, first int64) ClientFigures {
-	c, before := measureUsers(runs, a, w, nil)
-	if served.For <= 0 || !noted(runs) || c.RTO == nil {
+// measureClient looks at what each of a client's users saw. Without a load the first acknowledgement counts.
+func measureClient(runs []Run, a axis, w window, l *load) ClientFigures {
+	c := measureUsers(runs, a, w, nil)
+	if l == nil || c.RTO == nil {
 		return c
 	}
-	l := loadOf(runs, a, served, w.perhapsCut)
-	if from := l.first(); before && !l.enough(from, first) {
+	if l.missing != "" {
 		c.RTO, c.AtLeast, c.Unsure = nil, false, 0
-		c.Missing = fmt.Sprintf("%.4g %% of its operations succeeded before any fault, so that %s tell nothing",
-			100*l.share(from, first), served)
+		c.Missing = l.missing
 		return c
 	}
-	held, _ := measureUsers(runs, a, w, l)
+	held := measureUsers(runs, a, w, l)
 	held.Held, held.First, held.FirstUnsure = true, c.RTO, c.Unsure
 	return held
 }
 
-// measureUsers looks at what each of a client's users saw; with a load, when service held. It tells, too, whether there
-// was an acknowledgement before the fault.
-func measureUsers(runs []Run, a axis, w window, l *load) (ClientFigures, bool) {
+// measureUsers looks at what each of a client's users saw; with a load, when service held.
+func measureUsers(runs []Run, a axis, w window, l *load) ClientFigures {
 	var c ClientFigures
 	var most, least []outage
 	var usual []time.Duration
@@ -149,7 +146,7 @@ func measureUsers(runs []Run, a axis, w window, l *load) (ClientFigures, bool) {
 		unsure, known := a.unsure(run.Boot)
 		if !known {
 			c.Missing = "its clock was never compared with the manager's, nothing can be told"
-			return c, false
+			return c
 		}
 		wide := see(run, a, w.atMost(unsure), l, false)
 		before, after = before || wide.before, after || wide.after
@@ -177,7 +174,7 @@ func measureUsers(runs []Run, a axis, w window, l *load) (ClientFigures, bool) {
 		shorter, _ := share(least)
 		c.RTO, c.AtLeast, c.Unsure = &rto, open, max(rto-shorter, 0)
 	}
-	return c, before
+	return c
 }
 
 // share is the longest time of all users but the worst one of every hundred, and whether it was not over.
