@@ -48,6 +48,11 @@ type VolumeClasses struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Backup string `json:"backup,omitempty"`
+	// agent is for the agents' promises, 1Gi unless a server says otherwise; the class of the server's data volume unless
+	// given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	Agent string `json:"agent,omitempty"`
 }
 
 // Exposure says how the pods of a site are reached from other sites.

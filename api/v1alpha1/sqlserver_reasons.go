@@ -19,6 +19,10 @@ const ConditionTempDBArranged = "TempDBArranged"
 // ConditionNetworkRestricted is True on a SQLServer whose NetworkPolicy lets in nobody but its peers, the manager and
 // its clients. Whether anything enforces NetworkPolicies is the site's network's matter. The server serves without.
 const ConditionNetworkRestricted = "NetworkRestricted"
+// ConditionPromisesKept is True on a SQLServer whose agent can keep what it promises in elections; the reason says on
+// which volume. False, no replica is promoted that needs a promise of this server, or promises lie where databases can
+// take the room.
+const ConditionPromisesKept = "PromisesKept"
 
 // Reasons of a SQLServer.
 const (
@@ -101,6 +105,16 @@ const (
 	// ReasonPolicyPending: the NetworkPolicy is not as it should be yet; the message says what it waits for, or why it
 	// can't be written (NetworkRestricted).
 	ReasonPolicyPending = "PolicyPending"
+	// ReasonPromisesOnOwnVolume: the agent has a volume of its own, which takes its promises (PromisesKept).
+	ReasonPromisesOnOwnVolume = "OnOwnVolume"
+	// ReasonPromisesOnDataVolume: the pod was started before agents had a volume of their own, and gets it with its next
+	// start; the data volume takes promises (PromisesKept).
+	ReasonPromisesOnDataVolume = "OnDataVolume"
+	// ReasonPromisesNotWritable: the agent cannot write where its promises lie; the message says why (PromisesKept).
+	ReasonPromisesNotWritable = "NotWritable"
+	// ReasonAgentVolumeNotPlaced: no node could take the pod with a volume of the agent's own, so that it goes on without;
+	// the message says which class is missing or where it is (PromisesKept).
+	ReasonAgentVolumeNotPlaced = "AgentVolumeNotPlaced"
 	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
 	ReasonUpToDate = "UpToDate"
 )

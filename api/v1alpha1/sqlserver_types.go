@@ -56,6 +56,10 @@ type ServerStorage struct {
 	// backup is for backups and replication snapshots.
 	// +optional
 	Backup *Volume `json:"backup,omitempty"`
+	// agent is for what the server's agent has promised in elections, in its own container alone; 1Gi, of the class that
+	// the site gives, unless given.
+	// +optional
+	Agent *Volume `json:"agent,omitempty"`
 }
 
 // StartupOptions are arguments of sqlservr

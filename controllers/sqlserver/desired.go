@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -45,6 +47,9 @@ type Desired struct {
 	Network Network
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
+
+	// agentVolumeHeldBack is why the server goes on without a volume of the agent's own, nil when it has one.
+	agentVolumeHeldBack error
 
 	// member is its site as engaged; unusable is why it can't be used, and then there may be none. groups are the
 	// availability groups of the namespace.
@@ -149,13 +154,32 @@ type volume struct {
 	spec  v1alpha1.Volume
 }
 
-// volumes in the order data, log, tempdb, backup; a volume that the spec lacks is left out.
+// agentSize is that of the agent's volume unless it is declared: smaller ones some classes do not make, and XFS does
+// not take.
+const agentSize = "1Gi"
+
+// volumes in the order data, log, tempdb, backup, agent; a volume of the engine that the spec lacks is left out, and
+// the agent's while it is held back.
 func (d Desired) volumes() []volume {
 	storage := d.Server.Spec.Storage
 	if storage == nil {
 		return nil
 	}
 	classes := d.Site.Spec.StorageClasses
+	agent := storage.Agent
+	if agent == nil {
+		agent = &v1alpha1.Volume{Size: resource.MustParse(agentSize)}
+	}
+	if d.agentVolumeHeldBack != nil {
+		agent = nil
+	}
+	if classes.Agent == "" {
+		// The pod goes where that one is already.
+		classes.Agent = classes.Data
+		if storage.Data != nil {
+			classes.Agent = ptr.Deref(storage.Data.StorageClassName, classes.Data)
+		}
+	}
 	var volumes []volume
 	for _, v := range []struct {
 		role  placement.Role
@@ -166,6 +190,7 @@ func (d Desired) volumes() []volume {
 		{placement.RoleLog, storage.Log, classes.Log},
 		{placement.RoleTempDB, storage.TempDB, classes.TempDB},
 		{placement.RoleBackup, storage.Backup, classes.Backup},
+		{placement.RoleAgent, agent, classes.Agent},
 	} {
 		if v.spec == nil {
 			continue
@@ -179,9 +204,15 @@ func (d Desired) volumes() []volume {
 	return volumes
 }
 
+// engineVolumes are those that the engine's container has.
+func (d Desired) engineVolumes() []volume {
+	return slices.DeleteFunc(d.volumes(), func(v volume) bool { return v.role == placement.RoleAgent })
+}
+
 // roles of all volumes.
 func roles() []placement.Role {
-	return []placement.Role{placement.RoleData, placement.RoleLog, placement.RoleTempDB, placement.RoleBackup}
+	return []placement.Role{placement.RoleData, placement.RoleLog, placement.RoleTempDB, placement.RoleBackup,
+		placement.RoleAgent}
 }
 
 // claimName is the name of the volume's claim.

@@ -393,7 +393,9 @@ func TestController(t *testing.T) {
 		// No garbage collector runs here: the foreground deletion is ended by hand.
 		b.collect(t, "kept")
 		g.Eventually(b.ready(t, "kept"), patient, often).Should(Satisfy(reason("NotFound")))
-		g.Expect(get(t, b.site.Client, "kept-data", &corev1.PersistentVolumeClaim{})()).To(Succeed())
+		for _, claim := range []string{"kept-data", "kept-agent"} {
+			g.Expect(get(t, b.site.Client, claim, &corev1.PersistentVolumeClaim{})()).To(Succeed())
+		}
 		g.Expect(get(t, b.site.Client, "kept-credentials", &corev1.Secret{})()).To(Succeed())
 	})
 
@@ -432,10 +434,12 @@ func TestController(t *testing.T) {
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
 		b.collect(t, "gone")
 		g.Eventually(b.ready(t, "gone"), patient, often).Should(Satisfy(reason("NotFound")))
-		var c corev1.PersistentVolumeClaim
-		err := get(t, b.site.Client, "gone-data", &c)()
-		g.Expect(apierrors.IsNotFound(err) || c.DeletionTimestamp != nil).
-			To(BeTrue(), "the protection finalizer is the cluster's own")
+		for _, claim := range []string{"gone-data", "gone-agent"} {
+			var c corev1.PersistentVolumeClaim
+			err := get(t, b.site.Client, claim, &c)()
+			g.Expect(apierrors.IsNotFound(err) || c.DeletionTimestamp != nil).
+				To(BeTrue(), "the protection finalizer is the cluster's own")
+		}
 		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "gone", &networkingv1.NetworkPolicy{})())).To(BeTrue())
 		g.Expect(apierrors.IsNotFound(get(t, b.site.Client, "gone-credentials", &corev1.Secret{})())).To(BeTrue())
 		g.Expect(apierrors.IsNotFound(get(t, b.hub.Client, "gone-credentials", &corev1.Secret{})())).To(BeTrue())

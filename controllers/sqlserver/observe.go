@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -56,7 +57,10 @@ func (r *Reconciler) observeAtSite(ctx context.Context, d Desired, o *Observed) 
 			return err
 		}
 	}
+	var state sync.WaitGroup
+	state.Go(func() { o.State = r.observeState(ctx, d, o) })
 	o.Engine = r.observeEngine(ctx, d, o.Pod, o.HubPasswords)
+	state.Wait()
 	return r.observeTurns(ctx, d, o, d.groups)
 }
 

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -73,6 +74,9 @@ type Observed struct {
 	PolicyDenied bool
 
 	Engine Engine
+	// State is what the pod's sidecar says of the place where its promises lie; nil when it was not asked, or is of a
+	// release that does not tell.
+	State reconcile.Reading[*agent.StateStatus]
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.
 	Turns []Turn
 
@@ -117,4 +121,11 @@ type Engine struct {
 }
 
 // volumesExist tells whether any volume that an engine may have written to exists.
-func (o Observed) volumesExist() bool { return len(o.Claims) > 0 }
+func (o Observed) volumesExist() bool {
+	for role := range o.Claims {
+		if role != placement.RoleAgent {
+			return true
+		}
+	}
+	return false
+}

@@ -20,6 +20,7 @@ import (
 
 // plan decides what to do next and says what is so until then.
 func plan(d Desired, o Observed) reconcile.Plan {
+	d = holdBackAgentVolume(d, o)
 	decision, placementErr := decide(d, o)
 	return reconcile.Stages(d, o,
 		planSite,

@@ -193,7 +193,7 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 			},
 			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonNoNodeForVolumes,
 			says: "class fast allows tukwila-worker; class archive allows tukwila-worker2; no node can serve data, log, " +
-				"tempdb (fast) and backup (archive)",
+				"tempdb, agent (fast) and backup (archive)",
 		},
 		{
 			name:   "a cordoned node is not held against a running pod",

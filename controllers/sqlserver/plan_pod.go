@@ -28,6 +28,10 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	want, have := o.StatefulSet.Spec.Template.Annotations, pod.Annotations
 	if want[annotationTemplate] == have[annotationTemplate] {
+		if awaitsAgentVolume(o) {
+			pend(p, "the agent gets a volume of its own when the pod next starts; its promises are on the data volume meanwhile",
+				v1alpha1.ReasonPromisesOnDataVolume)
+		}
 		return true
 	}
 	why := restartReason(want, have)

@@ -53,6 +53,15 @@ var mounts = map[placement.Role]string{
 	placement.RoleLog:    conf.LogMount,
 	placement.RoleTempDB: conf.TempDBMount,
 	placement.RoleBackup: conf.BackupMount,
+	placement.RoleAgent:  agent.StateDir,
+}
+
+// volumeOf is the name of a role's volume in the pod; that of the agent's password has been "agent".
+func volumeOf(role placement.Role) string {
+	if role == placement.RoleAgent {
+		return "agent-state"
+	}
+	return string(role)
 }
 
 // podSpec is the pod of a server. terms is the node affinity that follows from its volumes.
@@ -109,8 +118,8 @@ func engineContainer(d Desired) corev1.Container {
 		},
 		SecurityContext: engineSecurity(),
 	}
-	for _, v := range d.volumes() {
-		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: string(v.role), MountPath: mounts[v.role]})
+	for _, v := range d.engineVolumes() {
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volumeOf(v.role), MountPath: mountOf(v.role)})
 	}
 	return c
 }
@@ -173,8 +182,13 @@ func lasting() []corev1.EnvVar {
 func withoutLasting(spec *corev1.PodSpec) {
 	spec.InitContainers = nil
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool {
-		return v.Name == engineTLS || v.Name == trust
+		return v.Name == engineTLS || v.Name == trust || v.Name == volumeOf(placement.RoleAgent)
 	})
+	sidecar := &spec.Containers[1]
+	sidecar.VolumeMounts = slices.DeleteFunc(sidecar.VolumeMounts, func(m corev1.VolumeMount) bool {
+		return m.Name == volumeOf(placement.RoleAgent)
+	})
+	sidecar.Env = slices.DeleteFunc(sidecar.Env, func(v corev1.EnvVar) bool { return v.Name == agent.StateDirVariable })
 	engine := &spec.Containers[0]
 	engine.VolumeMounts = slices.DeleteFunc(engine.VolumeMounts, func(m corev1.VolumeMount) bool {
 		return m.Name == trust
@@ -231,16 +245,14 @@ func agentContainer(d Desired) corev1.Container {
 		{Name: "token", MountPath: tokenDir, ReadOnly: true},
 	}
 	for _, v := range d.volumes() {
-		mounts = append(mounts, corev1.VolumeMount{Name: string(v.role), MountPath: mountOf(v.role)})
+		mounts = append(mounts, corev1.VolumeMount{Name: volumeOf(v.role), MountPath: mountOf(v.role)})
 	}
 	return corev1.Container{
 		Name:            ContainerAgent,
 		Image:           d.AgentImage,
 		ImagePullPolicy: corev1.PullIfNotPresent,
 		Args:            []string{"agent", "--server-name=" + d.host(), "--namespace=" + d.Server.Namespace},
-		Env: []corev1.EnvVar{{Name: agent.PodUIDVariable, ValueFrom: &corev1.EnvVarSource{
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"},
-		}}},
+		Env:             agentEnvironment(d),
 		Ports: []corev1.ContainerPort{
 			{Name: "agent", ContainerPort: credentials.AgentPort, Protocol: corev1.ProtocolTCP},
 			{Name: portElection, ContainerPort: credentials.ElectionPort, Protocol: corev1.ProtocolTCP},
@@ -260,6 +272,16 @@ func agentContainer(d Desired) corev1.Container {
 		VolumeMounts:    mounts,
 		SecurityContext: containerSecurity(true),
 	}
+}
+
+func agentEnvironment(d Desired) []corev1.EnvVar {
+	env := []corev1.EnvVar{{Name: agent.PodUIDVariable, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"},
+	}}}
+	if slices.ContainsFunc(d.volumes(), func(v volume) bool { return v.role == placement.RoleAgent }) {
+		env = append(env, corev1.EnvVar{Name: agent.StateDirVariable, Value: mountOf(placement.RoleAgent)})
+	}
+	return env
 }
 
 func mountOf(role placement.Role) string { return mounts[role] }
@@ -334,7 +356,7 @@ func podVolumes(d Desired) []corev1.Volume {
 		tokenVolume(),
 	}
 	for _, v := range d.volumes() {
-		volumes = append(volumes, corev1.Volume{Name: string(v.role), VolumeSource: corev1.VolumeSource{
+		volumes = append(volumes, corev1.Volume{Name: volumeOf(v.role), VolumeSource: corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claimName(d.Server.Name, v.role)},
 		}})
 	}

@@ -26,6 +26,7 @@ const statusOwner = client.FieldOwner("geosql-operator-sqlserver")
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionRestartPending,
 	v1alpha1.ConditionAdministered, v1alpha1.ConditionTempDBArranged, v1alpha1.ConditionNetworkRestricted,
+	v1alpha1.ConditionPromisesKept,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -55,7 +56,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 
 // conditionsBeside are those beside Ready that are known.
 func conditionsBeside(d Desired, o Observed, failed error) []*metav1.Condition {
-	all := []*metav1.Condition{administeredCondition(d, o), tempDBCondition(d, o, failed)}
+	all := []*metav1.Condition{administeredCondition(d, o), tempDBCondition(d, o, failed), promisesCondition(d, o)}
 	if d.Server.DeletionTimestamp == nil {
 		all = append(all, networkCondition(d, o, failed))
 	}
@@ -154,7 +155,7 @@ func engineImage(pod *corev1.Pod) string {
 }
 
 func describePlacement(d Desired, o Observed) *v1alpha1.PlacementStatus {
-	decision, err := decide(d, o)
+	decision, err := decide(holdBackAgentVolume(d, o), o)
 	status := &v1alpha1.PlacementStatus{Candidates: decision.Candidates, Reason: decision.Reason}
 	if err != nil && status.Reason == "" {
 		status.Reason = err.Error()

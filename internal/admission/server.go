@@ -151,7 +151,10 @@ func (w *World) classes(at *field.Path, old, now v1alpha1.SQLServerSpec) field.E
 		return nil
 	}
 	c := site.Spec.StorageClasses
-	defaults := map[string]string{"data": c.Data, "log": c.Log, "tempdb": c.TempDB, "backup": c.Backup}
+	defaults := map[string]string{"data": c.Data, "log": c.Log, "tempdb": c.TempDB, "backup": c.Backup, "agent": c.Agent}
+	if data := roles(old.Storage)[0].volume; c.Agent == "" && data != nil {
+		defaults["agent"] = ptr.Deref(data.StorageClassName, c.Data)
+	}
 	var errs field.ErrorList
 	before := roles(old.Storage)
 	for i, v := range roles(now.Storage) {
@@ -182,13 +185,19 @@ func roles(s *v1alpha1.ServerStorage) []struct {
 	return []struct {
 		role   string
 		volume *v1alpha1.Volume
-	}{{"data", s.Data}, {"log", s.Log}, {"tempdb", s.TempDB}, {"backup", s.Backup}}
+	}{{"data", s.Data}, {"log", s.Log}, {"tempdb", s.TempDB}, {"backup", s.Backup}, {roleAgent, s.Agent}}
 }
+
+// roleAgent is the volume that need not be declared.
+const roleAgent = "agent"
 
 // sizes refuses volumes without a size.
 func sizes(at *field.Path, s *v1alpha1.ServerStorage) field.ErrorList {
 	var errs field.ErrorList
 	for _, v := range roles(s) {
+		if v.volume == nil && v.role == roleAgent {
+			continue
+		}
 		if v.volume == nil || v.volume.Size.Sign() <= 0 {
 			errs = append(
 				errs,

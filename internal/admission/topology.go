@@ -256,6 +256,9 @@ func complete(at *field.Path, s *v1alpha1.SQLServer) field.ErrorList {
 	)
 	need(s.Spec.Image != "", "image", "the image of the engine")
 	for _, v := range roles(s.Spec.Storage) {
+		if v.volume == nil && v.role == roleAgent {
+			continue
+		}
 		if v.volume == nil || v.volume.Size.Sign() <= 0 {
 			errs = append(
 				errs,

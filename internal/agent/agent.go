@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -49,6 +48,7 @@ type Agent struct {
 	measures  *measurer
 	telling   *telling
 	readers   *readers
+	writer    *writer
 	// remembered is the password that the engine last took.
 	remembered *mssql.Remembered
 
@@ -68,7 +68,7 @@ func New(o Options, log *slog.Logger) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Agent{options: o, log: log, readers: &readers{file: filepath.Join(o.StateDir, "readers.json"), log: log}}
+	a := &Agent{options: o, log: log, readers: &readers{file: o.moved("readers.json"), log: log}}
 	known := knownFile(o)
 	a.remembered = mssql.NewRemembered(func() {
 		if err := known.note(); err != nil {
@@ -82,6 +82,7 @@ func New(o Options, log *slog.Logger) (*Agent, error) {
 		log:       log,
 	}
 	a.telling = newTelling(a.measures)
+	a.writer = newWriter(o)
 	a.connector = a.NewConnector("geosql-agent")
 	a.prober = newProber(o, server, a.connector)
 	a.prober.known = func() bool { return a.remembered.Knows(o.target(server).Role.Login()) || known.noted() }
@@ -136,7 +137,7 @@ func (a *Agent) HandlePeers(pattern string, h http.Handler) {
 // Status is the state of the sidecar and its parts.
 func (a *Agent) Status() Status {
 	status := a.prober.current()
-	status.Roles = a.measures.roles()
+	status.Roles, status.State = a.measures.roles(), a.writer.current()
 	// They are read anew, as they are for each connection: what the Secret has may not be mounted yet.
 	if trust, err := credentials.ReadTrust(a.options.TLSDir); err == nil {
 		status.TrustedCAs = credentials.Fingerprints(trust)
@@ -170,6 +171,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { a.probe(ctx); return nil })
 	group.Go(func() error { a.measures.run(ctx); return nil })
 	group.Go(func() error { a.readers.run(ctx); return nil })
+	group.Go(func() error { a.writer.run(ctx, a.telling.wrote); return nil })
 	a.mu.Lock()
 	for _, p := range a.parts {
 		group.Go(func() error {

@@ -21,6 +21,9 @@ func NewCommand() *cobra.Command {
 			cmd.SilenceUsage = true
 			ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM, syscall.SIGINT)
 			defer stop()
+			if err := Conceal(); err != nil {
+				return err
+			}
 			log := slog.New(slog.NewJSONHandler(cmd.ErrOrStderr(), nil)).With("server", options.ServerName)
 			a, err := New(options, log)
 			if err != nil {

@@ -32,6 +32,7 @@ func addElection(a *Agent, o Options, log *slog.Logger) error {
 		Source:     holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)},
 		TLSDir:     o.TLSDir,
 		StateDir:   o.StateDir,
+		DataDir:    o.DataDir,
 		Log:        log,
 		Registerer: a.Registerer(),
 	})

@@ -33,6 +33,13 @@ var (
 	}
 	certificateExpiry = gauge("geosql_agent_certificate_expiry_timestamp_seconds",
 		"When the certificate in the pod's files ends.")
+	stateWritable = gauge(
+		"geosql_agent_state_writable",
+		"1 when the volume that the agent's promises are kept on has taken a file, 0 when it has not: no promise is given "+
+			"then, and no replica promoted that needs this one's. volume is agent, or data in a pod that was started before "+
+			"agents had a volume of their own.",
+		"volume",
+	)
 	measured = gauge(
 		"geosql_agent_measurement_timestamp_seconds",
 		"When the engine's views were last read. Without it, and without all that follows, the engine does not answer, or "+
@@ -128,6 +135,7 @@ var measuredFamilies = []*metrics.Family{
 
 // Families are all metrics of the sidecar, those of the election included.
 func Families() []*metrics.Family {
-	all := append([]*metrics.Family{engineState, probes, probeSeconds, certificateExpiry}, measuredFamilies...)
+	all := append(
+		[]*metrics.Family{engineState, probes, probeSeconds, certificateExpiry, stateWritable}, measuredFamilies...)
 	return append(all, holder.Families()...)
 }

@@ -16,13 +16,25 @@ type telling struct {
 	probes   *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	expires  *prometheus.GaugeVec
+	writable *prometheus.GaugeVec
 }
 
 func newTelling(measures *measurer) *telling {
 	t := &telling{registry: prometheus.NewRegistry(), state: engineState.Gauges(), probes: probes.Counters(),
-		seconds: probeSeconds.Histograms(), expires: certificateExpiry.Gauges()}
-	t.registry.MustRegister(t.state, t.probes, t.seconds, t.expires, measures)
+		seconds: probeSeconds.Histograms(), expires: certificateExpiry.Gauges(), writable: stateWritable.Gauges()}
+	t.registry.MustRegister(t.state, t.probes, t.seconds, t.expires, t.writable, measures)
 	return t
+}
+
+func (t *telling) wrote(s StateStatus) {
+	value, volume := 0.0, "data"
+	if s.Writable {
+		value = 1
+	}
+	if s.OwnVolume {
+		volume = "agent"
+	}
+	t.writable.WithLabelValues(volume).Set(value)
 }
 
 func (t *telling) observe(s Status) {

@@ -5,6 +5,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/durable"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
@@ -26,8 +28,13 @@ const (
 	TLSDir = "/etc/geosql/tls"
 	// PasswordDir has the agent's password under its key.
 	PasswordDir = "/etc/geosql/agent"
-	// StateDir is on the data volume, beside the engine's own folders.
-	StateDir = "/var/opt/mssql/geosql-agent"
+	// StateDir is the agent's own volume, which no other container has.
+	StateDir = "/var/opt/geosql-agent"
+	// DataDir is on the data volume, beside the engine's own folders.
+	DataDir = "/var/opt/mssql/geosql-agent"
+	// StateDirVariable is the environment variable with StateDir, in pods that have that volume. It is no argument: an
+	// agent of a former release, given to such a pod, would not know it.
+	StateDirVariable = "GEOSQL_STATE_DIR"
 	// PodUIDVariable is the environment variable with the pod's UID.
 	PodUIDVariable = "POD_UID"
 )
@@ -48,8 +55,11 @@ type Options struct {
 	PasswordFile string
 	// PodUID is the pod's UID; without it the sidecar takes no part in elections.
 	PodUID string
-	// StateDir keeps what the sidecar must know after a restart without an API server; on the data volume.
+	// StateDir keeps what the sidecar must know after a restart without an API server.
 	StateDir string
+	// DataDir keeps what is true of the data beside it alone; empty where that is StateDir, in a pod that was started
+	// before agents had a volume of their own.
+	DataDir string
 	// Interval between two probes.
 	Interval time.Duration
 	// Timeout of one probe: an engine that accepts a connection and does not answer within it is frozen.
@@ -66,14 +76,14 @@ type Options struct {
 
 // DefaultOptions are those of a pod.
 func DefaultOptions() Options {
-	return Options{
+	o := Options{
 		Listen:          credentials.AgentAddress(""),
 		Elections:       credentials.ElectionAddress(""),
 		Engine:          "127.0.0.1:1433",
 		TLSDir:          TLSDir,
 		PasswordFile:    filepath.Join(PasswordDir, "agent-password"),
 		PodUID:          os.Getenv(PodUIDVariable),
-		StateDir:        StateDir,
+		StateDir:        DataDir,
 		Interval:        time.Second,
 		Timeout:         2 * time.Second,
 		LoginPause:      3 * time.Second,
@@ -81,7 +91,14 @@ func DefaultOptions() Options {
 
 		FailureConditionLevel: 3,
 	}
+	if own := os.Getenv(StateDirVariable); own != "" {
+		o.StateDir, o.DataDir = own, DataDir
+	}
+	return o
 }
+
+// dataDir is the folder on the data volume.
+func (o *Options) dataDir() string { return cmp.Or(o.DataDir, o.StateDir) }
 
 // AddFlags adds the options as flags, with their present values as defaults.
 func (o *Options) AddFlags(flags *pflag.FlagSet) {
@@ -97,7 +114,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet) {
 		&o.StateDir,
 		"state-dir",
 		o.StateDir,
-		"folder on the data volume for what must be known after a restart",
+		"folder for what must be known after a restart",
 	)
 	flags.DurationVar(&o.Interval, "probe-interval", o.Interval, "time between two probes of the engine")
 	flags.DurationVar(
@@ -140,6 +157,15 @@ func (o *Options) Validate() error {
 		errs = append(errs, errors.New("--failure-condition-level must be between 1 and 5"))
 	}
 	return errors.Join(errs...)
+}
+
+// moved is a file of StateDir that was on the data volume.
+func (o *Options) moved(name string) durable.Moved {
+	m := durable.Moved{Path: filepath.Join(o.StateDir, name)}
+	if o.DataDir != "" {
+		m.Former = filepath.Join(o.DataDir, name)
+	}
+	return m
 }
 
 // target is the pod's engine under the agent's login.

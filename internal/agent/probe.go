@@ -191,7 +191,7 @@ func (p *prober) certificateExpires() *time.Time {
 // engine that refuses it after that does not begin, as a new one does, but lacks what it had.
 type known string
 
-func knownFile(o Options) known { return known(filepath.Join(o.StateDir, "known")) }
+func knownFile(o Options) known { return known(filepath.Join(o.dataDir(), "known")) }
 
 func (k known) noted() bool {
 	_, err := os.Stat(string(k))

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 
@@ -34,9 +33,9 @@ type Source interface {
 
 // readers are those who may read status and metrics: who shows a token of the Secret credentials.ReaderName. Nobody is
 // asked when one of them comes, so that a site whose API server is gone can still be watched. Of the tokens only
-// digests are kept; they lie on the data volume too, for a sidecar that starts while the API server is away.
+// digests are kept; they lie on a volume too, for a sidecar that starts while the API server is away.
 type readers struct {
-	file   string
+	file   durable.Moved
 	log    *slog.Logger
 	source Source
 
@@ -108,7 +107,7 @@ func (r *readers) run(ctx context.Context) {
 }
 
 func (r *readers) load() error {
-	content, err := os.ReadFile(r.file)
+	content, err := r.file.Read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -117,14 +116,14 @@ func (r *readers) load() error {
 		err = json.Unmarshal(content, &lines)
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", r.file, err)
+		return fmt.Errorf("read %s: %w", r.file.Path, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, line := range lines {
 		var d digest
 		if n, err := hex.Decode(d[:], []byte(line)); err != nil || n != len(d) {
-			return fmt.Errorf("read %s: not the SHA-256 of a token", r.file)
+			return fmt.Errorf("read %s: not the SHA-256 of a token", r.file.Path)
 		}
 		r.digests = append(r.digests, d)
 	}
@@ -140,7 +139,7 @@ func (r *readers) save(digests []digest) error {
 	if err != nil {
 		return fmt.Errorf("encode the readers: %w", err)
 	}
-	return durable.Replace(r.file, content)
+	return r.file.Replace(content)
 }
 
 // addReaders lets the Secret of the pod's namespace say who may read. Outside of a pod nobody may.

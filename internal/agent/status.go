@@ -54,6 +54,8 @@ type Status struct {
 	// TrustedCAs are the fingerprints (credentials.Fingerprints) of the CAs in the pod's files, by which this sidecar
 	// verifies others; none where the files cannot be read, and of a release that does not tell.
 	TrustedCAs []string `json:"trustedCAs,omitempty"`
+	// State says whether promises can be kept; nil before that was tried, and of a release that does not tell.
+	State *StateStatus `json:"state,omitempty"`
 	// Parts have the states of further parts by name.
 	Parts map[string]any `json:"parts,omitempty"`
 }

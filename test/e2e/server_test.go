@@ -188,6 +188,7 @@ func TestServerAcrossSites(t *testing.T) {
 		func(r mssql.Row) error { return r.Scan(&value) })).
 		To(Succeed())
 	g.Expect(value).To(Equal("before the restart"))
+	expectPromisesApart(t, b, server)
 }
 
 // restartAndMeasure deletes the pod and adds for each site how long after the new pod is up the server answers there
@@ -292,7 +293,7 @@ func TestServerThatNoNodeCanServe(t *testing.T) {
 	waitForReason(t, b, server, v1alpha1.ReasonNoNodeForVolumes)
 	_, text := describeServer(server)
 	g.Expect(text).To(ContainSubstring("class fast allows tukwila-worker; class archive allows tukwila-worker2; "))
-	g.Expect(text).To(ContainSubstring("no node can serve data, log, tempdb (fast) and backup (archive)"))
+	g.Expect(text).To(ContainSubstring("no node can serve data, log, tempdb, agent (fast) and backup (archive)"))
 	var claims corev1.PersistentVolumeClaimList
 	g.Expect(b.Site("tukwila").Client.List(t.Context(), &claims, client.InNamespace(namespace),
 		client.MatchingLabels{v1alpha1.LabelServer: server.Name})).

@@ -63,6 +63,7 @@ var healthy = map[string]string{
 	`geosql_agent_engine_state{pod="tukpub-0",state="Ready"}`:                              steady("1"),
 	`geosql_agent_engine_state{pod="tukpub-0",state="Frozen"}`:                             steady("0"),
 	`geosql_agent_measurement_timestamp_seconds{pod="tukpub-0"}`:                           "0+60x100",
+	`geosql_agent_state_writable{pod="tukpub-0",volume="agent"}`:                           steady("1"),
 	`geosql_agent_diagnostics_state{pod="tukpub-0",type="instance",component="system"}`:    steady("1"),
 	`geosql_agent_log_reuse_wait{pod="tukpub-0",database="Content",wait="NOTHING"}`:        steady("1"),
 	`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`:                       steady("2000000000"),
@@ -195,6 +196,7 @@ var cases = map[string][]map[string]string{
 			`geosql_agent_engine_state{pod="tukpub-0",state="Ready"}`:  turned("1", "0"),
 		},
 	},
+	"GeoSQLPromisesNotWritable": {{`geosql_agent_state_writable{pod="tukpub-0",volume="agent"}`: turned("1", "0")}},
 	"GeoSQLEngineComponentInError": {
 		{`geosql_agent_diagnostics_state{pod="tukpub-0",type="instance",component="system"}`: turned("1", "3")},
 	},

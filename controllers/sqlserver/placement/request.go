@@ -20,6 +20,8 @@ const (
 	RoleLog    Role = "log"
 	RoleTempDB Role = "tempdb"
 	RoleBackup Role = "backup"
+	// RoleAgent is the volume of the sidecar alone: what it has promised, and credentials of votes.
+	RoleAgent Role = "agent"
 )
 
 // Volume is one volume that the pod needs.

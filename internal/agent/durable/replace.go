@@ -28,6 +28,11 @@ func Replace(file string, content []byte) error {
 	if err := os.Rename(next.Name(), file); err != nil {
 		return err
 	}
+	return syncDir(dir)
+}
+
+// syncDir has the names in a folder on disk.
+func syncDir(dir string) error {
 	folder, err := os.Open(dir)
 	if err != nil {
 		return err

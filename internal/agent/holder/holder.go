@@ -47,6 +47,9 @@ type Options struct {
 	PeerAddresses func(server string) []string
 	// StateDir keeps the last orders and, for good, what was promised; empty to keep none, which only tests may.
 	StateDir string
+	// DataDir is the folder on the data volume where StateDir is on a volume of its own: a copy of the promises lies
+	// there, and what was there of the orders moves. Empty where StateDir is on the data volume.
+	DataDir string
 	// Timings of the votes of groups whose orders have none of their own; ballot.DefaultTimings unless given.
 	Timings ballot.Timings
 	// Log receives what changes.
@@ -71,6 +74,8 @@ type Holder struct {
 	followed bool
 	// former are the last runners of each group, those included that have been stopped and may not have ended yet.
 	former map[string]*runner
+	// kept are the promises of each group that was served.
+	kept map[string]*Promises
 	// saving is held while the orders are remembered, so that what is newer is not overwritten.
 	saving sync.Mutex
 }
@@ -90,14 +95,21 @@ func New(o Options) (*Holder, error) {
 		o.Peers = newPeers(o.TLSDir, o.PeerAddresses)
 	}
 	h := &Holder{options: o, engine: o.Engine, peers: o.Peers, telling: newTelling(o.Registerer),
-		memory: memory{log: o.Log}, runners: map[string]*runner{}, former: map[string]*runner{}}
+		memory: memory{log: o.Log}, runners: map[string]*runner{}, former: map[string]*runner{},
+		kept: map[string]*Promises{}}
 	// One that cannot be seen is none that could be served.
 	h.found, _ = o.Process.Run()
 	if o.StateDir != "" {
-		h.memory.file = filepath.Join(o.StateDir, "orders.json")
+		h.memory.file.Path = filepath.Join(o.StateDir, ordersFile)
+	}
+	if o.DataDir != "" {
+		h.memory.file.Former = filepath.Join(o.DataDir, ordersFile)
 	}
 	return h, nil
 }
+
+// ordersFile has the last orders.
+const ordersFile = "orders.json"
 
 // Name is the part's name in the sidecar's status.
 func (h *Holder) Name() string { return "election" }
@@ -161,6 +173,7 @@ func (h *Holder) Status() any {
 
 // Run holds until ctx ends.
 func (h *Holder) Run(ctx context.Context) error {
+	defer h.endCopies(ctx)
 	tasks, ctx := errgroup.WithContext(ctx)
 	changes := make(chan told, 1)
 	changes <- told{groups: h.memory.load()}
@@ -269,7 +282,31 @@ func (h *Holder) promises(g orders.Group) keeper.Memory {
 	if h.options.StateDir == "" {
 		return &volatile{}
 	}
-	return FileMemory{Path: filepath.Join(h.options.StateDir, "promises-"+g.Name+".json")}
+	name := "promises-" + g.Name + ".json"
+	if h.options.DataDir == "" {
+		return FileMemory{Path: filepath.Join(h.options.StateDir, name)}
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.kept[g.Name] == nil {
+		h.kept[g.Name] = NewPromises(
+			filepath.Join(h.options.StateDir, name), filepath.Join(h.options.DataDir, name), h.options.Log)
+	}
+	return h.kept[g.Name]
+}
+
+// copiesEnd bounds how long the end of a sidecar waits for the copies of its promises.
+const copiesEnd = 2 * time.Second
+
+// endCopies waits for the copies of the promises: an agent of a former release may follow.
+func (h *Holder) endCopies(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), copiesEnd)
+	defer cancel()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.kept {
+		p.Close(ctx)
+	}
 }
 
 // volatile forgets with the process.

@@ -13,7 +13,8 @@ import (
 	"geosql.dev/operator/internal/election/keeper"
 )
 
-// FileMemory keeps what an agent remembers of one group in a file on the data volume.
+// FileMemory keeps what an agent remembers of one group in a file on the data volume, in a pod that was started before
+// agents had a volume of their own.
 type FileMemory struct{ Path string }
 
 // Load implements keeper.Memory.

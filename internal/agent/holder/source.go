@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"os"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -80,18 +79,19 @@ func (s SecretSource) Watch(ctx context.Context, update func(data map[string][]b
 	return ctx.Err()
 }
 
-// memory keeps the last orders on the data volume, so that an agent that starts while its API server is gone knows what
-// to hold. The file has tokens: nobody else may read it.
+// memory keeps the last orders, so that an agent that starts while its API server is gone knows what to hold. The file
+// has tokens: nobody else may read it, and the engine sees the data volume, where it was once. This agent is its only
+// reader, so it goes from there as soon as it is where this agent reads it first.
 type memory struct {
-	file string
+	file durable.Moved
 	log  *slog.Logger
 }
 
 func (m memory) load() map[string]orders.Group {
-	if m.file == "" {
+	if m.file.Path == "" {
 		return nil
 	}
-	content, err := os.ReadFile(m.file)
+	content, err := m.file.Read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -101,14 +101,14 @@ func (m memory) load() map[string]orders.Group {
 	}
 	if err != nil {
 		// The decoder's message may quote a token.
-		m.log.Warn("the remembered orders cannot be read", "file", m.file)
+		m.log.Warn("the remembered orders cannot be read", "file", m.file.Path)
 		return nil
 	}
 	return groups
 }
 
 func (m memory) save(groups map[string]orders.Group) {
-	if m.file == "" {
+	if m.file.Path == "" {
 		return
 	}
 	if err := m.write(groups); err != nil {
@@ -121,5 +121,5 @@ func (m memory) write(groups map[string]orders.Group) error {
 	if err != nil {
 		return fmt.Errorf("encode the orders: %w", err)
 	}
-	return durable.Replace(m.file, content)
+	return m.file.Replace(content)
 }

@@ -17,6 +17,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/internal/agent/durable"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -105,7 +106,8 @@ func TestAVotersFormerCAIsTrustedUntilItShowsTheNextOne(t *testing.T) {
 	h.renewTokens(t.Context())
 	g.Expect(trusted()).To(Succeed(), "it shows the former one still")
 	restart := func() {
-		kept := memory{file: filepath.Join(t.TempDir(), "orders.json"), log: slog.New(slog.DiscardHandler)}
+		file := durable.Moved{Path: filepath.Join(t.TempDir(), "orders.json")}
+		kept := memory{file: file, log: slog.New(slog.DiscardHandler)}
 		kept.save(h.present())
 		r = newRunner(h, kept.load()["content"])
 		h.runners["content"] = r

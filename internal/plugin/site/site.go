@@ -98,7 +98,7 @@ new site is joined without them.`,
 			"--hub, the URL at which the other sites reach the hub's",
 	)
 	flags.StringArrayVar(&f.storageClasses, "storage-class", nil,
-		"ROLE=CLASS, with a role of data, log, tempdb, backup or all; repeatable, the last one wins")
+		"ROLE=CLASS, with a role of data, log, tempdb, backup, agent or all; repeatable, the last one wins")
 	flags.StringArrayVar(&f.links, "link", nil, "SITE=ROUNDTRIP[/BANDWIDTH], such as dublin=150ms/1Gbit; repeatable")
 	flags.StringVar(&f.region, "region", "", "region of the site")
 	flags.StringVar(&f.zone, "zone", "", "zone within the region")

@@ -63,7 +63,7 @@ func (r *Request) checkNames() error {
 // volumes for ever.
 func (r *Request) checkClasses(parent context.Context, said v1alpha1.VolumeClasses) error {
 	var wanted []string
-	for _, class := range []string{said.Data, said.Log, said.TempDB, said.Backup} {
+	for _, class := range []string{said.Data, said.Log, said.TempDB, said.Backup, said.Agent} {
 		if class != "" && !slices.Contains(wanted, class) {
 			wanted = append(wanted, class)
 		}

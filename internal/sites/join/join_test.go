@@ -265,9 +265,10 @@ func TestParse(t *testing.T) {
 	for _, text := range []string{"all=fast", "backup=capacity"} {
 		g.Expect(join.ParseStorageClass(&classes, text)).To(Succeed())
 	}
-	g.Expect(classes).To(Equal(v1alpha1.VolumeClasses{Data: "fast", Log: "fast", TempDB: "fast", Backup: "capacity"}))
+	g.Expect(classes).To(Equal(v1alpha1.VolumeClasses{Data: "fast", Log: "fast", TempDB: "fast", Backup: "capacity",
+		Agent: "fast"}))
 	g.Expect(join.ParseStorageClass(&classes, "swap=fast")).
-		To(MatchError(ContainSubstring("use data, log, tempdb, backup or all")))
+		To(MatchError(ContainSubstring("use data, log, tempdb, backup, agent or all")))
 	g.Expect(join.ParseStorageClass(&classes, "data")).To(MatchError(ContainSubstring("ROLE=CLASS")))
 	for _, text := range []string{"dublin", "dublin=", "=5ms", "dublin=fast", "dublin=-5ms"} {
 		_, err := join.ParseLink(text)

@@ -139,6 +139,7 @@ func (r *Request) keep(old v1alpha1.SiteSpec) {
 	keepString(&s.StorageClasses.Log, old.StorageClasses.Log)
 	keepString(&s.StorageClasses.TempDB, old.StorageClasses.TempDB)
 	keepString(&s.StorageClasses.Backup, old.StorageClasses.Backup)
+	keepString(&s.StorageClasses.Agent, old.StorageClasses.Agent)
 	if s.Exposure.Type == "" {
 		s.Exposure = old.Exposure
 	}
@@ -177,11 +178,11 @@ func hasLink(links []v1alpha1.SiteLink, to v1alpha1.SiteName) bool {
 	return false
 }
 
-// ParseStorageClass reads ROLE=CLASS into the classes; the role "all" stands for the four roles.
+// ParseStorageClass reads ROLE=CLASS into the classes; the role "all" stands for all roles.
 func ParseStorageClass(classes *v1alpha1.VolumeClasses, text string) error {
 	role, class, ok := strings.Cut(text, "=")
 	if !ok || class == "" {
-		return fmt.Errorf("%q is not ROLE=CLASS, with a role of data, log, tempdb, backup or all", text)
+		return fmt.Errorf("%q is not ROLE=CLASS, with a role of data, log, tempdb, backup, agent or all", text)
 	}
 	switch role {
 	case "data":
@@ -192,10 +193,12 @@ func ParseStorageClass(classes *v1alpha1.VolumeClasses, text string) error {
 		classes.TempDB = class
 	case "backup":
 		classes.Backup = class
+	case "agent":
+		classes.Agent = class
 	case "all":
-		*classes = v1alpha1.VolumeClasses{Data: class, Log: class, TempDB: class, Backup: class}
+		*classes = v1alpha1.VolumeClasses{Data: class, Log: class, TempDB: class, Backup: class, Agent: class}
 	default:
-		return fmt.Errorf("%q is not a role of a volume: use data, log, tempdb, backup or all", role)
+		return fmt.Errorf("%q is not a role of a volume: use data, log, tempdb, backup, agent or all", role)
 	}
 	return nil
 }

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
+)
+
+// stateTimeout bounds the question how the sidecar's promises are kept.
+const stateTimeout = 5 * time.Second
+
+// holdBackAgentVolume leaves the agent's volume out for a server that was made without one, when no node could take its
+// pod with it: a pod that a node lost is not to wait for a volume that its engine does not need. Its promises stay on
+// the data volume meanwhile.
+func holdBackAgentVolume(d Desired, o Observed) Desired {
+	if o.StatefulSet == nil || hasAgentVolume(o.StatefulSet.Spec.Template.Spec) {
+		return d
+	}
+	_, err := decide(d, o)
+	if err == nil {
+		return d
+	}
+	without := d
+	without.agentVolumeHeldBack = err
+	if _, other := decide(without, o); other != nil {
+		return d
+	}
+	return without
+}
+
+func hasAgentVolume(spec corev1.PodSpec) bool {
+	return slices.ContainsFunc(spec.Volumes, func(v corev1.Volume) bool { return v.Name == volumeOf(placement.RoleAgent) })
+}
+
+// awaitsAgentVolume tells of a pod that was started before its agent had a volume of its own. It gets it with its next
+// start, and is not restarted for it.
+func awaitsAgentVolume(o Observed) bool {
+	return o.Pod != nil && o.StatefulSet != nil && hasAgentVolume(o.StatefulSet.Spec.Template.Spec) &&
+		!hasAgentVolume(o.Pod.Spec)
+}
+
+// observeState asks the pod's sidecar how its promises are kept.
+func (r *Reconciler) observeState(ctx context.Context, d Desired, o *Observed) reconcile.Reading[*agent.StateStatus] {
+	pod := o.Pod
+	if pod == nil || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" || !engineRuns(pod) {
+		return reconcile.Read[*agent.StateStatus](nil)
+	}
+	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
+	defer cancel()
+	address := r.sidecar(d.Server.Namespace, d.name())
+	text, err := agent.StatusOf(ctx, address, d.name(), o.SiteCertificate, o.Readers)
+	if err != nil {
+		return reconcile.NotRead[*agent.StateStatus](err)
+	}
+	var status agent.Status
+	if err := json.Unmarshal(text, &status); err != nil {
+		return reconcile.NotRead[*agent.StateStatus](
+			fmt.Errorf("read what the sidecar of %s says: %w", credentials.HostName(d.name()), err))
+	}
+	return reconcile.Read(status.State)
+}
+
+// promisesCondition says whether the server's agent can keep a promise, and where; nil while that is not known.
+func promisesCondition(d Desired, o Observed) *metav1.Condition {
+	state, err := o.State.Get()
+	if err != nil || state == nil {
+		return nil
+	}
+	c := &metav1.Condition{Type: v1alpha1.ConditionPromisesKept, Status: metav1.ConditionTrue}
+	held := holdBackAgentVolume(d, o).agentVolumeHeldBack
+	switch {
+	case !state.Writable:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonPromisesNotWritable
+		c.Message = fmt.Sprintf("the agent's %s volume takes no promise: %s. No replica is promoted that needs one of this "+
+			"server; make room there, or see why its storage does not answer",
+			volumeName(state), cmp.Or(state.Message, "unknown"))
+	case held != nil:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonAgentVolumeNotPlaced
+		c.Message = fmt.Sprintf("promises stay on the data volume, which databases can fill: with a volume of the agent's "+
+			"own no node could take the pod: %v. Name a class in storage.agent, or in storageClasses.agent of the Site", held)
+	case !state.OwnVolume:
+		c.Reason = v1alpha1.ReasonPromisesOnDataVolume
+		c.Message = "promises are kept on the data volume; with its next start the pod has a volume of the agent's own"
+	default:
+		c.Reason, c.Message = v1alpha1.ReasonPromisesOnOwnVolume, "promises are kept on a volume of the agent's own"
+	}
+	return c
+}
+
+func volumeName(s *agent.StateStatus) string {
+	if s.OwnVolume {
+		return "own"
+	}
+	return "data"
+}
