@@ -19,6 +19,7 @@ const ConditionTempDBArranged = "TempDBArranged"
 // ConditionNetworkRestricted is True on a SQLServer whose NetworkPolicy lets in nobody but its peers, the manager and
 // its clients. Whether anything enforces NetworkPolicies is the site's network's matter. The server serves without.
 const ConditionNetworkRestricted = "NetworkRestricted"
+
 // ConditionPromisesKept is True on a SQLServer whose agent can keep what it promises in elections; the reason says on
 // which volume. False, no replica is promoted that needs a promise of this server, or promises lie where databases can
 // take the room.

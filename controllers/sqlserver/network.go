@@ -25,9 +25,6 @@ const (
 	managerName = "geosql-operator"
 )
 
-// agentPorts are those of the sidecar.
-func agentPorts() []int32 { return []int32{credentials.AgentPort} }
-
 // Peer is another server that connects to this one.
 type Peer struct {
 	Server v1alpha1.ServerName
@@ -227,8 +224,8 @@ func ingress(d Desired, o Observed) ([]networkingv1.NetworkPolicyIngressRule, []
 	// A replica that left is a partner until the engine trusts it no more: it may be sent the log yet.
 	partners = slices.Concat(partners, d.located(formerPartners(d, o.Engine)))
 	var (
-		gaps                     []gap
-		engine, mirroring, agent access
+		gaps                                []gap
+		engine, mirroring, agent, elections access
 	)
 	declared := d.declaredNetwork()
 	if len(declared.Clients) > 0 {
@@ -241,10 +238,12 @@ func ingress(d Desired, o Observed) ([]networkingv1.NetworkPolicyIngressRule, []
 	agent.admit(d, slices.Concat(partners, correspondents))
 	agent.manager(d)
 	agent.named(declared.Scrapers)
+	elections.admit(d, partners)
 	return []networkingv1.NetworkPolicyIngressRule{
 		engine.rule("1433 (clients)", []int32{enginePort}, &gaps),
 		mirroring.rule("5022 (mirroring endpoint)", []int32{mirroringPort}, &gaps),
-		agent.rule("8443 (agent)", agentPorts(), &gaps),
+		agent.rule("8443 (agent)", []int32{credentials.AgentPort}, &gaps),
+		elections.rule("8444 (elections)", []int32{credentials.ElectionPort}, &gaps),
 	}, gaps
 }
 

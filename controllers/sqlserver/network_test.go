@@ -137,9 +137,10 @@ func TestWhoMayConnectToAServer(t *testing.T) {
 		{
 			name: "peers at both sites, and the manager in the hub",
 			in: []way{{ofServer("tukrep"), 5022}, {quincy, 5022}, {ofServer("tukrep"), 8443}, {quincy, 8443}, {dublin, 8443},
-				{ofServer("tukdist"), 8443}, {ofServer("tukpub"), 8443}, {stranger, 1433}, {dublin, 1433}},
+				{ofServer("tukdist"), 8443}, {ofServer("tukpub"), 8443}, {stranger, 1433}, {dublin, 1433},
+				{ofServer("tukrep"), 8444}, {quincy, 8444}},
 			out: []way{{stranger, 5022}, {same, 5022}, {ofServer("tukdist"), 5022}, {dublin, 5022}, {stranger, 8443},
-				{same, 8443}, {drill, 8443}, {drill, 5022}},
+				{same, 8443}, {drill, 8443}, {drill, 5022}, {stranger, 8444}, {ofServer("tukdist"), 8444}, {dublin, 8444}},
 		},
 		{
 			name: "a distributor replicates and mirrors nothing",
@@ -147,7 +148,7 @@ func TestWhoMayConnectToAServer(t *testing.T) {
 				s.Name = "tukdist"
 			},
 			in:  []way{{ofServer("tukpub"), 8443}, {quincy, 8443}, {dublin, 8443}},
-			out: []way{{ofServer("tukpub"), 5022}, {quincy, 5022}, {dublin, 5022}, {stranger, 8443}},
+			out: []way{{ofServer("tukpub"), 5022}, {quincy, 5022}, {dublin, 5022}, {stranger, 8443}, {ofServer("tukpub"), 8444}},
 		},
 		{
 			name: "a server that nobody names is open to the manager alone",
@@ -174,10 +175,11 @@ func TestWhoMayConnectToAServer(t *testing.T) {
 				clients(s)
 				around.Sites[1].Spec.SourceRanges = nil
 			},
-			in: []way{{quincy, 5022}, {quincy, 8443}, {quincy, 1433}, {stranger, 5022}},
+			in: []way{{quincy, 5022}, {quincy, 8443}, {quincy, 8444}, {quincy, 1433}, {stranger, 5022}},
 			gaps: []string{"1433 (clients): sourceRanges of Site quincy",
 				"5022 (mirroring endpoint): sourceRanges of Site quincy",
-				"8443 (agent): sourceRanges of Site quincy"},
+				"8443 (agent): sourceRanges of Site quincy",
+				"8444 (elections): sourceRanges of Site quincy"},
 		},
 		{
 			name: "a hub that is no Site leaves the agent open",
@@ -196,7 +198,8 @@ func TestWhoMayConnectToAServer(t *testing.T) {
 			},
 			in: []way{{quincy, 5022}},
 			gaps: []string{"5022 (mirroring endpoint): the SQLServer later, a peer",
-				"8443 (agent): the SQLServer later, a peer"},
+				"8443 (agent): the SQLServer later, a peer",
+				"8444 (elections): the SQLServer later, a peer"},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -376,5 +379,5 @@ func TestAPolicyThatSomebodyChangedIsPutBack(t *testing.T) {
 	e.o.Policy.Spec.Ingress = append(e.o.Policy.Spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
 	_, done := e.settle(t, 100)
 	g.Expect(done).To(ContainElement(HavePrefix("apply NetworkPolicy tukpub")))
-	g.Expect(e.o.Policy.Spec.Ingress).To(HaveLen(3))
+	g.Expect(e.o.Policy.Spec.Ingress).To(HaveLen(4))
 }

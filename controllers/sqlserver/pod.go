@@ -189,12 +189,11 @@ func withoutLasting(spec *corev1.PodSpec) {
 		return m.Name == volumeOf(placement.RoleAgent)
 	})
 	sidecar.Env = slices.DeleteFunc(sidecar.Env, func(v corev1.EnvVar) bool { return v.Name == agent.StateDirVariable })
+	sidecar.Ports = slices.DeleteFunc(sidecar.Ports, func(p corev1.ContainerPort) bool { return p.Name == portElection })
 	engine := &spec.Containers[0]
 	engine.VolumeMounts = slices.DeleteFunc(engine.VolumeMounts, func(m corev1.VolumeMount) bool {
 		return m.Name == trust
 	})
-	sidecar := &spec.Containers[1]
-	sidecar.Ports = slices.DeleteFunc(sidecar.Ports, func(p corev1.ContainerPort) bool { return p.Name == portElection })
 	engine.SecurityContext.RunAsGroup = nil
 	engine.Env = slices.DeleteFunc(engine.Env, func(v corev1.EnvVar) bool { return slices.Contains(lasting(), v) })
 	for i := range engine.VolumeMounts {

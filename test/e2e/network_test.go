@@ -32,7 +32,8 @@ func TestServersLetInTheirPeersAlone(t *testing.T) {
 		server, stranger := gt.servers[site], shellAt(t, gt.b.Site(site), namespace)
 		awaitRestricted(t, gt.b, server)
 		host := credentials.HostName(v1alpha1.ServerName(server.Name))
-		for port, ends := range map[int32]string{1433: "", 5022: refused, credentials.AgentPort: refused} {
+		for port, ends := range map[int32]string{
+			1433: "", 5022: refused, credentials.AgentPort: refused, credentials.ElectionPort: refused} {
 			g.Expect(connects(t, stranger, host, port)()).To(Equal(ends), "%s from a stranger at %s, port %d", host, site, port)
 		}
 		for _, other := range groupSites {
@@ -41,7 +42,7 @@ func TestServersLetInTheirPeersAlone(t *testing.T) {
 			}
 			// Of another site its range is known and no more: the engine and the agent ask who it is.
 			peer := shellAt(t, gt.b.Site(other), namespace)
-			for _, port := range []int32{1433, 5022, credentials.AgentPort} {
+			for _, port := range []int32{1433, 5022, credentials.AgentPort, credentials.ElectionPort} {
 				g.Expect(connects(t, peer, host, port)()).To(BeEmpty(), "%s from the site of its peer, %s, port %d", host, other,
 					port)
 			}

@@ -70,8 +70,8 @@ func (a Archive) Packed() ([]byte, error) {
 }
 
 // Bounds are the fields of history.Evidence of the same names, which decide what the histories prove, the sites whose
-// clients were not seen to stop before their histories were fetched, and the servers that should have been read and were
-// not.
+// clients were not seen to stop before their histories were fetched, and the servers that should have been read and
+// were not.
 type Bounds struct {
 	AcknowledgedAtLeast int           `json:"acknowledgedAtLeast,omitempty"`
 	AllowLost           int           `json:"allowLost,omitempty"`

@@ -91,8 +91,14 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 	add(o.RPO != nil, func() v1alpha1.ObjectiveResult { return rpo(o.RPO.Duration, m) })
 	add(o.RTO != nil, func() v1alpha1.ObjectiveResult { return rto(o.RTO.Duration, m) })
 	add(o.RedoCatchUp != nil, func() v1alpha1.ObjectiveResult { return catchUp(o.RedoCatchUp.Duration, m) })
-	add(o.SendQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("sendQueueKB", *o.SendQueueKB, m.Send, m.SendGap) })
-	add(o.RedoQueueKB != nil, func() v1alpha1.ObjectiveResult { return ceiling("redoQueueKB", *o.RedoQueueKB, m.Redo, m.RedoGap) })
+	add(
+		o.SendQueueKB != nil,
+		func() v1alpha1.ObjectiveResult { return ceiling("sendQueueKB", *o.SendQueueKB, m.Send, m.SendGap) },
+	)
+	add(
+		o.RedoQueueKB != nil,
+		func() v1alpha1.ObjectiveResult { return ceiling("redoQueueKB", *o.RedoQueueKB, m.Redo, m.RedoGap) },
+	)
 	add(o.ErrorPercent != nil, func() v1alpha1.ObjectiveResult { return errorRate(*o.ErrorPercent, m) })
 	add(
 		o.ArrivalP50 != nil,
@@ -102,7 +108,10 @@ func Judge(s v1alpha1.DrillSpec, group *v1alpha1.Objectives, m Measured) Judgeme
 		o.ArrivalP99 != nil,
 		func() v1alpha1.ObjectiveResult { return arrivals("arrivalP99", 0.99, o.ArrivalP99.Duration, m.Places) },
 	)
-	add(slices.ContainsFunc(m.Places, Place.Followed), func() v1alpha1.ObjectiveResult { return delivery(m.Places, m.unknown()) })
+	add(
+		slices.ContainsFunc(m.Places, Place.Followed),
+		func() v1alpha1.ObjectiveResult { return delivery(m.Places, m.unknown()) },
+	)
 	add(m.History.Order.Used(), func() v1alpha1.ObjectiveResult { return order(m) })
 	add(len(m.Controls) > 0, func() v1alpha1.ObjectiveResult { return controls(m.Controls) })
 	j.sumUp()
