@@ -5,6 +5,8 @@ package drill
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -33,22 +35,29 @@ func (r *Reconciler) readLists(
 	last bool,
 ) error {
 	for i, c := range copies {
-		if c.subscriber && !w.target.publishes(tsql.ListsTable) {
-			continue
-		}
-		var err error
-		if read[i].Lists, err = r.lists(ctx, w, c.server, c.database); err != nil {
+		if err := r.withLists(ctx, w, c, &read[i]); err != nil {
 			return &workload.SourceError{Source: i, Server: string(c.server), Err: err}
 		}
 		if c.subscriber {
-			return r.atOneMoment(ctx, w, []copyOf{copies[0], c}, &read[i], last)
+			if err := r.atOneMoment(ctx, w, []copyOf{copies[0], c}, &read[i], last); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
 }
 
-// atOneMoment reads the rows of a subscriber once more, beside a copy that has all: where nothing has come meanwhile,
-// what was read was there at one moment, and its order can be judged.
+// withLists reads the lists of a copy that has them.
+func (r *Reconciler) withLists(ctx context.Context, w *Observed, c copyOf, there *history.Replica) (err error) {
+	if c.subscriber && !w.target.publishes(tsql.ListsTable) {
+		return nil
+	}
+	there.Lists, err = r.lists(ctx, w, c.server, c.database)
+	return err
+}
+
+// atOneMoment reads a subscriber once more, beside a copy that has all: where nothing has come meanwhile, what was read
+// was there at one moment, and its order can be judged, whether by its rows or by its lists.
 func (r *Reconciler) atOneMoment(
 	ctx context.Context,
 	w *Observed,
@@ -57,7 +66,10 @@ func (r *Reconciler) atOneMoment(
 	last bool,
 ) error {
 	again, err := r.readSideBySide(ctx, w, copies)
-	there.Moved = err != nil || missingRows(again[1], *there) > 0
+	if err == nil {
+		err = r.withLists(ctx, w, copies[1], &again[1])
+	}
+	there.Moved = err != nil || moved(*there, again[1])
 	switch {
 	case last || !there.Moved:
 		return nil
@@ -65,6 +77,11 @@ func (r *Reconciler) atOneMoment(
 		return err
 	}
 	return fmt.Errorf("rows arrive at %s while they are read", there.Server)
+}
+
+// moved says that something has come to a copy between two readings of it.
+func moved(before, after history.Replica) bool {
+	return missingRows(after, before) > 0 || !maps.EqualFunc(before.Lists, after.Lists, slices.Equal)
 }
 
 // lists that a server has of the run.

@@ -13,6 +13,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/workload"
+	"geosql.dev/operator/internal/workload/history"
+	"geosql.dev/operator/internal/workload/history/listappend"
 )
 
 // Clients of all sites append to the same lists, and a run that is accepted later has others; clients of other profiles
@@ -39,4 +41,31 @@ func TestListsOfARun(t *testing.T) {
 	g.Expect(told("dublin")).To(Equal(fmt.Sprint(1_800_000_001 * workload.ListRange)))
 	s.Accepted = nil
 	g.Expect(told("dublin")).To(Equal(fmt.Sprint(workload.ListRange)), "of a drill that is only planned")
+}
+
+// What has come to a subscriber between two readings shows in its rows, or in its lists where no article carries rows.
+func TestWhatCameBetweenTwoReadings(t *testing.T) {
+	rows := func(n int64) (list []history.RowID) {
+		for number := range n {
+			list = append(list, history.RowID{Run: 1, Number: number})
+		}
+		return list
+	}
+	lists := func(elements ...listappend.Element) map[int64]listappend.List {
+		return map[int64]listappend.List{5: elements}
+	}
+	for name, c := range map[string]struct {
+		before, after history.Replica
+		want          bool
+	}{
+		"nothing":               {history.Replica{Rows: rows(2)}, history.Replica{Rows: rows(2)}, false},
+		"a row":                 {history.Replica{Rows: rows(2)}, history.Replica{Rows: rows(3)}, true},
+		"nothing, by its lists": {history.Replica{Lists: lists("1.1.0")}, history.Replica{Lists: lists("1.1.0")}, false},
+		"an element": {history.Replica{Lists: lists("1.1.0")}, history.Replica{Lists: lists("1.1.0", "1.2.0")},
+			true},
+		"a list, where there was none": {history.Replica{Lists: map[int64]listappend.List{}},
+			history.Replica{Lists: lists("1.1.0")}, true},
+	} {
+		t.Run(name, func(t *testing.T) { NewWithT(t).Expect(moved(c.before, c.after)).To(Equal(c.want)) })
+	}
 }

@@ -26,7 +26,7 @@ func TestAppend(t *testing.T) {
 	runs := s.workUntil(t, o, func(seen map[string]int) bool { return seen["append"] >= 300 })
 	evidence := func() history.Evidence {
 		t.Helper()
-		replica, err := workload.Recorded(t.Context(), s.options, from)
+		replica, err := workload.Recorded(t.Context(), s.options, workload.Wants{Profile: workload.Append}, from)
 		g.Expect(err).NotTo(HaveOccurred())
 		return history.Evidence{Runs: runs, Replicas: []history.Replica{replica}}
 	}

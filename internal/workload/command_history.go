@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"geosql.dev/operator/internal/workload/history"
 )
@@ -55,15 +56,9 @@ func newRecordCommand(o *Options) *cobra.Command {
 	)
 	flags.StringVar((*string)(&r.Profile), "profile", string(Insert),
 		"what they do: insert, bookstore, decisionSupport or append")
+	payloadFlags(flags, &r.Payload)
 	flags.Int64Var(&r.ListsFrom, "lists-from", 0,
 		"number of the first list of the profile append: the same for all clients, and that of no other recording")
-	flags.StringVar(
-		(*string)(&r.Payload.Table),
-		"payload-table",
-		"",
-		"dbo.Article or dbo.Attachment: where each row's payload goes",
-	)
-	flags.IntVar(&r.Payload.Bytes, "payload-bytes", MinPayload, "bytes of a row's payload")
 	flags.Float64Var(&r.Rate, "rate", 10, "operations of a worker that are due in a second; 0: it thinks between them")
 	flags.DurationVar(
 		&r.ThinkTime,
@@ -103,11 +98,22 @@ func (o RecordOptions) prepare(cmd *cobra.Command, limit time.Duration) error {
 	}
 }
 
+// payloadFlags are those of what each row carries.
+func payloadFlags(flags *pflag.FlagSet, p *Payload) {
+	flags.StringVar((*string)(&p.Table), "payload-table", "",
+		"dbo.Article or dbo.Attachment: where each row's payload goes")
+	flags.IntVar(&p.Bytes, "payload-bytes", MinPayload, "bytes of a row's payload")
+}
+
 func newRowsCommand(o *Options) *cobra.Command {
 	var listsFrom int64
-	command := newAnswerCommand("rows", "Print which recorded rows a server has", 5*time.Minute,
-		func(ctx context.Context) (any, error) { return Recorded(ctx, *o, listsFrom) })
-	command.Flags().Int64Var(&listsFrom, "lists-from", 0, "number of the first list, after the profile append; 0: none")
+	var w Wants
+	command := newAnswerCommand("rows", "Print what a server has in the tables that were recorded to", 5*time.Minute,
+		func(ctx context.Context) (any, error) { return Recorded(ctx, *o, w, listsFrom) })
+	flags := command.Flags()
+	flags.StringVar((*string)(&w.Profile), "profile", string(Insert), "what the clients did, as it was recorded")
+	payloadFlags(flags, &w.Payload)
+	flags.Int64Var(&listsFrom, "lists-from", 0, "number of the first list, after the profile append; 0: none")
 	return command
 }
 

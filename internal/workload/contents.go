@@ -138,7 +138,7 @@ func ReadCopies(ctx context.Context, sources []Source, w Wants) ([]history.Repli
 	}
 	list := make([]history.Replica, len(copies))
 	for i, c := range copies {
-		if list[i] = c.replica; c.Subscriber && w.Payload.Table != "" {
+		if list[i] = c.replica; c.Subscriber && w.Payload.Table != "" && c.replica.Table(history.TableRecorded) == nil {
 			if t := c.replica.Table(string(w.Payload.Table)); t != nil {
 				list[i].Rows = history.Rows(t.Spans)
 			}

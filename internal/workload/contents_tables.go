@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -183,12 +184,14 @@ func purchases(c *copied, earlier map[int64]bool) pager {
 // books reads all of them. Each must have been sold as often as there are purchases of it, where clients buy.
 func (w Wants) books(c *copied) pager {
 	judged := w.Sold != nil && c.replica.Table(history.TablePurchase) != nil
-	return once(c, tsql.ReadBooks(), func(row mssql.Row) (found, error) {
+	there := map[int64]bool{}
+	read := once(c, tsql.ReadBooks(), func(row mssql.Row) (found, error) {
 		var f found
 		var price string
 		if err := row.Scan(&f.key[0], &price, &f.value); err != nil {
 			return f, err
 		}
+		there[f.key[0]] = true
 		f.hash = rowHash(f.key[0], price, f.value)
 		bought := int64(0)
 		if w.Profile == Bookstore {
@@ -200,6 +203,19 @@ func (w Wants) books(c *copied) pager {
 		}
 		return f, nil
 	})
+	return func(ctx context.Context) ([]found, error) {
+		list, err := read(ctx)
+		if err != nil || len(list) > 0 || !judged {
+			return list, err
+		}
+		for _, book := range slices.Sorted(maps.Keys(c.bought)) {
+			if !there[book] {
+				c.table.Note(history.OddRow{Oddity: history.Miscounted,
+					Text: fmt.Sprintf("book %d is not there, and there are %d purchases of it", book, c.bought[book])})
+			}
+		}
+		return nil, nil
+	}
 }
 
 func registersOf(c *copied) pager {

@@ -119,7 +119,7 @@ func TestProfiles(t *testing.T) {
 		t.Run(string(profile), func(t *testing.T) {
 			g := NewWithT(t)
 			runs := s.work(t, workload.RecordOptions{Workers: 4, Profile: profile, ThinkTime: 5 * time.Millisecond}, c.names...)
-			replica, err := workload.Recorded(t.Context(), s.options, 0)
+			replica, err := workload.Recorded(t.Context(), s.options, workload.Wants{Profile: profile}, 0)
 			g.Expect(err).NotTo(HaveOccurred())
 			v := history.Check(history.Evidence{Runs: runs, Replicas: []history.Replica{replica}})
 			g.Expect(v.Result).To(Equal(history.Passed), "%v", v.Reasons)
@@ -129,7 +129,7 @@ func TestProfiles(t *testing.T) {
 			_, err = s.db.Handle().
 				ExecContext(t.Context(), "DELETE FROM dbo.Recorded WHERE Id = (SELECT MAX(Id) FROM dbo.Recorded)")
 			g.Expect(err).NotTo(HaveOccurred())
-			replica, err = workload.Recorded(t.Context(), s.options, 0)
+			replica, err = workload.Recorded(t.Context(), s.options, workload.Wants{Profile: profile}, 0)
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(history.Check(history.Evidence{Runs: runs, Replicas: []history.Replica{replica}}).Counts.Lost).To(Equal(1))
 			_, err = s.db.Handle().ExecContext(t.Context(), "DELETE FROM dbo.Recorded; DELETE FROM dbo.Purchase WHERE Run > 0")
@@ -155,7 +155,7 @@ func TestPayloads(t *testing.T) {
 				},
 				"",
 			)
-			recorded, err := workload.Recorded(t.Context(), s.options, 0)
+			recorded, err := workload.Recorded(t.Context(), s.options, workload.Wants{}, 0)
 			g.Expect(err).NotTo(HaveOccurred())
 			read := func(since time.Time) history.Replica {
 				copies, err := workload.ReadCopies(t.Context(), []workload.Source{{DB: s.db}},

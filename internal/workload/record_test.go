@@ -86,7 +86,7 @@ func (r *recording) count(g Gomega, outcome history.Outcome) int {
 // check reads the rows and judges.
 func (r *recording) check(t *testing.T, ctx context.Context, faults ...history.Fault) history.Verdict {
 	t.Helper()
-	replica, err := workload.Recorded(ctx, r.options.Options, 0)
+	replica, err := workload.Recorded(ctx, r.options.Options, workload.Wants{}, 0)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return history.Check(history.Evidence{Runs: r.runs(NewWithT(t)), Replicas: []history.Replica{replica}, Faults: faults})
 }
@@ -155,6 +155,9 @@ func TestRecord(t *testing.T) {
 	v = r.check(t, ctx, frozen, killed)
 	g.Expect(v.Counts).To(And(HaveField("Duplicated", 1), HaveField("Phantom", 1), HaveField("Lost", 0)))
 	acked := v.Counts.Acknowledged
+	exec("DELETE FROM dbo.Register WHERE Id = 1")
+	v = r.check(t, ctx, frozen, killed)
+	g.Expect(v.Contents.Wrong()).To(ContainSubstring("dbo.Register of tukpub-0: register 1 is not there"))
 	exec("DELETE FROM dbo.Recorded")
 	v = r.check(t, ctx, frozen, killed)
 	g.Expect(v.Result).To(Equal(history.Failed))

@@ -15,19 +15,22 @@ import (
 // recordedRows is how many rows one query of dbo.Recorded takes.
 const recordedRows = 5000
 
-// Recorded reads which rows of dbo.Recorded a server has, and the lists from a number on, unless that is 0.
-func Recorded(ctx context.Context, o Options, listsFrom int64) (history.Replica, error) {
+// Recorded reads what clients wrote to a server: every table of it, and the lists from a number on, unless that is 0.
+func Recorded(ctx context.Context, o Options, w Wants, listsFrom int64) (history.Replica, error) {
 	connector := o.connector()
 	defer connector.Close()
 	db, err := o.open(ctx, connector)
 	if err != nil {
 		return history.Replica{}, err
 	}
-	replica, err := ReadRecorded(ctx, db, 0)
-	if err == nil && listsFrom > 0 {
-		replica.Lists, err = ReadLists(ctx, db, listsFrom)
+	read, err := ReadCopies(ctx, []Source{{DB: db}}, w)
+	if err != nil {
+		return history.Replica{}, err
 	}
-	return replica, err
+	if listsFrom > 0 {
+		read[0].Lists, err = ReadLists(ctx, db, listsFrom)
+	}
+	return read[0], err
 }
 
 // ReadRecorded reads which rows of dbo.Recorded a database has whose Id is greater than after.

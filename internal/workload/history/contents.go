@@ -231,11 +231,13 @@ func checkContents(e Evidence) Contents {
 			}
 		}
 	}
-	for _, r := range slices.Concat(e.Replicas, e.Subscribers) {
+	for i, r := range slices.Concat(e.Replicas, e.Subscribers) {
 		if len(r.Tables) == 0 {
 			continue
 		}
 		c.Copies++
+		// What arrived while the tables were read one after another is in the later ones alone.
+		arrives := i >= len(e.Replicas) && len(e.Replicas) > 0 && r.lacks(e.Replicas[0])
 		c.Tables += len(r.Tables)
 		for _, t := range r.Tables {
 			c.countOdd(r.Server, t)
@@ -244,14 +246,40 @@ func checkContents(e Evidence) Contents {
 		if t := r.Table(TableRecorded); t != nil {
 			c.countUntrue(r, *t, told)
 			for _, other := range r.Tables {
-				if other.Each > 0 {
+				if other.Each > 0 && !arrives {
 					c.countTorn(r, other, known)
 				}
 			}
 		}
 	}
 	c.compare(e.Replicas)
+	c.countGone(e)
 	return c
+}
+
+// countGone counts registers that clients were acknowledged to have used, and that no copy has: those that some have
+// and others have not are told by their readers.
+func (c *Contents) countGone(e Evidence) {
+	there, read := map[int64]bool{}, ""
+	for _, r := range e.Replicas {
+		if r.Table(TableRegister) != nil {
+			read = r.Server
+		}
+		for _, one := range r.Registers {
+			there[one.Key] = true
+		}
+	}
+	if read == "" {
+		return
+	}
+	for _, run := range e.Runs {
+		for _, o := range run.Operations {
+			if (o.Function == Write || o.Function == Read) && o.Outcome == OK && !there[o.Key] {
+				there[o.Key] = true
+				c.Altered.add(1, fmt.Sprintf("%s of %s: register %d is not there", TableRegister, read, o.Key))
+			}
+		}
+	}
 }
 
 // countOdd counts what the reader found of the rows by themselves and beside those of other copies.

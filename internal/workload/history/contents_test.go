@@ -81,6 +81,8 @@ func TestContentsOfAllTables(t *testing.T) {
 				"configuration 4294967299, and its client was told a-0 in 4294967298"},
 		"tables that differ": {func(l []history.Replica) { table(l[1], history.TableRegister).SHA256 = "5" },
 			"1 rows differ between copies, or from what clients were told: dbo.Register of a-0 and of b-0 differ"},
+		"a register that is gone": {func(l []history.Replica) { l[0].Registers, l[1].Registers = nil, nil },
+			"1 rows differ between copies, or from what clients were told: dbo.Register of b-0: register 1 is not there"},
 		"an acknowledged write of a register that is gone": {func(l []history.Replica) {
 			l[0].Registers[0].Value = 40
 		}, "registers are not linearizable: no order explains what was read from register 1"},
@@ -134,6 +136,37 @@ func TestContentsOfASubscriber(t *testing.T) {
 	g.Expect(history.Check(e).Reasons).To(BeEmpty())
 	table(e.Subscribers[0], "dbo.Article").Note(history.OddRow{Oddity: history.Differs, Text: "Id -3 is another row here"})
 	g.Expect(history.Check(e).Result).To(Equal(history.Failed))
+}
+
+// A subscriber that has dbo.Recorded has whole transactions, too; of one to which rows still come nobody can tell: its
+// tables are read one after another.
+func TestTransactionsOfASubscriber(t *testing.T) {
+	ids := rows(7, 1, 2)
+	for name, c := range map[string]struct {
+		recorded []history.RowID
+		payloads []history.RowID
+		torn     int
+	}{
+		"all is there":            {ids, ids, 0},
+		"a payload is not there":  {ids, ids[:1], 1},
+		"rows came in between":    {ids[:1], ids, 0},
+		"rows have yet to arrive": {ids[:1], ids[:1], 0},
+		"a payload of an old row": {ids, append(rows(7, 9), ids...), 1},
+		"nothing has come at all": {nil, nil, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			subscriber := read("s-0", c.recorded...)
+			var spans history.Spans
+			for _, id := range c.payloads {
+				spans.Add(id)
+			}
+			subscriber.Table("dbo.Article").Spans = spans.List()
+			v := history.Check(history.Evidence{Replicas: []history.Replica{read("a-0", ids...)},
+				Subscribers: []history.Replica{subscriber}, Runs: []history.Run{run(7, "tukwila",
+					insert(1, 0, 10, history.OK, "a-0", 1), insert(2, 20, 30, history.OK, "a-0", 1))}})
+			NewWithT(t).Expect(v.Contents.Torn.Count).To(Equal(c.torn), v.Contents.Wrong())
+		})
+	}
 }
 
 // Lines of one operation are counted, and operations of as many lines are one span.

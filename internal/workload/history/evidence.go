@@ -3,6 +3,7 @@
 package history
 
 import (
+	"slices"
 	"time"
 
 	"geosql.dev/operator/internal/workload/history/listappend"
@@ -18,7 +19,8 @@ type RowID struct {
 type Replica struct {
 	// Server is the replica's name.
 	Server string `json:"server"`
-	// Rows of dbo.Recorded, as often as they are there; of a subscriber those of which it has payloads.
+	// Rows of dbo.Recorded, as often as they are there; of a subscriber that has no such table those of which it has
+	// payloads.
 	Rows []RowID `json:"rows"`
 	// Tables that clients wrote, with what is in each; none where nothing but which rows there are was read.
 	Tables []Table `json:"tables,omitempty"`
@@ -28,6 +30,22 @@ type Replica struct {
 	Lists map[int64]listappend.List `json:"lists,omitempty"`
 	// Moved says that rows kept arriving while they were read, so that this was at no moment what is there.
 	Moved bool `json:"moved,omitempty"`
+}
+
+// tellsRows says that Rows are all that the copy has: nothing else was read of it, or a table with rows of each
+// transaction was. A subscriber may have neither.
+func (r Replica) tellsRows() bool {
+	return len(r.Tables) == 0 ||
+		slices.ContainsFunc(r.Tables, func(t Table) bool { return t.Each > 0 || t.Name == TableRecorded })
+}
+
+// lacks says that rows of another copy are not in this one.
+func (r Replica) lacks(of Replica) bool {
+	there := make(map[RowID]bool, len(r.Rows))
+	for _, id := range r.Rows {
+		there[id] = true
+	}
+	return slices.ContainsFunc(of.Rows, func(id RowID) bool { return !there[id] })
 }
 
 // Fault is something that was done to the system while clients were at work.

@@ -69,6 +69,9 @@ func (e Evidence) Lists() listappend.History {
 				fmt.Sprintf("rows kept arriving at %s while they were read: their order is not known", r.Server))
 			continue
 		}
+		if r.Lists == nil && !r.tellsRows() {
+			continue // nothing of it says which transactions it has
+		}
 		one := listappend.Copy{Server: r.Server, Lists: r.Lists, Rows: map[listappend.ID]bool{}}
 		for _, id := range r.Rows {
 			one.Rows[listappend.ID(id)] = true

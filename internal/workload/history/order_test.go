@@ -61,3 +61,21 @@ func TestTheOrderOfTransactions(t *testing.T) {
 		})
 	}
 }
+
+// A subscriber whose order nobody could see is not among those that were judged.
+func TestSubscribersWhoseOrderWasJudged(t *testing.T) {
+	g := NewWithT(t)
+	one := insert(1, 10, 20, history.OK, "a-0", 1)
+	one.Steps = []listappend.Step{{List: 5, Append: "1.1.0"}}
+	rows := []history.RowID{{Run: 1, Number: 1}}
+	lists := map[int64]listappend.List{5: {"1.1.0"}}
+	v := history.Check(history.Evidence{Runs: []history.Run{run(1, "client", one)},
+		Replicas: []history.Replica{{Server: "a-0", Rows: rows, Lists: lists}},
+		Subscribers: []history.Replica{
+			{Server: "s-0", Tables: []history.Table{{Name: history.TableRegister}}},
+			{Server: "s-1", Tables: []history.Table{{Name: "dbo.Article", Each: 1}}},
+			{Server: "s-2", Tables: []history.Table{{Name: history.TableRegister}}, Lists: lists},
+		}})
+	g.Expect(v.Order.Result).To(Equal(history.Passed), v.Order.Reason)
+	g.Expect(v.Order.Subscribers).To(Equal(2))
+}
