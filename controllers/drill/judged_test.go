@@ -378,6 +378,30 @@ func TestAPartitionThatEndsEarly(t *testing.T) {
 	g.Expect(e.Seen).To(ContainSubstring("did not last"))
 }
 
+// A look that is over after a fault's time, and does not see it, is no sight of it: it may have ended meanwhile.
+func TestALookThatIsOverAfterTheFaultsTime(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	ways := func(failures int32) []v1alpha1.ProbeFigures {
+		return []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:1433", Attempts: 5, Failures: failures}}
+	}
+	s.until(v1alpha1.DrillRunning)
+	s.w.probes["cut"] = ways(0)
+	for s.d.Status.Faults[0].State != v1alpha1.FaultActive {
+		s.look(time.Second)
+	}
+	s.w.probes["cut"] = ways(5)
+	s.look(time.Second)
+	f := &s.d.Status.Faults[0]
+	g.Expect(f.Effect.Status).To(Equal(metav1.ConditionTrue))
+	seen := f.Effect.Until.Time
+	s.w.probes["cut"], s.w.asked = ways(0), f.Injected.Add(cut().Duration.Duration)
+	s.look(time.Second)
+	f = &s.d.Status.Faults[0]
+	g.Expect(f.Effect.Status).To(Equal(metav1.ConditionTrue))
+	g.Expect(f.Effect.Until.Time).To(BeTemporally("==", seen))
+}
+
 // Replicas are seen synchronized when they have been read, not when the look at them began.
 func TestWhenReplicasWereSeenSynchronized(t *testing.T) {
 	g := NewWithT(t)

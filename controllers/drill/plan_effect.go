@@ -61,10 +61,15 @@ func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 
 // lookedWithoutAnAnswer says of a fault that was seen that a look cannot tell it apart, which ends nothing: a delay
 // that varies as much as it is long, and an engine that its agent has killed while it was frozen. A look at which
-// nobody could be asked is none.
+// nobody could be asked is none, and neither is one that was over after the fault's time.
 func (p *planner) lookedWithoutAnAnswer(f *v1alpha1.FaultStatus, o, m drill.Occurrence) bool {
-	return m.Kind == v1alpha1.FaultFreeze && p.sawEngines(f, o) ||
-		(m.Kind == v1alpha1.FaultNetwork || m.Kind == v1alpha1.FaultPartition) && len(p.probes[f.Name]) > 0
+	return !p.mayBeOver(f, o) && (m.Kind == v1alpha1.FaultFreeze && p.sawEngines(f, o) ||
+		(m.Kind == v1alpha1.FaultNetwork || m.Kind == v1alpha1.FaultPartition) && len(p.probes[f.Name]) > 0)
+}
+
+// mayBeOver says that a fault may have ended at its time, while it was looked at.
+func (p *planner) mayBeOver(f *v1alpha1.FaultStatus, o drill.Occurrence) bool {
+	return o.Lasts() > 0 && !p.lookedUntil().Before(f.Injected.Add(o.Lasts()))
 }
 
 // sawEngines says that it was seen of each engine that a freeze has struck whether it is stopped, or that another one
@@ -152,8 +157,8 @@ func networkEffect(
 // inForce judges the newest look alone at a fault that was seen before; False when it is not in force any more.
 func (p *planner) inForce(f *v1alpha1.FaultStatus, o, m drill.Occurrence) (metav1.ConditionStatus, string) {
 	struck, text := p.struckNow(f, o)
-	if text != "" || o.Lasts() > 0 && !p.lookedUntil().Before(f.Injected.Add(o.Lasts())) {
-		return metav1.ConditionUnknown, "" // it may have ended at its time, while it was looked at
+	if text != "" || p.mayBeOver(f, o) {
+		return metav1.ConditionUnknown, ""
 	}
 	switch m.Kind {
 	case v1alpha1.FaultNetwork, v1alpha1.FaultPartition:

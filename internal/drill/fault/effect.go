@@ -196,12 +196,15 @@ func delayed(o drill.Occurrence, pairs []pair) (metav1.ConditionStatus, string) 
 	if o.Direction == "" || o.Direction == v1alpha1.DirectionBoth {
 		added *= 2
 	}
-	text, answered := "", 0
+	text := ""
+	var before []v1alpha1.ProbeFigures
+	var answered []pair
 	for _, p := range pairs {
+		before = append(before, p.before)
 		if p.during.Connect == nil {
 			continue
 		}
-		answered++
+		answered = append(answered, p)
 		was, is := ptr.Deref(p.before.Connect, metav1.Duration{}).Duration, p.during.Connect.Duration
 		text = fmt.Sprintf(
 			"%s to %s took %s instead of %s, %s more were asked for",
@@ -215,9 +218,12 @@ func delayed(o drill.Occurrence, pairs []pair) (metav1.ConditionStatus, string) 
 			return metav1.ConditionFalse, text
 		}
 	}
+	missing := unseen(before, answered)
 	switch {
-	case answered == 0:
+	case len(answered) == 0:
 		return metav1.ConditionUnknown, "no connection was opened while it lasted"
+	case missing != "":
+		return metav1.ConditionUnknown, text + "; no connection was opened between " + missing
 	case added < leastDelay:
 		return metav1.ConditionUnknown, fmt.Sprintf(
 			"%s; less than %s cannot be told from how connections vary",

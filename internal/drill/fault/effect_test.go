@@ -3,6 +3,7 @@
 package fault_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -38,6 +39,11 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 		Network: &v1alpha1.NetworkFault{Latency: lasting(100 * ms), Loss: 20},
 	}
 	cut := v1alpha1.DrillFault{Kind: v1alpha1.FaultPartition}
+	other := func(f []v1alpha1.ProbeFigures) []v1alpha1.ProbeFigures { f[0].To = "dubsub-0:1433"; return f }
+	back := func(f []v1alpha1.ProbeFigures) []v1alpha1.ProbeFigures {
+		f[0].From, f[0].To = "quisec", "tukpub-0:1433"
+		return f
+	}
 	many := func(f []v1alpha1.ProbeFigures) []v1alpha1.ProbeFigures { f[0].Attempts = 80; return f }
 	for name, c := range map[string]struct {
 		fault          v1alpha1.DrillFault
@@ -50,17 +56,21 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 		"one way":                   {oneWay, usual, figures(0, 104*ms, 110*ms), metav1.ConditionTrue},
 		"as little as chance":       {little, usual, figures(0, 12*ms, 13*ms), metav1.ConditionUnknown},
 		"nothing came through":      {slow, usual, figures(5, 0, 0), metav1.ConditionUnknown},
-		"a retransmission":          {lossy, usual, figures(0, 4*ms, 1005*ms), metav1.ConditionUnknown},
-		"many that were lost":       {lossy, usual, many(figures(4, 4*ms, 1005*ms)), metav1.ConditionTrue},
-		"slower, and nothing lost":  {both, usual, many(figures(0, 204*ms, 205*ms)), metav1.ConditionFalse},
-		"slower, too few to tell":   {both, usual, figures(0, 204*ms, 205*ms), metav1.ConditionUnknown},
-		"slower, and some lost":     {both, usual, figures(3, 204*ms, 205*ms), metav1.ConditionTrue},
-		"too few to tell":           {lossy, usual, figures(0, 4*ms, 5*ms), metav1.ConditionUnknown},
-		"enough to tell":            {lossy, usual, many(figures(0, 4*ms, 5*ms)), metav1.ConditionFalse},
-		"cut":                       {cut, usual, figures(5, 0, 0), metav1.ConditionTrue},
-		"half cut":                  {cut, usual, figures(3, 4*ms, 5*ms), metav1.ConditionFalse},
-		"was cut before":            {cut, figures(5, 0, 0), figures(5, 0, 0), metav1.ConditionUnknown},
-		"nobody looked before":      {cut, nil, figures(5, 0, 0), metav1.ConditionUnknown},
+		"slower on one of two ways": {slow, slices.Concat(usual, other(figures(0, 4*ms, 5*ms))),
+			slices.Concat(figures(0, 204*ms, 205*ms), other(figures(5, 0, 0))), metav1.ConditionUnknown},
+		"slower from one end, where the other one opens nothing": {slow, slices.Concat(usual, back(figures(0, 4*ms, 5*ms))),
+			slices.Concat(figures(0, 204*ms, 205*ms), back(figures(5, 0, 0))), metav1.ConditionTrue},
+		"a retransmission":         {lossy, usual, figures(0, 4*ms, 1005*ms), metav1.ConditionUnknown},
+		"many that were lost":      {lossy, usual, many(figures(4, 4*ms, 1005*ms)), metav1.ConditionTrue},
+		"slower, and nothing lost": {both, usual, many(figures(0, 204*ms, 205*ms)), metav1.ConditionFalse},
+		"slower, too few to tell":  {both, usual, figures(0, 204*ms, 205*ms), metav1.ConditionUnknown},
+		"slower, and some lost":    {both, usual, figures(3, 204*ms, 205*ms), metav1.ConditionTrue},
+		"too few to tell":          {lossy, usual, figures(0, 4*ms, 5*ms), metav1.ConditionUnknown},
+		"enough to tell":           {lossy, usual, many(figures(0, 4*ms, 5*ms)), metav1.ConditionFalse},
+		"cut":                      {cut, usual, figures(5, 0, 0), metav1.ConditionTrue},
+		"half cut":                 {cut, usual, figures(3, 4*ms, 5*ms), metav1.ConditionFalse},
+		"was cut before":           {cut, figures(5, 0, 0), figures(5, 0, 0), metav1.ConditionUnknown},
+		"nobody looked before":     {cut, nil, figures(5, 0, 0), metav1.ConditionUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, seen := fault.NetworkEffect(one(c.fault), []v1alpha1.ServerName{"tukpub"}, c.before, c.during)
