@@ -267,3 +267,23 @@ type FaultClientFigures struct {
 	// +optional
 	Stall *metav1.Duration `json:"stall,omitempty"`
 }
+
+// UndisturbedFigures are what the clients of one site saw of the baseline, measured as a fault's are.
+type UndisturbedFigures struct {
+	// client is the site of the clients.
+	Client string `json:"client"`
+	// longest time between two acknowledgements of a user, as rto of a fault. Of every hundred users the worst one does
+	// not count.
+	// +optional
+	Longest *metav1.Duration `json:"longest,omitempty"`
+	// bound is by how much longest may have been less.
+	// +optional
+	Bound *metav1.Duration `json:"bound,omitempty"`
+	// stall is how long the slowest acknowledged operation took, by the client's own clock.
+	// +optional
+	Stall *metav1.Duration `json:"stall,omitempty"`
+	// message says why nothing was measured.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Message string `json:"message,omitempty"`
+}

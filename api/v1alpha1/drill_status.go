@@ -355,6 +355,13 @@ type DrillStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	Figures []FaultClientFigures `json:"figures,omitempty"`
+	// undisturbed is what the clients of each site saw of the baseline, in which nothing was done to the target: what the
+	// figures of faults are to be seen against.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=client
+	Undisturbed []UndisturbedFigures `json:"undisturbed,omitempty"`
 	// faults as they were done.
 	// +optional
 	// +kubebuilder:validation:MaxItems=128

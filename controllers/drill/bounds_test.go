@@ -47,7 +47,7 @@ func TestMomentsLieBetweenLooks(t *testing.T) {
 
 	// Nobody looked for three minutes: a goal of one is neither met nor missed.
 	s.d.Spec.Objectives.RedoCatchUp = lasting(time.Minute)
-	faults := (&Reconciler{}).faults(s.w)
+	faults := (&Reconciler{}).faults(s.w, instants())
 	v := history.Check(history.Evidence{Faults: faults})
 	for _, o := range verdict.Judge(s.d.Spec, nil, verdict.Measured{History: v}).Objectives {
 		if o.Name == "redoCatchUp" {

@@ -173,12 +173,14 @@ func (r *Reconciler) collect(ctx context.Context, w *Observed, run archive.Run, 
 	if err != nil {
 		return archive.Archive{}, err
 	}
-	a := archive.Archive{Run: run, Histories: map[string][]byte{}, Samples: w.runs.Samples, Faults: r.faults(w),
+	instant := instants()
+	a := archive.Archive{Run: run, Histories: map[string][]byte{}, Samples: w.runs.Samples, Faults: r.faults(w, instant),
 		Bounds: archive.Bounds{
 			AcknowledgedAtLeast: 1,
 			AllowLost:           int(ptr.Deref(w.drill.Spec.Objectives.LostRows, 0)),
 			Served:              verdict.Served(w.drill.Spec.Objectives),
 			FaultsBoot:          boot,
+			Baseline:            instant(w.drill.Status.Baseline),
 		}}
 	a.Samples.Clocks = append(slices.Clone(a.Samples.Clocks), notedClocks(w.drill.Status.Clients)...)
 	var missing []string
@@ -287,17 +289,21 @@ func (w *Observed) canBeRead(name v1alpha1.ServerName) bool {
 		says != nil && says.Role == "PRIMARY"
 }
 
-// faults as the checker knows them. Their times were taken from the wall clock of this process; both clocks run alike,
-// so that they are put on the other by what lies between them now.
-func (r *Reconciler) faults(w *Observed) []history.Fault {
+// instants put times on the checker's clocks. They were taken from the wall clock of this process; both clocks run
+// alike, so that they are put on the other by what lies between them now.
+func instants() func(*metav1.MicroTime) history.Instant {
 	now := history.Now()
-	instant := func(t *metav1.MicroTime) history.Instant {
+	return func(t *metav1.MicroTime) history.Instant {
 		if t == nil {
 			return history.Instant{}
 		}
 		wall := t.UnixNano()
 		return history.Instant{Wall: wall, Monotonic: now.Monotonic - (now.Wall - wall)}
 	}
+}
+
+// faults as the checker knows them.
+func (r *Reconciler) faults(w *Observed, instant func(*metav1.MicroTime) history.Instant) []history.Fault {
 	var list []history.Fault
 	for _, f := range w.drill.Status.Faults {
 		if f.Injected == nil {
@@ -454,6 +460,7 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 			s.Figures = append(s.Figures, figures)
 		}
 	}
+	s.Undisturbed = undisturbed(j.verdict.Undisturbed)
 	for i := range s.Clients {
 		c := &s.Clients[i]
 		err, asked := j.fetched[c.Site]
@@ -468,6 +475,20 @@ func (j *judged) write(s *v1alpha1.DrillStatus) {
 	s.Timeline = s.Timeline[:min(len(s.Timeline), maxTimeline)]
 	note(s, v1alpha1.DrillEvent{Time: *at(j.now), Event: "Judged", Message: string(j.Verdict)})
 	slices.SortStableFunc(s.Timeline, func(a, b v1alpha1.DrillEvent) int { return a.Time.Compare(b.Time.Time) })
+}
+
+// undisturbed is what clients saw of the baseline, as a status has it.
+func undisturbed(list []history.ClientFigures) []v1alpha1.UndisturbedFigures {
+	var figures []v1alpha1.UndisturbedFigures
+	for _, c := range list[:min(len(list), maxClients)] {
+		one := v1alpha1.UndisturbedFigures{Client: c.Client, Message: conditions.Shorten(c.Missing, 512)}
+		if c.RTO != nil {
+			one.Longest, one.Bound = &metav1.Duration{Duration: *c.RTO}, &metav1.Duration{Duration: c.Unsure}
+			one.Stall = &metav1.Duration{Duration: c.Stall}
+		}
+		figures = append(figures, one)
+	}
+	return figures
 }
 
 // writeWitnesses puts into the status what clients saw of faults that were to move service.

@@ -52,7 +52,7 @@ func TestHowLongReplicasWereWaitedFor(t *testing.T) {
 		}
 	}
 	s.w.runs = &runSamples{}
-	checked := history.Check(history.Evidence{Faults: (&Reconciler{}).faults(s.w)})
+	checked := history.Check(history.Evidence{Faults: (&Reconciler{}).faults(s.w, instants())})
 	j := &judged{now: s.now.Add(10 * time.Minute), verdict: checked}
 	m := (&Reconciler{}).measured(s.w, j, archive.Archive{})
 	g.Expect(m.Waited).To(And(BeNumerically(">=", time.Minute), BeNumerically("<", 80*time.Second)))

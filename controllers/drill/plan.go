@@ -39,6 +39,8 @@ const (
 	momentWithin = time.Minute
 	// maxHistory and maxTimeline bound lists of the status.
 	maxHistory, maxTimeline = 10, 1000
+	// maxClients is how many sites may have clients.
+	maxClients = 8
 )
 
 // decided is what is to be beside the steps that are done for it: the note of a plan.

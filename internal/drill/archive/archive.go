@@ -82,6 +82,8 @@ type Bounds struct {
 	// Served is what counted as being served again; archives of earlier releases have none, and the first acknowledgement
 	// counted.
 	Served history.Served `json:"served,omitzero"`
+	// Baseline of history.Evidence.
+	Baseline history.Instant `json:"baseline,omitzero"`
 }
 
 // Samples are what was looked at again and again while the drill ran. Times are by the clock of the one that looked.
@@ -169,7 +171,8 @@ func (a Archive) Evidence() (history.Evidence, error) {
 	return history.Evidence{
 		Runs: runs, Replicas: a.Replicas, Subscribers: a.subscribers(), Faults: a.Faults,
 		AcknowledgedAtLeast: a.Bounds.AcknowledgedAtLeast, AllowLost: a.Bounds.AllowLost, ClockError: a.Bounds.ClockError,
-		Served: a.Bounds.Served, FaultsBoot: a.Bounds.FaultsBoot, Clocks: a.Samples.Clocks, OwnClock: a.Samples.OwnClock,
+		Served: a.Bounds.Served, FaultsBoot: a.Bounds.FaultsBoot, Baseline: a.Bounds.Baseline,
+		Clocks: a.Samples.Clocks, OwnClock: a.Samples.OwnClock,
 	}, nil
 }
 

@@ -275,6 +275,8 @@ func status(counts *v1alpha1.DrillCounts) v1alpha1.DrillStatus {
 		},
 	}
 	for i, site := range []string{"tukwila", "quincy", "dublin"} {
+		s.Undisturbed = append(s.Undisturbed, v1alpha1.UndisturbedFigures{Client: site, Longest: rto(231), Bound: rto(7),
+			Stall: rto(12)})
 		s.Figures = append(
 			s.Figures,
 			v1alpha1.FaultClientFigures{Fault: "kill", Client: site, RTO: rto(6000 + 300*i), Usual: rto(106), Stall: rto(8)},

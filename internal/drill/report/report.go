@@ -56,11 +56,13 @@ type Report struct {
 	Controls   []v1alpha1.DrillControl       `json:"controls,omitempty"`
 	Counts     *v1alpha1.DrillCounts         `json:"counts,omitempty"`
 	Figures    []v1alpha1.FaultClientFigures `json:"figures,omitempty"`
-	Arrivals   []v1alpha1.DrillArrival       `json:"arrivals,omitempty"`
-	Faults     []v1alpha1.FaultStatus        `json:"faults,omitempty"`
-	Timeline   []v1alpha1.DrillEvent         `json:"timeline,omitempty"`
-	Versions   []v1alpha1.DrillVersion       `json:"versions,omitempty"`
-	Archive    *v1alpha1.DrillArchive        `json:"archive,omitempty"`
+	// Undisturbed is what clients saw of the baseline.
+	Undisturbed []v1alpha1.UndisturbedFigures `json:"undisturbed,omitempty"`
+	Arrivals    []v1alpha1.DrillArrival       `json:"arrivals,omitempty"`
+	Faults      []v1alpha1.FaultStatus        `json:"faults,omitempty"`
+	Timeline    []v1alpha1.DrillEvent         `json:"timeline,omitempty"`
+	Versions    []v1alpha1.DrillVersion       `json:"versions,omitempty"`
+	Archive     *v1alpha1.DrillArchive        `json:"archive,omitempty"`
 	// Recheck is what the archive says when it is judged again; nil without an archive.
 	Recheck *Recheck `json:"recheck,omitempty"`
 	// Interactions and Stages of the workload, from the archive.
@@ -138,7 +140,7 @@ func Build(d *v1alpha1.Drill, a *archive.Archive) (Report, error) {
 		Namespace: d.Namespace, Drill: d.Name, RunID: s.RunID, Target: target(d), Database: s.Database,
 		Verdict: s.Verdict, Reason: s.Reason, Message: s.Message,
 		Objectives: s.Objectives, Controls: s.Controls, Counts: s.Counts, Figures: s.Figures, Arrivals: s.Arrivals,
-		Faults: s.Faults, Versions: s.Versions, Archive: s.Archive,
+		Undisturbed: s.Undisturbed, Faults: s.Faults, Versions: s.Versions, Archive: s.Archive,
 	}
 	r.Timeline = slices.SortedStableFunc(
 		slices.Values(s.Timeline),

@@ -38,6 +38,7 @@ func TestReportSaysWhatTheStatusSays(t *testing.T) {
 			"Passed", "lose-the-primary", "every objective was met", "redoCatchUp", "18s", "+10.000 s", "+14.800 s",
 			"latency 350ms", "± 1.5s", "(+9.100 s to +12.300 s)",
 			"but for the time in which the fault cut these clients off", "1.507s, 1 of 5 failed", "sha256:0f0f", "feedbeef",
+			"no: the baseline", "231ms (up to 7",
 			"The Drill's status says the same", "2022-latest",
 		} {
 			g.Expect(strings.Contains(text, want)).To(BeTrue(), "%s: %s", f, want)

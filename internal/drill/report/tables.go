@@ -3,6 +3,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -195,33 +196,42 @@ func (r Report) figureTable() table {
 		Title: "What clients saw of each fault",
 		Note: "Without service is the longest time of a user around the fault from an acknowledgement to the next one" +
 			r.heldFor() + ", without what faults cut off; usually is the median between two before it, beneath which that " +
-			"time means nothing." + r.unscheduled(),
+			"time means nothing." + r.unscheduled() + " What clients saw of the baseline, in which nothing was done, is " +
+			"measured likewise and stands first.",
 		Head: []string{"Fault", "Clients at", "Without service", "First acknowledged", "Usually", "Slowest acknowledged",
 			"Judged"},
 	}
+	for _, u := range r.Undisturbed {
+		t.add("", "none", u.Client, longest(u.Longest, u.Bound), "", "", duration(u.Stall),
+			"no: "+cmp.Or(u.Message, "the baseline"))
+	}
 	for _, f := range r.Figures {
-		without, judged := duration(f.RTO), "yes"
-		if without == "" {
-			without = "not measured"
-		}
+		judged := "yes"
 		if f.Isolated {
 			judged = "but for the time in which the fault cut these clients off"
 		}
-		if f.RTO != nil && f.Bound != nil && f.Bound.Duration > 0 {
-			without += " (up to " + precise(f.Bound.Duration) + " less)"
-		}
-		t.add("", f.Fault, f.Client, without, first(f), duration(f.Usual), duration(f.Stall), judged)
+		t.add("", f.Fault, f.Client, longest(f.RTO, f.Bound), first(f), duration(f.Usual), duration(f.Stall), judged)
 	}
 	return t
 }
 
 // first is how long it was to the first acknowledgement; empty where that is what counts.
 func first(f v1alpha1.FaultClientFigures) string {
-	text := duration(f.FirstServed)
-	if f.FirstServed != nil && f.FirstBound != nil && f.FirstBound.Duration > 0 {
-		text += " (up to " + precise(f.FirstBound.Duration) + " less)"
+	if f.FirstServed == nil {
+		return ""
 	}
-	return text
+	return longest(f.FirstServed, f.FirstBound)
+}
+
+// longest is a time without service with what it may have been less.
+func longest(d, bound *metav1.Duration) string {
+	switch {
+	case d == nil:
+		return "not measured"
+	case bound != nil && bound.Duration > 0:
+		return duration(d) + " (up to " + precise(bound.Duration) + " less)"
+	}
+	return duration(d)
 }
 
 func duration(d *metav1.Duration) string {

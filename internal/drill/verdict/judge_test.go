@@ -235,6 +235,20 @@ func TestNoFaults(t *testing.T) {
 		To(Equal(v1alpha1.VerdictPassed), "the group's goals are for its faults")
 }
 
+// How long clients went without an acknowledgement is told against how long they do though nothing is done.
+func TestServiceAgainstTheBaseline(t *testing.T) {
+	g := NewWithT(t)
+	m := good()
+	undisturbed := 240 * time.Millisecond
+	m.History.Undisturbed = []history.ClientFigures{{Client: "quincy", RTO: &undisturbed}, {Client: "tukwila"}}
+	spec := v1alpha1.DrillSpec{Objectives: goals()}
+	told := ContainElement(And(HaveField("Name", "rto"), HaveField("Verdict", v1alpha1.VerdictPassed),
+		HaveField("Evidence", ContainSubstring("longest without a fault 240ms"))))
+	g.Expect(verdict.Judge(spec, nil, m).Objectives).To(told)
+	m.History.Undisturbed[0].RTO = nil
+	g.Expect(verdict.Judge(spec, nil, m).Objectives).NotTo(told)
+}
+
 // One copy is equal to none: the sentences say that it was one.
 func TestOneCopyAlone(t *testing.T) {
 	g := NewWithT(t)

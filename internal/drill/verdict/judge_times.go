@@ -70,7 +70,7 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 				worst, failed = *c.RTO, missed
 				r.Measured, r.Bound = shown(c), bound(c.Unsure)
 				r.Evidence = fmt.Sprintf("client %s at fault %s on %s; usual time between acknowledgements %s",
-					c.Client, f.Name, f.Target, c.Usual.Round(time.Millisecond)) + m.firstServed(c)
+					c.Client, f.Name, f.Target, c.Usual.Round(time.Millisecond)) + m.firstServed(c) + m.undisturbed(c.Client)
 			}
 		}
 	}
@@ -91,6 +91,17 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 		)
 	}
 	return r
+}
+
+// undisturbed is how long a client went without an acknowledgement while nothing was done; empty where that is not
+// known.
+func (m Measured) undisturbed(client string) string {
+	for _, c := range m.History.Undisturbed {
+		if c.Client == client && c.RTO != nil {
+			return fmt.Sprintf(", longest without a fault %s", c.RTO.Round(time.Millisecond))
+		}
+	}
+	return ""
 }
 
 // shown is the time that a client went without service, for people.

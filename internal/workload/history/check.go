@@ -24,6 +24,7 @@ func Check(e Evidence) Verdict {
 	v.Registers = checkRegisters(withFinalReads(runs, e.Replicas))
 	v.Order = JudgeOrder(e.Lists())
 	v.Faults = measureFaults(e, axis, lost)
+	v.Undisturbed = undisturbed(e, axis)
 	v.Operations = countOperations(e, axis)
 	v.judge(e)
 	return v

@@ -94,6 +94,9 @@ type Evidence struct {
 	// Subscribers are copies that need not have all tables, nor all rows yet, and get them in the order of the commits.
 	Subscribers []Replica
 	Faults      []Fault
+	// Baseline is when the time began in which nothing was done yet, by the clock that timed the faults; zero: there was
+	// none.
+	Baseline Instant
 	// FaultsBoot identifies the boot of the machine whose monotonic clock timed the faults; empty when it is that of the
 	// runs.
 	FaultsBoot string
@@ -153,6 +156,8 @@ type Verdict struct {
 	Order Order `json:"order"`
 	// Faults with what clients saw, in the order of their injection.
 	Faults []FaultFigures `json:"faults"`
+	// Undisturbed is what clients saw of the baseline: what the figures of faults are to be seen against.
+	Undisturbed []ClientFigures `json:"undisturbed,omitempty"`
 }
 
 // Operations are what clients tried, other than what a fault may have kept from reaching anything.
