@@ -72,7 +72,8 @@ func some(t *testing.T) archive.Archive {
 		Faults: []history.Fault{
 			{Name: "podKill", Target: "sql-tuk-1-0", Injected: history.Now(), Proof: "its container ended"},
 		},
-		Bounds: archive.Bounds{AcknowledgedAtLeast: 100, ClockError: time.Millisecond},
+		Bounds: archive.Bounds{AcknowledgedAtLeast: 100, ClockError: time.Millisecond, Unread: []string{"sql-tuk-2"},
+			Baseline: history.Instant{Monotonic: 7, Wall: 1_000_000_007}},
 		Samples: archive.Samples{
 			Replicas: []archive.ReplicaSample{{At: at, Server: "sql-tuk-1-0", Role: "PRIMARY", SendQueueKB: &queue}},
 			Links:    []archive.LinkSample{{At: at, From: "tukwila", To: "dublin", Sent: 5, Lost: 1, RTT: &rtt}},
@@ -101,6 +102,7 @@ func TestArchiveIsReadBackAsItWasWritten(t *testing.T) {
 	g.Expect(fmt.Sprintf("%x", sha256.Sum256(packed))).To(Equal(ref.SHA256))
 	e, err := back.Evidence()
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(e.Baseline).To(Equal(a.Bounds.Baseline))
 	g.Expect(e.Runs).To(HaveLen(2))
 	g.Expect(e.Runs[0].Operations).To(HaveLen(200))
 	g.Expect(history.Check(e).Counts.Acknowledged).To(Equal(500))

@@ -24,5 +24,10 @@ func Archived(d *v1alpha1.Drill, a archive.Archive) (Run, error) {
 			m.Missing = append(m.Missing, c.Site)
 		}
 	}
+	if len(a.Payloads) == 2 {
+		delivery := history.CheckDelivery(e.Runs, a.Payloads[0], a.Payloads[1])
+		m.Places = []verdict.Place{{Server: v1alpha1.ServerName(a.Payloads[1].Server), Kind: verdict.PlaceSubscriber,
+			Delivery: &delivery}}
+	}
 	return Run{Spec: d.Spec, Evidence: e, Measured: m}, nil
 }

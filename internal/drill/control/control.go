@@ -102,6 +102,12 @@ func plants() []plant {
 			func(c history.Counts) int { return c.Duplicated })},
 		{"a row that nobody wrote", inventRow, rowsFound("consistency",
 			func(c history.Counts) int { return c.Phantom })},
+		{"a transaction of which one copy has a part", tearRow, contentsFound(
+			func(c history.Contents) int { return c.Torn.Count })},
+		{"a table that is another one in one copy", alterTable, contentsFound(
+			func(c history.Contents) int { return c.Altered.Count })},
+		{"a row that the subscriber lacks though it has later ones", undeliver, undeliveredFound},
+		{"two servers that acknowledge in one term", secondServer, secondServerFound},
 		{"a stale read of a register", staleRead, staleReadFound},
 		{"a clock that was shifted by a minute", shiftClock, shiftFound},
 		{"a client that is never served again", killClient, deadClientFound},
