@@ -385,8 +385,11 @@ func (b *bed) Run(ctx context.Context, _ *rest.Config, _, pod, _ string, command
 func (b *bed) alter(ctx context.Context) error {
 	db, err := b.connector.Open(ctx, mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content",
 		Role: credentials.RoleSA})
-	for ; err == nil && len(b.change) > 0; b.change = b.change[1:] {
-		_, err = db.Handle().ExecContext(ctx, b.change[0])
+	for err == nil && len(b.change) > 0 {
+		if _, err = db.Handle().ExecContext(ctx, b.change[0]); err != nil {
+			b.Errorf("%s: %v", b.change[0], err)
+		}
+		b.change = b.change[1:]
 	}
 	return err
 }
@@ -455,6 +458,8 @@ func TestDrillOfAnEngine(t *testing.T) {
 	g.Expect(s.Faults).To(HaveLen(1))
 	g.Expect(s.Faults[0].Effect.Seen).To(ContainSubstring("is gone"))
 	g.Expect(s.Figures).To(ConsistOf(And(HaveField("Client", "dublin"), HaveField("RTO", Not(BeNil())))))
+	g.Expect(s.Undisturbed).To(ConsistOf(And(HaveField("Client", "dublin"),
+		HaveField("Longest.Duration", BeNumerically("<", s.Figures[0].RTO.Duration)))))
 	kept, err := archive.Read(
 		t.Context(),
 		b.hub.Client,
@@ -481,7 +486,8 @@ func TestDrillOfAnEngine(t *testing.T) {
 	}
 	g.Expect(planted).NotTo(ContainElement(v1alpha1.ControlNotFound))
 	for _, name := range []string{"an acknowledged row that is gone from one copy", "a row that is there twice",
-		"a client that is never served again", "a fault that strikes nothing"} {
+		"a client that is never served again", "a fault that strikes nothing",
+		"a transaction of which one copy has a part", "a row that the subscriber lacks though it has later ones"} {
 		g.Expect(planted).To(HaveKeyWithValue(name, v1alpha1.ControlFound))
 	}
 	g.Expect(s.Archive.Name).NotTo(BeEmpty())
@@ -504,22 +510,31 @@ func TestDrillWhoseFaultDoesNothing(t *testing.T) {
 	g.Eventually(b.left, patient, often).Should(BeEmpty())
 }
 
-// What is not what clients wrote fails whatever else is right, and the row is named: a byte of a payload, half a
-// transaction, a row of nobody.
+// What is not what clients wrote fails whatever else is right, and the row is named: one that was deleted by hand, one
+// that is there twice, a byte of a payload, half a transaction, a row of nobody.
 func TestDrillAfterWhichRowsAreNotWhatWasWritten(t *testing.T) {
 	b := newBed(t, true)
 	g := NewWithT(t)
 	b.change = []string{
+		"DELETE FROM dbo.Recorded WHERE Id = (SELECT MAX(Id) FROM dbo.Recorded)",
+		"INSERT INTO dbo.Recorded (Run, Op, Server, Configuration, WrittenAt) SELECT TOP (1) Run, Op, Server, " +
+			"Configuration, WrittenAt FROM dbo.Recorded ORDER BY Id DESC",
 		"UPDATE dbo.Article SET Body = STUFF(Body, 60, 1, '~') WHERE Id = (SELECT MAX(Id) FROM dbo.Article WHERE Id < 0)",
 		"DELETE FROM dbo.Article WHERE Id = (SELECT MIN(Id) FROM dbo.Article WHERE Id < 0)",
 		"INSERT INTO dbo.Article (Id, WrittenAt, Body) VALUES (-5, SYSUTCDATETIME(), '5.1 x')",
 	}
 	s := b.verdict(b.drill())
 	g.Expect(s.Verdict).To(Equal(v1alpha1.VerdictFailed), s.Message)
-	g.Expect(s.Counts.Lost).To(BeZero())
+	g.Expect(s.Counts).To(HaveValue(And(HaveField("Lost", BeEquivalentTo(1)), HaveField("Duplicated", BeEquivalentTo(1)))))
+	g.Expect(s.Objectives).To(ContainElement(And(HaveField("Name", "lostRows"),
+		HaveField("Verdict", v1alpha1.VerdictFailed),
+		HaveField("Evidence", MatchRegexp(`run \d+ operation \d+ is missing`)))))
 	g.Expect(s.Objectives).To(ContainElement(And(HaveField("Name", "consistency"),
 		HaveField("Verdict", v1alpha1.VerdictFailed), HaveField("Evidence", And(
+			ContainSubstring("1 rows are there more than once"),
 			MatchRegexp(`payloads are not what was written: dbo.Article of tukpub-0: run \d+ operation \d+ \(Id -\d+\)`),
-			MatchRegexp(`1 transactions are there in part: tukpub-0: run \d+ operation \d+ is in dbo.Recorded with 0 of 1`),
+			ContainSubstring("2 transactions are there in part: "),
+			MatchRegexp(`tukpub-0: run \d+ operation \d+ is in dbo.Recorded with 0 of 1 rows in dbo.Article`),
+			MatchRegexp(`tukpub-0: run \d+ operation \d+ is in dbo.Article and not in dbo.Recorded`),
 			ContainSubstring("run 5 operation 1 is of nobody"))))))
 }

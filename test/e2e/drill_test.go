@@ -116,7 +116,7 @@ func primaryPlace() *v1alpha1.FaultPlace { return &v1alpha1.FaultPlace{Role: v1a
 // A drill loses the primary's pod and passes; one with a goal that nobody can meet fails for that goal; one that is
 // deleted in the middle leaves nothing behind, and the operator may end meanwhile.
 func TestDrill(t *testing.T) {
-	groupB.Beside(t, 2, 340) // that the operator ends meanwhile must hold up nobody
+	groupB.Beside(t, 2, 380) // that the operator ends meanwhile must hold up nobody
 	g := NewWithT(t)
 	gt := inTurn(t, groupB)
 	b := gt.b
@@ -138,6 +138,7 @@ func TestDrill(t *testing.T) {
 
 	t.Run("lose the primary's pod", func(t *testing.T) { dt.losePod(t) })
 	t.Run("must fail and must not pass", func(t *testing.T) { dt.slowLink(t) })
+	t.Run("errors in the data", func(t *testing.T) { dt.planted(t) })
 	t.Run("deleted in the middle", func(t *testing.T) { dt.deleted(t) })
 }
 
@@ -154,6 +155,8 @@ func (dt drillTest) losePod(t *testing.T) {
 	g.Expect(s.Counts.Acknowledged).To(BeNumerically(">", 100))
 	g.Expect(s.Counts.Lost).To(BeZero())
 	g.Expect(objective(s, "rto").Measured).NotTo(BeEmpty())
+	g.Expect(s.Undisturbed).To(HaveLen(3))
+	g.Expect(s.Undisturbed).To(HaveEach(HaveField("Longest", Not(BeNil()))))
 	g.Expect(objective(s, "arrivalP99")).
 		To(And(HaveField("Verdict", v1alpha1.VerdictPassed), HaveField("Measured", Not(BeEmpty()))))
 	g.Expect(s.Faults).To(HaveLen(1))
@@ -252,6 +255,47 @@ func (dt drillTest) slowLink(t *testing.T) {
 	for _, after := range effect.After {
 		g.Expect(after.Connect.Duration).To(BeNumerically("<", asked), "%s to %s", after.From, after.To)
 	}
+}
+
+// planted: a row that is deleted by hand while clients write, one that is doubled and a byte that is changed are found
+// by the final reads, at both copies.
+func (dt drillTest) planted(t *testing.T) {
+	g := NewWithT(t)
+	d := dt.declare(t, "e2e-planted", func(s *v1alpha1.DrillSpec) {
+		s.Workload.Row = &v1alpha1.DrillRow{Type: v1alpha1.RowChar, Bytes: 64}
+	})
+	g.Expect(dt.b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(dt.group), dt.group)).To(Succeed())
+	primary := &v1alpha1.SQLServer{}
+	name := strings.TrimSuffix(dt.group.Status.Primary, "-0")
+	g.Expect(dt.b.Hub().Client.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, primary)).To(Succeed())
+	at := open(t, connectorFrom(t, dt.b, shellAt(t, dt.b.Site(string(primary.Spec.Site)), namespace)), primary,
+		credentials.RoleSA, "Content")
+	bed.Wait(t, "clients have written some rows", 5*time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := dt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(d), d)
+		if err != nil || d.Status.RecordedAfter == nil {
+			return false, d.Status.Message, err
+		}
+		rows := 0
+		err = at.Handle().QueryRowContext(ctx, "SELECT COUNT(*) FROM dbo.Recorded WHERE Id > @p1",
+			*d.Status.RecordedAfter).Scan(&rows)
+		return rows >= 30, fmt.Sprintf("%d rows", rows), err
+	})
+	for _, change := range []string{
+		"DELETE FROM dbo.Recorded WHERE Id = (SELECT MIN(Id) FROM dbo.Recorded WHERE Id > @p1)",
+		"INSERT INTO dbo.Recorded (Run, Op, Server, Configuration, WrittenAt) SELECT Run, Op, Server, Configuration, " +
+			"WrittenAt FROM dbo.Recorded WHERE Id = (SELECT MIN(Id) FROM dbo.Recorded WHERE Id > @p1)",
+		"UPDATE dbo.Article SET Body = STUFF(Body, 60, 1, '~') " +
+			"WHERE @p1 >= 0 AND Id = (SELECT MAX(Id) FROM dbo.Article WHERE Id < 0)",
+	} {
+		_, err := at.Handle().ExecContext(t.Context(), change, *d.Status.RecordedAfter)
+		g.Expect(err).NotTo(HaveOccurred(), change)
+	}
+	s := dt.verdict(t, d)
+	g.Expect(s.Verdict).To(Equal(v1alpha1.VerdictFailed), s.Message)
+	g.Expect(s.Counts).To(HaveValue(And(HaveField("Lost", BeEquivalentTo(1)), HaveField("Duplicated", BeEquivalentTo(1)))))
+	g.Expect(objective(s, "lostRows").Evidence).To(ContainSubstring("is missing"))
+	g.Expect(objective(s, "consistency").Evidence).To(And(ContainSubstring("1 rows are there more than once"),
+		ContainSubstring("2 payloads are not what was written"), ContainSubstring("2 transactions are there in part")))
 }
 
 // deleted: a drill that is deleted while its fault lasts takes it back before it is gone.
