@@ -5,11 +5,13 @@ package admission
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -18,8 +20,44 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// readers are where the world is read from: the manager's cache, and the API server itself.
-type readers struct{ cached, server client.Reader }
+// readers are where the world is read from: the manager's cache, and the API server itself. Anybody who reaches the
+// webhooks' port can have an object refused, and each refusal reads eight lists: turns bounds how many are read for at
+// a time, and server is a client with a limit of its own, so that the controllers have theirs to themselves.
+type readers struct {
+	cached, server client.Reader
+	turns          chan struct{}
+}
+
+const (
+	// refusals are how many objects the API server's own lists are read for at a time; refusalWait is how long one waits
+	// for its turn, less than API servers wait for an answer.
+	refusals    = 4
+	refusalWait = 5 * time.Second
+	// listsPerSecond and listsAtOnce limit the reading of lists for what is refused.
+	listsPerSecond, listsAtOnce = 40, 80
+)
+
+// newReaders makes them for a manager.
+func newReaders(mgr manager.Manager) (readers, error) {
+	cfg := rest.CopyConfig(mgr.GetConfig())
+	cfg.QPS, cfg.Burst, cfg.RateLimiter = listsPerSecond, listsAtOnce, nil
+	server, err := client.New(cfg, client.Options{Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return readers{}, fmt.Errorf("making the client of the admission webhooks: %w", err)
+	}
+	return readers{mgr.GetClient(), server, make(chan struct{}, refusals)}, nil
+}
+
+// turn waits until the API server may be asked. The end of it must be told.
+func (r readers) turn(ctx context.Context) (end func(), err error) {
+	select {
+	case r.turns <- struct{}{}:
+		return func() { <-r.turns }, nil
+	case <-time.After(refusalWait):
+	case <-ctx.Done():
+	}
+	return nil, apierrors.NewTooManyRequests("many objects are being refused now: try again", 2)
+}
 
 // validator checks objects of one kind against the world.
 type validator[T client.Object] struct {
@@ -71,22 +109,36 @@ func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, e
 // validate refuses by what the API server itself has: who applies several objects one after the other is ahead of the
 // cache.
 func (v *validator[T]) validate(ctx context.Context, old, obj T) error {
-	var errs field.ErrorList
-	for _, from := range []client.Reader{v.cached, v.server} {
-		w, err := load(ctx, from, obj.GetNamespace())
-		if err != nil {
-			return apierrors.NewInternalError(fmt.Errorf("checking %s %s: %w", v.kind, obj.GetName(), err))
+	errs, err := v.against(ctx, v.cached, old, obj)
+	if err == nil && len(errs) > 0 {
+		var end func()
+		if end, err = v.turn(ctx); err != nil {
+			return err
 		}
-		if errs = v.check(w, old, obj); len(errs) == 0 {
-			return nil
-		}
+		defer end()
+		errs, err = v.against(ctx, v.server, old, obj)
+	}
+	if err != nil || len(errs) == 0 {
+		return err
 	}
 	return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v.kind}, obj.GetName(), errs)
 }
 
+// against checks an object against the world as a reader has it.
+func (v *validator[T]) against(ctx context.Context, from client.Reader, old, obj T) (field.ErrorList, error) {
+	w, err := load(ctx, from, obj.GetNamespace())
+	if err != nil {
+		return nil, apierrors.NewInternalError(fmt.Errorf("checking %s %s: %w", v.kind, obj.GetName(), err))
+	}
+	return v.check(w, old, obj), nil
+}
+
 // Register adds the webhooks to the manager's server. Each is at /validate-geosql-dev-v1alpha1-KIND.
 func Register(mgr manager.Manager) error {
-	r := readers{mgr.GetClient(), mgr.GetAPIReader()}
+	r, err := newReaders(mgr)
+	if err != nil {
+		return err
+	}
 	top := field.NewPath("spec")
 	return firstError(
 		add(mgr, &v1alpha1.Site{}, &validator[*v1alpha1.Site]{r, "Site",
