@@ -101,7 +101,11 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	for _, v := range slices.Concat(o.Voters, o.Joining, o.Former) {
 		switch {
 		case errors.Is(v.Err, votes.ErrAbsent):
-		case errors.Is(v.Err, sites.ErrSiteLost), errors.Is(v.Err, sites.ErrUnknownSite):
+		case errors.Is(v.Err, sites.ErrUnknownSite):
+			// This process may not have looked yet, or the hub was made anew: that is no word of anybody.
+			waiting = append(waiting, fmt.Sprintf("%s (no such Site: declare it again, with lifecycle Lost if it is gone for "+
+				"good)", v.Site))
+		case errors.Is(v.Err, sites.ErrSiteLost):
 			p.Leave("the Lease %s and the agents' account at voter %s (%v)", votes.LeaseName(d.name()), v.Site, v.Err)
 		case v.Err != nil:
 			waiting = append(waiting, string(v.Site))
