@@ -337,6 +337,30 @@ func TestThePolicyOpensBeforeItCloses(t *testing.T) {
 	g.Expect(networkCondition(e.d, e.o, nil).Reason).To(Equal(v1alpha1.ReasonPeersOnly))
 }
 
+// A policy that comes to a server which runs would shut out partners that no object names any more: the engine is asked
+// first.
+func TestTheFirstPolicyWaitsForTheEngine(t *testing.T) {
+	g := NewWithT(t)
+	e := running(t, nil)
+	e.o.Policy = nil
+	around := world()
+	around.Groups, around.Publications = nil, nil
+	e.d = declared(server(), around)
+	login := credentials.PartnerLogin("quipub")
+	e.o.Engine.Logins[login] = mssql.Login{SID: credentials.SID("web", login)}
+	e.o.Engine.Groups = []string{"kept"}
+	answering := e.o.Engine
+	e.o.Engine = Engine{Asked: true, Err: &mssql.Error{Class: mssql.Unreachable}}
+	g.Expect(described(plan(e.d, e.o))).NotTo(ContainElement(ContainSubstring("NetworkPolicy")))
+	g.Expect(networkCondition(e.d, e.o, nil).Reason).To(Equal(v1alpha1.ReasonPolicyPending))
+
+	e.o.Engine = answering
+	_, done := e.settle(t, 100)
+	g.Expect(done).To(ContainElement(HavePrefix("apply NetworkPolicy tukpub")))
+	g.Expect(quincy.passes(t, e.o.Policy.Spec.Ingress, mirroringPort)).To(BeTrue(), "the group that it hosts goes on")
+	g.Expect(stranger.passes(t, e.o.Policy.Spec.Ingress, mirroringPort)).To(BeFalse())
+}
+
 func TestSomebodyElsesPolicyIsLeftAlone(t *testing.T) {
 	g := NewWithT(t)
 	e := running(t, nil)

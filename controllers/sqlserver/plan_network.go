@@ -34,6 +34,11 @@ func planNetwork(d Desired, o Observed, p *reconcile.Plan) bool {
 	case have != nil && !owned(d, have.Labels):
 		return p.Settle(foreign("NetworkPolicy", have.Name, d))
 	}
+	if have == nil && o.Pod != nil && (!o.Engine.Asked || o.Engine.Err != nil) {
+		// The first one shuts out whoever it does not name, and it is the engine that knows of partners which nobody
+		// declares.
+		return true
+	}
 	rules, _ := ingress(d, o)
 	want := stamp(networkPolicy(d, append(rules, extraRules(rules, have)...)))
 	if why := drift(want, have); why != "" {

@@ -40,7 +40,7 @@ func networkCondition(d Desired, o Observed, failed error) *metav1.Condition {
 			"again. Until then every port is open", d.Server.Spec.Site, d.Server.Spec.Site)
 	case o.Policy == nil || !owned(d, o.Policy.Labels) || drift(stamp(networkPolicy(d, rules)), o.Policy) != "":
 		c.Reason = v1alpha1.ReasonPolicyPending
-		c.Message = "the NetworkPolicy is being written; what is taken out of it waits until the engine trusts nobody else"
+		c.Message = "the NetworkPolicy is being written; what it closes waits until the engine answers and trusts nobody else"
 	case len(gaps) > 0:
 		c.Reason = v1alpha1.ReasonPeersUnknown
 		c.Message = openPorts(gaps)
