@@ -50,6 +50,8 @@ func (k *keeper) elected(ctx context.Context, namespace string, group orders.Nam
 				records[voter] = record
 			}
 		}
+		// Whoever may write one Lease must not say who votes, or who is primary.
+		records = c.Believed(records)
 		newest := votes.Configured(c, slices.Collect(maps.Values(records))...)
 		if newest.Same(c) {
 			break

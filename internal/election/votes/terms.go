@@ -44,3 +44,16 @@ func (c Configuration) Reached(term func(site string) (term int64, known bool)) 
 	}
 	return reached
 }
+
+// Believed are the records, by site, without those that tell of terms which nobody can have claimed for all that a
+// majority of a configuration tells.
+func (c Configuration) Believed(records map[string]Record) map[string]Record {
+	known := c.Reached(func(site string) (int64, bool) { r, ok := records[site]; return r.Term, ok })
+	believed := map[string]Record{}
+	for site, r := range records {
+		if r.Believed(known) {
+			believed[site] = r
+		}
+	}
+	return believed
+}
