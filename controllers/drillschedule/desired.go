@@ -42,7 +42,9 @@ func desire(_ context.Context, s *v1alpha1.DrillSchedule) (Desired, error) {
 		Passed:   limit(s.Spec.PassedHistoryLimit, defaultPassed),
 		Others:   limit(s.Spec.OtherHistoryLimit, defaultOthers),
 	}
-	d.Times, d.Err = drill.ParseSchedule(s.Spec.Schedule, s.Spec.TimeZone)
+	if s.Spec.Repeat == nil {
+		d.Times, d.Err = drill.ParseSchedule(s.Spec.Schedule, s.Spec.TimeZone)
+	}
 	if s.Spec.StartingDeadline != nil {
 		d.Deadline = s.Spec.StartingDeadline.Duration
 	}
@@ -58,24 +60,42 @@ func limit(n *int32, otherwise int) int {
 
 // drillOf is the drill of a time. Its name follows from the time, so that none is made twice.
 func (d Desired) drillOf(due time.Time) *v1alpha1.Drill {
-	t := d.Schedule.Spec.Template
-	labels := map[string]string{}
-	maps.Copy(labels, t.Labels)
-	labels[v1alpha1.LabelDrillSchedule] = d.Schedule.Name
 	when := due.UTC().Format(stamp)
-	made := &v1alpha1.Drill{
+	made := d.drill(fmt.Sprintf("%s-%s", d.Schedule.Name, when), *d.Schedule.Spec.Template.Spec.DeepCopy())
+	made.Spec.RunID = when
+	made.Spec.BeginBefore = &metav1.Time{Time: due.Add(d.Deadline)}
+	return made
+}
+
+// nameOf is the name of the drill of a number.
+func nameOf(schedule string, number int32) string { return fmt.Sprintf("%s-%03d", schedule, number) }
+
+// drawn is the drill of a number, made now. Its name follows from the number, so that none is made twice.
+func (d Desired) drawn(number int32, now time.Time) *v1alpha1.Drill {
+	r := *d.Schedule.Spec.Repeat
+	made := d.drill(nameOf(d.Schedule.Name, number), drill.Drawn(d.Schedule.Spec.Template.Spec, r, number))
+	made.Annotations[v1alpha1.AnnotationDrillSeed] = fmt.Sprintf("%d/%d", r.Seed, number)
+	made.Spec.BeginBefore = &metav1.Time{Time: now.Add(d.Deadline).Truncate(time.Second)}
+	return made
+}
+
+// drill of the schedule.
+func (d Desired) drill(name string, spec v1alpha1.DrillSpec) *v1alpha1.Drill {
+	t := d.Schedule.Spec.Template
+	labels, annotations := map[string]string{}, map[string]string{}
+	maps.Copy(labels, t.Labels)
+	maps.Copy(annotations, t.Annotations)
+	labels[v1alpha1.LabelDrillSchedule] = d.Schedule.Name
+	return &v1alpha1.Drill{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace:   d.Schedule.Namespace,
-			Name:        fmt.Sprintf("%s-%s", d.Schedule.Name, when),
+			Name:        name,
 			Labels:      labels,
-			Annotations: t.Annotations,
+			Annotations: annotations,
 			OwnerReferences: []metav1.OwnerReference{
 				{APIVersion: v1alpha1.GroupVersion.String(), Kind: "DrillSchedule", Name: d.Schedule.Name, UID: d.Schedule.UID},
 			},
 		},
-		Spec: *t.Spec.DeepCopy(),
+		Spec: spec,
 	}
-	made.Spec.RunID = when
-	made.Spec.BeginBefore = &metav1.Time{Time: due.Add(d.Deadline)}
-	return made
 }

@@ -18,6 +18,8 @@ import (
 // Observed are the drills of a schedule.
 type Observed struct {
 	Now time.Time
+	// Schedule is its name.
+	Schedule string
 	// Drills of the schedule, oldest first.
 	Drills []v1alpha1.Drill
 }
@@ -28,7 +30,8 @@ func (o Observed) has(name string) bool {
 }
 
 func (r *Reconciler) observe(ctx context.Context, desired Desired) (Observed, error) {
-	s, o := desired.Schedule, Observed{Now: r.now()}
+	s := desired.Schedule
+	o := Observed{Now: r.now(), Schedule: s.Name}
 	var list v1alpha1.DrillList
 	if err := r.fresh.List(ctx, &list, client.InNamespace(s.Namespace),
 		client.MatchingLabels{v1alpha1.LabelDrillSchedule: s.Name}); err != nil {
@@ -41,7 +44,7 @@ func (r *Reconciler) observe(ctx context.Context, desired Desired) (Observed, er
 			o.Drills = append(o.Drills, d)
 		}
 	}
-	// Names end with the time that a drill stands for.
+	// Names end with the time that a drill stands for, or its number.
 	slices.SortFunc(o.Drills, func(a, b v1alpha1.Drill) int { return strings.Compare(a.Name, b.Name) })
 	return o, nil
 }

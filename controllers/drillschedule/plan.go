@@ -28,6 +28,9 @@ func (s Drop) Describe() string { return "delete Drill " + s.Drill.Name + ", bey
 
 // plan makes the drill that is due and drops those that are too many. The status that is to be is its note.
 func plan(d Desired, o Observed) reconcile.Plan {
+	if d.Schedule.Spec.Repeat != nil {
+		return planRepeat(d, o)
+	}
 	s := d.Schedule.Status.DeepCopy()
 	p := reconcile.Plan{Note: s}
 	if d.Err != nil {
@@ -35,6 +38,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		return p
 	}
 	p.Outcome = conditions.Ready(v1alpha1.ReasonScheduled, "drills are made when their time comes")
+	s.Repeated = nil
 	sumUp(o, s)
 	p.Steps = surplus(d, o)
 	after := d.countFrom(s, o.Now)

@@ -365,7 +365,10 @@ func join[S ~string](list []S) string {
 }
 
 // drillSchedule checks a schedule, and its template as the Drill that it will make.
-func (w *World) drillSchedule(at *field.Path, s *v1alpha1.DrillSchedule) field.ErrorList {
+func (w *World) drillSchedule(at *field.Path, old, s *v1alpha1.DrillSchedule) field.ErrorList {
+	if s.Spec.Repeat != nil {
+		return w.drillRepeat(at, old, s)
+	}
 	var errs field.ErrorList
 	if _, err := drill.ParseSchedule(s.Spec.Schedule, s.Spec.TimeZone); err != nil {
 		path, value := at.Child("schedule"), s.Spec.Schedule

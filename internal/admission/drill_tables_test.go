@@ -35,6 +35,20 @@ spec:
   target: {availabilityGroup: content}
 `
 
+// repeat draws drills.
+const repeat = `
+apiVersion: geosql.dev/v1alpha1
+kind: DrillSchedule
+metadata: {name: drawn, namespace: web}
+spec:
+  repeat: {times: 9, seed: 1, pause: 10s}
+  template:
+    spec:
+      runID: x
+      target: {availabilityGroup: content}
+      faults: [{name: kill, kind: PodKill, where: {role: Primary}}]
+`
+
 func init() {
 	refusals = append(
 		refusals,
@@ -223,6 +237,31 @@ metadata: {name: weekly, namespace: web}
 spec: {schedule: "0 3 * * 0", timeZone: Nowhere/Town, template: {spec: {runID: x,
     target: {availabilityGroup: content}}}}
 `, []string{"spec.timeZone", "tz database"}},
+		refusal{"service that has to hold for longer than clients are there", allowed,
+			drill + "  recovery: 10s\n  objectives: {served: {for: 11s}}\n",
+			[]string{"spec.objectives.served.for", "recovery is 10s"}},
+		refusal{"service that holds for no time", allowed, drill + "  objectives: {served: {for: 0s}}\n",
+			[]string{"for must be between 1s and 10m"}},
+		refusal{"service of more than all", allowed, drill + "  objectives: {served: {percent: 101}}\n",
+			[]string{"spec.objectives.served.percent", "100"}},
+		refusal{"schedule by the clock and one after another", allowed,
+			with(repeat, "repeat:", "schedule: \"0 3 * * 0\"\n  repeat:"), []string{"exactly one of schedule and repeat"}},
+		refusal{"drills that are drawn, with a history limit", allowed,
+			with(repeat, "repeat:", "passedHistoryLimit: 3\n  repeat:"), []string{"with repeat every drill is kept"}},
+		refusal{"too many drills", allowed, with(repeat, "times: 9", "times: 201"), []string{"spec.repeat.times", "200"}},
+		refusal{"nothing to draw from", allowed,
+			with(repeat, "faults: [{name: kill, kind: PodKill, where: {role: Primary}}]", "faults: []"),
+			[]string{"spec.template.spec.faults", "nothing to draw from"}},
+		refusal{"a fault to draw that has its time", allowed, with(repeat, "kind: PodKill", "kind: PodKill, at: 5s"),
+			[]string{"spec.template.spec.faults[0].at", "is drawn"}},
+		refusal{"a drawn drill without enough time", allowed, with(repeat, "pause: 10s", "pause: 1h"),
+			[]string{"spec.repeat", "spec.template.spec.timeLimit", "give more time"}},
+		refusal{"drills that are drawn otherwise when some were made", allowed + "---" + repeat +
+			"status: {repeated: {seed: 1, made: 2, passed: 2, failed: 0, inconclusive: 0, told: 2, lost: 0}}\n",
+			with(repeat, "seed: 1", "seed: 2"), []string{"Make another DrillSchedule"}},
+		refusal{"another template when some were made", allowed + "---" + repeat +
+			"status: {repeated: {seed: 1, made: 2, passed: 2, failed: 0, inconclusive: 0, told: 2, lost: 0}}\n",
+			with(repeat, "kind: PodKill", "kind: ContainerKill"), []string{"Make another DrillSchedule"}},
 		refusal{"schedule on a group without the label", with(server, "NAME", "a") + "---" + with(group, "NAME", "content"), `
 apiVersion: geosql.dev/v1alpha1
 kind: DrillSchedule

@@ -179,7 +179,7 @@ func Register(mgr manager.Manager) error {
 			func(w *World, old, o *v1alpha1.Drill) field.ErrorList { return w.drill(top, old, o) },
 			func(o *v1alpha1.Drill) any { return o.Spec }, nil, false}),
 		add(mgr, &v1alpha1.DrillSchedule{}, &validator[*v1alpha1.DrillSchedule]{r, "DrillSchedule",
-			func(w *World, _, o *v1alpha1.DrillSchedule) field.ErrorList { return w.drillSchedule(top, o) },
+			func(w *World, old, o *v1alpha1.DrillSchedule) field.ErrorList { return w.drillSchedule(top, old, o) },
 			func(o *v1alpha1.DrillSchedule) any { return o.Spec }, nil, false}),
 	)
 }

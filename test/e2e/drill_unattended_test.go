@@ -55,18 +55,7 @@ func (dt drillTest) scheduled(t *testing.T) {
 				}, Baseline: seconds(15), Recovery: seconds(60), TimeLimit: seconds(300)}}},
 	}
 	g.Expect(hub.Create(t.Context(), s)).To(Succeed())
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
-		defer cancel()
-		g.Expect(client.IgnoreNotFound(hub.Delete(ctx, s))).To(Succeed())
-		var list v1alpha1.DrillList
-		g.Expect(hub.List(ctx, &list, client.InNamespace(namespace),
-			client.MatchingLabels{v1alpha1.LabelDrillSchedule: s.Name})).
-			To(Succeed())
-		for i := range list.Items {
-			dt.removeDrill(t, &list.Items[i])
-		}
-	})
+	t.Cleanup(func() { dt.removeSchedule(t, s) })
 	bed.Wait(t, "a drill of the schedule has ended", 6*time.Minute, func(ctx context.Context) (bool, string, error) {
 		err := hub.Get(ctx, client.ObjectKeyFromObject(s), s)
 		return s.Status.LastVerdict != "", fmt.Sprintf("active %q, %d missed", s.Status.Active, s.Status.Missed), err

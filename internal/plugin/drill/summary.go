@@ -25,7 +25,8 @@ func newSummaryCommand() *cobra.Command {
 		Short: "Sum up the drills of a schedule: how sure they are of losses, and times without service",
 		Long: `Sums up the drills of a DrillSchedule that are kept: their verdicts, in how many of them acknowledged rows were
 lost, how often that may be by what so many runs can tell (at 95 %: 0 of 100 is at most 3 %), and how long clients went
-without service in the worst of each run. Drills that the schedule's history limits have deleted are not in it.`,
+without service in the worst of each run. Drills that the schedule's history limits have deleted are not in it. Of a
+schedule that repeats it has the seed, and the drills that did not pass.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.Ask(cmd, func(ctx context.Context, hub client.Client, namespace string) error {
@@ -35,6 +36,25 @@ without service in the worst of each run. Drills that the schedule's history lim
 	}
 	f.Add(cmd)
 	return cmd
+}
+
+// drawnWith says how the drills of a schedule that repeats were drawn, which did not pass, and how to make one again.
+func drawnWith(w io.Writer, s v1alpha1.DrillSchedule, r v1alpha1.RepeatedDrills, drills []v1alpha1.Drill) {
+	repeat := *s.Spec.Repeat
+	fmt.Fprintf(w, "drawn: %d of %d made, seed %d; one of them alone again: another schedule with the same template and "+
+		"repeat: {times: 1, first: NUMBER, seed: %d}\n", r.Made, repeat.Times, r.Seed, r.Seed)
+	for _, d := range drills {
+		if v := d.Status.Verdict; v != "" && v != v1alpha1.VerdictPassed {
+			fmt.Fprintf(w, "%s of %s, seed and number %s: %s\n", v, d.Name, d.Annotations[v1alpha1.AnnotationDrillSeed],
+				d.Status.Message)
+		}
+	}
+	if r.Deleted > 0 {
+		fmt.Fprintf(w, "%d of the drills were deleted: shares of what is left are no rates\n", r.Deleted)
+	}
+	if r.Stopped != "" {
+		fmt.Fprintf(w, "stopped: %s\n", r.Stopped)
+	}
 }
 
 func summarize(ctx context.Context, w io.Writer, hub client.Client, key client.ObjectKey) error {
@@ -48,8 +68,11 @@ func summarize(ctx context.Context, w io.Writer, hub client.Client, key client.O
 		return fmt.Errorf("list the drills of DrillSchedule %s: %w", key, err)
 	}
 	s := repeated.Summarize(list.Items)
+	if r := schedule.Status.Repeated; schedule.Spec.Repeat != nil && r != nil {
+		drawnWith(w, schedule, *r, list.Items)
+	}
 	passed, others := ptr.Deref(schedule.Spec.PassedHistoryLimit, 3), ptr.Deref(schedule.Spec.OtherHistoryLimit, 10)
-	if s.Passed >= int(passed) || s.Failed+s.Inconclusive >= int(others) {
+	if schedule.Spec.Repeat == nil && (s.Passed >= int(passed) || s.Failed+s.Inconclusive >= int(others)) {
 		fmt.Fprintf(w, "The schedule keeps %d drills that passed and %d others, and deletes older ones: shares of what it "+
 			"keeps are no rates. Raise passedHistoryLimit and otherHistoryLimit.\n", passed, others)
 	}
