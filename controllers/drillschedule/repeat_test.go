@@ -5,15 +5,24 @@
 package drillschedule_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	crreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
+	mcreconcile "sigs.k8s.io/multicluster-runtime/pkg/reconcile"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/drillschedule"
 	"geosql.dev/operator/internal/drill"
 )
 
@@ -161,4 +170,27 @@ func TestSuspendedAndAlone(t *testing.T) {
 	h.at("11:42")
 	g.Expect(h.drills()).To(HaveLen(1))
 	g.Expect(ptr.Deref(h.at("11:43").Status.Repeated, v1alpha1.RepeatedDrills{}).Made).To(BeEquivalentTo(1))
+}
+
+// A drill that could not be made is made the next time: its number is not left out.
+func TestARepeatedDrillThatIsRefused(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, repeating(2, nil))
+	refusing := interceptor.NewClient(h.c.(client.WithWatch), interceptor.Funcs{Create: func(context.Context,
+		client.WithWatch, client.Object, ...client.CreateOption) error {
+		return errors.New("refused")
+	}})
+	r := drillschedule.New(refusing, h.c, events.NewFakeRecorder(100), func() time.Time { return h.now })
+	name := types.NamespacedName{Namespace: "web", Name: "hourly"}
+	for range 3 {
+		_, err := r.Frame().Reconcile(t.Context(), mcreconcile.Request{Request: crreconcile.Request{NamespacedName: name}})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	s := &v1alpha1.DrillSchedule{}
+	g.Expect(h.c.Get(t.Context(), name, s)).To(Succeed())
+	g.Expect(s.Status.Conditions).To(ContainElement(HaveField("Message", ContainSubstring("refused"))))
+	g.Expect(h.drills()).To(BeEmpty())
+	s = h.at("11:45")
+	g.Expect(h.drills()).To(And(HaveLen(1), HaveKey("hourly-001")))
+	g.Expect(s.Status.Repeated).To(HaveValue(And(HaveField("Made", int32(1)), HaveField("Deleted", BeZero()))))
 }
