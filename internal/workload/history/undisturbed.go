@@ -27,7 +27,7 @@ func undisturbed(e Evidence, a axis) []ClientFigures {
 	}
 	var list []ClientFigures
 	for _, client := range slices.Sorted(maps.Keys(clients)) {
-		c := measureClient(clients[client], a, w)
+		c := measureUsers(clients[client], a, w, nil)
 		c.Client = client
 		list = append(list, c)
 	}
