@@ -471,6 +471,7 @@ type AvailabilityGroupStatus struct {
 // +kubebuilder:printcolumn:name="Primary",type=string,JSONPath=`.status.primary`
 // +kubebuilder:printcolumn:name="Term",type=integer,JSONPath=`.status.term`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !self.metadata.name.contains('.')",optionalOldSelf=true,message="metadata.name may have no dots: it is the name of the listener's Services, and in the servers' certificates",fieldPath=".metadata"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 60",message="metadata.name may have at most 60 characters: it is the group's name and its listener's",fieldPath=".metadata"
 type AvailabilityGroup struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -85,7 +85,7 @@ func (r *Reconciler) askAgent(
 	if err := client.IgnoreNotFound(member.APIReader.Get(ctx, key, &readers)); err != nil {
 		return Word{}, fmt.Errorf("read Secret %s at site %s: %w", key, member.Name(), err)
 	}
-	text, err := agent.StatusOf(ctx, r.sidecar(namespace, server), server, certificate.Data, readers.Data)
+	text, err := agent.StatusOf(ctx, r.sidecar(namespace, server), namespace, server, certificate.Data, readers.Data)
 	if err != nil {
 		return Word{}, err
 	}

@@ -50,7 +50,7 @@ func (r *Reconciler) loaded(ctx context.Context, namespace string, p Partner) ([
 	if err != nil {
 		return nil, err
 	}
-	text, err := agent.StatusOf(ctx, r.sidecar(namespace, p.Server), p.Server, certificate, readers)
+	text, err := agent.StatusOf(ctx, r.sidecar(namespace, p.Server), namespace, p.Server, certificate, readers)
 	if err != nil {
 		return nil, err
 	}

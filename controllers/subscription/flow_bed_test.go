@@ -215,6 +215,7 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 	a.Admit(holder.SecretSource{Client: kube, Namespace: namespace, Name: credentials.ReaderName})
 	part := files.NewPart(
 		holder.SecretSource{Client: kube, Namespace: namespace, Name: credentials.OrdersName(server)},
+		namespace,
 		b.snapshots[server],
 		b.mirrors[server],
 		quiet,

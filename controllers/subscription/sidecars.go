@@ -173,7 +173,8 @@ func (s siteSidecars) Mirror(
 	if err != nil {
 		return nil, err
 	}
-	return askSidecar(ctx, s.address(namespace, server), credentials.HostName(server), access.CA, token, subscription)
+	host := credentials.HostName(server)
+	return askSidecar(ctx, s.address(namespace, server), namespace, host, access.CA, token, subscription)
 }
 
 // readerToken is what the sidecars at a server's site are shown by those who read their status; empty when there is
@@ -199,13 +200,13 @@ func (s siteSidecars) readerToken(ctx context.Context, namespace string, server 
 // askSidecar reads a mirror's status from /status.
 func askSidecar(
 	ctx context.Context,
-	address, host string,
+	address, namespace, host string,
 	ca []byte,
 	token, subscription string,
 ) (*files.Status, error) {
 	ctx, cancel := context.WithTimeout(ctx, sidecarTimeout)
 	defer cancel()
-	text, err := agent.ReadStatus(ctx, address, host, ca, token)
+	text, err := agent.ReadStatus(ctx, address, namespace, host, ca, token)
 	if err != nil {
 		return nil, err
 	}

@@ -100,8 +100,7 @@ func settleOn(ctx context.Context, name, address string, access mssql.Access) (S
 		Program:         "geosql-certify",
 	})
 	defer c.Close()
-	target := mssql.Target{Namespace: "certify", Server: v1alpha1.ServerName(strings.TrimSuffix(name, "-0")),
-		Role: credentials.RoleSA}
+	target := mssql.Target{Server: v1alpha1.ServerName(strings.TrimSuffix(name, "-0")), Role: credentials.RoleSA}
 	return settle(ctx, ledger.All(), func(ctx context.Context, database string) (mssql.Querier, error) {
 		target.Database = database
 		return c.Open(ctx, target)

@@ -122,6 +122,8 @@ var refusals = []refusal{
 	{"memory in a wrong unit", "", with(server, "NAME", "s") + "  memory: 5gb\n",
 		[]string{"spec.memory: Invalid value", "powers of 1024", "5Gi, not 5GB"}},
 	// Groups.
+	{"a group whose name has dots", "", with(group, "NAME", "tukpub-0.web.svc"),
+		[]string{"metadata: Invalid value", "metadata.name may have no dots"}},
 	{
 		"two synchronous replicas without a third vote",
 		"",

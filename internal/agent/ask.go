@@ -26,7 +26,7 @@ const (
 // hold; see ReadStatus.
 func StatusOf(
 	ctx context.Context,
-	address string,
+	address, namespace string,
 	server v1alpha1.ServerName,
 	certificate, readers map[string][]byte,
 ) ([]byte, error) {
@@ -34,14 +34,19 @@ func StatusOf(
 	if tokens := credentials.ReaderTokens(readers); len(tokens) > 0 {
 		token = tokens[0]
 	}
-	return ReadStatus(ctx, address, credentials.HostName(server), credentials.TrustOf(certificate), token)
+	return ReadStatus(ctx, address, namespace, credentials.HostName(server), credentials.TrustOf(certificate), token)
 }
 
 // ReadStatus asks the agent of a server for its /status, which is JSON. It is reached at address, a host and a port;
-// its certificate is for host, the name of the server's instance, and signed by ca (PEM). The token is one of Secret
-// credentials.ReaderName; where it is empty none is shown, which agents of earlier releases take and others answer with
-// 401. An error names the host.
-func ReadStatus(ctx context.Context, address, host string, ca []byte, token string) ([]byte, error) {
+// its certificate is for host, the name of the server's instance, in the namespace, and signed by ca (PEM). The token
+// is one of Secret credentials.ReaderName; where it is empty none is shown, which agents of earlier releases take and
+// others answer with 401. An error names the host.
+func ReadStatus(
+	ctx context.Context,
+	address, namespace, host string,
+	ca []byte,
+	token string,
+) ([]byte, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
 		return nil, fmt.Errorf(
@@ -58,7 +63,8 @@ func ReadStatus(ctx context.Context, address, host string, ca []byte, token stri
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12},
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12,
+			VerifyConnection: credentials.Of(host, namespace)},
 	}
 	defer transport.CloseIdleConnections()
 	response, err := (&http.Client{Transport: transport}).Do(request)

@@ -34,7 +34,7 @@ func TestReadStatus(t *testing.T) {
 	const host = "example.com"
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: answers.Certificate().Raw})
 	read := func(host, token string, ca []byte) (string, error) {
-		text, err := agent.ReadStatus(t.Context(), answers.Listener.Addr().String(), host, ca, token)
+		text, err := agent.ReadStatus(t.Context(), answers.Listener.Addr().String(), "web", host, ca, token)
 		return string(text), err
 	}
 	g.Expect(read(host, token, ca)).To(Equal(`{"engine":"Ready"} from /status`))

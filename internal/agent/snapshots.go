@@ -25,7 +25,7 @@ func addSnapshots(a *Agent, o Options, log *slog.Logger) error {
 		return err
 	}
 	source := holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)}
-	part := files.NewPart(source, conf.SnapshotDir, conf.MirrorDir, log)
+	part := files.NewPart(source, o.Namespace, conf.SnapshotDir, conf.MirrorDir, log)
 	part.Link(conf.Mirror(server))
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)

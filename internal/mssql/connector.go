@@ -47,7 +47,7 @@ const (
 
 // Target is a database of a server in the part of a role.
 type Target struct {
-	// Namespace of the SQLServer object.
+	// Namespace of the SQLServer object, by which its certificate is verified, too; without one the name alone counts.
 	Namespace string
 	// Server is the SQLServer object's name.
 	Server v1alpha1.ServerName
@@ -249,9 +249,10 @@ func (c *Connector) config(t Target, address, password string, ca []byte) (msdsn
 	config.Encryption = msdsn.EncryptionRequired
 	config.HostInCertificateProvided = true
 	config.TLSConfig = &tls.Config{ //nolint:gosec // no newer version, see below
-		ServerName: c.options.CertificateName(t),
-		RootCAs:    roots,
-		MinVersion: tls.VersionTLS12,
+		ServerName:       c.options.CertificateName(t),
+		VerifyConnection: credentials.Of(c.options.CertificateName(t), t.Namespace),
+		RootCAs:          roots,
+		MinVersion:       tls.VersionTLS12,
 		// Inside TDS 7.4 the handshake travels in PRELOGIN packets; TLS 1.3, whose tickets come after the handshake, is
 		// for TDS 8.0 only (MS-TDS 2.2.6.5).
 		MaxVersion: tls.VersionTLS12,

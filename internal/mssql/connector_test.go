@@ -57,6 +57,12 @@ func TestConnector(t *testing.T) {
 		err = ping(t, mistaken, "quisec")
 		g.Expect(mssql.Is(err, mssql.Untrusted)).To(BeTrue(), "%v", err)
 		g.Expect(err).To(MatchError(ContainSubstring("quisec-0")))
+		abroad, err := connector(t, e.Address, e.Access).Open(t.Context(), mssql.Target{Namespace: "evil", Server: "tukpub",
+			Role: credentials.RoleSA})
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = mssql.ReadInstance(t.Context(), abroad)
+		g.Expect(mssql.Is(err, mssql.Untrusted)).To(BeTrue(), "%v", err)
+		g.Expect(err).To(MatchError(ContainSubstring("not that of tukpub-0 in namespace evil")))
 	})
 
 	t.Run("tells a wrong password, and shows none", func(t *testing.T) {

@@ -103,6 +103,8 @@ func TestVotersChangeUnderAPrimaryThatServes(t *testing.T) {
 	gt.primaryAt("quincy")
 	w.more(t, time.Minute)
 	gt.outgrowsAClaim(w)
+	gt.isNotStoppedByAForgedTerm(w)
+	gt.bearsIdleConnections(w)
 	gt.losesItsVotes(w)
 	w.end()
 	w.verify(t, db)

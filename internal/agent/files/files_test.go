@@ -113,7 +113,7 @@ func noise(n int) []byte {
 
 func (s *site) keep(t *testing.T, order orders.Mirror) *files.Mirrors {
 	t.Helper()
-	m := files.NewMirrors(s.mirrors, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	m := files.NewMirrors(s.mirrors, "web", slog.New(slog.NewTextHandler(io.Discard, nil)))
 	m.Set(t.Context(), []orders.Mirror{order})
 	return m
 }

@@ -58,8 +58,8 @@ type Status struct {
 
 // Mirrors keeps the mirrors that are asked for below a folder.
 type Mirrors struct {
-	dir string
-	log *slog.Logger
+	dir, namespace string
+	log            *slog.Logger
 
 	mu       sync.Mutex
 	running  map[string]*mirror
@@ -72,9 +72,9 @@ type mirror struct {
 	done   chan struct{}
 }
 
-// NewMirrors keeps mirrors below dir, one folder for each distributor.
-func NewMirrors(dir string, log *slog.Logger) *Mirrors {
-	return &Mirrors{dir: dir, log: log, running: map[string]*mirror{}, statuses: map[string]Status{}}
+// NewMirrors keeps mirrors below dir, one folder for each distributor of the namespace.
+func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
+	return &Mirrors{dir: dir, namespace: namespace, log: log, running: map[string]*mirror{}, statuses: map[string]Status{}}
 }
 
 // Set replaces what is asked for. A mirror whose order changed begins again, with what is here already; one that is no
@@ -178,7 +178,7 @@ func pause(ctx context.Context) bool {
 // copy brings the newest whole snapshot here. Files gather in a folder beside, which gets its name when all of them
 // have their checksums: a folder under its own name is whole.
 func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
-	source, err := newSource(one.order)
+	source, err := newSource(one.order, m.namespace)
 	if err != nil {
 		return err
 	}

@@ -32,9 +32,10 @@ type Part struct {
 	log  *slog.Logger
 }
 
-// NewPart serves snapshotDir, which it makes when it runs, and keeps mirrors below mirrorDir.
-func NewPart(source Source, snapshotDir, mirrorDir string, log *slog.Logger) *Part {
-	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, log),
+// NewPart serves snapshotDir, which it makes when it runs, and keeps mirrors of distributors of the namespace below
+// mirrorDir.
+func NewPart(source Source, namespace, snapshotDir, mirrorDir string, log *slog.Logger) *Part {
+	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, namespace, log),
 		snapshotDir: snapshotDir, log: log}
 }
 

@@ -30,7 +30,7 @@ func TestOtherNameOfTheSnapshotFolder(t *testing.T) {
 	folder, source := filepath.Join(volume, "ReplData"), silent{make(chan struct{})}
 	link := filepath.Join(volume, "mirror", "dist-0")
 	g.Expect(os.MkdirAll(link, 0o770)).To(Succeed())
-	part := files.NewPart(source, folder, filepath.Dir(link), slog.New(slog.DiscardHandler))
+	part := files.NewPart(source, "web", folder, filepath.Dir(link), slog.New(slog.DiscardHandler))
 	part.Link(link)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -51,7 +51,7 @@ func TestSidecarMakesTheSnapshotFolder(t *testing.T) {
 	volume := filepath.Join(t.TempDir(), "volume")
 	g.Expect(os.WriteFile(volume, nil, 0o600)).To(Succeed())
 	folder, source := filepath.Join(volume, "ReplData"), silent{make(chan struct{})}
-	part := files.NewPart(source, folder, t.TempDir(), slog.New(slog.DiscardHandler))
+	part := files.NewPart(source, "web", folder, t.TempDir(), slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- part.Run(ctx) }()

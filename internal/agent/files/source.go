@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 const (
@@ -43,14 +44,15 @@ type source struct {
 	client *http.Client
 }
 
-func newSource(order orders.Mirror) (*source, error) {
+func newSource(order orders.Mirror, namespace string) (*source, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(order.CA) {
 		return nil, errors.New("the orders have no CA for the distributor's sidecar")
 	}
 	return &source{order: order, client: &http.Client{Transport: &http.Transport{
-		DialContext:     (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
-		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: order.Host, MinVersion: tls.VersionTLS12},
+		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: order.Host, MinVersion: tls.VersionTLS12,
+			VerifyConnection: credentials.Of(order.Host, namespace)},
 		// HTTP/2 would carry all streams on one connection.
 		TLSNextProto:          map[string]func(string, *tls.Conn) http.RoundTripper{},
 		TLSHandshakeTimeout:   10 * time.Second,

@@ -104,7 +104,7 @@ func (h *Holder) serveFence(w http.ResponseWriter, r *http.Request, group string
 		return
 	}
 	leaf := r.TLS.VerifiedChains[0][0]
-	if err := leaf.VerifyHostname(request.Candidate.Server + "." + h.options.Target.Namespace); err != nil {
+	if err := leaf.VerifyHostname(request.Candidate.Server + "." + h.options.Target.Namespace + ".svc"); err != nil {
 		http.Error(
 			w,
 			fmt.Sprintf(
@@ -148,7 +148,7 @@ func (h *Holder) serveEndpoint(w http.ResponseWriter, r *http.Request, group str
 				return ballot.Report{}, err
 			}
 			asks := slices.IndexFunc(seen.Replicas, func(p ballot.Replica) bool {
-				return leaf.VerifyHostname(p.Server+"."+h.options.Target.Namespace) == nil
+				return leaf.VerifyHostname(p.Server+"."+h.options.Target.Namespace+".svc") == nil
 			})
 			if asks < 0 {
 				return ballot.Report{}, fmt.Errorf("the certificate is that of no replica of group %s: %w", group,

@@ -92,7 +92,7 @@ func New(o Options) (*Holder, error) {
 		o.Engine = NewEngine(o.Connector, o.Target, o.Process)
 	}
 	if o.Peers == nil {
-		o.Peers = newPeers(o.TLSDir, o.PeerAddresses)
+		o.Peers = newPeers(o.TLSDir, o.Target.Namespace, o.PeerAddresses)
 	}
 	h := &Holder{options: o, engine: o.Engine, peers: o.Peers, telling: newTelling(o.Registerer),
 		memory: memory{log: o.Log}, runners: map[string]*runner{}, former: map[string]*runner{},

@@ -44,7 +44,8 @@ const (
 // peers are the sidecars of the group's other servers, reached by the servers' names. Both sides show their server's
 // certificate, signed by the operator's CA.
 type peers struct {
-	tlsDir string
+	// tlsDir has one's own certificate; the others' are of the namespace.
+	tlsDir, namespace string
 	// addresses of a server's sidecar, host:port, the one to prefer first.
 	addresses func(server string) []string
 
@@ -59,13 +60,13 @@ type peerClient struct {
 	trust []byte
 }
 
-func newPeers(tlsDir string, addresses func(server string) []string) *peers {
+func newPeers(tlsDir, namespace string, addresses func(server string) []string) *peers {
 	if addresses == nil {
 		addresses = func(server string) []string {
 			return []string{credentials.ElectionAddress(server), credentials.AgentAddress(server)}
 		}
 	}
-	return &peers{tlsDir: tlsDir, addresses: addresses, clients: map[string]*peerClient{}}
+	return &peers{tlsDir: tlsDir, namespace: namespace, addresses: addresses, clients: map[string]*peerClient{}}
 }
 
 // Fence implements keeper.Peers. A replica that nobody waits for is fenced all the same: otherwise it would go on
@@ -185,6 +186,7 @@ func (p *peers) client(server string) (*http.Client, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM(trust)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots, ServerName: server,
+		VerifyConnection: credentials.Of(server, p.namespace),
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			certificate, err := tls.LoadX509KeyPair(
 				filepath.Join(p.tlsDir, credentials.KeyCertificate),

@@ -36,7 +36,7 @@ func TestARefusalTellsWhichTermWasPromised(t *testing.T) {
 				})
 			}))
 			defer server.Close()
-			p := newPeers(t.TempDir(), func(string) []string { return []string{server.Listener.Addr().String()} })
+			p := newPeers(t.TempDir(), "web", func(string) []string { return []string{server.Listener.Addr().String()} })
 			p.clients["quisec-0"] = &peerClient{http: server.Client(), made: time.Now()}
 			_, err := p.Fence(t.Context(), "quisec-0", ballot.FenceRequest{Group: "content", Term: 2})
 			g.Expect(err).To(MatchError(ballot.ErrPromised))

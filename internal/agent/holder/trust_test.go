@@ -17,6 +17,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/durable"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/election/ballot"
@@ -51,7 +52,7 @@ func TestANewCACountsAtOnce(t *testing.T) {
 	server.StartTLS()
 	defer server.Close()
 
-	p := newPeers(dir, func(string) []string { return []string{server.Listener.Addr().String()} })
+	p := newPeers(dir, "web", func(string) []string { return []string{server.Listener.Addr().String()} })
 	g.Expect(p.Hello(t.Context(), "tukpub-0", "content")).To(MatchError(ContainSubstring("certificate")))
 	g.Expect(os.WriteFile(filepath.Join(dir, credentials.KeyIssuers), next[credentials.KeyCA], 0o600)).To(Succeed())
 	g.Expect(p.Hello(t.Context(), "tukpub-0", "content")).To(Succeed())
@@ -129,4 +130,37 @@ func TestAVotersFormerCAIsTrustedUntilItShowsTheNextOne(t *testing.T) {
 	g.Expect(trusted()).NotTo(Succeed(), "what it has left behind is trusted no more")
 	restart()
 	g.Expect(trusted()).NotTo(Succeed(), "nor by one that is restarted then")
+}
+
+// A server of another namespace may have the same name, and a certificate of the same CA: it is no peer.
+func TestAPeerIsOfTheNamespace(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	authority, err := credentials.NewAuthority(time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	issue := func(namespace string, server v1alpha1.ServerName) map[string][]byte {
+		data, err := authority.Issue(credentials.CertificateNames(namespace, server, nil), time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		return data
+	}
+	for key, content := range issue("web", "quisec") {
+		g.Expect(os.WriteFile(filepath.Join(dir, key), content, 0o600)).To(Succeed())
+	}
+	for namespace, refused := range map[string]bool{"web": false, "evil": true} {
+		data := issue(namespace, "tukpub")
+		shown, err := tls.X509KeyPair(data[credentials.KeyCertificate], data[credentials.KeyPrivateKey])
+		g.Expect(err).NotTo(HaveOccurred())
+		server := httptest.NewUnstartedServer(
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+		)
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{shown}}
+		server.StartTLS()
+		p := newPeers(dir, "web", func(string) []string { return []string{server.Listener.Addr().String()} })
+		if err = p.Hello(t.Context(), "tukpub-0", "content"); refused {
+			g.Expect(err).To(MatchError(ContainSubstring("not that of tukpub-0 in namespace web")))
+		} else {
+			g.Expect(err).NotTo(HaveOccurred())
+		}
+		server.Close()
+	}
 }

@@ -18,9 +18,13 @@ import (
 
 // CertificateNames are the names that a server's certificate must have: the instance's name as clients of the
 // namespace, of other namespaces and of the pod itself use it, and the listeners of its groups.
+// A listener whose name has dots has none: it could be that of a server of another namespace.
 func CertificateNames(namespace string, server v1alpha1.ServerName, listeners []string) []string {
 	names := serviceNames(HostName(server), namespace)
 	for _, l := range listeners {
+		if strings.Contains(l, ".") {
+			continue
+		}
 		names = append(names, serviceNames(l, namespace)...)
 		names = append(names, serviceNames(l+"-ro", namespace)...)
 	}
@@ -148,13 +152,41 @@ func (c Certificate) Covers(host string) bool {
 	return c.leaf != nil && c.leaf.VerifyHostname(host) == nil
 }
 
+// Of verifies, as VerifyConnection of a tls.Config whose ServerName is the host, that the other side is that of a
+// namespace: one CA signs the certificates of all, in which servers of two namespaces may have one name. A certificate
+// that names no namespace is a user's own (spec.tls), of a CA that is trusted for these servers alone; what the
+// operator issues names one. Without a namespace the name alone counts.
+func Of(host, namespace string) func(tls.ConnectionState) error {
+	return func(state tls.ConnectionState) error {
+		leaf := state.PeerCertificates[0]
+		if namespace == "" || leaf.VerifyHostname(host+"."+namespace+".svc") == nil {
+			return nil
+		}
+		if slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
+			return strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local")
+		}) {
+			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates,
+				Err: fmt.Errorf("it is not that of %s in namespace %s, but for %s", host, namespace,
+					strings.Join(leaf.DNSNames, ", "))}
+		}
+		return nil
+	}
+}
+
+// namespaceOf a Service's name, "<service>.<namespace>.svc"; empty for a name of another form.
+func namespaceOf(name string) string {
+	labels := strings.Split(name, ".")
+	if len(labels) != 3 || labels[2] != "svc" {
+		return ""
+	}
+	return labels[1]
+}
+
 // InNamespace says whether a certificate, which the CA of all namespaces has signed, is that of a server of one
 // namespace.
 func InNamespace(leaf *x509.Certificate, namespace string) bool {
-	return slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
-		host, ok := strings.CutSuffix(name, "."+namespace+".svc")
-		return ok && !strings.Contains(host, ".")
-	})
+	return namespace != "" &&
+		slices.ContainsFunc(leaf.DNSNames, func(name string) bool { return namespaceOf(name) == namespace })
 }
 
 // Renewal says why the certificate in data must be issued anew; empty when it need not.
@@ -175,9 +207,16 @@ func (a *Authority) Renewal(data map[string][]byte, names []string, now time.Tim
 			missing = append(missing, n)
 		}
 	}
+	foreign := slices.DeleteFunc(slices.Clone(c.leaf.DNSNames), func(name string) bool {
+		return !strings.HasSuffix(name, ".svc") || slices.ContainsFunc(names, func(wanted string) bool {
+			return wanted == name || namespaceOf(wanted) != "" && namespaceOf(wanted) == namespaceOf(name)
+		})
+	})
 	switch {
 	case len(missing) > 0:
 		return "it lacks " + strings.Join(missing, ", ")
+	case len(foreign) > 0:
+		return "it is for names of another namespace: " + strings.Join(foreign, ", ")
 	case now.Before(c.leaf.NotBefore):
 		return "it begins at " + written(c.leaf.NotBefore)
 	case !now.Before(c.RenewAt):

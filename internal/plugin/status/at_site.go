@@ -60,7 +60,7 @@ func (f *statusFlags) askAgent(ctx context.Context, namespace, pod, token string
 	if err != nil {
 		return nil, err
 	}
-	return agent.ReadStatus(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), pod, ca, token)
+	return agent.ReadStatus(ctx, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))), namespace, pod, ca, token)
 }
 
 // forward leads a port of this machine to a pod's agent until ctx ends.

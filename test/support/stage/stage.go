@@ -338,7 +338,7 @@ func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	a.Admit(holder.SecretSource{Client: kube, Namespace: Namespace, Name: credentials.ReaderName})
 	source := holder.SecretSource{Client: kube, Namespace: Namespace, Name: credentials.OrdersName(server)}
-	part := files.NewPart(source, b.snapshots[server], b.mirrors[server], quiet)
+	part := files.NewPart(source, Namespace, b.snapshots[server], b.mirrors[server], quiet)
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	votes, err := holder.New(holder.Options{

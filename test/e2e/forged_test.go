@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/internal/election/votes"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/test/e2e/bed"
+)
+
+// isNotStoppedByAForgedTerm has somebody write the last term that a Lease takes at one voter: the primary serves on in
+// its term, and takes the vote back.
+func (gt *groupTest) isNotStoppedByAForgedTerm(w *writer) {
+	gt.t.Helper()
+	g := NewWithT(gt.t)
+	before := gt.group.Status.DeepCopy()
+	gap := w.gap(gt.t, func() {
+		bed.Wait(gt.t, "a forged vote is at dublin", 30*time.Second, func(ctx context.Context) (bool, string, error) {
+			lease, _, err := gt.vote(ctx, "dublin")
+			if err != nil {
+				return false, "", err
+			}
+			term := int32(1<<31 - 1)
+			nobody := votes.Holder{Server: "nobody-0", PodUID: "none", Engine: "none", Nonce: "none"}.String()
+			lease.Spec.LeaseTransitions, lease.Spec.HolderIdentity = &term, &nobody
+			lease.Annotations["geosql.dev/vote-state"] = string(votes.StateHeld)
+			// Its holder renews the vote at any moment: then this one comes too late, and is written anew.
+			err = gt.b.Site("dublin").Client.Update(ctx, &lease)
+			return err == nil, fmt.Sprint(err), nil
+		})
+	}, func() {
+		bed.Wait(gt.t, "the vote at dublin is the holder's again", time.Minute,
+			func(ctx context.Context) (bool, string, error) {
+				_, vote, err := gt.vote(ctx, "dublin")
+				return vote.Holder.Server == before.Primary && vote.Term == before.Term,
+					fmt.Sprintf("term %d %s", vote.Term, vote.Holder.Server), err
+			})
+	})
+	gt.t.Logf("a forged term: no acknowledgement for %.1f s at most", gap.Seconds())
+	g.Expect(gap).To(BeNumerically("<", 2*time.Second), "it is no failover")
+	gt.votesComplete(metav1.ConditionTrue, "")
+	g.Expect(gt.group.Status.Term).To(Equal(before.Term))
+	g.Expect(gt.group.Status.Primary).To(Equal(before.Primary))
+}
+
+// idle is how many connections another pod opens.
+const idle = 3000
+
+// bearsIdleConnections has another pod open connections to the primary's sidecar, at both of its ports, and say
+// nothing: its lease is renewed meanwhile.
+func (gt *groupTest) bearsIdleConnections(w *writer) {
+	gt.t.Helper()
+	g := NewWithT(gt.t)
+	before := gt.group.Status.DeepCopy()
+	shell := shellAt(gt.t, gt.b.Site("dublin"), namespace)
+	script := fmt.Sprintf(`ulimit -n "$(ulimit -Hn)"; `+
+		`for i in $(seq %d); do exec {fd}<>"/dev/tcp/%s/$1" || exit 1; done; sleep 3; echo "$1 opened"`,
+		idle, before.Primary)
+	gap := w.gap(gt.t, func() {
+		for _, port := range []int{credentials.AgentPort, credentials.ElectionPort} {
+			out, errors, err := shell.Site.Exec(gt.t.Context(), shell.Pod.Namespace, shell.Pod.Name, "shell", "bash", "-c",
+				script, "bash", fmt.Sprint(port))
+			g.Expect(err).NotTo(HaveOccurred(), errors)
+			g.Expect(out).To(ContainSubstring(fmt.Sprintf("%d opened", port)))
+		}
+	}, func() { w.more(gt.t, time.Minute) })
+	gt.t.Logf("%d idle connections at each port: no acknowledgement for %.1f s at most", idle, gap.Seconds())
+	g.Expect(gap).To(BeNumerically("<", 2*time.Second), "the lease is renewed")
+	_, err := gt.ready(gt.t.Context())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(gt.group.Status.Term).To(Equal(before.Term))
+	g.Expect(gt.group.Status.Primary).To(Equal(before.Primary))
+}
