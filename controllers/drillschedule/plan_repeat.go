@@ -5,6 +5,8 @@ package drillschedule
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -23,6 +25,7 @@ func planRepeat(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Plan{Note: s}
 	r := *d.Schedule.Spec.Repeat
 	sumUp(o, s)
+	o.Drills = drawnBy(r, o.Drills) // those that the clock made before it repeated are none of them
 	s.Next, s.Repeated = nil, summed(r, o, s.Repeated)
 	last := drill.First(r) + s.Repeated.Made - 1
 	stopped := stops(r, o)
@@ -47,6 +50,13 @@ func planRepeat(d Desired, o Observed) reconcile.Plan {
 			s.Repeated.Made, r.Times))
 	}
 	return p
+}
+
+// drawnBy are the drills that were drawn with the seed.
+func drawnBy(r v1alpha1.DrillRepeat, drills []v1alpha1.Drill) []v1alpha1.Drill {
+	return slices.DeleteFunc(slices.Clone(drills), func(d v1alpha1.Drill) bool {
+		return !strings.HasPrefix(d.Annotations[v1alpha1.AnnotationDrillSeed], fmt.Sprintf("%d/", r.Seed))
+	})
 }
 
 // stops says why no further drill is made; empty while one may be.

@@ -194,3 +194,17 @@ func TestARepeatedDrillThatIsRefused(t *testing.T) {
 	g.Expect(h.drills()).To(And(HaveLen(1), HaveKey("hourly-001")))
 	g.Expect(s.Status.Repeated).To(HaveValue(And(HaveField("Made", int32(1)), HaveField("Deleted", BeZero()))))
 }
+
+// Drills that the clock made before the schedule repeated are not counted, and do not stop it.
+func TestDrillsFromBeforeItRepeated(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, nil)
+	s := h.at("12:01")
+	h.end("hourly-202611201200", v1alpha1.VerdictFailed, time.Hour, 3)
+	repeating(1, nil)(&s.Spec)
+	g.Expect(h.c.Update(t.Context(), s)).To(Succeed())
+	s = h.at("12:05")
+	g.Expect(h.drills()).To(HaveKey("hourly-001"))
+	g.Expect(s.Status.Repeated).To(HaveValue(And(HaveField("Made", int32(1)), HaveField("Failed", BeZero()),
+		HaveField("Lost", BeZero()), HaveField("Deleted", BeZero()))))
+}
