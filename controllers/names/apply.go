@@ -58,6 +58,8 @@ func applySite(ctx context.Context, s siteSteps) error {
 		switch st.kind {
 		case applyObject:
 			err = s.site.member.Apply(ctx, st.object)
+		case tellObject:
+			err = s.site.member.ApplyUnchanged(ctx, st.object)
 		case deleteObject:
 			err = reconcile.Remove(ctx, s.site.member.Client, st.object)
 		}

@@ -13,7 +13,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,6 +26,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/told"
 )
 
 // declarer tells the sites that keep their names themselves which names there are, and how to reach each other. There
@@ -52,6 +52,8 @@ func setupDeclarations(mgr mcmanager.Manager, r *reconciler, provider *sites.Pro
 	err := mcbuilder.ControllerManagedBy(mgr).Named("names-declared").
 		Watches(&v1alpha1.SQLServer{}, sites.EnqueueHub(itsNamespace), hub[0], hub[1]).
 		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(itsNamespace), hub[0], hub[1]).
+		Watches(&v1alpha1.Site{}, sites.EnqueueHub(itsNamespaces), hub[0], hub[1],
+			mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&coordinationv1.Lease{}, sites.EnqueueHub(itsNamespace), named(orders.PresenceLease), begun).
 		Watches(&corev1.ConfigMap{}, sites.EnqueueHub(itsNamespace), named(orders.NamesObject)).
 		Watches(&corev1.Secret{}, sites.EnqueueHub(itsNamespace), named(orders.PeersObject)).
@@ -68,6 +70,17 @@ func setupDeclarations(mgr mcmanager.Manager, r *reconciler, provider *sites.Pro
 // itsNamespace is the request that concerns an object.
 func itsNamespace(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
 	return []types.NamespacedName{{Name: obj.GetNamespace()}}
+}
+
+// itsNamespaces are the requests that concern a Site.
+func itsNamespaces(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
+	var keys []types.NamespacedName
+	if site, ok := obj.(*v1alpha1.Site); ok {
+		for _, ns := range site.Spec.AllowedNamespaces {
+			keys = append(keys, types.NamespacedName{Name: ns})
+		}
+	}
+	return keys
 }
 
 // namespaces are those that any Site allows.
@@ -96,17 +109,29 @@ func (d declarer) Reconcile(ctx context.Context, request mcreconcile.Request) (c
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	names, err := d.declared(ctx, namespace)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
 	now := time.Now()
+	before := map[v1alpha1.SiteName]told.Names{}
 	var errs []error
 	for _, v := range views {
 		if v.member == nil || !present(ctx, v.member, namespace, now) {
 			continue
 		}
-		errs = append(errs, d.tellNames(ctx, v.member, namespace, names), d.tellPeers(ctx, v.member, namespace, views, now))
+		// Before the hub is asked: a key that an object's finalizer takes away meanwhile does not come back.
+		at, err := told.Read(ctx, v.member.Client, namespace)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("site %s: %w", v.name, err))
+			continue
+		}
+		before[v.name] = at
+	}
+	names, err := d.declared(ctx, namespace)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	for _, v := range views {
+		if at, tell := before[v.name]; tell {
+			errs = append(errs, tellNames(ctx, v.member, at, names), d.tellPeers(ctx, v.member, namespace, views, names, now))
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
@@ -115,20 +140,15 @@ func (d declarer) Reconcile(ctx context.Context, request mcreconcile.Request) (c
 }
 
 // declared reads which names there are.
-func (d declarer) declared(ctx context.Context, namespace string) (orders.Names, error) {
+func (d declarer) declared(ctx context.Context, namespace string) (declaration, error) {
 	var (
-		names    orders.Names
+		names    declaration
 		siteList v1alpha1.SiteList
 		servers  v1alpha1.SQLServerList
 		groups   v1alpha1.AvailabilityGroupList
 	)
 	if err := d.hub.List(ctx, &siteList); err != nil {
 		return names, fmt.Errorf("listing Sites: %w", err)
-	}
-	for _, s := range siteList.Items {
-		if slices.Contains(s.Spec.AllowedNamespaces, namespace) {
-			names.Sites = append(names.Sites, namedSite(s))
-		}
 	}
 	for _, list := range []client.ObjectList{&servers, &groups} {
 		if err := d.hub.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -145,10 +165,29 @@ func (d declarer) declared(ctx context.Context, namespace string) (orders.Names,
 			names.Groups = append(names.Groups, namedGroup(&groups.Items[i]))
 		}
 	}
-	slices.SortFunc(names.Sites, func(a, b orders.NamedSite) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(names.Servers, func(a, b orders.NamedServer) int { return strings.Compare(a.Name, b.Name) })
-	slices.SortFunc(names.Groups, func(a, b orders.NamedGroup) int { return strings.Compare(a.Name, b.Name) })
+	for i := range siteList.Items {
+		s := &siteList.Items[i]
+		if !slices.Contains(s.Spec.AllowedNamespaces, namespace) || siteGoes(s, servers.Items, groups.Items) {
+			names.withdrawn = append(names.withdrawn, s.Name)
+			continue
+		}
+		names.Sites = append(names.Sites, namedSite(*s))
+	}
 	return names, nil
+}
+
+// siteGoes tells of a Site that is being deleted, and of which nothing in the namespace is left.
+func siteGoes(s *v1alpha1.Site, servers []v1alpha1.SQLServer, groups []v1alpha1.AvailabilityGroup) bool {
+	switch {
+	case s.DeletionTimestamp == nil:
+		return false
+	case s.Spec.Lifecycle == v1alpha1.SiteLost:
+		return true
+	}
+	return !slices.ContainsFunc(servers, func(x v1alpha1.SQLServer) bool { return string(x.Spec.Site) == s.Name }) &&
+		!slices.ContainsFunc(groups, func(g v1alpha1.AvailabilityGroup) bool {
+			return slices.ContainsFunc(g.Status.Voters, func(v v1alpha1.VoterStatus) bool { return v.Site == s.Name })
+		})
 }
 
 func namedSite(s v1alpha1.Site) orders.NamedSite {
@@ -194,36 +233,30 @@ func namedGroup(g *v1alpha1.AvailabilityGroup) orders.NamedGroup {
 	return n
 }
 
-// tellNames writes the names into the site's ConfigMap.
-func (d declarer) tellNames(ctx context.Context, member *sites.Member, namespace string, names orders.Names) error {
-	text, err := names.Encode()
+// tellNames writes the names into the site's ConfigMap, unless it has changed since it was read.
+func tellNames(ctx context.Context, member *sites.Member, at told.Names, names declaration) error {
+	keys, err := names.tell(at.Keys)
 	if err != nil {
 		return err
 	}
-	var have corev1.ConfigMap
-	err = member.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: orders.NamesObject}, &have)
-	if err == nil && have.Data[orders.NamesKey] == text {
-		return nil
+	object, err := at.With(keys)
+	if err != nil || object == nil {
+		return err
 	}
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("reading ConfigMap %s/%s at site %s: %w", namespace, orders.NamesObject, member.Name(), err)
-	}
-	object := &corev1.ConfigMap{
-		ObjectMeta: toldMeta(namespace, orders.NamesObject),
-		Data:       map[string]string{orders.NamesKey: text},
-	}
-	if err := member.Apply(ctx, object); err != nil {
+	if err := member.ApplyUnchanged(ctx, object); err != nil {
 		return fmt.Errorf("at site %s: %w", member.Name(), err)
 	}
 	return nil
 }
 
-// tellPeers writes into the site's Secret how to reach each other site. A site that does not answer keeps its key.
+// tellPeers writes into the site's Secret how to reach each other site. A site that does not answer keeps its key, and
+// so does one that the hub does not know.
 func (d declarer) tellPeers(
 	ctx context.Context,
 	member *sites.Member,
 	namespace string,
 	views []*siteView,
+	names declaration,
 	now time.Time,
 ) error {
 	var have corev1.Secret
@@ -232,15 +265,20 @@ func (d declarer) tellPeers(
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("reading Secret %s/%s at site %s: %w", namespace, orders.PeersObject, member.Name(), err)
 	}
-	told, _ := orders.Peers(have.Data)
+	known, _ := orders.Peers(have.Data)
 	data := map[string][]byte{}
+	for key, value := range have.Data {
+		if site, peer := strings.CutPrefix(key, orders.PeerKey("")); peer && names.unknown(site) {
+			data[key] = value
+		}
+	}
 	changed := false
 	var errs []error
 	for _, v := range views {
 		if v.name == member.Name() {
 			continue
 		}
-		before := told[string(v.name)]
+		before := known[string(v.name)]
 		peer, err := before, error(nil)
 		if v.member != nil {
 			peer, err = d.peer(ctx, v.member, namespace, before, now)
@@ -261,9 +299,9 @@ func (d declarer) tellPeers(
 		}
 		data[orders.PeerKey(string(v.name))] = value
 	}
-	if changed || len(data) != len(told) {
+	if changed || len(data) != len(have.Data) {
 		object := &corev1.Secret{
-			ObjectMeta: toldMeta(namespace, orders.PeersObject),
+			ObjectMeta: told.Meta(namespace, orders.PeersObject),
 			Type:       corev1.SecretTypeOpaque,
 			Data:       data,
 		}
@@ -272,8 +310,4 @@ func (d declarer) tellPeers(
 		}
 	}
 	return errors.Join(errs...)
-}
-
-func toldMeta(namespace, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: sites.OwnLabels()}
 }

@@ -37,6 +37,10 @@ func findPrimary[S ~string](g *groupView, primary S, servers []S, find func(S) (
 		}
 	}
 	g.servers, err = findAll(servers, find)
+	if len(g.servers) < len(servers) {
+		// Of one that is not declared, because the hub was made anew, say, nobody knows where it is.
+		g.servers = nil
+	}
 	return err
 }
 

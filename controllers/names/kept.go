@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
@@ -18,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/told"
 )
 
 const (
@@ -55,30 +55,20 @@ func readDeclared(ctx context.Context, member *sites.Member, namespace string) (
 			err,
 		)
 	}
-	return orders.DecodeNames(object.Data[orders.NamesKey])
+	return orders.DecodeNames(object.Data)
 }
 
 // errNotTold says that a site was not told which names there are.
 var errNotTold = errors.New("the hub has not said yet which names there are")
 
-// observeKeeping finds out whether the site keeps the namespace's names itself, and the object's among them.
-func (v *siteView) observeKeeping(ctx context.Context, obj client.Object, now time.Time) error {
-	if v.keeps = present(ctx, v.member, obj.GetNamespace(), now); !v.keeps {
-		return nil
-	}
-	told, err := readDeclared(ctx, v.member, obj.GetNamespace())
-	if err != nil {
-		if errors.Is(err, errNotTold) {
-			err = nil
-		}
+// observeKeeping finds out whether the site keeps the namespace's names itself, and was told of the object's.
+// A process that is not there now comes back, and makes what it was told of.
+func (v *siteView) observeKeeping(ctx context.Context, obj client.Object, now time.Time) (err error) {
+	v.keeps = present(ctx, v.member, obj.GetNamespace(), now)
+	if v.told, err = told.Read(ctx, v.member.Client, obj.GetNamespace()); err != nil {
 		return err
 	}
-	switch obj.(type) {
-	case *v1alpha1.SQLServer:
-		v.declares = slices.ContainsFunc(told.Servers, func(s orders.NamedServer) bool { return s.Name == obj.GetName() })
-	case *v1alpha1.AvailabilityGroup:
-		v.declares = slices.ContainsFunc(told.Groups, func(g orders.NamedGroup) bool { return g.Name == obj.GetName() })
-	}
+	v.declares = v.told.Has(keyOf(obj))
 	return nil
 }
 

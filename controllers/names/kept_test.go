@@ -75,8 +75,19 @@ func TestWhatIsLeftToASite(t *testing.T) {
 		w.views[0].has = map[string]published{
 			podName("tukpub"): {service: serverNames("web", server, "quincy")[0].makeService()},
 		}
-		g.Expect(planRelease(w.Desired, w)).To(And(HaveField("Steps", HaveLen(0)), HaveField("Done", false)))
-		w.views[0].declares = false
+		// The process may be away for the moment: it would make the name again when it is back.
+		for _, keeps := range []bool{true, false} {
+			w.views[0].keeps = keeps
+			w.views[0].told.Keys = map[string]string{"server.tukpub": `{"name":"tukpub","site":"tukwila"}`,
+				"server.other": `{"name":"other","site":"tukwila"}`}
+			p := planRelease(w.Desired, w)
+			g.Expect(p).To(And(HaveField("Steps", HaveLen(1)), HaveField("Done", false)))
+			tell, ok := p.Steps[0].(siteStep)
+			g.Expect(ok).To(BeTrue())
+			g.Expect(tell.kind).To(Equal(tellObject))
+			g.Expect(tell.object).To(HaveField("Data", And(HaveKey("server.other"), Not(HaveKey("server.tukpub")))))
+		}
+		w.views[0].keeps, w.views[0].declares = true, false
 		g.Expect(planRelease(w.Desired, w)).
 			To(And(HaveField("Steps", HaveLen(1)), HaveField("Done", false)), "another look follows")
 		w.views[0].has = map[string]published{}

@@ -17,6 +17,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/told"
 )
 
 // siteView is one site as far as names are concerned.
@@ -34,6 +35,8 @@ type siteView struct {
 	// keeps says that the site's own process keeps the names of the namespace, declares that the object's are among those
 	// that it was told of.
 	keeps, declares bool
+	// told is all that it was told of.
+	told told.Names
 }
 
 // serverView is where one server is.

@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/account"
+	"geosql.dev/operator/internal/sites/told"
 )
 
 // readPeers is what other sites may read in a namespace: where pods are, at which ports of their nodes they are
@@ -54,7 +55,7 @@ func (d declarer) peer(
 		p.AccountUID, p.Token, p.Issued, p.Expires = before.AccountUID, before.Token, before.Issued, before.Expires
 		return p, nil
 	}
-	made, err := account.Ensure(ctx, member, toldMeta(namespace, orders.PeerAccount), readPeers())
+	made, err := account.Ensure(ctx, member, told.Meta(namespace, orders.PeerAccount), readPeers())
 	if err == nil {
 		err = account.Mint(ctx, member.Client, made, &p, now)
 	}

@@ -22,6 +22,8 @@ type stepKind string
 const (
 	applyObject  stepKind = "Apply"
 	deleteObject stepKind = "Delete"
+	// tellObject applies what a site is told of names, unless that has changed since it was read.
+	tellObject stepKind = "Tell"
 )
 
 // step is one change at one site, with its reason.

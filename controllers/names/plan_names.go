@@ -85,20 +85,27 @@ func planDelete(d Desired, w Observed) reconcile.Plan {
 	return planNames(d, w)
 }
 
-// planRelease takes an object's names away everywhere. It waits for sites that do not answer; a person who says that a
-// site is lost releases it.
+// planRelease takes an object's names away everywhere: first out of what sites were told, then themselves. It waits for
+// sites that do not answer; a person who says that a site is lost releases it.
 func planRelease(d Desired, w Observed) reconcile.Plan {
 	n := noted{failed: map[string]error{}}
 	// With the namespace go the names in it: a site that does not have it, or deletes it, is waited for in vain.
 	w.views = slices.DeleteFunc(slices.Clone(w.views), func(v *siteView) bool { return sites.IsNamespaceGone(v.err) })
+	var forget []reconcile.Step
 	for _, v := range w.views {
-		if v.member != nil && v.keeps && v.declares {
-			// Its own process would make the names again.
-			n.left = append(n.left, v.name)
+		if v.member == nil || !v.declares {
+			continue
 		}
+		// Its own process would make the names again, also one that is away now.
+		object, err := v.told.Without(keyOf(d.object))
+		if err != nil {
+			n.failed[string(v.name)] = err
+			continue
+		}
+		forget = append(forget, siteStep{v, step{tellObject, object, "the object is deleted"}})
 	}
-	if len(n.left) > 0 {
-		return n.plan(nil)
+	if len(forget)+len(n.failed) > 0 {
+		return n.plan(forget)
 	}
 	p := planNames(d, w)
 	n = reconcile.Noted[noted](p)

@@ -28,6 +28,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/told"
 )
 
 // keeper keeps the names of one site by itself: what there is, the hub has told it; where it is, it reads at the other
@@ -119,10 +120,11 @@ func (k *keeper) Reconcile(ctx context.Context, request mcreconcile.Request) (ct
 	if errors.Is(err, errNotTold) {
 		return ctrl.Result{RequeueAfter: lookAgain}, nil
 	}
-	if err != nil {
-		return ctrl.Result{}, err
-	}
 	var errs []error
+	if err != nil {
+		// What can be read counts.
+		errs = append(errs, err)
+	}
 	// Listeners first: for them clients wait.
 	for _, group := range told.Groups {
 		errs = append(errs, k.keepGroup(ctx, own, namespace, group, told))
@@ -290,7 +292,7 @@ func (p presence) Start(ctx context.Context) error {
 }
 
 func (p presence) renew(ctx context.Context, own *sites.Member, namespace string) error {
-	meta := toldMeta(namespace, orders.PresenceLease)
+	meta := told.Meta(namespace, orders.PresenceLease)
 	meta.Labels[v1alpha1.LabelSite] = string(p.self)
 	seconds, holder, now := int32(presenceLife/time.Second), string(p.self), nowMicro()
 	return own.Apply(ctx, &coordinationv1.Lease{ObjectMeta: meta, Spec: coordinationv1.LeaseSpec{

@@ -149,7 +149,11 @@ func (s SiteSource) told(ctx context.Context, namespace string) (orders.Names, e
 	if err != nil {
 		return orders.Names{}, nil
 	}
-	return orders.DecodeNames(object.Data[orders.NamesKey])
+	names, err := orders.DecodeNames(object.Data)
+	if err != nil {
+		log.FromContext(ctx).Info("a name can't be read", "namespace", namespace, "cause", err.Error())
+	}
+	return names, nil
 }
 
 // peers reads how the other sites are reached for a namespace, with tokens that are renewed when half of their life is

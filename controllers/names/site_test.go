@@ -358,6 +358,8 @@ func TestASiteWithoutTheHub(t *testing.T) {
 		g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("10.101.3.1"))
 	})
 
+	t.Run("a hub that was made anew takes nothing away", func(t *testing.T) { testRebuilt(t, a, group) })
+
 	t.Run("the hub is back: what is deleted goes at every site and stays away", func(t *testing.T) {
 		g := NewWithT(t)
 		a.hub.Wire.Mend()

@@ -10,10 +10,18 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// apply renews the manager's token for the site. The engagement with the old one ends when the new one has been read.
+// apply renews the manager's token for the site, or takes the site out of what others were told. The engagement with
+// the old token ends when the new one has been read.
 func (r *reconciler) apply(ctx context.Context, _ Desired, o *Observed, p reconcile.Plan) error {
 	for _, step := range p.Steps {
-		if _, ok := step.(RenewToken); !ok {
+		switch s := step.(type) {
+		case ForgetSite:
+			if err := s.at.member.ApplyUnchanged(ctx, s.object); err != nil {
+				return fmt.Errorf("site %s: %w", s.at.member.Name(), err)
+			}
+			continue
+		case RenewToken:
+		default:
 			return fmt.Errorf("step %T is not known", step)
 		}
 		o.renewed = attempt{o.now, sites.RenewToken(ctx, r.hub, r.sites.Namespace(), o.site, o.member.Client)}

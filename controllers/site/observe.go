@@ -14,7 +14,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/told"
 )
 
 // Observed is what is known of a Site.
@@ -38,6 +40,15 @@ type Observed struct {
 	users []string
 	// voting are the groups of which a vote is at the site, as namespace/name.
 	voting []string
+	// told are the sites that were told of this one, and can be reached; read when it is being deleted.
+	told []toldSite
+}
+
+// toldSite is what a site was told in a namespace.
+type toldSite struct {
+	member    *sites.Member
+	namespace string
+	names     told.Names
 }
 
 // storage is what decides where volumes can live.
@@ -82,7 +93,27 @@ func (r *reconciler) observe(ctx context.Context, d Desired) (*Observed, error) 
 		}
 	}
 	sort.Strings(o.voting)
+	if site.DeletionTimestamp != nil {
+		return o, o.readTold(ctx, r.sites.Members())
+	}
 	return o, nil
+}
+
+// readTold looks where the site is among those that others were told of, from their caches. One that does not answer is
+// not waited for: what it keeps is a site that it cannot reach.
+func (o *Observed) readTold(ctx context.Context, members []*sites.Member) error {
+	for _, m := range members {
+		for _, ns := range m.Namespaces {
+			names, err := told.Read(ctx, m.Client, ns)
+			if err != nil {
+				return fmt.Errorf("at site %s: %w", m.Name(), err)
+			}
+			if m.Name() != v1alpha1.SiteName(o.site.Name) && names.Has(orders.SiteKey(o.site.Name)) {
+				o.told = append(o.told, toldSite{m, ns, names})
+			}
+		}
+	}
+	return nil
 }
 
 func readStorage(ctx context.Context, reader client.Reader) (*storage, error) {

@@ -3,9 +3,13 @@
 package site
 
 import (
+	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -15,6 +19,19 @@ type RenewToken struct{ Site string }
 
 // Describe names the site.
 func (s RenewToken) Describe() string { return "renew the manager's token for site " + s.Site }
+
+// ForgetSite takes a Site that goes out of what another one was told.
+type ForgetSite struct {
+	Site   string
+	at     toldSite
+	object *corev1.ConfigMap
+}
+
+// Describe names both.
+func (s ForgetSite) Describe() string {
+	return fmt.Sprintf("take site %s out of what site %s was told in namespace %s", s.Site, s.at.member.Name(),
+		s.at.namespace)
+}
 
 // renewAgain is when a renewal is tried again: rights that an earlier release did not ask for are missing until the
 // site is joined again.
@@ -39,5 +56,17 @@ func plan(d Desired, o *Observed) reconcile.Plan {
 func planDelete(d Desired, o *Observed) reconcile.Plan {
 	p := settled()
 	p.Done = d.site.Spec.Lifecycle == v1alpha1.SiteLost || len(o.users) == 0 && len(o.voting) == 0
+	if !p.Done {
+		return p
+	}
+	for _, at := range o.told {
+		object, err := at.names.Without(orders.SiteKey(d.site.Name))
+		if err != nil {
+			p.Outcome = conditions.Unknown(v1alpha1.ReasonDeleting, err.Error())
+			p.Done = false
+			return p
+		}
+		p.Add(ForgetSite{Site: d.site.Name, at: at, object: object})
+	}
 	return p
 }

@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/told"
 )
 
 var now = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -128,8 +129,8 @@ func TestConditionsOfASite(t *testing.T) {
 				Self: sites.Owner{Hub: "a", Epoch: 1}}
 		},
 			"False", v1alpha1.ReasonOtherHub, map[string]metav1.ConditionStatus{"Stalled": "True"},
-			"Lease web/geosql-hub there names b (epoch 2), this hub is a (epoch 1); nothing is written there. If this hub is " +
-				"to go on with the site, end the other one's manager and run `kubectl geosql site join quincy --take-over`"},
+			"Lease web/hub.geosql.dev there names b (epoch 2), this hub is a (epoch 1); nothing is written there. If this " +
+				"hub is to go on with the site, end the other one's manager and run `kubectl geosql site join quincy --take-over`"},
 		{"another copy of the hub took it over", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.OtherHubError{Site: "quincy", Namespace: "web",
 				Owner: sites.Owner{Hub: "a", Epoch: 2}, Self: sites.Owner{Hub: "a", Epoch: 1}}}
@@ -256,6 +257,23 @@ func TestPlanDelete(t *testing.T) {
 			NewWithT(t).Expect(plan(o.Desired, o).Done).To(BeFalse())
 		})
 	}
+}
+
+// A Site that goes is taken out of what the others were told, whose process would look for it for ever.
+func TestASiteThatGoesIsForgotten(t *testing.T) {
+	g := NewWithT(t)
+	o := healthy()
+	o.site.DeletionTimestamp = &metav1.Time{Time: now}
+	o.told = []toldSite{{member: &sites.Member{}, namespace: "web", names: told.Names{Keys: map[string]string{
+		"site.quincy": `{"name":"quincy"}`, "site.tukwila": `{"name":"tukwila"}`}}}}
+	p := planDelete(o.Desired, o)
+	g.Expect(p.Done).To(BeTrue())
+	g.Expect(p.Steps).To(HaveLen(1))
+	step, ok := p.Steps[0].(ForgetSite)
+	g.Expect(ok).To(BeTrue())
+	g.Expect(step.object.Data).To(And(HaveKey("site.tukwila"), Not(HaveKey("site.quincy"))))
+	o.users = []string{"web/quisec"}
+	g.Expect(planDelete(o.Desired, o).Steps).To(BeEmpty(), "it stays")
 }
 
 func TestStorageClasses(t *testing.T) {

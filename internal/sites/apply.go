@@ -20,8 +20,19 @@ func Apply(ctx context.Context, c client.Client, obj client.Object) error {
 	return ApplyAs(ctx, c, obj, FieldOwner)
 }
 
+// ApplyUnchanged is Apply of an object that has not changed since it was read: it fails with a conflict where it has.
+// One that was not there is made.
+func ApplyUnchanged(ctx context.Context, c client.Client, obj client.Object) error {
+	return apply(ctx, c, obj, FieldOwner, "creationTimestamp", "managedFields", "uid", "generation")
+}
+
 // ApplyAs is Apply under another field manager.
 func ApplyAs(ctx context.Context, c client.Client, obj client.Object, owner client.FieldOwner) error {
+	return apply(ctx, c, obj, owner, "creationTimestamp", "managedFields", "resourceVersion", "uid", "generation")
+}
+
+// apply leaves the fields of the metadata out that are named.
+func apply(ctx context.Context, c client.Client, obj client.Object, owner client.FieldOwner, without ...string) error {
 	gvk, err := apiutil.GVKForObject(obj, c.Scheme())
 	if err != nil {
 		return fmt.Errorf("applying %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
@@ -33,7 +44,7 @@ func ApplyAs(ctx context.Context, c client.Client, obj client.Object, owner clie
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}
 	u.SetGroupVersionKind(gvk)
 	unstructured.RemoveNestedField(u.Object, "status")
-	for _, field := range []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation"} {
+	for _, field := range without {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
 	}
 	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), owner, client.ForceOwnership); err != nil {

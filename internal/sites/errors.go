@@ -139,8 +139,8 @@ func (e *OtherHubError) Error() string {
 		other = fmt.Sprintf("site %s was taken over by another copy of this hub", e.Site)
 	}
 	return fmt.Sprintf("%s: Lease %s/%s there names %s, this hub is %s; nothing is written there. If this hub is to go "+
-		"on with the site, end the other one's manager and run `kubectl geosql site join %s --take-over`; else delete the "+
-		"Site here", other, e.Namespace, OwnerLease, e.Owner, e.Self, e.Site)
+		"on with the site, end the other one's manager and run `kubectl geosql site join %s --take-over`; else end this "+
+		"one, or set the Site's spec.lifecycle to Lost here", other, e.Namespace, OwnerLease, e.Owner, e.Self, e.Site)
 }
 
 // UnclaimedError says that a namespace of a site is no hub's at the moment: its Lease was deleted, and is made again.

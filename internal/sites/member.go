@@ -57,6 +57,11 @@ func (m *Member) CheckNamespace(namespace string) error {
 	return err
 }
 
+// ApplyUnchanged makes obj so if it has not changed since it was read. See the function ApplyUnchanged.
+func (m *Member) ApplyUnchanged(ctx context.Context, obj client.Object) error {
+	return ApplyUnchanged(ctx, m.Client, obj)
+}
+
 // Apply makes obj so by server-side apply under FieldOwner. See the function Apply.
 func (m *Member) Apply(ctx context.Context, obj client.Object) error {
 	return Apply(ctx, m.Client, obj)

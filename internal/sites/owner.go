@@ -18,8 +18,8 @@ import (
 )
 
 // OwnerLease is the Lease that says, in each allowed namespace of a site, which hub writes there: its holder is an
-// Owner's Hub, its transitions are the Epoch. Nobody renews it, and it does not end.
-const OwnerLease = "geosql-hub"
+// Owner's Hub, its transitions are the Epoch. Nobody renews it, and it does not end. No group's votes have that name.
+const OwnerLease = "hub.geosql.dev"
 
 // Owner is a hub that writes at a site. Of two that name the same site the one with the higher epoch does.
 type Owner struct {

@@ -55,7 +55,7 @@ func TestNamesWithoutTheHub(t *testing.T) {
 				&peers); err != nil {
 				return false, err.Error(), client.IgnoreNotFound(err)
 			}
-			names, err := orders.DecodeNames(told.Data[orders.NamesKey])
+			names, err := orders.DecodeNames(told.Data)
 			named := false
 			for _, s := range names.Servers {
 				named = named || s.Name == server.Name

@@ -4,7 +4,10 @@ package orders
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -12,9 +15,11 @@ import (
 // What the manager leaves in each namespace of a site for the site's own process (`geosql site`), and that process for
 // the manager. There is one of each per namespace.
 const (
-	// NamesObject is the ConfigMap with the Names, under NamesKey.
+	// NamesObject is the ConfigMap with the Names, a key per object (SiteKey, ServerKey, GroupKey). An object's key goes
+	// with the object's own finalizer: that a hub does not know the object says nothing, it may have been made anew.
 	NamesObject = "geosql-names"
-	NamesKey    = "names.json"
+	// NamesKey has all of them for a site's process of an earlier release, and is all that a manager of one writes.
+	NamesKey = "names.json"
 	// PeersObject is the Secret with the other sites as Voters, a key per site: how their API servers are reached and a
 	// token of the ServiceAccount PeerAccount there. The site's process renews the tokens itself.
 	PeersObject = "geosql-peers"
@@ -24,8 +29,22 @@ const (
 	PresenceLease = "geosql-site"
 )
 
-// peerPrefix precedes a site's name in the keys of PeersObject.
-const peerPrefix = "site."
+// peerPrefix precedes a site's name in the keys of PeersObject; the others precede names in those of NamesObject.
+const (
+	peerPrefix   = "site."
+	sitePrefix   = "site."
+	serverPrefix = "server."
+	groupPrefix  = "group."
+)
+
+// SiteKey is the key of a site in NamesObject.
+func SiteKey(site string) string { return sitePrefix + site }
+
+// ServerKey is the key of a server in NamesObject.
+func ServerKey(server string) string { return serverPrefix + server }
+
+// GroupKey is the key of a group in NamesObject.
+func GroupKey(group string) string { return groupPrefix + group }
 
 // Names are the servers and groups that are declared in a namespace, for a site that must keep their names without the
 // hub.
@@ -74,22 +93,99 @@ type NamedGroup struct {
 	Outside []string `json:"outside,omitempty"`
 }
 
-// Encode makes the value of NamesKey.
-func (n Names) Encode() (string, error) {
-	data, err := json.Marshal(n)
-	if err != nil {
-		return "", fmt.Errorf("encode the names of a namespace: %w", err)
+// Keys makes the keys of the objects with their values.
+func (n Names) Keys() (map[string]string, error) {
+	keys := map[string]string{}
+	put := func(key string, value any) error {
+		data, err := json.Marshal(value)
+		if err != nil {
+			return fmt.Errorf("encode %s of the names of a namespace: %w", key, err)
+		}
+		keys[key] = string(data)
+		return nil
 	}
-	return string(data), nil
+	var errs []error
+	for _, s := range n.Sites {
+		errs = append(errs, put(SiteKey(s.Name), s))
+	}
+	for _, s := range n.Servers {
+		errs = append(errs, put(ServerKey(s.Name), s))
+	}
+	for _, g := range n.Groups {
+		errs = append(errs, put(GroupKey(g.Name), g))
+	}
+	return keys, errors.Join(errs...)
 }
 
-// DecodeNames reads the value of NamesKey.
-func DecodeNames(text string) (Names, error) {
-	var n Names
-	if err := json.Unmarshal([]byte(text), &n); err != nil {
-		return Names{}, fmt.Errorf("ConfigMap %s, key %s: %w", NamesObject, NamesKey, err)
+// ReadKeys returns the keys of objects in a NamesObject; those of an earlier release are made of its NamesKey.
+func ReadKeys(data map[string]string) (map[string]string, error) {
+	keys := map[string]string{}
+	for key, value := range data {
+		if key != NamesKey {
+			keys[key] = value
+		}
 	}
-	return n, nil
+	if text, former := data[NamesKey]; former && len(keys) == 0 {
+		var n Names
+		if err := json.Unmarshal([]byte(text), &n); err != nil {
+			return nil, fmt.Errorf("ConfigMap %s, key %s: %w", NamesObject, NamesKey, err)
+		}
+		return n.Keys()
+	}
+	return keys, nil
+}
+
+// NamesData is what a NamesObject has with these keys of objects: them, and NamesKey beside them.
+func NamesData(keys map[string]string) (map[string]string, error) {
+	// What cannot be read is kept in its key.
+	n, _ := DecodeNames(keys)
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil, fmt.Errorf("encode the names of a namespace: %w", err)
+	}
+	data := maps.Clone(keys)
+	if data == nil {
+		data = map[string]string{}
+	}
+	data[NamesKey] = string(text)
+	return data, nil
+}
+
+// DecodeNames reads a NamesObject, of an earlier release too; all lists are sorted by name. What cannot be read is left
+// out and said in the error: the rest counts.
+func DecodeNames(data map[string]string) (Names, error) {
+	keys, err := ReadKeys(data)
+	if err != nil {
+		return Names{}, err
+	}
+	var (
+		n    Names
+		errs []error
+	)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		value := []byte(keys[key])
+		var err error
+		switch {
+		case strings.HasPrefix(key, sitePrefix):
+			n.Sites, err = decoded(n.Sites, value)
+		case strings.HasPrefix(key, serverPrefix):
+			n.Servers, err = decoded(n.Servers, value)
+		case strings.HasPrefix(key, groupPrefix):
+			n.Groups, err = decoded(n.Groups, value)
+		}
+		if err != nil {
+			errs = append(errs, fmt.Errorf("ConfigMap %s, key %s: %w", NamesObject, key, err))
+		}
+	}
+	return n, errors.Join(errs...)
+}
+
+func decoded[T any](list []T, value []byte) ([]T, error) {
+	var one T
+	if err := json.Unmarshal(value, &one); err != nil {
+		return list, err
+	}
+	return append(list, one), nil
 }
 
 // PeerKey is the key of a site in PeersObject.

@@ -183,15 +183,12 @@ func (v *SiteView) readDeclared(ctx context.Context, site client.Reader) error {
 	if err := site.Get(ctx, client.ObjectKey{Namespace: v.Namespace, Name: orders.NamesObject}, &object); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	names, err := orders.DecodeNames(object.Data[orders.NamesKey])
-	if err != nil {
-		return err
-	}
+	names, err := orders.DecodeNames(object.Data)
 	v.Declared = &names
 	for i := range names.Groups {
 		v.group(names.Groups[i].Name).Declared = &names.Groups[i]
 	}
-	return nil
+	return err
 }
 
 // group is that of a name, made if it is not known yet.

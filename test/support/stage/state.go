@@ -23,6 +23,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/confirmed"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
 )
 
@@ -185,6 +186,9 @@ func objects(t testing.TB, at *apiserver.Server, lists []client.ObjectList) (all
 			case *coordinationv1.Lease:
 				// What follows the server is of its pod and its sidecar's process: others in another bed.
 				holder := ptr.Deref(o.Spec.HolderIdentity, "nobody")
+				if o.Name == sites.OwnerLease {
+					holder = "a hub"
+				}
 				all = append(all, fmt.Sprintf("Lease %s is held by %s", o.Name, strings.Split(holder, "/")[0]))
 			case *v1alpha1.AvailabilityGroup, *v1alpha1.Distributor, *v1alpha1.Publication, *v1alpha1.Subscription,
 				*v1alpha1.Login, *v1alpha1.Topology:
