@@ -21,7 +21,7 @@ import (
 )
 
 // accountName is the ServiceAccount at every voter that the agents of a group's replicas act as.
-func accountName(group string) string { return "geosql-agent-" + group }
+func accountName(group string) string { return orders.VoteAccount(group) }
 
 // voterAccess is how the agents reach a voter.
 type voterAccess struct {

@@ -40,6 +40,8 @@ type reconciler struct {
 	confirmed *confirmed.Keeper
 	// renewed is when the token for a site was last renewed, or tried to be, and what came of it. One worker uses it.
 	renewed map[v1alpha1.SiteName]attempt
+	// revoked is the UID of the Secret of the token that is used, for a site where none before it is left to revoke.
+	revoked map[v1alpha1.SiteName]types.UID
 }
 
 // attempt to renew a token.
@@ -56,7 +58,7 @@ type attempt struct {
 func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider, statuses *confirmed.Keeper) error {
 	local := mgr.GetLocalManager()
 	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-site"),
-		confirmed: statuses, renewed: map[v1alpha1.SiteName]attempt{}}
+		confirmed: statuses, renewed: map[v1alpha1.SiteName]attempt{}, revoked: map[v1alpha1.SiteName]types.UID{}}
 	ofSite := sites.EnqueueHub(func(_ context.Context, site v1alpha1.SiteName, _ client.Object) []types.NamespacedName {
 		return []types.NamespacedName{{Name: string(site)}}
 	})

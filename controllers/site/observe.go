@@ -34,6 +34,8 @@ type Observed struct {
 	// ends.
 	member *sites.Member
 	token  sites.Token
+	// former is what revokes the token before that one; empty when that is done.
+	former sites.BoundSecret
 	// renewed is when this manager last tried to renew the token, and what came of it.
 	renewed attempt
 	// users are the SQLServers that run at the site, as namespace/name.
@@ -70,6 +72,9 @@ func (r *reconciler) observe(ctx context.Context, d Desired) (*Observed, error) 
 			o.member = member
 			o.token, _ = sites.ReadToken(member.RESTConfig.BearerToken)
 			o.renewed = r.renewed[name]
+			if err := r.observeFormer(ctx, o); err != nil {
+				return nil, err
+			}
 		}
 	}
 	var servers v1alpha1.SQLServerList
@@ -114,6 +119,18 @@ func (o *Observed) readTold(ctx context.Context, members []*sites.Member) error 
 		}
 	}
 	return nil
+}
+
+// observeFormer looks whether a token before the one in use is to be revoked, until there is none: once for each.
+func (r *reconciler) observeFormer(ctx context.Context, o *Observed) (err error) {
+	name, uid := o.member.Name(), o.token.Secret.UID
+	if uid == "" || r.revoked[name] == uid {
+		return nil
+	}
+	if o.former, err = sites.FormerToken(ctx, r.hub, r.sites.Namespace(), o.site); err == nil && o.former.UID == "" {
+		r.revoked[name] = uid
+	}
+	return err
 }
 
 func readStorage(ctx context.Context, reader client.Reader) (*storage, error) {

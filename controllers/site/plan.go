@@ -12,6 +12,7 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/sites"
 )
 
 // RenewToken renews the manager's token for the site. Sites themselves are not changed.
@@ -33,6 +34,15 @@ func (s ForgetSite) Describe() string {
 		s.at.namespace)
 }
 
+// RevokeToken ends the manager's token before the one that it uses.
+type RevokeToken struct {
+	Site   string
+	Former sites.BoundSecret
+}
+
+// Describe names the site.
+func (s RevokeToken) Describe() string { return "revoke the manager's former token for site " + s.Site }
+
 // renewAgain is when a renewal is tried again: rights that an earlier release did not ask for are missing until the
 // site is joined again.
 const renewAgain = time.Hour
@@ -42,11 +52,15 @@ func settled() reconcile.Plan {
 	return reconcile.Plan{Outcome: conditions.Outcome{Progress: conditions.Settled}}
 }
 
-// plan renews the token when a third of its life is left, as long as the site answers.
+// plan renews the token when a third of its life is left, as long as the site answers, and revokes the one before.
 func plan(d Desired, o *Observed) reconcile.Plan {
 	p := settled()
 	if o.member != nil && o.token.RenewalDue(o.now) && o.now.Sub(o.renewed.at) >= renewAgain {
 		p.Add(RenewToken{Site: d.site.Name})
+	}
+	// That the site is engaged with another one shows that the former is needed no more.
+	if o.member != nil && o.former.UID != "" && o.token.Secret.UID != "" && o.former.UID != o.token.Secret.UID {
+		p.Add(RevokeToken{Site: d.site.Name, Former: o.former})
 	}
 	return p
 }

@@ -43,22 +43,40 @@ func TestTheTokenIsRenewedWithAThirdOfItsLifeLeft(t *testing.T) {
 	g := NewWithT(t)
 	o := healthy()
 	o.member = &sites.Member{}
-	o.token = sites.Token{Issued: now.Add(-200 * 24 * time.Hour), Expires: now.Add(165 * 24 * time.Hour)}
+	o.token = sites.Token{Issued: now.Add(-15 * 24 * time.Hour), Expires: now.Add(15 * 24 * time.Hour)}
 	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty())
-	o.now = now.Add(60 * 24 * time.Hour)
+	o.now = now.Add(6 * 24 * time.Hour)
 	g.Expect(plan(o.Desired, o).Done).To(BeFalse())
 	g.Expect(plan(o.Desired, o).Steps).To(Equal([]reconcile.Step{RenewToken{Site: "quincy"}}))
 	o.renewed.at = o.now.Add(-time.Minute)
 	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "it was tried a minute ago")
 	o.renewed, o.member = attempt{}, nil
 	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "the site can't be used")
-	o.member, o.now = &sites.Member{}, now.Add(166*24*time.Hour)
+	o.member, o.now = &sites.Member{}, now.Add(16*24*time.Hour)
 	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "it has ended: a person joins the site again")
 	o.token, o.now = sites.Token{}, now
 	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "a token that does not end")
+	o.token = sites.Token{Issued: now, Expires: now.Add(365 * 24 * time.Hour)}
+	g.Expect(plan(o.Desired, o).Steps).To(HaveLen(1), "one of an earlier release lives longer than any that is made now")
 }
 
-// That a token cannot be renewed shows when it is so, months before it ends.
+// The token before is revoked once the site is engaged with another one, and not while it is itself in use.
+func TestTheFormerTokenIsRevoked(t *testing.T) {
+	g := NewWithT(t)
+	o := healthy()
+	former, present := sites.BoundSecret{Name: "a", UID: "1"}, sites.BoundSecret{Name: "b", UID: "2"}
+	o.member, o.former = &sites.Member{}, former
+	o.token = sites.Token{Issued: now, Expires: now.Add(sites.MaxTokenLife), Secret: former}
+	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "the new one has not been read yet")
+	o.token.Secret = present
+	g.Expect(plan(o.Desired, o).Steps).To(Equal([]reconcile.Step{RevokeToken{Site: "quincy", Former: former}}))
+	o.member = nil
+	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "the site can't be used")
+	o.member, o.former = &sites.Member{}, sites.BoundSecret{}
+	g.Expect(plan(o.Desired, o).Steps).To(BeEmpty(), "there is none")
+}
+
+// That a token cannot be renewed shows when it is so, days before it ends.
 func TestATokenThatCannotBeRenewedIsTold(t *testing.T) {
 	g := NewWithT(t)
 	told := func(o *Observed) *metav1.Condition {
@@ -70,16 +88,17 @@ func TestATokenThatCannotBeRenewedIsTold(t *testing.T) {
 	o.member = &sites.Member{}
 	g.Expect(told(o)).
 		To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("no token that ends"))))
-	o.token = sites.Token{Issued: now.Add(-300 * 24 * time.Hour), Expires: now.Add(65 * 24 * time.Hour)}
+	o.token = sites.Token{Issued: now.Add(-25 * 24 * time.Hour), Expires: now.Add(5 * 24 * time.Hour)}
 	g.Expect(told(o)).
-		To(And(HaveField("Status", metav1.ConditionTrue), HaveField("Message", ContainSubstring("ends at 2027-01-24"))))
+		To(And(HaveField("Status", metav1.ConditionTrue),
+			HaveField("Message", ContainSubstring("ends at "+o.token.Expires.UTC().Format(time.RFC3339)))))
 	o.renewed = attempt{now, errors.New("serviceaccounts/token is forbidden")}
 	g.Expect(told(o)).
 		To(And(HaveField("Status", metav1.ConditionFalse), HaveField("Reason", v1alpha1.ReasonTokenNotRenewed),
 			HaveField("Message", And(ContainSubstring("is forbidden"), ContainSubstring("kubectl geosql site join quincy")))))
 	o.member = nil
 	g.Expect(told(o)).To(HaveField("Status", metav1.ConditionFalse), "a site that is silent changes nothing")
-	o.member, o.token.Issued, o.token.Expires = &sites.Member{}, now, now.Add(365*24*time.Hour)
+	o.member, o.token.Issued, o.token.Expires = &sites.Member{}, now, now.Add(sites.MaxTokenLife)
 	g.Expect(told(o)).To(HaveField("Status", metav1.ConditionTrue))
 }
 

@@ -62,7 +62,7 @@ func (r *Reconciler) observeState(ctx context.Context, d Desired, o *Observed) r
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	address := r.sidecar(d.Server.Namespace, d.name())
-	text, err := agent.StatusOf(ctx, address, d.name(), o.SiteCertificate, o.Readers)
+	text, err := agent.StatusOf(ctx, address, d.Server.Namespace, d.name(), o.SiteCertificate, o.Readers)
 	if err != nil {
 		return reconcile.NotRead[*agent.StateStatus](err)
 	}

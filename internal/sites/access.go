@@ -100,7 +100,8 @@ func NamespaceRules() []rbacv1.PolicyRule {
 	}
 }
 
-// TokenRules let the manager renew its own token at a site, in the operator's namespace there.
+// TokenRules let the manager renew its own token at a site, in the operator's namespace there, and revoke the one
+// before. What it may create there the admission policy of the site bounds (join.Policy).
 func TokenRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
 		{
@@ -108,6 +109,14 @@ func TokenRules() []rbacv1.PolicyRule {
 			Resources:     []string{"serviceaccounts/token"},
 			ResourceNames: []string{Account},
 			Verbs:         []string{"create"},
+		},
+		// Creation can't be limited to a name.
+		{APIGroups: []string{""}, Resources: []string{"secrets"}, Verbs: []string{"create"}},
+		{
+			APIGroups:     []string{""},
+			Resources:     []string{"secrets"},
+			ResourceNames: TokenSecrets(),
+			Verbs:         []string{"get", "delete"},
 		},
 	}
 }

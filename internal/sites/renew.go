@@ -4,117 +4,196 @@ package sites
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 )
 
-// Token is what a ServiceAccount's token says of itself (RFC 7519, sections 4.1.2, 4.1.4 and 4.1.6).
-type Token struct {
-	// Namespace and Account that it is for.
-	Namespace, Account string
-	Issued, Expires    time.Time
+// annotationRevoke of the Secret with a site's kubeconfig is the BoundSecret of the token before this one, as JSON: it
+// goes once the new one is used.
+const annotationRevoke = "geosql.dev/revoke"
+
+// TokenUse is what is done with an account's tokens at its API server. Reader asks that, no cache.
+type TokenUse struct {
+	Reader client.Reader
+	Writer client.Client
 }
 
-// RenewalDue says that a third of its life is left, or less. One that has ended can't be renewed by itself.
-func (t Token) RenewalDue(now time.Time) bool {
-	return !now.Before(t.Expires.Add(-t.Expires.Sub(t.Issued)/3)) && now.Before(t.Expires)
+// Mint makes a token of the account in that namespace, bound to a new Secret of another name than the one before it was
+// bound to. What a renewal that did not come to its end has left under that name goes first.
+func (u TokenUse) Mint(
+	ctx context.Context,
+	namespace, account string,
+	before BoundSecret,
+	life time.Duration,
+) (*authenticationv1.TokenRequest, error) {
+	name := TokenSecrets()[0]
+	if before.Name == name {
+		name = TokenSecrets()[1]
+	}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+	err := u.Reader.Get(ctx, client.ObjectKeyFromObject(secret), secret)
+	if err == nil {
+		err = reconcile.Remove(ctx, u.Writer, secret)
+	}
+	if client.IgnoreNotFound(err) != nil {
+		return nil, fmt.Errorf("take away Secret %s/%s of a renewal that did not end: %w", namespace, name, err)
+	}
+	secret = &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: OwnLabels()},
+		Type:       corev1.SecretTypeOpaque,
+	}
+	if err := u.Writer.Create(ctx, secret); err != nil {
+		return nil, fmt.Errorf("make Secret %s/%s, which a new token is bound to: %w", namespace, name, err)
+	}
+	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
+		ExpirationSeconds: ptr.To(int64(min(life, MaxTokenLife) / time.Second)),
+		BoundObjectRef: &authenticationv1.BoundObjectReference{
+			Kind: "Secret", APIVersion: "v1", Name: name, UID: secret.UID,
+		},
+	}}
+	of := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: account}}
+	if err := u.Writer.SubResource("token").Create(ctx, of, request); err != nil {
+		return nil, fmt.Errorf("mint a token for ServiceAccount %s/%s: %w", namespace, account, err)
+	}
+	return request, nil
 }
 
-// ReadToken reads a bearer token; false when it is no ServiceAccount's, or does not end.
-func ReadToken(token string) (Token, bool) {
-	parts := strings.Split(token, ".")
-	if len(parts) != 3 {
-		return Token{}, false
-	}
-	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
-	if err != nil {
-		return Token{}, false
-	}
-	var claims struct {
-		Subject string `json:"sub"`
-		Issued  int64  `json:"iat"`
-		Expires int64  `json:"exp"`
-	}
-	if json.Unmarshal(payload, &claims) != nil || claims.Issued == 0 || claims.Expires <= claims.Issued {
-		return Token{}, false
-	}
-	account, ok := strings.CutPrefix(claims.Subject, "system:serviceaccount:")
-	namespace, name, full := strings.Cut(account, ":")
-	return Token{
-			Namespace: namespace,
-			Account:   name,
-			Issued:    time.Unix(claims.Issued, 0),
-			Expires:   time.Unix(claims.Expires, 0),
-		}, ok &&
-			full
+// kept is a site's kubeconfig in its Secret of the hub.
+type kept struct {
+	secret *corev1.Secret
+	key    string
+	raw    *clientcmdapi.Config
+	user   *clientcmdapi.AuthInfo
 }
 
-// RenewToken mints a new token of the account in a site's kubeconfig, as long-lived as the present one, and writes it
-// to the Secret in the hub. The present one stays good until it ends, so nothing is cut off if the write is lost.
+func readKept(ctx context.Context, hub client.Client, namespace string, site *v1alpha1.Site) (kept, error) {
+	ref := site.Spec.KubeconfigSecretRef
+	k := kept{secret: &corev1.Secret{}, key: ref.Key}
+	if err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, k.secret); err != nil {
+		return k, fmt.Errorf("read Secret %s/%s of site %s: %w", namespace, ref.Name, site.Name, err)
+	}
+	if k.key == "" {
+		k.key = KubeconfigKey
+	}
+	var err error
+	if k.raw, err = clientcmd.Load(k.secret.Data[k.key]); err != nil {
+		// The parser's message may quote the file.
+		return k, fmt.Errorf("read the kubeconfig in Secret %s/%s of site %s: it is none", namespace, ref.Name, site.Name)
+	}
+	if _, k.user, err = current(k.raw); err != nil {
+		return k, fmt.Errorf("read the kubeconfig in Secret %s/%s of site %s: %w", namespace, ref.Name, site.Name, err)
+	}
+	return k, nil
+}
+
+// RenewToken mints a new token of the account in a site's kubeconfig, as long-lived as the present one and no longer
+// than MaxTokenLife, and writes it to the Secret in the hub, with what revokes the present one. That stays good until
+// RevokeToken, so nothing is cut off if the write is lost.
 func RenewToken(
 	ctx context.Context,
 	hub client.Client,
 	namespace string,
 	site *v1alpha1.Site,
-	member client.Client,
+	member TokenUse,
 ) error {
-	ref := site.Spec.KubeconfigSecretRef
-	if ref == nil {
+	if site.Spec.KubeconfigSecretRef == nil {
 		return nil
 	}
-	var secret corev1.Secret
-	if err := hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: ref.Name}, &secret); err != nil {
-		return fmt.Errorf("read Secret %s/%s of site %s: %w", namespace, ref.Name, site.Name, err)
-	}
-	key := ref.Key
-	if key == "" {
-		key = KubeconfigKey
-	}
-	raw, err := clientcmd.Load(secret.Data[key])
+	k, err := readKept(ctx, hub, namespace, site)
 	if err != nil {
-		// The parser's message may quote the file.
-		return fmt.Errorf("read the kubeconfig in Secret %s/%s of site %s: it is none", namespace, ref.Name, site.Name)
+		return err
 	}
-	_, user, err := current(raw)
-	if err != nil {
-		return fmt.Errorf("read the kubeconfig in Secret %s/%s of site %s: %w", namespace, ref.Name, site.Name, err)
-	}
-	token, ok := ReadToken(user.Token)
+	token, ok := ReadToken(k.user.Token)
 	if !ok {
 		return nil
 	}
-	seconds := int64(token.Expires.Sub(token.Issued) / time.Second)
-	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: token.Namespace, Name: token.Account}}
-	if err := member.SubResource("token").Create(ctx, account, request); err != nil {
-		return fmt.Errorf(
-			"mint a token for ServiceAccount %s/%s at site %s: %w",
-			token.Namespace,
-			token.Account,
-			site.Name,
-			err,
-		)
+	request, err := member.Mint(ctx, token.Namespace, token.Account, token.Secret, token.Expires.Sub(token.Issued))
+	if err != nil {
+		return fmt.Errorf("renew the token at site %s: %w", site.Name, err)
 	}
-	user.Token = request.Status.Token
-	kubeconfig, err := clientcmd.Write(*raw)
+	before := client.MergeFromWithOptions(k.secret.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	k.user.Token = request.Status.Token
+	kubeconfig, err := clientcmd.Write(*k.raw)
 	if err != nil {
 		return fmt.Errorf("write the kubeconfig of site %s", site.Name)
 	}
-	before := client.MergeFromWithOptions(secret.DeepCopy(), client.MergeFromWithOptimisticLock{})
-	secret.Data[key] = kubeconfig
-	if err := hub.Patch(ctx, &secret, before); err != nil {
-		return fmt.Errorf("write Secret %s/%s of site %s: %w", namespace, ref.Name, site.Name, err)
+	k.secret.Data[k.key] = kubeconfig
+	delete(k.secret.Annotations, annotationRevoke)
+	if token.Secret.Name != "" {
+		former, err := json.Marshal(token.Secret)
+		if err != nil {
+			return fmt.Errorf("encode what revokes the former token of site %s: %w", site.Name, err)
+		}
+		metav1.SetMetaDataAnnotation(&k.secret.ObjectMeta, annotationRevoke, string(former))
+	}
+	if err := hub.Patch(ctx, k.secret, before); err != nil {
+		return fmt.Errorf("write Secret %s/%s of site %s: %w", namespace, k.secret.Name, site.Name, err)
+	}
+	return nil
+}
+
+// FormerToken is what revokes the token before the present one of a site; empty when that is done.
+func FormerToken(
+	ctx context.Context,
+	hub client.Client,
+	namespace string,
+	site *v1alpha1.Site,
+) (former BoundSecret, err error) {
+	if site.Spec.KubeconfigSecretRef == nil {
+		return former, nil
+	}
+	k, err := readKept(ctx, hub, namespace, site)
+	if err != nil {
+		return former, err
+	}
+	if text := k.secret.Annotations[annotationRevoke]; text != "" && json.Unmarshal([]byte(text), &former) != nil {
+		// Somebody else wrote it: there is nothing that it names.
+		return BoundSecret{}, nil
+	}
+	return former, nil
+}
+
+// RevokeToken ends the former token of a site, by the Secret that it is bound to. The present one must be in use.
+func RevokeToken(
+	ctx context.Context,
+	hub client.Client,
+	namespace string,
+	site *v1alpha1.Site,
+	member TokenUse,
+	inUse Token,
+	former BoundSecret,
+) error {
+	if former.UID == "" || former.UID == inUse.Secret.UID {
+		return fmt.Errorf("the token of site %s that is to be revoked is in use", site.Name)
+	}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: inUse.Namespace, Name: former.Name, UID: former.UID},
+	}
+	// A conflict is another Secret of that name: the one that is meant is gone.
+	if err := reconcile.Remove(ctx, member.Writer, secret); err != nil && !apierrors.IsConflict(err) {
+		return fmt.Errorf("revoke the former token of site %s: %w", site.Name, err)
+	}
+	k, err := readKept(ctx, hub, namespace, site)
+	if err != nil {
+		return err
+	}
+	before := client.MergeFromWithOptions(k.secret.DeepCopy(), client.MergeFromWithOptimisticLock{})
+	delete(k.secret.Annotations, annotationRevoke)
+	if err := hub.Patch(ctx, k.secret, before); err != nil {
+		return fmt.Errorf("write Secret %s/%s of site %s: %w", namespace, k.secret.Name, site.Name, err)
 	}
 	return nil
 }

@@ -117,6 +117,9 @@ var cases = map[string][]map[string]string{
 	"GeoSQLAuthorityNearExpiry": {
 		{`geosql_ca_expiry_timestamp_seconds{ca="servers"}`: turned("31536000", "7776000")},
 	},
+	"GeoSQLSiteTokenNotRenewed": {
+		{`geosql_condition{kind="Site",namespace="",name="tukwila",type="TokenRenewed"}`: turned("1", "0")},
+	},
 	"GeoSQLSiteCredentialsNearExpiry": {
 		{`geosql_site_credentials_expiry_timestamp_seconds{site="tukwila"}`: turned("7776000", "259200")},
 	},

@@ -46,6 +46,9 @@ func ServerKey(server string) string { return serverPrefix + server }
 // GroupKey is the key of a group in NamesObject.
 func GroupKey(group string) string { return groupPrefix + group }
 
+// VoteAccount is the ServiceAccount, at a voter's site, as which the agents of a group keep their votes.
+func VoteAccount(group string) string { return "geosql-agent-" + group }
+
 // Names are the servers and groups that are declared in a namespace, for a site that must keep their names without the
 // hub.
 type Names struct {

@@ -118,8 +118,8 @@ new site is joined without them.`,
 		&f.tokenLife,
 		"token-life",
 		0,
-		"how long the credentials shall last, a year unless given, or as long as those that the site has; the API server "+
-			"may grant less",
+		"how long the credentials shall last, 30 days at most, which is what they do unless given, or as long as those that "+
+			"the site has; the API server may grant less. The manager renews them",
 	)
 	return cmd
 }

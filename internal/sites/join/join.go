@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -65,7 +64,10 @@ func Join(ctx context.Context, r Request) (time.Time, error) {
 			return time.Time{}, err
 		}
 	}
-	return expires, r.atHub(ctx, kubeconfig)
+	if err := r.atHub(ctx, kubeconfig); err != nil {
+		return expires, err
+	}
+	return expires, r.revoke(ctx)
 }
 
 // readSite takes over what an existing Site says, and returns it; nil for a new one.
@@ -120,10 +122,20 @@ func (r *Request) atMember(ctx context.Context) error {
 			return err
 		}
 	}
+	// It bounds the rights that follow.
+	if err := w.applyAll(ctx, r.policy()...); err != nil {
+		return err
+	}
 	if err := r.takeOver(ctx, w); err != nil {
 		return err
 	}
 	if r.Member != nil {
+		if r.keptUnbound() {
+			// A token of an earlier release is bound to nothing that could be taken away, but to the account.
+			if err := w.remove(ctx, r.account()); err != nil {
+				return err
+			}
+		}
 		// In the hub the account is the manager's own, which the chart makes.
 		if err := w.apply(ctx, r.account()); err != nil {
 			return err
@@ -194,16 +206,10 @@ func (r *Request) withdraw(ctx context.Context, w *writer, keep []string) error 
 func (r *Request) credentials(parent context.Context) ([]byte, time.Time, error) {
 	ctx, cancel := context.WithTimeout(parent, callTimeout)
 	defer cancel()
-	seconds := int64(r.TokenLife.Seconds())
-	token := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	if err := r.Member.Client.SubResource("token").Create(ctx, r.account(), token); err != nil {
-		return nil, time.Time{}, fmt.Errorf(
-			"minting a token for ServiceAccount %s/%s at %s: %w",
-			r.OperatorNamespace,
-			sites.Account,
-			r.Name,
-			err,
-		)
+	use := sites.TokenUse{Reader: r.Member.Client, Writer: r.Member.Client}
+	token, err := use.Mint(ctx, r.OperatorNamespace, sites.Account, r.keptToken().Secret, r.TokenLife)
+	if err != nil {
+		return nil, time.Time{}, fmt.Errorf("at %s: %w", r.Name, err)
 	}
 	expires := token.Status.ExpirationTimestamp.Time
 	kubeconfig, err := r.kubeconfig(token.Status.Token)
@@ -219,6 +225,33 @@ func (r *Request) credentials(parent context.Context) ([]byte, time.Time, error)
 		expires.UTC().Format(time.RFC3339),
 	)
 	return kubeconfig, expires, nil
+}
+
+// keptToken is that of the account that the hub has; the zero one where it has none.
+func (r *Request) keptToken() sites.Token {
+	if r.kept == nil {
+		return sites.Token{}
+	}
+	token, _ := sites.ReadToken(r.kept.BearerToken)
+	if token.Namespace != r.OperatorNamespace || token.Account != sites.Account {
+		return sites.Token{}
+	}
+	return token
+}
+
+func (r *Request) keptUnbound() bool {
+	token := r.keptToken()
+	return token.Account != "" && token.Secret.Name == ""
+}
+
+// revoke ends the token that the hub had before, once it has another.
+func (r *Request) revoke(ctx context.Context) error {
+	former := r.keptToken().Secret
+	if r.Member == nil || r.DryRun || former.Name == "" {
+		return nil
+	}
+	w := &writer{r: r, cluster: *r.Member, where: r.Name}
+	return w.remove(ctx, &corev1.Secret{ObjectMeta: r.meta(r.OperatorNamespace, former.Name)})
 }
 
 func (r *Request) kubeconfig(token string) ([]byte, error) {

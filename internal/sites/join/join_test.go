@@ -103,7 +103,12 @@ func TestJoin(t *testing.T) {
 		g.Expect(token.RenewalDue(token.Expires.Add(-token.Expires.Sub(token.Issued) / 4))).To(BeTrue())
 		var s v1alpha1.Site
 		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
-		g.Expect(sites.RenewToken(ctx, hub.Client, sites.OperatorNamespace, &s, asOperator(t, before))).To(Succeed())
+		g.Expect(token.Expires.Sub(token.Issued)).To(BeNumerically("~", sites.MaxTokenLife, time.Minute))
+		renew := func(by *rest.Config) error {
+			c := asOperator(t, by)
+			return sites.RenewToken(ctx, hub.Client, sites.OperatorNamespace, &s, sites.TokenUse{Reader: c, Writer: c})
+		}
+		g.Eventually(func() error { return renew(before) }, "60s", "1s").Should(Succeed(), "the rights come a moment later")
 		after := credentials(t, hub, "quincy")
 		g.Expect(after.BearerToken).NotTo(Equal(before.BearerToken))
 		for _, cfg := range []*rest.Config{before, after} {
@@ -112,6 +117,21 @@ func TestJoin(t *testing.T) {
 		renewed, ok := sites.ReadToken(after.BearerToken)
 		g.Expect(ok).To(BeTrue())
 		g.Expect(renewed.Expires.Sub(renewed.Issued)).To(Equal(token.Expires.Sub(token.Issued)))
+		g.Expect(renewed.Secret.Name).NotTo(Equal(token.Secret.Name))
+
+		revoke(t, hub, &s, token, renewed)
+		g.Eventually(func() bool {
+			return apierrors.IsUnauthorized(asOperator(t, before).List(ctx, &corev1.NodeList{}))
+		}, "60s", "500ms").Should(BeTrue(), "the old one is revoked")
+		g.Expect(asOperator(t, after).List(ctx, &corev1.NodeList{})).To(Succeed())
+		g.Expect(renew(after)).To(Succeed())
+		again, _ := sites.ReadToken(credentials(t, hub, "quincy").BearerToken)
+		g.Expect(again.Secret.Name).To(Equal(token.Secret.Name), "they take turns")
+		g.Expect(renew(after)).To(Succeed(), "one that ended before the new token was read")
+	})
+
+	t.Run("the account gets no other by its rights", func(t *testing.T) {
+		bounds(t, asOperator(t, credentials(t, hub, "quincy")), member.Client)
 	})
 
 	t.Run("again: nothing is said, all is kept, the credentials are new", func(t *testing.T) {
@@ -122,6 +142,11 @@ func TestJoin(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(out.String()).To(ContainSubstring("Role web/geosql-operator-site: unchanged"))
 		g.Expect(credentials(t, hub, "quincy").BearerToken).NotTo(Equal(before))
+		old := rest.CopyConfig(credentials(t, hub, "quincy"))
+		old.BearerToken = before
+		g.Eventually(func() bool {
+			return apierrors.IsUnauthorized(asOperator(t, old).List(ctx, &corev1.NodeList{}))
+		}, "60s", "500ms").Should(BeTrue(), "the one before is revoked")
 		var s v1alpha1.Site
 		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &s)).To(Succeed())
 		g.Expect(s.Spec.Region).To(Equal("us-west"))
@@ -189,11 +214,12 @@ func TestJoin(t *testing.T) {
 		g.Expect(apierrors.IsNotFound(hub.Client.Get(ctx,
 			client.ObjectKey{Namespace: sites.OperatorNamespace, Name: "quincy"}, &corev1.Secret{}))).
 			To(BeTrue())
-		g.Eventually(func() error { return c.List(ctx, &corev1.NodeList{}) }, "60s").ShouldNot(Succeed())
+		g.Eventually(func() bool { return apierrors.IsUnauthorized(c.List(ctx, &corev1.NodeList{})) }, "60s").Should(BeTrue())
 		g.Expect(member.Client.Get(ctx, client.ObjectKey{Name: "shop"}, &corev1.Namespace{})).To(Succeed(), "namespaces stay")
 		g.Expect(apierrors.IsNotFound(member.Client.Get(ctx,
 			client.ObjectKey{Namespace: "shop", Name: sites.OwnerLease}, &coordinationv1.Lease{}))).
 			To(BeTrue(), "another hub may join it")
+		nothingLeft(t, member.Client)
 		g.Expect(join.Leave(ctx, r, time.Second)).To(MatchError("no Site quincy; there are: dublin"), "again")
 	})
 }
@@ -217,7 +243,7 @@ func rights(t *testing.T, c client.Client) {
 	allowed := []client.Object{
 		&corev1.Secret{ObjectMeta: meta("web", "s")},
 		&corev1.ConfigMap{ObjectMeta: meta("web", "c")},
-		&corev1.ServiceAccount{ObjectMeta: meta("web", "a")},
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "a", Labels: sites.OwnLabels()}},
 	}
 	for _, obj := range allowed {
 		g.Expect(c.Create(ctx, obj)).To(Succeed(), "%T", obj)

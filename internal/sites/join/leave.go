@@ -82,7 +82,12 @@ func (r *Request) leaveMember(ctx context.Context, w *writer, isHub bool) error 
 	objects = append(objects, r.processConfig(), r.processAccount())
 	if !isHub {
 		objects = append(objects, r.account())
+		for _, name := range sites.TokenSecrets() {
+			objects = append(objects, &corev1.Secret{ObjectMeta: r.meta(r.OperatorNamespace, name)})
+		}
 	}
+	// After the rights that it bounds.
+	objects = append(objects, r.policy()...)
 	for _, obj := range objects {
 		if err := w.remove(ctx, obj); err != nil {
 			return err

@@ -21,8 +21,8 @@ import (
 // Owner is the field manager of what the plugin applies.
 const Owner = client.FieldOwner("kubectl-geosql")
 
-// DefaultTokenLife is asked of the member's API server, which may grant less.
-const DefaultTokenLife = 365 * 24 * time.Hour
+// DefaultTokenLife is asked of the member's API server, which may grant less. The manager renews tokens by itself.
+const DefaultTokenLife = sites.MaxTokenLife
 
 // Cluster is an API server and the right to administer it.
 type Cluster struct {
@@ -91,7 +91,7 @@ func (r *Request) withAddress() error {
 			r.TokenLife = token.Expires.Sub(token.Issued)
 		}
 	}
-	if r.TokenLife == 0 {
+	if r.TokenLife == 0 || r.TokenLife > sites.MaxTokenLife {
 		r.TokenLife = DefaultTokenLife
 	}
 	if r.Member != nil && r.Server == "" {
