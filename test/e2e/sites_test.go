@@ -226,28 +226,22 @@ func followed(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, old *corev1.
 	return led.Sub(addressed)
 }
 
-// rejoin runs the plugin as a person does to renew credentials.
-func rejoin(t *testing.T, b *bed.Bed, site string) {
+// rejoin runs the plugin as a person does to renew credentials, with further flags.
+func rejoin(t *testing.T, b *bed.Bed, site string, flags ...string) {
 	t.Helper()
-	plugin := filepath.Join(b.Cache, "bin-project", "kubectl-geosql")
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	output, err := exec.CommandContext(
-		ctx,
-		plugin,
-		"site",
-		"join",
-		site,
-		"--kubeconfig",
-		b.Site(site).Kubeconfig,
-		"--context",
-		"kind-"+site,
-		"--hub-context",
-		"kind-"+b.Hub().Name,
-		"--kubeconfig-server",
-		"https://"+b.Site(site).Address+":6443",
-	).CombinedOutput()
-	if err != nil {
+	if output, err := tryRejoin(t, b, site, flags...); err != nil {
 		t.Fatalf("kubectl geosql site join %s: %v\n%s", site, err, output)
 	}
+}
+
+func tryRejoin(t *testing.T, b *bed.Bed, site string, flags ...string) (string, error) {
+	t.Helper()
+	plugin := filepath.Join(b.Cache, "bin-project", "kubectl-geosql")
+	// A test that has failed puts the site right when its own context is over.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, plugin, append([]string{"site", "join", site,
+		"--kubeconfig", b.Site(site).Kubeconfig, "--context", "kind-" + site, "--hub-context", "kind-" + b.Hub().Name,
+		"--kubeconfig-server", "https://" + b.Site(site).Address + ":6443"}, flags...)...).CombinedOutput()
+	return string(output), err
 }
