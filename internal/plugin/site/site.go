@@ -32,7 +32,7 @@ type siteFlags struct {
 // NewCommand makes `kubectl geosql site`.
 func NewCommand() *cobra.Command {
 	cmd := cli.Family(&cobra.Command{Use: "site", Short: "Join clusters to the hub and take them out"})
-	cmd.AddCommand(newJoinCommand(), newLeaveCommand())
+	cmd.AddCommand(newJoinCommand(), newLeaveCommand(), newPruneCommand())
 	return cmd
 }
 
@@ -58,7 +58,7 @@ requests. Creates a Site with that account's credentials in the hub.
 It can be run again: to renew the credentials before they end, to add a namespace, or after an interruption. What is not
 given again is kept.
 
-One hub writes at a site: Lease geosql-hub in each of its namespaces names it. A site that is another hub's is refused.
+One hub writes at a site: Lease hub.geosql.dev in each of its namespaces names it. A site that is another hub's is refused.
 After the hub was made anew, or restored beside one that still runs, --take-over makes the site this hub's.
 
 Drills need further rights: to start pods in these namespaces, to run commands in pods, also in engines, to create
@@ -145,6 +145,43 @@ account and its rights at the member. Namespaces and what is in them stay.`,
 	return cmd
 }
 
+func newPruneCommand() *cobra.Command {
+	f := &siteFlags{}
+	var yes bool
+	cmd := &cobra.Command{
+		Use:   "prune NAME (--context CONTEXT | --hub)",
+		Short: "Show and take away names at a site of what the hub does not declare",
+		Long: `Shows which names a site keeps of servers, groups and sites that the hub does not declare: what its own process was
+told (ConfigMap geosql-names, Secret geosql-peers), Services and EndpointSlices. A hub that was made anew takes none of
+them away, since it may not know them yet. Declare first what is to stay.
+
+Takes them away once the site's name is typed. Names of a server whose pod is there, or of a group that has votes there,
+stay, and so does everything else: pods, volumes, Secrets.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := f.request(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			err = join.Prune(cmd.Context(), r, func() error {
+				if yes {
+					return nil
+				}
+				fmt.Fprintln(cmd.OutOrStdout(), "Type the site's name to take them away (--yes leaves this question out):")
+				return cli.Confirmed(cmd.Context(), cmd, args[0])
+			})
+			if err == nil && f.dryRun {
+				fmt.Fprintln(cmd.OutOrStdout(), "nothing was done: --dry-run")
+			}
+			return err
+		},
+	}
+	f.common(cmd)
+	cmd.Flags().BoolVar(&f.hub, "hub", false, "the site is the hub itself")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do not ask for confirmation")
+	return cmd
+}
+
 // request opens the clusters and reads the flags.
 func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, error) {
 	r := join.Request{Name: name, OperatorNamespace: f.operatorNamespace, Server: f.server, TokenLife: f.tokenLife,
@@ -153,8 +190,8 @@ func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, erro
 	if cmd.Flags().Changed("drills") {
 		r.Drills = &f.drills
 	}
-	if cmd.Name() == "join" && f.hub == (f.context != "") {
-		return r, fmt.Errorf("say which cluster to join: --context CONTEXT of another cluster, or --hub")
+	if cmd.Name() != "leave" && f.hub == (f.context != "") {
+		return r, fmt.Errorf("say which cluster the site is: --context CONTEXT of another cluster, or --hub")
 	}
 	r.Spec = v1alpha1.SiteSpec{Region: f.region, Zone: f.zone, AllowedNamespaces: f.namespaces,
 		Exposure: v1alpha1.Exposure{Type: v1alpha1.ExposureType(f.exposure)}, SourceRanges: f.sourceRanges}

@@ -205,6 +205,8 @@ func TestJoin(t *testing.T) {
 
 	t.Run("taken over by another hub, and back", func(t *testing.T) { taken(t, hub, member) })
 
+	t.Run("names of what is not declared", func(t *testing.T) { prunes(t, hub, member) })
+
 	t.Run("taken out", func(t *testing.T) {
 		g := NewWithT(t)
 		c := asOperator(t, credentials(t, hub, "quincy"))
