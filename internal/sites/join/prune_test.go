@@ -47,9 +47,10 @@ func prunes(t *testing.T, hub, member *apiserver.Server) {
 	g.Expect(err).NotTo(HaveOccurred())
 	data, err := orders.NamesData(keys)
 	g.Expect(err).NotTo(HaveOccurred())
-	put(&corev1.ConfigMap{ObjectMeta: told.Meta("shop", orders.NamesObject), Data: data},
-		&corev1.Secret{ObjectMeta: told.Meta("shop", orders.PeersObject),
-			Data: map[string][]byte{orders.PeerKey("gone"): []byte("{}"), orders.PeerKey("dublin"): []byte("{}")}},
+	g.Expect(sites.Apply(ctx, member.Client,
+		&corev1.ConfigMap{ObjectMeta: told.Meta("shop", orders.NamesObject), Data: data})).To(Succeed(), "as it is made")
+	put(&corev1.Secret{ObjectMeta: told.Meta("shop", orders.PeersObject),
+		Data: map[string][]byte{orders.PeerKey("gone"): []byte("{}"), orders.PeerKey("dublin"): []byte("{}")}},
 		service("old-0", v1alpha1.LabelServer, "old"), service("lives-0", v1alpha1.LabelServer, "lives"),
 		service("former", v1alpha1.LabelGroup, "former"),
 		&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "stranger"},
