@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"testing"
 	"time"
 
@@ -28,14 +27,6 @@ const (
 	repeatedHours  = "GEOSQL_DRILL_HOURS"
 )
 
-// number of an environment variable.
-func number(t *testing.T, name string) int64 {
-	t.Helper()
-	n, err := strconv.ParseInt(os.Getenv(name), 10, 64)
-	NewWithT(t).Expect(err).NotTo(HaveOccurred(), name)
-	return n
-}
-
 // TestRepeatedDrills draws drills of a group one after another, as many as are asked for or as there is time for, and
 // leaves what they tell together. None may lose an acknowledged row, whatever else became of it.
 func TestRepeatedDrills(t *testing.T) {
@@ -50,13 +41,13 @@ func TestRepeatedDrills(t *testing.T) {
 	})
 	gt.wait("the group is synchronized", 1, 5*time.Minute)
 	dt, hub := drillTest{gt}, b.Hub().Client
-	times := number(t, repeatedDrills)
+	times := number(t, repeatedDrills, 200)
 	s := &v1alpha1.DrillSchedule{
 		// The sites remember which runs of a name were begun, also those of an earlier run of the tests.
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "soak-" + time.Now().UTC().Format("0102-150405")},
 		Spec: v1alpha1.DrillScheduleSpec{
 			Repeat: &v1alpha1.DrillRepeat{
-				Times: int32(times), Seed: number(t, repeatedSeed), //nolint:gosec // admission bounds it
+				Times: int32(times), Seed: int64(number(t, repeatedSeed, 1)), //nolint:gosec // admission bounds it
 				FaultsAtMost: 2, Pause: seconds(15), StopAfter: v1alpha1.StopNever,
 			},
 			Template: v1alpha1.DrillTemplate{Spec: v1alpha1.DrillSpec{
@@ -75,10 +66,10 @@ func TestRepeatedDrills(t *testing.T) {
 	}
 	g.Expect(hub.Create(t.Context(), s)).To(Succeed())
 	t.Cleanup(func() { dt.removeSchedule(t, s) })
-	limit := time.Duration(number(t, repeatedHours)) * time.Hour
+	limit := time.Duration(number(t, repeatedHours, 10)) * time.Hour
 	for until := time.Now().Add(limit); time.Now().Before(until); {
 		g.Expect(hub.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
-		if r := s.Status.Repeated; r != nil && int64(r.Made) == times && s.Status.Active == "" {
+		if r := s.Status.Repeated; r != nil && int(r.Made) == times && s.Status.Active == "" {
 			break
 		}
 		bed.Wait(t, "the next drill of "+s.Name, 30*time.Minute, func(ctx context.Context) (bool, string, error) {

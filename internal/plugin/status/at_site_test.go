@@ -46,7 +46,7 @@ func siteAlone(t *testing.T) *apiserver.Server {
 	g := NewWithT(t)
 	site := apiserver.StartMember(t)
 	site.Namespace(t, "web")
-	names, err := orders.Names{
+	keys, err := orders.Names{
 		Servers: []orders.NamedServer{{Name: "tukpub", Site: "tukwila"}, {Name: "quisec", Site: "quincy"}},
 		Groups: []orders.NamedGroup{
 			{
@@ -58,7 +58,9 @@ func siteAlone(t *testing.T) *apiserver.Server {
 			},
 			{Name: "elsewhere", Listener: "elsewhere", Port: 1433, Voters: []string{"quincy"}},
 		},
-	}.Encode()
+	}.Keys()
+	g.Expect(err).NotTo(HaveOccurred())
+	names, err := orders.NamesData(keys)
 	g.Expect(err).NotTo(HaveOccurred())
 	labels := map[string]string(sites.OwnLabels())
 	meta := func(name string, more map[string]string) metav1.ObjectMeta {
@@ -77,7 +79,7 @@ func siteAlone(t *testing.T) *apiserver.Server {
 			Containers: []corev1.Container{{Name: "mssql", Image: "mssql:1"}, {Name: "agent", Image: "geosql:1"}}},
 	}
 	for _, object := range []client.Object{
-		&corev1.ConfigMap{ObjectMeta: meta(orders.NamesObject, nil), Data: map[string]string{orders.NamesKey: names}},
+		&corev1.ConfigMap{ObjectMeta: meta(orders.NamesObject, nil), Data: names},
 		&corev1.Secret{ObjectMeta: meta(credentials.ReaderName, nil),
 			Data: map[string][]byte{"token": []byte(siteToken), "ca.crt": []byte("ca")}},
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "default"}}, pod,
