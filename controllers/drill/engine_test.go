@@ -26,6 +26,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -385,6 +386,12 @@ func (b *bed) Run(ctx context.Context, _ *rest.Config, _, pod, _ string, command
 func (b *bed) alter(ctx context.Context) error {
 	db, err := b.connector.Open(ctx, mssql.Target{Namespace: "web", Server: "tukpub", Database: "Content",
 		Role: credentials.RoleSA})
+	// The pool may have connections of an engine that was ended since: whoever uses one finds out.
+	if err == nil && len(b.change) > 0 {
+		err = wait.PollUntilContextCancel(ctx, often, true, func(ctx context.Context) (bool, error) {
+			return db.Handle().PingContext(ctx) == nil, nil
+		})
+	}
 	for err == nil && len(b.change) > 0 {
 		if _, err = db.Handle().ExecContext(ctx, b.change[0]); err != nil {
 			b.Errorf("%s: %v", b.change[0], err)

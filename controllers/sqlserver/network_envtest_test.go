@@ -58,7 +58,7 @@ func (b *bed) network(t *testing.T, name string) {
 		g.Eventually(func(g Gomega) {
 			b.look(t, name)
 			g.Expect(ports()).To(Equal(wanted))
-			g.Expect(policy.Spec.Ingress).To(HaveLen(3))
+			g.Expect(policy.Spec.Ingress).To(HaveLen(4))
 			g.Expect(b.restricted(t, name)()).To(HaveField("Status", metav1.ConditionTrue))
 		}, patient, often).Should(Succeed(), b.why(t, name))
 	}

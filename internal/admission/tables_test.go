@@ -297,7 +297,7 @@ var refusals = []refusal{
 	{
 		"a group whose name is no Service's",
 		"",
-		with(group, "NAME", "2026.content"),
+		with(group, "NAME", "2026-content"),
 		[]string{"spec.listener.name", "begin it with a letter"},
 	},
 	{

@@ -321,7 +321,8 @@ func (r rows) unfold(left *int64) (history.Replica, error) {
 		// They stay spans, and whoever compares them goes through them.
 		of := int64(maxRows)
 		for _, s := range t.Spans {
-			if err := r.take(&of, s.Run, s.First, s.Last, int64(s.Times)); err != nil {
+			// A span that bounds rows by whose they are does not count them: each is there.
+			if err := r.take(&of, s.Run, s.First, s.Last, max(1, int64(s.Times))); err != nil {
 				return history.Replica{}, fmt.Errorf("table %s: %w", t.Name, err)
 			}
 		}

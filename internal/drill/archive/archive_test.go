@@ -182,8 +182,19 @@ func TestPackedArchivesUnpackToTheSame(t *testing.T) {
 		rows := rapid.SliceOf(rapid.Custom(func(t *rapid.T) history.RowID {
 			return history.RowID{Run: rapid.Int64Range(1, 3).Draw(t, "run"), Number: rapid.Int64Range(1, 20).Draw(t, "number")}
 		}))
+		// They count rows, or say whose they are.
+		spans := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) history.Span {
+			s := history.Span{Run: 1, First: rapid.Int64Range(1, 20).Draw(t, "first")}
+			s.Times = rapid.IntRange(0, 3).Draw(t, "times")
+			s.Last = s.First + rapid.Int64Range(0, 600).Draw(t, "more")
+			if s.Times == 0 {
+				s.Server = "sql-0"
+			}
+			return s
+		}), 1, 4)
 		for i := range rapid.IntRange(0, 3).Draw(t, "replicas") {
-			a.Replicas = append(a.Replicas, history.Replica{Server: fmt.Sprintf("sql-%d", i), Rows: rows.Draw(t, "rows")})
+			a.Replicas = append(a.Replicas, history.Replica{Server: fmt.Sprintf("sql-%d", i), Rows: rows.Draw(t, "rows"),
+				Tables: []history.Table{{Name: history.TableRecorded, Spans: spans.Draw(t, "spans")}}})
 		}
 		_, err := write(c, a, archive.Limits{Chunk: rapid.IntRange(2000, 9000).Draw(t, "chunk"), Total: 1 << 20})
 		g.Expect(err).NotTo(HaveOccurred())
@@ -197,6 +208,7 @@ func TestPackedArchivesUnpackToTheSame(t *testing.T) {
 		g.Expect(back.Replicas).To(HaveLen(len(a.Replicas)))
 		for i, r := range a.Replicas {
 			g.Expect(back.Replicas[i].Server).To(Equal(r.Server))
+			g.Expect(back.Replicas[i].Tables).To(Equal(r.Tables))
 			g.Expect(back.Replicas[i].Rows).To(ConsistOf(any(r.Rows)), "each row as often as it was there")
 		}
 		g.Expect(archive.Delete(context.Background(), c, a.Run)).To(Succeed())
