@@ -93,6 +93,7 @@ func agentMetrics(g *WithT) http.Handler {
 		"component": "system",
 		"voter":     "dublin",
 		"result":    "ok",
+		"volume":    "agent",
 	}
 	registry := prometheus.NewRegistry()
 	var more []func()
