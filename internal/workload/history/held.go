@@ -56,7 +56,9 @@ func loadsOf(clients map[string][]Run, served Served, faults []Fault, a axis) ma
 		}
 		_, cut := cutOff(client, faults, a)
 		l := loadOf(runs, a, served, cut)
-		if from, until := l.first(), a.of(faults[0].Injected); !l.enough(from, until) {
+		from, until := l.first(), a.of(faults[0].Injected)
+		// In a short baseline one operation is more than a small share of all, and tells nothing of the load.
+		if l.unsuccessful(from, until) > 1 && !l.enough(from, until) {
 			l.missing = fmt.Sprintf("%.4g %% of its operations succeeded before any fault, so that %s tell nothing",
 				100*l.share(from, until), served)
 		}
@@ -102,14 +104,26 @@ func loadOf(runs []Run, a axis, served Served, cut []span) *load {
 	return &l
 }
 
+// between are the places of the operations that were to begin in [from, until).
+func (l *load) between(from, until int64) (first, last int) {
+	first, _ = slices.BinarySearch(l.due, from)
+	last, _ = slices.BinarySearch(l.due, until)
+	return first, max(first, last)
+}
+
+// unsuccessful is how many of the operations that were to begin in [from, until) did not succeed.
+func (l *load) unsuccessful(from, until int64) int {
+	first, last := l.between(from, until)
+	return l.failed[last] - l.failed[first]
+}
+
 // share of the operations that were to begin in [from, until) that succeeded; 1 where none was.
 func (l *load) share(from, until int64) float64 {
-	first, _ := slices.BinarySearch(l.due, from)
-	last, _ := slices.BinarySearch(l.due, until)
-	if last <= first {
+	first, last := l.between(from, until)
+	if last == first {
 		return 1
 	}
-	return 1 - float64(l.failed[last]-l.failed[first])/float64(last-first)
+	return 1 - float64(l.unsuccessful(from, until))/float64(last-first)
 }
 
 // holds says whether users are served from a moment on. Where the next fault or the end of the clients comes before its

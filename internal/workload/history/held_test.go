@@ -183,6 +183,13 @@ func TestServiceThatNeverHeld(t *testing.T) {
 	NewWithT(t).Expect(f.Missing).To(ContainSubstring("of its operations succeeded before any fault"))
 }
 
+// In a baseline of thirty operations one that fails is more than one of a hundred, and says nothing of the load.
+func TestOneFailureInAShortBaseline(t *testing.T) {
+	_, f := heldIn(time.Minute, []history.Fault{killed(3_000, 15_000)},
+		session(1, history.Open, 100, 60_000, once(1_000, refused, always(good))))
+	NewWithT(t).Expect(f).To(And(HaveField("Held", true), HaveField("Missing", BeEmpty())))
+}
+
 // Whatever a server does: service that holds comes back no sooner than the first acknowledgement, and, from when all
 // succeeds on, no later than that.
 func TestServiceHoldsNoSoonerThanItIsBack(t *testing.T) {
