@@ -66,7 +66,11 @@ func (r *Reconciler) gather(ctx context.Context, w *Observed) (*judged, error) {
 	}
 	j := &judged{now: r.now(), fetched: map[string]error{}}
 	kept, err := archive.Read(ctx, r.direct, run)
-	fresh := errors.Is(err, archive.ErrNotFound) || unusableArchive(err)
+	var unusable error
+	if unusableArchive(err) {
+		unusable = err
+	}
+	fresh := unusable != nil || errors.Is(err, archive.ErrNotFound)
 	if fresh {
 		kept, err = r.collect(ctx, w, run, j)
 	}
@@ -92,8 +96,11 @@ func (r *Reconciler) gather(ctx context.Context, w *Observed) (*judged, error) {
 	)
 	var tooLarge *archive.TooLargeError
 	switch {
-	case errors.As(err, &tooLarge), unusableArchive(err):
+	case errors.As(err, &tooLarge), errors.Is(err, archive.ErrUnreadable), unusableArchive(err):
 		j.notKept(err)
+		return j, nil
+	case errors.Is(err, archive.ErrWritten) && unusable != nil:
+		j.notKept(unusable) // it is never changed, and it will be no better next time
 		return j, nil
 	case errors.Is(err, archive.ErrWritten) && fresh:
 		return nil, err // another process was first; its archive is judged next time
@@ -117,8 +124,8 @@ func unusableArchive(err error) bool {
 	return errors.Is(err, archive.ErrForeign) || errors.Is(err, archive.ErrDamaged)
 }
 
-// notKept notes that the evidence is too large to be kept, or that something else stands in its place. Nobody can look
-// at it later: that is no pass.
+// notKept notes that the evidence is too large to be kept, or that something of no use stands in its place. Nobody can
+// look at it later: that is no pass.
 func (j *judged) notKept(err error) {
 	if j.Verdict == v1alpha1.VerdictPassed {
 		j.Verdict, j.Reason = v1alpha1.VerdictInconclusive, v1alpha1.ReasonEvidenceMissing

@@ -338,6 +338,7 @@ func TestAnArchiveUnpacksWithinOneBudget(t *testing.T) {
 		g.Expect(len(packed)).To(BeNumerically("<", archive.DefaultTotal))
 		_, err = archive.Unpack(packed)
 		g.Expect(err).To(MatchError(ContainSubstring("that all of an archive may have")), name)
+		expectNotWritten(t, a)
 	}
 	g := NewWithT(t)
 	budget := archive.NewBudget()
@@ -356,6 +357,19 @@ func TestAnArchiveUnpacksWithinOneBudget(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = archive.Unpack(packed)
 	g.Expect(err).To(MatchError(ContainSubstring("cannot be")))
+	expectNotWritten(t, a)
+}
+
+// expectNotWritten says that what Read would not take back is refused before a piece of it is kept.
+func expectNotWritten(t *testing.T, a archive.Archive) {
+	t.Helper()
+	g := NewWithT(t)
+	c := fake.NewClientBuilder().Build()
+	_, err := write(c, a, archive.DefaultLimits())
+	g.Expect(err).To(MatchError(archive.ErrUnreadable))
+	var maps corev1.ConfigMapList
+	g.Expect(c.List(t.Context(), &maps)).To(Succeed())
+	g.Expect(maps.Items).To(BeEmpty())
 }
 
 // endless reads as zeros.

@@ -79,6 +79,8 @@ var (
 	ErrWritten = errors.New("the run's archive is already written, with other contents")
 	// ErrDamaged says that an archive cannot be read back as it was written.
 	ErrDamaged = errors.New("the archive is damaged")
+	// ErrUnreadable says that what was to be written is more than Read takes back, or nothing that it takes back.
+	ErrUnreadable = errors.New("it could not be read back")
 	// ErrForeign says that something of the archive's name is somebody else's, or of a drill of that name that is gone.
 	ErrForeign = errors.New("it does not belong to this drill")
 )
@@ -156,7 +158,9 @@ func (ix index) reference() Reference {
 
 // Write keeps an archive in ConfigMaps beside its drill, which owns them: they go when it goes. It can be called again
 // after it broke off. The run's archive counts as written once its index is there; then a different one is refused with
-// ErrWritten. The owner must be the API object of a.Run.Drill, of the given apiVersion and kind.
+// ErrWritten. What Read would not take back is refused with ErrUnreadable, and what is larger than the limits with a
+// TooLargeError, before a piece of it is written. The owner must be the API object of a.Run.Drill, of the given
+// apiVersion and kind.
 func Write(
 	ctx context.Context,
 	c client.Client,
@@ -181,6 +185,10 @@ func Write(
 	}
 	if len(packed) > limits.Total {
 		return Reference{}, &TooLargeError{Run: a.Run, Size: len(packed), Limit: limits.Total}
+	}
+	// All parts together count, those too whose size nobody could know before they were packed.
+	if _, err := Unpack(packed); err != nil {
+		return Reference{}, fmt.Errorf("write the archive of %s: %w: %w", a.Run, ErrUnreadable, err)
 	}
 	ix, pieces := cut(a.Run, packed, limits.Chunk)
 	old, err := readIndex(ctx, c, a.Run)
