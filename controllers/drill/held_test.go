@@ -41,3 +41,47 @@ func TestClientsWorkOnWhileServiceHolds(t *testing.T) {
 		})
 	}
 }
+
+// Service that breaks again has to hold anew from when it is back: what held before counts for nothing.
+func TestServiceThatBreaksAgainHoldsAnew(t *testing.T) {
+	const holds = 40 * time.Second
+	for name, breaks := range map[string]func(*stage) func(){
+		"nobody is primary": func(s *stage) func() {
+			s.promoted("")
+			return func() { s.promoted("tukpub") }
+		},
+		"clients are not served": func(s *stage) func() {
+			clients := s.w.clients
+			s.w.clients = nil // the stage acknowledges for each of them
+			return func() { s.w.clients = clients }
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newStage(t, kill())
+			s.d.Spec.Recovery = lasting(5 * time.Minute)
+			s.d.Spec.Objectives.Served = &v1alpha1.DrillServed{For: lasting(holds)}
+			s.at(v1alpha1.FaultActive)
+			s.w.pods["tukpub"] = pod("another")
+			s.until(v1alpha1.DrillRecovering)
+			again := HaveField("Event", eventServedAgain)
+			for range 20 {
+				s.look(time.Second)
+			}
+			g.Expect(s.d.Status.Timeline).To(ContainElement(again))
+			back := breaks(s)
+			for range int(holds/time.Second) - 10 {
+				s.look(time.Second)
+			}
+			g.Expect(s.d.Status.Phase).To(Equal(v1alpha1.DrillRecovering))
+			back()
+			from := s.now
+			s.until(v1alpha1.DrillJudging)
+			g.Expect(s.now.Sub(from)).To(And(BeNumerically(">=", holds), BeNumerically("<=", holds+5*time.Second)))
+			var moments []v1alpha1.DrillEvent
+			g.Expect(s.d.Status.Timeline).To(ContainElement(again, &moments))
+			g.Expect(moments).To(HaveLen(1))
+			g.Expect(s.d.Status.Timeline).To(ContainElement(HaveField("Event", "Recovered")))
+		})
+	}
+}

@@ -282,6 +282,9 @@ func (p *planner) recovering() {
 	} else {
 		p.unsettled()
 	}
+	if !well {
+		p.unserved()
+	}
 	limit := drill.Recovery(p.drill.Spec)
 	if p.s.AbortReason != "" {
 		limit = min(limit, endedWithin)
@@ -331,23 +334,6 @@ func (p *planner) servedSince(t time.Time) (bool, string) {
 		c.LastAcknowledged = at(newest.Time())
 	}
 	return true, ""
-}
-
-// held says whether clients were served for as long, since they were first seen to be served after the last fault, as
-// service has to hold. When that was is in the timeline, so that it outlives this process.
-func (p *planner) held() bool {
-	if len(p.s.Faults) == 0 {
-		return true
-	}
-	i := slices.IndexFunc(p.s.Timeline, func(e v1alpha1.DrillEvent) bool {
-		return e.Event == eventServedAgain && !e.Time.Before(p.s.Ended)
-	})
-	if i < 0 {
-		p.note(p.now, eventServedAgain, "", "")
-		return false
-	}
-	long, _ := p.servedSince(p.s.Timeline[i].Time.Add(drill.ServedFor(p.drill.Spec.Objectives)))
-	return long
 }
 
 // settle notes for each fault that is over that the replicas are synchronized.
