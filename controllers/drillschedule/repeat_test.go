@@ -208,3 +208,72 @@ func TestDrillsFromBeforeItRepeated(t *testing.T) {
 	g.Expect(s.Status.Repeated).To(HaveValue(And(HaveField("Made", int32(1)), HaveField("Failed", BeZero()),
 		HaveField("Lost", BeZero()), HaveField("Deleted", BeZero()))))
 }
+
+// A drill that has the name and is another's, or was drawn otherwise, is not counted as made: the condition says what
+// is in the way, and it is made once nothing is.
+func TestARepeatedDrillWhoseNameIsTaken(t *testing.T) {
+	for name, c := range map[string]struct {
+		take func(*v1alpha1.Drill)
+		says string
+	}{
+		"by a person's": {func(d *v1alpha1.Drill) { d.Labels, d.OwnerReferences = nil, nil }, "is not of this schedule"},
+		"by an earlier schedule's": {func(d *v1alpha1.Drill) { d.OwnerReferences[0].UID = "earlier" },
+			"is not of this schedule"},
+		"by one of another seed": {func(d *v1alpha1.Drill) {
+			d.Annotations[v1alpha1.AnnotationDrillSeed] = "41/1"
+		}, "41/1"},
+		"by one that nobody drew": {func(d *v1alpha1.Drill) { d.Annotations = nil }, "is not of seed and number 42/1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			h := newHub(t, repeating(2, nil))
+			h.at("11:40")
+			other := h.drills()["hourly-001"]
+			g.Expect(h.c.Delete(t.Context(), &other)).To(Succeed())
+			other.ResourceVersion = ""
+			c.take(&other)
+			g.Expect(h.c.Create(t.Context(), &other)).To(Succeed())
+			h.finish("hourly-001", v1alpha1.VerdictPassed)
+			s := &v1alpha1.DrillSchedule{}
+			g.Expect(h.c.Get(t.Context(), types.NamespacedName{Namespace: "web", Name: "hourly"}, s)).To(Succeed())
+			s.Status.Repeated, s.Status.Active = nil, ""
+			g.Expect(h.c.Status().Update(t.Context(), s)).To(Succeed())
+
+			s = h.at("11:41")
+			g.Expect(s.Status.Repeated).To(BeNil())
+			g.Expect(s.Status.Active).To(BeEmpty())
+			g.Expect(s.Status.Conditions).To(ContainElement(And(HaveField("Type", v1alpha1.ConditionReady),
+				HaveField("Status", metav1.ConditionFalse), HaveField("Message", And(ContainSubstring("hourly-001"),
+					ContainSubstring(c.says), ContainSubstring("delete it, or let spec.repeat.first"))))))
+			g.Expect(h.c.Delete(t.Context(), &other)).To(Succeed())
+			s = h.at("11:42")
+			g.Expect(h.drills()["hourly-001"].Annotations).To(HaveKeyWithValue(v1alpha1.AnnotationDrillSeed, "42/1"))
+			g.Expect(s.Status.Repeated).To(HaveValue(HaveField("Made", int32(1))))
+			g.Expect(s.Status.Active).To(Equal("hourly-001"))
+		})
+	}
+}
+
+// A drill that this schedule made and does not see yet, since it is being deleted say, is made: its number is not drawn
+// a second time. A person's at the time of a drill by the clock is not it, and the time stays due.
+func TestADrillThatIsThereAlready(t *testing.T) {
+	g := NewWithT(t)
+	h := newHub(t, repeating(2, nil))
+	s := h.at("11:40")
+	d := h.drills()["hourly-001"]
+	d.Finalizers = []string{v1alpha1.Finalizer}
+	g.Expect(h.c.Update(t.Context(), &d)).To(Succeed())
+	g.Expect(h.c.Delete(t.Context(), &d)).To(Succeed())
+	s.Status.Repeated = nil
+	g.Expect(h.c.Status().Update(t.Context(), s)).To(Succeed())
+	s = h.at("11:41")
+	g.Expect(s.Status.Repeated).To(HaveValue(HaveField("Made", int32(2))))
+	g.Expect(h.drills()).To(HaveKey("hourly-002"))
+
+	h = newHub(t, nil)
+	persons := &v1alpha1.Drill{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "hourly-202611201200"}}
+	g.Expect(h.c.Create(t.Context(), persons)).To(Succeed())
+	s = h.at("12:01")
+	g.Expect(s.Status.LastScheduled).To(BeNil())
+	g.Expect(s.Status.Conditions).To(ContainElement(HaveField("Message", ContainSubstring("is not of this schedule"))))
+}
