@@ -39,13 +39,16 @@ func (r Replica) tellsRows() bool {
 		slices.ContainsFunc(r.Tables, func(t Table) bool { return t.Each > 0 || t.Name == TableRecorded })
 }
 
-// lacks says that rows of another copy are not in this one.
-func (r Replica) lacks(of Replica) bool {
-	there := make(map[RowID]bool, len(r.Rows))
-	for _, id := range r.Rows {
-		there[id] = true
+// lacks are the rows of another copy that this one does not have.
+func (r Replica) lacks(of Replica) map[RowID]bool {
+	missing := make(map[RowID]bool, len(of.Rows))
+	for _, id := range of.Rows {
+		missing[id] = true
 	}
-	return slices.ContainsFunc(of.Rows, func(id RowID) bool { return !there[id] })
+	for _, id := range r.Rows {
+		delete(missing, id)
+	}
+	return missing
 }
 
 // Fault is something that was done to the system while clients were at work.
