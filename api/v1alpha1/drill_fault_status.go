@@ -268,12 +268,13 @@ type FaultClientFigures struct {
 	Stall *metav1.Duration `json:"stall,omitempty"`
 }
 
-// UndisturbedFigures are what the clients of one site saw of the baseline, measured as a fault's are.
+// UndisturbedFigures are what the clients of one site saw of the baseline, from one acknowledgement to the next: that
+// service holds from there on, by which rto of a fault goes, is not asked of them.
 type UndisturbedFigures struct {
 	// client is the site of the clients.
 	Client string `json:"client"`
-	// longest time between two acknowledgements of a user, as rto of a fault. Of every hundred users the worst one does
-	// not count.
+	// longest time between two acknowledgements of a user, to be seen against firstServed of a fault. Of every hundred
+	// users the worst one does not count.
 	// +optional
 	Longest *metav1.Duration `json:"longest,omitempty"`
 	// bound is by how much longest may have been less.

@@ -196,8 +196,8 @@ func (r Report) figureTable() table {
 		Title: "What clients saw of each fault",
 		Note: "Without service is the longest time of a user around the fault from an acknowledgement to the next one" +
 			r.heldFor() + ", without what faults cut off; usually is the median between two before it, beneath which that " +
-			"time means nothing." + r.unscheduled() + " What clients saw of the baseline, in which nothing was done, is " +
-			"measured likewise and stands first.",
+			"time means nothing." + r.unscheduled() + " What clients saw of the baseline, in which nothing was done, " +
+			"stands first: the longest time of a user between two acknowledgements, whether or not service held.",
 		Head: []string{"Fault", "Clients at", "Without service", "First acknowledged", "Usually", "Slowest acknowledged",
 			"Judged"},
 	}

@@ -243,7 +243,7 @@ func TestServiceAgainstTheBaseline(t *testing.T) {
 	m.History.Undisturbed = []history.ClientFigures{{Client: "quincy", RTO: &undisturbed}, {Client: "tukwila"}}
 	spec := v1alpha1.DrillSpec{Objectives: goals()}
 	told := ContainElement(And(HaveField("Name", "rto"), HaveField("Verdict", v1alpha1.VerdictPassed),
-		HaveField("Evidence", ContainSubstring("longest without a fault 240ms"))))
+		HaveField("Evidence", ContainSubstring("longest between two acknowledgements without a fault 240ms"))))
 	g.Expect(verdict.Judge(spec, nil, m).Objectives).To(told)
 	m.History.Undisturbed[0].RTO = nil
 	g.Expect(verdict.Judge(spec, nil, m).Objectives).NotTo(told)

@@ -98,7 +98,7 @@ func rto(goal time.Duration, m Measured) v1alpha1.ObjectiveResult {
 func (m Measured) undisturbed(client string) string {
 	for _, c := range m.History.Undisturbed {
 		if c.Client == client && c.RTO != nil {
-			return fmt.Sprintf(", longest without a fault %s", c.RTO.Round(time.Millisecond))
+			return fmt.Sprintf(", longest between two acknowledgements without a fault %s", c.RTO.Round(time.Millisecond))
 		}
 	}
 	return ""

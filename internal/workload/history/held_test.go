@@ -156,6 +156,8 @@ func TestServiceHasToHoldForEachPlace(t *testing.T) {
 	there.Client = "dublin"
 	v, _ := heldIn(15*time.Second, []history.Fault{killed(20_000, 32_000)}, here, there)
 	g.Expect(v.Result).To(Equal(history.Failed))
+	g.Expect(v.Reasons).To(ContainElement(And(HavePrefix("client dublin went "), ContainSubstring(" without service"))),
+		"every other operation was acknowledged")
 	g.Expect(v.Faults[0].Clients).To(HaveExactElements(
 		And(HaveField("Client", "dublin"), HaveField("RTO", HaveValue(BeNumerically(">", 19*time.Second)))),
 		And(HaveField("Client", "tukwila"), HaveField("RTO", HaveValue(BeNumerically("<", 11*time.Second))))))

@@ -19,7 +19,7 @@ type ClientFigures struct {
 	Isolated bool `json:"isolated,omitempty"`
 	// Users that were at work in the fault's time.
 	Users int `json:"users"`
-	// RTO is how long users went without an acknowledgement: the longest time between two that follow each other, the
+	// RTO is how long users went without service: the longest time between two that follow each other, the
 	// first of them not before the last one ahead of the fault, the second not after the next fault, or the first one
 	// that comes at all. After the last fault it is at least the time from the last acknowledgement to the last thing
 	// that the user did. Of every hundred users the worst one is left out, and none of less than a hundred. Nil when
@@ -50,14 +50,17 @@ type ClientFigures struct {
 // Meets says whether users were served again within a time, with why they were not, or why that cannot be told. With 0
 // there is no goal, and it says only whether it was measured.
 func (c ClientFigures) Meets(goal time.Duration) (Result, string) {
-	rto := time.Duration(0)
+	rto, without := time.Duration(0), "without an acknowledgement"
 	if c.RTO != nil {
 		rto = *c.RTO
+	}
+	if c.Held {
+		without = "without service" // some may have been acknowledged meanwhile
 	}
 	least := rto - c.Unsure
 	switch over := goal > 0 && rto > goal; {
 	case over && least > goal && (c.Usual < goal || least-c.Usual > goal):
-		return Failed, fmt.Sprintf("went %s without an acknowledgement", rto.Round(time.Millisecond))
+		return Failed, fmt.Sprintf("went %s %s", rto.Round(time.Millisecond), without)
 	case c.Missing != "" || c.RTO == nil:
 		return Inconclusive, cmp.Or(c.Missing, "nothing was measured")
 	case c.AtLeast && c.First != nil && *c.First < rto:
@@ -66,11 +69,11 @@ func (c ClientFigures) Meets(goal time.Duration) (Result, string) {
 	case c.AtLeast:
 		return Inconclusive, fmt.Sprintf("no acknowledgement after it, in %s of trying", rto.Round(time.Millisecond))
 	case over && least <= goal:
-		return Inconclusive, fmt.Sprintf("between %s and %s without an acknowledgement: what was seen leaves it open",
-			least.Round(time.Millisecond), rto.Round(time.Millisecond))
+		return Inconclusive, fmt.Sprintf("between %s and %s %s: what was seen leaves it open",
+			least.Round(time.Millisecond), rto.Round(time.Millisecond), without)
 	case over:
-		return Inconclusive, fmt.Sprintf("%s without an acknowledgement, where %s is usual: less cannot be told",
-			rto.Round(time.Millisecond), c.Usual.Round(time.Millisecond))
+		return Inconclusive, fmt.Sprintf("%s %s, where %s is usual: less cannot be told",
+			rto.Round(time.Millisecond), without, c.Usual.Round(time.Millisecond))
 	}
 	return Passed, ""
 }

@@ -9,9 +9,10 @@ import (
 	"slices"
 )
 
-// undisturbed is what each client saw from the beginning of the baseline to the first fault, measured as a fault is:
-// how long users go without an acknowledgement though nothing is done to the servers. None without a baseline, and
-// where no fault came after it.
+// undisturbed is what each client saw from the beginning of the baseline to the first fault: how long users go without
+// an acknowledgement though nothing is done to the servers. Each acknowledgement counts, whether or not service holds
+// from then on: the figures of faults that go by that are to be seen against it all the same. None without a baseline,
+// and where no fault came after it.
 func undisturbed(e Evidence, a axis) []ClientFigures {
 	if e.Baseline == (Instant{}) || len(e.Faults) == 0 {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"geosql.dev/operator/internal/workload/history"
 )
 
-// What clients see of the baseline is measured as a fault is, up to the first fault; where there is no baseline, or no
-// fault that figures could be given against it, nothing is.
+// What clients see of the baseline is measured from one acknowledgement to the next, up to the first fault; where there
+// is no baseline, or no fault that figures could be given against it, nothing is.
 func TestWhatClientsSeeUndisturbed(t *testing.T) {
 	evidence := func() history.Evidence {
 		one := run(1, "tukwila", steady(0, 60_000, [2]int64{5_000, 6_200}, [2]int64{20_100, 25_000})...)
