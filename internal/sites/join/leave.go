@@ -38,7 +38,11 @@ func Leave(ctx context.Context, r Request, wait time.Duration) error {
 	if r.self.Hub, err = sites.HubUID(ctx, r.Hub.Client); err != nil {
 		return err
 	}
-	isHub := at != nil && at.(*v1alpha1.Site).Spec.KubeconfigSecretRef == nil
+	isHub := false
+	if at != nil {
+		spec := at.(*v1alpha1.Site).Spec
+		isHub, r.Spec.AllowedNamespaces = spec.KubeconfigSecretRef == nil, spec.AllowedNamespaces
+	}
 	if err := hub.remove(ctx, site); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ package join
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -24,19 +25,17 @@ func (r *Request) checkOwner(parent context.Context) error {
 		return err
 	}
 	r.self = sites.Owner{Hub: hub, Epoch: max(r.Spec.HubEpoch, 1)}
+	leases, err := r.ownerLeases(ctx)
+	if err != nil {
+		return err
+	}
 	highest := r.self.Epoch
-	for _, ns := range r.Spec.AllowedNamespaces {
-		lease, err := r.ownerLease(ctx, ns)
-		if err != nil {
-			return err
-		}
-		if lease == nil {
-			continue
-		}
+	for _, lease := range leases {
 		owner := sites.ReadOwner(lease)
 		highest = max(highest, owner.Epoch)
-		if owner != r.self && owner.Epoch >= r.self.Epoch && !r.TakeOver {
-			return &sites.OtherHubError{Site: v1alpha1.SiteName(r.Name), Namespace: ns, Owner: owner, Self: r.self}
+		another := owner.Hub != "" && owner.Hub != r.self.Hub
+		if (another || owner != r.self && owner.Epoch >= r.self.Epoch) && !r.TakeOver {
+			return &sites.OtherHubError{Site: v1alpha1.SiteName(r.Name), Namespace: lease.Namespace, Owner: owner, Self: r.self}
 		}
 	}
 	if r.TakeOver {
@@ -44,6 +43,35 @@ func (r *Request) checkOwner(parent context.Context) error {
 		r.Spec.HubEpoch = r.self.Epoch
 	}
 	return nil
+}
+
+// ownerLeases reads whose the member is: in all its namespaces, since another hub may use others than this one, and the
+// account and the cluster's rights are one for all. In an allowed namespace the Lease counts without its label too.
+func (r *Request) ownerLeases(ctx context.Context) ([]*coordinationv1.Lease, error) {
+	var all coordinationv1.LeaseList
+	if err := r.member().Client.List(ctx, &all, client.MatchingLabels(sites.OwnLabels())); err != nil {
+		return nil, fmt.Errorf("listing Leases at %s: %w", r.Name, err)
+	}
+	var leases []*coordinationv1.Lease
+	seen := map[string]bool{}
+	for i := range all.Items {
+		if lease := &all.Items[i]; lease.Name == sites.OwnerLease {
+			leases, seen[lease.Namespace] = append(leases, lease), true
+		}
+	}
+	for _, ns := range r.Spec.AllowedNamespaces {
+		if seen[ns] {
+			continue
+		}
+		lease, err := r.ownerLease(ctx, ns)
+		if err != nil {
+			return nil, err
+		}
+		if lease != nil {
+			leases = append(leases, lease)
+		}
+	}
+	return leases, nil
 }
 
 // ownerLease reads whose a namespace of the member is; nil when it is nobody's.
@@ -64,7 +92,18 @@ func (r *Request) takeOver(parent context.Context, w *writer) error {
 	if !r.TakeOver {
 		return nil
 	}
-	for _, ns := range r.Spec.AllowedNamespaces {
+	ctx, cancel := context.WithTimeout(parent, callTimeout)
+	leases, err := r.ownerLeases(ctx)
+	cancel()
+	if err != nil {
+		return err
+	}
+	namespaces := slices.Clone(r.Spec.AllowedNamespaces)
+	for _, lease := range leases {
+		namespaces = append(namespaces, lease.Namespace)
+	}
+	slices.Sort(namespaces)
+	for _, ns := range slices.Compact(namespaces) {
 		ctx, cancel := context.WithTimeout(parent, callTimeout)
 		err := r.takeNamespace(ctx, w, ns)
 		cancel()
@@ -110,13 +149,12 @@ func (r *Request) takeNamespace(ctx context.Context, w *writer, namespace string
 func (r *Request) giveUp(parent context.Context, w *writer) error {
 	ctx, cancel := context.WithTimeout(parent, callTimeout)
 	defer cancel()
-	var leases coordinationv1.LeaseList
-	if err := w.cluster.Client.List(ctx, &leases, client.MatchingLabels(sites.OwnLabels())); err != nil {
-		return fmt.Errorf("listing Leases at %s: %w", w.where, err)
+	leases, err := r.ownerLeases(ctx)
+	if err != nil {
+		return err
 	}
-	for i := range leases.Items {
-		lease := &leases.Items[i]
-		if lease.Name != sites.OwnerLease || sites.ReadOwner(lease).Hub != r.self.Hub {
+	for _, lease := range leases {
+		if sites.ReadOwner(lease).Hub != r.self.Hub {
 			continue
 		}
 		if err := w.remove(parent, lease); err != nil {
