@@ -21,7 +21,7 @@ import (
 )
 
 // engagement is one site with one configuration: its goroutine probes, fills the caches, engages the controllers and
-// then beats. health, member, cluster and old are guarded by the provider's mutex.
+// then beats. health, other, member, cluster and old are guarded by the provider's mutex.
 type engagement struct {
 	p    *Provider
 	name v1alpha1.SiteName
@@ -38,7 +38,9 @@ type engagement struct {
 	stopping chan struct{}
 	done     chan struct{}
 
-	health  Health
+	health Health
+	// other is whose the site was said to be last; nil when it was this hub's.
+	other   *OtherHubError
 	member  *Member
 	cluster cluster.Cluster
 	// old is the engagement with the configuration before, which serves until this one is engaged or has failed.
@@ -218,6 +220,9 @@ func (run *engagement) beat(
 			return ctx.Err()
 		case <-owned.moves():
 			if _, err := run.claimed(ctx, probe, first); err != nil {
+				if other := owned.other(); other != nil && isDenied(err) {
+					return other
+				}
 				return err
 			}
 			continue

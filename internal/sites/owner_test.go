@@ -12,8 +12,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"geosql.dev/operator/api/v1alpha1"
 )
 
 func ownerLease(o Owner) *coordinationv1.Lease {
@@ -102,4 +106,34 @@ func TestNothingIsWrittenAtAnotherHubsSite(t *testing.T) {
 	g.Expect(IsUnreachable(c.Delete(ctx, secret("web")))).To(BeTrue(), "what the watch said is old")
 	silent = nil
 	g.Expect(c.Delete(ctx, secret("web"))).To(Succeed())
+}
+
+// The hub that took a site over ended the credentials of the one before: that says still whose the site is.
+func TestASiteStaysAnotherHubsWithoutCredentials(t *testing.T) {
+	g := NewWithT(t)
+	p := NewProvider(Options{Namespace: "geosql-system"})
+	run := newEngagement(p, &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "quincy"}}, nil, "")
+	p.runs["quincy"] = run
+	cause := func() error {
+		h, _ := p.Health("quincy")
+		return h.Cause
+	}
+	denied := &CredentialsError{Site: "quincy", Cause: errors.New("Unauthorized")}
+	run.failed(denied)
+	g.Expect(cause()).To(MatchError(denied), "nobody is known to have taken it")
+	taken := &OtherHubError{Site: "quincy", Namespace: "web", Owner: Owner{"rebuilt", 2}, Self: Owner{"former", 1}}
+	run.failed(taken)
+	run.failed(denied)
+	g.Expect(cause()).To(MatchError(taken))
+	silent := errors.New("no route to host")
+	run.failed(silent)
+	g.Expect(cause()).To(MatchError(silent))
+	g.Expect(p.OtherHub("quincy")).To(MatchError(taken))
+	run.failed(denied)
+	g.Expect(cause()).To(MatchError(taken))
+	cl, err := cluster.New(&rest.Config{Host: "127.0.0.1:1"},
+		func(o *cluster.Options) { o.MapperProvider = staticMapper })
+	g.Expect(err).NotTo(HaveOccurred())
+	run.engaged(cl, answer{}, nil)
+	g.Expect(p.OtherHub("quincy")).To(Succeed())
 }

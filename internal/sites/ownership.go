@@ -164,6 +164,22 @@ func (o *ownership) mayWrite(namespace string) error {
 	return nil
 }
 
+// other returns the *OtherHubError of a site that is another hub's by what the watch has said so far; else nil.
+func (o *ownership) other() error {
+	if o == nil {
+		return nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, err := range o.against {
+		var other *OtherHubError
+		if errors.As(err, &other) {
+			return err
+		}
+	}
+	return nil
+}
+
 // hubUID is what this hub is known by; empty for a process that is no hub's.
 func (p *Provider) hubUID(ctx context.Context) (string, error) {
 	if p.opts.Anonymous {

@@ -150,6 +150,9 @@ func (p *Provider) ensure(
 		return
 	}
 	run := newEngagement(p, site.DeepCopy(), cfg, basis)
+	if old != nil && EpochOf(old.site) == EpochOf(site) {
+		run.other = old.other
+	}
 	if cause != nil {
 		run.health.Cause = cause
 	} else if site.Spec.Lifecycle == v1alpha1.SiteLost {
@@ -274,6 +277,17 @@ func (p *Provider) Health(site v1alpha1.SiteName) (Health, bool) {
 		return h, true
 	}
 	return run.health, true
+}
+
+// OtherHub returns the *OtherHubError of a site that was another hub's when somebody could be asked last, also while it
+// does not answer or refuses the credentials, which that hub has ended; else nil.
+func (p *Provider) OtherHub(site v1alpha1.SiteName) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if run, ok := p.runs[site]; ok && run.other != nil {
+		return run.other
+	}
+	return nil
 }
 
 // Namespace of the operator, in which the Sites' kubeconfig Secrets are.

@@ -16,6 +16,7 @@ func (run *engagement) engaged(cl cluster.Cluster, first answer, owned *ownershi
 	run.p.mu.Lock()
 	defer run.p.mu.Unlock()
 	run.cluster, run.member = cl, run.newMember(cl, first, owned)
+	run.other = nil
 	run.health.Engaged, run.health.Cause = true, nil
 	// The caches were filled after the probe: that is the newest answer.
 	first.at = time.Now()
@@ -66,6 +67,10 @@ func (run *engagement) take(got answer, whole bool) {
 // failed records why a site could not be engaged and reports whether that is news.
 func (run *engagement) failed(err error) bool {
 	run.p.mu.Lock()
+	if !errors.As(err, &run.other) && isDenied(err) && run.other != nil {
+		// The hub that took the site over has ended the credentials.
+		err = run.other
+	}
 	news := run.health.Cause == nil || run.health.Cause.Error() != err.Error()
 	run.health.Cause = err
 	run.p.mu.Unlock()

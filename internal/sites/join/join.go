@@ -130,9 +130,8 @@ func (r *Request) atMember(ctx context.Context) error {
 		return err
 	}
 	if r.Member != nil {
-		if r.keptUnbound() {
-			// A token of an earlier release is bound to nothing that could be taken away, but to the account.
-			if err := w.remove(ctx, r.account()); err != nil {
+		if r.TakeOver || r.keptToken().Secret.Name == "" {
+			if err := r.endTokens(ctx, w); err != nil {
 				return err
 			}
 		}
@@ -239,9 +238,26 @@ func (r *Request) keptToken() sites.Token {
 	return token
 }
 
-func (r *Request) keptUnbound() bool {
-	token := r.keptToken()
-	return token.Account != "" && token.Secret.Name == ""
+// endTokens ends all tokens of the account, with the account: those that a former hub has, and those of an earlier
+// release, which are bound to nothing else that could be taken away. An account that `site join` did not make stays: it
+// is that of a manager in the member's own cluster.
+func (r *Request) endTokens(ctx context.Context, w *writer) error {
+	account, err := w.current(ctx, r.account())
+	if err != nil {
+		return err
+	}
+	if account != nil && (account.GetLabels()[joinedLabel] == "" || account.GetLabels()[v1alpha1.LabelManagedBy] != "") {
+		return nil
+	}
+	if err := w.remove(ctx, r.account()); err != nil {
+		return err
+	}
+	for _, name := range sites.TokenSecrets() {
+		if err := w.remove(ctx, &corev1.Secret{ObjectMeta: r.meta(r.OperatorNamespace, name)}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // revoke ends the token that the hub had before, once it has another.

@@ -64,11 +64,16 @@ func taken(t *testing.T, former, member *apiserver.Server) {
 	g.Expect(apierrors.IsNotFound(rebuilt.Client.Get(ctx, client.ObjectKey{Name: "quincy"}, &v1alpha1.Site{}))).
 		To(BeTrue())
 
+	formers := asOperator(t, credentials(t, former, "quincy"))
 	out, err = again(rebuilt, true)
 	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(func() bool { return apierrors.IsUnauthorized(formers.List(ctx, &corev1.NodeList{})) }, "60s", "500ms").
+		Should(BeTrue(), "the former hub's credentials ended")
 	g.Expect(out).To(ContainSubstring("taken over from hub " + uid(former) + " (epoch 1)"))
 	g.Expect(owner()).To(Equal(sites.Owner{Hub: uid(rebuilt), Epoch: 2}))
 	g.Eventually(reached(first), "60s", "100ms").Should(MatchError(ContainSubstring("site quincy is another hub's")))
+	g.Consistently(reached(first), "2s", "100ms").Should(MatchError(ContainSubstring("site quincy is another hub's")),
+		"its credentials are refused by now")
 	made := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "by-the-former"}}
 	g.Expect(held.Apply(ctx, made)).To(MatchError(ContainSubstring("is another hub's")), "what it held of the site before")
 	second := runs(rebuilt)
