@@ -135,7 +135,10 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 	}
 	connector := mssql.NewConnector(mssql.Options{
 		Access: mssql.SecretAccess{Reader: local.GetAPIReader()}, AccessFor: mssql.AccessFor,
-		SilentFor: mssql.SilentFor})
+		SilentFor: mssql.SilentFor,
+		Check: func(ctx context.Context, namespace string, server v1alpha1.ServerName) error {
+			return provider.CheckServer(ctx, local.GetClient(), namespace, server)
+		}})
 	defer connector.Close()
 	if err := local.Add(follow{local.GetClient(), []*sites.Rate{hubRate, siteRate}}); err != nil {
 		return fmt.Errorf("adding what lets the rates follow what is declared: %w", err)

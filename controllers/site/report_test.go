@@ -148,7 +148,7 @@ func TestConditionsOfASite(t *testing.T) {
 				Self: sites.Owner{Hub: "a", Epoch: 1}}
 		},
 			"False", v1alpha1.ReasonOtherHub, map[string]metav1.ConditionStatus{"Stalled": "True"},
-			"Lease web/hub.geosql.dev there names b (epoch 2), this hub is a (epoch 1); nothing is written there. If this " +
+			"Lease web/hub.geosql.dev there names b (epoch 2), this hub is a (epoch 1); nothing is done there. If this " +
 				"hub is to go on with the site, end the other one's manager and run `kubectl geosql site join quincy --take-over`"},
 		{"another copy of the hub took it over", func(o *Observed) {
 			o.health = sites.Health{Cause: &sites.OtherHubError{Site: "quincy", Namespace: "web",

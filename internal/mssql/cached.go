@@ -79,8 +79,14 @@ func serverKey(namespace string, server v1alpha1.ServerName) types.NamespacedNam
 	return types.NamespacedName{Namespace: namespace, Name: string(server)}
 }
 
-// Access gives the credentials of a server as Open uses them: read within Options.AccessFor.
+// Access gives the credentials of a server as Open uses them: read within Options.AccessFor, and not against
+// Options.Check.
 func (c *Connector) Access(ctx context.Context, namespace string, server v1alpha1.ServerName) (Access, error) {
+	if c.options.Check != nil {
+		if err := c.options.Check(ctx, namespace, server); err != nil {
+			return Access{}, err
+		}
+	}
 	return c.access.of(ctx, serverKey(namespace, server))
 }
 

@@ -109,3 +109,29 @@ func TestCredentialsAreReadOnceAMinute(t *testing.T) {
 		NewWithT(t).Expect(s.reads["tukpub"]).To(Equal(2))
 	})
 }
+
+// Credentials that are kept are refused at once where a server is not to be asked any more, by Open too.
+func TestKeptCredentialsAreRefused(t *testing.T) {
+	g := NewWithT(t)
+	s := &secrets{reads: map[v1alpha1.ServerName]int{}, text: "first"}
+	var refused error
+	c := mssql.NewConnector(mssql.Options{Access: s, AccessFor: mssql.AccessFor,
+		Check: func(_ context.Context, _ string, server v1alpha1.ServerName) error {
+			if server == "tukpub" {
+				return refused
+			}
+			return nil
+		}})
+	for range 2 {
+		_, err := c.Access(t.Context(), "web", "tukpub")
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	g.Expect(s.reads).To(HaveKeyWithValue(v1alpha1.ServerName("tukpub"), 1))
+	refused = errors.New("another hub's")
+	_, err := c.Access(t.Context(), "web", "tukpub")
+	g.Expect(err).To(MatchError(refused))
+	_, err = c.Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub", Role: credentials.RoleSA})
+	g.Expect(err).To(MatchError(refused))
+	_, err = c.Access(t.Context(), "web", "quisec")
+	g.Expect(err).NotTo(HaveOccurred())
+}

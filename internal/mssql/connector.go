@@ -105,6 +105,8 @@ type Options struct {
 	// AccessFor is how long what Access found is used before it is asked again, at the latest until a server refuses it; 0
 	// asks it at every Open.
 	AccessFor time.Duration
+	// Check is asked before a server's credentials are used, kept ones too; its error refuses them. Optional.
+	Check func(ctx context.Context, namespace string, server v1alpha1.ServerName) error
 	// Address of a server, host:port. Unless given it is the server's Service, "<server>-0.<namespace>.svc:1433".
 	Address func(Target) string
 	// CertificateName is the host name that the server's certificate must have; the instance's name unless given. A

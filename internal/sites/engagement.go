@@ -271,7 +271,7 @@ func (run *engagement) newMember(cl cluster.Cluster, first answer, owned *owners
 		ClusterUID: first.clusterUID,
 		Client:     ownedClient{deadlineClient{cl.GetClient(), timeout}, owned},
 		APIReader:  deadlineReader{cl.GetAPIReader(), timeout},
-		RESTConfig: cl.GetConfig(),
+		RESTConfig: ownedConfig(cl.GetConfig(), owned),
 		Clock:      run.clock,
 		Namespaces: first.usable,
 		unusable:   first.unusable,

@@ -122,8 +122,9 @@ func (e *OtherClusterError) Error() string {
 	)
 }
 
-// OtherHubError says that a site is another hub's, or was taken over by another copy of this one. Nothing
-// is written there.
+// OtherHubError says that a site is another hub's, or was taken over by another copy of this one. Nothing is written
+// there, no engine there is asked, and nothing is run in its pods. What was under way when the Lease moved may still
+// arrive.
 type OtherHubError struct {
 	Site v1alpha1.SiteName
 	// Namespace is one of those in which the Lease says so.
@@ -138,7 +139,7 @@ func (e *OtherHubError) Error() string {
 	if e.Owner.Hub == e.Self.Hub {
 		other = fmt.Sprintf("site %s was taken over by another copy of this hub", e.Site)
 	}
-	return fmt.Sprintf("%s: Lease %s/%s there names %s, this hub is %s; nothing is written there. If this hub is to go "+
+	return fmt.Sprintf("%s: Lease %s/%s there names %s, this hub is %s; nothing is done there. If this hub is to go "+
 		"on with the site, end the other one's manager and run `kubectl geosql site join %s --take-over`; else end this "+
 		"one, or set the Site's spec.lifecycle to Lost here", other, e.Namespace, OwnerLease, e.Owner, e.Self, e.Site)
 }

@@ -27,7 +27,8 @@ type Member struct {
 	Client client.Client
 	// APIReader reads from the API server, with a deadline on every call.
 	APIReader client.Reader
-	// RESTConfig of the cluster, for port-forward and exec. It carries no time-out: give each call one.
+	// RESTConfig of the cluster, for port-forward and exec. It carries no time-out: give each call one. Once the site is
+	// another hub's it begins no request.
 	RESTConfig *rest.Config
 	// Clock compares the manager's clock with the API server's.
 	Clock *Clock

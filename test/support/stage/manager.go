@@ -170,6 +170,9 @@ func runManager[T any](file string, watch func(T) (Watch, error)) error {
 		Access:    mssql.SecretAccess{Reader: local.GetAPIReader()},
 		AccessFor: mssql.AccessFor,
 		SilentFor: mssql.SilentFor,
+		Check: func(ctx context.Context, namespace string, server v1alpha1.ServerName) error {
+			return provider.CheckServer(ctx, local.GetClient(), namespace, server)
+		},
 		Address:   func(t mssql.Target) string { return c.Engines[t.Server] },
 		Executing: x.Executing,
 	}
