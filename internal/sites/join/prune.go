@@ -26,7 +26,7 @@ import (
 
 // Prune shows which names a site keeps of objects that the hub does not declare, and takes them away once confirm,
 // which is asked when there are any, returns nil. Names of a server whose pod is at the site, and of a group that has
-// votes there, stay. Nothing but names is taken away.
+// votes there, stay, and with a group's its servers', their sites' and its voters'. Nothing but names is taken away.
 func Prune(ctx context.Context, r Request, confirm func() error) error {
 	if r.OperatorNamespace == "" {
 		r.OperatorNamespace = sites.OperatorNamespace
@@ -176,8 +176,13 @@ func (w *writer) undeclared(parent context.Context, namespace string) (*undeclar
 	if err != nil {
 		return nil, err
 	}
+	var needs map[string]string
 	may := func(key string) (bool, error) {
 		if key == "" || declared[key] {
+			return false, nil
+		}
+		if why := needs[key]; why != "" {
+			u.stay[key] = why
 			return false, nil
 		}
 		why, err := w.lives(ctx, namespace, key)
@@ -185,6 +190,13 @@ func (w *writer) undeclared(parent context.Context, namespace string) (*undeclar
 			u.stay[key] = why
 		}
 		return why == "" && err == nil, err
+	}
+	needs, err = needed(u.told.Keys, func(key string) (bool, error) {
+		goes, err := may(key)
+		return !goes, err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("at %s: %w", w.where, err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(u.told.Keys)) {
 		ok, err := may(key)
@@ -205,7 +217,8 @@ func (w *writer) undeclared(parent context.Context, namespace string) (*undeclar
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(u.secret.Data)) {
-		if site, peer := strings.CutPrefix(key, orders.PeerKey("")); peer && !declared[orders.SiteKey(site)] {
+		if site, peer := strings.CutPrefix(key, orders.PeerKey("")); peer && !declared[orders.SiteKey(site)] &&
+			needs[orders.SiteKey(site)] == "" {
 			u.peers = append(u.peers, key)
 		}
 	}

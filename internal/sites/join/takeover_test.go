@@ -30,7 +30,7 @@ func ownerLease(namespace string, owner sites.Owner) *coordinationv1.Lease {
 	return lease
 }
 
-// A hub with other namespaces would take the account, the cluster's rights and the Roles from the one that has the site.
+// A hub with other namespaces would take the account, the cluster's rights and the Roles of the one that has the site.
 func TestAHubWithOtherNamespacesAsks(t *testing.T) {
 	g, ctx := NewWithT(t), t.Context()
 	lease := ownerLease("shop", sites.Owner{Hub: "former", Epoch: 1})
