@@ -30,7 +30,8 @@ const copyAgainAfter = 10 * time.Second
 //
 // What is said of the data (Cleared, Followed, Quarantined) counts only as far as the copy beside the data has it: data
 // that were made anew, or put back from a backup, are not what was said of them later. What is missing there is decided
-// again.
+// again. A copy that was emptied, since it could not be brought up to date, shows that the volume is the same one: then
+// the agent's own file counts.
 type Promises struct {
 	own, data string
 	log       *slog.Logger
@@ -115,7 +116,7 @@ func (p *Promises) Load() (keeper.Remembered, error) {
 		p.log.Warn("the copy of the promises cannot be read, and is made again", "error", err)
 		data = nil
 	}
-	r, found := join(own, data)
+	r, found := join(own, data, errors.Is(err, errEmptied))
 	if own != nil {
 		p.saved, p.former = own.Saved, own.Former
 	}
@@ -137,13 +138,16 @@ func (p *Promises) Load() (keeper.Remembered, error) {
 	return r, nil
 }
 
-// join makes one of what both files have. It never knows of less than either has promised.
-func join(own, data *kept) (r keeper.Remembered, found bool) {
+// join makes one of what both files have; emptied tells of a copy that was given up, which is nil then. It never knows
+// of less than either has promised.
+func join(own, data *kept, emptied bool) (r keeper.Remembered, found bool) {
 	switch {
 	case own == nil && data == nil:
 		return r, false
 	case own == nil:
 		return data.Remembered, true
+	case emptied:
+		return own.Remembered, true
 	case data == nil:
 		r = own.Remembered
 		r.Cleared, r.Followed, r.Quarantined = 0, 0, 0
