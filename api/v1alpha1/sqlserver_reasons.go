@@ -113,8 +113,8 @@ const (
 	ReasonPromisesOnDataVolume = "OnDataVolume"
 	// ReasonPromisesNotWritable: the agent cannot write where its promises lie; the message says why (PromisesKept).
 	ReasonPromisesNotWritable = "NotWritable"
-	// ReasonAgentVolumeNotPlaced: no node could take the pod with a volume of the agent's own, so that it goes on without;
-	// the message says which class is missing or where it is (PromisesKept).
+	// ReasonAgentVolumeNotPlaced: no node is known that could take the pod with a volume of the agent's own, so that it
+	// goes on without; the message says which class is missing, where it is, or which claim is not bound (PromisesKept).
 	ReasonAgentVolumeNotPlaced = "AgentVolumeNotPlaced"
 	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
 	ReasonUpToDate = "UpToDate"

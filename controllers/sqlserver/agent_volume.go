@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -23,23 +24,42 @@ import (
 // stateTimeout bounds the question how the sidecar's promises are kept.
 const stateTimeout = 5 * time.Second
 
-// holdBackAgentVolume leaves the agent's volume out for a server that was made without one, when no node could take its
-// pod with it: a pod that a node lost is not to wait for a volume that its engine does not need. Its promises stay on
-// the data volume meanwhile.
+// holdBackAgentVolume leaves the agent's volume out for a server that was made without one, while no node is known that
+// could take its pod with it: a pod that a node lost is not to wait for a volume that its engine does not need. Its
+// promises stay on the data volume meanwhile. A volume of a class that binds at once may be made where the data are
+// not: its claim comes first, and the pod has it once it is bound to one that is within reach.
 func holdBackAgentVolume(d Desired, o Observed) Desired {
 	if o.StatefulSet == nil || hasAgentVolume(o.StatefulSet.Spec.Template.Spec) {
 		return d
 	}
-	_, err := decide(d, o)
-	if err == nil {
-		return d
+	decision, err := decide(d, o)
+	class, name := decision.Claims[placement.RoleAgent], claimName(d.Server.Name, placement.RoleAgent)
+	switch {
+	case err != nil && o.Claims[placement.RoleAgent] != nil:
+		d.agentVolumeHeldBack = fmt.Errorf("with the volume no node could take the pod: %w. If it is bound out of reach, "+
+			"delete the claim %s", err, name)
+	case err != nil:
+		d.agentVolumeHeldBack = fmt.Errorf("with the volume no node could take the pod: %w", err)
+	case o.Bound[placement.RoleAgent] == nil && !waitsForPod(class, o.Cluster.Classes):
+		all := d.volumes()
+		if i := slices.IndexFunc(all, isAgents); i >= 0 {
+			d.agentClaim = &all[i]
+			d.agentClaim.class = class
+			d.agentVolumeHeldBack = fmt.Errorf("claim %s of class %s is not bound yet, and binds at once "+
+				"(volumeBindingMode): only then it is known which nodes reach the volume", name, class)
+		}
 	}
-	without := d
-	without.agentVolumeHeldBack = err
-	if _, other := decide(without, o); other != nil {
-		return d
-	}
-	return without
+	return d
+}
+
+func isAgents(v volume) bool { return v.role == placement.RoleAgent }
+
+// waitsForPod says whether volumes of a class are made where the pod is.
+func waitsForPod(class string, classes []storagev1.StorageClass) bool {
+	return slices.ContainsFunc(classes, func(c storagev1.StorageClass) bool {
+		return c.Name == class && c.VolumeBindingMode != nil &&
+			*c.VolumeBindingMode == storagev1.VolumeBindingWaitForFirstConsumer
+	})
 }
 
 func hasAgentVolume(spec corev1.PodSpec) bool {
@@ -90,8 +110,8 @@ func promisesCondition(d Desired, o Observed) *metav1.Condition {
 			volumeName(state), cmp.Or(state.Message, "unknown"))
 	case held != nil:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonAgentVolumeNotPlaced
-		c.Message = fmt.Sprintf("promises stay on the data volume, which databases can fill: with a volume of the agent's "+
-			"own no node could take the pod: %v. Name a class in storage.agent, or in storageClasses.agent of the Site", held)
+		c.Message = fmt.Sprintf("promises stay on the data volume, which databases can fill, and the pod has no volume "+
+			"of the agent's own: %v. A class is named in storage.agent, or in storageClasses.agent of the Site", held)
 	case !state.OwnVolume:
 		c.Reason = v1alpha1.ReasonPromisesOnDataVolume
 		c.Message = "promises are kept on the data volume; with its next start the pod has a volume of the agent's own"

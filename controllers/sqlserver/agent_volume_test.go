@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -151,6 +152,55 @@ func TestAnAgentsVolumeThatFitsNowhereIsHeldBack(t *testing.T) {
 			g.Expect(p.Outcome.Reason).To(Or(Equal(v1alpha1.ReasonStorageClassNotFound),
 				Equal(v1alpha1.ReasonNoNodeForVolumes)), "a new server says so instead")
 		})
+	}
+}
+
+// A volume of a class that binds at once is made anywhere: the pod is to have it only once it is known to be where the
+// pod can run. Until then the server goes on without.
+func TestAnAgentsVolumeThatBindsAtOnceIsAwaited(t *testing.T) {
+	for _, mode := range []*storagev1.VolumeBindingMode{nil, ptr.To(storagev1.VolumeBindingImmediate)} {
+		g := NewWithT(t)
+		e := beforeAgentVolumes(t)
+		e.d.Site.Spec.StorageClasses.Agent = "capacity"
+		for i := range e.o.Cluster.Classes {
+			if c := &e.o.Cluster.Classes[i]; c.Name == "capacity" {
+				c.VolumeBindingMode = mode
+			}
+		}
+		before := e.o.StatefulSet.Spec.Template
+		held := func(why string) {
+			t.Helper()
+			p, _ := e.settle(t, 2)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRunning))
+			g.Expect(e.o.Claims).To(HaveKey(placement.RoleAgent))
+			g.Expect(e.o.StatefulSet.Spec.Template).To(Equal(before), "neither volume nor variable, nor where it may run")
+			g.Expect(restartPending(p).Status).To(Equal(metav1.ConditionFalse))
+			e.o.State = reconcile.Read(&agent.StateStatus{Writable: true})
+			g.Expect(promisesCondition(e.d, e.o)).To(HaveValue(And(HaveField("Status", metav1.ConditionFalse),
+				HaveField("Reason", v1alpha1.ReasonAgentVolumeNotPlaced), HaveField("Message", ContainSubstring(why)))))
+		}
+		held("tukpub-agent of class capacity is not bound")
+		g.Expect(*e.o.Claims[placement.RoleAgent].Spec.StorageClassName).To(Equal("capacity"))
+
+		on := func(host string) *corev1.PersistentVolume {
+			terms := []corev1.NodeSelectorTerm{{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{host}}}}}
+			return &corev1.PersistentVolume{Spec: corev1.PersistentVolumeSpec{StorageClassName: "capacity",
+				NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: terms}}}}
+		}
+		e.o.Bound[placement.RoleAgent] = on("tukwila-worker2")
+		held("delete the claim tukpub-agent")
+		for i := range e.o.Cluster.Nodes {
+			e.o.Cluster.Nodes[i].Spec.Unschedulable = true
+		}
+		held("delete the claim tukpub-agent")
+		for i := range e.o.Cluster.Nodes {
+			e.o.Cluster.Nodes[i].Spec.Unschedulable = false
+		}
+
+		e.o.Bound[placement.RoleAgent] = on("tukwila-worker")
+		_, _ = e.settle(t, 2)
+		g.Expect(hasAgentVolume(e.o.StatefulSet.Spec.Template.Spec)).To(BeTrue())
 	}
 }
 

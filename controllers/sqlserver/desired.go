@@ -50,6 +50,8 @@ type Desired struct {
 
 	// agentVolumeHeldBack is why the server goes on without a volume of the agent's own, nil when it has one.
 	agentVolumeHeldBack error
+	// agentClaim is the volume that is held back and yet claimed, of the class that is used; nil for none.
+	agentClaim *volume
 
 	// member is its site as engaged; unusable is why it can't be used, and then there may be none. groups are the
 	// availability groups of the namespace.
@@ -206,7 +208,7 @@ func (d Desired) volumes() []volume {
 
 // engineVolumes are those that the engine's container has.
 func (d Desired) engineVolumes() []volume {
-	return slices.DeleteFunc(d.volumes(), func(v volume) bool { return v.role == placement.RoleAgent })
+	return slices.DeleteFunc(d.volumes(), isAgents)
 }
 
 // roles of all volumes.

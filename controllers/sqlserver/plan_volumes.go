@@ -34,6 +34,9 @@ func planVolumes(d Desired, o Observed, decision placement.Decision, placementEr
 	for _, v := range d.volumes() {
 		planVolume(d, o, v, decision.Claims[v.role], p)
 	}
+	if v := d.agentClaim; v != nil {
+		planVolume(d, o, *v, v.class, p)
+	}
 	if len(p.Steps) > 0 {
 		return p.Settle(inProgress("the volumes are being claimed"))
 	}

@@ -277,7 +277,7 @@ func agentEnvironment(d Desired) []corev1.EnvVar {
 	env := []corev1.EnvVar{{Name: agent.PodUIDVariable, ValueFrom: &corev1.EnvVarSource{
 		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"},
 	}}}
-	if slices.ContainsFunc(d.volumes(), func(v volume) bool { return v.role == placement.RoleAgent }) {
+	if slices.ContainsFunc(d.volumes(), isAgents) {
 		env = append(env, corev1.EnvVar{Name: agent.StateDirVariable, Value: mountOf(placement.RoleAgent)})
 	}
 	return env

@@ -109,6 +109,7 @@ func newEnviron(t *testing.T, d Desired) *environ {
 			ObjectMeta: metav1.ObjectMeta{
 				Name: name,
 			}, Provisioner: "rancher.io/local-path", AllowVolumeExpansion: ptr.To(name == "capacity"),
+			VolumeBindingMode: ptr.To(storagev1.VolumeBindingWaitForFirstConsumer),
 			AllowedTopologies: []corev1.TopologySelectorTerm{
 				{MatchLabelExpressions: []corev1.TopologySelectorLabelRequirement{{Key: corev1.LabelHostname, Values: hosts}}},
 			},
