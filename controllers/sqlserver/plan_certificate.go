@@ -210,6 +210,10 @@ func unusable(d Desired, o Observed) string {
 	if !certificate.Covers(d.host()) {
 		return fmt.Sprintf("it is not for the name %s but for %s", d.host(), strings.Join(certificate.Names, ", "))
 	}
+	if err := certificate.Of(d.host(), d.Server.Namespace); err != nil {
+		// Neither manager nor sidecars would take the server for this one.
+		return err.Error()
+	}
 	if why := unfitForGroups(d, certificate); why != "" {
 		return why
 	}

@@ -180,6 +180,15 @@ func outcomesOfObjects(t *testing.T) []planOutcome {
 			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateInvalid, says: "it ended at 2027-11-20",
 		},
 		{
+			name: "a certificate of the user's for another namespace's server",
+			change: func(e *environ) {
+				e.d.Server.Spec.TLS = &v1alpha1.ServerTLS{SecretName: "mine"}
+				e.o.UserCertificate = issued(t, "tukpub-0", "tukpub-0.shop.svc.cluster.local")
+			},
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonCertificateKept,
+			says: "it is not that of tukpub-0 in namespace web",
+		},
+		{
 			name:   "a storage class that does not exist",
 			change: func(e *environ) { e.d.Site.Spec.StorageClasses.Log = "quick"; delete(e.o.Claims, placement.RoleLog) },
 			ready:  metav1.ConditionFalse, reason: v1alpha1.ReasonStorageClassNotFound,

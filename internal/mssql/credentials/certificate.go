@@ -158,19 +158,26 @@ func (c Certificate) Covers(host string) bool {
 // operator issues names one. Without a namespace the name alone counts.
 func Of(host, namespace string) func(tls.ConnectionState) error {
 	return func(state tls.ConnectionState) error {
-		leaf := state.PeerCertificates[0]
-		if namespace == "" || leaf.VerifyHostname(host+"."+namespace+".svc") == nil {
-			return nil
-		}
-		if slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
-			return strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local")
-		}) {
-			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates,
-				Err: fmt.Errorf("it is not that of %s in namespace %s, but for %s", host, namespace,
-					strings.Join(leaf.DNSNames, ", "))}
+		if err := ofNamespace(state.PeerCertificates[0], host, namespace); err != nil {
+			return &tls.CertificateVerificationError{UnverifiedCertificates: state.PeerCertificates, Err: err}
 		}
 		return nil
 	}
+}
+
+// Of says why the function Of does not take the certificate for a server's of a namespace; nil when it does.
+func (c Certificate) Of(host, namespace string) error { return ofNamespace(c.leaf, host, namespace) }
+
+func ofNamespace(leaf *x509.Certificate, host, namespace string) error {
+	service := host + "." + namespace + ".svc"
+	if namespace == "" || leaf.VerifyHostname(service) == nil || leaf.VerifyHostname(service+".cluster.local") == nil ||
+		!slices.ContainsFunc(leaf.DNSNames, func(name string) bool {
+			return strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".svc.cluster.local")
+		}) {
+		return nil
+	}
+	return fmt.Errorf("it is not that of %s in namespace %s, but for %s", host, namespace,
+		strings.Join(leaf.DNSNames, ", "))
 }
 
 // namespaceOf a Service's name, "<service>.<namespace>.svc"; empty for a name of another form.

@@ -40,6 +40,7 @@ func TestAServerIsThatOfItsNamespace(t *testing.T) {
 		"a user's, for a domain":         {[]string{"tukpub-0", "tukpub-0.example.com"}, true},
 		"a user's, for all of its":       {[]string{"tukpub-0", "*.web.svc"}, true},
 		"a user's, for all of another's": {[]string{"tukpub-0", "*.evil.svc"}, false},
+		"a user's, its own long name":    {[]string{"tukpub-0", "tukpub-0.web.svc.cluster.local"}, true},
 		"long names of another's alone":  {[]string{"tukpub-0", "tukpub-0.evil.svc.cluster.local"}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
