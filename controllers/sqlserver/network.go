@@ -75,42 +75,6 @@ func peers(names []v1alpha1.ServerName, servers []v1alpha1.SQLServer) []Peer {
 	return all
 }
 
-// correspondents are the servers of all publications in which a server has a part. Pull agents connect to distributor
-// and publisher, push agents and log readers run at the distributor, and a subscriber's sidecar fetches snapshots from
-// that of the distributor.
-func correspondents(name v1alpha1.ServerName, around Surroundings) []v1alpha1.ServerName {
-	replicas := map[string][]v1alpha1.ServerName{}
-	for _, g := range around.Groups {
-		for _, r := range g.Spec.Replicas {
-			replicas[g.Name] = append(replicas[g.Name], r.Server)
-		}
-	}
-	of := func(who v1alpha1.ServerOrGroup) []v1alpha1.ServerName {
-		if who.Server != "" {
-			return []v1alpha1.ServerName{who.Server}
-		}
-		return replicas[string(who.AvailabilityGroup)]
-	}
-	var all []v1alpha1.ServerName
-	for _, p := range around.Publications {
-		takes := of(p.Spec.Publisher)
-		for _, x := range around.Distributors {
-			if x.Name == string(p.Spec.Distributor) {
-				takes = append(takes, x.Spec.Server)
-			}
-		}
-		for _, s := range around.Subscriptions {
-			if string(s.Spec.Publication) == p.Name {
-				takes = append(takes, of(s.Spec.Subscriber)...)
-			}
-		}
-		if slices.Contains(takes, name) {
-			all = append(all, takes...)
-		}
-	}
-	return all
-}
-
 // access is whom a port is open to.
 type access struct {
 	from []networkingv1.NetworkPolicyPeer

@@ -104,6 +104,7 @@ func (k knock) selected(t *testing.T, from networkingv1.NetworkPolicyPeer) bool 
 var (
 	stranger = knock{namespace: "shop", labels: map[string]string{"app": "shop"}}
 	same     = knock{namespace: "web", labels: map[string]string{"app": "shop"}}
+	tukwila  = knock{range_: "10.101.0.0/16"}
 	quincy   = knock{range_: "10.102.0.0/16"}
 	dublin   = knock{range_: "10.103.0.0/16"}
 	drill    = knock{namespace: "web", labels: map[string]string{v1alpha1.LabelDrill: "monday"}}
@@ -180,6 +181,62 @@ func TestWhoMayConnectToAServer(t *testing.T) {
 				"5022 (mirroring endpoint): sourceRanges of Site quincy",
 				"8443 (agent): sourceRanges of Site quincy",
 				"8444 (elections): sourceRanges of Site quincy"},
+		},
+		{
+			name: "a publisher that its distributor names has no publication yet",
+			change: func(s *v1alpha1.SQLServer, around *Surroundings) {
+				s.Name, s.Spec.Site = "tukdist", "tukwila"
+				around.Publications = nil
+				around.Distributors[0].Spec.Publishers = []v1alpha1.ServerOrGroup{{AvailabilityGroup: "tuk"}, {Server: "dubsub"}}
+				clients(s)
+			},
+			in: []way{{ofServer("tukpub"), 1433}, {quincy, 1433}, {dublin, 1433}},
+		},
+		{
+			name: "publishers do not replicate with each other",
+			change: func(s *v1alpha1.SQLServer, around *Surroundings) {
+				s.Name, s.Spec.Site = "other", "dublin"
+				around.Publications = nil
+				around.Distributors[0].Spec.Publishers = []v1alpha1.ServerOrGroup{{AvailabilityGroup: "tuk"}, {Server: "other"}}
+				clients(s)
+			},
+			in:  []way{{tukwila, 1433}},
+			out: []way{{quincy, 1433}},
+		},
+		{
+			name: "a publication moves, whose subscription has ended",
+			change: func(s *v1alpha1.SQLServer, around *Surroundings) {
+				s.Name, s.Spec.Site = "dubsub", "dublin"
+				around.Subscriptions = nil
+				around.Moves = []v1alpha1.PublisherMove{{Spec: v1alpha1.PublisherMoveSpec{Publication: "pub", To: "dubsub"}}}
+				clients(s)
+			},
+			in: []way{{tukwila, 1433}, {quincy, 1433}},
+		},
+		{
+			name: "a publication moves to another distributor",
+			change: func(s *v1alpha1.SQLServer, around *Surroundings) {
+				s.Name, s.Spec.Site = "quidist", "quincy"
+				around.Servers = append(around.Servers, at("quidist", "quincy"))
+				around.Distributors = append(around.Distributors, v1alpha1.Distributor{
+					ObjectMeta: metav1.ObjectMeta{Name: "next"}, Spec: v1alpha1.DistributorSpec{Server: "quidist",
+						Publishers: []v1alpha1.ServerOrGroup{{Server: "quidist"}}}})
+				around.Moves = []v1alpha1.PublisherMove{{Spec: v1alpha1.PublisherMoveSpec{Publication: "pub", To: "dubsub",
+					Distributor: "next"}}}
+				clients(s)
+			},
+			in: []way{{tukwila, 1433}, {dublin, 1433}},
+		},
+		{
+			name: "a move that is over counts no more",
+			change: func(s *v1alpha1.SQLServer, around *Surroundings) {
+				s.Name, s.Spec.Site = "dubsub", "dublin"
+				around.Subscriptions = nil
+				around.Moves = []v1alpha1.PublisherMove{{Spec: v1alpha1.PublisherMoveSpec{Publication: "pub", To: "dubsub"},
+					Status: v1alpha1.PublisherMoveStatus{Phase: v1alpha1.MoveCompleted}}}
+				clients(s)
+			},
+			out: []way{{tukwila, 1433}, {quincy, 1433}},
 		},
 		{
 			name: "a hub that is no Site leaves the agent open",
