@@ -155,7 +155,15 @@ func (run *engagement) engage(parent context.Context, aware multicluster.Aware, 
 func (run *engagement) claimed(ctx context.Context, probe *prober, first answer) (*ownership, error) {
 	ctx, cancel := context.WithTimeout(ctx, run.p.opts.ProbeTimeout)
 	defer cancel()
-	owned, err := run.claimSite(ctx, probe.client, first.usable)
+	hub, err := run.p.hubUID(ctx)
+	if err != nil {
+		// The hub's own answer says nothing of the site or its credentials.
+		return nil, fmt.Errorf("it cannot be told whose site %s is: %w", run.name, err)
+	}
+	if hub == "" {
+		return nil, nil
+	}
+	owned, err := run.claimSite(ctx, probe.client, hub, first.usable)
 	if err != nil {
 		return nil, probe.failed(err)
 	}

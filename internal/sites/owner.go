@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	coordinationclient "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -64,8 +65,8 @@ func HubUID(ctx context.Context, hub client.Reader) (string, error) {
 // claims is how often a claim is tried while others write the Lease too.
 const claims = 3
 
-// Claim makes sure that a namespace of a site is the owner's: it is when the Lease says so; it becomes so when there is
-// no Lease, or one of a lower epoch. The error is an *OtherHubError when it is another hub's, or this one's with a
+// Claim makes sure that a namespace of a site is the owner's: it is when the Lease says so and has the label by which it
+// is watched; it becomes so when there is no Lease, or one of a lower epoch. The error is an *OtherHubError when it is another hub's, or this one's with a
 // higher epoch. Creation, or the version that was read, decides between two that claim at once.
 func (o Owner) Claim(
 	ctx context.Context,
@@ -83,9 +84,9 @@ func (o Owner) Claim(
 			o.Write(lease)
 			_, err = leases.Create(ctx, lease, metav1.CreateOptions{FieldManager: string(FieldOwner)})
 		case err != nil:
-		case ReadOwner(lease) == o:
+		case ReadOwner(lease) == o && OwnLabels().AsSelector().Matches(labels.Set(lease.Labels)):
 			return nil
-		case ReadOwner(lease).Epoch >= o.Epoch:
+		case ReadOwner(lease) != o && ReadOwner(lease).Epoch >= o.Epoch:
 			return &OtherHubError{Site: site, Namespace: namespace, Owner: ReadOwner(lease), Self: o}
 		default:
 			o.Write(lease)

@@ -10,9 +10,12 @@ import (
 	. "github.com/onsi/gomega"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
+	k8stesting "k8s.io/client-go/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	clientfake "sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
@@ -62,6 +65,39 @@ func TestAHubClaimsASite(t *testing.T) {
 			g.Expect(got.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "geosql-operator"))
 		})
 	}
+}
+
+// A Lease that lost its label is reported as deleted by the watch, which selects by it: a claim that left it so would
+// end all writes.
+func TestAClaimRestoresTheLabel(t *testing.T) {
+	g := NewWithT(t)
+	self := Owner{"former", 1}
+	lease := ownerLease(self)
+	lease.Labels = nil
+	leases := fake.NewClientset(lease).CoordinationV1().Leases("web")
+	g.Expect(self.Claim(t.Context(), leases, "quincy", "web")).To(Succeed())
+	got, err := leases.Get(t.Context(), OwnerLease, metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(got.Labels).To(HaveKeyWithValue("app.kubernetes.io/managed-by", "geosql-operator"))
+	g.Expect(ReadOwner(got)).To(Equal(self))
+}
+
+// A namespace that is being deleted takes no Lease; the others are claimed.
+func TestANamespaceThatIsBeingDeletedIsNotClaimed(t *testing.T) {
+	g := NewWithT(t)
+	clients := fake.NewClientset()
+	clients.PrependReactor("create", "leases", func(a k8stesting.Action) (bool, runtime.Object, error) {
+		if a.GetNamespace() != "going" {
+			return false, nil, nil
+		}
+		err := apierrors.NewForbidden(coordinationv1.Resource("leases"), OwnerLease, errors.New("being terminated"))
+		err.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: corev1.NamespaceTerminatingCause}}
+		return true, nil, err
+	})
+	o := &ownership{site: "quincy", self: Owner{"former", 1}, namespaces: []string{"going", "web"}}
+	g.Expect(o.claim(t.Context(), clients)).To(Succeed())
+	_, err := clients.CoordinationV1().Leases("web").Get(t.Context(), OwnerLease, metav1.GetOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
 }
 
 // Nothing is written once the watch has said that the site is another hub's, and none while the watch may be old.

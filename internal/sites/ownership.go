@@ -10,6 +10,8 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -35,11 +37,12 @@ type ownership struct {
 }
 
 // claimSite makes sure that all usable namespaces of the site are this hub's.
-func (run *engagement) claimSite(ctx context.Context, c kubernetes.Interface, namespaces []string) (*ownership, error) {
-	hub, err := run.p.hubUID(ctx)
-	if err != nil || hub == "" {
-		return nil, err
-	}
+func (run *engagement) claimSite(
+	ctx context.Context,
+	c kubernetes.Interface,
+	hub string,
+	namespaces []string,
+) (*ownership, error) {
 	o := &ownership{site: run.name, self: Owner{hub, EpochOf(run.site)}, namespaces: namespaces,
 		changed: make(chan struct{}, 1), against: map[string]error{}, current: run.current}
 	for _, ns := range namespaces {
@@ -50,7 +53,12 @@ func (run *engagement) claimSite(ctx context.Context, c kubernetes.Interface, na
 
 func (o *ownership) claim(ctx context.Context, c kubernetes.Interface) error {
 	for _, ns := range o.namespaces {
-		if err := o.self.Claim(ctx, c.CoordinationV1().Leases(ns), o.site, ns); err != nil {
+		err := o.self.Claim(ctx, c.CoordinationV1().Leases(ns), o.site, ns)
+		if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			// It is refused with 403, and no fault of the credentials; nothing can be made there, and it is not claimed.
+			continue
+		}
+		if err != nil {
 			return err
 		}
 	}
