@@ -103,8 +103,9 @@ type Keeper struct {
 
 	// outbid is the highest term because of which anybody refused to be fenced.
 	outbid int64
-	// forged is the last request to be fenced whose term was not believed, empty for none.
-	forged string
+	// forged is the last request to be fenced when its term, forgedTerm, was not believed; empty for none.
+	forged     string
+	forgedTerm int64
 	// announce says that the partners are to be woken once the votes say that this run is primary; voted is what the last
 	// round said that a majority granted.
 	announce bool

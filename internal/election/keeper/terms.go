@@ -44,12 +44,20 @@ func (k *Keeper) believed(r ballot.FenceRequest) error {
 	}
 	most := k.ballot.Promisable()
 	if r.Term <= most {
+		k.forged = ""
 		return nil
 	}
+	k.forgedTerm = r.Term
 	k.forged = fmt.Sprintf("%s has asked to be promised term %d, and terms up to %d are believed", r.Candidate.Server,
 		r.Term, most)
 	return fmt.Errorf("fencing %s in group %s: %s", k.self.Server, k.group, k.forged)
 }
 
 // beyond names what was told of terms that are not believed, empty for nothing: votes, or else the last request.
-func (k *Keeper) beyond() string { return cmp.Or(k.ballot.Beyond(), k.forged) }
+func (k *Keeper) beyond() string {
+	if k.forgedTerm <= k.ballot.Promisable() {
+		// It was honest: the votes have come to such terms since.
+		k.forged = ""
+	}
+	return cmp.Or(k.ballot.Beyond(), k.forged)
+}
