@@ -65,9 +65,10 @@ func HubUID(ctx context.Context, hub client.Reader) (string, error) {
 // claims is how often a claim is tried while others write the Lease too.
 const claims = 3
 
-// Claim makes sure that a namespace of a site is the owner's: it is when the Lease says so and has the label by which it
-// is watched; it becomes so when there is no Lease, or one of a lower epoch. The error is an *OtherHubError when it is another hub's, or this one's with a
-// higher epoch. Creation, or the version that was read, decides between two that claim at once.
+// Claim makes sure that a namespace of a site is the owner's: it is when the Lease says so and has the label by which
+// it is watched; it becomes so when there is no Lease, or one of a lower epoch. The error is an *OtherHubError when it
+// is another hub's, or this one's with a higher epoch. Creation, or the version that was read, decides between two that
+// claim at once.
 func (o Owner) Claim(
 	ctx context.Context,
 	leases coordinationclient.LeaseInterface,
