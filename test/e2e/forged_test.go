@@ -52,8 +52,8 @@ func (gt *groupTest) isNotStoppedByAForgedTerm(w *writer) {
 	g.Expect(gt.group.Status.Primary).To(Equal(before.Primary))
 }
 
-// idle is how many connections another pod opens.
-const idle = 3000
+// idle is how many connections another pod opens, by as many processes as openers says.
+const idle, openers = 3000, 50
 
 // bearsIdleConnections has another pod open connections to the primary's sidecar, at both of its ports, and say
 // nothing: its lease is renewed meanwhile.
@@ -62,9 +62,10 @@ func (gt *groupTest) bearsIdleConnections(w *writer) {
 	g := NewWithT(gt.t)
 	before := gt.group.Status.DeepCopy()
 	shell := shellAt(gt.t, gt.b.Site("dublin"), namespace)
-	script := fmt.Sprintf(`ulimit -n "$(ulimit -Hn)"; `+
-		`for i in $(seq %d); do exec {fd}<>"/dev/tcp/%s/$1" || exit 1; done; sleep 3; echo "$1 opened"`,
-		idle, before.Primary)
+	// Each takes a round trip of the WAN, so many open theirs side by side.
+	script := fmt.Sprintf(`open() { for i in $(seq %d); do exec {fd}<>"/dev/tcp/%s/$1" || exit 1; done; sleep 3; }; `+
+		`for p in $(seq %d); do open "$1" & all+=($!); done; for p in "${all[@]}"; do wait "$p" || exit 1; done; `+
+		`echo "$1 opened"`, idle/openers, before.Primary, openers)
 	gap := w.gap(gt.t, func() {
 		for _, port := range []int{credentials.AgentPort, credentials.ElectionPort} {
 			out, errors, err := shell.Site.Exec(gt.t.Context(), shell.Pod.Namespace, shell.Pod.Name, "shell", "bash", "-c",
