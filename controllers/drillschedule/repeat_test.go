@@ -147,7 +147,7 @@ func TestRepeatedDrillsOutliveTheManager(t *testing.T) {
 	g.Expect(h.drills()).To(HaveLen(1))
 	g.Expect(s.Status.Repeated.Made).To(BeEquivalentTo(1))
 	h.end("hourly-001", v1alpha1.VerdictPassed, time.Second, 0)
-	s = h.at("11:42")
+	h.at("11:42")
 	// It ended after the second, which somebody deletes.
 	d := h.drills()["hourly-002"]
 	g.Expect(h.c.Delete(t.Context(), &d)).To(Succeed())

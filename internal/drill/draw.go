@@ -58,5 +58,5 @@ func (d dice) upTo(n int) int {
 	if n <= 0 {
 		return 0
 	}
-	return int(d.Uint64()%uint64(n)) + 1
+	return int(d.Uint64()%uint64(n)) + 1 //nolint:gosec // less than n, which is an int
 }

@@ -47,7 +47,13 @@ func CheckFilter(clause string) error {
 		case '0' <= c && c <= '9':
 			// A word may follow a number at once: 1DROP is two.
 		case letter(c):
-			word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, func(r rune) bool { return r > 127 || letter(byte(r)) }))]
+			end := strings.IndexFunc(rest, func(r rune) bool {
+				return r <= 127 && !letter(byte(r)) //nolint:gosec // below 128
+			})
+			word := rest
+			if end >= 0 {
+				word = rest[:end]
+			}
 			if slices.Contains(forbiddenInFilter, strings.ToUpper(word)) {
 				return fmt.Errorf("%s is not part of a condition: a column of that name is written [%s]", word, word)
 			}

@@ -47,7 +47,7 @@ func TestRepeatedDrills(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "soak-" + time.Now().UTC().Format("0102-150405")},
 		Spec: v1alpha1.DrillScheduleSpec{
 			Repeat: &v1alpha1.DrillRepeat{
-				Times: int32(times), Seed: int64(number(t, repeatedSeed, 1)), //nolint:gosec // admission bounds it
+				Times: int32(times), Seed: int64(number(t, repeatedSeed, 1)),
 				FaultsAtMost: 2, Pause: seconds(15), StopAfter: v1alpha1.StopNever,
 			},
 			Template: v1alpha1.DrillTemplate{Spec: v1alpha1.DrillSpec{
