@@ -22,6 +22,7 @@ stage_end() { # what runs, ends
   for one in "$STAGE_CHILD" "${STAGE_AHEAD[@]}"; do
     [ -z "$one" ] || kill -TERM -- "-$one" 2>/dev/null || true
   done
+  rm -f "$BED_CACHE/logs/"*".$$.status"
 }
 trap stage_interrupt INT TERM
 
@@ -33,11 +34,17 @@ stage_estimate() { # stage_estimate NAME DEFAULT_SECONDS: what it took the last 
   cat "$BED_CACHE/times/$1" 2>/dev/null || echo "$2"
 }
 
+stage_status() { # stage_status NAME: where its exit status is left; another command may be at the same stage
+  echo "$BED_CACHE/logs/$1.$$.status"
+}
+
 # stage_begin NAME RUN: in a process group of its own, whose number is STAGE_BEGUN. Its exit status is left in a file: the
 # shell forgets that of a process that ended minutes ago once another one has got its number.
 stage_begin() {
+  local status
+  status=$(stage_status "$1")
   mkdir -p "$BED_CACHE/logs" "$BED_CACHE/times"
-  rm -f "$BED_CACHE/logs/$1.status"
+  rm -f "$status"
   set -m
   (
     trap - INT TERM
@@ -46,8 +53,8 @@ stage_begin() {
       set -euo pipefail
       "$2"
     )
-    echo $? >"$BED_CACHE/logs/$1.status.new"
-    mv "$BED_CACHE/logs/$1.status.new" "$BED_CACHE/logs/$1.status"
+    echo $? >"$status.new"
+    mv "$status.new" "$status"
   ) >"$BED_CACHE/logs/$1.log" 2>&1 </dev/null &
   STAGE_BEGUN=$!
   set +m
@@ -64,7 +71,8 @@ stage_ahead() {
 # to the stage's log) unless CHECK succeeds. CHECK must be quick and change nothing.
 stage() {
   local name=$1 estimate title=$3 check=$4 run=$5 log=$BED_CACHE/logs/$1.log since=$SECONDS rc beat=0
-  local status=$BED_CACHE/logs/$name.status
+  local status
+  status=$(stage_status "$name")
   local at=$(($(date +%s) - BED_STARTED))
   if [ -z "${STAGE_AHEAD[$name]:-}" ] && "$check" >/dev/null 2>&1; then
     printf '[%6s] %-34s up to date\n' "$(clock $at)" "$title"
@@ -82,6 +90,7 @@ stage() {
     fi
   done
   rc=$(cat "$status" 2>/dev/null) || rc=1 # without a status somebody has killed it
+  rm -f "$status"
   STAGE_CHILD=
   unset "STAGE_AHEAD[$name]"
   at=$(($(date +%s) - BED_STARTED))

@@ -59,3 +59,19 @@ func TestAStageThatIsKilledFails(t *testing.T) {
 	g.Expect(err).To(HaveOccurred())
 	g.Expect(output).To(MatchRegexp("What is killed +FAILED after"))
 }
+
+// Another command may be at the same stage, as make test is at that of the binaries beside make demo: its end is not
+// this one's.
+func TestAStageWaitsForItsOwnProcess(t *testing.T) {
+	g := NewWithT(t)
+	output, err := stages(t, `
+		shared() {
+			bash -c '. hack/bed/lib/stage.sh; quick() { :; }; stage shared 1 "That of another" never quick'
+			sleep 1
+			touch "$BED_CACHE/mine"
+		}
+		stage shared 1 "Its own" never shared
+		[ -e "$BED_CACHE/mine" ] || { echo "it went on without its own"; exit 1; }`)
+	g.Expect(err).NotTo(HaveOccurred(), output)
+	g.Expect(output).To(MatchRegexp("Its own +done in"))
+}
