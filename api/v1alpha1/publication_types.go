@@ -206,21 +206,32 @@ type NeededReinitialization struct {
 	WaitingFor []string `json:"waitingFor,omitempty"`
 }
 
-// PublicationReinitialization is the newest change of articles that gave subscribers a new copy.
+// PublicationReinitialization is the newest change of articles that gives subscribers a new copy. It is written before
+// the change is made, so that no request is taken for open after it.
 type PublicationReinitialization struct {
-	// time when it was carried out.
+	// time when it was begun.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
-	// tables that a subscriber still lacks.
+	// copies that are still to be made.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
-	Tables []string `json:"tables,omitempty"`
+	Copies []RequestedCopy `json:"copies,omitempty"`
 	// requests that asked for it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	Requests []string `json:"requests,omitempty"`
+}
+
+// RequestedCopy is a new copy of a table that a request has agreed to.
+type RequestedCopy struct {
+	// table, as the publication declares it.
+	// +kubebuilder:validation:MaxLength=257
+	Table string `json:"table"`
+	// request for it, as annotated at the Subscription.
+	// +kubebuilder:validation:MaxLength=256
+	Request string `json:"request"`
 }
 
 // Undeclared is what runs on in a published database although no object declares it any more.
@@ -260,7 +271,7 @@ type PublicationStatus struct {
 	// does.
 	// +optional
 	NeededReinitialization *NeededReinitialization `json:"neededReinitialization,omitempty"`
-	// reinitialized is the newest change of articles that gave subscribers a new copy.
+	// reinitialized is the newest change of articles that gives subscribers a new copy.
 	// +optional
 	Reinitialized *PublicationReinitialization `json:"reinitialized,omitempty"`
 	// undeclared is what runs on in the database although no Publication, or no Subscription to this one, declares it: an

@@ -18,12 +18,20 @@ import (
 
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
+//
+// Before a change of articles that carries out requests comes its record, as the plan's note. Once the change is made
+// nothing else tells a request that was carried out from one for a copy of all tables.
 func plan(d Desired, o Observed) reconcile.Plan {
-	return reconcile.Stages(d, o,
+	p := reconcile.Stages(d, o,
 		planReferences, planFilters, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish,
 		planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
 	).Plan
+	if r := begins(d, o, p); r != nil {
+		return reconcile.Plan{Aside: p.Aside, Note: r, Outcome: conditions.InProgress(v1alpha1.ReasonConfiguring,
+			"which new copies are begun with is being recorded")}
+	}
+	return p
 }
 
 // planReferences ends the plan while something that is named is not declared.

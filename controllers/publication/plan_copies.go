@@ -3,7 +3,7 @@
 package publication
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,7 +82,7 @@ func (d Desired) declares(s mssql.ArticleSubscription) *v1alpha1.Subscription {
 func refusing(d Desired, o Observed, article string) []string {
 	var all []string
 	for _, s := range o.subscribers(article) {
-		if !replication.Consents(d.Publication, d.declares(s)) {
+		if declared := d.declares(s); !replication.Consents(d.Publication, declared) && !d.begun(declared, article) {
 			all = append(all, d.nameOf(s.Subscriber, s.Database))
 		}
 	}
@@ -176,8 +176,8 @@ func said(d Desired, table string) *v1alpha1.NeededCopy {
 	return nil
 }
 
-// underWay keeps what was said to need a copy until the copy that was asked for is begun with: by it the request is
-// known as carried out, and no Subscription asks for all tables in its place.
+// underWay keeps what was said to need a copy until the copy that was asked for is recorded as begun with: then the
+// request is known as carried out, and no Subscription asks for all tables in its place.
 func underWay(d Desired, o Observed, n *v1alpha1.NeededReinitialization) *v1alpha1.NeededReinitialization {
 	before := d.Publication.Status.NeededReinitialization
 	if before == nil || o.Database.Publication == nil {
@@ -244,20 +244,68 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, message))
 }
 
-// reinitialized is the newest change of articles that gave subscribers a new copy, with the requests that it carried
+// begun tells that a change which the request of a Subscription asked for is recorded, and still to be made: it may
+// replace the Subscription's copy of an article.
+func (d Desired) begun(declared *v1alpha1.Subscription, article string) bool {
+	done := d.Publication.Status.Reinitialized
+	return declared != nil && done != nil && slices.ContainsFunc(done.Copies, func(c v1alpha1.RequestedCopy) bool {
+		return strings.EqualFold(c.Table, article) && c.Request == declared.Annotations[v1alpha1.ReinitializeAnnotation]
+	})
+}
+
+// reinitialized is the newest change of articles that gives subscribers a new copy, with the requests that it carries
 // out.
-func reinitialized(d Desired, o Observed, p reconcile.Plan, failed error) *v1alpha1.PublicationReinitialization {
-	have := d.Publication.Status.Reinitialized
-	var aside *reconcile.AsideFailed
-	if failed != nil && !errors.As(failed, &aside) || o.Database.Publication == nil {
-		return have
+func reinitialized(d Desired, o Observed, p reconcile.Plan) *v1alpha1.PublicationReinitialization {
+	if r := reconcile.Noted[*v1alpha1.PublicationReinitialization](p); r != nil {
+		return r
 	}
-	have = consented(d, o, have)
+	return consented(d, o)
+}
+
+// begins is what is to be recorded before a plan is carried out: the open requests that its change of articles carries
+// out, nil when there are none.
+func begins(d Desired, o Observed, p reconcile.Plan) *v1alpha1.PublicationReinitialization {
+	copies := carried(d, o, p)
+	if len(copies) == 0 {
+		return nil
+	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
-	r := v1alpha1.PublicationReinitialization{Time: &now}
-	carried := func(table string, s receiver) {
+	r := &v1alpha1.PublicationReinitialization{Time: &now, Copies: copies}
+	have := consented(d, o)
+	if have != nil {
+		r.Copies = append(r.Copies, have.Copies...)
+	}
+	for _, c := range r.Copies {
+		r.Requests = append(r.Requests, c.Request)
+	}
+	for i := range d.Subscriptions {
+		// Those whose Subscriptions have not been looked at since are still to be known as carried out.
+		s := &d.Subscriptions[i]
+		former := s.Annotations[v1alpha1.ReinitializeAnnotation]
+		recorded := s.Status.Reinitialization != nil && s.Status.Reinitialization.Request == former
+		if have != nil && slices.Contains(have.Requests, former) && !recorded {
+			r.Requests = append(r.Requests, former)
+		}
+	}
+	slices.SortFunc(r.Copies, func(a, b v1alpha1.RequestedCopy) int {
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Request, b.Request))
+	})
+	slices.Sort(r.Requests)
+	r.Copies, r.Requests = slices.Compact(r.Copies), slices.Compact(r.Requests)
+	r.Copies = r.Copies[:min(len(r.Copies), 256)]
+	r.Requests = r.Requests[:min(len(r.Requests), 256)]
+	return r
+}
+
+// carried are the copies of open requests that the steps of a plan begin.
+func carried(d Desired, o Observed, p reconcile.Plan) []v1alpha1.RequestedCopy {
+	if o.Database.Publication == nil {
+		return nil
+	}
+	var copies []v1alpha1.RequestedCopy
+	add := func(table string, s receiver) {
 		if request := d.request(o, s); request != "" {
-			r.Tables, r.Requests = append(r.Tables, table), append(r.Requests, request)
+			copies = append(copies, v1alpha1.RequestedCopy{Table: table, Request: request})
 		}
 	}
 	for _, a := range d.Publication.Spec.Articles {
@@ -266,7 +314,7 @@ func reinitialized(d Desired, o Observed, p reconcile.Plan, failed error) *v1alp
 			continue
 		}
 		for _, s := range o.subscribers(was.Name) {
-			carried(a.Table, receiver{server: s.Subscriber, database: s.Database})
+			add(a.Table, receiver{server: s.Subscriber, database: s.Database})
 		}
 	}
 	if calls(p, tsql.RefreshesSubscriptions, tsql.AddsSubscription) {
@@ -274,57 +322,36 @@ func reinitialized(d Desired, o Observed, p reconcile.Plan, failed error) *v1alp
 			for _, article := range who.articles {
 				// Otherwise the request is for something else.
 				if said(d, o.Database.Publication.Articles[article].Name) != nil {
-					carried(article, who.receiver)
+					add(article, who.receiver)
 				}
 			}
 		}
 	}
-	if len(r.Requests) == 0 {
-		return have
-	}
-	for i := range d.Subscriptions {
-		// Those whose Subscriptions have not been looked at since are still to be known as carried out. The others must go:
-		// together with the tables of this change they would consent to its copies.
-		s := &d.Subscriptions[i]
-		former := s.Annotations[v1alpha1.ReinitializeAnnotation]
-		recorded := s.Status.Reinitialization != nil && s.Status.Reinitialization.Request == former
-		if have != nil && slices.Contains(have.Requests, former) && !recorded {
-			r.Requests = append(r.Requests, former)
-		}
-	}
-	for _, list := range []*[]string{&r.Tables, &r.Requests} {
-		slices.Sort(*list)
-		*list = slices.Compact(*list)
-		*list = (*list)[:min(len(*list), 256)]
-	}
-	return &r
+	return copies
 }
 
-// consented leaves out the tables whose copies are under way at everyone: a table of that name that comes later is
-// another one, and nobody has said that it may replace what a subscriber has.
-func consented(
-	d Desired,
-	o Observed,
-	have *v1alpha1.PublicationReinitialization,
-) *v1alpha1.PublicationReinitialization {
-	if have == nil {
-		return nil
+// consented leaves out the copies that are made or under way: a table of that name that comes later is another one,
+// and nobody has said that it may replace what a subscriber has.
+func consented(d Desired, o Observed) *v1alpha1.PublicationReinitialization {
+	have := d.Publication.Status.Reinitialized
+	if have == nil || o.Database.Publication == nil {
+		return have
 	}
 	behind := o.lacking()
-	declared := func(table string) bool {
-		return slices.ContainsFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
-			return strings.EqualFold(a.Table, table)
+	done := func(c v1alpha1.RequestedCopy) bool {
+		key := strings.ToLower(c.Table)
+		at := slices.IndexFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
+			return strings.EqualFold(a.Table, c.Table)
 		})
-	}
-	done := func(table string) bool {
-		key := strings.ToLower(table)
-		_, published := o.Database.Publication.Articles[key]
-		return !declared(table) || published && !slices.ContainsFunc(behind, func(who lacking) bool {
-			return slices.Contains(who.articles, key)
-		})
+		if at < 0 {
+			return true
+		}
+		x, published := o.Database.Publication.Articles[key]
+		return published && d.changed(d.Publication.Spec.Articles[at], x).none() &&
+			!slices.ContainsFunc(behind, func(who lacking) bool { return slices.Contains(who.articles, key) })
 	}
 	have = have.DeepCopy()
-	have.Tables = slices.DeleteFunc(have.Tables, done)
+	have.Copies = slices.DeleteFunc(have.Copies, done)
 	return have
 }
 

@@ -13,8 +13,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
 )
 
 // subscribed is a settled publication with the subscribers dublin, which is declared, and those that are given.
@@ -102,14 +102,13 @@ func TestNothingIsCopiedUnasked(t *testing.T) {
 
 			w.ask("u1/now")
 			o := w.look()
-			planned := plan(w.d, o)
-			g.Expect(planned.Steps).NotTo(BeEmpty())
-			g.Expect(reinitialized(w.d, o, planned, errors.New("cut off"))).To(BeNil(), "it is tried again")
-			beside := &reconcile.AsideFailed{Err: errors.New("a job could not be made")}
-			made := reinitialized(w.d, o, planned, nil)
-			g.Expect(reinitialized(w.d, o, planned, beside)).To(Equal(made), "that keeps no copy from being made")
-			w.d.Publication.Status.Reinitialized = made
+			recording := plan(w.d, o)
+			g.Expect(recording.Steps).To(BeEmpty(), "a change whose record is lost would be asked of its Subscription again")
+			w.d.Publication.Status.Reinitialized = reinitialized(w.d, o, recording)
 			g.Expect(w.d.Publication.Status.Reinitialized.Requests).To(Equal([]string{"u1/now"}))
+			g.Expect(replication.Consents(w.d.Publication, &w.d.Subscriptions[0])).To(BeFalse(), "to no other table")
+			planned := plan(w.d, w.look())
+			g.Expect(planned.Steps).NotTo(BeEmpty())
 			for _, s := range planned.Steps {
 				w.do(t, s)
 			}
@@ -293,7 +292,7 @@ func TestACopyIsNeededUntilItIsBegunWith(t *testing.T) {
 	o.LogReaderJob = nil
 	first := plan(w.d, o)
 	g.Expect(first.Steps).NotTo(BeEmpty(), "the job comes first")
-	g.Expect(reinitialized(w.d, o, first, nil)).To(BeNil())
+	g.Expect(reinitialized(w.d, o, first)).To(BeNil())
 	w.d.Publication.Status = describe(w.d, o)
 	n := w.d.Publication.Status.NeededReinitialization
 	g.Expect(n).NotTo(BeNil())
@@ -303,12 +302,10 @@ func TestACopyIsNeededUntilItIsBegunWith(t *testing.T) {
 	o = w.look()
 	p := plan(w.d, o)
 	status := describe(w.d, o)
-	status.Reinitialized = reinitialized(w.d, o, p, nil)
+	status.Reinitialized = reinitialized(w.d, o, p)
 	g.Expect(status.Reinitialized.Requests).To(ConsistOf("u1/1"))
+	g.Expect(status.NeededReinitialization).NotTo(BeNil(), "the record comes along with the last word of it")
 	w.d.Publication.Status = status
-	for _, s := range p.Steps {
-		w.do(t, s)
-	}
 	w.settle(t, all)
 	g.Expect(describe(w.d, w.look()).NeededReinitialization).To(BeNil(), "it is begun with")
 }

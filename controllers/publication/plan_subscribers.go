@@ -81,11 +81,7 @@ func (d Desired) replaces(s receiver, article string) bool {
 	if declared == nil {
 		return false
 	}
-	// The change that was asked for took the article away before it adds it anew.
-	done := d.Publication.Status.Reinitialized
-	return declared.Annotations[v1alpha1.AdoptAnnotation] == "true" ||
-		done != nil && replication.Contains(done.Tables, article) &&
-			slices.Contains(done.Requests, declared.Annotations[v1alpha1.ReinitializeAnnotation])
+	return declared.Annotations[v1alpha1.AdoptAnnotation] == "true" || d.begun(declared, article)
 }
 
 // standing are the articles that a subscriber lacks whose tables it has, which a snapshot would replace. An error says

@@ -421,13 +421,16 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 	}
 }
 
-// settle plans and does until nothing is left. Only the first steps of each plan are done, as many as most says.
+// settle plans, records and does until nothing is left. Only the first steps of each plan are done, as many as most
+// says.
 func (w *world) settle(t fatal, most func() int) (reconcile.Plan, []string) {
 	t.Helper()
 	var done []string
 	for range 200 {
-		p := plan(w.d, w.look())
-		if len(p.Steps) == 0 {
+		o := w.look()
+		p := plan(w.d, o)
+		w.d.Publication.Status.Reinitialized = reinitialized(w.d, o, p)
+		if len(p.Steps) == 0 && p.Note == nil {
 			return p, done
 		}
 		n := most()

@@ -47,7 +47,7 @@ import (
 const (
 	namespace = "web"
 	system    = "geosql-system"
-	patient   = 90 * time.Second
+	patient   = 4 * time.Minute
 )
 
 // bed is a hub with the controllers of replication, and engines in processes of their own, each with its sidecar.
