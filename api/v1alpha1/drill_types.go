@@ -195,8 +195,9 @@ type DrillWorkload struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('168h')",message="duration must be between 1s and 168h; a duration is written like 90s, 12h or 1h30m"
 	Duration *metav1.Duration `json:"duration,omitempty"`
-	// rowsPerSecond is how many operations of each user are due in a second, 10 unless given, whenever those before them
-	// are answered: an open loop.
+	// rowsPerSecond is how many operations of each user are due in a second, whenever those before them are answered: an
+	// open loop. Unless given 10, and of users who are far from the server one every third round trip: they could not keep
+	// a denser schedule.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=1000

@@ -129,7 +129,10 @@ func TestWhatPodsAreTold(t *testing.T) {
 	g.Expect(secondary.Spec.Volumes[2].Secret.SecretName).To(Equal("d-clients-connection"))
 	g.Expect(readersLogin(s.d, &s.d.Status, places[1]).Spec.Target.Server).To(Equal(v1alpha1.ServerName("dubsub")))
 	s.d.Spec.Workload = v1alpha1.DrillWorkload{RowsPerSecond: 7}
-	g.Expect(told(clientPod(s.d, &s.d.Status, s.w.target, "quincy", "image"))).To(ContainSubstring("--workers 2 --rate 7"))
+	g.Expect(told(clientPod(s.d, &s.d.Status, s.w.target, "quincy", "image"))).
+		To(And(ContainSubstring("--workers 2 --rate 7"), Not(ContainSubstring("--fits"))))
+	s.d.Spec.Workload = v1alpha1.DrillWorkload{}
+	g.Expect(told(clientPod(s.d, &s.d.Status, s.w.target, "quincy", "image"))).To(ContainSubstring("--rate 10 --fits"))
 }
 
 // A reader whose record is lost gives no figures, and says so; a comparison at the end stands without readers.

@@ -202,6 +202,9 @@ func load(w v1alpha1.DrillWorkload, p workload.Payload) []string {
 		arguments = append(arguments, "--rate", "0", "--think-time", think.String())
 	} else {
 		arguments = append(arguments, "--rate", strconv.Itoa(int(drill.RowsPerSecond(w))))
+		if w.RowsPerSecond == 0 {
+			arguments = append(arguments, "--fits")
+		}
 	}
 	if p.Table != "" {
 		arguments = append(arguments, "--payload-table", string(p.Table), "--payload-bytes", strconv.Itoa(p.Bytes))

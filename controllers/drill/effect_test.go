@@ -308,6 +308,25 @@ func TestLiteralObjectsEndByThemselves(t *testing.T) {
 	}
 }
 
+// What is kept of a fault on the network was seen within its time: a look that goes on beyond it meets one end of the
+// way without it.
+func TestLooksBeyondAFaultsTime(t *testing.T) {
+	g := NewWithT(t)
+	s := newStage(t, cut())
+	ways := func(failures int32) []v1alpha1.ProbeFigures {
+		return []v1alpha1.ProbeFigures{{From: "tukpub", To: "quisec-0:1433", Attempts: 5, Failures: failures}}
+	}
+	f := s.at(v1alpha1.FaultActive)
+	s.d.Status.Faults[0].Effect.Before = ways(0)
+	ends := f.Injected.Add(s.d.Spec.Faults[0].Duration.Duration)
+	s.w.probes["cut"] = ways(5)
+	s.look(time.Second)
+	s.w.probes["cut"], s.w.asked = ways(2), ends.Add(time.Second)
+	s.look(ends.Sub(s.now) - time.Second)
+	g.Expect(s.d.Status.Faults[0].Effect.During).To(Equal(ways(5)))
+	g.Expect(s.d.Status.Faults[0].Effect.Status).To(Equal(metav1.ConditionTrue))
+}
+
 // A frozen engine that its agent kills, since it must not keep its votes, was frozen; one that just goes on was not for
 // long. The kubelet tells of the new container some seconds after it runs.
 func TestFrozenEnginesThatAreKilled(t *testing.T) {

@@ -26,7 +26,8 @@ const endedEarly = "it did not last: "
 // that it is not in force any more: a fault is looked at as long as it should last.
 func (p *planner) look(f *v1alpha1.FaultStatus, o drill.Occurrence) {
 	e, m := f.Effect, fault.MeasuredAs(o)
-	if figures := p.probes[f.Name]; len(figures) > 0 {
+	// A look that goes on beyond the fault's time may see a part of it alone: it adds nothing to what was seen within.
+	if figures := p.probes[f.Name]; len(figures) > 0 && (len(e.During) == 0 || !p.mayBeOver(f, o)) {
 		e.During = fault.Accumulate(m.Kind, e.During, figures)
 	}
 	if seen := p.figures[f.Name]; len(seen) > 0 {

@@ -60,6 +60,8 @@ func newRecordCommand(o *Options) *cobra.Command {
 	flags.Int64Var(&r.ListsFrom, "lists-from", 0,
 		"number of the first list of the profile append: the same for all clients, and that of no other recording")
 	flags.Float64Var(&r.Rate, "rate", 10, "operations of a worker that are due in a second; 0: it thinks between them")
+	flags.BoolVar(&r.Fits, "fits", false,
+		"operations of a worker that is far from the server are due no more often than every third round trip")
 	flags.DurationVar(
 		&r.ThinkTime,
 		"think-time",

@@ -6,19 +6,43 @@ import (
 	"context"
 	"time"
 
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/workload/history"
 )
 
 // pace is what a user does between operations: it keeps a schedule, or thinks.
 type pace struct{ every, think time.Duration }
 
-// pace of these users, which the header of their histories tells.
-func (o RecordOptions) pace(h *history.Header) pace {
+// trips are how many round trips an operation has at least to be due after the one before it.
+const trips = 3
+
+// roundTrip to the server, the shortest of some; 0 where that does not matter, or the server does not answer.
+func (o RecordOptions) roundTrip(ctx context.Context, db *mssql.DB) time.Duration {
+	if !o.Fits || o.Rate <= 0 {
+		return 0
+	}
+	ctx, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	shortest := time.Duration(0)
+	for range 5 {
+		began := time.Now()
+		if err := db.Ping(ctx); err != nil {
+			return 0
+		}
+		if took := time.Since(began); shortest == 0 || took < shortest {
+			shortest = took
+		}
+	}
+	return shortest
+}
+
+// pace of these users at that round trip, which the header of their histories tells.
+func (o RecordOptions) pace(h *history.Header, roundTrip time.Duration) pace {
 	if o.Rate <= 0 {
 		h.Loop = history.Closed
 		return pace{think: o.ThinkTime}
 	}
-	h.Loop, h.Every = history.Open, time.Duration(float64(time.Second)/o.Rate)
+	h.Loop, h.Every = history.Open, max(time.Duration(float64(time.Second)/o.Rate), trips*roundTrip)
 	return pace{every: h.Every}
 }
 

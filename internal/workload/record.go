@@ -55,6 +55,9 @@ type RecordOptions struct {
 	// holds up the next ones, which are made up for as fast as they are answered, and count from when they were due. With
 	// 0 nothing is ever due, and ThinkTime counts.
 	Rate float64
+	// Fits has a worker's operations due no more often than every third round trip to the server, as it measures them when
+	// it comes: who can do one at a time keeps no schedule that is denser than that.
+	Fits bool
 	// ThinkTime is how long a worker waits after an operation's end, where Rate is 0: a closed loop. 0 for not at all.
 	ThinkTime time.Duration
 	// Registers that are written and read, 0 to 100; every fifth operation is one of theirs.
@@ -219,7 +222,7 @@ func (o RecordOptions) work(ctx context.Context, boot string, started time.Time,
 	// 40 random bits: unlike clocks and pods' names they do not come again, and a register's value has room for them.
 	run := rand.Int64N(1<<40-1) + 1
 	header := history.Header{Run: run, Client: o.Client, Boot: boot, Address: o.address(), Database: o.Database}
-	pace := o.pace(&header)
+	pace := o.pace(&header, o.roundTrip(ctx, db))
 	recorder, err := history.Create(o.Folder, header)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -228,4 +229,78 @@ func TestRecordingsThatAreRefused(t *testing.T) {
 		change(&o)
 		NewWithT(t).Expect(workload.Record(t.Context(), o)).NotTo(Succeed(), name)
 	}
+}
+
+// afar is an address of the engine with that much more delay on each way.
+func (r *recording) afar(t *testing.T, delay time.Duration) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { _ = listener.Close() })
+	pass := func(from, to net.Conn) {
+		defer func() { _ = from.Close(); _ = to.Close() }()
+		chunk := make([]byte, 64<<10)
+		for {
+			n, err := from.Read(chunk)
+			if err != nil {
+				return
+			}
+			time.Sleep(delay)
+			if _, err := to.Write(chunk[:n]); err != nil {
+				return
+			}
+		}
+	}
+	go func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("tcp", r.Address)
+			if err != nil {
+				_ = near.Close()
+				continue
+			}
+			go pass(near, far)
+			go pass(far, near)
+		}
+	}()
+	return listener.Addr().String()
+}
+
+// A client that is far away, and is told that its schedule has to fit, keeps one that it can keep.
+func TestAScheduleFitsTheDistance(t *testing.T) {
+	g := NewWithT(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	r := startRecording(t, ctx)
+	const delay = 40 * time.Millisecond
+	for _, fits := range []bool{true, false} {
+		far := recording{options: r.options}
+		far.options.Folder, far.options.Workers = t.TempDir(), 1
+		far.options.Address, far.options.Fits = r.afar(t, delay), fits
+		working, stop := context.WithCancel(ctx)
+		done := make(chan error, 1)
+		go func() { done <- workload.Record(working, far.options) }()
+		g.Eventually(func() int { return far.count(g, history.OK) }, time.Minute, 50*time.Millisecond).
+			Should(BeNumerically(">=", 5))
+		stop()
+		g.Expect(<-done).To(Succeed())
+		run := far.runs(g)[0]
+		if !fits {
+			g.Expect(run.Every).To(Equal(20 * time.Millisecond))
+			continue
+		}
+		g.Expect(run.Every).To(BeNumerically(">=", 3*2*delay))
+		late := 0
+		for _, o := range run.Operations {
+			if o.Late >= run.Every {
+				late++
+			}
+		}
+		g.Expect(late).To(BeNumerically("<=", len(run.Operations)/2), "it keeps up")
+	}
+	cancel()
+	g.Expect(<-r.done).To(Succeed())
 }

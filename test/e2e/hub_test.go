@@ -82,6 +82,13 @@ func TestASiteIsOneHubs(t *testing.T) {
 	g.Expect(read()).To(Equal(own))
 	waitForSite(t, b, quincy.Name, answering, time.Minute)
 
+	budget := &policyv1.PodDisruptionBudget{}
+	key := client.ObjectKey{Namespace: namespace, Name: server.Name}
+	bed.Wait(t, "the group's server may not be evicted", time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := quincy.Client.Get(ctx, key, budget)
+		return err == nil, fmt.Sprint(err), client.IgnoreNotFound(err)
+	})
+
 	// Another hub takes the site over, as `site join --take-over` does there.
 	sites.Owner{Hub: "another", Epoch: own.Epoch + 1}.Write(&lease)
 	g.Expect(quincy.Client.Update(ctx, &lease)).To(Succeed())
@@ -91,9 +98,6 @@ func TestASiteIsOneHubs(t *testing.T) {
 		}
 	})
 	waitForSite(t, b, quincy.Name, "False "+v1alpha1.ReasonOtherHub, time.Minute)
-	budget := &policyv1.PodDisruptionBudget{}
-	key := client.ObjectKey{Namespace: namespace, Name: server.Name}
-	g.Expect(quincy.Client.Get(ctx, key, budget)).To(Succeed())
 	g.Expect(quincy.Client.Delete(ctx, budget)).To(Succeed())
 	said, err := tryRejoin(t, b, quincy.Name)
 	g.Expect(err).To(HaveOccurred(), "its credentials are not renewed from here either")

@@ -55,12 +55,14 @@ func loadsOf(clients map[string][]Run, served Served, faults []Fault, a axis) ma
 			continue
 		}
 		_, cut := cutOff(client, faults, a)
-		l := loadOf(runs, a, served, cut)
-		from, until := l.first(), a.of(faults[0].Injected)
+		l := loadOf(runs, a, served, cut, math.MaxInt64)
+		struck := a.of(faults[0].Injected)
+		before := loadOf(runs, a, served, cut, struck)
+		from := before.first()
 		// In a short baseline one operation is more than a small share of all, and tells nothing of the load.
-		if l.unsuccessful(from, until) > 1 && !l.enough(from, until) {
+		if before.unsuccessful(from, struck) > 1 && !before.enough(from, struck) {
 			l.missing = fmt.Sprintf("%.4g %% of its operations succeeded before any fault, so that %s tell nothing",
-				100*l.share(from, until), served)
+				100*before.share(from, struck), served)
 		}
 		loads[client] = l
 	}
@@ -73,8 +75,9 @@ type sample struct {
 	ok bool
 }
 
-// loadOf are the operations of the runs, without those that were under way while a fault cut the client off.
-func loadOf(runs []Run, a axis, served Served, cut []span) *load {
+// loadOf are the operations of the runs that were over before a time, without those that were under way while a fault
+// cut the client off.
+func loadOf(runs []Run, a axis, served Served, cut []span, before int64) *load {
 	var all []sample
 	l := load{Served: served, failed: []int{0}, ends: math.MinInt64}
 	for _, run := range runs {
@@ -82,8 +85,11 @@ func loadOf(runs []Run, a axis, served Served, cut []span) *load {
 		l.ends = max(l.ends, end)
 		for _, o := range run.Operations {
 			sent, ok := a.of(o.Invoked), o.Outcome == OK
-			due := sent - int64(o.Late)
-			if (span{due, max(a.of(o.Completed), sent) + 1}).within(cut) > 0 {
+			due, over := sent-int64(o.Late), a.of(o.Completed)
+			if o.Completed == (Instant{}) {
+				over = math.MaxInt64
+			}
+			if before < math.MaxInt64 && over >= before || (span{due, max(a.of(o.Completed), sent) + 1}).within(cut) > 0 {
 				continue
 			}
 			all = append(all, sample{due, ok})

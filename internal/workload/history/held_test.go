@@ -185,6 +185,21 @@ func TestServiceThatNeverHeld(t *testing.T) {
 	NewWithT(t).Expect(f.Missing).To(ContainSubstring("of its operations succeeded before any fault"))
 }
 
+// A client that is far away comes behind its schedule. What it was to begin before the fault and began after it failed
+// for the fault, and so did what was under way.
+func TestAClientBehindItsSchedule(t *testing.T) {
+	g := NewWithT(t)
+	far := answer{160, history.OK}
+	_, f := heldIn(time.Minute, []history.Fault{killed(20_000, 32_000)},
+		session(1, history.Open, 100, 60_000, within(20_000, 30_000, refused, always(far))))
+	g.Expect(f).To(And(HaveField("Held", true), HaveField("Missing", BeEmpty())))
+	g.Expect(f.RTO).To(HaveValue(BeNumerically("~", 10*time.Second, time.Second)))
+	_, f = heldIn(time.Minute, []history.Fault{killed(20_000, 32_000)},
+		session(1, history.Open, 100, 60_000, within(19_000, 30_000, silent, always(good))),
+		session(2, history.Open, 100, 60_000, within(19_000, 30_000, silent, always(good))))
+	g.Expect(f).To(And(HaveField("Held", true), HaveField("Missing", BeEmpty())))
+}
+
 // In a baseline of thirty operations one that fails is more than one of a hundred, and says nothing of the load.
 func TestOneFailureInAShortBaseline(t *testing.T) {
 	_, f := heldIn(time.Minute, []history.Fault{killed(3_000, 15_000)},
