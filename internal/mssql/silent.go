@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,8 +41,17 @@ func (s *silent) dial(dial func(context.Context, string, string) (net.Conn, erro
 		if s.quiet(address) {
 			return nil, &net.OpError{Op: "dial", Net: network, Err: errNotAsked}
 		}
-		waiting := time.AfterFunc(silence, func() { s.note(address) })
+		var done atomic.Bool
+		waiting := time.AfterFunc(silence, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if !done.Load() {
+				s.noteLocked(address)
+			}
+		})
 		conn, err := dial(ctx, network, address)
+		// A timer that has just fired must not note one that has answered meanwhile.
+		done.Store(true)
 		switch waited := !waiting.Stop(); {
 		case err != nil && waited:
 			s.note(address)
@@ -63,6 +73,10 @@ func (s *silent) quiet(address string) bool {
 func (s *silent) note(address string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.noteLocked(address)
+}
+
+func (s *silent) noteLocked(address string) {
 	if s.asked == nil {
 		s.asked = map[string]time.Time{}
 	}

@@ -4,10 +4,12 @@ package sites
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
@@ -21,25 +23,61 @@ func Apply(ctx context.Context, c client.Client, obj client.Object) error {
 }
 
 // ApplyUnchanged is Apply of an object that has not changed since it was read: it fails with a conflict where it has.
-// One that was not there is made.
+// One that was not there is made. Keys of its data that obj lacks go, whoever has written them: apply leaves those of
+// another field manager, a restore's, say.
 func ApplyUnchanged(ctx context.Context, c client.Client, obj client.Object) error {
-	return apply(ctx, c, obj, FieldOwner, "creationTimestamp", "managedFields", "uid", "generation")
+	applied, err := apply(ctx, c, obj, FieldOwner, "creationTimestamp", "managedFields", "uid", "generation")
+	if err != nil {
+		return err
+	}
+	wanted, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
+	if err != nil {
+		return fmt.Errorf("applying %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
+	}
+	want, _, _ := unstructured.NestedMap(wanted, "data")
+	have, _, _ := unstructured.NestedMap(applied.Object, "data")
+	gone := map[string]any{}
+	for key := range have {
+		if _, stays := want[key]; !stays {
+			gone[key] = nil
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": applied.GetResourceVersion()}, "data": gone,
+	})
+	if err != nil {
+		return fmt.Errorf("encoding a patch of %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
+	}
+	if err := c.Patch(ctx, applied, client.RawPatch(types.MergePatchType, patch), FieldOwner); err != nil {
+		return fmt.Errorf("taking keys out of %s %s/%s: %w", applied.GetKind(), obj.GetNamespace(), obj.GetName(), err)
+	}
+	return nil
 }
 
 // ApplyAs is Apply under another field manager.
 func ApplyAs(ctx context.Context, c client.Client, obj client.Object, owner client.FieldOwner) error {
-	return apply(ctx, c, obj, owner, "creationTimestamp", "managedFields", "resourceVersion", "uid", "generation")
+	_, err := apply(ctx, c, obj, owner, "creationTimestamp", "managedFields", "resourceVersion", "uid", "generation")
+	return err
 }
 
-// apply leaves the fields of the metadata out that are named.
-func apply(ctx context.Context, c client.Client, obj client.Object, owner client.FieldOwner, without ...string) error {
+// apply leaves the fields of the metadata out that are named, and returns what the API server has then.
+func apply(
+	ctx context.Context,
+	c client.Client,
+	obj client.Object,
+	owner client.FieldOwner,
+	without ...string,
+) (*unstructured.Unstructured, error) {
 	gvk, err := apiutil.GVKForObject(obj, c.Scheme())
 	if err != nil {
-		return fmt.Errorf("applying %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
+		return nil, fmt.Errorf("applying %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
 	}
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj)
 	if err != nil {
-		return fmt.Errorf("applying %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
+		return nil, fmt.Errorf("applying %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
 	}
 	u := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(content)}
 	u.SetGroupVersionKind(gvk)
@@ -48,7 +86,7 @@ func apply(ctx context.Context, c client.Client, obj client.Object, owner client
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
 	}
 	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), owner, client.ForceOwnership); err != nil {
-		return fmt.Errorf("applying %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
+		return nil, fmt.Errorf("applying %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
 	}
-	return nil
+	return u, nil
 }

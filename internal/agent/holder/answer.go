@@ -4,6 +4,7 @@ package holder
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -64,6 +65,12 @@ func (h *Holder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if runner == nil {
 		http.Error(w, "this server has no orders for the group", http.StatusNotFound)
 		return
+	}
+	if what == pathReport || what == pathWake {
+		if err := h.partner(r, group, runner); err != nil {
+			h.answer(w, func() (ballot.Report, error) { return ballot.Report{}, err })
+			return
+		}
 	}
 	switch {
 	case what == pathFence && r.Method == http.MethodPost:
@@ -147,16 +154,45 @@ func (h *Holder) serveEndpoint(w http.ResponseWriter, r *http.Request, group str
 			if err != nil {
 				return ballot.Report{}, err
 			}
-			asks := slices.IndexFunc(seen.Replicas, func(p ballot.Replica) bool {
-				return leaf.VerifyHostname(p.Server+"."+h.options.Target.Namespace+".svc") == nil
-			})
+			asks := slices.IndexFunc(seen.Replicas, func(p ballot.Replica) bool { return h.shows(leaf, p.Server) })
 			if asks < 0 {
-				return ballot.Report{}, fmt.Errorf("the certificate is that of no replica of group %s: %w", group,
-					errNoReplica)
+				return ballot.Report{}, noReplica(group)
 			}
 			return ballot.Report{}, k.RestartEndpoint(ctx, feedsOthers(seen, seen.Replicas[asks].Server))
 		})
 	})
+}
+
+// partner is an error unless whoever asks is another replica of the group, as far as this agent has seen, or its engine
+// says, which is asked when it has seen none.
+func (h *Holder) partner(r *http.Request, group string, runner *runner) error {
+	leaf := r.TLS.VerifiedChains[0][0]
+	partners := runner.met()
+	if len(partners) == 0 {
+		_, err := runner.ask(r.Context(), func(ctx context.Context, _ *keeper.Keeper) (ballot.Report, error) {
+			seen, err := h.engine.Inspect(ctx, group)
+			for _, p := range seen.Replicas {
+				partners = append(partners, p.Server)
+			}
+			return ballot.Report{}, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if !slices.ContainsFunc(partners, func(server string) bool { return h.shows(leaf, server) }) {
+		return noReplica(group)
+	}
+	return nil
+}
+
+// shows tells whether a certificate is that of a server of this namespace.
+func (h *Holder) shows(leaf *x509.Certificate, server string) bool {
+	return leaf.VerifyHostname(server+"."+h.options.Target.Namespace+".svc") == nil
+}
+
+func noReplica(group string) error {
+	return fmt.Errorf("the certificate is that of no replica of group %s: %w", group, errNoReplica)
 }
 
 var (

@@ -89,6 +89,17 @@ func TestAServerFencesOnlyTheGroupThatItIsAReplicaOf(t *testing.T) {
 		return answer.Code
 	}
 	g.Expect(endpoint("content")).To(Equal(http.StatusForbidden), "nor have its endpoint restarted")
+	ask := func(method, path string) int {
+		answer, request := httptest.NewRecorder(), asQuisec(g, path, ballot.FenceRequest{})
+		request.Method = method
+		h.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	g.Eventually(func() int { return ask(http.MethodPost, "content/wake") }, patience).
+		Should(Equal(http.StatusForbidden), "nor have its votes looked at")
+	g.Expect(ask(http.MethodGet, "content/report")).To(Equal(http.StatusForbidden), "nor know what it has")
+	g.Eventually(func() int { return ask(http.MethodPost, "shop/wake") }, patience).Should(Equal(http.StatusNoContent))
+	g.Eventually(func() int { return ask(http.MethodGet, "shop/report") }, patience).Should(Equal(http.StatusOK))
 	g.Expect(endpoint("shop")).To(Equal(http.StatusServiceUnavailable), "this one does not hold it")
 	g.Eventually(func() int { return fence("shop", "shop") }, patience).
 		Should(Equal(http.StatusOK), "its own group it may fence")

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -36,9 +37,11 @@ const (
 	greetTimeout = 5 * time.Second
 	// renewClient is after how long connections are made anew, so that a renewed certificate of one's own is shown.
 	renewClient = 10 * time.Minute
-	// dialTimeout bounds one connection, and headStart is what an address gets before the next one is tried, too.
-	dialTimeout = 2 * time.Second
-	headStart   = 300 * time.Millisecond
+	// dialTimeout bounds one connection, handshakeTimeout its handshake, and headStart is what an address gets before the
+	// next one is tried, too.
+	dialTimeout      = 2 * time.Second
+	handshakeTimeout = 2 * time.Second
+	headStart        = 300 * time.Millisecond
 )
 
 // peers are the sidecars of the group's other servers, reached by the servers' names. Both sides show their server's
@@ -195,11 +198,9 @@ func (p *peers) client(server string) (*http.Client, error) {
 			return &certificate, err
 		}}
 	made := &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
-			return dialFirst(ctx, network, p.addresses(server))
+		DialTLSContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return greetFirst(ctx, network, p.addresses(server), config)
 		},
-		TLSClientConfig:     config,
-		TLSHandshakeTimeout: 2 * time.Second,
 		MaxIdleConnsPerHost: 2,
 		IdleConnTimeout:     idleConnection,
 		ForceAttemptHTTP2:   false,
@@ -211,11 +212,36 @@ func (p *peers) client(server string) (*http.Client, error) {
 	return made, nil
 }
 
-// dialFirst connects to the first address that takes a connection. A sidecar of an earlier release has the last one
-// alone, and a name's other port may be refused or, through a Service that lacks it, left without an answer.
-func dialFirst(ctx context.Context, network string, addresses []string) (net.Conn, error) {
+// greetFirst has a connection with its handshake behind it, to the first address that lets it come so far: a load
+// balancer or a proxy takes connections at a port behind which nobody answers.
+func greetFirst(ctx context.Context, network string, addresses []string, config *tls.Config) (net.Conn, error) {
+	var errs []error
+	for left := slices.Clone(addresses); len(left) > 0; {
+		conn, at, err := dialFirst(ctx, network, left)
+		if err != nil {
+			return nil, errors.Join(append(errs, err)...)
+		}
+		over := tls.Client(conn, config)
+		bounded, cancel := context.WithTimeout(ctx, handshakeTimeout)
+		err = over.HandshakeContext(bounded)
+		cancel()
+		if err == nil {
+			return over, nil
+		}
+		_ = conn.Close()
+		errs = append(errs, fmt.Errorf("shake hands with %s: %w", left[at], err))
+		left = slices.Delete(left, at, at+1)
+	}
+	return nil, errors.Join(errs...)
+}
+
+// dialFirst connects to the first address that takes a connection, and says which one it is. A sidecar of an earlier
+// release has the last one alone, and a name's other port may be refused or, through a Service that lacks it, left
+// without an answer.
+func dialFirst(ctx context.Context, network string, addresses []string) (net.Conn, int, error) {
 	type dialed struct {
 		conn net.Conn
+		at   int
 		err  error
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -239,22 +265,22 @@ func dialFirst(ctx context.Context, network string, addresses []string) (net.Con
 		select {
 		case <-next.C:
 			if begun < len(addresses) {
-				address := addresses[begun]
+				at := begun
 				begun++
 				next.Reset(headStart)
 				go func() {
-					conn, err := dialer.DialContext(ctx, network, address)
-					results <- dialed{conn, err}
+					conn, err := dialer.DialContext(ctx, network, addresses[at])
+					results <- dialed{conn, at, err}
 				}()
 			}
 		case r := <-results:
 			ended++
 			if r.err == nil {
-				return r.conn, nil
+				return r.conn, r.at, nil
 			}
 			errs = append(errs, r.err)
 			next.Reset(0)
 		}
 	}
-	return nil, errors.Join(errs...)
+	return nil, 0, errors.Join(errs...)
 }

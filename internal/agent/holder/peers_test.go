@@ -3,11 +3,18 @@
 package holder
 
 import (
+	"crypto/tls"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // The agent of an earlier release answers at the former address alone: the one for elections refuses, or leaves
@@ -48,13 +55,66 @@ func TestPeersAreAskedWhereTheyAnswer(t *testing.T) {
 		"alone":   {[]string{elections}, first},
 	} {
 		began := time.Now()
-		conn, err := dialFirst(t.Context(), "tcp", c.addresses)
+		conn, at, err := dialFirst(t.Context(), "tcp", c.addresses)
 		g.Expect(err).NotTo(HaveOccurred(), name)
+		g.Expect(conn.RemoteAddr().String()).To(Equal(c.addresses[at]), name)
 		g.Expect(time.Since(began)).To(BeNumerically("<", dialTimeout), name)
 		g.Eventually(c.at, time.Minute).Should(Receive(Equal(conn.LocalAddr().String())), name)
 		g.Expect(conn.Close()).To(Succeed())
 	}
-	_, err = dialFirst(t.Context(), "tcp", []string{refused, refused})
+	_, _, err = dialFirst(t.Context(), "tcp", []string{refused, refused})
 	g.Expect(err).To(MatchError(ContainSubstring("refused")))
 	g.Consistently(second, 2*headStart).ShouldNot(Receive(), "no other connection is left")
+}
+
+// A load balancer takes connections at a port behind which nobody answers, and ends or keeps them: the sidecar is asked
+// at its other address then. Whoever is not the server is asked nothing at either.
+func TestPeersAreAskedWhereTheHandshakeSucceeds(t *testing.T) {
+	g := NewWithT(t)
+	dir := t.TempDir()
+	authority, err := credentials.NewAuthority(time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	serve := func(names ...string) string {
+		data, err := authority.Issue(names, time.Now())
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, key := range []string{credentials.KeyCertificate, credentials.KeyPrivateKey, credentials.KeyCA} {
+			g.Expect(os.WriteFile(filepath.Join(dir, key), data[key], 0o600)).To(Succeed())
+		}
+		shown, err := tls.X509KeyPair(data[credentials.KeyCertificate], data[credentials.KeyPrivateKey])
+		g.Expect(err).NotTo(HaveOccurred())
+		server := httptest.NewUnstartedServer(
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }),
+		)
+		server.TLS = &tls.Config{Certificates: []tls.Certificate{shown}, MinVersion: tls.VersionTLS12}
+		server.StartTLS()
+		t.Cleanup(server.Close)
+		return server.Listener.Addr().String()
+	}
+	balancer := func(ends bool) string {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		g.Expect(err).NotTo(HaveOccurred())
+		t.Cleanup(func() { _ = listener.Close() })
+		go func() {
+			for {
+				conn, err := listener.Accept()
+				if err != nil {
+					return
+				}
+				if ends {
+					_ = conn.Close()
+					continue
+				}
+				t.Cleanup(func() { _ = conn.Close() })
+			}
+		}()
+		return listener.Addr().String()
+	}
+	another, own := serve("dubsub-0", "dubsub-0.web.svc"), serve("tukpub-0", "tukpub-0.web.svc")
+	for name, at := range map[string]string{"ends": balancer(true), "keeps": balancer(false), "another": another} {
+		p := newPeers(dir, "web", func(string) []string { return []string{at, own} })
+		g.Expect(p.Hello(t.Context(), "tukpub-0", "content")).To(Succeed(), name)
+	}
+	p := newPeers(dir, "web", func(string) []string { return []string{balancer(true), another} })
+	g.Expect(p.Hello(t.Context(), "tukpub-0", "content")).
+		To(MatchError(And(ContainSubstring("shake hands"), ContainSubstring("dubsub-0"))))
 }

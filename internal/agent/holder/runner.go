@@ -44,9 +44,11 @@ type runner struct {
 	greeted  time.Time
 	greeting chan struct{}
 
-	mu     sync.Mutex
-	group  orders.Group
-	voters []*voter
+	mu sync.Mutex
+	// partners are the servers of the group's other replicas as last seen.
+	partners []string
+	group    orders.Group
+	voters   []*voter
 	// changed says that voters were made anew.
 	changed bool
 	status  GroupStatus
@@ -250,7 +252,7 @@ func (r *runner) run(ctx context.Context) {
 			if out.Term > 0 {
 				held = r.s.run
 			}
-			r.greet(ctx, r.s.keeper.Partners())
+			r.greet(ctx, r.meet())
 		}
 		r.turn <- struct{}{}
 		if !r.pause(ctx, out.Pause(time.Since(began), r.timings().Renew), held) {
@@ -288,6 +290,24 @@ func (r *runner) hurry() (done func()) {
 // greeter can keep connections to other sidecars open.
 type greeter interface {
 	Hello(ctx context.Context, server, group string) error
+}
+
+// meet notes the servers of the group's other replicas, and returns them.
+func (r *runner) meet() []string {
+	partners := r.s.keeper.Partners()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(partners) > 0 {
+		r.partners = partners
+	}
+	return partners
+}
+
+// met are the servers of the group's other replicas as last seen; none before.
+func (r *runner) met() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.partners
 }
 
 // greet greets the partners' sidecars now and then, beside the steps. Whether they answer does not matter here.

@@ -176,6 +176,11 @@ func (w *writer) undeclared(parent context.Context, namespace string) (*undeclar
 	if err != nil {
 		return nil, err
 	}
+	return u, w.sort(ctx, u, objects, declared)
+}
+
+// sort says of what was found what goes, and why the rest stays.
+func (w *writer) sort(ctx context.Context, u *undeclared, objects []client.Object, declared map[string]bool) error {
 	var needs map[string]string
 	may := func(key string) (bool, error) {
 		if key == "" || declared[key] {
@@ -185,34 +190,32 @@ func (w *writer) undeclared(parent context.Context, namespace string) (*undeclar
 			u.stay[key] = why
 			return false, nil
 		}
-		why, err := w.lives(ctx, namespace, key)
+		why, err := w.lives(ctx, u.namespace, key)
 		if why != "" {
 			u.stay[key] = why
 		}
 		return why == "" && err == nil, err
 	}
-	needs, err = needed(u.told.Keys, func(key string) (bool, error) {
+	needs, err := needed(u.told.Keys, func(key string) (bool, error) {
 		goes, err := may(key)
 		return !goes, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("at %s: %w", w.where, err)
+		return fmt.Errorf("at %s: %w", w.where, err)
 	}
 	for _, key := range slices.Sorted(maps.Keys(u.told.Keys)) {
-		ok, err := may(key)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		switch goes, err := may(key); {
+		case err != nil:
+			return err
+		case goes:
 			u.keys = append(u.keys, key)
 		}
 	}
 	for _, obj := range objects {
-		ok, err := may(ownerKey(obj))
-		if err != nil {
-			return nil, err
-		}
-		if ok {
+		switch goes, err := may(ownerKey(obj)); {
+		case err != nil:
+			return err
+		case goes:
 			u.objects = append(u.objects, obj)
 		}
 	}
@@ -222,7 +225,7 @@ func (w *writer) undeclared(parent context.Context, namespace string) (*undeclar
 			u.peers = append(u.peers, key)
 		}
 	}
-	return u, nil
+	return nil
 }
 
 // names are the Services and EndpointSlices of servers and groups in a namespace.
