@@ -52,6 +52,8 @@ const (
 
 // bed is a hub with the controllers of replication, and engines in processes of their own, each with its sidecar.
 type bed struct {
+	// nudged is when all objects were last looked at by request.
+	nudged   time.Time
 	hub      *apiserver.Server
 	engines  map[v1alpha1.ServerName]*engine.Engine
 	sidecars map[v1alpha1.ServerName]string

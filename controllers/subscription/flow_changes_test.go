@@ -26,6 +26,11 @@ import (
 // look.
 func (b *bed) nudgeAll(t *testing.T) {
 	t.Helper()
+	// A look takes a part of a second: whoever asks more often only has more of them.
+	if time.Since(b.nudged) < time.Second {
+		return
+	}
+	b.nudged = time.Now()
 	d, p := published()
 	note := fmt.Sprintf(`{"metadata":{"annotations":{"test.geosql.dev/look":"%d"}}}`, time.Now().UnixNano())
 	for _, obj := range []client.Object{d, p, subscribed(v1alpha1.SubscriptionPull)} {

@@ -68,8 +68,8 @@ type Reporter struct {
 	// Own are the types of the conditions that belong to Owner where other controllers write conditions of the same
 	// object too; all belong to it unless given.
 	Own []string
-	// Lock refuses, with a conflict, to write over an object newer than the one that was read: for a status that remembers
-	// what cannot be observed again, and that a read from before would take back.
+	// Lock refuses, with a conflict, to write over another spec or status than were read: for a status that remembers what
+	// cannot be observed again, and that a read from before would take back.
 	Lock bool
 }
 
@@ -101,12 +101,21 @@ func (r Reporter) Report(ctx context.Context, obj client.Object, before, after a
 	u.SetNamespace(obj.GetNamespace())
 	u.SetName(obj.GetName())
 	u.SetUID(obj.GetUID())
-	if r.Lock {
-		u.SetResourceVersion(obj.GetResourceVersion())
-	}
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
-	err = r.Hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u), r.Owner, client.ForceOwnership)
+	read := r.own(before)
+	err = writeOver(ctx, r.Hub, obj, func(newer client.Object) bool {
+		whole, err := runtime.DefaultUnstructuredConverter.ToUnstructured(newer)
+		have, _, _ := unstructured.NestedMap(whole, "status")
+		have = r.ownOf(have)
+		return err == nil && (len(have) == 0 && len(read) == 0 || reflect.DeepEqual(have, read))
+	}, func(version client.Object) error {
+		if r.Lock {
+			u.SetResourceVersion(version.GetResourceVersion())
+		}
+		return r.Hub.Status().Apply(ctx, client.ApplyConfigurationFromUnstructured(u.DeepCopy()), r.Owner,
+			client.ForceOwnership)
+	})
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write the status of %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
 	}
@@ -128,6 +137,10 @@ func (r Reporter) own(status any) map[string]any {
 		// The types are of JSON's making.
 		panic(fmt.Sprintf("convert a status: %v", err))
 	}
+	return r.ownOf(content)
+}
+
+func (r Reporter) ownOf(content map[string]any) map[string]any {
 	list, ok := content["conditions"].([]any)
 	if !ok || r.Own == nil {
 		return content
@@ -140,19 +153,24 @@ func (r Reporter) own(status any) map[string]any {
 }
 
 // SetFinalizer adds or removes a finalizer unless the object has it as it should be. The lock keeps what somebody else
-// adds or removes meanwhile; then the error is a conflict.
+// adds or removes meanwhile. Where the spec has changed since it was read, the error is a conflict.
 func SetFinalizer(ctx context.Context, hub client.Client, obj client.Object, finalizer string, on bool) error {
-	before := client.MergeFromWithOptions(obj.DeepCopyObject().(client.Object), client.MergeFromWithOptimisticLock{})
+	if controllerutil.ContainsFinalizer(obj, finalizer) == on {
+		return nil
+	}
 	change := controllerutil.RemoveFinalizer
 	if on {
 		change = controllerutil.AddFinalizer
 	}
-	if !change(obj, finalizer) {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, hubTimeout)
 	defer cancel()
-	if err := hub.Patch(ctx, obj, before); client.IgnoreNotFound(err) != nil {
+	err := writeOver(ctx, hub, obj, func(client.Object) bool { return true }, func(version client.Object) error {
+		before := client.MergeFromWithOptions(
+			version.DeepCopyObject().(client.Object), client.MergeFromWithOptimisticLock{})
+		change(version, finalizer)
+		return hub.Patch(ctx, version, before)
+	})
+	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write the finalizer %s of %T %s/%s: %w", finalizer, obj, obj.GetNamespace(), obj.GetName(), err)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
@@ -35,8 +36,38 @@ func TestAStatusIsNotWrittenOverANewerOne(t *testing.T) {
 		return r.Report(t.Context(), read, &read.Status, status, nil)
 	}
 	late := s.DeepCopy()
+	annotated := late.DeepCopy()
+	annotated.Annotations = map[string]string{"example.com/seen": "1"}
+	g.Expect(hub.Client.Patch(t.Context(), annotated, client.MergeFrom(late))).To(Succeed())
 	g.Expect(report(reconcile.Reporter{Lock: true}, s, "Initializing")).To(Succeed())
 	err := report(reconcile.Reporter{Lock: true}, late, "Delivering")
 	g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 	g.Expect(report(reconcile.Reporter{}, late, "Delivering")).To(Succeed())
+
+	// An annotation of somebody else is no reason, and another spec is one.
+	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+	late = s.DeepCopy()
+	s.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
+	g.Expect(hub.Client.Update(t.Context(), s)).To(Succeed())
+	err = report(reconcile.Reporter{Lock: true}, late, "Initializing")
+	g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
+}
+
+// An object that goes does so although somebody annotates it meanwhile, and keeps the finalizers of others.
+func TestAFinalizerGoesThoughTheObjectIsAnnotated(t *testing.T) {
+	g := NewWithT(t)
+	hub := apiserver.StartHub(t)
+	hub.Namespace(t, "web")
+	p := &v1alpha1.AgentProfile{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "slow",
+		Finalizers: []string{v1alpha1.Finalizer}}, Spec: v1alpha1.AgentProfileSpec{Agent: "Snapshot"}}
+	g.Expect(hub.Client.Create(t.Context(), p)).To(Succeed())
+	late := p.DeepCopy()
+	p.Annotations = map[string]string{"example.com/seen": "1"}
+	p.Finalizers = append(p.Finalizers, "example.com/other")
+	g.Expect(hub.Client.Update(t.Context(), p)).To(Succeed())
+	g.Expect(reconcile.SetFinalizer(t.Context(), hub.Client, late, v1alpha1.Finalizer, false)).To(Succeed())
+	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
+	g.Expect(p.Finalizers).To(ConsistOf("example.com/other"))
+	p.Finalizers = nil
+	g.Expect(hub.Client.Update(t.Context(), p)).To(Succeed())
 }
