@@ -221,6 +221,34 @@ func TestPageCanBeReadInABrowser(t *testing.T) {
 	}
 }
 
+// A long drill is drawn as a short one is: its axes can be read, its lines are there, and the page stays one that a
+// browser opens at once.
+func TestPagesOfLongDrills(t *testing.T) {
+	chromium(t)
+	for name, c := range map[string]struct{ minutes, every float64 }{
+		"2 minutes": {2, 0.1}, "90 minutes": {90, 0.5}, "12 hours": {12 * 60, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, a := lasting(60*c.minutes, c.every)
+			began := time.Now()
+			page, err := report.Render(d, a, report.HTML)
+			g.Expect(err).NotTo(HaveOccurred())
+			t.Logf("%d bytes, written in %s", len(page), time.Since(began).Round(time.Millisecond))
+			g.Expect(len(page)).To(BeNumerically("<", 6<<20))
+			for _, width := range []int{390, 1280} {
+				m := measured(t, page, width)
+				g.Expect(m.ScrollWidth).To(BeNumerically("<=", width), "nothing must be scrolled to the side")
+				g.Expect(m.Outside).To(BeEmpty())
+				g.Expect(m.Overlapping).To(BeEmpty(), "the axes' numbers stand apart")
+				g.Expect(m.Charts).To(HaveLen(7))
+				g.Expect(m.Unseen).To(BeEmpty(), "every line is drawn")
+				screenshot(t, page, fmt.Sprintf("%s-%d.png", name, width), width, min(m.Height, 8000))
+			}
+		})
+	}
+}
+
 func TestLargeArchiveIsDownloadedFromThePage(t *testing.T) {
 	chromium(t)
 	g := NewWithT(t)

@@ -76,7 +76,10 @@ func (s *scribe) insert(at, took float64, outcome history.Outcome, server string
 
 // fixture is a drill of 100 seconds: the primary's pod is killed at 10 s, clients go without service for about six
 // seconds; from 40 s to 60 s a link is slow.
-func fixture() (*v1alpha1.Drill, *archive.Archive) {
+func fixture() (*v1alpha1.Drill, *archive.Archive) { return lasting(85, 0.1) }
+
+// lasting is the fixture with clients that go on until then, with an operation of each every so many seconds.
+func lasting(until, every float64) (*v1alpha1.Drill, *archive.Archive) {
 	d := &v1alpha1.Drill{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "lose-the-primary", UID: "uid-1"},
 		Spec:       v1alpha1.DrillSpec{RunID: "2026-11-20", Target: v1alpha1.DrillTarget{AvailabilityGroup: "orders"}},
@@ -90,7 +93,7 @@ func fixture() (*v1alpha1.Drill, *archive.Archive) {
 	var rows []history.RowID
 	for i, site := range []string{"tukwila", "quincy", "dublin"} {
 		s := begin(int64(i+1), site)
-		for at := -15.0; at < 85; at += 0.1 {
+		for at := -15.0; at < until; at += every {
 			took, outcome, server, term := 0.004+0.002*float64(
 				i,
 			)+0.0007*float64(
@@ -118,16 +121,16 @@ func fixture() (*v1alpha1.Drill, *archive.Archive) {
 			}
 			at += took
 		}
-		s.line("end", 85, nil)
+		s.line("end", until, nil)
 		a.Histories[site] = s.out.Bytes()
 	}
 	for i, server := range []string{"sql-tuk-1-0", "sql-qui-1-0", "sql-dub-1-0"} {
 		a.Replicas = append(a.Replicas, history.Replica{Server: server, Rows: rows})
-		for at := -15.0; at < 85; at++ {
+		for at := -15.0; at < until; at += 10 * every {
 			a.Samples.Replicas = append(a.Samples.Replicas, replica(i, server, at))
 		}
 	}
-	for at := -15.0; at < 85; at++ {
+	for at := -15.0; at < until; at += 10 * every {
 		rtt := 150 * time.Millisecond
 		if at >= 40 && at < 60 {
 			rtt = 500 * time.Millisecond
@@ -149,6 +152,8 @@ func fixture() (*v1alpha1.Drill, *archive.Archive) {
 		},
 	}
 	d.Status = status(counts)
+	d.Status.Ended, d.Status.Completed = micro(until-25), micro(until+10)
+	d.Status.Timeline[len(d.Status.Timeline)-1].Time = *micro(until + 10)
 	return d, a
 }
 

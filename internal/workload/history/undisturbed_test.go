@@ -36,6 +36,10 @@ func TestWhatClientsSeeUndisturbed(t *testing.T) {
 		change(&e)
 		g.Expect(history.Check(e).Undisturbed).To(BeEmpty(), name)
 	}
+	// Whoever is served for the first time in the baseline is looked at from then on.
+	late := evidence()
+	late.Runs[1] = run(2, "dublin", steady(3_000, 60_000, [2]int64{20_000, 25_000})...)
+	g.Expect(history.Check(late).Undisturbed[0].RTO).To(HaveValue(Equal(100 * time.Millisecond)))
 	// Of clients whose machine's clock was never compared nobody knows what they did then.
 	e := evidence()
 	e.FaultsBoot = "another machine"
