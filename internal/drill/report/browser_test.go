@@ -236,6 +236,7 @@ func TestPagesOfLongDrills(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			t.Logf("%d bytes, written in %s", len(page), time.Since(began).Round(time.Millisecond))
 			g.Expect(len(page)).To(BeNumerically("<", 6<<20))
+			g.Expect(string(page)).NotTo(MatchRegexp(`>-?[0-9.]+e-[0-9]+<`), "an axis begins at 0")
 			for _, width := range []int{390, 1280} {
 				m := measured(t, page, width)
 				g.Expect(m.ScrollWidth).To(BeNumerically("<=", width), "nothing must be scrolled to the side")

@@ -125,7 +125,8 @@ func draw(a axis, title, unit string, series []Series) *chart {
 	}
 	var step float64
 	top, step = nice(top)
-	for v := top; v > -step/2; v -= step {
+	for n := math.Round(top / step); n >= 0; n-- {
+		v := n * step
 		c.Ticks = append(c.Ticks, tick{Percent: 100 - 100*v/top, Text: amount(v)})
 	}
 	for i, s := range series {
