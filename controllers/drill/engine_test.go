@@ -49,7 +49,7 @@ import (
 
 const (
 	system  = "geosql-system"
-	patient = 90 * time.Second
+	patient = 3 * time.Minute
 	often   = 100 * time.Millisecond
 )
 

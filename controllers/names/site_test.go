@@ -37,7 +37,7 @@ import (
 )
 
 const (
-	patient = 90 * time.Second
+	patient = 3 * time.Minute
 	often   = 50 * time.Millisecond
 	// bound is within which a pod that restarted with another address is reachable under its name again.
 	bound = 5 * time.Second

@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	patient = 90 * time.Second
+	patient = 3 * time.Minute
 	often   = 50 * time.Millisecond
 	waits   = "test.geosql.dev/waits"
 )

@@ -30,7 +30,7 @@ import (
 const operatorNamespace = "geosql-system"
 
 // patient is long enough for a busy machine, and longer than a new manager leaves what was reported as it is.
-const patient = 90 * time.Second
+const patient = 3 * time.Minute
 
 // fleet is a hub with a running manager and two other clusters.
 type fleet struct {

@@ -27,7 +27,7 @@ const (
 )
 
 // patient is how long the end state may take.
-const patient = 90 * time.Second
+const patient = 3 * time.Minute
 
 // quiet is how long a manager must live with everything ready before a run is over.
 const quiet = 4 * time.Second
