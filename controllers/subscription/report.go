@@ -23,7 +23,8 @@ const initializationOwner = client.FieldOwner("geosql-operator-initialization")
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	before := d.Subscription.Status.DeepCopy()
 	own := r.reporter
-	own.Owner, own.Lock = initializationOwner, !registers(p) && !calls(p, tsql.Reinitializes)
+	own.Owner, own.Fields = initializationOwner, []string{"initialization", "reinitialization"}
+	own.Lock = !registers(p) && !calls(p, tsql.Reinitializes)
 	err := own.Report(
 		ctx,
 		d.Subscription,

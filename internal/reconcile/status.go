@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -68,6 +69,8 @@ type Reporter struct {
 	// Own are the types of the conditions that belong to Owner where other controllers write conditions of the same
 	// object too; all belong to it unless given.
 	Own []string
+	// Fields of the status that belong to Owner where the rest is written under another one; all do unless given.
+	Fields []string
 	// Lock refuses, with a conflict, to write over another spec or status than were read: for a status that remembers what
 	// cannot be observed again, and that a read from before would take back.
 	Lock bool
@@ -141,6 +144,9 @@ func (r Reporter) own(status any) map[string]any {
 }
 
 func (r Reporter) ownOf(content map[string]any) map[string]any {
+	if r.Fields != nil {
+		maps.DeleteFunc(content, func(field string, _ any) bool { return !slices.Contains(r.Fields, field) })
+	}
 	list, ok := content["conditions"].([]any)
 	if !ok || r.Own == nil {
 		return content

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -43,6 +44,19 @@ func TestAStatusIsNotWrittenOverANewerOne(t *testing.T) {
 	err := report(reconcile.Reporter{Lock: true}, late, "Delivering")
 	g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 	g.Expect(report(reconcile.Reporter{}, late, "Delivering")).To(Succeed())
+
+	// Fields that are written apart are compared alone.
+	apart := reconcile.Reporter{Lock: true, Fields: []string{"phase"}}
+	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+	whole := s.DeepCopy()
+	whole.Status.PendingCommands = ptr.To[int64](7)
+	g.Expect(reconcile.Reporter{Hub: hub.Client, Owner: "rest"}.Report(t.Context(), s, &s.Status,
+		&v1alpha1.SubscriptionStatus{PendingCommands: whole.Status.PendingCommands}, nil)).To(Succeed())
+	part := s.DeepCopy()
+	part.Status = v1alpha1.SubscriptionStatus{Phase: s.Status.Phase}
+	g.Expect(report(apart, part, "Waiting")).To(Succeed(), "the rest is somebody else's")
+	err = report(apart, part, "Delivering again")
+	g.Expect(apierrors.IsConflict(err)).To(BeTrue(), "%v", err)
 
 	// An annotation of somebody else is no reason, and another spec is one.
 	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
