@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -74,9 +75,15 @@ func TestElectionsUnderEveryAnswer(t *testing.T) {
 	}
 }
 
+// given are the ports that tests of this process have: each may be without a listener for a while.
+var given sync.Map
+
 func freeAddress(g *WithT, low, high int) (string, int) {
 	for range 1000 {
 		port := low + rand.IntN(high-low)
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
 		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
 			g.Expect(l.Close()).To(Succeed())
 			return fmt.Sprintf("127.0.0.1:%d", port), port
