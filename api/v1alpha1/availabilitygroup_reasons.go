@@ -30,6 +30,8 @@ const (
 	// ReasonNoPrimary: every replica answers and none is primary; the message says who is awaited, and what a person can
 	// do.
 	ReasonNoPrimary = "NoPrimary"
+	// ReasonInitialPrimaryNotDeclared: the group is yet to be made, and initialPrimary is no synchronous replica any more.
+	ReasonInitialPrimaryNotDeclared = "InitialPrimaryNotDeclared"
 	// ReasonPrimaryNotDeclared: the primary is no longer a declared replica.
 	ReasonPrimaryNotDeclared = "PrimaryNotDeclared"
 	// ReasonVotesLost: the Leases of an existing group are gone at a majority of its voters.

@@ -176,7 +176,7 @@ type GroupTimings struct {
 
 // AvailabilityGroupSpec declares a group.
 //
-// +kubebuilder:validation:XValidation:rule="self.replicas.exists(r, r.server == self.initialPrimary && r.availabilityMode == 'SynchronousCommit')",message="initialPrimary must be one of the synchronous replicas"
+// +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.replicas.exists(r, r.server == self.initialPrimary && r.availabilityMode == 'SynchronousCommit')",optionalOldSelf=true,message="initialPrimary must be one of the synchronous replicas when the group is declared (of a group that servers have already, name any of them)"
 // +kubebuilder:validation:XValidation:rule="self.replicas.filter(r, r.availabilityMode == 'ConfigurationOnly').size() <= 1",message="at most one replica may be ConfigurationOnly"
 // +kubebuilder:validation:XValidation:rule="!self.replicas.exists(r, r.availabilityMode == 'ConfigurationOnly') || self.replicas.filter(r, r.availabilityMode == 'SynchronousCommit').size() == 2",message="a ConfigurationOnly replica goes with exactly two SynchronousCommit replicas (error 47108)"
 // +kubebuilder:validation:XValidation:rule="(has(self.clusterType) && self.clusterType == 'None') || self.replicas.filter(r, r.availabilityMode == 'SynchronousCommit').size() != 2 || self.replicas.exists(r, r.availabilityMode == 'ConfigurationOnly')",message="two synchronous replicas need a third vote: add a third SynchronousCommit replica or one that is ConfigurationOnly"
@@ -201,7 +201,8 @@ type AvailabilityGroupSpec struct {
 	// +listType=map
 	// +listMapKey=server
 	Replicas []Replica `json:"replicas"`
-	// initialPrimary creates the group; it is not a desired primary.
+	// initialPrimary is the synchronous replica that creates the group; it is not a desired primary. It is used once: when
+	// the group is there, its server may be made asynchronous, be replaced and be gone, and this field stays as it is.
 	InitialPrimary ServerName `json:"initialPrimary"`
 	// databases of the group; those that do not exist are created.
 	// +optional

@@ -93,6 +93,13 @@ func (d Desired) servers() []v1alpha1.ServerName {
 	return names
 }
 
+// makesGroup says whether a server can be the one that creates the group.
+func (d Desired) makesGroup(server v1alpha1.ServerName) bool {
+	return slices.ContainsFunc(d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
+		return r.Server == server && r.AvailabilityMode == v1alpha1.SynchronousCommit
+	})
+}
+
 func (d Desired) clusterType() tsql.ClusterType {
 	if d.Group.Spec.ClusterType == v1alpha1.ClusterNone {
 		return tsql.ClusterNone

@@ -341,23 +341,35 @@ func (r *Reconciler) readOrders(
 	return Orders{Ended: orders.Ended(secret.Data)[d.name()]}
 }
 
-// observeListener finds the address of a listener object for which none is declared.
+// observeListener finds the address of a listener object for which none is declared: that of its Service at the first
+// primary's site or, when that server is gone or its site does not answer, at the next replica's.
 func (r *Reconciler) observeListener(ctx context.Context, d Desired, o *Observed) {
 	if d.listenerIP() != "" {
 		return
 	}
-	member, err := r.member(d.Sites[d.Group.Spec.InitialPrimary], d.Group.Namespace)
+	for _, server := range append([]v1alpha1.ServerName{d.Group.Spec.InitialPrimary}, d.servers()...) {
+		if o.ListenerIP = r.serviceIP(ctx, d, d.Sites[server]); o.ListenerIP != "" {
+			return
+		}
+	}
+}
+
+// serviceIP is the ClusterIP of the listener's Service at a site; empty when there is none, or it is not known.
+func (r *Reconciler) serviceIP(ctx context.Context, d Desired, site v1alpha1.SiteName) string {
+	member, err := r.member(site, d.Group.Namespace)
 	if err != nil {
-		return
+		return ""
 	}
 	var service corev1.Service
 	key := client.ObjectKey{Namespace: d.Group.Namespace, Name: d.listenerName()}
 	if err := member.Client.Get(ctx, key, &service); err != nil || service.Labels[v1alpha1.LabelGroup] != d.name() {
-		return
+		return ""
 	}
-	if ip, err := netip.ParseAddr(service.Spec.ClusterIP); err == nil {
-		o.ListenerIP = ip.String()
+	ip, err := netip.ParseAddr(service.Spec.ClusterIP)
+	if err != nil {
+		return ""
 	}
+	return ip.String()
 }
 
 // member is a site that answers and lets the namespace be used.

@@ -55,8 +55,9 @@ type Observed struct {
 	VoterAddress error
 	// Agents says for each server whether its agent has the group's present orders.
 	Agents map[v1alpha1.ServerName]Orders
-	// ListenerIP is the ClusterIP of the listener's Service at the initial primary's site, for a listener without a
-	// declared address; empty when it is not known yet.
+	// ListenerIP is the ClusterIP of the listener's Service at the initial primary's site, or at another replica's when
+	// that server is gone or its site does not tell, for a listener without a declared address; empty when it is not known
+	// yet.
 	ListenerIP string
 
 	// accounts are the agents' accounts at the voters.

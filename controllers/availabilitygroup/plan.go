@@ -22,7 +22,8 @@ import (
 // plan decides what to do next and says what is so until then.
 func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
-		planStopped, planReferences, planServers, planPrimary, planEndpoints, planPartners, planVotes, planElection, planNone,
+		planStopped, planReferences, planServers, planPrimary, planFirst, planEndpoints, planPartners, planVotes,
+		planElection, planNone,
 		planDatabases, planCreate,
 		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer,
 		planSeeding, planConnections, planHealth,
@@ -80,6 +81,19 @@ func planPrimary(d Desired, o Observed, p *reconcile.Plan) bool {
 		)))
 	}
 	return true
+}
+
+// planFirst ends the plan of a group that is yet to be made, and that nobody is left to make: its first primary was
+// taken out of the replicas, or made asynchronous, before it did. Of a group that exists initialPrimary may be gone.
+func planFirst(d Desired, o Observed, p *reconcile.Plan) bool {
+	if o.exists(d) || d.Group.Status.GroupID != "" || len(o.silent(d)) > 0 || d.makesGroup(d.Group.Spec.InitialPrimary) {
+		return true
+	}
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonInitialPrimaryNotDeclared, fmt.Sprintf(
+		"no server has the group yet, and initialPrimary %s, which is to make it, is none of the synchronous replicas: "+
+			"declare it as one again, or delete the group and declare it with another initialPrimary",
+		d.Group.Spec.InitialPrimary,
+	)))
 }
 
 // planVotes creates the Leases and gives the agents their orders. A missing Lease is not a free one: those of the sites

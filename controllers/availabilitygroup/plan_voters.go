@@ -182,14 +182,8 @@ func planJoining(d Desired, o Observed, p *reconcile.Plan) {
 	}
 	for _, v := range o.Joining {
 		if errors.Is(v.Err, votes.ErrAbsent) {
-			p.Add(
-				CreateLease{
-					Site:           v.Site,
-					Group:          d.name(),
-					InitialPrimary: host(d.Group.Spec.InitialPrimary),
-					Configuration:  o.Configuration,
-				},
-			)
+			// Nobody begins with it: it names no initial primary, which may be gone, and whose name may be another server's.
+			p.Add(CreateLease{Site: v.Site, Group: d.name(), Configuration: o.Configuration})
 		}
 	}
 }

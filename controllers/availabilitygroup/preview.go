@@ -21,6 +21,9 @@ const previewIP = "0.0.0.0"
 // the plan itself, each looking at a world in which the steps before it were done. A certificate's bytes are
 // placeholders.
 func Preview(d Desired, now time.Time) []reconcile.Step {
+	if !d.makesGroup(d.Group.Spec.InitialPrimary) {
+		return nil // admission refuses it; a manifest that no hub was asked about may have it
+	}
 	o := Observed{Now: now, Instances: map[v1alpha1.ServerName]Instance{}, Agents: map[v1alpha1.ServerName]Orders{},
 		Configuration: d.configuration(), ListenerIP: previewIP}
 	for _, s := range d.servers() {

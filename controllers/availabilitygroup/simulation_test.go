@@ -251,7 +251,7 @@ func (e *environ) work() {
 	first := e.d.Group.Spec.InitialPrimary
 	voted := 0
 	for _, r := range e.leases {
-		if r.Holder.Server == "" && e.orders[first] != nil && e.d.fenced() {
+		if e.group == nil && r.Holder.Server == "" && e.orders[first] != nil && e.d.fenced() {
 			*r = votes.Record{
 				Term:           1,
 				State:          votes.StateClaimed,

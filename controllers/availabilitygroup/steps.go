@@ -36,8 +36,9 @@ func (s CreatePartnerLogin) Describe() string {
 
 // CreateLease creates a group's Lease at a voter. It never changes one that is there.
 type CreateLease struct {
-	Site           v1alpha1.SiteName
-	Group          string
+	Site  v1alpha1.SiteName
+	Group string
+	// InitialPrimary may claim the first term of a group that is yet to be made; empty for one that exists.
 	InitialPrimary string
 	// Configuration of voters of a group that exists; zero for one that is yet to be made.
 	Configuration votes.Configuration

@@ -207,6 +207,9 @@ func TestAdmission(t *testing.T) {
 		}
 		g.Expect(apply(ctx, hub.Client, parseOne(t, with(group, "NAME", "g")))).To(Succeed())
 	})
+	t.Run("of a group that exists initialPrimary may name a server that is gone", func(t *testing.T) {
+		initialPrimaryMayGo(t, hub, cached)
+	})
 	t.Run("labels may be changed whatever became of others", func(t *testing.T) {
 		g := NewWithT(t)
 		defer clean(t, hub, cached)

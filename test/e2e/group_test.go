@@ -399,7 +399,7 @@ func TestGroupOfThreeSynchronousReplicas(t *testing.T) {
 
 // The server of a group is deleted in vain: its deletion waits for the group. The group goes with it then.
 func TestServerThatAGroupNeedsStays(t *testing.T) {
-	groupB.Disturbs(t, 9, 30) // whoever comes after it finds no server
+	groupB.Disturbs(t, 10, 30) // whoever comes after it finds no server
 	inTurn(t, groupB).deleteInVain("quincy")
 }
 

@@ -136,7 +136,10 @@ func (b *grapher) group(g *v1alpha1.AvailabilityGroup) {
 	primary := b.primary(g)
 	for _, r := range g.Spec.Replicas {
 		status := replicaStatus(g, string(r.Server))
-		role := map[bool]string{true: "initial primary", false: "replica"}[r.Server == g.Spec.InitialPrimary]
+		role := "replica"
+		if r.Server == g.Spec.InitialPrimary && g.Status.GroupID == "" {
+			role = "initial primary"
+		}
 		if status != nil {
 			role = strings.ToLower(status.Role)
 		}
@@ -153,9 +156,13 @@ func (b *grapher) group(g *v1alpha1.AvailabilityGroup) {
 	}
 }
 
-// primary of a group: the one that is, else the one that shall be at first.
+// primary of a group: the one that is or, of a group that is yet to be made, that shall be at first. Empty where none
+// is known: initialPrimary says nothing of a group that is there, and may name a server that is gone.
 func (b *grapher) primary(g *v1alpha1.AvailabilityGroup) string {
-	return cmp.Or(g.Status.Primary, string(g.Spec.InitialPrimary))
+	if g.Status.GroupID == "" {
+		return cmp.Or(g.Status.Primary, string(g.Spec.InitialPrimary))
+	}
+	return g.Status.Primary
 }
 
 func replicaStatus(g *v1alpha1.AvailabilityGroup, server string) *v1alpha1.ReplicaStatus {

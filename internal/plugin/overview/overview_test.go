@@ -430,3 +430,19 @@ func TestDecodeTakesObjectsOfOtherAPIs(t *testing.T) {
 		To(Equal([]overview.Declared{{Kind: "Secret", Namespace: "web", Name: "x", Other: "v1"}, {Kind: "Login", Name: "z"}}))
 	g.Expect(s.Logins).To(HaveLen(1))
 }
+
+// A group that is there says itself who is primary. The server on which it began may be gone: nothing flows from it,
+// and of a group that has no primary nothing flows at all.
+func TestGraphWithoutTheInitialPrimary(t *testing.T) {
+	g := NewWithT(t)
+	s := running(t)
+	group := &s.Groups[0]
+	group.Status.GroupID, group.Status.Primary = "1", ""
+	group.Spec.InitialPrimary = "gone"
+	text := s.Graph().Mermaid()
+	g.Expect(text).To(And(Not(ContainSubstring("gone")), Not(ContainSubstring("content, synchronous"))))
+	group.Status.Primary = "quisec-0"
+	g.Expect(s.Graph().Mermaid()).To(And(Not(ContainSubstring("gone")), ContainSubstring("quisec_0 ==")))
+	group.Spec.InitialPrimary, group.Status.Replicas = "quisec", nil
+	g.Expect(s.Graph().Mermaid()).To(And(ContainSubstring("content: replica"), Not(ContainSubstring("initial primary"))))
+}

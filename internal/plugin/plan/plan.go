@@ -329,10 +329,21 @@ func (p *planner) publication(x *v1alpha1.Publication) (publication.Desired, v1a
 	for _, g := range p.groups() {
 		if g.Name == string(x.Spec.Publisher.AvailabilityGroup) {
 			d.Publisher = replication.PartyOf(g)
-			return d, g.Spec.InitialPrimary
+			return d, p.writes(g)
 		}
 	}
 	return d, ""
+}
+
+// writes is the replica of a group that takes writes: its primary by the hub or, of a group that is yet to be made, the
+// initial one, which may be gone afterwards.
+func (p *planner) writes(g *v1alpha1.AvailabilityGroup) v1alpha1.ServerName {
+	for _, object := range p.observed.Objects {
+		if x, ok := object.(*v1alpha1.AvailabilityGroup); ok && x.Name == g.Name && x.Status.Primary != "" {
+			return v1alpha1.ServerName(strings.TrimSuffix(x.Status.Primary, "-0"))
+		}
+	}
+	return g.Spec.InitialPrimary
 }
 
 // distributors that the Topology declares, and others.

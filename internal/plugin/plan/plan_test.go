@@ -12,10 +12,12 @@ import (
 
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
+	topologies "geosql.dev/operator/controllers/topology"
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/topology"
 	"geosql.dev/operator/test/support/terminal"
@@ -136,6 +138,38 @@ func TestPlanAgainstAHub(t *testing.T) {
 	g.Expect(now.Spec.Subscriptions).To(HaveLen(1))
 	g.Expect(hub.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "another"}, &v1alpha1.SQLServer{})).
 		NotTo(Succeed())
+}
+
+// A publication of a group that is there is made at its primary: the server on which the group began may be gone.
+func TestPlanOfAPublicationOfAGroupThatIsThere(t *testing.T) {
+	g := NewWithT(t)
+	_, topology := world(t)
+	manifest := topology.DeepCopy()
+	group := manifest.Spec.AvailabilityGroups[0].AvailabilityGroupSpec
+	group.InitialPrimary = "gone"
+	manifest.Spec.AvailabilityGroups[0].AvailabilityGroupSpec = group
+	there := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content",
+		Labels: map[string]string{v1alpha1.LabelTopology: manifest.Name}}, Spec: group}
+	there.Status.GroupID, there.Status.Primary = "1", "quisec-0"
+	var out bytes.Buffer
+	p := planner{out: &out, topology: manifest, agentImage: "geosql", now: time.Now(),
+		observed: topologies.Observed{Objects: map[topologies.Key]client.Object{
+			{Kind: "AvailabilityGroup", Name: "content"}: there}}}
+	g.Expect(p.print()).To(Succeed())
+	g.Expect(out.String()).To(And(ContainSubstring("@original_publisher = N'quisec-0'"),
+		Not(ContainSubstring("gone-0"))))
+}
+
+// A group that nobody could make has no steps: no API server has refused it.
+func TestPlanOfAGroupThatNobodyMakes(t *testing.T) {
+	g := NewWithT(t)
+	manifest, err := os.ReadFile(examples + "msdn.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	wrong := strings.Replace(string(manifest), "initialPrimary: tukpub", "initialPrimary: nobody", 1)
+	text, err := terminal.Run(t, NewCommand(), wrong, "-f", examples+"sites.yaml", "-f", "-", "--offline")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(And(ContainSubstring("+ create AvailabilityGroup content"),
+		Not(ContainSubstring("CREATE AVAILABILITY GROUP"))))
 }
 
 // What the hub would refuse is said, not planned.

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/sites"
+)
+
+// replaced is a group of three synchronous replicas whose first primary is gone and replaced by a server at another
+// site, which votes in its place. Another replica is primary.
+func replaced(t *testing.T) *environ {
+	t.Helper()
+	e := newEnviron(t, three())
+	e.settle(everything)
+	e.group.primary = "quisec"
+	for _, r := range e.leases {
+		r.Holder.Server, r.Term = host("quisec"), 2
+	}
+	e.cut["tukwila"] = true
+	e.servers["blusec"] = &engine{logins: map[string]mssql.Login{}, lag: map[string]int{}, mirroring: mssql.Mirroring{
+		Certificates: map[string]mssql.Certificate{}, Users: map[string]string{}, Connectors: map[string]bool{},
+		Databases: map[string]mssql.Database{}}}
+	e.d.Sites = maps.Clone(e.d.Sites)
+	e.d.Sites["blusec"] = "blueridge"
+	e.d.Group.Spec.Replicas[0] = v1alpha1.Replica{Server: "blusec", AvailabilityMode: v1alpha1.SynchronousCommit}
+	e.d.Group.Spec.Voters = []v1alpha1.SiteName{"blueridge", "quincy", "dublin"}
+	e.done = nil
+	return e
+}
+
+// A group needs the server on which it began no more than any other: it is replaced at another site, and everything
+// that is done afterwards is done without it.
+func TestTheFirstPrimaryIsReplacedAtAnotherSite(t *testing.T) {
+	g := NewWithT(t)
+	e := replaced(t)
+	p := e.settle(everything)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+	g.Expect(e.d.Group.Spec.InitialPrimary).To(BeEquivalentTo("tukpub"), "it stays as it is")
+	g.Expect(e.group.replicas).To(And(HaveLen(3), HaveKey("blusec-0"), Not(HaveKey("tukpub-0"))))
+	g.Expect(e.servers["blusec"].mirroring.Databases).To(HaveKey("Content"))
+	g.Expect(e.group.required).To(Equal(1))
+	g.Expect(e.d.Group.Status.Voters).To(ConsistOf(HaveField("Site", "blueridge"), HaveField("Site", "quincy"),
+		HaveField("Site", "dublin")))
+	g.Expect(e.leases["blueridge"].InitialPrimary).To(BeEmpty(), "nobody begins with the vote of a group that exists")
+
+	e.d.Group.Spec.Databases = append(e.d.Group.Spec.Databases, "Orders")
+	e.d.Group.Spec.Listener = &v1alpha1.Listener{Name: "articles"}
+	p = e.settle(everything)
+	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
+	g.Expect(e.group.databases).To(ConsistOf("Content", "Orders"))
+	g.Expect(e.group.listeners).To(ConsistOf(HaveField("Name", "articles")))
+	g.Expect(plan(e.d, e.observe()).Steps).To(BeEmpty())
+}
+
+// It can be made asynchronous like any other, too.
+func TestTheFirstPrimaryBecomesAsynchronous(t *testing.T) {
+	g := NewWithT(t)
+	group := three()
+	group.Spec.Replicas = append(group.Spec.Replicas,
+		v1alpha1.Replica{Server: "dubcfg", AvailabilityMode: v1alpha1.SynchronousCommit})
+	e := newEnviron(t, group)
+	e.settle(everything)
+	e.group.primary = "quisec"
+	for _, r := range e.leases {
+		r.Holder.Server, r.Term = host("quisec"), 2
+	}
+	e.d.Group.Spec.Replicas[0].AvailabilityMode = v1alpha1.AsynchronousCommit
+	e.settle(everything)
+	g.Expect(e.group.replicas["tukpub-0"].Mode).To(Equal("ASYNCHRONOUS_COMMIT"))
+}
+
+// Nobody is left to make a group whose first primary was taken away before it did; what is in the way is said, and
+// nothing is made that would be in the way. With it, or with the group there, all goes on.
+func TestAGroupThatNobodyIsLeftToMake(t *testing.T) {
+	for name, change := range map[string]func(*v1alpha1.AvailabilityGroupSpec){
+		"it is no replica": func(s *v1alpha1.AvailabilityGroupSpec) { s.Replicas[0].Server = "dubcfg" },
+		"it is asynchronous": func(s *v1alpha1.AvailabilityGroupSpec) {
+			s.Replicas[0].AvailabilityMode = v1alpha1.AsynchronousCommit
+		},
+		"it never was one": func(s *v1alpha1.AvailabilityGroupSpec) { s.InitialPrimary = "nobody" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, three())
+			change(&e.d.Group.Spec)
+			o := e.observe()
+			p := plan(e.d, o)
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonInitialPrimaryNotDeclared))
+			g.Expect(p.Outcome.Message).To(ContainSubstring(string(e.d.Group.Spec.InitialPrimary)))
+			g.Expect(Preview(e.d, begin)).To(BeEmpty())
+			alter(o, "quisec", func(i *Instance) { *i = Instance{Err: errSilent} })
+			g.Expect(plan(e.d, o).Outcome.Reason).NotTo(Equal(v1alpha1.ReasonInitialPrimaryNotDeclared),
+				"a server that does not answer may have the group")
+		})
+	}
+}
+
+// A listener without a declared address has that of its Service at the first primary's site, and at another replica's
+// when that server is gone.
+func TestTheListenersAddressWithoutTheFirstPrimary(t *testing.T) {
+	scheme := runtime.NewScheme()
+	g := NewWithT(t)
+	g.Expect(clientgoscheme.AddToScheme(scheme)).To(Succeed())
+	at := cutSites{members: map[v1alpha1.SiteName]*sites.Member{}}
+	for site, ip := range map[v1alpha1.SiteName]string{"tukwila": "10.1.0.1", "quincy": "10.2.0.1", "dublin": "10.3.0.1"} {
+		service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content",
+			Labels: map[string]string{v1alpha1.LabelGroup: "content"}}, Spec: corev1.ServiceSpec{ClusterIP: ip}}
+		at.members[site] = &sites.Member{Namespaces: []string{"web"},
+			Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(service).Build()}
+	}
+	r := &Reconciler{sites: at, now: time.Now}
+	address := func(d Desired) string {
+		var o Observed
+		r.observeListener(t.Context(), d, &o)
+		return o.ListenerIP
+	}
+	d := Desired{Group: three(), Sites: maps.Clone(homes)}
+	g.Expect(address(d)).To(Equal("10.1.0.1"))
+	d.Group.Spec.Replicas = d.Group.Spec.Replicas[1:]
+	delete(d.Sites, "tukpub")
+	g.Expect(address(d)).To(Equal("10.2.0.1"))
+}
