@@ -123,7 +123,7 @@ type AgentProfileSpec struct {
 
 // AgentProfile has parameters for replication agents.
 // +kubebuilder:object:root=true
-// +kubebuilder:resource:categories=geosql
+// +kubebuilder:resource:shortName=gprof,categories=geosql
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.spec.agent`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type AgentProfile struct {

@@ -436,6 +436,10 @@ type AvailabilityGroupStatus struct {
 	// listener as clients write it, host:port.
 	// +optional
 	Listener string `json:"listener,omitempty"`
+	// synchronized is how many of the declared replicas that hold data are HEALTHY, such as "2 of 3". One that does not
+	// answer is none of them.
+	// +optional
+	Synchronized string `json:"synchronized,omitempty"`
 	// replicas of the group.
 	// +optional
 	// +kubebuilder:validation:MaxItems=9
@@ -466,10 +470,12 @@ type AvailabilityGroupStatus struct {
 // AvailabilityGroup is an Always On availability group over servers of several sites.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:shortName=ag,categories=geosql
+// +kubebuilder:resource:shortName=gag,categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Primary",type=string,JSONPath=`.status.primary`
+// +kubebuilder:printcolumn:name="Synchronized",type=string,JSONPath=`.status.synchronized`
+// +kubebuilder:printcolumn:name="Listener",type=string,JSONPath=`.status.listener`
 // +kubebuilder:printcolumn:name="Term",type=integer,JSONPath=`.status.term`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !self.metadata.name.contains('.')",optionalOldSelf=true,message="metadata.name may have no dots: it is the name of the listener's Services, and in the servers' certificates",fieldPath=".metadata"

@@ -3,28 +3,16 @@
 package v1alpha1_test
 
 import (
-	"os"
-	"path/filepath"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"sigs.k8s.io/yaml"
-
-	"geosql.dev/operator/test/support/checkout"
 )
 
 // kubectl explain says something about every field.
 func TestEveryFieldIsDescribed(t *testing.T) {
 	g := NewWithT(t)
-	files, err := filepath.Glob(filepath.Join(checkout.Root(), "config/crd/bases/*.yaml"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(files).NotTo(BeEmpty())
-	for _, file := range files {
-		var crd apiextensionsv1.CustomResourceDefinition
-		data, err := os.ReadFile(file)
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(yaml.Unmarshal(data, &crd)).To(Succeed())
+	for _, crd := range definitions(g) {
 		for _, version := range crd.Spec.Versions {
 			described(t, crd.Spec.Names.Kind, version.Schema.OpenAPIV3Schema)
 		}

@@ -55,7 +55,7 @@ type DistributorStatus struct {
 // Distributor is a server that keeps and delivers the transactions of publications.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=geosql
+// +kubebuilder:resource:shortName=gdist,categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`

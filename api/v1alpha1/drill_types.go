@@ -296,7 +296,7 @@ type DrillAbort struct {
 // Drill breaks a target on purpose, measures what its clients see, and leaves a verdict.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=geosql
+// +kubebuilder:resource:shortName=gdrill,categories=geosql
 // +kubebuilder:printcolumn:name="Run",type=string,JSONPath=`.status.runID`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Verdict",type=string,JSONPath=`.status.verdict`

@@ -139,7 +139,7 @@ type LoginStatus struct {
 // Login is a SQL login with the same SID on every server that it is for, with its users and what they may do.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=geosql
+// +kubebuilder:resource:shortName=glogin,categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.target.server`

@@ -6,16 +6,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Initialization says how subscribers get their first copy.
+// InitializationMethod is how subscribers get their first copy.
 // +kubebuilder:validation:Enum=Snapshot;ReplicationSupportOnly
-type Initialization string
+type InitializationMethod string
 
 const (
 	// InitializeSnapshot applies a snapshot that the subscriber's site mirrors first.
-	InitializeSnapshot Initialization = "Snapshot"
+	InitializeSnapshot InitializationMethod = "Snapshot"
 	// InitializeReplicationSupportOnly expects that the subscriber has the data already.
-	InitializeReplicationSupportOnly Initialization = "ReplicationSupportOnly"
+	InitializeReplicationSupportOnly InitializationMethod = "ReplicationSupportOnly"
 )
+
+// Initialization says how subscribers get their first copy.
+type Initialization struct {
+	// method is Snapshot or ReplicationSupportOnly.
+	// +kubebuilder:default=Snapshot
+	Method InitializationMethod `json:"method,omitempty"`
+}
 
 // DataCompression of a table at the subscriber (docs/relational-databases/data-compression/data-compression.md).
 // +kubebuilder:validation:Enum=None;Row;Page
@@ -30,21 +37,40 @@ const (
 	CompressionPage DataCompression = "Page"
 )
 
-// Article is one published table.
+// ArticleObject names an object of the published database as schema.name, such as dbo.Article.
+// +kubebuilder:validation:MinLength=3
+// +kubebuilder:validation:MaxLength=257
+type ArticleObject string
+
+// Article is one published object: a table. The other kinds are refused until they are published.
+// +kubebuilder:validation:XValidation:rule="!has(self.procedure)",message="a procedure is not published yet: name a table",fieldPath=".procedure"
+// +kubebuilder:validation:XValidation:rule="!has(self.view)",message="a view is not published yet: name a table",fieldPath=".view"
+// +kubebuilder:validation:XValidation:rule="!has(self.function)",message="a function is not published yet: name a table",fieldPath=".function"
+// +kubebuilder:validation:XValidation:rule="[has(self.table), has(self.procedure), has(self.view), has(self.function)].exists_one(x, x)",message="an article is exactly one of table, procedure, view and function"
 type Article struct {
 	// table as schema.name, such as dbo.Article. It needs a primary key.
+	// +optional
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=257
 	// +kubebuilder:validation:XValidation:rule="self.matches(r'^[^.\\x27\\x22\\[\\]]{1,128}[.][^.\\x27\\x22\\[\\]]{1,128}$')",message="table is schema.name, such as dbo.Article, without brackets and quotation marks"
-	Table string `json:"table"`
-	// columns that are published; all unless given. The primary key must be among them.
+	Table string `json:"table,omitempty"`
+	// procedure as schema.name: not accepted yet.
+	// +optional
+	Procedure ArticleObject `json:"procedure,omitempty"`
+	// view as schema.name: not accepted yet.
+	// +optional
+	View ArticleObject `json:"view,omitempty"`
+	// function as schema.name: not accepted yet.
+	// +optional
+	Function ArticleObject `json:"function,omitempty"`
+	// columns of the table that are published; all unless given. The primary key must be among them.
 	// +optional
 	// +kubebuilder:validation:MaxItems=246
 	// +kubebuilder:validation:items:MaxLength=128
 	// +listType=set
 	Columns []string `json:"columns,omitempty"`
-	// filter is a WHERE clause without the word WHERE: one condition, without comments, semicolons, variables and words
-	// that begin a statement; a column of such a name stands in brackets.
+	// filter of the table is a WHERE clause without the word WHERE: one condition, without comments, semicolons, variables
+	// and words that begin a statement; a column of such a name stands in brackets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	Filter string `json:"filter,omitempty"`
@@ -78,9 +104,9 @@ type PublicationSpec struct {
 	Database DatabaseName `json:"database"`
 	// distributor is the name of a Distributor.
 	Distributor ObjectName `json:"distributor"`
-	// initialization of subscribers: Snapshot (default) or ReplicationSupportOnly.
+	// initialization of subscribers, by a snapshot unless it says otherwise.
 	// +optional
-	Initialization Initialization `json:"initialization,omitempty"`
+	Initialization *Initialization `json:"initialization,omitempty"`
 	// reinitialization says when subscribers get a new copy of tables that they have, such as after a change of an
 	// article's columns or filter: OnRequest (default), by `kubectl geosql reinitialize`, or Automatic. A Subscription may
 	// say otherwise.
@@ -91,11 +117,10 @@ type PublicationSpec struct {
 	// identity columns become NOT FOR REPLICATION then.
 	// +optional
 	SchemaOptions SchemaOptions `json:"schemaOptions,omitempty"`
-	// articles of the publication.
+	// articles of the publication, each named once.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=256
-	// +listType=map
-	// +listMapKey=table
+	// +listType=atomic
 	Articles []Article `json:"articles"`
 	// logReaderProfile is the name of an AgentProfile for the log reader.
 	// +optional
@@ -160,8 +185,8 @@ type AgentStatus struct {
 
 // ArticleStatus is the state of one article.
 type ArticleStatus struct {
-	// table of the article.
-	Table string `json:"table"`
+	// name of the published object, as the article declares it. A database has one object of a name, of whatever kind.
+	Name string `json:"name"`
 	// state is Published, Pending, WaitingForTable, NoPrimaryKey, ColumnsNotPublishable or Unknown.
 	State string `json:"state"`
 }
@@ -246,6 +271,14 @@ type Undeclared struct {
 	Database string `json:"database,omitempty"`
 }
 
+// InitializationMethod is how subscribers get their first copy: by a snapshot unless the spec says otherwise.
+func (s *PublicationSpec) InitializationMethod() InitializationMethod {
+	if s.Initialization == nil || s.Initialization.Method == "" {
+		return InitializeSnapshot
+	}
+	return s.Initialization.Method
+}
+
 // PublicationStatus is the observed state of a Publication.
 type PublicationStatus struct {
 	StatusBase `json:",inline"`
@@ -253,7 +286,7 @@ type PublicationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	// +listType=map
-	// +listMapKey=table
+	// +listMapKey=name
 	Articles []ArticleStatus `json:"articles,omitempty"`
 	// logReader agent.
 	// +optional
@@ -301,11 +334,11 @@ type PublicationStatus struct {
 // Publication is a set of tables whose changes subscribers receive.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=geosql
+// +kubebuilder:resource:shortName=gpub,categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Database",type=string,JSONPath=`.spec.database`
-// +kubebuilder:printcolumn:name="Log reader",type=string,JSONPath=`.status.logReader.state`
+// +kubebuilder:printcolumn:name="LogReader",type=string,JSONPath=`.status.logReader.state`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Publication struct {
 	metav1.TypeMeta   `json:",inline"`

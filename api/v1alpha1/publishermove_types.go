@@ -239,7 +239,7 @@ type MovedSubscription struct {
 	State string `json:"state"`
 	// method is Snapshot or ReplicationSupportOnly, once it is registered with the new publisher.
 	// +optional
-	Method Initialization `json:"method,omitempty"`
+	Method InitializationMethod `json:"method,omitempty"`
 	// reason why.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -300,7 +300,7 @@ type PublisherMoveStatus struct {
 // is carried out once, and stays as the record.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=geosql
+// +kubebuilder:resource:shortName=gmove,categories=geosql
 // +kubebuilder:printcolumn:name="Publication",type=string,JSONPath=`.spec.publication`
 // +kubebuilder:printcolumn:name="To",type=string,JSONPath=`.spec.to`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`

@@ -158,6 +158,18 @@ type StorageClassStatus struct {
 	Capacity *resource.Quantity `json:"capacity,omitempty"`
 }
 
+// SiteLinkStatus is the network between the site and another one, as it was measured.
+type SiteLinkStatus struct {
+	// to is the other site.
+	To SiteName `json:"to"`
+	// roundTrip of a request to the site's API server from that site, on a connection that was open.
+	// +optional
+	RoundTrip *metav1.Duration `json:"roundTrip,omitempty"`
+	// measured is when.
+	// +optional
+	Measured *metav1.Time `json:"measured,omitempty"`
+}
+
 // SiteStatus is the observed state of a Site.
 type SiteStatus struct {
 	StatusBase `json:",inline"`
@@ -175,6 +187,13 @@ type SiteStatus struct {
 	// roundTrip of the last heartbeat.
 	// +optional
 	RoundTrip *metav1.Duration `json:"roundTrip,omitempty"`
+	// links to other sites, as they were measured: the one to the hub's site, from which the manager asks, where that is a
+	// Site.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=to
+	Links []SiteLinkStatus `json:"links,omitempty"`
 	// credentialsExpire is when the kubeconfig's token or certificate ends, when that can be told.
 	// +optional
 	CredentialsExpire *metav1.Time `json:"credentialsExpire,omitempty"`
@@ -189,11 +208,12 @@ type SiteStatus struct {
 // Site is a member cluster.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:scope=Cluster,categories=geosql
+// +kubebuilder:resource:scope=Cluster,shortName=gsite,categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="RTT",type=string,JSONPath=`.status.roundTrip`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Site struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -283,7 +283,7 @@ type AnnouncedSwitchover struct {
 // SQLServer is one SQL Server instance at one site. Its instance name is "<metadata.name>-0".
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=geosql
+// +kubebuilder:resource:shortName=gsql,categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Site",type=string,JSONPath=`.spec.site`

@@ -121,7 +121,7 @@ type SubscriptionReinitialization struct {
 // SubscriptionInitialization says how a subscription was registered, and why so.
 type SubscriptionInitialization struct {
 	// method is Snapshot or ReplicationSupportOnly.
-	Method Initialization `json:"method"`
+	Method InitializationMethod `json:"method"`
 	// reason in words, with the rows that were compared.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
@@ -211,9 +211,10 @@ type SubscriptionStatus struct {
 // Subscription delivers a publication's changes to a database.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=geosql
+// +kubebuilder:resource:shortName=gsub,categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Publication",type=string,JSONPath=`.spec.publication`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Agent",type=string,JSONPath=`.status.agent.state`
 // +kubebuilder:printcolumn:name="Pending",type=integer,JSONPath=`.status.pendingCommands`

@@ -124,7 +124,7 @@ type TopologyStatus struct {
 // Topology declares servers, groups, distributors, publications and subscriptions of one system in one manifest.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
-// +kubebuilder:resource:categories=geosql
+// +kubebuilder:resource:shortName=gtopo,categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Members",type=string,JSONPath=`.status.summary`

@@ -49,6 +49,7 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 	for _, r := range d.Group.Spec.Replicas {
 		s.Replicas = append(s.Replicas, describeReplica(before, d, o, r.Server, primary))
 	}
+	s.Synchronized = healthyReplicas(d, s.Replicas)
 	for _, server := range d.former() {
 		if !o.left(d, server) {
 			s.Replicas = append(s.Replicas, describeReplica(before, d, o, server, primary))
@@ -58,6 +59,22 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 		s.Replicas = s.Replicas[:maxReplicas]
 	}
 	return s
+}
+
+// healthyReplicas counts the replicas with data whose health is HEALTHY. It is asked before servers that are no longer
+// replicas are added.
+func healthyReplicas(d Desired, replicas []v1alpha1.ReplicaStatus) string {
+	var healthy, all int
+	for i, r := range d.Group.Spec.Replicas {
+		if r.AvailabilityMode == v1alpha1.ConfigurationOnly {
+			continue
+		}
+		all++
+		if replicas[i].SynchronizationHealth == "HEALTHY" {
+			healthy++
+		}
+	}
+	return fmt.Sprintf("%d of %d", healthy, all)
 }
 
 // maxFormerVoters is how many sites with a Lease and no vote status takes.

@@ -68,6 +68,7 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 	g.Expect(whole.Primary).To(Equal("tukpub-0"))
 	g.Expect(whole.GroupID).To(Equal("6a8b"))
 	g.Expect(whole.Listener).To(Equal("content:1433"))
+	g.Expect(whole.Synchronized).To(Equal("2 of 2"), "the configuration-only replica holds no data")
 	g.Expect(whole.Replicas[1].Databases[0]).To(HaveField("SynchronizationState", "SYNCHRONIZED"))
 	g.Expect(whole.Voters).To(HaveEach(HaveField("State", "Held")))
 
@@ -85,6 +86,7 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 	s := describe(whole, e.d, e.observe())
 	g.Expect(s.Primary).To(Equal("tukpub-0"))
 	g.Expect(s.Replicas[1].Role).To(Equal("Unknown"))
+	g.Expect(s.Synchronized).To(Equal("1 of 2"))
 	g.Expect(s.Replicas[1].Databases).
 		To(Equal([]v1alpha1.ReplicaDatabaseStatus{{Name: "Content", SynchronizationState: "Unknown",
 			LastCommitTime:  whole.Replicas[1].Databases[0].LastCommitTime,

@@ -76,7 +76,7 @@ func (d Desired) description() string {
 
 // snapshots says whether subscribers get a snapshot.
 func (d Desired) snapshots() bool {
-	return d.Publication.Spec.Initialization != v1alpha1.InitializeReplicationSupportOnly
+	return d.Publication.Spec.InitializationMethod() != v1alpha1.InitializeReplicationSupportOnly
 }
 
 // Observed is the world around a publication as it was read, without any decision.

@@ -171,7 +171,7 @@ func TestAPublicationThatMakesNoSnapshotsAnyMore(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared(true))
 	w.settle(t, all)
-	w.d.Publication.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
+	w.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
 	w.settle(t, all)
 	o := w.look()
 	o.SnapshotJob = nil

@@ -49,7 +49,9 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 				map[string]string{v1alpha1.AdoptAnnotation: "true"}
 		},
 			v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
-		"no snapshot": {func(w *world) { w.d.Publication.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly },
+		"no snapshot": {func(w *world) {
+			w.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+		},
 			v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"the change that was asked for": {func(w *world) {
 			w.ask("u1/1")

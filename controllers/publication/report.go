@@ -36,7 +36,7 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 		if known {
 			state = articleState(a, o.Database)
 		}
-		s.Articles = append(s.Articles, v1alpha1.ArticleStatus{Table: a.Table, State: state})
+		s.Articles = append(s.Articles, v1alpha1.ArticleStatus{Name: a.Table, State: state})
 	}
 	if known {
 		s.NeededReinitialization, s.Size, s.Undeclared = underWay(d, o, needed(d, o)), size(d, o), undeclared(d, o)

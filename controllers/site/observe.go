@@ -27,6 +27,8 @@ type Observed struct {
 	// health is what the heartbeat knows; known is false before the provider has seen the Site.
 	health sites.Health
 	known  bool
+	// hub is the Site that the hub itself is, where the manager runs; empty when it is none, or this one.
+	hub v1alpha1.SiteName
 	// storage is what the site has, nil when it could not be read; storageErr says why.
 	storage    *storage
 	storageErr error
@@ -66,6 +68,10 @@ func (r *reconciler) observe(ctx context.Context, d Desired) (*Observed, error) 
 	site, o := d.site, &Observed{Desired: d, now: time.Now(), unknownAfter: r.sites.UnknownAfter()}
 	name := v1alpha1.SiteName(site.Name)
 	o.health, o.known = r.sites.Health(name)
+	var err error
+	if o.hub, err = r.hubSite(ctx, site); err != nil {
+		return nil, err
+	}
 	if member, err := r.sites.Member(name); err == nil {
 		o.storage, o.storageErr = readStorage(ctx, member.Client)
 		if site.Spec.KubeconfigSecretRef != nil && member.RESTConfig != nil {
@@ -102,6 +108,20 @@ func (r *reconciler) observe(ctx context.Context, d Desired) (*Observed, error) 
 		return o, o.readTold(ctx, r.sites.Members())
 	}
 	return o, nil
+}
+
+// hubSite is the Site that the hub itself is, unless it is the given one.
+func (r *reconciler) hubSite(ctx context.Context, site *v1alpha1.Site) (v1alpha1.SiteName, error) {
+	var list v1alpha1.SiteList
+	if err := r.hub.List(ctx, &list); err != nil {
+		return "", fmt.Errorf("listing Sites: %w", err)
+	}
+	for i := range list.Items {
+		if s := &list.Items[i]; s.Spec.KubeconfigSecretRef == nil && s.Name != site.Name {
+			return v1alpha1.SiteName(s.Name), nil
+		}
+	}
+	return "", nil
 }
 
 // readTold looks where the site is among those that others were told of, from their caches. One that does not answer is

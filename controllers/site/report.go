@@ -83,12 +83,29 @@ func fill(o *Observed) []conditions.Change {
 		stale := old.LastHeartbeat == nil || beat.Sub(old.LastHeartbeat.Time) >= refresh &&
 			otherDistance(old.RoundTrip, o.health.RoundTrip)
 		// What else changed is written with the time; a time alone is no reason to write.
-		if stale || !equality.Semantic.DeepEqual(old, status) {
+		if stale || !equality.Semantic.DeepEqual(old, status) || linked(old) != o.hub {
 			status.LastHeartbeat = &metav1.Time{Time: beat.Truncate(time.Second)}
 			status.RoundTrip = &metav1.Duration{Duration: o.health.RoundTrip.Round(100 * time.Microsecond)}
+			status.Links = links(o.hub, status)
 		}
 	}
 	return changes
+}
+
+// links are those that the heartbeat measures: it goes from the hub's site.
+func links(hub v1alpha1.SiteName, status *v1alpha1.SiteStatus) []v1alpha1.SiteLinkStatus {
+	if hub == "" {
+		return nil
+	}
+	return []v1alpha1.SiteLinkStatus{{To: hub, RoundTrip: status.RoundTrip, Measured: status.LastHeartbeat}}
+}
+
+// linked is the site to which the status has a measured link; empty when it has none.
+func linked(status *v1alpha1.SiteStatus) v1alpha1.SiteName {
+	if len(status.Links) == 0 {
+		return ""
+	}
+	return status.Links[0].To
 }
 
 // outcome says what is so, from the first of these that applies.

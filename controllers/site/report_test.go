@@ -102,6 +102,28 @@ func TestATokenThatCannotBeRenewedIsTold(t *testing.T) {
 	g.Expect(told(o)).To(HaveField("Status", metav1.ConditionTrue))
 }
 
+// What the heartbeat measures is the link to the site of the manager that asks.
+func TestTheLinkToTheHubsSiteIsMeasured(t *testing.T) {
+	g := NewWithT(t)
+	o := healthy()
+	fill(o)
+	g.Expect(o.site.Status.Links).To(BeEmpty(), "the hub is no site")
+	o.hub = "tukwila"
+	fill(o)
+	g.Expect(o.site.Status.Links).To(ConsistOf(v1alpha1.SiteLinkStatus{To: "tukwila",
+		RoundTrip: &metav1.Duration{Duration: 146100 * time.Microsecond},
+		Measured:  &metav1.Time{Time: now.Add(-3 * time.Second)}}))
+	o.health.LastHeartbeat, o.health.RoundTrip = now.Add(time.Minute), 80*time.Millisecond
+	fill(o)
+	g.Expect(o.site.Status.Links[0].RoundTrip.Duration).To(Equal(80*time.Millisecond), "another path")
+	o.health.LastHeartbeat = now.Add(2 * time.Minute)
+	fill(o)
+	g.Expect(o.site.Status.Links[0].Measured.Time).To(Equal(now.Add(time.Minute)), "a time alone is not written")
+	o.hub = ""
+	fill(o)
+	g.Expect(o.site.Status.Links).To(BeEmpty())
+}
+
 func TestConditionsOfASite(t *testing.T) {
 	silent := errors.New("no route to host")
 	for _, c := range []struct {

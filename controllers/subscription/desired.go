@@ -103,7 +103,7 @@ func (d Desired) agentServer() v1alpha1.ServerName {
 
 // snapshots says whether the subscriber gets a snapshot.
 func (d Desired) snapshots() bool {
-	return d.Publication.Spec.Initialization != v1alpha1.InitializeReplicationSupportOnly
+	return d.Publication.Spec.InitializationMethod() != v1alpha1.InitializeReplicationSupportOnly
 }
 
 // mirrors says whether a snapshot has to be brought to the agent.

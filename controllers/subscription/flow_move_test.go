@@ -384,8 +384,8 @@ func TestLostDistributorIsRebuiltByComparing(t *testing.T) {
 		p.Annotations = map[string]string{v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare}
 	})
 	g.Eventually(reason, veryPatient, 500*time.Millisecond).Should(Equal(v1alpha1.ReasonPublished))
-	how := func(s *v1alpha1.Subscription) func() v1alpha1.Initialization {
-		return func() v1alpha1.Initialization {
+	how := func(s *v1alpha1.Subscription) func() v1alpha1.InitializationMethod {
+		return func() v1alpha1.InitializationMethod {
 			b.nudge(t, p, s)
 			g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
 			if s.Status.Initialization == nil || s.Status.Initialization.Reason == "the subscriber gets a first copy" {

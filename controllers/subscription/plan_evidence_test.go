@@ -131,7 +131,7 @@ func TestStatusOfRegistrations(t *testing.T) {
 func TestTableThatNothingBrings(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
-	w.d.Publication.Spec.Initialization = "ReplicationSupportOnly"
+	w.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
 	w.settle(t, all)
 	delete(w.o.Here.Tables, "dbo.attachment")
 	p := plan(w.d, w.look())

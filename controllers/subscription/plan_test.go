@@ -169,7 +169,7 @@ func TestForeignData(t *testing.T) {
 		}, v1alpha1.ReasonDelivering},
 		"the data is there": {func(w *world) {
 			foreign("Article")(w)
-			w.d.Publication.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
+			w.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
 		}, v1alpha1.ReasonDelivering},
 	} {
 		t.Run(name, func(t *testing.T) {

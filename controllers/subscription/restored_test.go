@@ -33,7 +33,7 @@ func (w *world) initialization() *v1alpha1.SubscriptionInitialization {
 func withoutSnapshots(t *testing.T) *world {
 	t.Helper()
 	d := declared()
-	d.Publication.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
+	d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
 	w := newWorld(d)
 	w.o.Here.Tables["dbo.article"] = mssql.Table{Schema: "dbo", Name: "Article"}
 	w.settle(t, all)

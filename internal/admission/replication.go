@@ -115,6 +115,10 @@ func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.Error
 		}
 	}
 	for i, a := range p.Spec.Articles {
+		same := func(b v1alpha1.Article) bool { return a.Table != "" && strings.EqualFold(a.Table, b.Table) }
+		if slices.ContainsFunc(p.Spec.Articles[:i], same) {
+			errs = append(errs, field.Duplicate(at.Child("articles").Index(i).Child("table"), a.Table))
+		}
 		if err := tsql.CheckFilter(a.Filter); err != nil {
 			errs = append(errs, field.Invalid(at.Child("articles").Index(i).Child("filter"), a.Filter,
 				"it must be the condition of a WHERE clause, without the word, and nothing else: "+err.Error()))

@@ -173,8 +173,8 @@ func replication(now time.Time) []client.Object {
 				LogReader:  agent("InProgress"),
 				Snapshot:   agent("Idle"),
 				Articles: []v1alpha1.ArticleStatus{
-					{Table: "dbo.Article", State: "Published"},
-					{Table: "dbo.Author", State: "Published"},
+					{Name: "dbo.Article", State: "Published"},
+					{Name: "dbo.Author", State: "Published"},
 				},
 			},
 		},

@@ -64,7 +64,8 @@ func run(cmd *cobra.Command, hub client.Client, key client.ObjectKey, f *flags) 
 		say(cmd, "a new copy was asked for before, and is under way: %s", state(s))
 		return nil
 	}
-	if p.Spec.Initialization == v1alpha1.InitializeReplicationSupportOnly && p.Status.NeededReinitialization == nil {
+	if p.Spec.InitializationMethod() == v1alpha1.InitializeReplicationSupportOnly &&
+		p.Status.NeededReinitialization == nil {
 		return fmt.Errorf(
 			"refused, nothing was changed: Publication %s has initialization ReplicationSupportOnly: it makes no "+
 				"copies; bring the data to %s by yourself",
@@ -159,7 +160,7 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 func copiesAll(s *v1alpha1.Subscription, p *v1alpha1.Publication) bool {
 	i := s.Status.Initialization
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-	return p.Spec.Initialization != v1alpha1.InitializeReplicationSupportOnly &&
+	return p.Spec.InitializationMethod() != v1alpha1.InitializeReplicationSupportOnly &&
 		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly ||
 			ready != nil && ready.Reason == v1alpha1.ReasonSubscriptionInactive)
 }

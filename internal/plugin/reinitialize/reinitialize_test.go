@@ -79,7 +79,7 @@ func TestReinitialize(t *testing.T) {
 				conditions.Set(&s.Status.StatusBase, 0, conditions.Stalled(v1alpha1.ReasonSubscriptionInactive, "given up"))
 			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced", "1200 rows"}},
 		{name: "no copies", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) {
-			p.Spec.Initialization = v1alpha1.InitializeReplicationSupportOnly
+			p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
 		}, refused: "ReplicationSupportOnly"},
 		{name: "no publication", flags: flags{yes: true},
 			change:  func(s *v1alpha1.Subscription, _ *v1alpha1.Publication) { s.Spec.Publication = "other" },
