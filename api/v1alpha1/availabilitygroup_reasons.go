@@ -90,8 +90,8 @@ const (
 	// ReasonDatabaseOutside (Stalled): a replica's server has a database of the group's that is not in the group; the
 	// message says whether it is written to there, and how it comes back.
 	ReasonDatabaseOutside = "DatabaseOutside"
-	// ReasonSuspended (Stalled): a person has suspended data movement of a database on a replica.
-	ReasonSuspended = "Suspended"
+	// ReasonDataMovementSuspended (Stalled): a person has suspended data movement of a database on a replica.
+	ReasonDataMovementSuspended = "DataMovementSuspended"
 	// ReasonReplicaQuarantined (Stalled): after a failover with data loss a replica alone has log, and waits for rejoin or
 	// reseed.
 	ReasonReplicaQuarantined = "ReplicaQuarantined"

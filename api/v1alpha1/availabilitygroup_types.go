@@ -254,6 +254,10 @@ type AvailabilityGroupSpec struct {
 	// Databases are never dropped.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
+	// and reported on. Agents elect as before.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // ReplicaDatabaseStatus is one database on one replica, from sys.dm_hadr_database_replica_states.

@@ -38,6 +38,10 @@ type DistributorSpec struct {
 	// reclaimPolicy says whether the distribution database is dropped with this object.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
+	// and reported on. Replication goes on.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // DistributorStatus is the observed state of a Distributor.

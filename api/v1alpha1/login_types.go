@@ -73,6 +73,10 @@ type LoginSpec struct {
 	// the default).
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
+	// and reported on.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // LoginServerStatus is the login on one server.

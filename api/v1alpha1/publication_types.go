@@ -135,6 +135,10 @@ type PublicationSpec struct {
 	// keep it: publisher, database and distributor change only along with it.
 	// +optional
 	MovedBy ObjectName `json:"movedBy,omitempty"`
+	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
+	// and reported on. Replication goes on.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // ReplicatedTransaction is a transaction as replication numbers it.

@@ -21,6 +21,9 @@ const (
 	// ReasonLeftBehind (event only): the object is gone, and something of it stays: on servers that nobody expects back,
 	// where nobody can look for it, or made by somebody else.
 	ReasonLeftBehind = "LeftBehind"
+	// ReasonSuspended: a person has suspended the object, or the Topology that it is of. Nothing is carried out; the
+	// condition's status is what is seen, and its message says how many steps wait.
+	ReasonSuspended = "Suspended"
 	// ReasonApplyFailed: a step failed; it is tried again.
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonStepWithoutEffect: a step was carried out several times, and nothing that is observed has changed; it is tried

@@ -58,6 +58,10 @@ func ListedKind(list any) string {
 // server (a database, a publication, a distributor). Without it such a thing is a conflict and left alone.
 const AdoptAnnotation = "geosql.dev/adopt"
 
+// RestartAnnotation on a SQLServer asks for a restart of its pod: each other value for one, when its turn comes among
+// the servers of its groups. Any value will do, a time say; taking it away asks for nothing.
+const RestartAnnotation = "geosql.dev/restart"
+
 // DrillsLabel, set to "allowed", permits drills to break an object.
 const DrillsLabel = "geosql.dev/drills"
 

@@ -215,6 +215,10 @@ type SQLServerSpec struct {
 	// reclaimPolicy says whether the volumes outlive this object: Retain (default) or Delete.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
+	// and reported on. The engine and its agent run on.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // PlacementStatus says where a server's pod may run and why.

@@ -72,6 +72,10 @@ type SubscriptionSpec struct {
 	// default). The subscriber's tables are never dropped.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
+	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
+	// and reported on. Replication goes on.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // LatencyStatus is what the newest tracer token measured, in whole seconds as SQL Server reports it.

@@ -90,6 +90,10 @@ type TopologySpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Subscriptions []TopologySubscription `json:"subscriptions,omitempty"`
+	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
+	// and reported on, and so is every object of it.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
 }
 
 // MemberStatus is the state of one object of a topology.

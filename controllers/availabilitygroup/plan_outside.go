@@ -179,7 +179,7 @@ func held(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Outcom
 			d.Group.Namespace,
 		)), true
 	case len(suspended) > 0:
-		return conditions.Stalled(v1alpha1.ReasonSuspended, fmt.Sprintf(
+		return conditions.Stalled(v1alpha1.ReasonDataMovementSuspended, fmt.Sprintf(
 			"%sa person has suspended data movement (SET HADR SUSPEND): %s. It is no second copy until ALTER DATABASE ... "+
 				"SET HADR RESUME there, and the primary keeps all log meanwhile",
 			serves,

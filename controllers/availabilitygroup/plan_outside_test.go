@@ -185,7 +185,7 @@ func TestWhatIsSuspendedIsTold(t *testing.T) {
 		reason string
 		says   string
 	}{
-		"by a person":   {suspend("SUSPEND_FROM_USER"), v1alpha1.ReasonSuspended, "Content on quisec-0"},
+		"by a person":   {suspend("SUSPEND_FROM_USER"), v1alpha1.ReasonDataMovementSuspended, "Content on quisec-0"},
 		"by the engine": {suspend("SUSPEND_FROM_REDO"), v1alpha1.ReasonSynchronizing, "SUSPEND_FROM_REDO"},
 		"kept apart after a failover with data loss": {func(o *Observed) {
 			suspend("SUSPEND_FROM_PARTNER")(o)
@@ -205,7 +205,7 @@ func TestWhatIsSuspendedIsTold(t *testing.T) {
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason))
 			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
 			g.Expect(p.Outcome.Progress == conditions.Stuck).To(Equal(c.reason != v1alpha1.ReasonSynchronizing))
-			if c.reason == v1alpha1.ReasonSuspended {
+			if c.reason == v1alpha1.ReasonDataMovementSuspended {
 				g.Expect(p.Outcome.Message).To(And(ContainSubstring("tukpub-0 is primary and serves"),
 					ContainSubstring("SET HADR RESUME"), ContainSubstring("keeps all log")))
 			}

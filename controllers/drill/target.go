@@ -158,6 +158,8 @@ func notReady(what string, list []metav1.Condition) string {
 		return what + " has no status yet"
 	case c.Status != metav1.ConditionTrue:
 		return fmt.Sprintf("%s is not Ready (%s): %s", what, c.Reason, c.Message)
+	case c.Reason == v1alpha1.ReasonSuspended:
+		return fmt.Sprintf("%s is suspended: %s", what, c.Message)
 	}
 	return ""
 }

@@ -4,6 +4,7 @@ package names
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -26,10 +27,13 @@ import (
 const fieldOwner = client.FieldOwner("geosql-names")
 
 // reportNames says what was observed and done. What was reported before stays while this process has just begun.
-func (r *reconciler) reportNames(ctx context.Context, d Desired, o Observed, p reconcile.Plan, _ error) error {
+func (r *reconciler) reportNames(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	n := reconcile.Noted[noted](p)
 	r.wrongs.remember(d.object, n.wrong)
 	c := n.condition(o)
+	if held := (reconcile.Suspended{}); errors.As(failed, &held) && len(p.Steps) > 0 {
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSuspended, held.Error()
+	}
 	if c.Status == metav1.ConditionUnknown && o.settling() {
 		return nil
 	}

@@ -106,7 +106,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		},
 	})
 	builder := reconcile.Controller(mgr, "sqlserver", &v1alpha1.SQLServer{}, reconcile.AsConfigured, predicate.Or(
-		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, namesChanged())).
+		predicate.GenerationChangedPredicate{}, predicate.LabelChangedPredicate{}, beside())).
 		WatchesRawSource(o.Sites.Watch(r.serversAt))
 	builder = reconcile.WatchHub(
 		builder,

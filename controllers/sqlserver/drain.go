@@ -119,6 +119,8 @@ func drainWaits(d Desired, o Observed, t Turn, known bool, group string) string 
 		)
 	case t.Holder != "" && t.Holder != self:
 		return fmt.Sprintf("in group %s it is the turn of %s", group, t.Holder)
+	case t.Suspended != "":
+		return fmt.Sprintf("group %s is suspended, and nothing of it is taken down: %s", group, t.Suspended)
 	case t.Err != nil:
 		return fmt.Sprintf("whether group %s can do without a replica is not known: %v", group, t.Err)
 	case len(t.Against) > 0:

@@ -158,6 +158,10 @@ func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate
 	annotations[annotationSidecar] = hashOf(sidecar)
 	spec.Containers = spec.Containers[:1]
 	annotations[annotationEngine] = hashOf([]any{spec, annotations[annotationCertificate], annotations[annotationConf]})
+	if asked := d.Server.Annotations[v1alpha1.RestartAnnotation]; asked != "" {
+		// Whatever its length and content, it names a request. It is in no hash: without it nobody restarts.
+		annotations[v1alpha1.RestartAnnotation] = hashOf(asked)
+	}
 	return annotations
 }
 

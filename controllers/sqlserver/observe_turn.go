@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // observeTurns asks the groups of a server whose pod waits for a restart, or that has the turn.
@@ -74,6 +75,9 @@ func (r *Reconciler) observeTurn(ctx context.Context, d Desired, o *Observed, na
 		return fmt.Errorf("read AvailabilityGroup %s in the hub: %w", key, err)
 	}
 	t.Holder = holder(&g)
+	if t.Suspended, err = reconcile.Suspension(ctx, r.hub, &g); err != nil {
+		return err
+	}
 	if t.Holder != "" && t.Holder != d.name() && !stuck(*o, ContainerEngine) {
 		return nil
 	}
@@ -177,7 +181,13 @@ func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.A
 		}
 		pending := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionRestartPending)
 		waits := pending != nil && pending.Status == metav1.ConditionTrue
+		held, err := reconcile.Suspension(ctx, r.hub, &s)
+		if err != nil {
+			return err
+		}
 		switch {
+		case held != "":
+			// It restarts for nothing, and would keep the others waiting until a person lets it.
 		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == v1alpha1.ReasonNodeCordoned:
 			t.Leaving = append(t.Leaving, replica.Server)
 		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == v1alpha1.ReasonSidecarOutdated:

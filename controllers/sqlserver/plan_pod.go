@@ -27,7 +27,7 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 		return true
 	}
 	want, have := o.StatefulSet.Spec.Template.Annotations, pod.Annotations
-	if want[annotationTemplate] == have[annotationTemplate] {
+	if want[annotationTemplate] == have[annotationTemplate] && !restartAsked(o) {
 		if awaitsAgentVolume(o) {
 			pend(p, "the agent gets a volume of its own when the pod next starts; its promises are on the data volume meanwhile",
 				v1alpha1.ReasonPromisesOnDataVolume)
@@ -35,7 +35,9 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 		return true
 	}
 	why := restartReason(want, have)
-	if want[annotationEngine] == have[annotationEngine] && engineHasRun(pod) {
+	if restartAsked(o) {
+		why = "annotation " + v1alpha1.RestartAnnotation + " of the SQLServer asks for it"
+	} else if want[annotationEngine] == have[annotationEngine] && engineHasRun(pod) {
 		return planSidecar(d, o, p, why)
 	}
 	step := restartOf(pod, why)

@@ -9,9 +9,9 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// namesChanged lets updates through in which the condition of the server's names changed: it is written by another
-// controller and part of what is observed.
-func namesChanged() predicate.Predicate {
+// beside lets updates through that concern the server and that no generation tells: the condition of its names, which
+// another controller writes and which is part of what is observed, and that a person asks for a restart.
+func beside() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
 		GenericFunc: func(event.GenericEvent) bool { return false },
@@ -24,7 +24,8 @@ func namesChanged() predicate.Predicate {
 			if !ok {
 				return false
 			}
-			return hashOf(namesReady(before)) != hashOf(namesReady(after))
+			return hashOf(namesReady(before)) != hashOf(namesReady(after)) ||
+				before.Annotations[v1alpha1.RestartAnnotation] != after.Annotations[v1alpha1.RestartAnnotation]
 		},
 	}
 }

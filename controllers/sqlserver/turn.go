@@ -26,6 +26,8 @@ type Turn struct {
 	Declared bool
 	// Holder is the server that has the turn; empty when nobody has. A server that is no replica any more has none.
 	Holder v1alpha1.ServerName
+	// Suspended says why nothing is done with the group; empty when something may be.
+	Suspended string
 	// Err is why the group's state can't be told.
 	Err error
 	// Primary is the server that says so itself.
@@ -110,6 +112,8 @@ func wait(d Desired, o Observed, t Turn, known bool, group string) string {
 		// What was declared when the first try went wrong: the group does without the server already. One that is connected
 		// and only not synchronized yet has a vote among the replicas.
 		return ""
+	case t.Suspended != "":
+		return fmt.Sprintf("group %s is suspended, and nothing of it is taken down: %s", group, t.Suspended)
 	case t.Err != nil:
 		return fmt.Sprintf("whether group %s can do without a replica is not known: %v", group, t.Err)
 	case len(t.Against) > 0:
@@ -147,8 +151,8 @@ func primaryWaits(t Turn) string {
 
 // makesRoom says that the server is the primary, and that nothing but that keeps its pod from being restarted.
 func (t Turn) makesRoom(d Desired) bool {
-	return t.Declared && t.Holder == "" && t.Err == nil && len(t.Against) == 0 && len(t.Behind) == 0 &&
-		t.Primary == d.name()
+	return t.Declared && t.Holder == "" && t.Suspended == "" && t.Err == nil && len(t.Against) == 0 &&
+		len(t.Behind) == 0 && t.Primary == d.name()
 }
 
 func list(names []v1alpha1.ServerName) string {
@@ -208,7 +212,7 @@ func (o Observed) turn(group string) (Turn, bool) {
 // awaitsTurn tells whether a turn is waited for, or held. A primary of which only the sidecar is outdated waits for
 // long.
 func awaitsTurn(d Desired, o Observed) bool {
-	sidecar := o.Pod != nil && o.StatefulSet != nil && tempDBMoves(o) == "" && leaves(o) == "" &&
+	sidecar := o.Pod != nil && o.StatefulSet != nil && tempDBMoves(o) == "" && leaves(o) == "" && !restartAsked(o) &&
 		o.StatefulSet.Spec.Template.Annotations[annotationEngine] == o.Pod.Annotations[annotationEngine]
 	return slices.ContainsFunc(
 		o.Turns,
@@ -223,6 +227,17 @@ func restartWaits(o Observed) bool {
 		return false
 	}
 	return set.Spec.Template.Annotations[annotationTemplate] != pod.Annotations[annotationTemplate] ||
+		restartAsked(o) ||
 		tempDBMoves(o) != "" ||
 		leaves(o) != ""
+}
+
+// restartAsked tells that a person has asked for a restart since the pod was made: the template has a value of
+// v1alpha1.RestartAnnotation that the pod lacks. That the annotation was taken away asks for nothing.
+func restartAsked(o Observed) bool {
+	if o.Pod == nil || o.StatefulSet == nil {
+		return false
+	}
+	asked := o.StatefulSet.Spec.Template.Annotations[v1alpha1.RestartAnnotation]
+	return asked != "" && asked != o.Pod.Annotations[v1alpha1.RestartAnnotation]
 }

@@ -217,6 +217,24 @@ func TestController(t *testing.T) {
 		g.Eventually(b.reason("msdn"), patient, often).ShouldNot(HavePrefix("MemberRefused"))
 	})
 
+	t.Run("writes nothing while it is suspended, nor its objects' own field", func(t *testing.T) {
+		g := NewWithT(t)
+		change(b, "msdn", &v1alpha1.Topology{}, func(tp *v1alpha1.Topology) {
+			tp.Spec.Suspend, tp.Spec.ServerDefaults.Image = true, "mssql:later"
+		})
+		g.Eventually(b.reason("msdn"), patient, often).Should(HavePrefix("Suspended, "))
+		g.Expect(b.message("msdn")).
+			To(And(ContainSubstring("steps wait, the first: change SQLServer"), ContainSubstring("spec.image differs")))
+		s := &v1alpha1.SQLServer{}
+		g.Expect(b.get(s, "quisec")).To(Succeed())
+		g.Expect(s.Spec.Image).To(Equal("mssql:next"))
+		g.Expect(s.Spec.Suspend).To(BeFalse())
+		change(b, "msdn", &v1alpha1.Topology{}, func(tp *v1alpha1.Topology) {
+			tp.Spec.Suspend, tp.Spec.ServerDefaults.Image = false, "mssql:next"
+		})
+		g.Eventually(b.reason("msdn"), patient, often).ShouldNot(HavePrefix("Suspended"))
+	})
+
 	t.Run("leaves alone what another Topology declares", func(t *testing.T) {
 		g := NewWithT(t)
 		rival := example(t)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package plugin is `kubectl geosql`, with which people look at topologies, join sites, and ask for switchovers,
-// failovers, new copies, moves of publishers and drills.
+// failovers, restarts, new copies, moves of publishers and drills.
 package plugin
 
 import (
@@ -20,6 +20,7 @@ import (
 	"geosql.dev/operator/internal/plugin/plan"
 	"geosql.dev/operator/internal/plugin/primary"
 	"geosql.dev/operator/internal/plugin/reinitialize"
+	"geosql.dev/operator/internal/plugin/restart"
 	"geosql.dev/operator/internal/plugin/site"
 	"geosql.dev/operator/internal/plugin/status"
 	"geosql.dev/operator/internal/plugin/version"
@@ -38,8 +39,8 @@ var groups = []group{
 		primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
 	{"former", "After a failover with data loss:",
 		[]func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
-	{"rest", "Sites, publishing and drills:", []func() *cobra.Command{
-		site.NewCommand, reinitialize.NewCommand, move.NewCommand, drill.NewCommand}},
+	{"rest", "Sites, servers, publishing and drills:", []func() *cobra.Command{
+		site.NewCommand, restart.NewCommand, reinitialize.NewCommand, move.NewCommand, drill.NewCommand}},
 }
 
 // newRoot is the plugin with all its commands.

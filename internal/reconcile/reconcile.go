@@ -70,6 +70,9 @@ type Kind[O client.Object, D, V any] struct {
 	// Stays says why an object that is being deleted must keep what it has at sites and servers: somebody still declares
 	// it, and it is made anew. Its finalizer is removed at once. Empty: PlanDelete decides. Optional.
 	Stays func(context.Context, O) (string, error)
+	// Rests says why nothing is done with an object whose kind has no spec.suspend: what it is about is suspended. Empty
+	// when something is. Optional.
+	Rests func(context.Context, O) (string, error)
 	// Soon tells of an object that is as it should be that it is requeued after Progress all the same. Optional.
 	Soon func(D, V) bool
 	// Gone is called when there is no object of the name any more. Optional.
@@ -147,23 +150,21 @@ func (r *Reconciler[O, D, V]) reconcile(
 	if deleting && !controllerutil.ContainsFinalizer(object, r.kind.Finalizer) {
 		return 0, nil, nil
 	}
-	if !deleting {
-		if err := SetFinalizer(ctx, r.hub, object, r.kind.Finalizer, true); err != nil {
-			return 0, nil, err
-		}
+	why, err := r.suspended(ctx, object)
+	if err != nil {
+		return 0, nil, err
 	}
-	if deleting && r.kind.Stays != nil {
-		switch why, err := r.kind.Stays(ctx, object); {
-		case err != nil:
-			return 0, nil, fmt.Errorf("find out whether %s %s is declared still: %w", r.kind.Name, name, err)
-		case why != "":
-			log.FromContext(ctx).Info("the object goes, and what it stands for stays", "reason", why)
-			return 0, nil, r.release(ctx, object)
+	if why == "" {
+		if goes, err := r.enter(ctx, object); err != nil || goes {
+			return 0, nil, err
 		}
 	}
 	desired, observed, plan, err := r.decide(ctx, object)
 	if err != nil {
 		return 0, nil, err
+	}
+	if why != "" {
+		return r.resync(), nil, r.kind.Report(ctx, desired, observed, plan, suspended(why, object, plan))
 	}
 	var does []string
 	if !r.kind.Repeats {
@@ -191,6 +192,34 @@ func (r *Reconciler[O, D, V]) reconcile(
 		return min(held, r.kind.RequeueAfter.Progress), nil, nil
 	}
 	return r.next(desired, observed, plan), failed, nil
+}
+
+// suspended says why nothing is done with an object; empty when something may be.
+func (r *Reconciler[O, D, V]) suspended(ctx context.Context, object O) (string, error) {
+	if why, err := Suspension(ctx, r.hub, object); err != nil || why != "" || r.kind.Rests == nil {
+		return why, err
+	}
+	return r.kind.Rests(ctx, object)
+}
+
+// enter puts the finalizer on an object, or takes it from one that is being deleted and stays where it is.
+func (r *Reconciler[O, D, V]) enter(ctx context.Context, object O) (goes bool, err error) {
+	if object.GetDeletionTimestamp() == nil {
+		return false, SetFinalizer(ctx, r.hub, object, r.kind.Finalizer, true)
+	}
+	if r.kind.Stays == nil {
+		return false, nil
+	}
+	why, err := r.kind.Stays(ctx, object)
+	if err != nil {
+		return false, fmt.Errorf("find out whether %s %s is declared still: %w", r.kind.Name,
+			client.ObjectKeyFromObject(object), err)
+	}
+	if why == "" {
+		return false, nil
+	}
+	log.FromContext(ctx).Info("the object goes, and what it stands for stays", "reason", why)
+	return true, r.release(ctx, object)
 }
 
 // decide finds out what an object asks for and what is there, and plans.
@@ -239,5 +268,11 @@ func (r *Reconciler[O, D, V]) next(desired D, observed V, p Plan) time.Duration 
 	case p.Outcome.Progress == conditions.Stuck && after.Stalled > 0:
 		return after.Stalled
 	}
-	return after.Resync + time.Duration(rand.Int64N(int64(after.Resync/4)))
+	return r.resync()
+}
+
+// resync is when to look again at what is as it should be, or left alone.
+func (r *Reconciler[O, D, V]) resync() time.Duration {
+	after := r.kind.RequeueAfter.Resync
+	return after + time.Duration(rand.Int64N(int64(after/4)))
 }

@@ -33,6 +33,7 @@ func Outcome(planned conditions.Outcome, failed error) conditions.Outcome {
 	var (
 		idle  WithoutEffect
 		aside *AsideFailed
+		held  Suspended
 	)
 	if u, ok := goesOn(failed); ok {
 		return whileUnderWay(planned, u)
@@ -40,6 +41,8 @@ func Outcome(planned conditions.Outcome, failed error) conditions.Outcome {
 	switch {
 	case failed == nil:
 		return planned
+	case errors.As(failed, &held):
+		return held.outcome(planned)
 	case errors.As(failed, &aside) && aside.Reason == "":
 		return planned
 	case errors.As(failed, &aside):

@@ -42,7 +42,7 @@ const (
 )
 
 // Controller begins a controller of objects in the hub, of as many at a time as there are workers. seen says which of
-// their changes count; all do unless it is given.
+// their changes count; all do unless it is given. That of its Topology counts where an object can be suspended.
 func Controller(
 	mgr mcmanager.Manager,
 	name string,
@@ -53,7 +53,7 @@ func Controller(
 	if workers == AsConfigured {
 		workers = cmp.Or(mgr.GetControllerOptions().MaxConcurrentReconciles, defaultWorkers)
 	}
-	return mcbuilder.ControllerManagedBy(mgr).Named(name).
+	builder := mcbuilder.ControllerManagedBy(mgr).Named(name).
 		For(object, mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false),
 			mcbuilder.WithPredicates(seen...)).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{
@@ -65,6 +65,7 @@ func Controller(
 			// Tests run several managers in one process.
 			SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation,
 		})
+	return watchTopologies(builder, mgr, object)
 }
 
 // WatchHub lets changes of other kinds' specs in the hub enqueue the objects of a controller.

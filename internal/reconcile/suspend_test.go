@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/test/support/apiserver"
+)
+
+// change writes the object of a frame anew.
+func (f *frame) change(t *testing.T, how func(*v1alpha1.Distributor)) {
+	t.Helper()
+	g := NewWithT(t)
+	d, err := f.object(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	how(d)
+	g.Expect(f.hub.Update(t.Context(), d)).To(Succeed())
+}
+
+func topologyOf(namespace, name string, suspend bool) *v1alpha1.Topology {
+	return &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: v1alpha1.TopologySpec{Suspend: suspend}}
+}
+
+// Nothing is done with a suspended object, nor with one of a suspended Topology: no step, and not even the finalizer.
+// It is looked at and reported on all the same, as often as one that is as it should be.
+func TestNothingIsDoneWithASuspendedObject(t *testing.T) {
+	own := func(d *v1alpha1.Distributor) { d.Spec.Suspend = true }
+	of := func(topology string) func(*v1alpha1.Distributor) {
+		return func(d *v1alpha1.Distributor) { d.Labels = map[string]string{v1alpha1.LabelTopology: topology} }
+	}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.Distributor)
+		rests  string
+		why    string
+	}{
+		"it is suspended":                   {change: own, why: "spec.suspend is true"},
+		"its Topology is suspended":         {change: of("held"), why: "spec.suspend of Topology held is true"},
+		"what it is about is suspended":     {change: func(*v1alpha1.Distributor) {}, rests: "it rests", why: "it rests"},
+		"its Topology is not":               {change: of("free")},
+		"a Topology of another namespace":   {change: of("elsewhere")},
+		"its Topology is gone":              {change: of("gone")},
+		"nobody has suspended anything yet": {change: func(*v1alpha1.Distributor) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			f := newFrame()
+			for _, x := range []*v1alpha1.Topology{topologyOf("web", "held", true), topologyOf("web", "free", false),
+				topologyOf("other", "elsewhere", true)} {
+				g.Expect(f.hub.Create(t.Context(), x)).To(Succeed())
+			}
+			f.change(t, c.change)
+			f.plan = progress(conditions.Working, somewhere{}, somewhere{})
+			applied := 0
+			f.kind.Apply = func(context.Context, *v1alpha1.Distributor, string, reconcile.Plan) error { applied++; return nil }
+			f.kind.Rests = func(context.Context, *v1alpha1.Distributor) (string, error) { return c.rests, nil }
+			f.r = reconcile.New(f.hub, f.kind)
+			result, err := f.reconcile(t)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(f.reported).To(HaveLen(1))
+			d, err := f.object(t)
+			g.Expect(err).NotTo(HaveOccurred())
+			var held reconcile.Suspended
+			g.Expect(errors.As(f.reported[0], &held)).To(Equal(c.why != ""))
+			if c.why == "" {
+				g.Expect(applied).To(Equal(1))
+				g.Expect(d.Finalizers).To(ConsistOf(v1alpha1.Finalizer))
+				return
+			}
+			g.Expect(held).To(Equal(reconcile.Suspended{Why: c.why, Steps: 2, First: somewhere{}.Describe()}))
+			g.Expect(applied).To(BeZero())
+			g.Expect(d.Finalizers).To(BeEmpty())
+			g.Expect(result.RequeueAfter).To(And(BeNumerically(">=", time.Minute), BeNumerically("<=", 75*time.Second)))
+		})
+	}
+}
+
+// The deletion of a suspended object waits, also that of one which its Topology would make anew.
+func TestTheDeletionOfASuspendedObjectWaits(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	f.change(t, func(d *v1alpha1.Distributor) {
+		d.Spec.Suspend, d.Finalizers = true, []string{v1alpha1.Finalizer}
+	})
+	d, err := f.object(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.hub.Delete(t.Context(), d)).To(Succeed())
+	f.plan = reconcile.Plan{Done: true}
+	stays := ""
+	f.kind.Stays = func(context.Context, *v1alpha1.Distributor) (string, error) { return stays, nil }
+	f.r = reconcile.New(f.hub, f.kind)
+	for _, stays = range []string{"", "its Topology declares it"} {
+		_, err = f.reconcile(t)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = f.object(t)
+		g.Expect(err).NotTo(HaveOccurred(), "it is there")
+	}
+	var held reconcile.Suspended
+	g.Expect(errors.As(f.reported[0], &held)).To(BeTrue())
+	g.Expect(held.Error()).To(Equal("nothing is done while spec.suspend is true; the deletion waits, too"))
+	f.change(t, func(d *v1alpha1.Distributor) { d.Spec.Suspend = false })
+	_, err = f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = f.object(t)
+	g.Expect(client.IgnoreNotFound(err)).To(Succeed())
+	g.Expect(err).To(HaveOccurred())
+}
+
+// A Topology that is suspended, and goes on, is followed by its objects at once, however long the next look takes.
+func TestObjectsFollowTheirTopology(t *testing.T) {
+	g := NewWithT(t)
+	log.SetLogger(logr.Discard())
+	hub := apiserver.StartHub(t)
+	hub.Namespace(t, "web")
+	mgr, err := mcmanager.New(hub.ManagerConfig(t), nil, manager.Options{Scheme: apiserver.Scheme,
+		Metrics: metricsserver.Options{BindAddress: "0"}, Controller: config.Controller{SkipNameValidation: ptr.To(true)}})
+	g.Expect(err).NotTo(HaveOccurred())
+	f := newFrame()
+	f.plan = progress(conditions.Settled, somewhere{})
+	f.kind.RequeueAfter = reconcile.RequeueAfter{Steps: time.Hour, Progress: time.Hour, Resync: time.Hour}
+	var held, done atomic.Bool
+	f.kind.Apply = func(context.Context, *v1alpha1.Distributor, string, reconcile.Plan) error {
+		done.Store(true)
+		return nil
+	}
+	f.kind.Report = func(_ context.Context, _ *v1alpha1.Distributor, _ string, _ reconcile.Plan, failed error) error {
+		held.Store(errors.As(failed, &reconcile.Suspended{}))
+		return nil
+	}
+	g.Expect(reconcile.Controller(mgr, "followers", f.kind.New(), 1, predicate.GenerationChangedPredicate{}).
+		Complete(reconcile.New(mgr.GetLocalManager().GetClient(), f.kind))).To(Succeed())
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- mgr.GetLocalManager().Start(ctx) }()
+	t.Cleanup(func() { cancel(); <-ended })
+
+	topology := topologyOf("web", "msdn", true)
+	topology.Spec.Servers = []v1alpha1.TopologyServer{{Name: "dist"}}
+	topology.Spec.Servers[0].Site = "tukwila"
+	g.Expect(hub.Client.Create(t.Context(), topology)).To(Succeed())
+	d := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main",
+		Labels: map[string]string{v1alpha1.LabelTopology: "msdn"}}, Spec: v1alpha1.DistributorSpec{Server: "dist"}}
+	g.Expect(hub.Client.Create(t.Context(), d)).To(Succeed())
+	g.Eventually(held.Load, "60s", "10ms").Should(BeTrue())
+	g.Expect(done.Load()).To(BeFalse())
+	for _, suspend := range []bool{false, true} {
+		before := client.MergeFrom(topology.DeepCopy())
+		topology.Spec.Suspend = suspend
+		g.Expect(hub.Client.Patch(t.Context(), topology, before)).To(Succeed())
+		g.Eventually(held.Load, "60s", "10ms").Should(Equal(suspend))
+	}
+	g.Expect(done.Load()).To(BeTrue())
+}
