@@ -82,8 +82,6 @@ const (
 	// ReasonVoteMissing: a minority of the voters have lost the group's Lease; the message names them, and how many more
 	// may be lost.
 	ReasonVoteMissing = "VoteMissing"
-	// ReasonDatabaseConflict: a database of a declared name exists and was made by somebody else.
-	ReasonDatabaseConflict = "DatabaseConflict"
 	// ReasonDatabaseMissing: the group has, or is to have, a database that its primary lacks; the message says which
 	// replicas have it.
 	ReasonDatabaseMissing = "DatabaseMissing"

@@ -204,11 +204,12 @@ type AvailabilityGroupSpec struct {
 	// initialPrimary is the synchronous replica that creates the group; it is not a desired primary. It is used once: when
 	// the group is there, its server may be made asynchronous, be replaced and be gone, and this field stays as it is.
 	InitialPrimary ServerName `json:"initialPrimary"`
-	// databases of the group; those that do not exist are created.
+	// databases of the group; those that do not exist are created. Their properties are kept at the primary.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
-	// +listType=set
-	Databases []DatabaseName `json:"databases,omitempty"`
+	// +listType=map
+	// +listMapKey=name
+	Databases []Database `json:"databases,omitempty"`
 	// listener of the group.
 	// +optional
 	Listener *Listener `json:"listener,omitempty"`

@@ -146,8 +146,7 @@ type ReplicatedTransaction struct {
 	// transaction is its sequence number (xact_seqno, varbinary(16)) in hexadecimal. Later ones are greater.
 	// +kubebuilder:validation:MaxLength=34
 	Transaction string `json:"transaction"`
-	// time when it was written into the distribution database, or applied at the subscriber, by that server's clock taken
-	// as UTC.
+	// time when it was written into the distribution database, or applied at the subscriber, by that server's clock.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
 	// seen is when the operator read it.

@@ -24,6 +24,14 @@ const (
 	// ReasonSuspended: a person has suspended the object, or the Topology that it is of. Nothing is carried out; the
 	// condition's status is what is seen, and its message says how many steps wait.
 	ReasonSuspended = "Suspended"
+	// ReasonDatabaseConflict: a database of a declared name exists and was made by somebody else, or is a group's.
+	ReasonDatabaseConflict = "DatabaseConflict"
+	// ReasonDatabaseDiffers: a database that exists has another property than is declared, which is not changed (Stalled),
+	// or which the engine does not change; the message says which. Everything else is done.
+	ReasonDatabaseDiffers = "DatabaseDiffers"
+	// ReasonDatabaseInUse: a property of a database is changed once nobody else is in it; the message says which.
+	// Everything else is done.
+	ReasonDatabaseInUse = "DatabaseInUse"
 	// ReasonApplyFailed: a step failed; it is tried again.
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonStepWithoutEffect: a step was carried out several times, and nothing that is observed has changed; it is tried

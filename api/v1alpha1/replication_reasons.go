@@ -16,7 +16,8 @@ const (
 	ReasonWaitingForServer = "WaitingForServer"
 	// ReasonWaitingForDistributor: the distributor does not admit the publisher yet.
 	ReasonWaitingForDistributor = "WaitingForDistributor"
-	// ReasonWaitingForDatabase: the group does not have the published database yet.
+	// ReasonWaitingForDatabase: a database that another object declares is not there yet, or one is not online. SQLServers
+	// have it, too.
 	ReasonWaitingForDatabase = "WaitingForDatabase"
 	// ReasonWaitingForTable: tables of articles do not exist yet; the other articles are published.
 	ReasonWaitingForTable = "WaitingForTable"

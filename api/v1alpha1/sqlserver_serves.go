@@ -9,7 +9,8 @@ import (
 )
 
 // unhindered are the reasons for which a SQLServer that serves as it should is not Ready.
-var unhindered = []string{ReasonVolumeCannotGrow, ReasonPartnerTrusted, ReasonCertificateKept}
+var unhindered = []string{ReasonVolumeCannotGrow, ReasonPartnerTrusted, ReasonCertificateKept, ReasonWaitingForDatabase,
+	ReasonDatabaseConflict, ReasonDatabaseDiffers, ReasonDatabaseInUse}
 
 // Serves tells that the server is Ready, or would be but for what keeps nobody else from anything: groups are made with
 // it, and others restart beside it.

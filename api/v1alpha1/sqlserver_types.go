@@ -212,6 +212,24 @@ type SQLServerSpec struct {
 	// network says who may connect to the server.
 	// +optional
 	Network *ServerNetwork `json:"network,omitempty"`
+	// collation of the server, with which its engine makes the system databases at its first start (MSSQL_COLLATION), and
+	// those that name none; SQL_Latin1_General_CP1_CI_AS unless given. Immutable.
+	// +optional
+	Collation Collation `json:"collation,omitempty"`
+	// timeZone of the engine by its name in the tz database, such as Europe/Dublin (TZ); UTC unless given. It is what
+	// GETDATE() goes by, and schedules of SQL Server Agent. The servers of a group, and those that replicate with each
+	// other, need the same one: latencies are differences of local times. Another one takes effect with the next start.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`
+	TimeZone string `json:"timeZone,omitempty"`
+	// databases of the server alone; those that do not exist are created. A group's stand at the group. One that is taken
+	// out of the list stays as it is.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=name
+	Databases []Database `json:"databases,omitempty"`
 	// reclaimPolicy says whether the volumes outlive this object: Retain (default) or Delete.
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
@@ -302,6 +320,7 @@ type AnnouncedSwitchover struct {
 // +kubebuilder:validation:XValidation:rule="has(self.spec.image)",message="spec.image is required",fieldPath=".spec.image"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.storage) && has(self.spec.storage.data) && has(self.spec.storage.log) && has(self.spec.storage.tempdb) && has(self.spec.storage.backup)",message="spec.storage needs the volumes data, log, tempdb and backup",fieldPath=".spec.storage"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec.site) || self.spec.site == oldSelf.spec.site",message="spec.site is immutable: declare another server at the other site and add it to the group",fieldPath=".spec.site"
+// +kubebuilder:validation:XValidation:rule="(has(self.spec.collation) ? self.spec.collation : ”) == (has(oldSelf.spec.collation) ? oldSelf.spec.collation : ”)",message="spec.collation is immutable: the engine takes it at its first start alone; declare another server",fieldPath=".spec.collation"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.memory) || type(self.spec.memory) == int || self.spec.memory.size() > 0 && self.spec.memory.charAt(self.spec.memory.size() - 1) in ['0','1','2','3','4','5','6','7','8','9','.','i','n','u','m','k','M','G','T','P','E']",message="a quantity is a number, alone or with Ki, Mi, Gi, Ti, Pi or Ei (powers of 1024), or with k, M, G, T, P or E (powers of 1000): 5Gi, not 5GB",fieldPath=".spec.memory"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.storage) || !has(self.spec.storage.data) || type(self.spec.storage.data.size) == int || self.spec.storage.data.size.size() > 0 && self.spec.storage.data.size.charAt(self.spec.storage.data.size.size() - 1) in ['0','1','2','3','4','5','6','7','8','9','.','i','n','u','m','k','M','G','T','P','E']",message="a quantity is a number, alone or with Ki, Mi, Gi, Ti, Pi or Ei (powers of 1024), or with k, M, G, T, P or E (powers of 1000): 5Gi, not 5GB",fieldPath=".spec.storage.data.size"
 // +kubebuilder:validation:XValidation:rule="!has(self.spec.storage) || !has(self.spec.storage.log) || type(self.spec.storage.log.size) == int || self.spec.storage.log.size.size() > 0 && self.spec.storage.log.size.charAt(self.spec.storage.log.size.size() - 1) in ['0','1','2','3','4','5','6','7','8','9','.','i','n','u','m','k','M','G','T','P','E']",message="a quantity is a number, alone or with Ki, Mi, Gi, Ti, Pi or Ei (powers of 1024), or with k, M, G, T, P or E (powers of 1000): 5Gi, not 5GB",fieldPath=".spec.storage.log.size"

@@ -40,7 +40,10 @@ func TestTheOperatorsLoginNeedsNoAdministratorForThat(t *testing.T) {
 	}
 	operator, err := connector.Open(t.Context(), e.Target(role))
 	g.Expect(err).NotTo(HaveOccurred())
-	for _, s := range []tsql.Statement{tsql.StartEndpoint(tsql.MirroringEndpoint), tsql.SetRecoveryFull("Content")} {
+	for _, s := range []tsql.Statement{tsql.StartEndpoint(tsql.MirroringEndpoint), tsql.SetRecoveryFull("Content"),
+		tsql.CreateDatabaseWith("Own", "Latin1_General_100_CI_AS"), tsql.SetCompatibilityLevel("Own", 150),
+		tsql.SetReadCommittedSnapshot("Own", true), tsql.SetCompatibilityLevel("Content", 150),
+		tsql.SetReadCommittedSnapshot("Content", true)} {
 		g.Expect(operator.Exec(t.Context(), s)).To(Succeed(), s.Redacted())
 	}
 }

@@ -34,10 +34,12 @@ const statementTimeout = 60 * time.Second
 // carried out again.
 func (r *Reconciler) apply(ctx context.Context, d Desired, o Observed, p reconcile.Plan) error {
 	carryOut := func(ctx context.Context, s reconcile.Step) error { return r.applyStep(ctx, d, &o, s) }
-	if p.Apart {
-		return reconcile.EachInOrder(ctx, p.Steps, placeOf, carryOut)
-	}
-	err := reconcile.InOrder(ctx, p.Steps, carryOut)
+	err := reconcile.WithAside(ctx, p, carryOut, func() error {
+		if p.Apart {
+			return reconcile.EachInOrder(ctx, p.Steps, placeOf, carryOut)
+		}
+		return reconcile.InOrder(ctx, p.Steps, carryOut)
+	})
 	if err == nil && p.Done {
 		r.reporter.TellLeft(d.Group, p.Left)
 	}
@@ -79,6 +81,10 @@ func (r *Reconciler) execute(ctx context.Context, d Desired, s mssql.Execute) er
 	if s.Statement.Long {
 		err := r.connector.ExecLong(ctx, d.Group.UID, target, s.Statement)
 		return r.distrust(d.Group.Namespace, s.Server, err)
+	}
+	if s.Statement.Exclusive {
+		// The operator's own connections use the database, too.
+		r.connector.Forget(d.Group.Namespace, s.Server)
 	}
 	db, err := r.connector.Open(ctx, target)
 	if err != nil {

@@ -265,7 +265,7 @@ func (d Desired) listenerIP() string {
 func (d Desired) databases() []string {
 	var names []string
 	for _, n := range d.Group.Spec.Databases {
-		names = append(names, string(n))
+		names = append(names, string(n.Name))
 	}
 	return names
 }

@@ -26,7 +26,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planElection, planNone,
 		planDatabases, planCreate,
 		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer,
-		planSeeding, planConnections, planHealth,
+		planSeeding, planProperties, planConnections, planHealth,
 	)
 }
 

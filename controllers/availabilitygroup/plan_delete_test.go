@@ -396,7 +396,8 @@ func TestWhichServersAreWaitedFor(t *testing.T) {
 	server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue}}
 	g.Expect(awaited(group, server)).To(BeEmpty())
 	for reason, waits := range map[string]bool{v1alpha1.ReasonCertificateInvalid: true,
-		v1alpha1.ReasonCertificateKept: false, v1alpha1.ReasonVolumeCannotGrow: false, v1alpha1.ReasonPartnerTrusted: false} {
+		v1alpha1.ReasonCertificateKept: false, v1alpha1.ReasonVolumeCannotGrow: false, v1alpha1.ReasonPartnerTrusted: false,
+		v1alpha1.ReasonDatabaseDiffers: false} {
 		server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
 			Reason: reason}}
 		g.Expect(awaited(group, server) != "").To(Equal(waits), reason)

@@ -15,7 +15,7 @@ import (
 // round carries out one plan, and lets engines and agents work.
 func (e *environ) round() {
 	e.t.Helper()
-	for _, s := range plan(e.d, e.observe()).Steps {
+	for _, s := range plan(e.d, e.observe()).All() {
 		if err := e.do(s); err != nil {
 			e.t.Fatalf("%s: %v", s.Describe(), err)
 		}
@@ -27,10 +27,10 @@ func (e *environ) round() {
 // An engine calls a replica NOT_HEALTHY for good that has joined no database of the group, or fewer than it has: the
 // copies that are there count.
 func TestARenewedCertificateIsShownWhereADatabaseIsMissing(t *testing.T) {
-	for name, databases := range map[string][]v1alpha1.DatabaseName{
+	for name, databases := range map[string][]v1alpha1.Database{
 		"of an empty group":                 nil,
-		"beside one that was never seeded":  {"Content", "Orders"},
-		"where the only one was not seeded": {"Orders"},
+		"beside one that was never seeded":  {{Name: "Content"}, {Name: "Orders"}},
+		"where the only one was not seeded": {{Name: "Orders"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/databases"
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
@@ -29,7 +30,8 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 	if server == "" || !ok || instance.Err != nil {
 		return true
 	}
-	for _, name := range d.databases() {
+	for _, declared := range d.Group.Spec.Databases {
+		name := string(declared.Name)
 		database, exists := database(instance.Mirroring, name)
 		switch {
 		case !exists && instance.Group != nil && contains(instance.Group.Databases, name):
@@ -37,11 +39,13 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 		case !exists && len(o.copies(d, name)) > 0:
 			return p.Settle(databaseElsewhere(d, o, server, name))
 		case !exists:
-			execute(p, server, tsql.CreateDatabase(name))
+			for _, s := range databases.Make(databaseServer(o, server), declared) {
+				execute(p, server, s)
+			}
 			execute(p, server, tsql.SetRecoveryFull(name))
 			execute(p, server, tsql.BackupDatabaseFull(name, firstBackup(name, o.Now)))
 		case database.InGroup || database.State != "ONLINE":
-		case database.Owner != credentials.RoleOperator.Login() && !d.adopts():
+		case !databases.Owns(declared, database) && !d.adopts():
 			return p.Settle(conditions.Stalled(v1alpha1.ReasonDatabaseConflict, fmt.Sprintf(
 				"database %s exists on %s and belongs to %q: annotate the group with %s=true to take it into the group, or name "+
 					"another database",

@@ -79,6 +79,9 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 	if outcome, changing := votersOutcome(d, o); changing {
 		return p.Settle(outcome)
 	}
+	if outcome, differs := kept(d, o).Outcome(); differs {
+		return p.Settle(outcome)
+	}
 	message := fmt.Sprintf("%s is primary and every replica is as declared", host(primary)) +
 		listenerTaken(d, o.Instances[primary].Group)
 	if !d.fenced() {

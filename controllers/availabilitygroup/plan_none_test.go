@@ -95,14 +95,14 @@ func TestADatabaseIsNotMadeBesideAnother(t *testing.T) {
 		"before there is a group": func(*environ) {},
 		"in a group that is there": func(e *environ) {
 			e.settle(everything)
-			e.d.Group.Spec.Databases = []v1alpha1.DatabaseName{"Content", "Orders"}
+			e.d.Group.Spec.Databases = []v1alpha1.Database{{Name: "Content"}, {Name: "Orders"}}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, declared())
 			before(e)
-			wanted := string(e.d.Group.Spec.Databases[len(e.d.Group.Spec.Databases)-1])
+			wanted := string(e.d.Group.Spec.Databases[len(e.d.Group.Spec.Databases)-1].Name)
 			e.servers["quisec"].mirroring.Databases[wanted] = mssql.Database{
 				Name:          wanted,
 				State:         "ONLINE",

@@ -129,7 +129,7 @@ func TestDatabasesComeAndGo(t *testing.T) {
 	g := NewWithT(t)
 	e := newEnviron(t, declared())
 	e.settle(everything)
-	e.d.Group.Spec.Databases = []v1alpha1.DatabaseName{"Orders"}
+	e.d.Group.Spec.Databases = []v1alpha1.Database{{Name: "Orders"}}
 	e.settle(everything)
 	g.Expect(e.group.databases).To(Equal([]string{"Orders"}))
 	g.Expect(e.servers["tukpub"].mirroring.Databases["Content"].InGroup).To(BeFalse(), "a removed database stays as it is")

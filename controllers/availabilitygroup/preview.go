@@ -44,10 +44,11 @@ func Preview(d Desired, now time.Time) []reconcile.Step {
 		{planEndpoints, previewCertificates}, {planEndpoints, previewEndpoints}, {planPartners, nil},
 		{planVotes, previewVotes},
 		{planDatabases, previewDatabases}, {planCreate, previewGroup}, {planJoin, nil}, {planListener, nil},
+		{planProperties, nil},
 	} {
 		var p reconcile.Plan
 		s.plan(d, o, &p)
-		steps = append(steps, p.Steps...)
+		steps = append(steps, p.All()...)
 		if s.follow != nil {
 			s.follow(d, &o)
 		}
@@ -94,12 +95,19 @@ func previewVotes(d Desired, o *Observed) {
 }
 
 func previewDatabases(d Desired, o *Observed) {
-	for _, name := range d.databases() {
+	for _, declared := range d.Group.Spec.Databases {
+		name := string(declared.Name)
 		o.Instances[d.Group.Spec.InitialPrimary].Mirroring.Databases[name] = mssql.Database{
-			Name:          name,
-			State:         "ONLINE",
-			RecoveryModel: "FULL",
-			LogChain:      true,
+			Name:                  name,
+			State:                 "ONLINE",
+			RecoveryModel:         "FULL",
+			LogChain:              true,
+			Collation:             string(declared.Collation),
+			CompatibilityLevel:    int(declared.CompatibilityLevel),
+			ReadCommittedSnapshot: declared.ReadCommittedSnapshot != nil && *declared.ReadCommittedSnapshot,
+		}
+		if declared.Owner != "" {
+			o.Instances[d.Group.Spec.InitialPrimary].Logins[declared.Owner] = mssql.Login{}
 		}
 	}
 }

@@ -22,7 +22,7 @@ func TestPreviewIsWhatIsDone(t *testing.T) {
 		"two and a configuration-only replica": func(*v1alpha1.AvailabilityGroupSpec) {},
 		"three synchronous replicas": func(s *v1alpha1.AvailabilityGroupSpec) {
 			s.Replicas[2].AvailabilityMode = v1alpha1.SynchronousCommit
-			s.Databases = append(s.Databases, "Orders")
+			s.Databases = append(s.Databases, v1alpha1.Database{Name: "Orders"})
 		},
 		"a listener of its own": func(s *v1alpha1.AvailabilityGroupSpec) {
 			s.Listener = &v1alpha1.Listener{Name: "articles", Port: 14330}

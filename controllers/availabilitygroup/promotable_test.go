@@ -124,7 +124,7 @@ func TestAStalePrimaryIsNotBelieved(t *testing.T) {
 		alter(o, server, func(i *Instance) { i.Group.Role = "PRIMARY" })
 	}
 	undo := func(d Desired) Desired {
-		d.Group.Spec.Databases = append(d.Group.Spec.Databases, "Orders")
+		d.Group.Spec.Databases = append(d.Group.Spec.Databases, v1alpha1.Database{Name: "Orders"})
 		return d
 	}
 	for name, tc := range map[string]struct {

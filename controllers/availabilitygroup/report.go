@@ -171,8 +171,8 @@ func logRoom(d Desired, o Observed) metav1.Condition {
 		return c
 	}
 	var full []string
-	for _, database := range d.Group.Spec.Databases {
-		log, known := i.Logs[string(database)]
+	for _, database := range d.databases() {
+		log, known := i.Logs[database]
 		if room, _ := log.RoomKB(); known && log.Full() {
 			full = append(
 				full,

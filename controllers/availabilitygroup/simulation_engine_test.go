@@ -73,29 +73,53 @@ func (e *environ) execute(s mssql.Execute) error {
 		m.Users[names[0]] = names[1]
 	case strings.Contains(text, "GRANT CONNECT ON ENDPOINT"):
 		m.Connectors[names[1]] = true
+	case strings.Contains(text, "DATABASE ["), strings.Contains(text, "DATABASE::"):
+		return e.executeDatabase(s, m, names)
+	default:
+		t.Fatalf("statement %q is not known", text)
+	}
+	return nil
+}
+
+// executeDatabase is execute for statements about a database.
+func (e *environ) executeDatabase(s mssql.Execute, m *mssql.Mirroring, names []string) error {
+	text := s.Statement.Text
+	d, exists := m.Databases[names[0]]
+	switch {
 	case strings.Contains(text, "CREATE DATABASE"):
-		if _, exists := m.Databases[names[0]]; !exists {
-			m.Databases[names[0]] = mssql.Database{
-				Name:          names[0],
-				State:         "ONLINE",
-				RecoveryModel: "SIMPLE",
-				Owner:         s.Role.Login(),
-			}
+		if exists {
+			return nil
 		}
+		d = mssql.Database{Name: names[0], State: "ONLINE", RecoveryModel: "SIMPLE", Owner: s.Role.Login(),
+			Collation: "SQL_Latin1_General_CP1_CI_AS", CompatibilityLevel: 160}
+		if _, collation, given := strings.Cut(text, " COLLATE "); given {
+			d.Collation = collation
+		}
+	case !exists:
+		return fmt.Errorf("911: no database %s", names[0])
 	case strings.Contains(text, "SET RECOVERY FULL"):
-		d := m.Databases[names[0]]
 		d.RecoveryModel = "FULL"
-		m.Databases[names[0]] = d
 	case strings.HasPrefix(text, "BACKUP DATABASE"):
-		d := m.Databases[names[0]]
 		if d.Owner != s.Role.Login() && s.Role != credentials.RoleSA {
 			return errors.New("262: BACKUP DATABASE permission denied")
 		}
 		d.LogChain = d.RecoveryModel == "FULL"
-		m.Databases[names[0]] = d
+	case strings.Contains(text, "COMPATIBILITY_LEVEL"):
+		d.CompatibilityLevel = number(text, "LEVEL = ")
+	case strings.Contains(text, "READ_COMMITTED_SNAPSHOT"):
+		if d.Sessions > 0 {
+			return errors.New("5070: the database state cannot be changed while other users are using the database")
+		}
+		d.ReadCommittedSnapshot = strings.Contains(text, "SNAPSHOT ON")
+	case strings.HasPrefix(text, "ALTER AUTHORIZATION") && s.Role == credentials.RoleSA:
+		d.Owner = names[1]
 	default:
-		t.Fatalf("statement %q is not known", text)
+		return fmt.Errorf("statement %q is not known, or not allowed to %s", text, s.Role.Login())
 	}
+	if d.InGroup && e.group != nil && e.group.primary != s.Server {
+		return errors.New("3906: the database is read-only")
+	}
+	m.Databases[names[0]] = d
 	return nil
 }
 

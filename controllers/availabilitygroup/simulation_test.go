@@ -99,7 +99,7 @@ func declared() *v1alpha1.AvailabilityGroup {
 				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
 			},
 			InitialPrimary: "tukpub",
-			Databases:      []v1alpha1.DatabaseName{"Content"},
+			Databases:      []v1alpha1.Database{{Name: "Content"}},
 			Voters:         []v1alpha1.SiteName{"tukwila", "quincy", "dublin"},
 		},
 	}
@@ -365,13 +365,13 @@ func (e *environ) settle(most func() int) reconcile.Plan {
 	for range 300 {
 		o := e.observe()
 		p := plan(e.d, o)
-		if len(p.Steps) == 0 && p.Outcome.Reason != "" &&
+		if len(p.All()) == 0 && p.Outcome.Reason != "" &&
 			(p.Outcome.Ready == metav1.ConditionTrue || p.Outcome.Progress == "Stuck") {
 			e.d.Group.Status = describe(e.d.Group.Status, e.d, o)
 			return p
 		}
 		limit := most()
-		for i, s := range p.Steps {
+		for i, s := range p.All() {
 			if i == limit {
 				break
 			}

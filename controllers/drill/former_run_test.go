@@ -108,7 +108,7 @@ func schemeOf(g Gomega) *runtime.Scheme {
 func otherGroup() *v1alpha1.AvailabilityGroup {
 	o := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "other"}}
 	o.Spec.Replicas = []v1alpha1.Replica{{Server: "elsewhere"}}
-	o.Spec.Databases = []v1alpha1.DatabaseName{"Other"}
+	o.Spec.Databases = []v1alpha1.Database{{Name: "Other"}}
 	return o
 }
 

@@ -62,7 +62,7 @@ func (r *Reconciler) resolve(ctx context.Context, d *v1alpha1.Drill) (*target, e
 	}
 	t.database = string(d.Spec.Workload.Database)
 	if t.database == "" && t.subscription == nil && len(t.group.Spec.Databases) > 0 {
-		t.database = string(t.group.Spec.Databases[0])
+		t.database = string(t.group.Spec.Databases[0].Name)
 	}
 	if t.database == "" {
 		t.database = t.subscribed

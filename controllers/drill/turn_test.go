@@ -26,7 +26,7 @@ func TestOneDrillOnAServer(t *testing.T) {
 	group := func(name string, servers ...v1alpha1.ServerName) *v1alpha1.AvailabilityGroup {
 		a := &v1alpha1.AvailabilityGroup{
 			ObjectMeta: m(name),
-			Spec:       v1alpha1.AvailabilityGroupSpec{Databases: []v1alpha1.DatabaseName{"Content"}},
+			Spec:       v1alpha1.AvailabilityGroupSpec{Databases: []v1alpha1.Database{{Name: "Content"}}},
 		}
 		for _, s := range servers {
 			a.Spec.Replicas = append(a.Spec.Replicas, v1alpha1.Replica{Server: s})

@@ -191,7 +191,7 @@ func TestADatabaseOfTheGroupIsTheGroups(t *testing.T) {
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
 	m := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
 	group := &v1alpha1.AvailabilityGroup{ObjectMeta: m("articles"),
-		Spec: v1alpha1.AvailabilityGroupSpec{Databases: []v1alpha1.DatabaseName{"CONTENT"},
+		Spec: v1alpha1.AvailabilityGroupSpec{Databases: []v1alpha1.Database{{Name: "CONTENT"}},
 			Replicas: []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}}},
 		Status: v1alpha1.AvailabilityGroupStatus{Primary: "quisec-0"}}
 	hub := fake.NewClientBuilder().WithScheme(scheme).

@@ -308,7 +308,7 @@ func (r *Reconciler) groupsOf(ctx context.Context, d *Desired, server v1alpha1.S
 			in.Elsewhere = g.Status.Primary
 		}
 		for _, database := range d.recorded() {
-			if replica && contains(g.Spec.Databases, string(database)) {
+			if replica && g.Spec.Database(string(database)) != nil {
 				d.InGroup[strings.ToLower(string(database))] = in
 			}
 		}
@@ -328,7 +328,7 @@ func (r *Reconciler) desireGroup(ctx context.Context, d *Desired, name v1alpha1.
 	}
 	d.Databases = []string{}
 	for _, database := range group.Spec.Databases {
-		d.Databases = append(d.Databases, string(database))
+		d.Databases = append(d.Databases, string(database.Name))
 	}
 	for _, replica := range group.Spec.Replicas {
 		if replica.AvailabilityMode == v1alpha1.ConfigurationOnly {

@@ -163,7 +163,7 @@ func (b *bed) group() {
 	group := &v1alpha1.AvailabilityGroup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
 		Spec: v1alpha1.AvailabilityGroupSpec{
-			InitialPrimary: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"},
+			InitialPrimary: "tukpub", Databases: []v1alpha1.Database{{Name: "Content"}},
 			Replicas: []v1alpha1.Replica{
 				{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit},
 				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
@@ -364,7 +364,7 @@ func TestLoginOfADroppedDatabase(t *testing.T) {
 	g.Eventually(b.reason, patient, often).Should(ContainSubstring("take it out of the group's spec.databases"))
 	group := &v1alpha1.AvailabilityGroup{}
 	g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "content"}, group)).To(Succeed())
-	group.Spec.Databases = []v1alpha1.DatabaseName{"Archive"}
+	group.Spec.Databases = []v1alpha1.Database{{Name: "Archive"}}
 	g.Expect(b.hub.Client.Update(t.Context(), group)).To(Succeed())
 	g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l) }, patient, often).
 		ShouldNot(Succeed())

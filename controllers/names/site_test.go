@@ -226,9 +226,8 @@ func TestASiteWithoutTheHub(t *testing.T) {
 			Replicas: []v1alpha1.Replica{{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
 				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
 				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
-			Databases: []v1alpha1.DatabaseName{
-				"Content",
-			}, Voters: []v1alpha1.SiteName{"tukwila", "quincy", "dublin"}, InitialPrimary: "tukpub"},
+			Databases: []v1alpha1.Database{{Name: "Content"}},
+			Voters:    []v1alpha1.SiteName{"tukwila", "quincy", "dublin"}, InitialPrimary: "tukpub"},
 	}
 	g.Expect(a.hub.Client.Create(t.Context(), group)).To(Succeed())
 	group.Status.Primary = "tukpub"

@@ -120,13 +120,13 @@ func planPublisherLost(d Desired, o Observed, p *replication.Plan) bool {
 	)))
 }
 
-// planDatabase creates the database on a server alone; in a group it is the group's. A new one is in FULL recovery with
-// a first full backup.
+// planDatabase creates the database on a server alone that does not declare it; else it is the group's, or the
+// server's. A new one is in FULL recovery with a first full backup.
 func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	primary := o.primary(d)
 	have := o.Servers[primary].State.Database(d.database())
 	switch {
-	case have == nil && d.Publisher.Group != "":
+	case have == nil && d.Publisher.Declares(d.database()):
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
 			"%s does not have database %s yet", d.Publisher.Name, d.database())))
 	case have == nil:

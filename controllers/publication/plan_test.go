@@ -238,6 +238,11 @@ func TestPublicationPlan(t *testing.T) {
 				func(x *mssql.Table) { x.PrimaryKey = []string{"Id", "Language"} })
 		},
 			v1alpha1.ReasonColumnsNotPublishable, "dbo.Attachment", conditions.Stuck, 1},
+		"the server declares it, and it is not there yet": {func(w *world) {
+			w.d.Publisher.Group, w.d.Publisher.Servers = "", []v1alpha1.ServerName{publisher}
+			w.d.Publisher.Databases = []v1alpha1.Database{{Name: "content"}}
+			delete(w.o.Servers[publisher].State.Databases, "content")
+		}, v1alpha1.ReasonWaitingForDatabase, "does not have database Content yet", conditions.Working, -1},
 		"the group has no such database": {func(w *world) { delete(w.o.Servers[publisher].State.Databases, "content") },
 			v1alpha1.ReasonWaitingForDatabase, "Content", conditions.Working, -1},
 	} {

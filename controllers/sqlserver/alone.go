@@ -23,9 +23,7 @@ func alone(name v1alpha1.ServerName, around Surroundings) map[string][]string {
 			continue
 		}
 		note := func(kind, object string, at v1alpha1.ServerOrGroup, database v1alpha1.DatabaseName) {
-			if at.Server == name && slices.ContainsFunc(g.Spec.Databases, func(x v1alpha1.DatabaseName) bool {
-				return strings.EqualFold(string(x), string(database))
-			}) {
+			if at.Server == name && g.Spec.Database(string(database)) != nil {
 				found[g.Name] = append(found[g.Name], kind+" "+object)
 			}
 		}

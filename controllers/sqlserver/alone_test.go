@@ -24,11 +24,11 @@ func mixed() Surroundings {
 	return Surroundings{
 		Groups: []v1alpha1.AvailabilityGroup{
 			{ObjectMeta: named("content"), Spec: v1alpha1.AvailabilityGroupSpec{
-				Databases: []v1alpha1.DatabaseName{"Content"},
+				Databases: []v1alpha1.Database{{Name: "Content"}},
 				Replicas:  []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}},
 			}},
 			{ObjectMeta: named("elsewhere"), Spec: v1alpha1.AvailabilityGroupSpec{
-				Databases: []v1alpha1.DatabaseName{"Content"}, Replicas: []v1alpha1.Replica{{Server: "dubpub"}}}},
+				Databases: []v1alpha1.Database{{Name: "Content"}}, Replicas: []v1alpha1.Replica{{Server: "dubpub"}}}},
 		},
 		Publications: []v1alpha1.Publication{
 			{ObjectMeta: named("p"), Spec: v1alpha1.PublicationSpec{Publisher: here, Database: "content"}},

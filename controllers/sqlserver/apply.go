@@ -181,6 +181,10 @@ func (r *Reconciler) restartPod(ctx context.Context, d Desired, s RestartPod) er
 func (r *Reconciler) execute(ctx context.Context, d Desired, s mssql.Execute) error {
 	t := target(d, s.Role)
 	t.Database = s.Database
+	if s.Statement.Exclusive {
+		// The operator's own connections use the database, too.
+		r.connector.Forget(t.Namespace, t.Server)
+	}
 	db, err := r.connector.Open(ctx, t)
 	if err != nil {
 		return err

@@ -132,6 +132,9 @@ func (d Desired) certificateNames() []string {
 	return credentials.CertificateNames(d.Server.Namespace, d.name(), d.Listeners)
 }
 
+// adopts says whether databases that somebody else made may be kept as declared.
+func (d Desired) adopts() bool { return d.Server.Annotations[v1alpha1.AdoptAnnotation] == "true" }
+
 // labels of everything that belongs to the server, at its site and in the hub.
 func (d Desired) labels() map[string]string { return labelsOf(d.Server) }
 

@@ -64,6 +64,11 @@ func (r *Reconciler) observeEngine(
 	if e.TempDB, e.Err = mssql.ReadTempDBFiles(ctx, asked); e.Err != nil {
 		return e
 	}
+	if len(d.Server.Spec.Databases) > 0 {
+		if e.Databases, e.Err = mssql.ReadDatabases(ctx, asked); e.Err != nil {
+			return e
+		}
+	}
 	e.Err = r.tryLogins(ctx, d, &e, administrators)
 	return e
 }

@@ -118,6 +118,8 @@ type Engine struct {
 	Partners reconcile.Reading[mssql.Partners]
 	// TempDB has the files of tempdb.
 	TempDB []mssql.TempDBFile
+	// Databases are the user databases by name; asked for only while some are declared.
+	Databases map[string]mssql.Database
 }
 
 // volumesExist tells whether any volume that an engine may have written to exists.

@@ -46,6 +46,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planGrowth,
 		planKeptCertificate,
 		planNetworkClosed,
+		planDatabases,
 		planRunning,
 	)
 }

@@ -159,6 +159,12 @@ func environment(d Desired) []corev1.EnvVar {
 		{Name: "MSSQL_LOG_DIR", Value: conf.LogDir},
 		{Name: "MSSQL_BACKUP_DIR", Value: conf.BackupDir},
 	}
+	if collation := d.Server.Spec.Collation; collation != "" {
+		env = append(env, corev1.EnvVar{Name: "MSSQL_COLLATION", Value: string(collation)})
+	}
+	if zone := d.Server.Spec.TimeZone; zone != "" {
+		env = append(env, corev1.EnvVar{Name: "TZ", Value: zone})
+	}
 	env = append(env, lasting()...)
 	if limit := d.memoryLimitMB(); limit > 0 {
 		env = append(env, corev1.EnvVar{Name: "MSSQL_MEMORY_LIMIT_MB", Value: strconv.FormatInt(limit, 10)})

@@ -61,6 +61,7 @@ func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 		{func(d Desired, o Observed, p *reconcile.Plan) bool { return planWorkload(d, o, decision, p) }, previewEngine},
 		{planLogins, nil},
 		{planTempDB, nil},
+		{planDatabases, nil},
 	}
 	for _, s := range stages {
 		if !take(s.plan) {

@@ -28,8 +28,10 @@ type Desired struct {
 	Publication *v1alpha1.Publication
 	System      replication.System
 	Publisher   replication.Party
-	// Subscriber is the server that receives.
-	Subscriber v1alpha1.ServerName
+	// Subscriber is the server that receives; DatabaseDeclared tells that it declares the database, which is only used
+	// then.
+	Subscriber       v1alpha1.ServerName
+	DatabaseDeclared bool
 	// Beside are the other Subscriptions of the same database that are declared and not being deleted.
 	Beside []Beside
 	// Declared are the names of the Subscriptions of the namespace, but those of this database that are being deleted.
@@ -412,6 +414,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	if err != nil {
 		return d, err
 	}
+	d.DatabaseDeclared = subscriber.Declares(d.database())
 	if d.Beside, d.Declared, err = r.beside(ctx, object); err != nil {
 		return d, err
 	}

@@ -261,8 +261,9 @@ func observeTokens(ctx context.Context, engines replication.Engines, d Desired, 
 		return
 	}
 	var now time.Time
+	var ahead time.Duration
 	o.TokensErr = engines.Read(ctx, primary, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		now, err = mssql.ReadLocalTime(ctx, db)
+		now, ahead, err = mssql.ReadLocalTime(ctx, db)
 		return err
 	})
 	if o.TokensErr != nil {
@@ -271,7 +272,8 @@ func observeTokens(ctx context.Context, engines replication.Engines, d Desired, 
 	o.TokensErr = engines.Read(ctx, d.System.Server, d.System.Database, func(ctx context.Context, db *mssql.DB) error {
 		tokens, err := mssql.ReadTokens(ctx, db, o.At.Original, d.publisherDatabase(), d.publication(), o.Agent.ID)
 		for _, token := range tokens {
-			o.Tokens = append(o.Tokens, Token{Posted: token.Posted, Age: now.Sub(token.Posted), Latency: token.Latency})
+			o.Tokens = append(o.Tokens,
+				Token{Posted: token.Posted.Add(-ahead), Age: now.Sub(token.Posted), Latency: token.Latency})
 		}
 		return err
 	})

@@ -125,12 +125,17 @@ func planServers(d Desired, o Observed, p *replication.Plan) bool {
 	return p.Proceed("servers are being made known to each other")
 }
 
-// planOnline creates the database, and waits until what it has was read.
+// planOnline creates the database with the published one's collation, unless its server declares it, and waits until
+// what it has was read.
 func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 	database := o.Servers[d.Subscriber].State.Database(d.database())
 	switch {
+	case database == nil && d.DatabaseDeclared:
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
+			"SQLServer %s declares database %s, and it is not there yet", d.Subscriber, d.database())))
 	case database == nil:
-		p.Execute(d.Subscriber, replication.Master, tsql.CreateDatabase(d.database()), replication.DatabaseExists)
+		p.Execute(d.Subscriber, replication.Master, tsql.CreateDatabaseWith(d.database(), o.collation(d)),
+			replication.DatabaseExists)
 		return p.Proceed("database %s is being created on %s", d.database(), d.host())
 	case database.State != "ONLINE":
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
@@ -142,6 +147,16 @@ func planOnline(d Desired, o Observed, p *replication.Plan) bool {
 			fmt.Sprintf("%s on %s is a secondary's copy", d.database(), d.host())))
 	}
 	return true
+}
+
+// collation of the published database, empty while it is not known: the server's is taken then.
+func (o Observed) collation(d Desired) string {
+	if server := o.Servers[o.primary(d)].State; server != nil {
+		if database := server.Database(d.publisherDatabase()); database != nil {
+			return database.Collation
+		}
+	}
+	return ""
 }
 
 // planDatabase leaves a database alone that holds other data, for the snapshot replaces tables, and lets agents in.

@@ -47,6 +47,31 @@ func TestPullSubscription(t *testing.T) {
 	g.Expect(s.Latency.OverallSeconds).To(HaveValue(BeEquivalentTo(1)))
 }
 
+// A database that nobody declares gets the published one's collation; one that its server declares is only used.
+func TestWhoMakesTheSubscribersDatabase(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	g.Expect(w.o.Servers[subscriber].State.Databases["content"].Collation).To(Equal("Latin1_General_100_CI_AS"))
+
+	w = newWorld(declared())
+	w.d.DatabaseDeclared = true
+	var p reconcile.Plan
+	for range 10 {
+		p = plan(w.d, w.look())
+		for _, s := range p.Steps {
+			g.Expect(s.Describe()).NotTo(ContainSubstring("CREATE DATABASE"))
+			w.do(t, s)
+		}
+		w.run()
+	}
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForDatabase))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("SQLServer dubsub declares database Content"))
+	w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE"}
+	used, _ := w.settle(t, all)
+	g.Expect(used.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), used.Outcome.Message)
+}
+
 func TestPushSubscriptions(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(push(""))

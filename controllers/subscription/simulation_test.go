@@ -104,6 +104,7 @@ func newWorld(d Desired) *world {
 		Name:      "Content",
 		State:     "ONLINE",
 		Published: true,
+		Collation: "Latin1_General_100_CI_AS",
 	}
 	w.o.At = replication.AtDistributor{Original: "tukpub-0", Known: true, LastSnapshot: "2026-11-20T10:00:00",
 		Snapshot: &mssql.Agent{
@@ -346,7 +347,8 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 	case strings.Contains(text, "CREATE LOGIN"):
 		state.LoginSID, state.PasswordRight = w.d.System.SID, true
 	case strings.Contains(text, "CREATE DATABASE"):
-		state.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE"}
+		_, collation, _ := strings.Cut(text, " COLLATE ")
+		state.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", Collation: collation}
 	case strings.Contains(text, "CREATE USER"):
 		w.o.Here.Owner.User = w.d.System.Login
 	case strings.Contains(text, "DROP USER"):

@@ -258,7 +258,7 @@ func (w *World) addGroup(d *drilled, name string) bool {
 		return false
 	}
 	d.grouped = true
-	d.databases = append(d.databases, g.Spec.Databases...)
+	d.databases = append(d.databases, g.Spec.DatabaseNames()...)
 	known := true
 	for _, r := range g.Spec.Replicas {
 		d.replicas = append(d.replicas, r.Server)

@@ -61,7 +61,7 @@ func (w *World) basic(at *field.Path, g *v1alpha1.AvailabilityGroup, standard v1
 	}
 	for i, database := range g.Spec.Databases {
 		if i > 0 {
-			errs = append(errs, field.Invalid(at.Child("databases").Index(i), database,
+			errs = append(errs, field.Invalid(at.Child("databases").Index(i).Child("name"), database.Name,
 				why+": one database, declare another group for this one"))
 		}
 	}

@@ -44,8 +44,8 @@ func TestGroupsThatEditionsCannotHave(t *testing.T) {
 			field: "spec.replicas[0].availabilityMode", says: "must be ConfigurationOnly: SQLServer a has the edition Web"},
 		"Standard": {editions: standard},
 		"Standard with two databases": {editions: standard, change: func(g *v1alpha1.AvailabilityGroup) {
-			g.Spec.Databases = []v1alpha1.DatabaseName{"Content", "Orders"}
-		}, field: "spec.databases[1]", says: "whose groups are basic: one database"},
+			g.Spec.Databases = []v1alpha1.Database{{Name: "Content"}, {Name: "Orders"}}
+		}, field: "spec.databases[1].name", says: "whose groups are basic: one database"},
 		"Standard with a readable secondary": {editions: standard, change: func(g *v1alpha1.AvailabilityGroup) {
 			g.Spec.Replicas[1].Readable = true
 		}, field: "spec.replicas[1].readable", says: "must be false"},
@@ -84,8 +84,8 @@ func TestAStoredGroupMayBeChangedWhateverItsEditions(t *testing.T) {
 	paused.Spec.FailoverPolicy = v1alpha1.FailoverPaused
 	at := field.NewPath("spec")
 	g.Expect(w.newEditions(at, w, stored, paused)).To(BeEmpty())
-	paused.Spec.Databases = append(paused.Spec.Databases, "Blog")
-	g.Expect(w.newEditions(at, w, stored, paused)).To(ContainElement(HaveField("Field", "spec.databases[2]")))
+	paused.Spec.Databases = append(paused.Spec.Databases, v1alpha1.Database{Name: "Blog"})
+	g.Expect(w.newEditions(at, w, stored, paused)).To(ContainElement(HaveField("Field", "spec.databases[2].name")))
 	higher := withEditions(map[string]v1alpha1.Edition{"a": "Enterprise", "b": "Enterprise"})
 	g.Expect(w.newEditions(at, higher, stored, stored)).NotTo(BeEmpty(), "its servers were changed with it")
 }

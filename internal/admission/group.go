@@ -32,6 +32,7 @@ func (w *World) group(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Error
 	errs = append(errs, timings(at.Child("timings"), g)...)
 	errs = append(errs, w.listener(at.Child("listener", "name"), g)...)
 	errs = append(errs, w.groupDatabases(at.Child("databases"), g)...)
+	errs = append(errs, w.declaredAlone(at.Child("databases"), g)...)
 	for _, p := range sorted(w.Publications) {
 		if string(p.Spec.Publisher.AvailabilityGroup) != g.Name {
 			continue
@@ -282,11 +283,7 @@ func (w *World) groupDatabases(at *field.Path, g *v1alpha1.AvailabilityGroup) fi
 			continue
 		}
 		for i, db := range g.Spec.Databases {
-			taken := slices.ContainsFunc(
-				other.Spec.Databases,
-				func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(db)) },
-			)
-			if !taken {
+			if !inGroup(other, db.Name) {
 				continue
 			}
 			for _, r := range g.Spec.Replicas {
@@ -294,8 +291,8 @@ func (w *World) groupDatabases(at *field.Path, g *v1alpha1.AvailabilityGroup) fi
 					errs = append(
 						errs,
 						field.Invalid(
-							at.Index(i),
-							db,
+							at.Index(i).Child("name"),
+							db.Name,
 							fmt.Sprintf(
 								"is in AvailabilityGroup %s, which server %s hosts too: a database can be in one group",
 								other.Name,

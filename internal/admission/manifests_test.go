@@ -28,7 +28,7 @@ spec:
   - {server: b, availabilityMode: SynchronousCommit}
   - {server: c, availabilityMode: ConfigurationOnly}
   initialPrimary: a
-  databases: [Content]
+  databases: [{name: Content}]
 `
 
 // made is a group that exists, with three voters.

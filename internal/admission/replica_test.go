@@ -12,7 +12,11 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-func groupOf(databases ...v1alpha1.DatabaseName) *v1alpha1.AvailabilityGroup {
+func groupOf(names ...v1alpha1.DatabaseName) *v1alpha1.AvailabilityGroup {
+	var databases []v1alpha1.Database
+	for _, name := range names {
+		databases = append(databases, v1alpha1.Database{Name: name})
+	}
 	return &v1alpha1.AvailabilityGroup{
 		ObjectMeta: metav1.ObjectMeta{Name: "content"},
 		Spec: v1alpha1.AvailabilityGroupSpec{Databases: databases,

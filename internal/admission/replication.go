@@ -23,7 +23,7 @@ func publisherName(p v1alpha1.ServerOrGroup) string {
 
 // distributor checks a Distributor against the other objects.
 func (w *World) distributor(at *field.Path, d *v1alpha1.Distributor) field.ErrorList {
-	var errs field.ErrorList
+	errs := w.distributes(at, d)
 	for _, other := range sorted(w.Distributors) {
 		if other.Name != d.Name && other.Spec.Server == d.Spec.Server {
 			errs = append(
@@ -80,7 +80,7 @@ func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.Error
 		)
 	}
 	if w.strict && group != nil && !inGroup(group, p.Spec.Database) {
-		errs = append(errs, field.NotSupported(at.Child("database"), p.Spec.Database, group.Spec.Databases))
+		errs = append(errs, field.NotSupported(at.Child("database"), p.Spec.Database, group.Spec.DatabaseNames()))
 	}
 	if d := w.Distributors[string(p.Spec.Distributor)]; d != nil {
 		if group != nil && hosts(group, d.Spec.Server) {
@@ -130,10 +130,7 @@ func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.Error
 }
 
 func inGroup(g *v1alpha1.AvailabilityGroup, database v1alpha1.DatabaseName) bool {
-	return slices.ContainsFunc(
-		g.Spec.Databases,
-		func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(database)) },
-	)
+	return g.Spec.Database(string(database)) != nil
 }
 
 // profile refuses an AgentProfile that is for another agent.

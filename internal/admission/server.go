@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -36,6 +37,11 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 		errs = append(errs, leastMemory(at, &s.Spec)...)
 	}
 	errs = append(errs, w.serverNameFree(s.Name)...)
+	errs = append(errs, w.serverDatabases(at.Child("databases"), s)...)
+	if _, err := time.LoadLocation(s.Spec.TimeZone); err != nil {
+		errs = append(errs, field.Invalid(at.Child("timeZone"), s.Spec.TimeZone,
+			"a time zone is named as in the tz database, such as Europe/Dublin or Etc/UTC"))
+	}
 	if !w.strict && (old == nil || old.Spec.Edition != s.Spec.Edition) {
 		errs = append(errs, w.editionFits(at.Child("edition"), s)...)
 	}

@@ -47,6 +47,13 @@ type Database struct {
 	LogChain bool
 	// Owner is the login that owns it, empty when it has none here.
 	Owner string
+	// Collation is empty while the database is not online.
+	Collation          string
+	CompatibilityLevel int
+	// ReadCommittedSnapshot says whether READ COMMITTED reads row versions.
+	ReadCommittedSnapshot bool
+	// Sessions are how many sessions of users are in it, those of the reader's program aside.
+	Sessions int
 }
 
 // Mirroring is what an instance has for log between replicas.
@@ -64,6 +71,8 @@ type Mirroring struct {
 	Groups []string
 	// EngineEdition is SERVERPROPERTY('EngineEdition'), 0 when it was not asked.
 	EngineEdition int
+	// ProductVersion such as 16.0.4135.4.
+	ProductVersion string
 }
 
 // Values of EngineEdition: Web says Standard's, Developer and Evaluation say Enterprise's.
@@ -108,16 +117,9 @@ func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 			m.Connectors[login] = true
 			return err
 		}},
-		{tsql.DatabaseStates(), func(r Row) error {
-			var d Database
-			var group mssqldriver.NullUniqueIdentifier
-			var chain int
-			err := r.Scan(&d.Name, &d.State, &d.RecoveryModel, &group, &chain, &d.Owner)
-			d.InGroup, d.LogChain = group.Valid, chain == 1
-			m.Databases[d.Name] = d
-			return err
-		}},
+		readDatabases(m.Databases),
 		{tsql.EngineEdition(), func(r Row) error { return r.Scan(&m.EngineEdition) }},
+		{tsql.ProductVersion(), func(r Row) error { return r.Scan(&m.ProductVersion) }},
 		{tsql.GroupNames(), func(r Row) error {
 			var name string
 			err := r.Scan(&name)
@@ -129,6 +131,28 @@ func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 		return Mirroring{}, err
 	}
 	return m, nil
+}
+
+// ReadDatabases reads the user databases of an instance by name.
+func ReadDatabases(ctx context.Context, q Querier) (map[string]Database, error) {
+	databases := map[string]Database{}
+	if err := readAll(ctx, q, "read the user databases", readDatabases(databases)); err != nil {
+		return nil, err
+	}
+	return databases, nil
+}
+
+func readDatabases(into map[string]Database) read {
+	return read{tsql.DatabaseStates(), func(r Row) error {
+		var d Database
+		var group mssqldriver.NullUniqueIdentifier
+		var chain int
+		err := r.Scan(&d.Name, &d.State, &d.RecoveryModel, &group, &chain, &d.Owner, &d.Collation, &d.CompatibilityLevel,
+			&d.ReadCommittedSnapshot, &d.Sessions)
+		d.InGroup, d.LogChain = group.Valid, chain == 1
+		into[d.Name] = d
+		return err
+	}}
 }
 
 // Group is an availability group as one instance knows it.

@@ -23,7 +23,7 @@ type Instance struct {
 	Edition string
 	// Engine is the first line of @@VERSION.
 	Engine string
-	// Started is when the instance started, in the server's local time taken as UTC (containers run in UTC).
+	// Started is when the instance started, in UTC.
 	Started time.Time
 }
 

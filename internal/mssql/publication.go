@@ -230,7 +230,7 @@ type SubscriptionHere struct {
 	// Applied tells that something was applied: a snapshot, or a transaction after it.
 	Applied bool
 	// Last is the sequence number of the newest transaction up to which everything was applied, Time when, to the minute,
-	// by the server's clock taken as UTC.
+	// by the server's clock.
 	Last []byte
 	Time time.Time
 }
@@ -364,7 +364,7 @@ type TokenLatency struct {
 
 // Token is a tracer token.
 type Token struct {
-	// Posted is when it was committed, in the publisher's local time taken as UTC (containers run in UTC).
+	// Posted is when it was committed, in the publisher's local time taken as UTC.
 	Posted time.Time
 	// Latency to the subscription that was asked for.
 	Latency TokenLatency
@@ -390,8 +390,13 @@ func ReadTokens(
 	return all, err
 }
 
-// ReadLocalTime reads a server's local time, taken as UTC.
-func ReadLocalTime(ctx context.Context, q Querier) (now time.Time, err error) {
-	err = q.Query(ctx, tsql.LocalTime(), func(r Row) error { return r.Scan(&now) })
-	return now, err
+// ReadLocalTime reads a server's local time, taken as UTC, and by how much it is ahead of that.
+func ReadLocalTime(ctx context.Context, q Querier) (now time.Time, ahead time.Duration, err error) {
+	err = q.Query(ctx, tsql.LocalTime(), func(r Row) error {
+		var minutes int
+		err := r.Scan(&now, &minutes)
+		ahead = time.Duration(minutes) * time.Minute
+		return err
+	})
+	return now, ahead, err
 }

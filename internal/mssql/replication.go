@@ -67,6 +67,8 @@ type ReplicationDatabase struct {
 	// RecoveryModel is FULL, SIMPLE or BULK_LOGGED; LogChain tells of a first full backup, Secondary of another primary.
 	RecoveryModel       string
 	LogChain, Secondary bool
+	// Collation of the database; empty while it is not online.
+	Collation string
 }
 
 // Database finds a database, compared as the server's default collation does; nil when there is none.
@@ -136,7 +138,7 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 		{tsql.ReplicationDatabases(), func(r Row) error {
 			var d ReplicationDatabase
 			err := r.Scan(&d.Name, &d.State, &d.Published, &d.ReadOnly, &d.RecoveryModel, &d.LogChain, &d.MergePublished,
-				&d.Secondary)
+				&d.Secondary, &d.Collation)
 			s.Databases[strings.ToLower(d.Name)] = d
 			return err
 		}},

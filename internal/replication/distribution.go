@@ -32,7 +32,7 @@ type AtDistributor struct {
 	LastSnapshot string
 	SnapshotAge  time.Duration
 	// Newest is the newest transaction of the database that the distributor has, nil when it has none, and NewestTime when
-	// that was written there, by its clock taken as UTC.
+	// that was written there, by its clock.
 	Newest     []byte
 	NewestTime time.Time
 	// Fork is the recovery fork of the distribution database, empty when the engine does not tell.

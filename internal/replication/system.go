@@ -149,6 +149,8 @@ type Party struct {
 	Address string
 	// Missing says which object does not exist (yet), empty when all do.
 	Missing string
+	// Databases are those that a server alone declares: nobody else makes them.
+	Databases []v1alpha1.Database
 	// SubscribeOnly are those of the servers whose declared editions neither publish nor distribute.
 	SubscribeOnly []v1alpha1.ServerName
 }
@@ -226,8 +228,19 @@ func (p *Party) read(ctx context.Context, reader client.Reader, namespace string
 		if server.Spec.Edition.SubscribesOnly() {
 			p.SubscribeOnly = append(p.SubscribeOnly, name)
 		}
+		if p.Group == "" {
+			p.Databases = server.Spec.Databases
+		}
 	}
 	return nil
+}
+
+// Declares tells that a group or server alone has a database of its own accord: what is published there, or received,
+// is only used.
+func (p *Party) Declares(database string) bool {
+	return p.Group != "" || slices.ContainsFunc(p.Databases, func(d v1alpha1.Database) bool {
+		return strings.EqualFold(string(d.Name), database)
+	})
 }
 
 // Description marks what belongs to an object, on the server.

@@ -2,12 +2,66 @@
 
 package tsql
 
+import (
+	"regexp"
+	"strconv"
+)
+
 // CreateDatabase creates a database if there is none of that name.
 // Source: docs/t-sql/statements/create-database-transact-sql.md.
 func CreateDatabase(name string) Statement {
 	return new(builder).
 		sql("IF DB_ID(").str(name).sql(") IS NULL\n    CREATE DATABASE ").name(name).
 		done("create database " + name)
+}
+
+// CreateDatabaseWith creates a database with a collation if there is none of that name. Nothing stands around the name
+// of a collation: one that has other characters than letters, digits and underscores is quoted all the same, and
+// refused by the server. Source: docs/t-sql/statements/create-database-transact-sql.md.
+func CreateDatabaseWith(name, collation string) Statement {
+	if collation == "" {
+		return CreateDatabase(name)
+	}
+	b := new(builder).
+		sql("IF DB_ID(").str(name).sql(") IS NULL\n    CREATE DATABASE ").name(name).sql(" COLLATE ")
+	if plainCollation.MatchString(collation) {
+		b.sql(collation)
+	} else {
+		b.name(collation)
+	}
+	return b.done("create database " + name + " with collation " + collation)
+}
+
+var plainCollation = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+
+// SetCompatibilityLevel sets a database's compatibility level. Queries that run finish as they were compiled.
+// Source: docs/t-sql/statements/alter-database-transact-sql-compatibility-level.md.
+func SetCompatibilityLevel(name string, level int) Statement {
+	return new(builder).
+		sql("ALTER DATABASE ").name(name).sql(" SET COMPATIBILITY_LEVEL = ", strconv.Itoa(level)).
+		done("set the compatibility level of " + name)
+}
+
+// SetReadCommittedSnapshot turns row versions for READ COMMITTED on or off. The server does it only while nobody else
+// has a connection to the database. Without NO_WAIT it would wait for that, and whoever connects meanwhile behind it;
+// with a ROLLBACK clause it would end the others. So it is refused (5070) where anybody is.
+// Source: docs/t-sql/statements/alter-database-transact-sql-set-options.md, READ_COMMITTED_SNAPSHOT and WITH
+// <termination>.
+func SetReadCommittedSnapshot(name string, on bool) Statement {
+	b := new(builder).sql("ALTER DATABASE ").name(name).sql(" SET READ_COMMITTED_SNAPSHOT ")
+	b.exclusive = true
+	if on {
+		return b.sql("ON WITH NO_WAIT").done("turn on READ_COMMITTED_SNAPSHOT in " + name)
+	}
+	return b.sql("OFF WITH NO_WAIT").done("turn off READ_COMMITTED_SNAPSHOT in " + name)
+}
+
+// SetDatabaseOwner makes a login the owner of a database, dbo there; it may not be a user of the database (15110).
+// Source: docs/t-sql/statements/alter-authorization-transact-sql.md.
+func SetDatabaseOwner(name, login string) Statement {
+	return new(builder).
+		sql("ALTER AUTHORIZATION ON DATABASE::").name(name).sql(" TO ").name(login).
+		done("make " + login + " the owner of " + name)
 }
 
 // SetRecoveryFull puts a database into the full recovery model, which groups and their seeding need.

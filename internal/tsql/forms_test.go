@@ -51,12 +51,21 @@ var forms = []form{
 	of("docs/t-sql/statements/grant-endpoint-permissions-transact-sql.md", `GRANT CONNECT ON ENDPOINT::NAME TO NAME`),
 	of("docs/t-sql/statements/revoke-endpoint-permissions-transact-sql.md",
 		`REVOKE CONNECT ON ENDPOINT::NAME FROM NAME`),
-	of("docs/t-sql/statements/create-database-transact-sql.md", `CREATE DATABASE NAME`),
+	of("docs/t-sql/statements/create-database-transact-sql.md", `CREATE DATABASE NAME( COLLATE [A-Za-z0-9_]+)?`),
 	of("docs/t-sql/statements/drop-database-transact-sql.md", `DROP DATABASE IF EXISTS NAME`),
 	of(
 		"docs/t-sql/statements/alter-database-transact-sql-set-options.md",
 		`ALTER DATABASE NAME SET RECOVERY (FULL|BULK_LOGGED|SIMPLE)`,
 	),
+	of(
+		"docs/t-sql/statements/alter-database-transact-sql-set-options.md",
+		`ALTER DATABASE NAME SET READ_COMMITTED_SNAPSHOT (ON|OFF) WITH NO_WAIT`,
+	),
+	of(
+		"docs/t-sql/statements/alter-database-transact-sql-compatibility-level.md",
+		`ALTER DATABASE NAME SET COMPATIBILITY_LEVEL = \d{3}`,
+	),
+	of("docs/t-sql/statements/alter-authorization-transact-sql.md", `ALTER AUTHORIZATION ON DATABASE::NAME TO NAME`),
 	of(
 		"docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md",
 		`ALTER DATABASE NAME MODIFY FILE \(NAME = NAME, FILENAME = STRING\)`,

@@ -51,12 +51,17 @@ func MasterKeyExists() Statement {
 
 // DatabaseStates reads the user databases with what a group asks of them. last_log_backup_lsn is not NULL once a full
 // backup began the log chain
-// (docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md).
+// (docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md). After that come the
+// properties that are declared, and how many sessions of other programs are in the database: a collation is NULL while
+// the database is not online.
 func DatabaseStates() Statement {
 	return text(
 		`SELECT d.name, d.state_desc, d.recovery_model_desc, d.group_database_id,
     CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END,
-    COALESCE(SUSER_SNAME(d.owner_sid), N'')
+    COALESCE(SUSER_SNAME(d.owner_sid), N''),
+    COALESCE(d.collation_name, N''), CAST(d.compatibility_level AS int), d.is_read_committed_snapshot_on,
+    (SELECT COUNT(*) FROM sys.dm_exec_sessions AS s
+        WHERE s.database_id = d.database_id AND s.is_user_process = 1 AND COALESCE(s.program_name, N'') <> APP_NAME())
 FROM sys.databases AS d LEFT JOIN sys.database_recovery_status AS r ON r.database_id = d.database_id
 WHERE d.database_id > 4`,
 	)
@@ -105,13 +110,13 @@ WHERE g.name = @group`).arg("group", group).done("read the listener of group " +
 // GroupDatabaseStates reads the state of the group's databases on every replica that the instance knows about: a
 // secondary knows its own rows only, and the primary's rows about a disconnected secondary are stale. last_hardened_lsn
 // may be unknown by the role that the replica is in. Nothing stands for it: another measure of the same log would be
-// compared with it, and a copy that is ahead of a fork be taken for one that is not.
+// compared with it, and a copy that is ahead of a fork be taken for one that is not. Times are UTC.
 func GroupDatabaseStates(group string) Statement {
 	return new(builder).
 		sql(`SELECT r.replica_server_name, c.database_name, s.is_local, s.synchronization_state_desc, s.is_suspended,
     COALESCE(s.suspend_reason_desc, N''),
     s.log_send_queue_size, s.redo_queue_size, s.redo_rate,
-    s.last_hardened_lsn, s.last_redone_lsn, s.last_commit_time,
+    s.last_hardened_lsn, s.last_redone_lsn, `+utc("s.last_commit_time")+`,
     COALESCE(f.is_failover_ready, CAST(0 AS bit))
 FROM sys.dm_hadr_database_replica_states AS s
 JOIN sys.availability_groups AS g ON g.group_id = s.group_id

@@ -3,14 +3,21 @@
 package tsql
 
 // Instance reads what an instance says of itself: @@SERVERNAME, SERVERPROPERTY('ServerName'),
-// SERVERPROPERTY('ProductVersion'), SERVERPROPERTY('Edition'), @@VERSION and the time it started.
+// SERVERPROPERTY('ProductVersion'), SERVERPROPERTY('Edition'), @@VERSION and the time it started, in UTC.
 // Sources: docs/t-sql/functions/serverproperty-transact-sql.md,
 // docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md.
 func Instance() Statement {
 	return text(`SELECT @@SERVERNAME, CAST(SERVERPROPERTY('ServerName') AS nvarchar(128)),
     CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('Edition') AS nvarchar(128)),
     @@VERSION,
-    (SELECT sqlserver_start_time FROM sys.dm_os_sys_info)`)
+    (SELECT ` + utc("sqlserver_start_time") + ` FROM sys.dm_os_sys_info)`)
+}
+
+// utc is a column of the server's local time in UTC: an engine goes by the time zone that its server declares. Of a
+// time before the last change from or to summer time it is wrong by that.
+// Sources: docs/t-sql/functions/datepart-transact-sql.md (tzoffset), sysdatetimeoffset-transact-sql.md.
+func utc(column string) string {
+	return "DATEADD(minute, -DATEPART(tzoffset, SYSDATETIMEOFFSET()), " + column + ")"
 }
 
 // Alive is the shortest statement that an engine must execute to answer.

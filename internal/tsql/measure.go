@@ -16,13 +16,13 @@ JOIN sys.availability_replicas AS r ON r.replica_id = s.replica_id`,
 }
 
 // MeasuredCopies reads the copies of every group's databases as the instance knows them: the primary knows all, a
-// secondary its own. Queues are KB, rates KB per second, times the server's. Source:
+// secondary its own. Queues are KB, rates KB per second, times UTC. Source:
 // docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-database-replica-states-transact-sql.md.
 func MeasuredCopies() Statement {
 	return text(
 		`SELECT g.name, r.replica_server_name, c.database_name, COALESCE(s.synchronization_state_desc, N''), s.is_suspended,
     s.log_send_queue_size, s.log_send_rate, s.redo_queue_size, s.redo_rate, s.secondary_lag_seconds,
-    s.last_hardened_time, s.last_redone_time, s.last_commit_time
+    ` + utc("s.last_hardened_time") + ", " + utc("s.last_redone_time") + ", " + utc("s.last_commit_time") + `
 FROM sys.dm_hadr_database_replica_states AS s
 JOIN sys.availability_groups AS g ON g.group_id = s.group_id
 JOIN sys.availability_replicas AS r ON r.replica_id = s.replica_id

@@ -57,13 +57,14 @@ func DistributionPublishers() Statement {
 }
 
 // ReplicationDatabases selects name, state, is_published, is_read_only, recovery model, whether a full backup began the
-// log chain, and is_merge_published, of the user databases.
+// log chain, is_merge_published, whether it is another primary's copy, and the collation, of the user databases.
 func ReplicationDatabases() Statement {
 	return text(
 		`SELECT d.name, d.state_desc, CAST(d.is_published AS int), CAST(d.is_read_only AS int), d.recovery_model_desc,
     CASE WHEN r.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END, CAST(d.is_merge_published AS int),
     CASE WHEN EXISTS (SELECT 1 FROM sys.dm_hadr_database_replica_states AS h
-        WHERE h.database_id = d.database_id AND h.is_local = 1 AND h.is_primary_replica = 0) THEN 1 ELSE 0 END
+        WHERE h.database_id = d.database_id AND h.is_local = 1 AND h.is_primary_replica = 0) THEN 1 ELSE 0 END,
+    COALESCE(d.collation_name, N'')
 FROM sys.databases AS d LEFT JOIN sys.database_recovery_status AS r ON r.database_id = d.database_id
 WHERE d.database_id > 4`,
 	).Because("read the databases")
@@ -308,28 +309,28 @@ const (
 const noStatistics = "comments NOT LIKE N'<stats%'"
 
 // AgentHistory selects runstatus of an agent's newest history row, the newest comments that say something to people,
-// and time of that row, and how many seconds old it is by the distributor's clock. It runs in the distribution
-// database.
+// and time of that row (in UTC), and how many seconds old it is by the distributor's clock. It runs in the
+// distribution database.
 func AgentHistory(kind AgentKind, id int) Statement {
 	history := "dbo.MS" + string(kind) + "_history"
 	return new(
 		builder,
 	).sql("SELECT TOP (1) h.runstatus, COALESCE((SELECT TOP (1) CAST(c.comments AS nvarchar(4000))\n    FROM ", history,
 		" AS c WHERE c.agent_id = @id AND c.", noStatistics, " ORDER BY c.[time] DESC, c.[timestamp] DESC), N''), ",
-		"h.[time], DATEDIFF(second, h.[time], GETDATE())\nFROM ", history,
+		utc("h.[time]"), ", DATEDIFF(second, h.[time], GETDATE())\nFROM ", history,
 		" AS h WHERE h.agent_id = @id ORDER BY h.[time] DESC, h.[timestamp] DESC").
 		arg("id", id).
 		done("read the history of the " + string(kind) + " agent")
 }
 
-// AgentLastError selects code and time of each row of the newest error that an agent's history tells of, and how many
-// seconds old it is by the distributor's clock; no row without one. An agent notes what it attempted, which has no
-// code, its own message, whose code begins with MSSQL_REPL, and the server's error as rows of one id. It runs in the
-// distribution database. Source: docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
+// AgentLastError selects code and time (in UTC) of each row of the newest error that an agent's history tells of, and
+// how many seconds old it is by the distributor's clock; no row without one. An agent notes what it attempted, which
+// has no code, its own message, whose code begins with MSSQL_REPL, and the server's error as rows of one id. It runs
+// in the distribution database. Source: docs/relational-databases/system-tables/msrepl-errors-transact-sql.md.
 func AgentLastError(kind AgentKind, id int) Statement {
 	return new(
 		builder,
-	).sql("SELECT COALESCE(e.error_code, N''), e.[time], DATEDIFF(second, e.[time], GETDATE())\n"+
+	).sql("SELECT COALESCE(e.error_code, N''), ", utc("e.[time]"), ", DATEDIFF(second, e.[time], GETDATE())\n"+
 		"FROM dbo.MSrepl_errors AS e WHERE e.id = (SELECT MAX(r.id) FROM dbo.MS", string(kind), "_history AS h\n"+
 		"    JOIN dbo.MSrepl_errors AS r ON r.id = h.error_id WHERE h.agent_id = @id) ORDER BY e.[time], e.error_code").
 		arg("id", id).
@@ -377,11 +378,11 @@ func LastSnapshot(id int) Statement {
 }
 
 // SubscriptionsHere selects publisher, database, publication, type, transaction_timestamp and time (of the last change,
-// by the server's clock) of the subscriptions that the connection's database knows of. The table is there once it has
+// in UTC) of the subscriptions that the connection's database knows of. The table is there once it has
 // one.
 func SubscriptionsHere() Statement {
 	return text(`IF OBJECT_ID(N'dbo.MSreplication_subscriptions', N'U') IS NOT NULL
-    SELECT publisher, publisher_db, publication, subscription_type, transaction_timestamp, [time] FROM dbo.MSreplication_subscriptions`).
+    SELECT publisher, publisher_db, publication, subscription_type, transaction_timestamp, ` + utc("[time]") + ` FROM dbo.MSreplication_subscriptions`).
 		Because("read the subscriptions of the database")
 }
 
@@ -405,11 +406,11 @@ func LogEnd() Statement {
 FROM sys.dm_db_log_stats(DB_ID()) AS l`).Because("read where the log ends")
 }
 
-// NewestReplicated selects xact_seqno and entry_time of the newest transaction of a published database that the log
-// reader has brought, or no row. Those of snapshots are longer than the log's ten bytes. It runs in the distribution
-// database. Source: docs/relational-databases/system-tables/msrepl-transactions-transact-sql.md.
+// NewestReplicated selects xact_seqno and entry_time (in UTC) of the newest transaction of a published database that
+// the log reader has brought, or no row. Those of snapshots are longer than the log's ten bytes. It runs in the
+// distribution database. Source: docs/relational-databases/system-tables/msrepl-transactions-transact-sql.md.
 func NewestReplicated(publisher, database string) Statement {
-	return new(builder).sql(`SELECT TOP (1) t.xact_seqno, t.entry_time FROM dbo.MSrepl_transactions AS t
+	return new(builder).sql(`SELECT TOP (1) t.xact_seqno, `, utc("t.entry_time"), ` FROM dbo.MSrepl_transactions AS t
 JOIN dbo.MSpublisher_databases AS d ON d.id = t.publisher_database_id
     JOIN dbo.MSreplservers AS s ON s.srvid = d.publisher_id
 WHERE UPPER(s.srvname) = UPPER(@publisher) AND d.publisher_db = @database AND DATALENGTH(t.xact_seqno) = 10 ORDER BY t.xact_seqno DESC`).

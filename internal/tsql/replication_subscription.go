@@ -168,8 +168,10 @@ ORDER BY t.tracer_id DESC`).
 		done("read the tracer tokens of " + publication)
 }
 
-// LocalTime selects the server's local time, in which publisher_commit is.
-func LocalTime() Statement { return text("SELECT GETDATE()").Because("read the server's clock") }
+// LocalTime selects the server's local time, in which publisher_commit is, and by how many minutes it is ahead of UTC.
+func LocalTime() Statement {
+	return text("SELECT GETDATE(), DATEPART(tzoffset, SYSDATETIMEOFFSET())").Because("read the server's clock")
+}
 
 // PendingCommands selects pendingcmdcount and estimatedprocesstime of a subscription; it runs in the distribution
 // database.

@@ -119,6 +119,11 @@ func init() {
 	add("GrantConnectOnEndpoint", tsql.GrantConnectOnEndpoint(tsql.MirroringEndpoint, "geosql_partner_quisec"))
 
 	add("CreateDatabase", tsql.CreateDatabase("Con'tent"))
+	add("CreateDatabaseWith", tsql.CreateDatabaseWith("Content", "Latin1_General_100_CI_AS_SC_UTF8"))
+	add("SetCompatibilityLevel", tsql.SetCompatibilityLevel("Content", 160))
+	add("SetReadCommittedSnapshot",
+		tsql.SetReadCommittedSnapshot("Content", true), tsql.SetReadCommittedSnapshot("Content", false))
+	add("SetDatabaseOwner", tsql.SetDatabaseOwner("Content", "shop"))
 	add("SetRecoveryFull", tsql.SetRecoveryFull("Content"))
 	add("BackupDatabaseFull", tsql.BackupDatabaseFull("Content", "/var/opt/mssql-backup/Content-first.bak"))
 	add("SetHADROff", tsql.SetHADROff("Content"))

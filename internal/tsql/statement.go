@@ -25,7 +25,7 @@ type Statement struct {
 	Long bool
 	// Task is what the server shows while a statement goes on that is Long.
 	Task Task
-	// Exclusive says that the server refuses it (3702) while anybody has a connection to the database that it names.
+	// Exclusive says that the server refuses it (3702, 5070) while anybody has a connection to the database that it names.
 	Exclusive bool
 
 	redacted string

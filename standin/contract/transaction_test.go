@@ -85,6 +85,25 @@ func TestUncommittedRowsAreNotSeen(t *testing.T) {
 	g.Expect(value(t, other, "SELECT COUNT(*) FROM t")).To(Equal(int64(1)))
 }
 
+// TestReadCommittedSnapshotTakesTheDatabaseAlone goes by
+// docs/t-sql/statements/alter-database-transact-sql-set-options.md, READ_COMMITTED_SNAPSHOT: no other connection to the
+// database may be active, and NO_WAIT waits for none.
+func TestReadCommittedSnapshotTakesTheDatabaseAlone(t *testing.T) {
+	g := NewWithT(t)
+	db := newDatabase(t)
+	mine, other := connection(t, db), connection(t, db)
+	mustExec(t, other, "CREATE TABLE t (id int)")
+	const set = "ALTER DATABASE CURRENT SET READ_COMMITTED_SNAPSHOT ON WITH NO_WAIT"
+	const is = "SELECT is_read_committed_snapshot_on FROM sys.databases WHERE database_id = DB_ID()"
+	_, err := mine.ExecContext(t.Context(), set)
+	g.Expect(severe(err)).To(Equal([]int32{5070, 5069}))
+	g.Expect(value(t, mine, is)).To(BeFalse())
+	g.Expect(value(t, other, "SELECT COUNT(*) FROM t")).To(Equal(int64(0)), "nobody was thrown out")
+	mustExec(t, other, "USE master")
+	mustExec(t, mine, set)
+	g.Expect(value(t, mine, is)).To(BeTrue())
+}
+
 // TestLockTimeout goes by docs/t-sql/statements/set-lock-timeout-transact-sql.md.
 func TestLockTimeout(t *testing.T) {
 	g := NewWithT(t)

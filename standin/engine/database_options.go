@@ -108,6 +108,9 @@ func (s *Session) setDatabaseOption(ctx context.Context, db *Database, o syntax.
 	case "ALLOW_SNAPSHOT_ISOLATION":
 		return db.Update(ctx, func(i *DatabaseInfo) { i.SnapshotIsolation = o.Value == "ON" })
 	case "READ_COMMITTED_SNAPSHOT":
+		if err := s.Terminate(ctx, db, a); err != nil {
+			return err
+		}
 		return db.Update(ctx, func(i *DatabaseInfo) { i.ReadCommittedSnapshot = o.Value == "ON" })
 	case "COMPATIBILITY_LEVEL":
 		level, err := strconv.Atoi(o.Value)

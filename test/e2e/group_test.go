@@ -102,7 +102,7 @@ func (gt *groupTest) createGroup(
 				{Server: gt.server("quincy"), AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
 				{Server: gt.server("dublin"), AvailabilityMode: third},
 			},
-			InitialPrimary: gt.server("tukwila"), Databases: []v1alpha1.DatabaseName{"Content"},
+			InitialPrimary: gt.server("tukwila"), Databases: []v1alpha1.Database{{Name: "Content"}},
 			Voters:         []v1alpha1.SiteName{"tukwila", "quincy", "dublin"},
 			FailoverPolicy: v1alpha1.FailoverAutomatic, ReclaimPolicy: v1alpha1.ReclaimDelete,
 			RoleAtFailover: v1alpha1.RoleAtFailover(os.Getenv(roleAtFailover)),

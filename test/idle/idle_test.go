@@ -102,7 +102,7 @@ func declared() []client.Object {
 				{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
 				{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly},
 			},
-			InitialPrimary: "tukpub", Databases: []v1alpha1.DatabaseName{"Content"},
+			InitialPrimary: "tukpub", Databases: []v1alpha1.Database{{Name: "Content"}},
 			Voters: []v1alpha1.SiteName{stage.Site},
 		}},
 		&v1alpha1.Distributor{ObjectMeta: meta("main"), Spec: v1alpha1.DistributorSpec{Server: "dist"}},

@@ -81,7 +81,7 @@ func group(
 				{Server: second, AvailabilityMode: v1alpha1.SynchronousCommit},
 				{Server: third, AvailabilityMode: v1alpha1.ConfigurationOnly},
 			},
-			InitialPrimary: first, Databases: []v1alpha1.DatabaseName{database}, Voters: []v1alpha1.SiteName{stage.Site},
+			InitialPrimary: first, Databases: []v1alpha1.Database{{Name: database}}, Voters: []v1alpha1.SiteName{stage.Site},
 		},
 	}
 }

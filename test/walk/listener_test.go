@@ -111,7 +111,7 @@ func dropGroup(m *manifest, _ []*manifest, _ *rand.Rand) change {
 			// The first connections are those of before the engine's end.
 			NewWithT(t).Eventually(func() error {
 				return w.stage.Try(t, publisher, "master",
-					fmt.Sprintf("EXEC sp_removedbreplication N'%s'; DROP DATABASE IF EXISTS %[1]s", database))
+					fmt.Sprintf("EXEC sp_removedbreplication N'%s'; DROP DATABASE IF EXISTS %[1]s", database.Name))
 			}, refuted, 200*time.Millisecond).Should(Succeed(), w.told(t))
 		}
 		w.back(t)

@@ -119,11 +119,11 @@ func (m *manifest) objects() []client.Object {
 }
 
 // databases of the group.
-func (m *manifest) databases() []v1alpha1.DatabaseName {
+func (m *manifest) databases() []v1alpha1.Database {
 	if m.further {
-		return []v1alpha1.DatabaseName{published, further}
+		return []v1alpha1.Database{{Name: published}, {Name: further}}
 	}
-	return []v1alpha1.DatabaseName{published}
+	return []v1alpha1.Database{{Name: published}}
 }
 
 // partners are the other replicas than the first primary.

@@ -82,7 +82,7 @@ func keepTopology(m *manifest, _ []*manifest, _ *rand.Rand) change {
 	before := m.clone()
 	m.further = !m.further
 	c := said("a Topology is deleted, and applied again with what was kept of its objects; the group has %v",
-		m.databases())
+		(&v1alpha1.AvailabilityGroupSpec{Databases: m.databases()}).DatabaseNames())
 	c.carry = func(t testing.TB, w *walk) {
 		w.ready(t)
 		w.stage.StartControllers(t)

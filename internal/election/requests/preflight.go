@@ -145,10 +145,7 @@ func checkReplica(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec)
 		)}
 	}
 	for _, name := range spec.Databases {
-		if !slices.ContainsFunc(
-			group.Spec.Databases,
-			func(d v1alpha1.DatabaseName) bool { return strings.EqualFold(string(d), string(name)) },
-		) {
+		if group.Spec.Database(string(name)) == nil {
 			return Preflight{
 				Verdict: Refuse,
 				Reason:  votes.ReasonNoSuchDatabase,

@@ -89,13 +89,13 @@ func TestPreflight(t *testing.T) {
 		"a reseed of that database": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec",
 			Databases: []v1alpha1.DatabaseName{"Shop", "content"}}, verdict: requests.Refuse, reason: votes.ReasonOwnData,
 			change: func(a *v1alpha1.AvailabilityGroup) {
-				a.Spec.Databases = []v1alpha1.DatabaseName{"Content", "Shop"}
+				a.Spec.Databases = []v1alpha1.Database{{Name: "Content"}, {Name: "Shop"}}
 				a.Status.Replicas[1].Outside = []string{"Content"}
 			}},
 		"a reseed of another one": {spec: v1alpha1.FailoverSpec{Kind: reseed, To: "quisec",
 			Databases: []v1alpha1.DatabaseName{"shop"}}, verdict: requests.Go,
 			change: func(a *v1alpha1.AvailabilityGroup) {
-				a.Spec.Databases = []v1alpha1.DatabaseName{"Content", "Shop"}
+				a.Spec.Databases = []v1alpha1.Database{{Name: "Content"}, {Name: "Shop"}}
 				a.Status.Replicas[1].Outside = []string{"Content"}
 			}},
 		"to nobody in particular": {spec: v1alpha1.FailoverSpec{Kind: failover}, verdict: requests.Go},

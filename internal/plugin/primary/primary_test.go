@@ -37,7 +37,7 @@ func votedGroup(now time.Time) *v1alpha1.AvailabilityGroup {
 	g := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"}}
 	g.Spec = v1alpha1.AvailabilityGroupSpec{
 		InitialPrimary: "tukpub",
-		Databases:      []v1alpha1.DatabaseName{"Content"},
+		Databases:      []v1alpha1.Database{{Name: "Content"}},
 		Replicas: []v1alpha1.Replica{
 			{
 				Server:           "tukpub",

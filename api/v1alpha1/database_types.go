@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import "strings"
+
+// Collation is the name of a collation, such as Latin1_General_100_CI_AS_SC_UTF8.
+// +kubebuilder:validation:MaxLength=128
+// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_]*$`
+type Collation string
+
+// Database is a user database with its properties. It is made where it does not exist. A property that is left out is
+// as the engine makes it, and is not changed afterwards.
+type Database struct {
+	// name of the database.
+	Name DatabaseName `json:"name"`
+	// collation with which the database is made; the server's unless given. That of a database that exists is not
+	// changed: where it differs the condition says so.
+	// +optional
+	Collation Collation `json:"collation,omitempty"`
+	// compatibilityLevel of the database, such as 160, at most that of the engine's version. It is kept as declared.
+	// +optional
+	// +kubebuilder:validation:Enum=100;110;120;130;140;150;160;170
+	CompatibilityLevel int32 `json:"compatibilityLevel,omitempty"`
+	// readCommittedSnapshot says whether READ COMMITTED reads row versions instead of waiting for locks
+	// (READ_COMMITTED_SNAPSHOT). It is changed only while nobody else is in the database: no session is ended for it, and
+	// the condition says so meanwhile.
+	// +optional
+	ReadCommittedSnapshot *bool `json:"readCommittedSnapshot,omitempty"`
+	// owner is the login that owns the database (dbo), such as one that a Login declares; geosql_operator unless given. It
+	// may not be a user of the database. It is kept as declared.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:MinLength=1
+	Owner string `json:"owner,omitempty"`
+}
+
+func databaseOf(databases []Database, name string) *Database {
+	for i := range databases {
+		if strings.EqualFold(string(databases[i].Name), name) {
+			return &databases[i]
+		}
+	}
+	return nil
+}
+
+func namesOf(databases []Database) []DatabaseName {
+	var names []DatabaseName
+	for _, d := range databases {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+// Database finds a declared database, compared as the server's default collation does; nil when the group has none of
+// the name.
+func (s *AvailabilityGroupSpec) Database(name string) *Database { return databaseOf(s.Databases, name) }
+
+// DatabaseNames are the names of the group's databases.
+func (s *AvailabilityGroupSpec) DatabaseNames() []DatabaseName { return namesOf(s.Databases) }
+
+// Database finds a declared database, compared as the server's default collation does; nil when the server declares
+// none of the name.
+func (s *SQLServerSpec) Database(name string) *Database { return databaseOf(s.Databases, name) }

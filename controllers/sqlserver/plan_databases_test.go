@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package sqlserver
+
+import (
+	"testing"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// A server makes what it declares for itself, keeps it so, and leaves alone what is somebody else's. Nothing of the
+// server waits for that.
+func TestDatabasesOfAServerAlone(t *testing.T) {
+	blog := v1alpha1.Database{Name: "Blog", Collation: "Latin1_General_100_CI_AS", CompatibilityLevel: 150,
+		ReadCommittedSnapshot: ptr.To(true)}
+	is := mssql.Database{Name: "blog", State: "ONLINE", Owner: credentials.RoleOperator.Login(),
+		Collation: "Latin1_General_100_CI_AS", CompatibilityLevel: 150, ReadCommittedSnapshot: true}
+	for name, c := range map[string]struct {
+		change     func(*mssql.Database)
+		missing    bool
+		adopt      bool
+		ready      metav1.ConditionStatus
+		reason     string
+		says       string
+		statements []tsql.Statement
+	}{
+		"as declared": {ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning},
+		"not there": {missing: true, ready: metav1.ConditionFalse, reason: v1alpha1.ReasonWaitingForDatabase, says: "Blog",
+			statements: []tsql.Statement{tsql.CreateDatabaseWith("Blog", "Latin1_General_100_CI_AS"),
+				tsql.SetCompatibilityLevel("Blog", 150), tsql.SetReadCommittedSnapshot("Blog", true)}},
+		"not online": {change: func(x *mssql.Database) { x.State = "RECOVERING" },
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonWaitingForDatabase, says: "blog is recovering"},
+		"somebody else's": {change: func(x *mssql.Database) { x.Owner, x.CompatibilityLevel = "sa", 130 },
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonDatabaseConflict, says: `belongs to "sa"`},
+		"somebody else's, adopted": {change: func(x *mssql.Database) { x.Owner, x.CompatibilityLevel = "sa", 130 },
+			adopt: true, ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
+			statements: []tsql.Statement{tsql.SetCompatibilityLevel("blog", 150)}},
+		"a group's": {change: func(x *mssql.Database) { x.InGroup, x.CompatibilityLevel = true, 130 },
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonDatabaseConflict, says: "is in an availability group"},
+		"another level": {change: func(x *mssql.Database) { x.CompatibilityLevel = 160 },
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
+			statements: []tsql.Statement{tsql.SetCompatibilityLevel("blog", 150)}},
+		"another collation": {change: func(x *mssql.Database) { x.Collation = "Turkish_CI_AS" },
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonDatabaseDiffers, says: "collation Turkish_CI_AS"},
+		"used by others": {change: func(x *mssql.Database) { x.ReadCommittedSnapshot, x.Sessions = false, 1 },
+			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonDatabaseInUse, says: "None is ended"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), Surroundings{}))
+			e.settle(t, 100)
+			e.d.Server.Spec.Databases = []v1alpha1.Database{blog}
+			if c.adopt {
+				e.d.Server.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			}
+			have := is
+			if c.change != nil {
+				c.change(&have)
+			}
+			e.o.Engine.Databases = map[string]mssql.Database{"other": {Name: "other", Owner: "sa"}}
+			if !c.missing {
+				e.o.Engine.Databases["blog"] = have
+			}
+			p := plan(e.d, e.o)
+			g.Expect(p.Outcome).To(And(HaveField("Ready", c.ready), HaveField("Reason", c.reason),
+				HaveField("Message", ContainSubstring(c.says))))
+			g.Expect(p.Steps).To(BeEmpty())
+			var statements []tsql.Statement
+			for _, s := range p.Aside {
+				execute, ok := s.Step.(mssql.Execute)
+				g.Expect(ok).To(BeTrue(), "%T", s.Step)
+				g.Expect(execute.Role).To(Equal(credentials.RoleOperator))
+				statements = append(statements, execute.Statement)
+			}
+			g.Expect(statements).To(Equal(c.statements))
+			e.d.Server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: p.Outcome.Ready, Reason: p.Outcome.Reason}}
+			g.Expect(e.d.Server.Status.Serves()).To(BeTrue(), "groups are made with it, and others restart beside it")
+		})
+	}
+}
+
+func TestTheEngineBeginsWithItsCollationAndTimeZone(t *testing.T) {
+	g := NewWithT(t)
+	s := server()
+	variables := func() []corev1.EnvVar { return environment(declared(s, Surroundings{})) }
+	g.Expect(variables()).NotTo(ContainElement(HaveField("Name", BeElementOf("MSSQL_COLLATION", "TZ"))))
+	s.Spec.TimeZone = "Europe/Dublin"
+	g.Expect(variables()).To(ContainElement(corev1.EnvVar{Name: "TZ", Value: "Europe/Dublin"}))
+	s.Spec.Collation = "Latin1_General_100_CI_AS_SC_UTF8"
+	g.Expect(variables()).
+		To(ContainElement(corev1.EnvVar{Name: "MSSQL_COLLATION", Value: "Latin1_General_100_CI_AS_SC_UTF8"}))
+}
