@@ -44,6 +44,16 @@ type DistributorSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 }
 
+// DatabaseRoom is how much a database has of its volume.
+type DatabaseRoom struct {
+	// used by the database's files, in bytes. With free it is written when either has changed by a fiftieth of both, so
+	// that it is as exact as that.
+	Used int64 `json:"used"`
+	// free of the server's volume data, in bytes, as the server's status says; absent where that does not.
+	// +optional
+	Free *int64 `json:"free,omitempty"`
+}
+
 // DistributorStatus is the observed state of a Distributor.
 type DistributorStatus struct {
 	StatusBase `json:",inline"`
@@ -54,6 +64,9 @@ type DistributorStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxItems=256
 	Publishers []string `json:"publishers,omitempty"`
+	// database is how large the distribution database is.
+	// +optional
+	Database *DatabaseRoom `json:"database,omitempty"`
 }
 
 // Distributor is a server that keeps and delivers the transactions of publications.

@@ -78,6 +78,18 @@ const (
 	LabelNamespace = "geosql.dev/hub-namespace"
 )
 
+// Labels by which tools that know nothing of the operator sort objects
+// (kubernetes.io/docs/concepts/overview/working-with-objects/common-labels).
+const (
+	LabelApp          = "app.kubernetes.io/name"
+	LabelAppInstance  = "app.kubernetes.io/instance"
+	LabelAppComponent = "app.kubernetes.io/component"
+	LabelAppPartOf    = "app.kubernetes.io/part-of"
+	// App is the value of LabelApp, ComponentServer that of LabelAppComponent of what belongs to a server.
+	App             = "sql-server"
+	ComponentServer = "database"
+)
+
 // Finalizer is on every hub object whose deletion has work at a site or on a server.
 const Finalizer = "geosql.dev/finalizer"
 

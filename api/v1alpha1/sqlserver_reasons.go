@@ -25,6 +25,18 @@ const ConditionNetworkRestricted = "NetworkRestricted"
 // take the room.
 const ConditionPromisesKept = "PromisesKept"
 
+// ConditionVolumesResizing is True on a SQLServer while a volume is asked to grow and its file system has not, or while
+// that was refused; the message has the storage's own words.
+const ConditionVolumesResizing = "VolumesResizing"
+
+// ConditionVolumesFilling is True on a SQLServer one of whose volumes has a tenth of its room left, or has none in four
+// hours at the rate of the last hour, if that goes on. The server serves meanwhile.
+const ConditionVolumesFilling = "VolumesFilling"
+
+// ConditionNodeHeard is True on a SQLServer while the kubelet of its pod's node is heard. False, the message says what
+// comes back elsewhere, what a person may do, and what that risks.
+const ConditionNodeHeard = "NodeHeard"
+
 // Reasons of a SQLServer.
 const (
 	// ReasonRunning: the engine answers and has its logins.
@@ -38,6 +50,9 @@ const (
 	// ReasonCertificateKept: the Secret that spec.tls names can't be used, and the server goes on with the certificate
 	// that it has; the message says until when. Everything else is done.
 	ReasonCertificateKept = "CertificateKept"
+	// ReasonSecretNotTaken: a Secret of the user's, with sa's password or a product key, holds what can't be used; the
+	// message names it, and never its content.
+	ReasonSecretNotTaken = "SecretNotTaken"
 	// ReasonClocksDiffer: a certificate is to be issued, and the clocks of the manager and of the hub's or the site's API
 	// server differ too much. The server goes on with the certificate that it has, if it can be used.
 	ReasonClocksDiffer = "ClocksDiffer"
@@ -61,6 +76,9 @@ const (
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonPodNotReady: the pod runs and its engine does not serve.
 	ReasonPodNotReady = "PodNotReady"
+	// ReasonPodNotTaken: what the specification makes of the pod would break what the operator promises; the message names
+	// the fields. Admission refuses it, so that webhooks were away when it was written.
+	ReasonPodNotTaken = "PodNotTaken"
 	// ReasonPodRefused: the site's API server refuses the pod, by a quota, a limit range or a policy, say; the message has
 	// its words.
 	ReasonPodRefused = "PodRefused"
@@ -86,6 +104,26 @@ const (
 	// ReasonNodeCordoned: the pod's node is cordoned; the message says whether the pod may be evicted, or what that, or
 	// a restart, waits for (RestartPending).
 	ReasonNodeCordoned = "NodeCordoned"
+	// ReasonVolumesGrowing: volumes are asked to grow (VolumesResizing).
+	ReasonVolumesGrowing = "Growing"
+	// ReasonVolumesNotGrown: the storage refuses to let a volume grow (VolumesResizing).
+	ReasonVolumesNotGrown = "GrowthRefused"
+	// ReasonVolumesGrown: each file system has what its claim asks for (VolumesResizing).
+	ReasonVolumesGrown = "AsRequested"
+	// ReasonLittleRoom: a tenth or less of a volume is free (VolumesFilling).
+	ReasonLittleRoom = "LittleRoom"
+	// ReasonFullSoon: a volume will be full in four hours (VolumesFilling).
+	ReasonFullSoon = "FullSoon"
+	// ReasonEnoughRoom: the volumes have room (VolumesFilling).
+	ReasonEnoughRoom = "EnoughRoom"
+	// ReasonNodeHeard: the kubelet of the pod's node is heard (NodeHeard).
+	ReasonNodeHeard = "KubeletHeard"
+	// ReasonNodeSilent: the pod's node is not heard; whether it is dead or cut off only a person can tell (NodeHeard).
+	ReasonNodeSilent = "NodeSilent"
+	// ReasonNodeOutOfService: a person has said that the pod's node is off; the pod goes elsewhere (NodeHeard).
+	ReasonNodeOutOfService = "NodeOutOfService"
+	// ReasonNodeGone: the pod's node is not of the cluster any more (NodeHeard).
+	ReasonNodeGone = "NodeGone"
 	// ReasonAdministratorUsable: the engine lets sa in (Administered).
 	ReasonAdministratorUsable = "AdministratorUsable"
 	// ReasonAdministratorShut: sa is disabled, locked out or renamed, or its password is another one; the message says

@@ -8,9 +8,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Edition is a value of MSSQL_PID (docs/linux/configure/environment-variables.md), or a product key.
+// Edition is a value of MSSQL_PID (docs/linux/configure/environment-variables.md) that is no product key.
 // +kubebuilder:validation:MaxLength=40
-// +kubebuilder:validation:XValidation:rule="self.matches('^(Evaluation|Developer|Express|Web|Standard|Enterprise|EnterpriseCore|StandardDeveloper|EnterpriseDeveloper|[A-Z0-9]{5}(-[A-Z0-9]{5}){4})$')",message="edition is Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper, or a product key of five times five letters and digits"
+// +kubebuilder:validation:XValidation:rule="!self.matches('^[A-Za-z0-9]{5}(-[A-Za-z0-9]{5}){4}$')",message="a product key is a secret: put it into a Secret and name that in productKeySecretRef"
+// +kubebuilder:validation:XValidation:rule="self.matches('^(Evaluation|Developer|Express|Web|Standard|Enterprise|EnterpriseCore|StandardDeveloper|EnterpriseDeveloper)$') || self.matches('^[A-Za-z0-9]{5}(-[A-Za-z0-9]{5}){4}$')",message="edition is Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper or EnterpriseDeveloper; for a product key say productKeySecretRef"
 type Edition string
 
 // Editions that take part in groups in their own way.
@@ -106,6 +107,18 @@ type ServerScheduling struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	PriorityClassName string `json:"priorityClassName,omitempty"`
+	// affinity of the pod, as a pod's spec.affinity, beside what follows from the server's volumes and its groups.
+	// +optional
+	Affinity *PodPart `json:"affinity,omitempty"`
+	// topologySpreadConstraints of the pod.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+	// replicaAntiAffinity says whether the pod needs another node than the other replicas of its groups at its site
+	// (Required), or has one where there is one (Preferred, the default).
+	// +optional
+	ReplicaAntiAffinity AntiAffinity `json:"replicaAntiAffinity,omitempty"`
 }
 
 // NetworkPolicyMode says whether a server has a NetworkPolicy of the operator's.
@@ -166,9 +179,18 @@ type SQLServerSpec struct {
 	// acceptEULA must be true: the operator accepts no licence on anybody's behalf.
 	// +optional
 	AcceptEULA bool `json:"acceptEULA,omitempty"`
-	// edition is the MSSQL_PID.
+	// edition is the MSSQL_PID. It is not looked at where productKeySecretRef is given: the engine says then which one it
+	// is.
 	// +optional
 	Edition Edition `json:"edition,omitempty"`
+	// productKeySecretRef names the Secret, in the object's namespace of the hub, with the product key; key productKey
+	// unless given. A changed key restarts the engine.
+	// +optional
+	ProductKeySecretRef *SecretReference `json:"productKeySecretRef,omitempty"`
+	// saPasswordSecretRef names the Secret, in the object's namespace of the hub, with the password of sa; key password
+	// unless given. Unless named, the operator makes one. A changed password is given to the engine, which serves on.
+	// +optional
+	SAPasswordSecretRef *SecretReference `json:"saPasswordSecretRef,omitempty"`
 	// image of the engine, by tag or by digest (NAME@sha256:...): a tag can be moved, and a pod that starts anew takes
 	// what it names then. status.imageID has the digest of what runs.
 	// +optional
@@ -206,6 +228,18 @@ type SQLServerSpec struct {
 	// scheduling narrows the nodes.
 	// +optional
 	Scheduling *ServerScheduling `json:"scheduling,omitempty"`
+	// inheritedMetadata is what every object of the server at its site gets, the pod too.
+	// +optional
+	InheritedMetadata *ExtraMetadata `json:"inheritedMetadata,omitempty"`
+	// pod shapes the pod.
+	// +optional
+	Pod *ServerPod `json:"pod,omitempty"`
+	// agent shapes the agent's container.
+	// +optional
+	Agent *ServerAgent `json:"agent,omitempty"`
+	// serviceAccount shapes the pod's ServiceAccount.
+	// +optional
+	ServiceAccount *ServerServiceAccount `json:"serviceAccount,omitempty"`
 	// tls of the server.
 	// +optional
 	TLS *ServerTLS `json:"tls,omitempty"`
@@ -239,6 +273,14 @@ type SQLServerSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 }
 
+// DeclaredEdition is the edition that the engine runs by what is declared; empty where a product key says it.
+func (s *SQLServerSpec) DeclaredEdition() Edition {
+	if s.ProductKeySecretRef != nil {
+		return ""
+	}
+	return s.Edition
+}
+
 // PlacementStatus says where a server's pod may run and why.
 type PlacementStatus struct {
 	// node on which the pod runs.
@@ -252,6 +294,40 @@ type PlacementStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Reason string `json:"reason,omitempty"`
+}
+
+// ClaimCondition is a condition of a volume's claim that is True.
+type ClaimCondition struct {
+	// type such as Resizing, FileSystemResizePending, ControllerResizeError or NodeResizeError.
+	// +kubebuilder:validation:MaxLength=316
+	Type string `json:"type"`
+	// message is the storage's own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Message string `json:"message,omitempty"`
+}
+
+// VolumeStatus is the state of one volume.
+type VolumeStatus struct {
+	// role of the volume: data, log, tempdb, backup or agent.
+	// +kubebuilder:validation:MaxLength=16
+	Role string `json:"role"`
+	// capacity that the claim has, once its file system has it.
+	// +optional
+	Capacity *resource.Quantity `json:"capacity,omitempty"`
+	// used of the file system, in bytes. With free it is written when either has changed by a fiftieth of the whole, so
+	// that it is as exact as that; metrics have it as it is.
+	// +optional
+	Used *int64 `json:"used,omitempty"`
+	// free of the file system, in bytes.
+	// +optional
+	Free *int64 `json:"free,omitempty"`
+	// conditions of the claim that are True.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=type
+	Conditions []ClaimCondition `json:"conditions,omitempty"`
 }
 
 // SQLServerStatus is the observed state of a SQLServer.
@@ -275,6 +351,12 @@ type SQLServerStatus struct {
 	// placement of the pod.
 	// +optional
 	Placement *PlacementStatus `json:"placement,omitempty"`
+	// volumes of the server that are claimed.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=role
+	Volumes []VolumeStatus `json:"volumes,omitempty"`
 	// startTime of the engine (sys.dm_os_sys_info.sqlserver_start_time).
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
@@ -316,7 +398,7 @@ type AnnouncedSwitchover struct {
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must begin with a letter and have only lower-case letters, digits and hyphens",fieldPath=".metadata"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.site)",message="spec.site is required",fieldPath=".spec.site"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.acceptEULA) && self.spec.acceptEULA",message="spec.acceptEULA must be true: read the licence of the image and accept it yourself",fieldPath=".spec.acceptEULA"
-// +kubebuilder:validation:XValidation:rule="has(self.spec.edition)",message="spec.edition is required: Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, EnterpriseDeveloper or a product key",fieldPath=".spec.edition"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.edition) || has(self.spec.productKeySecretRef)",message="spec.edition is required: Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper or EnterpriseDeveloper; or spec.productKeySecretRef",fieldPath=".spec.edition"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.image)",message="spec.image is required",fieldPath=".spec.image"
 // +kubebuilder:validation:XValidation:rule="has(self.spec.storage) && has(self.spec.storage.data) && has(self.spec.storage.log) && has(self.spec.storage.tempdb) && has(self.spec.storage.backup)",message="spec.storage needs the volumes data, log, tempdb and backup",fieldPath=".spec.storage"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.spec.site) || self.spec.site == oldSelf.spec.site",message="spec.site is immutable: declare another server at the other site and add it to the group",fieldPath=".spec.site"
