@@ -84,5 +84,7 @@ func groupLabels(group *v1alpha1.AvailabilityGroup) map[string]string {
 	labels := map[string]string(sites.OwnLabels())
 	labels[v1alpha1.LabelNamespace] = group.Namespace
 	labels[v1alpha1.LabelGroup] = group.Name
+	labels[v1alpha1.LabelApp], labels[v1alpha1.LabelAppInstance] = v1alpha1.App, group.Name
+	labels[v1alpha1.LabelAppComponent] = v1alpha1.ComponentServer
 	return labels
 }

@@ -114,12 +114,21 @@ func ownLabels(namespace, label, owner string) map[string]string {
 	return l
 }
 
+// sortedBy are the labels of an object: its owner's, by which the operator knows it again, and those by which other
+// tools sort it, which it may lack.
+func sortedBy(owner map[string]string) map[string]string {
+	l := maps.Clone(owner)
+	l[v1alpha1.LabelApp], l[v1alpha1.LabelAppComponent] = v1alpha1.App, v1alpha1.ComponentServer
+	l[v1alpha1.LabelAppInstance] = owner[v1alpha1.LabelServer] + owner[v1alpha1.LabelGroup]
+	return l
+}
+
 // makeService is the Service of a name. It has a cluster IP, which DNS gives out: a headless one's addresses are cached
 // by clients longer than a failover takes. It publishes addresses that are not ready, since servers must find each
 // other while they become ready.
 func (n *name) makeService() *corev1.Service {
 	s := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: n.service, Labels: n.labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: n.namespace, Name: n.service, Labels: sortedBy(n.labels)},
 		Spec: corev1.ServiceSpec{
 			Type:                     corev1.ServiceTypeClusterIP,
 			Selector:                 n.selector,
@@ -175,7 +184,7 @@ func (n *name) makeSlice(
 	endpoints []discoveryv1.Endpoint,
 	ports []discoveryv1.EndpointPort,
 ) *discoveryv1.EndpointSlice {
-	labels := maps.Clone(n.labels)
+	labels := sortedBy(n.labels)
 	labels[discoveryv1.LabelServiceName] = n.service
 	labels[discoveryv1.LabelManagedBy] = sliceManager
 	return &discoveryv1.EndpointSlice{

@@ -29,12 +29,16 @@ type Account struct {
 // account as it should be.
 func account(d Desired) Account {
 	name := credentials.OrdersName(d.name())
+	serviceAccount := &corev1.ServiceAccount{
+		TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
+		ObjectMeta:                   meta(d, name),
+		AutomountServiceAccountToken: ptr.To(false),
+	}
+	if declared := d.Server.Spec.ServiceAccount; declared != nil {
+		serviceAccount.Annotations = with(serviceAccount.Annotations, declared.Annotations)
+	}
 	return Account{
-		ServiceAccount: stamp(&corev1.ServiceAccount{
-			TypeMeta:                     metav1.TypeMeta{APIVersion: "v1", Kind: "ServiceAccount"},
-			ObjectMeta:                   meta(d, name),
-			AutomountServiceAccountToken: ptr.To(false),
-		}),
+		ServiceAccount: stamp(serviceAccount),
 		Role: stamp(&rbacv1.Role{
 			TypeMeta:   metav1.TypeMeta{APIVersion: rbacv1.SchemeGroupVersion.String(), Kind: "Role"},
 			ObjectMeta: meta(d, name),

@@ -65,6 +65,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return r.restartPod(ctx, d, s)
 	case ReplaceSidecar:
 		return r.replaceSidecar(ctx, d, s)
+	case LabelPod:
+		return r.labelPod(ctx, d, s)
 	case ForgetPreviousSA:
 		return r.forgetPreviousSA(ctx, d, o)
 	case RefreshPod:

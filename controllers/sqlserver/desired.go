@@ -11,12 +11,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/podshape"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -47,6 +49,11 @@ type Desired struct {
 	Network Network
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
+
+	// shape is what the server's specification makes of its pod beside the operator's own; misshapen is what of it is not
+	// taken, and then there is no shape.
+	shape     podshape.Shape
+	misshapen field.ErrorList
 
 	// agentVolumeHeldBack is why the server goes on without a volume of the agent's own, nil when it has one.
 	agentVolumeHeldBack error
@@ -134,22 +141,6 @@ func (d Desired) certificateNames() []string {
 
 // adopts says whether databases that somebody else made may be kept as declared.
 func (d Desired) adopts() bool { return d.Server.Annotations[v1alpha1.AdoptAnnotation] == "true" }
-
-// labels of everything that belongs to the server, at its site and in the hub.
-func (d Desired) labels() map[string]string { return labelsOf(d.Server) }
-
-func labelsOf(server *v1alpha1.SQLServer) map[string]string {
-	labels := map[string]string{
-		v1alpha1.LabelManagedBy: v1alpha1.ManagedBy,
-		v1alpha1.LabelServer:    server.Name,
-		v1alpha1.LabelNamespace: server.Namespace,
-		v1alpha1.LabelSite:      string(server.Spec.Site),
-	}
-	if topology := server.Labels[v1alpha1.LabelTopology]; topology != "" {
-		labels[v1alpha1.LabelTopology] = topology
-	}
-	return labels
-}
 
 // volume is one of the server's volumes as declared.
 type volume struct {
@@ -267,6 +258,7 @@ type Surroundings struct {
 // Desire resolves what a server asks for. It is pure.
 func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, around Surroundings) Desired {
 	d := Desired{Server: server, Site: site, AgentImage: agentImage}
+	d.shape, d.misshapen = podshape.Of(field.NewPath("spec"), server.Name, &server.Spec)
 	name := v1alpha1.ServerName(server.Name)
 	for _, g := range around.Groups {
 		if !slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool { return r.Server == name }) {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -40,6 +41,9 @@ const (
 	annotationCertificate = "geosql.dev/certificate"
 	// annotationConf is the hash of mssql.conf, which the engine reads once too.
 	annotationConf = "geosql.dev/mssql-conf"
+	// annotationMetadata of a pod are the keys of the labels and annotations that its server declares, as JSON: one that
+	// is declared no more is taken from the running pod by it.
+	annotationMetadata = "geosql.dev/declared-metadata"
 	// annotationRefreshed is when the pod's Secrets were last said to have changed.
 	annotationRefreshed = "geosql.dev/refreshed"
 	// annotationRestarted is the cause for which the pod was last restarted once.
@@ -61,7 +65,7 @@ const confKey = "mssql.conf"
 func confName(server string) string { return server + "-mssql-conf" }
 
 func meta(d Desired, name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: name, Labels: d.labels()}
+	return metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: name, Labels: d.labels(), Annotations: d.annotations()}
 }
 
 // configMap has the server's mssql.conf.
@@ -92,10 +96,10 @@ func claim(d Desired, v volume, class string) *corev1.PersistentVolumeClaim {
 // statefulSet runs the server's pod. Its pod is replaced by nobody but the operator: OnDelete.
 func statefulSet(d Desired, o Observed, decision placement.Decision) *appsv1.StatefulSet {
 	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: d.labels()},
+		ObjectMeta: podMeta(d),
 		Spec:       podSpec(d, decision.Terms),
 	}
-	template.Annotations = templateAnnotations(d, template, o.SiteCertificate[credentials.KeyCertificate])
+	maps.Copy(template.Annotations, templateAnnotations(d, template, o.SiteCertificate[credentials.KeyCertificate]))
 	set := &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: meta(d, d.Server.Name),
@@ -108,7 +112,8 @@ func statefulSet(d Desired, o Observed, decision placement.Decision) *appsv1.Sta
 	}
 	if policyMark(d, o) == v1alpha1.NetworkPolicyManaged {
 		// Where there is none it says nothing, so that no StatefulSet is written for a release that brings the mark.
-		set.Annotations = map[string]string{annotationNetwork: string(v1alpha1.NetworkPolicyManaged)}
+		set.Annotations = with(set.Annotations, map[string]string{
+			annotationNetwork: string(v1alpha1.NetworkPolicyManaged)})
 	}
 	return set
 }
@@ -133,7 +138,7 @@ func disruptionBudget(d Desired, evictable bool, times map[string]string) *polic
 		// a node on which the engine ends again and again would not end either.
 		b.Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.AlwaysAllow)
 	}
-	b.Annotations = maps.Clone(times)
+	b.Annotations = with(b.Annotations, times)
 	return b
 }
 
@@ -145,6 +150,7 @@ func podSelector(d Desired) map[string]string {
 func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate []byte) map[string]string {
 	spec := template.Spec.DeepCopy()
 	spec.Affinity, spec.Tolerations, spec.PriorityClassName = nil, nil, ""
+	spec.TopologySpreadConstraints = nil
 	withoutLasting(spec)
 	annotations := map[string]string{
 		annotationCertificate: hashOf(certificate),
@@ -156,7 +162,7 @@ func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate
 	sidecar := spec.Containers[1].DeepCopy()
 	sidecar.Image = ""
 	annotations[annotationSidecar] = hashOf(sidecar)
-	spec.Containers = spec.Containers[:1]
+	spec.Containers = slices.Delete(spec.Containers, 1, 2)
 	annotations[annotationEngine] = hashOf([]any{spec, annotations[annotationCertificate], annotations[annotationConf]})
 	if asked := d.Server.Annotations[v1alpha1.RestartAnnotation]; asked != "" {
 		// Whatever its length and content, it names a request. It is in no hash: without it nobody restarts.

@@ -5,6 +5,7 @@ package sqlserver
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/podshape"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -24,6 +26,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	decision, placementErr := decide(d, o)
 	return reconcile.Stages(d, o,
 		planSite,
+		planShape,
 		planSecrets,
 		planPasswords,
 		planCertificate,
@@ -32,6 +35,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		},
 		planNetwork,
 		func(d Desired, o Observed, p *reconcile.Plan) bool { return planWorkload(d, o, decision, p) },
+		planPodMetadata,
 		planRestart,
 		planDrain,
 		planPod,
@@ -88,6 +92,15 @@ func planSite(d Desired, o Observed, p *reconcile.Plan) bool {
 	return p.Settle(conditions.Unknown(v1alpha1.ReasonSiteUnreachable, o.Site.Error()))
 }
 
+// planShape ends the plan when the pod can't be made as it is declared. Admission refuses that; nothing is done about
+// what went by it.
+func planShape(d Desired, _ Observed, p *reconcile.Plan) bool {
+	if len(d.misshapen) == 0 {
+		return true
+	}
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonPodNotTaken, d.misshapen.ToAggregate().Error()))
+}
+
 // planSecrets ends the plan while a Secret stands in the way that somebody else made: it would be written over.
 func planSecrets(d Desired, o Observed, p *reconcile.Plan) bool {
 	if len(o.ForeignSecrets) == 0 {
@@ -136,7 +149,11 @@ func planPasswords(d Desired, o Observed, p *reconcile.Plan) bool {
 // decide places the server.
 func decide(d Desired, o Observed) (placement.Decision, error) {
 	scheduling := d.scheduling()
-	request := placement.Request{NodeSelector: scheduling.NodeSelector, Tolerations: scheduling.Tolerations}
+	request := placement.Request{NodeSelector: scheduling.NodeSelector, Tolerations: scheduling.Tolerations,
+		Occupied: d.occupied()}
+	if a := d.shape.Affinity; a != nil && a.NodeAffinity != nil {
+		request.NodeAffinity = a.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	}
 	for _, v := range d.volumes() {
 		wanted := placement.Volume{Role: v.role, Class: v.class, Size: v.spec.Size, Bound: o.Bound[v.role]}
 		if c := o.Claims[v.role]; c != nil && c.Spec.StorageClassName != nil {
@@ -195,6 +212,11 @@ func planReadiness(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	if sites.PodReady(o.Pod) {
 		return true
+	}
+	for _, c := range slices.Concat(o.Pod.Status.InitContainerStatuses, o.Pod.Status.ContainerStatuses) {
+		if outcome, stop := containerProblem(o.Pod, c); stop && !podshape.OwnsContainer(c.Name) {
+			return p.Settle(outcome)
+		}
 	}
 	return p.Settle(
 		conditions.InProgress(v1alpha1.ReasonPodNotReady, "the engine answers; the pod's readiness is awaited"),

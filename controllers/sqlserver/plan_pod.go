@@ -8,9 +8,11 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/podshape"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -77,13 +79,23 @@ func replace(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 // with the pod that uses them, and what is on their volumes with them: whoever deleted them decides when that is.
 func dyingClaims(o Observed) string {
 	var names []string
+	data := false
 	for _, role := range roles() {
 		if c := o.Claims[role]; c != nil && c.DeletionTimestamp != nil {
 			names = append(names, c.Name)
+			data = data || role != placement.RoleAgent
 		}
 	}
-	if len(names) == 0 {
+	switch {
+	case len(names) == 0:
 		return ""
+	case !data:
+		return fmt.Sprintf(
+			"claim %s is being deleted, and the pod alone keeps it. There are no data on it, but what the agent has promised "+
+				"in elections, of which the data volume has a copy. The operator neither restarts the pod nor lets it be evicted. "+
+				"Delete the pod when its group can do without it: the agent then gets a new volume, and goes by the copy",
+			names[0],
+		)
 	}
 	return fmt.Sprintf(
 		"claims are being deleted, and the pod alone keeps them: %s. With its end the data are gone, so the operator "+
@@ -133,24 +145,33 @@ func engineHasRun(pod *corev1.Pod) bool {
 
 // planPod waits for the pod and says what holds it up.
 func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
-	pod := o.Pod
+	pod, asks := o.Pod, d.Server.Spec.AgentResources().Requests
 	switch {
 	case pod == nil && o.Refusal != "":
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonPodRefused, fmt.Sprintf(
 			"the API server of site %s does not let the pod in: %s. Change what refuses it there (ResourceQuota, LimitRange, "+
-				"policy, PriorityClass), or spec.resources and spec.scheduling; its sidecar asks for 100m CPU and 64Mi, and has "+
-				"a limit for memory alone, 256Mi",
+				"policy, PriorityClass), or spec.resources and spec.scheduling; its sidecar asks for %s CPU and %s memory "+
+				"(spec.agent.resources)",
 			d.Server.Spec.Site,
 			o.Refusal,
+			asks.Cpu(),
+			asks.Memory(),
 		)))
 	case pod == nil:
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonPodPending, "the pod is awaited from its StatefulSet"))
 	case pod.DeletionTimestamp != nil:
-		return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, "the pod is ending"))
+		message := "the pod is ending"
+		if c := nodeCondition(d, o); c != nil && c.Status == metav1.ConditionFalse {
+			message += "; " + c.Message
+		}
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, message))
 	case pod.Spec.NodeName == "":
 		return p.Settle(unscheduled(o))
 	}
 	for _, c := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
+		if engineRuns(pod) && !podshape.OwnsContainer(c.Name) {
+			continue // planReadiness says so: the engine can be administered without it
+		}
 		if outcome, stop := containerProblem(pod, c); stop {
 			return p.Settle(outcome)
 		}
@@ -256,6 +277,13 @@ func containerProblem(pod *corev1.Pod, c corev1.ContainerStatus) (conditions.Out
 		return conditions.InProgress(v1alpha1.ReasonPodNotReady, fmt.Sprintf(
 			"the certificate can't be copied for the engine%s; see `kubectl logs %s -c %s -p` at the site", lastEnd(c),
 			pod.Name, c.Name)), true
+	case podshape.OwnsContainer(c.Name):
+	case waiting != nil && waiting.Reason == crashLoop:
+		return conditions.InProgress(v1alpha1.ReasonPodNotReady, fmt.Sprintf(
+			"container %s, which spec.pod declares, ends again and again%s; see `kubectl logs %s -c %s -p` at the site",
+			c.Name, lastEnd(c), pod.Name, c.Name)), true
+	}
+	switch {
 	case c.Name != ContainerEngine:
 		return conditions.Outcome{}, false
 	case waiting != nil && waiting.Reason == crashLoop, c.State.Terminated != nil:

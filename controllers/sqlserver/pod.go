@@ -68,32 +68,40 @@ func volumeOf(role placement.Role) string {
 func podSpec(d Desired, terms []corev1.NodeSelectorTerm) corev1.PodSpec {
 	scheduling := d.scheduling()
 	spec := corev1.PodSpec{
-		InitContainers:                []corev1.Container{keysContainer(d)},
-		Containers:                    []corev1.Container{engineContainer(d), agentContainer(d)},
-		Volumes:                       podVolumes(d),
+		InitContainers:                append([]corev1.Container{keysContainer(d)}, d.shape.InitContainers...),
+		Containers:                    append([]corev1.Container{engineContainer(d), agentContainer(d)}, d.shape.Sidecars...),
+		Volumes:                       append(podVolumes(d), d.shape.Volumes...),
 		ShareProcessNamespace:         ptr.To(true),
 		ServiceAccountName:            credentials.OrdersName(d.name()),
 		AutomountServiceAccountToken:  ptr.To(false),
 		EnableServiceLinks:            ptr.To(false),
-		TerminationGracePeriodSeconds: ptr.To[int64](gracePeriod),
+		TerminationGracePeriodSeconds: ptr.To(ptr.Deref(d.pod().TerminationGracePeriodSeconds, gracePeriod)),
 		ImagePullSecrets:              d.Server.Spec.ImagePullSecrets,
 		Tolerations:                   scheduling.Tolerations,
 		PriorityClassName:             scheduling.PriorityClassName,
-		SecurityContext: &corev1.PodSecurityContext{
-			RunAsNonRoot: ptr.To(true),
-			RunAsUser:    ptr.To[int64](userID),
-			FSGroup:      ptr.To[int64](userID),
-			// Volumes with many files would otherwise be walked at each start.
-			FSGroupChangePolicy: ptr.To(corev1.FSGroupChangeOnRootMismatch),
-			SeccompProfile:      &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
-		},
-	}
-	if len(terms) > 0 {
-		spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
-		}}
+		TopologySpreadConstraints:     scheduling.TopologySpreadConstraints,
+		Affinity:                      affinity(d, terms),
+		SecurityContext:               podSecurity(d),
 	}
 	return spec
+}
+
+// podSecurity is the pod's user, the engine's and the agent's alike. What the server declares takes the place of the
+// image's ids: those that it leaves out are for the site to choose.
+func podSecurity(d Desired) *corev1.PodSecurityContext {
+	security := &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](userID), FSGroup: ptr.To[int64](userID)}
+	if declared := d.pod().SecurityContext; declared != nil {
+		security = declared.DeepCopy()
+	}
+	security.RunAsNonRoot = ptr.To(true)
+	if security.FSGroupChangePolicy == nil {
+		// Volumes with many files would otherwise be walked at each start.
+		security.FSGroupChangePolicy = ptr.To(corev1.FSGroupChangeOnRootMismatch)
+	}
+	if security.SeccompProfile == nil {
+		security.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
+	}
+	return security
 }
 
 func engineContainer(d Desired) corev1.Container {
@@ -116,11 +124,12 @@ func engineContainer(d Desired) corev1.Container {
 			{Name: trust, MountPath: trustDir, ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
 		},
-		SecurityContext: engineSecurity(),
+		SecurityContext: engineSecurity(d),
 	}
 	for _, v := range d.engineVolumes() {
 		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volumeOf(v.role), MountPath: mountOf(v.role)})
 	}
+	c.VolumeMounts = append(c.VolumeMounts, d.pod().VolumeMounts...)
 	return c
 }
 
@@ -169,7 +178,7 @@ func environment(d Desired) []corev1.EnvVar {
 	if limit := d.memoryLimitMB(); limit > 0 {
 		env = append(env, corev1.EnvVar{Name: "MSSQL_MEMORY_LIMIT_MB", Value: strconv.FormatInt(limit, 10)})
 	}
-	return env
+	return append(env, d.pod().Env...)
 }
 
 // lasting are the variables that wait for the next start of an engine: a release that adds one restarts none.
@@ -186,7 +195,10 @@ func lasting() []corev1.EnvVar {
 // withoutLasting is the template without what waits for the next start of each engine: what is hashed, so that a
 // release that brings it restarts nobody.
 func withoutLasting(spec *corev1.PodSpec) {
-	spec.InitContainers = nil
+	spec.InitContainers = slices.DeleteFunc(spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == containerKeys
+	})
+	spec.TerminationGracePeriodSeconds = ptr.To[int64](gracePeriod)
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool {
 		return v.Name == engineTLS || v.Name == trust || v.Name == volumeOf(placement.RoleAgent)
 	})
@@ -217,7 +229,7 @@ func keysContainer(d Desired) corev1.Container {
 	return corev1.Container{
 		Name:            containerKeys,
 		Image:           d.AgentImage,
-		ImagePullPolicy: corev1.PullIfNotPresent,
+		ImagePullPolicy: d.agentPullPolicy(),
 		Args:            []string{"agent", "copy-keys", "--to=" + engineTLSDir},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{
@@ -255,7 +267,7 @@ func agentContainer(d Desired) corev1.Container {
 	return corev1.Container{
 		Name:            ContainerAgent,
 		Image:           d.AgentImage,
-		ImagePullPolicy: corev1.PullIfNotPresent,
+		ImagePullPolicy: d.agentPullPolicy(),
 		Args:            []string{"agent", "--server-name=" + d.host(), "--namespace=" + d.Server.Namespace},
 		Env:             agentEnvironment(d),
 		Ports: []corev1.ContainerPort{
@@ -265,15 +277,9 @@ func agentContainer(d Desired) corev1.Container {
 		ReadinessProbe: probe("/readyz", 2, 2),
 		// The sidecar's own life, not the engine's: what to do about an engine is the election's decision.
 		LivenessProbe: probe("/livez", 10, 6),
-		Resources: corev1.ResourceRequirements{
-			// No CPU limit: a throttled agent would miss the write lease. The request is its weight on a node whose processors
-			// are full: an agent that is late is taken for one that is gone.
-			Requests: corev1.ResourceList{
-				corev1.ResourceCPU:    resource.MustParse("100m"),
-				corev1.ResourceMemory: resource.MustParse("64Mi"),
-			},
-			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
-		},
+		// No CPU limit unless somebody asks for one: a throttled agent misses the write lease. The request is its weight on a
+		// node whose processors are full: an agent that is late is taken for one that is gone.
+		Resources:       d.Server.Spec.AgentResources(),
 		VolumeMounts:    mounts,
 		SecurityContext: containerSecurity(true),
 	}
@@ -294,9 +300,11 @@ func mountOf(role placement.Role) string { return mounts[role] }
 // engineSecurity is the restricted profile, with the one capability that it lets be added: the image's sqlservr has it
 // among its file capabilities, and without it the kernel does not execute the file (mssql-docker, issues 769 and 918).
 // That image is not known to work with a read-only root file system.
-func engineSecurity() *corev1.SecurityContext {
+func engineSecurity(d Desired) *corev1.SecurityContext {
 	security := containerSecurity(false)
-	security.RunAsGroup = ptr.To[int64](userID)
+	if d.pod().SecurityContext == nil {
+		security.RunAsGroup = ptr.To[int64](userID)
+	}
 	security.Capabilities.Add = []corev1.Capability{"NET_BIND_SERVICE"}
 	return security
 }

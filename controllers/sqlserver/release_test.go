@@ -12,16 +12,20 @@ import (
 // Another value here is another restart of every server when somebody upgrades: what a release adds to the pod waits
 // for the next start of each engine (lasting).
 func TestWhatAReleaseRestartsPodsFor(t *testing.T) {
-	g := NewWithT(t)
-	e := newEnviron(t, declared(server(), Surroundings{}))
-	e.d.AgentImage = "geosql:1"
-	template := corev1.PodTemplateSpec{Spec: podSpec(e.d, nil)}
-	annotations := templateAnnotations(e.d, template, []byte("certificate"))
-	g.Expect(annotations).To(Equal(map[string]string{
-		annotationTemplate:    "4882c44d9e0acf75",
-		annotationEngine:      "440d4459844f5edd",
-		annotationSidecar:     "107c0a96a84a6ac6",
-		annotationCertificate: "3572e13cd32ff7e8",
-		annotationConf:        "b2adfe3edd69428c",
-	}))
+	for name, around := range map[string]Surroundings{"alone": {}, "beside a replica of its group": inTwoGroups()} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, declared(server(), around))
+			e.d.AgentImage = "geosql:1"
+			template := corev1.PodTemplateSpec{Spec: podSpec(e.d, nil)}
+			annotations := templateAnnotations(e.d, template, []byte("certificate"))
+			g.Expect(annotations).To(Equal(map[string]string{
+				annotationTemplate:    "4882c44d9e0acf75",
+				annotationEngine:      "440d4459844f5edd",
+				annotationSidecar:     "107c0a96a84a6ac6",
+				annotationCertificate: "3572e13cd32ff7e8",
+				annotationConf:        "b2adfe3edd69428c",
+			}))
+		})
+	}
 }

@@ -209,6 +209,10 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 			status.RestartCount++
 		}
 		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	case LabelPod:
+		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
+		o.Pod = o.Pod.DeepCopy()
+		o.Pod.Labels, o.Pod.Annotations = patched(o.Pod.Labels, s.Labels), patched(o.Pod.Annotations, s.Annotations)
 	case RemovePolicy:
 		NewWithT(t).Expect(s.UID).To(Equal(o.Policy.UID))
 		o.Policy = nil

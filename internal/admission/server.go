@@ -21,6 +21,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/podshape"
 )
 
 // setting is the form of a key of mssql.conf, section.key (docs/linux/sql-server-linux-configure-mssql-conf.md).
@@ -32,6 +33,9 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 	errs = append(errs, memory(at, &s.Spec)...)
 	errs = append(errs, selectors(at.Child("network"), s.Spec.Network)...)
 	errs = append(errs, resources(at.Child("resources"), s.Spec.Resources)...)
+	errs = append(errs, resources(at.Child("agent", "resources"), s.Spec.AgentResources())...)
+	_, misshapen := podshape.Of(at, s.Name, &s.Spec)
+	errs = append(errs, misshapen...)
 	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Memory, s.Spec.Memory) ||
 		!equality.Semantic.DeepEqual(old.Spec.Resources.Limits, s.Spec.Resources.Limits) {
 		errs = append(errs, leastMemory(at, &s.Spec)...)

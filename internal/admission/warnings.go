@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -17,7 +18,7 @@ import (
 
 // warnServer tells of what a SQLServer declares and no document says of SQL Server on Linux.
 func warnServer(s *v1alpha1.SQLServer) admission.Warnings {
-	return unproved(field.NewPath("spec"), &s.Spec)
+	return append(unproved(field.NewPath("spec"), &s.Spec), shaped(field.NewPath("spec"), &s.Spec)...)
 }
 
 // warnTopology is warnServer for each server that a Topology declares.
@@ -31,7 +32,9 @@ func warnTopology(t *v1alpha1.Topology) admission.Warnings {
 		all = append(all, costs(field.NewPath("spec", "availabilityGroups").Index(i), g)...)
 	}
 	for i, s := range objects.Servers {
-		all = append(all, unproved(field.NewPath("spec", "servers").Index(i), &s.Spec)...)
+		path := field.NewPath("spec", "servers").Index(i)
+		all = append(all, unproved(path, &s.Spec)...)
+		all = append(all, shaped(path, &s.Spec)...)
 	}
 	return all
 }
@@ -94,4 +97,18 @@ func unproved(at *field.Path, spec *v1alpha1.SQLServerSpec) admission.Warnings {
 		"%s becomes the startup option -k%d, which is documented for SQL Server on Windows: whether the engine on Linux "+
 			"takes it shows the line of its error log with the startup parameters; where the engine does not start, take it out",
 		at.Child("startup", "checkpointThrottleMBps"), *spec.Startup.CheckpointThrottleMBps)}
+}
+
+// shaped are what a pod is let be and may cost: an agent that is throttled, volumes that nobody can read.
+func shaped(at *field.Path, spec *v1alpha1.SQLServerSpec) (all admission.Warnings) {
+	if limit, limited := spec.AgentResources().Limits[corev1.ResourceCPU]; limited {
+		all = append(all, fmt.Sprintf("%s: an agent that is throttled at %s misses the lease of its group, and the group "+
+			"fails over or stops taking writes: leave the CPU limit out",
+			at.Child("agent", "resources", "limits", "cpu"), limit.String()))
+	}
+	if spec.Pod != nil && spec.Pod.SecurityContext != nil && spec.Pod.SecurityContext.FSGroup == nil {
+		all = append(all, fmt.Sprintf("%s: without it the engine can read its volumes and keys only where the site gives "+
+			"the pod one, as OpenShift does from the namespace's range", at.Child("pod", "securityContext", "fsGroup")))
+	}
+	return all
 }

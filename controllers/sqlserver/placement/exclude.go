@@ -27,6 +27,18 @@ func (v *view) nodeExcluded(node *corev1.Node) string {
 			return fmt.Sprintf("is not selected by %s=%s", key, value)
 		}
 	}
+	if need := v.request.NodeAffinity; need != nil {
+		match, err := nodeaffinity.NewLazyErrorNodeSelector(need).Match(node)
+		switch {
+		case err != nil:
+			return fmt.Sprintf("can't be matched with scheduling.affinity: %v", err)
+		case !match:
+			return "is not one of scheduling.affinity"
+		}
+	}
+	if server := v.request.Occupied[node.Name]; server != "" {
+		return fmt.Sprintf("has %s, from which replicaAntiAffinity keeps it apart", server)
+	}
 	if node.Spec.Unschedulable {
 		return "is cordoned"
 	}
@@ -61,14 +73,14 @@ func (v *view) groupExcludes(g group, node *corev1.Node) string {
 }
 
 func boundExcludes(volume *corev1.PersistentVolume, node *corev1.Node) string {
-	if reaches(volume, node) {
+	if Reaches(volume, node) {
 		return ""
 	}
 	return "the volume is elsewhere"
 }
 
-// reaches tells whether a volume can be mounted on the node.
-func reaches(volume *corev1.PersistentVolume, node *corev1.Node) bool {
+// Reaches tells whether a volume can be mounted on the node.
+func Reaches(volume *corev1.PersistentVolume, node *corev1.Node) bool {
 	if volume.Spec.NodeAffinity == nil || volume.Spec.NodeAffinity.Required == nil {
 		return true
 	}
@@ -94,7 +106,7 @@ func (v *view) staticExcludes(g group, node *corev1.Node) string {
 	for i := range v.cluster.Volumes {
 		pv := &v.cluster.Volumes[i]
 		if pv.Spec.StorageClassName == g.className && pv.Spec.ClaimRef == nil && pv.Status.Phase == corev1.VolumeAvailable &&
-			reaches(pv, node) {
+			Reaches(pv, node) {
 			free = append(free, pv.Spec.Capacity[corev1.ResourceStorage])
 		}
 	}

@@ -45,6 +45,10 @@ type Request struct {
 	NodeSelector map[string]string
 	// Tolerations of the pod.
 	Tolerations []corev1.Toleration
+	// NodeAffinity that the user requires; nil for none. It is no part of the Decision's terms.
+	NodeAffinity *corev1.NodeSelector
+	// Occupied are the nodes that the pod has to keep away from, with the server that is there.
+	Occupied map[string]string
 }
 
 // Cluster is what is known of a site.

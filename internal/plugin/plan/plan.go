@@ -230,6 +230,9 @@ func (p *planner) steps(s topologies.Step) {
 	case *v1alpha1.SQLServer:
 		d := sqlserver.Desire(object, p.site(object.Spec.Site), p.agentImage, p.surroundings())
 		all, _ = sqlserver.Preview(d, sqlserver.Observed{Now: p.now})
+		if spread := sqlserver.Spread(d); spread != "" {
+			fmt.Fprintf(p.out, "    %s\n", spread)
+		}
 	case *v1alpha1.AvailabilityGroup:
 		d := availabilitygroup.Desired{Group: object, Sites: p.places(), Editions: p.editions(),
 			Timings: ballot.NewGroup()}
