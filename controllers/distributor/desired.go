@@ -28,6 +28,8 @@ type Desired struct {
 	Publishers []v1alpha1.ServerName
 	// SubscribeOnly is the server where its declared edition neither publishes nor distributes.
 	SubscribeOnly []v1alpha1.ServerName
+	// Free is what the server's volume of data has free, by its status; nil where that does not say.
+	Free *int64
 	// Missing are objects that are named and do not exist (yet).
 	Missing []string
 	// Publications that use the distributor, by name.
@@ -58,6 +60,8 @@ type Observed struct {
 	// Cleanup and History are the jobs that keep the distribution database small, nil where there is none:
 	// DistributionCleanup and HistoryCleanup. They are asked for where the database is there.
 	Cleanup, History reconcile.Reading[*mssql.MaintenanceJob]
+	// Size of the distribution database's files in bytes, asked for where it is there.
+	Size reconcile.Reading[int64]
 }
 
 // gone says why a server does not answer and is not expected to any more, as a clause; empty when it may answer.
@@ -141,6 +145,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Distributor) (
 		return d, err
 	}
 	d.SubscribeOnly = at.SubscribeOnly
+	if err := r.desireRoom(ctx, &d); err != nil {
+		return d, err
+	}
 	for _, one := range who {
 		party, err := replication.Resolve(ctx, r.hub, object.Namespace, one)
 		if err != nil {
@@ -197,4 +204,22 @@ func (r *Reconciler) desireUsers(ctx context.Context, d *Desired) ([]v1alpha1.Se
 		}
 	}
 	return who, nil
+}
+
+// desireRoom finds what the volume of the distribution database has free.
+func (r *Reconciler) desireRoom(ctx context.Context, d *Desired) error {
+	var server v1alpha1.SQLServer
+	key := client.ObjectKey{Namespace: d.Distributor.Namespace, Name: string(d.System.Server)}
+	if err := r.hub.Get(ctx, key, &server); err != nil {
+		if client.IgnoreNotFound(err) == nil {
+			return nil
+		}
+		return fmt.Errorf("read SQLServer %s in the hub: %w", key, err)
+	}
+	for _, v := range server.Status.Volumes {
+		if v.Role == "data" {
+			d.Free = v.Free
+		}
+	}
+	return nil
 }

@@ -45,6 +45,7 @@ func observe(ctx context.Context, engines replication.Engines, d Desired) Observ
 	}
 	o.OwnerErr = engines.Read(ctx, d.System.Server, d.System.Database, owner)
 	o.Cleanup = observeJob(ctx, engines, d, tsql.DistributionCleanup(d.System.Database))
+	o.Size = reconcile.Asked(observeSize(ctx, engines, d))
 	o.History = observeJob(ctx, engines, d, tsql.HistoryCleanup(d.System.Database))
 	return o
 }
@@ -62,4 +63,12 @@ func observeJob(
 		return err
 	})
 	return reconcile.Asked(have, err)
+}
+
+func observeSize(ctx context.Context, engines replication.Engines, d Desired) (size int64, err error) {
+	err = engines.Read(ctx, d.System.Server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+		size, err = mssql.ReadDatabaseSize(ctx, db, d.System.Database)
+		return err
+	})
+	return size, err
 }

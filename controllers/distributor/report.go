@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -25,6 +26,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	if at := o.distributor(d); at != nil {
 		status.ServerName, status.Publishers = d.System.Host(), configured(d, o)
 	}
+	status.Database = room(status.Database, d, o)
 	changes := conditions.Set(&status.StatusBase, d.Distributor.Generation, outcome(d, p, failed))
 	if c := cleanedUp(d, o); c != nil {
 		if change := conditions.SetOne(&status.StatusBase, d.Distributor.Generation, *c); change != nil {
@@ -32,6 +34,25 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 		}
 	}
 	return r.reporter.Report(ctx, d.Distributor, &d.Distributor.Status, status, changes)
+}
+
+// room is how large the distribution database is. It stays as it was written while it has changed by little, or while
+// nobody knows.
+func room(before *v1alpha1.DatabaseRoom, d Desired, o Observed) *v1alpha1.DatabaseRoom {
+	size, err := o.Size.Get()
+	if err != nil || size == 0 {
+		return before
+	}
+	now := &v1alpha1.DatabaseRoom{Used: size, Free: d.Free}
+	if before == nil || (before.Free == nil) != (now.Free == nil) {
+		return now
+	}
+	whole := size + ptr.Deref(now.Free, 0)
+	if reconcile.WorthWriting(before.Used, size, whole) ||
+		reconcile.WorthWriting(ptr.Deref(before.Free, 0), ptr.Deref(now.Free, 0), whole) {
+		return now
+	}
+	return before
 }
 
 // cleanedUp says whether what is old is removed from the distribution database; nil before there was a run of it. What

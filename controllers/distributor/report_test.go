@@ -8,6 +8,7 @@ import (
 
 	driver "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -77,4 +78,20 @@ func TestBuildOfABrokenProcedure(t *testing.T) {
 		w.server(distributor).ProductVersion, w.server(publisher).ProductVersion = build, build
 		g.Expect(w.settle(t, all).Outcome.Reason).To(Equal(v1alpha1.ReasonConfigured))
 	})
+}
+
+// How large the distribution database is goes to the status when it has changed by a fiftieth of what it could be; what
+// nobody knows stays as it was said.
+func TestTheSizeOfTheDistributionDatabase(t *testing.T) {
+	g := NewWithT(t)
+	size := func(n int64) Observed { return Observed{Size: reconcile.Read(n)} }
+	g.Expect(room(nil, Desired{}, Observed{})).To(BeNil())
+	g.Expect(room(nil, Desired{}, size(0))).To(BeNil(), "there is none")
+	first := room(nil, Desired{Free: ptr.To[int64](600)}, size(400))
+	g.Expect(first).To(Equal(&v1alpha1.DatabaseRoom{Used: 400, Free: ptr.To[int64](600)}))
+	g.Expect(room(first, Desired{Free: ptr.To[int64](590)}, size(410))).To(BeIdenticalTo(first))
+	g.Expect(room(first, Desired{Free: ptr.To[int64](590)}, Observed{})).To(BeIdenticalTo(first))
+	g.Expect(room(first, Desired{Free: ptr.To[int64](590)}, size(420)).Used).To(BeEquivalentTo(420))
+	g.Expect(*room(first, Desired{Free: ptr.To[int64](500)}, size(401)).Free).To(BeEquivalentTo(500))
+	g.Expect(room(first, Desired{}, size(401)).Free).To(BeNil(), "the server does not say any more")
 }

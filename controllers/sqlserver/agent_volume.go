@@ -73,25 +73,33 @@ func awaitsAgentVolume(o Observed) bool {
 		!hasAgentVolume(o.Pod.Spec)
 }
 
-// observeState asks the pod's sidecar how its promises are kept.
-func (r *Reconciler) observeState(ctx context.Context, d Desired, o *Observed) reconcile.Reading[*agent.StateStatus] {
+// observeState asks the pod's sidecar how its promises are kept, and how full the volumes are.
+func (r *Reconciler) observeState(ctx context.Context, d Desired, o *Observed) (
+	reconcile.Reading[*agent.StateStatus], map[string]agent.VolumeRoom) {
+	status, err := r.askSidecar(ctx, d, o)
+	if err != nil {
+		return reconcile.NotRead[*agent.StateStatus](err), nil
+	}
+	return reconcile.Read(status.State), status.Volumes
+}
+
+// askSidecar is the status of the pod's sidecar; empty while there is none that could answer.
+func (r *Reconciler) askSidecar(ctx context.Context, d Desired, o *Observed) (status agent.Status, err error) {
 	pod := o.Pod
 	if pod == nil || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" || !engineRuns(pod) {
-		return reconcile.Read[*agent.StateStatus](nil)
+		return status, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, stateTimeout)
 	defer cancel()
 	address := r.sidecar(d.Server.Namespace, d.name())
 	text, err := agent.StatusOf(ctx, address, d.Server.Namespace, d.name(), o.SiteCertificate, o.Readers)
 	if err != nil {
-		return reconcile.NotRead[*agent.StateStatus](err)
+		return status, err
 	}
-	var status agent.Status
 	if err := json.Unmarshal(text, &status); err != nil {
-		return reconcile.NotRead[*agent.StateStatus](
-			fmt.Errorf("read what the sidecar of %s says: %w", credentials.HostName(d.name()), err))
+		return status, fmt.Errorf("read what the sidecar of %s says: %w", credentials.HostName(d.name()), err)
 	}
-	return reconcile.Read(status.State)
+	return status, nil
 }
 
 // promisesCondition says whether the server's agent can keep a promise, and where; nil while that is not known.

@@ -77,6 +77,8 @@ type Observed struct {
 	// State is what the pod's sidecar says of the place where its promises lie; nil when it was not asked, or is of a
 	// release that does not tell.
 	State reconcile.Reading[*agent.StateStatus]
+	// Rooms are how full the engine's volumes are, by role; nil when that is not known.
+	Rooms map[string]agent.VolumeRoom
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.
 	Turns []Turn
 

@@ -53,7 +53,7 @@ func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan
 		class = *have.Spec.StorageClassName
 	}
 	size := have.Spec.Resources.Requests[corev1.ResourceStorage]
-	if v.spec.Size.Cmp(size) < 0 || !expandable(class, o.Cluster.Classes) {
+	if v.spec.Size.Cmp(size) < 0 && !setBack(v, have) || !expandable(class, o.Cluster.Classes) {
 		// A volume never shrinks, and one that cannot grow is no reason to leave anything else (planGrowth says so).
 		v.spec.Size = size
 	}
@@ -78,6 +78,12 @@ func planGrowth(d Desired, o Observed, p *reconcile.Plan) bool {
 			continue
 		}
 		size, class := have.Spec.Resources.Requests[corev1.ResourceStorage], *have.Spec.StorageClassName
+		if words := refusal(have); words != "" && v.spec.Size.Cmp(have.Status.Capacity[corev1.ResourceStorage]) > 0 {
+			has := have.Status.Capacity[corev1.ResourceStorage]
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonVolumeCannotGrow, fmt.Sprintf(
+				"volume %s can't grow from %s to %s: %s. Set the size back to %s, or to what the storage can give. Everything "+
+					"else is as declared", v.role, has.String(), v.spec.Size.String(), words, has.String())))
+		}
 		if v.spec.Size.Cmp(size) > 0 && !expandable(class, o.Cluster.Classes) {
 			return p.Settle(conditions.Stalled(v1alpha1.ReasonVolumeCannotGrow, fmt.Sprintf(
 				"volume %s can't grow from %s to %s: storage class %s does not allow it (allowVolumeExpansion); set the size "+

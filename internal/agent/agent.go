@@ -49,6 +49,7 @@ type Agent struct {
 	telling   *telling
 	readers   *readers
 	writer    *writer
+	rooms     *rooms
 	// remembered is the password that the engine last took.
 	remembered *mssql.Remembered
 
@@ -81,7 +82,8 @@ func New(o Options, log *slog.Logger) (*Agent, error) {
 		interval:  o.MeasureInterval,
 		log:       log,
 	}
-	a.telling = newTelling(a.measures)
+	a.rooms = newRooms(volumeDirs())
+	a.telling = newTelling(a.measures, a.rooms)
 	a.writer = newWriter(o)
 	a.connector = a.NewConnector("geosql-agent")
 	a.prober = newProber(o, server, a.connector)
@@ -138,6 +140,7 @@ func (a *Agent) HandlePeers(pattern string, h http.Handler) {
 func (a *Agent) Status() Status {
 	status := a.prober.current()
 	status.Roles, status.State = a.measures.roles(), a.writer.current()
+	status.Volumes = a.rooms.current()
 	// They are read anew, as they are for each connection: what the Secret has may not be mounted yet.
 	if trust, err := credentials.ReadTrust(a.options.TLSDir); err == nil {
 		status.TrustedCAs = credentials.Fingerprints(trust)
@@ -172,6 +175,7 @@ func (a *Agent) Run(ctx context.Context) error {
 	group.Go(func() error { a.measures.run(ctx); return nil })
 	group.Go(func() error { a.readers.run(ctx); return nil })
 	group.Go(func() error { a.writer.run(ctx, a.telling.wrote); return nil })
+	group.Go(func() error { a.rooms.run(ctx); return nil })
 	a.mu.Lock()
 	for _, p := range a.parts {
 		group.Go(func() error {

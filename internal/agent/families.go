@@ -136,6 +136,7 @@ var measuredFamilies = []*metrics.Family{
 // Families are all metrics of the sidecar, those of the election included.
 func Families() []*metrics.Family {
 	all := append(
-		[]*metrics.Family{engineState, probes, probeSeconds, certificateExpiry, stateWritable}, measuredFamilies...)
+		[]*metrics.Family{engineState, probes, probeSeconds, certificateExpiry, stateWritable,
+			volumeCapacity, volumeFree}, measuredFamilies...)
 	return append(all, holder.Families()...)
 }

@@ -19,10 +19,10 @@ type telling struct {
 	writable *prometheus.GaugeVec
 }
 
-func newTelling(measures *measurer) *telling {
+func newTelling(measures *measurer, volumes *rooms) *telling {
 	t := &telling{registry: prometheus.NewRegistry(), state: engineState.Gauges(), probes: probes.Counters(),
 		seconds: probeSeconds.Histograms(), expires: certificateExpiry.Gauges(), writable: stateWritable.Gauges()}
-	t.registry.MustRegister(t.state, t.probes, t.seconds, t.expires, t.writable, measures)
+	t.registry.MustRegister(t.state, t.probes, t.seconds, t.expires, t.writable, measures, volumes)
 	return t
 }
 

@@ -56,6 +56,9 @@ type Status struct {
 	TrustedCAs []string `json:"trustedCAs,omitempty"`
 	// State says whether promises can be kept; nil before that was tried, and of a release that does not tell.
 	State *StateStatus `json:"state,omitempty"`
+	// Volumes are how full the engine's volumes are, by role: data, log, tempdb and backup; one that does not answer is
+	// left out, and all are of a release that does not tell.
+	Volumes map[string]VolumeRoom `json:"volumes,omitempty"`
 	// Parts have the states of further parts by name.
 	Parts map[string]any `json:"parts,omitempty"`
 }

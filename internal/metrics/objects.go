@@ -213,7 +213,14 @@ func (o *Objects) others(ctx context.Context, s Sink) error {
 		}
 	}
 	for i := range distributors.Items {
-		s.conditions("Distributor", &distributors.Items[i], distributors.Items[i].Status.Conditions)
+		x := &distributors.Items[i]
+		s.conditions("Distributor", x, x.Status.Conditions)
+		if room := x.Status.Database; room != nil {
+			s.Set(DistributionUsed, float64(room.Used), x.Namespace, x.Name)
+			if room.Free != nil {
+				s.Set(DistributionFree, float64(*room.Free), x.Namespace, x.Name)
+			}
+		}
 	}
 	for i := range logins.Items {
 		s.conditions("Login", &logins.Items[i], logins.Items[i].Status.Conditions)

@@ -32,6 +32,10 @@ var (
 		"agent",
 		"code",
 	)
+	DistributionUsed = gauge("geosql_distributor_database_used_bytes",
+		"What the files of a distribution database take of their volume, to a fiftieth of it.", "namespace", "distributor")
+	DistributionFree = gauge("geosql_distributor_database_free_bytes",
+		"What that volume has free, as exact.", "namespace", "distributor")
 	PublicationArticles = gauge(
 		"geosql_publication_articles",
 		"Articles of a publication by their state: Published, Pending, WaitingForTable, NoPrimaryKey, "+
@@ -77,6 +81,8 @@ var (
 var replicationFamilies = []*Family{
 	ReplicationAgentState,
 	ReplicationAgentHistory,
+	DistributionUsed,
+	DistributionFree,
 	ReplicationAgentError,
 	PublicationArticles,
 	SubscriptionPhase,

@@ -29,3 +29,9 @@ func ReadMaintenanceJob(ctx context.Context, q Querier, job tsql.MaintenanceJob)
 	})
 	return have, err
 }
+
+// ReadDatabaseSize reads how many bytes the files of a database have; 0 where there is no such database.
+func ReadDatabaseSize(ctx context.Context, q Querier, database string) (bytes int64, err error) {
+	err = q.Query(ctx, tsql.DatabaseSize(database), func(r Row) error { return r.Scan(&bytes) })
+	return bytes, err
+}

@@ -67,6 +67,13 @@ WHERE f.type = 1 AND d.database_id > 4`,
 	).Because("measure the room of the logs")
 }
 
+// DatabaseSize reads how many bytes the files of a database have on their volumes; 0 where there is no such database.
+// Source: docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md.
+func DatabaseSize(database string) Statement {
+	return new(builder).sql("SELECT COALESCE(SUM(CAST(size AS bigint)), 0) * 8192 FROM sys.master_files WHERE "+
+		"database_id = DB_ID(@database)").arg("database", database).done("measure database " + database)
+}
+
 // ServerDiagnostics lets the instance examine its components once.
 // Source: docs/relational-databases/system-stored-procedures/sp-server-diagnostics-transact-sql.md.
 func ServerDiagnostics() Statement {

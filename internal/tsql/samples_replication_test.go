@@ -141,6 +141,7 @@ func init() {
 		tsql.AddMaintenanceStep(tsql.HistoryCleanup("distribution")))
 	add("AddMaintenanceSchedule", tsql.AddMaintenanceSchedule(tsql.ExpiredSubscriptions),
 		tsql.AddMaintenanceSchedule(tsql.DistributionCleanup("distribution")))
+	add("DatabaseSize", tsql.DatabaseSize("distribution"))
 	add("MaintenanceJobState", tsql.MaintenanceJobState(tsql.ExpiredSubscriptions))
 	add("DropUser", tsql.DropUser("agents"))
 

@@ -69,6 +69,8 @@ var healthy = map[string]string{
 	`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`:                       steady("2000000000"),
 	`geosql_agent_log_size_bytes{pod="tukpub-0",database="Content"}`:                       steady("4000000000"),
 	`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`:                       steady("4000000000"),
+	`geosql_agent_volume_capacity_bytes{pod="tukpub-0",volume="data"}`:                     steady("100000000000"),
+	`geosql_agent_volume_free_bytes{pod="tukpub-0",volume="data"}`:                         "60000000000-10000000x100",
 	`geosql_agent_certificate_expiry_timestamp_seconds{pod="tukpub-0"}`:                    steady("7776000"),
 	`geosql_agent_election_voter_reachable{pod="tukpub-0",group="content",voter="dublin"}`: steady("1"),
 	`geosql_agent_election_quarantined{pod="tukpub-0",group="content"}`:                    steady("0"),
@@ -113,6 +115,13 @@ var cases = map[string][]map[string]string{
 				"2592000",
 			),
 		},
+	},
+	"GeoSQLVolumeFilling": {
+		{`geosql_agent_volume_free_bytes{pod="tukpub-0",volume="data"}`: turned("60000000000", "9000000000")},
+		{`geosql_agent_volume_free_bytes{pod="tukpub-0",volume="data"}`: "60000000000+0x64 59000000000-1000000000x35"},
+	},
+	"GeoSQLVolumeFull": {
+		{`geosql_agent_volume_free_bytes{pod="tukpub-0",volume="data"}`: turned("60000000000", "1000000000")},
 	},
 	"GeoSQLAuthorityNearExpiry": {
 		{`geosql_ca_expiry_timestamp_seconds{ca="servers"}`: turned("31536000", "7776000")},
@@ -256,6 +265,9 @@ var quiet = map[string]map[string]string{
 	},
 	"a log that is full and about to be truncated": {
 		`geosql_agent_log_used_bytes{pod="tukpub-0",database="Content"}`: turned("2000000000", "3900000000"),
+	},
+	"a volume that takes a backup": {
+		`geosql_agent_volume_free_bytes{pod="tukpub-0",volume="data"}`: turned("60000000000", "20000000000"),
 	},
 	"a log whose room is not known": {
 		`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`: "",

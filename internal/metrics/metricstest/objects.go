@@ -164,7 +164,8 @@ func replication(now time.Time) []client.Object {
 	return []client.Object{
 		&v1alpha1.Distributor{
 			ObjectMeta: meta("dist"),
-			Status:     v1alpha1.DistributorStatus{StatusBase: ready(metav1.ConditionTrue)},
+			Status: v1alpha1.DistributorStatus{StatusBase: ready(metav1.ConditionTrue),
+				Database: &v1alpha1.DatabaseRoom{Used: 4 << 30, Free: ptr.To[int64](16 << 30)}},
 		},
 		&v1alpha1.Publication{
 			ObjectMeta: meta("articles"),

@@ -118,8 +118,7 @@ func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 			continue
 		case c.New.Status == metav1.ConditionUnknown,
 			bad && c.New.Type == v1alpha1.ConditionReady && stalled(changes),
-			// A restart that waits for its turn is work that goes on.
-			bad && c.New.Type != v1alpha1.ConditionReady && c.New.Type != v1alpha1.ConditionRestartPending:
+			bad && c.New.Type != v1alpha1.ConditionReady && !goesOn(c.New):
 			kind = corev1.EventTypeWarning
 		}
 		// The events API refuses notes over 1 kB.
@@ -127,11 +126,19 @@ func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 	}
 }
 
+// goesOn tells of a condition that says of work that it goes on by itself: a restart that waits for its turn, volumes
+// that grow.
+func goesOn(c metav1.Condition) bool {
+	return c.Type == v1alpha1.ConditionRestartPending ||
+		c.Type == v1alpha1.ConditionVolumesResizing && c.Reason == v1alpha1.ReasonVolumesGrowing
+}
+
 // GoodStatus is what a condition of a type says when all is well.
 func GoodStatus(conditionType string) metav1.ConditionStatus {
 	switch conditionType {
 	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionDegraded,
-		v1alpha1.ConditionRestartPending, v1alpha1.ConditionElectionsPaused:
+		v1alpha1.ConditionRestartPending, v1alpha1.ConditionElectionsPaused, v1alpha1.ConditionVolumesResizing,
+		v1alpha1.ConditionVolumesFilling:
 		return metav1.ConditionFalse
 	}
 	return metav1.ConditionTrue
