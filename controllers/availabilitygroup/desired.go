@@ -76,7 +76,7 @@ func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGro
 			d.Sites[name] = server.Spec.Site
 			d.StartsWithFlag[name] = server.Spec.Startup != nil &&
 				slices.Contains(server.Spec.Startup.TraceFlags, tsql.TraceFlagLogReaderIgnoresAsynchronous)
-			d.Editions[name] = server.Spec.Edition
+			d.Editions[name] = server.Spec.DeclaredEdition()
 			d.NeverAnswered[name] = !server.DeletionTimestamp.IsZero() && server.Status.Engine == ""
 		}
 	}

@@ -65,6 +65,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return r.restartPod(ctx, d, s)
 	case ReplaceSidecar:
 		return r.replaceSidecar(ctx, d, s)
+	case RemoveProductKey:
+		return r.removeProductKey(ctx, d, s)
 	case LabelPod:
 		return r.labelPod(ctx, d, s)
 	case ForgetPreviousSA:
@@ -98,7 +100,11 @@ func (r *Reconciler) agreePasswords(ctx context.Context, d Desired, s AgreePassw
 	if err != nil {
 		return err
 	}
-	agreement, err := credentials.Agree(atSite, atHub, s.VolumesExist)
+	declared, err := r.userSA(ctx, d)
+	if err != nil {
+		return err
+	}
+	agreement, err := credentials.Agree(atSite, credentials.WithSA(atSite, atHub, declared), s.VolumesExist)
 	if err != nil {
 		return err
 	}

@@ -45,6 +45,9 @@ func (r *Reconciler) takeAway(ctx context.Context, d Desired, s TakeAway) error 
 	if err := removeOwn(ctx, d, d.member.APIReader, d.member.Client, policy); err != nil && !apierrors.IsForbidden(err) {
 		return err
 	}
+	if err := r.removeProductKey(ctx, d, RemoveProductKey{Secret: credentials.ProductKeyName(d.name())}); err != nil {
+		return err
+	}
 	if err := removeAccount(ctx, d.member, d); err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ const (
 	annotationReplaced = "geosql.dev/sidecar-restarts"
 	// annotationCertificate is the hash of the certificate that the pod was started with: the engine reads it once.
 	annotationCertificate = "geosql.dev/certificate"
+	// annotationProductKey tells the product key that the pod was started with from another one; there is none without.
+	annotationProductKey = "geosql.dev/product-key"
 	// annotationConf is the hash of mssql.conf, which the engine reads once too.
 	annotationConf = "geosql.dev/mssql-conf"
 	// annotationMetadata of a pod are the keys of the labels and annotations that its server declares, as JSON: one that
@@ -99,6 +101,9 @@ func statefulSet(d Desired, o Observed, decision placement.Decision) *appsv1.Sta
 		ObjectMeta: podMeta(d),
 		Spec:       podSpec(d, decision.Terms),
 	}
+	if d.Server.Spec.ProductKeySecretRef != nil {
+		template.Annotations[annotationProductKey] = o.SitePasswords.ProductKeyMark(o.productKey())
+	}
 	maps.Copy(template.Annotations, templateAnnotations(d, template, o.SiteCertificate[credentials.KeyCertificate]))
 	set := &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
@@ -158,12 +163,17 @@ func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate
 			confKey: conf.RestartsFor(d.name(), d.Server.Spec.MSSQLConf, d.Distributors),
 		}),
 	}
+	engine := []any{annotations[annotationCertificate], annotations[annotationConf]}
+	if mark := template.Annotations[annotationProductKey]; mark != "" {
+		annotations[annotationProductKey] = mark
+		engine = append(engine, mark)
+	}
 	annotations[annotationTemplate] = hashOf([]any{spec, annotations})
 	sidecar := spec.Containers[1].DeepCopy()
 	sidecar.Image = ""
 	annotations[annotationSidecar] = hashOf(sidecar)
 	spec.Containers = slices.Delete(spec.Containers, 1, 2)
-	annotations[annotationEngine] = hashOf([]any{spec, annotations[annotationCertificate], annotations[annotationConf]})
+	annotations[annotationEngine] = hashOf(append([]any{spec}, engine...))
 	if asked := d.Server.Annotations[v1alpha1.RestartAnnotation]; asked != "" {
 		// Whatever its length and content, it names a request. It is in no hash: without it nobody restarts.
 		annotations[v1alpha1.RestartAnnotation] = hashOf(asked)

@@ -103,6 +103,9 @@ func (r *Reconciler) observeSecrets(ctx context.Context, d Desired, o *Observed)
 	} else {
 		r.connector.Reread(server.Namespace, name)
 	}
+	if err := r.observeDeclared(ctx, d, o); err != nil {
+		return err
+	}
 	o.SiteIsHub = d.member.Site.Spec.KubeconfigSecretRef == nil
 	r.observePartners(ctx, d, o)
 	if err := r.observeAuthority(ctx, d, o); err != nil {

@@ -58,6 +58,11 @@ type Observed struct {
 	// ReadersFormer are the operator's CAs that Readers has and no server of the namespace shows or trusts at the site.
 	ReadersFormer reconcile.Reading[[]byte]
 
+	// DeclaredSA and DeclaredKey are what the specification takes from Secrets of the user's.
+	DeclaredSA, DeclaredKey DeclaredSecret
+	// ProductKey is the Secret with the site's copy of the product key, nil when there is none.
+	ProductKey map[string][]byte
+
 	Account     Account
 	ConfigMap   *corev1.ConfigMap
 	StatefulSet *appsv1.StatefulSet

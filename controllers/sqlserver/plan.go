@@ -29,6 +29,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planShape,
 		planSecrets,
 		planPasswords,
+		planProductKey,
 		planCertificate,
 		func(d Desired, o Observed, p *reconcile.Plan) bool {
 			return planVolumes(d, o, decision, placementErr, p)
@@ -49,6 +50,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planBudget,
 		planGrowth,
 		planKeptCertificate,
+		planKeptSecrets,
 		planNetworkClosed,
 		planDatabases,
 		planRunning,
@@ -116,7 +118,12 @@ func planSecrets(d Desired, o Observed, p *reconcile.Plan) bool {
 
 // planPasswords brings site and hub to the same passwords.
 func planPasswords(d Desired, o Observed, p *reconcile.Plan) bool {
-	agreement, err := credentials.Agree(o.SitePasswords, o.HubPasswords, o.volumesExist())
+	if why := o.DeclaredSA.why(); why != "" && o.SitePasswords.Of(credentials.RoleSA) == "" &&
+		o.HubPasswords.Of(credentials.RoleSA) == "" {
+		return p.Settle(o.DeclaredSA.outcome(why))
+	}
+	hub := credentials.WithSA(o.SitePasswords, o.HubPasswords, o.DeclaredSA.Value)
+	agreement, err := credentials.Agree(o.SitePasswords, hub, o.volumesExist())
 	if errors.Is(err, credentials.ErrLost) {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonCredentialsLost, fmt.Sprintf(
 			"%v: restore Secret %s with the key %s in namespace %s of site %s or of the hub, or delete the volumes",
@@ -139,6 +146,8 @@ func planPasswords(d Desired, o Observed, p *reconcile.Plan) bool {
 		reason = "the site has lost them"
 	case agreement.Generated:
 		reason = "new ones are made"
+	case o.DeclaredSA.Value != nil && slices.Equal(agreement.Rotated, []string{credentials.KeySA}):
+		reason = fmt.Sprintf("Secret %s of %s has another one", o.DeclaredSA.Secret, o.DeclaredSA.Field)
 	case len(agreement.Rotated) > 0:
 		reason = "somebody changed " + strings.Join(agreement.Rotated, ", ")
 	}

@@ -119,6 +119,7 @@ func restartReason(want, have map[string]string) string {
 	var changed []string
 	for _, a := range []struct{ key, name string }{
 		{annotationCertificate, "the certificate"}, {annotationConf, "mssql.conf"},
+		{annotationProductKey, "the product key"},
 	} {
 		if want[a.key] != have[a.key] {
 			changed = append(changed, a.name)

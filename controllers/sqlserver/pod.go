@@ -157,7 +157,7 @@ func environment(d Desired) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		// Admission has made sure that the user accepted it.
 		{Name: "ACCEPT_EULA", Value: "Y"},
-		{Name: "MSSQL_PID", Value: string(d.Server.Spec.Edition)},
+		edition(d),
 		{Name: "MSSQL_SA_PASSWORD", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{
 			LocalObjectReference: corev1.LocalObjectReference{Name: credentials.PasswordsName(d.name())},
 			Key:                  credentials.KeySA,
@@ -179,6 +179,21 @@ func environment(d Desired) []corev1.EnvVar {
 		env = append(env, corev1.EnvVar{Name: "MSSQL_MEMORY_LIMIT_MB", Value: strconv.FormatInt(limit, 10)})
 	}
 	return append(env, d.pod().Env...)
+}
+
+// productKeyVariable is the engine's variable for edition or product key.
+const productKeyVariable = "MSSQL_PID"
+
+// edition of the engine, or its product key, which nobody reads in a pod's specification.
+func edition(d Desired) corev1.EnvVar {
+	if d.Server.Spec.ProductKeySecretRef == nil {
+		return corev1.EnvVar{Name: productKeyVariable, Value: string(d.Server.Spec.Edition)}
+	}
+	return corev1.EnvVar{Name: productKeyVariable, ValueFrom: &corev1.EnvVarSource{
+		SecretKeyRef: &corev1.SecretKeySelector{
+			LocalObjectReference: corev1.LocalObjectReference{Name: credentials.ProductKeyName(d.name())},
+			Key:                  credentials.KeyProductKey,
+		}}}
 }
 
 // lasting are the variables that wait for the next start of an engine: a release that adds one restarts none.

@@ -139,7 +139,8 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 	o := &e.o
 	switch s := step.(type) {
 	case AgreePasswords:
-		a, err := credentials.Agree(o.SitePasswords, o.HubPasswords, s.VolumesExist)
+		hub := credentials.WithSA(o.SitePasswords, o.HubPasswords, o.DeclaredSA.Value)
+		a, err := credentials.Agree(o.SitePasswords, hub, s.VolumesExist)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		o.SitePasswords, o.HubPasswords = a.Passwords, a.Passwords
 	case IssueCertificate:
@@ -180,6 +181,8 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 		case *networkingv1.NetworkPolicy:
 			o.Policy = obj.DeepCopy()
 			o.Policy.UID = "policy"
+		case *corev1.Secret:
+			o.ProductKey = obj.Data
 		case *corev1.ConfigMap:
 			o.ConfigMap = obj.DeepCopy()
 		case *appsv1.StatefulSet:
@@ -209,6 +212,8 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 			status.RestartCount++
 		}
 		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	case RemoveProductKey:
+		o.ProductKey = nil
 	case LabelPod:
 		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
 		o.Pod = o.Pod.DeepCopy()

@@ -167,7 +167,7 @@ func TestAdmission(t *testing.T) {
 	hub, mgr := startHub(t)
 	ctx := t.Context()
 	cached := mgr.GetClient()
-	for _, r := range slices.Concat(refusals, replicationRefusals) {
+	for _, r := range slices.Concat(refusals, replicationRefusals, shapeRefusals) {
 		t.Run("refused: "+r.name, func(t *testing.T) {
 			g := NewWithT(t)
 			defer clean(t, hub, cached)

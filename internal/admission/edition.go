@@ -24,13 +24,13 @@ func (w *World) editions(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Er
 		if s == nil || r.AvailabilityMode == v1alpha1.ConfigurationOnly {
 			continue
 		}
-		if s.Spec.Edition.WitnessOnly() {
+		if s.Spec.DeclaredEdition().WitnessOnly() {
 			errs = append(errs, field.Invalid(
 				at.Child("replicas").Index(i).Child("availabilityMode"), r.AvailabilityMode, fmt.Sprintf(
 					"must be %s: SQLServer %s has the edition %s, which holds no copy of a group's databases; or name a server "+
 						"with another edition", v1alpha1.ConfigurationOnly, r.Server, s.Spec.Edition)))
 		}
-		if s.Spec.Edition.BasicOnly() && standard == "" {
+		if s.Spec.DeclaredEdition().BasicOnly() && standard == "" {
 			standard = r.Server
 		}
 	}

@@ -16,15 +16,21 @@ import (
 func withEditions(editions map[string]v1alpha1.Edition) *World {
 	w := NewWorld()
 	for name, edition := range editions {
-		w.Servers[name] = &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: name},
-			Spec: v1alpha1.SQLServerSpec{Edition: edition}}
+		s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.SQLServerSpec{Edition: edition}}
+		if edition == productKey {
+			s.Spec.ProductKeySecretRef = &v1alpha1.SecretReference{Name: "licence"}
+		}
+		w.Servers[name] = s
 	}
 	return w
 }
 
+// productKey stands for a server with a product key, which alone says what it is.
+const productKey = v1alpha1.Edition("Express ")
+
 // What an edition cannot is refused at the field that is to change, with what it may be.
 func TestGroupsThatEditionsCannotHave(t *testing.T) {
-	const key = v1alpha1.Edition("AAAAA-BBBBB-CCCCC-DDDDD-EEEEE")
+	const key = productKey
 	three := func(a, b, c v1alpha1.Edition) map[string]v1alpha1.Edition {
 		return map[string]v1alpha1.Edition{"a": a, "b": b, "c": c}
 	}

@@ -46,7 +46,7 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 		errs = append(errs, field.Invalid(at.Child("timeZone"), s.Spec.TimeZone,
 			"a time zone is named as in the tz database, such as Europe/Dublin or Etc/UTC"))
 	}
-	if !w.strict && (old == nil || old.Spec.Edition != s.Spec.Edition) {
+	if !w.strict && (old == nil || old.Spec.DeclaredEdition() != s.Spec.DeclaredEdition()) {
 		errs = append(errs, w.editionFits(at.Child("edition"), s)...)
 	}
 	if !w.strict {

@@ -249,10 +249,10 @@ func complete(at *field.Path, s *v1alpha1.SQLServer) field.ErrorList {
 	need(s.Spec.Site != "", "site", "the Site where the server runs")
 	need(s.Spec.AcceptEULA, "acceptEULA", "must be true: read the licence of the image and accept it yourself")
 	need(
-		s.Spec.Edition != "",
+		s.Spec.Edition != "" || s.Spec.ProductKeySecretRef != nil,
 		"edition",
 		"Evaluation, Developer, Express, Web, Standard, Enterprise, EnterpriseCore, StandardDeveloper, "+
-			"EnterpriseDeveloper or a product key",
+			"EnterpriseDeveloper; or productKeySecretRef",
 	)
 	need(s.Spec.Image != "", "image", "the image of the engine")
 	for _, v := range roles(s.Spec.Storage) {

@@ -225,7 +225,7 @@ func (p *Party) read(ctx context.Context, reader client.Reader, namespace string
 		if err != nil {
 			return fmt.Errorf("read SQLServer %s/%s: %w", namespace, name, err)
 		}
-		if server.Spec.Edition.SubscribesOnly() {
+		if server.Spec.DeclaredEdition().SubscribesOnly() {
 			p.SubscribeOnly = append(p.SubscribeOnly, name)
 		}
 		if p.Group == "" {

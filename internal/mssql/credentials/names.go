@@ -34,6 +34,12 @@ const (
 	KeyCA          = "ca.crt"
 )
 
+// KeyProductKey is the key of a product key in its Secret, in the user's unless told otherwise.
+const KeyProductKey = "productKey"
+
+// KeyPassword is the key of a password in a user's Secret unless told otherwise.
+const KeyPassword = "password"
+
 // CASecretName is the Secret of the operator's CA, in the operator's namespace of the hub, with the keys tls.crt and
 // tls.key. The CA's key never leaves the hub.
 const CASecretName = "geosql-ca"
@@ -92,6 +98,9 @@ func PasswordsName(server v1alpha1.ServerName) string { return string(server) + 
 // CertificateName is the name of the Secret of the certificate that the operator issues to a server. A server whose
 // spec.tls names a Secret of the user's has its copy under this name at the site.
 func CertificateName(server v1alpha1.ServerName) string { return string(server) + "-tls" }
+
+// ProductKeyName is the name of the Secret, at the server's site, with the copy of its product key.
+func ProductKeyName(server v1alpha1.ServerName) string { return string(server) + "-product-key" }
 
 // OrdersName is the name of the Secret, at the server's site, with the orders of its sidecar, and of the ServiceAccount
 // that may read it.

@@ -275,7 +275,7 @@ func (p *planner) places() map[v1alpha1.ServerName]v1alpha1.SiteName {
 func (p *planner) editions() map[v1alpha1.ServerName]v1alpha1.Edition {
 	editions := map[v1alpha1.ServerName]v1alpha1.Edition{}
 	for name, s := range p.servers() {
-		editions[name] = s.Edition
+		editions[name] = s.DeclaredEdition()
 	}
 	return editions
 }

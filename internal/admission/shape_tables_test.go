@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package admission_test
+
+// shapeRefusals are checked like refusals: what internal/podshape refuses arrives at its field, from a SQLServer and
+// from a Topology, and what the schema refuses never comes so far.
+var shapeRefusals = []refusal{
+	{"a container of the operator's name", "",
+		with(server, "NAME", "s") + "  pod: {sidecars: [{name: mssql, image: x}]}\n",
+		[]string{"spec.pod.sidecars[0].name", "use another name"}},
+	{"a field of a container that Kubernetes does not know", "",
+		with(server, "NAME", "s") + "  pod: {initContainers: [{name: x, image: x, volumeMount: []}]}\n",
+		[]string{"spec.pod.initContainers[0]", "unknown field", "volumeMount"}},
+	{"an affinity that is none", "",
+		with(server, "NAME", "s") + "  scheduling: {affinity: {nodeAffinity: 5}}\n",
+		[]string{"spec.scheduling.affinity", "not what Kubernetes takes here"}},
+	{"a variable of the operator", "",
+		with(server, "NAME", "s") + "  pod: {env: [{name: ACCEPT_EULA, value: \"N\"}]}\n",
+		[]string{"spec.pod.env[0].name", "ACCEPT_EULA is the operator's"}},
+	{"a mount over the data", "",
+		with(server, "NAME", "s") + "  pod: {volumes: [{name: x, emptyDir: {}}], volumeMounts: [{name: x, " +
+			"mountPath: /var/opt/mssql/data}]}\n",
+		[]string{"spec.pod.volumeMounts[0].mountPath", "would hide"}},
+	{"an anti-affinity of its own", "",
+		with(server, "NAME", "s") + "  scheduling: {replicaAntiAffinity: Never}\n",
+		[]string{"spec.scheduling.replicaAntiAffinity", `supported values: "Preferred", "Required"`}},
+	{"too little time to end", "",
+		with(server, "NAME", "s") + "  pod: {terminationGracePeriodSeconds: 1}\n",
+		[]string{"spec.pod.terminationGracePeriodSeconds", "greater than or equal to 60"}},
+	{"an agent that asks for more than its limit", "",
+		with(server, "NAME", "s") + "  agent: {resources: {requests: {cpu: \"2\"}, limits: {cpu: \"1\"}}}\n",
+		[]string{"spec.agent.resources.requests[cpu]", "must not exceed the limit"}},
+	{"a product key in the open", "",
+		with(server, "NAME", "s", "Developer", "AAAAA-BBBBB-CCCCC-DDDDD-EEEEE"),
+		[]string{"spec.edition", "a product key is a secret", "productKeySecretRef"}},
+	{"neither edition nor product key", "",
+		with(server, "NAME", "s", "  edition: Developer\n", ""),
+		[]string{"spec.edition", "spec.productKeySecretRef"}},
+	{"a Topology with a server whose pod breaks a promise", "",
+		`
+apiVersion: geosql.dev/v1alpha1
+kind: Topology
+metadata: {name: t, namespace: web}
+spec:
+  serverDefaults:
+    acceptEULA: true
+    edition: Developer
+    image: engine
+    storage: {data: {size: 2Gi}, log: {size: 1Gi}, tempdb: {size: 1Gi}, backup: {size: 1Gi}}
+    pod: {volumes: [{name: x, hostPath: {path: /}}]}
+  servers: [{name: one, site: tukwila}]
+`,
+		[]string{"spec.servers[0].pod.volumes[0].hostPath", "a folder of the node"}},
+}
