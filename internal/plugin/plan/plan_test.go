@@ -44,6 +44,19 @@ func TestPlanOffline(t *testing.T) {
 	}
 }
 
+// Replicas that one node could take along are said to keep apart, before anything is made.
+func TestPlanSaysWhatKeepsApart(t *testing.T) {
+	g := NewWithT(t)
+	manifest, err := os.ReadFile(examples + "msdn.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	text, err := terminal.Run(t, NewCommand(), strings.ReplaceAll(string(manifest), "site: quincy", "site: tukwila"),
+		"-f", examples+"sites.yaml", "-f", "-", "--offline")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(And(
+		ContainSubstring("its pod prefers another node than quisec of the same site (group content)"),
+		ContainSubstring("its pod prefers another node than tukpub of the same site (group content)")))
+}
+
 // What a manifest has beside its Topologies is named and passed over, of whatever kind it is.
 func TestPlanPassesOverWhatIsNotOfATopology(t *testing.T) {
 	g := NewWithT(t)
