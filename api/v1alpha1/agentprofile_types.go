@@ -106,6 +106,7 @@ type AgentProfileSpec struct {
 	// encryptionLevel of the agent's connections: 0 leaves it to the servers, which demand encryption; 1 demands it and
 	// takes any certificate; 2 wants one that the container of the agent's server trusts by itself. 1 unless given.
 	// +optional
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=2
 	EncryptionLevel *int32 `json:"encryptionLevel,omitempty"`

@@ -90,8 +90,10 @@ type Replica struct {
 	Readable bool `json:"readable,omitempty"`
 	// seeding is Automatic (default) or Manual.
 	// +optional
+	// +kubebuilder:default=Automatic
 	Seeding SeedingMode `json:"seeding,omitempty"`
-	// sessionTimeout after which a silent partner counts as gone, 5s or more; 10s unless given.
+	// sessionTimeout after which a silent partner counts as gone, 5s or more. Left out, it is what the server has: SQL
+	// Server makes it 10s.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -104,10 +106,11 @@ type Listener struct {
 	// name of the listener and of its Services; the group's name unless given.
 	// +optional
 	// +kubebuilder:validation:MaxLength=60
-	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a listener's name has lower-case letters, digits and hyphens alone, begins with a letter and ends with no hyphen, such as content"
 	Name string `json:"name,omitempty"`
 	// port of the listener, 1433 unless given.
 	// +optional
+	// +kubebuilder:default=1433
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
@@ -118,60 +121,6 @@ type Listener struct {
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:XValidation:rule="isIP(self) && ip(self).family() == 4",message="ip must be an IPv4 address, as 10.0.0.9"
 	IP string `json:"ip,omitempty"`
-}
-
-// Objectives are what a group promises.
-type Objectives struct {
-	// rpo is how much acknowledged work may be lost, as time; 0s means none.
-	// +optional
-	RPO *metav1.Duration `json:"rpo,omitempty"`
-	// rto is how long writes may be refused.
-	// +optional
-	RTO *metav1.Duration `json:"rto,omitempty"`
-	// redoCatchUp is how long redo may need to drain its queue.
-	// +optional
-	RedoCatchUp *metav1.Duration `json:"redoCatchUp,omitempty"`
-}
-
-// GroupTimings are how soon the votes of a group expire, and what follows from that. Shorter ones find out sooner that
-// a primary is gone, and take a shorter stutter of a network for its end. A group that declares none but failover and
-// offline has voteExpiry 14s and overrun 5s; one that was made by an earlier release keeps 10s and 1s (status.timings).
-// What a group leaves out that declares any has its default. They are refused unless acknowledge + writeLease +
-// overrun + 500ms is at most 99 % of voteExpiry, renewInterval + acknowledge + agentRestart less than writeLease, and
-// apiTimeout less than acknowledge: docs/failover.md, Timings.
-type GroupTimings struct {
-	// voteExpiry (D) is how long a vote counts after its renewal: 10s unless given beside other timings, at most 5m.
-	// +optional
-	VoteExpiry *metav1.Duration `json:"voteExpiry,omitempty"`
-	// renewInterval (R) is the interval at which votes and write lease are renewed: 1s unless given, at least 250ms.
-	// +optional
-	RenewInterval *metav1.Duration `json:"renewInterval,omitempty"`
-	// apiTimeout bounds one call to a voter: 1s unless given, at least 250ms. A voter that takes longer gives no vote.
-	// +optional
-	APITimeout *metav1.Duration `json:"apiTimeout,omitempty"`
-	// acknowledge (X) is how long after the start of a round the engine may still acknowledge its lease: 1500ms unless
-	// given.
-	// +optional
-	Acknowledge *metav1.Duration `json:"acknowledge,omitempty"`
-	// agentRestart is how long an agent may be away without the primary noticing: 2s unless given, at least 250ms.
-	// +optional
-	AgentRestart *metav1.Duration `json:"agentRestart,omitempty"`
-	// writeLease (W) is WRITE_LEASE_VALIDITY, in whole seconds: 6s unless given.
-	// +optional
-	WriteLease *metav1.Duration `json:"writeLease,omitempty"`
-	// overrun (G) is how late an engine may act on the end of its write lease: 1s unless given beside other timings, at
-	// most 1m. Nobody has measured it on SQL Server; Microsoft's agent waits for 5s, with which voteExpiry must be at
-	// least 13.2s.
-	// +optional
-	Overrun *metav1.Duration `json:"overrun,omitempty"`
-	// failover is how long FAILOVER may take until the role is PRIMARY, before the term is given up: 15s unless given, at
-	// most 5m. It never ends before voteExpiry.
-	// +optional
-	Failover *metav1.Duration `json:"failover,omitempty"`
-	// offline is how long OFFLINE may take on another replica than the new primary, until the role is RESOLVING: 15s
-	// unless given, at most 5m. A primary that has lost its votes has until they expire: its process is ended then.
-	// +optional
-	Offline *metav1.Duration `json:"offline,omitempty"`
 }
 
 // AvailabilityGroupSpec declares a group.
@@ -215,6 +164,7 @@ type AvailabilityGroupSpec struct {
 	Listener *Listener `json:"listener,omitempty"`
 	// clusterType is External (default) or None.
 	// +optional
+	// +kubebuilder:default=External
 	ClusterType ClusterType `json:"clusterType,omitempty"`
 	// contained would make a contained group (2022 and later). It is refused: nobody has tried one with this operator, and
 	// replication does not work with it.
@@ -231,14 +181,17 @@ type AvailabilityGroupSpec struct {
 	Voters []SiteName `json:"voters,omitempty"`
 	// failoverPolicy is Automatic, Manual or Paused; Manual unless given.
 	// +optional
+	// +kubebuilder:default=Manual
 	FailoverPolicy FailoverPolicy `json:"failoverPolicy,omitempty"`
 	// roleAtFailover is the role in which the other replicas are when one is made primary: Secondary (default), as when
 	// Microsoft's agent does it (they are taken OFFLINE afterwards, to follow), or Resolving: they are taken OFFLINE
 	// before. Where the engine refuses FAILOVER the other one is tried in the same term.
 	// +optional
+	// +kubebuilder:default=Secondary
 	RoleAtFailover RoleAtFailover `json:"roleAtFailover,omitempty"`
 	// onDeadReplica is Wait (default), DemoteToAsync or Remove.
 	// +optional
+	// +kubebuilder:default=Wait
 	OnDeadReplica OnDeadReplica `json:"onDeadReplica,omitempty"`
 	// requiredSynchronizedSecondaries is REQUIRED_SYNCHRONIZED_SECONDARIES_TO_COMMIT. Unless given: 0 with two
 	// synchronous replicas, else half of the synchronous replicas, rounded down.
@@ -254,6 +207,7 @@ type AvailabilityGroupSpec struct {
 	// reclaimPolicy says whether the group is dropped with this object (Delete) or left running (Retain, the default).
 	// Databases are never dropped.
 	// +optional
+	// +kubebuilder:default=Retain
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
 	// and reported on. Agents elect as before.

@@ -12,15 +12,18 @@ type DistributorSpec struct {
 	Server ServerName `json:"server"`
 	// database is the distribution database, "distribution" unless given.
 	// +optional
+	// +kubebuilder:default=distribution
 	Database DatabaseName `json:"database,omitempty"`
 	// retention is how long delivered transactions are kept (max_distretention), in whole hours; 72h unless given.
 	// +optional
+	// +kubebuilder:default="72h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="retention must be between 1h and 8760h; a duration is written like 90s, 12h or 1h30m"
 	Retention *metav1.Duration `json:"retention,omitempty"`
 	// historyRetention is how long agent history is kept (history_retention), in whole hours; 48h unless given.
 	// +optional
+	// +kubebuilder:default="48h"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1h') && duration(self) <= duration('8760h')",message="historyRetention must be between 1h and 8760h; a duration is written like 90s, 12h or 1h30m"
@@ -29,14 +32,16 @@ type DistributorSpec struct {
 	// makes. One that is given must be there, and user 10001 must be able to write below it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^/[^'"\x00-\x1f]*$`
+	// +kubebuilder:validation:XValidation:rule="self.matches(r'^/[^\\x27\\x22\\x00-\\x1f]*$')",message="snapshotFolder is an absolute path without quotation marks, such as /var/opt/mssql/repldata"
 	SnapshotFolder string `json:"snapshotFolder,omitempty"`
 	// publishers that may use it; every publisher of the namespace unless given.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	Publishers []ServerOrGroup `json:"publishers,omitempty"`
-	// reclaimPolicy says whether the distribution database is dropped with this object.
+	// reclaimPolicy says whether the distribution database is dropped with this object (Delete) or left (Retain, the
+	// default).
 	// +optional
+	// +kubebuilder:default=Retain
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
 	// and reported on. Replication goes on.

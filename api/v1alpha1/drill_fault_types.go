@@ -105,7 +105,7 @@ type DrillFault struct {
 	// name of the fault in the timeline.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=30
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a fault's name has lower-case letters, digits and hyphens alone, and begins and ends with no hyphen, such as cut-dublin"
 	Name string `json:"name"`
 	// kind of the fault.
 	Kind DrillFaultKind `json:"kind"`
@@ -155,6 +155,9 @@ type DrillFault struct {
 	Disk *DiskFault `json:"disk,omitempty"`
 	// clockOffset is by how much the clock is wrong; it may be negative.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^-?(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$')",message="clockOffset is a duration, written like 90s, -5m or 1h30m"
 	ClockOffset *metav1.Duration `json:"clockOffset,omitempty"`
 	// to is the server that becomes primary: of a Switchover the first synchronous secondary unless given, of a Failover
 	// the one that has the most.
@@ -201,7 +204,8 @@ type NetworkFault struct {
 	Corrupt int32 `json:"corrupt,omitempty"`
 	// rate bounds the bandwidth, as Chaos Mesh and tc write it: bps are bytes, so "512kbps" is 512 kilobytes per second.
 	// +optional
-	// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,8}(bit|kbit|mbit|gbit|bps|kbps|mbps|gbps)$`
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,8}(bit|kbit|mbit|gbit|bps|kbps|mbps|gbps)$')",message="rate is a whole number with bit, kbit, mbit, gbit, bps, kbps, mbps or gbps, such as 512kbps"
 	Rate string `json:"rate,omitempty"`
 }
 
@@ -209,11 +213,13 @@ type NetworkFault struct {
 type CPUFault struct {
 	// workers that burn time, 1 unless given.
 	// +optional
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=256
 	Workers int32 `json:"workers,omitempty"`
 	// load of each in percent, 100 unless given.
 	// +optional
+	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Load int32 `json:"load,omitempty"`
@@ -222,7 +228,8 @@ type CPUFault struct {
 // MemoryFault is memory that is taken.
 type MemoryFault struct {
 	// size that is taken, such as 512MB, or 40% of all.
-	// +kubebuilder:validation:Pattern=`^[1-9][0-9]{0,8}(B|KB|MB|GB|%)$`
+	// +kubebuilder:validation:MaxLength=16
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,8}(B|KB|MB|GB|%)$')",message="size is a whole number with B, KB, MB, GB or %, such as 512MB or 40%"
 	Size string `json:"size"`
 }
 
@@ -238,6 +245,7 @@ type DiskFault struct {
 	Delay metav1.Duration `json:"delay"`
 	// percent of the operations that it concerns, 100 unless given.
 	// +optional
+	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Percent int32 `json:"percent,omitempty"`

@@ -28,15 +28,17 @@ const AnnotationDrillSeed = "geosql.dev/drill-seed"
 // +kubebuilder:validation:XValidation:rule="!has(self.faults) || self.faults.all(f, !has(f.every) || has(f.times))",message="every goes with times"
 type DrillSpec struct {
 	// runID names the run. A drill runs once for each: a manifest that is applied again does not run again. Change it to
-	// run again.
+	// run again. A Drill needs it; in the template of a DrillSchedule it is left out.
+	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	RunID string `json:"runID"`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="runID has lower-case letters, digits, hyphens and dots alone, and begins and ends with a letter or a digit, such as 2026-03-01"
+	RunID string `json:"runID,omitempty"`
 	// target is what is broken and measured. It needs the label geosql.dev/drills: allowed.
 	Target DrillTarget `json:"target"`
 	// workload of the clients.
 	// +optional
+	// +kubebuilder:default={}
 	Workload DrillWorkload `json:"workload,omitempty"`
 	// faults on a timeline that begins when the baseline has been measured. A drill without any measures the load alone.
 	// +optional
@@ -46,9 +48,11 @@ type DrillSpec struct {
 	Faults []DrillFault `json:"faults,omitempty"`
 	// objectives that decide on the verdict. What is left out is taken from the group's own objectives, and lostRows is 0.
 	// +optional
+	// +kubebuilder:default={}
 	Objectives DrillObjectives `json:"objectives,omitempty"`
 	// baseline is how long clients work before the first fault, 15s unless given.
 	// +optional
+	// +kubebuilder:default="15s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('2s') && duration(self) <= duration('1h')",message="baseline must be between 2s and 1h; a duration is written like 90s, 12h or 1h30m"
@@ -56,6 +60,7 @@ type DrillSpec struct {
 	// recovery is how long after the last fault all replicas may need to be synchronized and all clients to be served, 5m
 	// unless given. After that they are judged as they are.
 	// +optional
+	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('5s') && duration(self) <= duration('24h')",message="recovery must be between 5s and 24h; a duration is written like 90s, 12h or 1h30m"
@@ -63,6 +68,7 @@ type DrillSpec struct {
 	// timeLimit bounds the whole drill, 30m unless given. When it is reached every fault is taken back, and the drill does
 	// not pass.
 	// +optional
+	// +kubebuilder:default="30m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('30s') && duration(self) <= duration('168h')",message="timeLimit must be between 30s and 168h; a duration is written like 90s, 12h or 1h30m"
@@ -155,6 +161,7 @@ type DrillRow struct {
 type DrillWorkload struct {
 	// profile of the load: insert (default), bookstore, decisionSupport or append.
 	// +optional
+	// +kubebuilder:default=insert
 	Profile DrillProfile `json:"profile,omitempty"`
 	// database that clients write to; the first of the group's or the publication's unless given.
 	// +optional
@@ -204,6 +211,7 @@ type DrillWorkload struct {
 	RowsPerSecond int32 `json:"rowsPerSecond,omitempty"`
 	// operationTimeout is after which the outcome of an operation is unknown, 2s unless given.
 	// +optional
+	// +kubebuilder:default="2s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('100ms') && duration(self) <= duration('1m')",message="operationTimeout must be between 100ms and 1m; a duration is written like 90s, 12h or 1h30m"
@@ -214,15 +222,22 @@ type DrillWorkload struct {
 type DrillObjectives struct {
 	// lostRows is how many acknowledged rows may be lost, 0 unless given.
 	// +optional
+	// +kubebuilder:default=0
 	// +kubebuilder:validation:Minimum=0
 	LostRows *int64 `json:"lostRows,omitempty"`
 	// rpo is how far before a fault the newest acknowledged row may lie below which nothing is missing.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$')",message="rpo is a duration, written like 500ms, 90s or 1h30m"
 	RPO *metav1.Duration `json:"rpo,omitempty"`
 	// rto is the longest time that a client may go without service, for each fault and client that the fault itself does
 	// not keep from reaching anything: from the last acknowledgement before it to the one from which on it is served, as
 	// served says.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$')",message="rto is a duration, written like 500ms, 90s or 1h30m"
 	RTO *metav1.Duration `json:"rto,omitempty"`
 	// served says when clients count as served again, which rto goes by.
 	// +optional
@@ -230,15 +245,24 @@ type DrillObjectives struct {
 	// redoCatchUp is how long after a fault's end all replicas may need to be synchronized and their redo queues to be
 	// empty.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$')",message="redoCatchUp is a duration, written like 500ms, 90s or 1h30m"
 	RedoCatchUp *metav1.Duration `json:"redoCatchUp,omitempty"`
 	// arrivalP50 is the median time from when a row is written at the primary or publisher to when it is first seen at the
 	// subscriber, and at each readable secondary; the worst of these places counts. A subscriber's rows can be followed
 	// where the publication has dbo.Article or dbo.Attachment among its articles, whole.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$')",message="arrivalP50 is a duration, written like 500ms, 90s or 1h30m"
 	ArrivalP50 *metav1.Duration `json:"arrivalP50,omitempty"`
 	// arrivalP99 is the time in which 99 of 100 rows arrive; a row that was acknowledged and not seen to arrive counts as
 	// the latest.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$')",message="arrivalP99 is a duration, written like 500ms, 90s or 1h30m"
 	ArrivalP99 *metav1.Duration `json:"arrivalP99,omitempty"`
 	// sendQueueKB is the ceiling of every replica's log send queue, in KB.
 	// +optional
@@ -255,6 +279,7 @@ type DrillObjectives struct {
 	ErrorPercent *int32 `json:"errorPercent,omitempty"`
 	// acknowledgedAtLeast is below how many acknowledged rows nothing can be said, 100 unless given.
 	// +optional
+	// +kubebuilder:default=100
 	// +kubebuilder:validation:Minimum=1
 	AcknowledgedAtLeast *int64 `json:"acknowledgedAtLeast,omitempty"`
 }
@@ -264,11 +289,13 @@ type DrillObjectives struct {
 type DrillServed struct {
 	// percent of the operations that have to succeed, 99 unless given.
 	// +optional
+	// +kubebuilder:default=99
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Percent *int32 `json:"percent,omitempty"`
 	// for is how long they have to, 5s unless given. Clients work on for as long after the last fault.
 	// +optional
+	// +kubebuilder:default="5s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('1s') && duration(self) <= duration('10m')",message="for must be between 1s and 10m; a duration is written like 90s, 12h or 1h30m"
@@ -305,6 +332,7 @@ type DrillAbort struct {
 // +kubebuilder:printcolumn:name="Lost",type=integer,JSONPath=`.status.counts.lost`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 40",message="metadata.name may have at most 40 characters: the names of pods and faults begin with it",fieldPath=".metadata"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.runID)",message="spec.runID is required: it names the run, such as 2026-03-01, and another one runs the drill again",fieldPath=".spec.runID"
 type Drill struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

@@ -52,6 +52,7 @@ type DrillRepeat struct {
 	Seed int64 `json:"seed"`
 	// first is the number of the first drill, 1 unless given. With times 1 it makes that one of the seed again.
 	// +optional
+	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=999
 	First int32 `json:"first,omitempty"`
@@ -64,12 +65,14 @@ type DrillRepeat struct {
 	// pause is how long it is at most from the end of one fault, or of the baseline, to the next, 30s unless given. How
 	// long it is is drawn from 0 to that.
 	// +optional
+	// +kubebuilder:default="30s"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('0s') && duration(self) <= duration('1h')",message="pause must be between 0s and 1h; a duration is written like 90s, 12h or 1h30m"
 	Pause *metav1.Duration `json:"pause,omitempty"`
 	// stopAfter says after which drill no further one is made: NotPassed (default), Failed or Never.
 	// +optional
+	// +kubebuilder:default=NotPassed
 	StopAfter DrillStopAfter `json:"stopAfter,omitempty"`
 }
 
@@ -94,12 +97,14 @@ type DrillScheduleSpec struct {
 	// startingDeadline is how late a drill may begin, 10m unless given. One whose time was missed by more is left out.
 	// With repeat it counts from when the drill is made.
 	// +optional
+	// +kubebuilder:default="10m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="startingDeadline must be between 10s and 24h; a duration is written like 90s, 12h or 1h30m"
 	StartingDeadline *metav1.Duration `json:"startingDeadline,omitempty"`
 	// concurrencyPolicy is Forbid.
 	// +optional
+	// +kubebuilder:default=Forbid
 	ConcurrencyPolicy ConcurrencyPolicy `json:"concurrencyPolicy,omitempty"`
 	// suspend makes no new drills; those that run go on.
 	// +optional

@@ -66,6 +66,7 @@ type FailoverSpec struct {
 	ExpectedTerm *int64 `json:"expectedTerm,omitempty"`
 	// expires is how long after its creation it may begin, 5m unless given: nobody wants a switchover of yesterday.
 	// +optional
+	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('10s') && duration(self) <= duration('24h')",message="expires must be between 10s and 24h; a duration is written like 90s, 12h or 1h30m"

@@ -48,7 +48,7 @@ type LoginSpec struct {
 	// name of the login, the object's unless given.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:Pattern=`^[A-Za-z_][A-Za-z0-9_.@-]*$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z_][A-Za-z0-9_.@-]*$')",message="a login's name begins with a letter or _, and has letters, digits and _ . @ - alone, such as web_reader"
 	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() == 'sa' || self.lowerAscii().startsWith('geosql_'))",message="sa and logins whose name begins with geosql_ are not declared"
 	Name string `json:"name,omitempty"`
 	// passwordSecretRef names the Secret, in the object's namespace of the hub, with the password; key password unless
@@ -67,11 +67,12 @@ type LoginSpec struct {
 	// name is changed, the Secret of the former name is deleted everywhere.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="a Secret's name has lower-case letters, digits, hyphens and dots alone, and begins and ends with a letter or a digit, such as web-connection"
 	ConnectionSecret string `json:"connectionSecret,omitempty"`
 	// reclaimPolicy says whether users, login and connection Secret are dropped with this object (Delete) or left (Retain,
 	// the default).
 	// +optional
+	// +kubebuilder:default=Retain
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
 	// and reported on.

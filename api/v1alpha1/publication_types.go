@@ -111,11 +111,13 @@ type PublicationSpec struct {
 	// article's columns or filter: OnRequest (default), by `kubectl geosql reinitialize`, or Automatic. A Subscription may
 	// say otherwise.
 	// +optional
+	// +kubebuilder:default=OnRequest
 	Reinitialization Reinitialization `json:"reinitialization,omitempty"`
 	// schemaOptions says what subscribers' tables get beside rows and keys: Default, nothing; Publishable, also identity
 	// columns, defaults and CHECK constraints, so that a copy can take over from a lost publisher. The publisher's
 	// identity columns become NOT FOR REPLICATION then.
 	// +optional
+	// +kubebuilder:default=Default
 	SchemaOptions SchemaOptions `json:"schemaOptions,omitempty"`
 	// articles of the publication, each named once.
 	// +kubebuilder:validation:MinItems=1
@@ -128,8 +130,10 @@ type PublicationSpec struct {
 	// snapshotProfile is the name of an AgentProfile for the snapshot agent.
 	// +optional
 	SnapshotProfile ObjectName `json:"snapshotProfile,omitempty"`
-	// reclaimPolicy says whether the publication is dropped with this object. Tables are never dropped.
+	// reclaimPolicy says whether the publication is dropped with this object (Delete) or left (Retain, the default).
+	// Tables are never dropped.
 	// +optional
+	// +kubebuilder:default=Retain
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	// movedBy is the name of the PublisherMove that brought the publication to its publisher, written by it. Manifests
 	// keep it: publisher, database and distributor change only along with it.

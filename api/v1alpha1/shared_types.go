@@ -96,26 +96,26 @@ const Finalizer = "geosql.dev/finalizer"
 // ServerName is the name of a SQLServer object: SQL Server's limit of 15 characters less "-0".
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=13
-// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="a server's name has lower-case letters, digits and hyphens alone, begins with a letter and ends with no hyphen, such as tukpub1"
 type ServerName string
 
 // SiteName is the name of a Site object.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
-// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="a site's name has lower-case letters, digits and hyphens alone, and begins and ends with no hyphen, such as tukwila"
 type SiteName string
 
 // ObjectName is the name of another object of the same namespace.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
-// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="an object's name has lower-case letters, digits, hyphens and dots alone, and begins and ends with a letter or a digit, such as content"
 type ObjectName string
 
 // DatabaseName is the name of a user database; master, model, msdb and tempdb are refused.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=123
 // +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() in ['master','model','msdb','tempdb'])",message="a user database is needed, not one of master, model, msdb, tempdb"
-// +kubebuilder:validation:Pattern=`^[^\[\]"'/\\:;]+$`
+// +kubebuilder:validation:XValidation:rule="self.matches(r'^[^\\x5b\\x5d\\x22\\x27\\x5c/:;]+$')",message="a database's name has no brackets, quotation marks, slashes, backslashes, colons and semicolons, such as Content"
 type DatabaseName string
 
 // ServerOrGroup names one SQLServer or one AvailabilityGroup of the same namespace.

@@ -68,11 +68,14 @@ type SiteLink struct {
 	To SiteName `json:"to"`
 	// roundTrip is the round-trip time, such as 150ms.
 	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$')",message="roundTrip is a duration, written like 500ms, 90s or 1h30m"
 	RoundTrip *metav1.Duration `json:"roundTrip,omitempty"`
 	// bandwidth in bits per second, such as 1Gbit, 100Mbit or 512kbit.
 	// +optional
 	// +kubebuilder:validation:MaxLength=24
-	// +kubebuilder:validation:Pattern=`^[0-9]+(\.[0-9]+)?(bit|kbit|Mbit|Gbit|Tbit)$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[0-9]+([.][0-9]+)?(bit|kbit|Mbit|Gbit|Tbit)$')",message="bandwidth is a number with bit, kbit, Mbit, Gbit or Tbit, such as 1Gbit"
 	Bandwidth string `json:"bandwidth,omitempty"`
 }
 
@@ -97,7 +100,7 @@ type SiteSpec struct {
 	// given; the hub's own site has none, so a group whose voter it is needs it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^https://`
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('https://')",message="apiServer is a URL that begins with https://, such as https://tukwila.example.com:6443"
 	APIServer string `json:"apiServer,omitempty"`
 	// region, as people name it.
 	// +optional

@@ -54,6 +54,7 @@ type SubscriptionSpec struct {
 	Database DatabaseName `json:"database"`
 	// type is Pull (default) or Push.
 	// +optional
+	// +kubebuilder:default=Pull
 	Type SubscriptionType `json:"type,omitempty"`
 	// agentAt is where the distribution agent runs: Subscriber for Pull; for Push Distributor (default) or Subscriber.
 	// +optional
@@ -71,6 +72,7 @@ type SubscriptionSpec struct {
 	// reclaimPolicy says whether the subscription is dropped with this object (Delete) or left running (Retain, the
 	// default). The subscriber's tables are never dropped.
 	// +optional
+	// +kubebuilder:default=Retain
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
 	// and reported on. Replication goes on.

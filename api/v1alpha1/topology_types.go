@@ -14,9 +14,9 @@ type TopologyServer struct {
 }
 
 // TopologyAvailabilityGroup is a group of a topology.
+// +kubebuilder:validation:XValidation:rule="self.name.size() <= 60",message="name may have at most 60 characters: it is the group's name and its listener's",fieldPath=".name"
 type TopologyAvailabilityGroup struct {
 	// name of the AvailabilityGroup.
-	// +kubebuilder:validation:MaxLength=60
 	Name                  ObjectName `json:"name"`
 	AvailabilityGroupSpec `json:",inline"`
 }

@@ -186,7 +186,7 @@ func profile(d *v1alpha1.Drill) workload.Profile {
 // load is what the clients are told to do.
 func load(w v1alpha1.DrillWorkload, p workload.Payload) []string {
 	var arguments []string
-	if w.Profile != "" {
+	if w.Profile != "" && w.Profile != v1alpha1.ProfileInsert {
 		arguments = append(arguments, "--profile", string(w.Profile))
 	}
 	if len(w.Stages) > 0 {

@@ -255,6 +255,16 @@ func (w *World) receivesForItself(at *field.Path, old, s *v1alpha1.Subscription)
 		s.Spec.Database, g.Name))}
 }
 
+// groupReceives refuses a group as subscriber, which nothing delivers to. What is there already can be edited, and says
+// for itself that it does not work.
+func groupReceives(at *field.Path, old, s *v1alpha1.Subscription) field.ErrorList {
+	if s.Spec.Subscriber.AvailabilityGroup == "" || old != nil {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child("subscriber", "availabilityGroup"), s.Spec.Subscriber.AvailabilityGroup,
+		"a group cannot receive yet: name the server that does, as subscriber.server")}
+}
+
 // usesForItself refuses users that a login of one server would have in a database of a group: they are made at the
 // primary alone, and after a failover nobody could log in there. What is there already can be edited.
 func (w *World) usesForItself(at *field.Path, old, l *v1alpha1.Login) field.ErrorList {

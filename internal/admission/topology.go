@@ -62,9 +62,9 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 	}
 	for i, s := range objects.Subscriptions {
 		path := at.Child("subscriptions").Index(i)
-		errs = append(
-			append(errs, next.subscription(path, s)...),
-			next.receivesForItself(path, w.Subscriptions[s.Name], s)...)
+		was := w.Subscriptions[s.Name]
+		errs = append(append(errs, next.subscription(path, s)...), next.receivesForItself(path, was, s)...)
+		errs = append(errs, groupReceives(path, was, s)...)
 	}
 	return errs
 }
@@ -186,56 +186,6 @@ func overlay[P client.Object](into, existing map[string]P, objects []P, topology
 	for _, o := range objects {
 		into[o.GetName()] = o
 	}
-}
-
-// references refuses those that lead nowhere.
-func (w *World) references(at *field.Path, o *topology.Objects) field.ErrorList {
-	var errs field.ErrorList
-	to := func(path *field.Path, name string, found bool, declared string) {
-		if name != "" && !found {
-			errs = append(errs, field.NotFound(path, fmt.Sprintf("%s; declared are: %s", name, declared)))
-		}
-	}
-	server := func(path *field.Path, s v1alpha1.ServerName) {
-		to(path, string(s), w.Servers[string(s)] != nil, names(w.Servers))
-	}
-	either := func(path *field.Path, x v1alpha1.ServerOrGroup) {
-		server(path.Child("server"), x.Server)
-		g := string(x.AvailabilityGroup)
-		to(path.Child("availabilityGroup"), g, w.Groups[g] != nil, names(w.Groups))
-	}
-	profile := func(path *field.Path, p v1alpha1.ObjectName) {
-		to(path, string(p), w.Profiles[string(p)] != nil, names(w.Profiles))
-	}
-	for i, g := range o.Groups {
-		path := at.Child("availabilityGroups").Index(i)
-		for j, r := range g.Spec.Replicas {
-			server(path.Child("replicas").Index(j).Child("server"), r.Server)
-		}
-	}
-	for i, d := range o.Distributors {
-		path := at.Child("distributors").Index(i)
-		server(path.Child("server"), d.Spec.Server)
-		for j, p := range d.Spec.Publishers {
-			either(path.Child("publishers").Index(j), p)
-		}
-	}
-	for i, p := range o.Publications {
-		path := at.Child("publications").Index(i)
-		either(path.Child("publisher"), p.Spec.Publisher)
-		d := string(p.Spec.Distributor)
-		to(path.Child("distributor"), d, w.Distributors[d] != nil, names(w.Distributors))
-		profile(path.Child("logReaderProfile"), p.Spec.LogReaderProfile)
-		profile(path.Child("snapshotProfile"), p.Spec.SnapshotProfile)
-	}
-	for i, s := range o.Subscriptions {
-		path := at.Child("subscriptions").Index(i)
-		p := string(s.Spec.Publication)
-		to(path.Child("publication"), p, w.Publications[p] != nil, names(w.Publications))
-		either(path.Child("subscriber"), s.Spec.Subscriber)
-		profile(path.Child("profile"), s.Spec.Profile)
-	}
-	return errs
 }
 
 // complete refuses a server that lacks what a SQLServer must have, after serverDefaults have been laid under it.

@@ -16,32 +16,80 @@ import (
 	"geosql.dev/operator/internal/topology"
 )
 
-// warnServer tells of what a SQLServer declares and no document says of SQL Server on Linux.
-func warnServer(s *v1alpha1.SQLServer) admission.Warnings {
-	return append(unproved(field.NewPath("spec"), &s.Spec), shaped(field.NewPath("spec"), &s.Spec)...)
+var top = field.NewPath("spec")
+
+// warnServer tells of what a SQLServer declares that is a risk, waits for its site, or is documented by nobody for SQL
+// Server on Linux.
+func warnServer(w *World, s *v1alpha1.SQLServer) admission.Warnings {
+	all := append(w.awaitsSite(top.Child("site"), s.Spec.Site, s.Namespace), serverRisks(top, &s.Spec)...)
+	return append(append(all, unproved(top, &s.Spec)...), shaped(top, &s.Spec)...)
 }
 
-// warnTopology is warnServer for each server that a Topology declares.
-func warnTopology(t *v1alpha1.Topology) admission.Warnings {
+// warnTopology is warnServer and warnGroup for each that a Topology declares.
+func warnTopology(w *World, t *v1alpha1.Topology) admission.Warnings {
 	objects, err := topology.Expand(t)
-	if err != nil {
+	if err != nil || len(objects.Servers) == 0 {
 		return nil // it is refused
 	}
+	next := w.with(t, objects)
 	var all admission.Warnings
 	for i, g := range objects.Groups {
-		all = append(all, costs(field.NewPath("spec", "availabilityGroups").Index(i), g)...)
+		at := top.Child("availabilityGroups").Index(i)
+		all = append(append(all, next.awaitsVoters(at, g)...), costs(at, g)...)
+		all = append(all, next.groupRisks(at, g)...)
 	}
 	for i, s := range objects.Servers {
-		path := field.NewPath("spec", "servers").Index(i)
-		all = append(all, unproved(path, &s.Spec)...)
-		all = append(all, shaped(path, &s.Spec)...)
+		at := top.Child("servers").Index(i)
+		all = append(append(all, next.awaitsSite(at.Child("site"), s.Spec.Site, s.Namespace)...), unproved(at, &s.Spec)...)
+		all = append(all, shaped(at, &s.Spec)...)
+	}
+	return append(all, sharedRisks(top, objects.Servers)...)
+}
+
+// warnGroup tells what a group waits for, what its timings cost, and what its declaration risks.
+func warnGroup(w *World, g *v1alpha1.AvailabilityGroup) admission.Warnings {
+	all := append(awaits(w.ofGroup(top, g)...), w.awaitsVoters(top, g)...)
+	return append(append(all, costs(top, g)...), w.groupRisks(top, g)...)
+}
+
+// awaitsVoters warns of voters that are not there, or do not let the group's namespace in.
+func (w *World) awaitsVoters(at *field.Path, g *v1alpha1.AvailabilityGroup) (all admission.Warnings) {
+	for i, voter := range g.Spec.Voters {
+		all = append(all, w.awaitsSite(at.Child("voters").Index(i), voter, g.Namespace)...)
 	}
 	return all
 }
 
-// warnGroup tells what the timings of a group's votes cost.
-func warnGroup(g *v1alpha1.AvailabilityGroup) admission.Warnings {
-	return costs(field.NewPath("spec"), g)
+func warnDistributor(w *World, d *v1alpha1.Distributor) admission.Warnings {
+	return awaits(w.ofDistributor(top, d)...)
+}
+
+func warnPublication(w *World, p *v1alpha1.Publication) admission.Warnings {
+	return awaits(w.ofPublication(top, p)...)
+}
+
+func warnSubscription(w *World, s *v1alpha1.Subscription) admission.Warnings {
+	return awaits(w.ofSubscription(top, s)...)
+}
+
+func warnLogin(w *World, l *v1alpha1.Login) admission.Warnings {
+	return awaits(w.either(top.Child("target"), l.Spec.Target)...)
+}
+
+// warnFailover tells of a group that is not there; one that is recorded was.
+func warnFailover(w *World, f *v1alpha1.Failover) admission.Warnings {
+	if f.Spec.RecordedTerm != nil {
+		return nil
+	}
+	return awaits(to(top.Child("group"), "AvailabilityGroup", string(f.Spec.Group), w.Groups))
+}
+
+func warnDrill(w *World, d *v1alpha1.Drill) admission.Warnings {
+	return w.drillRisks(top.Child("target"), d.Spec.Target)
+}
+
+func warnDrillSchedule(w *World, s *v1alpha1.DrillSchedule) admission.Warnings {
+	return w.drillRisks(top.Child("template", "spec", "target"), s.Spec.Template.Spec.Target)
 }
 
 const (

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -15,17 +17,32 @@ import (
 	"geosql.dev/operator/internal/election/ballot"
 )
 
+// there is a world with the site at which every server is, of the namespace that has no name.
+func there() *World {
+	w := NewWorld()
+	w.Sites["tukwila"] = &v1alpha1.Site{Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{""}}}
+	return w
+}
+
+// limited is a server of an image with a limit of memory.
+func limited(image string) *v1alpha1.SQLServerSpec {
+	return &v1alpha1.SQLServerSpec{Site: "tukwila", Image: image, Resources: corev1.ResourceRequirements{
+		Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("8Gi")}}}
+}
+
 // What no document says of SQL Server on Linux is let through with a warning at the field.
 func TestWhatIsLetThroughWithAWarning(t *testing.T) {
 	g := NewWithT(t)
-	spec := v1alpha1.SQLServerSpec{Startup: &v1alpha1.StartupOptions{TraceFlags: []int32{1204}}}
-	g.Expect(warnServer(&v1alpha1.SQLServer{Spec: spec})).To(BeEmpty())
+	spec := *limited("engine:1")
+	spec.Startup = &v1alpha1.StartupOptions{TraceFlags: []int32{1204}}
+	g.Expect(warnServer(there(), &v1alpha1.SQLServer{Spec: spec})).To(BeEmpty())
 	spec.Startup.CheckpointThrottleMBps = ptr.To[int32](750)
-	g.Expect(warnServer(&v1alpha1.SQLServer{Spec: spec})).
+	g.Expect(warnServer(there(), &v1alpha1.SQLServer{Spec: spec})).
 		To(HaveExactElements(HavePrefix("spec.startup.checkpointThrottleMBps becomes the startup option -k750")))
-	topology := &v1alpha1.Topology{Spec: v1alpha1.TopologySpec{Servers: []v1alpha1.TopologyServer{{Name: "a"},
-		{Name: "b", SQLServerSpec: spec}}}}
-	g.Expect(warnTopology(topology)).To(HaveExactElements(HavePrefix("spec.servers[1].startup.checkpointThrottleMBps")))
+	topology := &v1alpha1.Topology{Spec: v1alpha1.TopologySpec{Servers: []v1alpha1.TopologyServer{
+		{Name: "a", SQLServerSpec: *limited("engine:1")}, {Name: "b", SQLServerSpec: spec}}}}
+	g.Expect(warnTopology(there(), topology)).To(HaveExactElements(
+		HavePrefix("spec.servers[1].startup.checkpointThrottleMBps")))
 }
 
 // What the timings of a group cost is said at the field: the time until a lost primary is replaced, and engines with
@@ -66,7 +83,7 @@ func TestWhatTimingsCost(t *testing.T) {
 			g := NewWithT(t)
 			group := &v1alpha1.AvailabilityGroup{}
 			c.change(group)
-			g.Expect(warnGroup(group)).To(HaveExactElements(c.warns...))
+			g.Expect(warnGroup(NewWorld(), group)).To(HaveExactElements(c.warns...))
 		})
 	}
 }

@@ -68,8 +68,9 @@ type validator[T client.Object] struct {
 	// spec is what a check depends on: an update that leaves it alone is let through, so that labels, annotations and
 	// finalizers of an object can be changed whatever became of others.
 	spec func(T) any
-	// warn tells of what is let through and may not do what is meant; nil where there is nothing of the kind.
-	warn func(T) admission.Warnings
+	// warn tells of what is let through and may not do what is meant, in the world as it is; nil where there is nothing of
+	// the kind.
+	warn func(*World, T) admission.Warnings
 	// holds says that data hang on objects of the kind: they may have no owner.
 	holds bool
 }
@@ -80,7 +81,7 @@ func (v *validator[T]) ValidateCreate(ctx context.Context, obj T) (admission.War
 	if err := v.owners(nil, obj); err != nil {
 		return nil, err
 	}
-	return v.warnings(obj), v.validate(ctx, none, obj)
+	return v.validate(ctx, none, obj)
 }
 
 // ValidateUpdate checks a changed object.
@@ -88,17 +89,16 @@ func (v *validator[T]) ValidateUpdate(ctx context.Context, old, obj T) (admissio
 	if err := v.owners(old, obj); err != nil {
 		return nil, err
 	}
-	if obj.GetDeletionTimestamp() != nil || equality.Semantic.DeepEqual(v.spec(old), v.spec(obj)) {
+	if obj.GetDeletionTimestamp() != nil {
 		return nil, nil
 	}
-	return v.warnings(obj), v.validate(ctx, old, obj)
-}
-
-func (v *validator[T]) warnings(obj T) admission.Warnings {
-	if v.warn == nil {
-		return nil
+	if equality.Semantic.DeepEqual(v.spec(old), v.spec(obj)) {
+		if drillable(old) {
+			return nil, nil
+		}
+		return breakable(v.kind, obj), nil
 	}
-	return v.warn(obj)
+	return v.validate(ctx, old, obj)
 }
 
 // ValidateDelete lets every deletion through: finalizers hold what must wait.
@@ -107,30 +107,40 @@ func (v *validator[T]) ValidateDelete(context.Context, T) (admission.Warnings, e
 }
 
 // validate refuses by what the API server itself has: who applies several objects one after the other is ahead of the
-// cache.
-func (v *validator[T]) validate(ctx context.Context, old, obj T) error {
-	errs, err := v.against(ctx, v.cached, old, obj)
+// cache. What it warns of may be made already.
+func (v *validator[T]) validate(ctx context.Context, old, obj T) (admission.Warnings, error) {
+	w, errs, err := v.against(ctx, v.cached, old, obj)
 	if err == nil && len(errs) > 0 {
 		var end func()
 		if end, err = v.turn(ctx); err != nil {
-			return err
+			return nil, err
 		}
 		defer end()
-		errs, err = v.against(ctx, v.server, old, obj)
+		w, errs, err = v.against(ctx, v.server, old, obj)
 	}
-	if err != nil || len(errs) == 0 {
-		return err
+	if err != nil {
+		return nil, err
 	}
-	return apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v.kind}, obj.GetName(), errs)
+	if len(errs) > 0 {
+		return nil, apierrors.NewInvalid(schema.GroupKind{Group: v1alpha1.GroupVersion.Group, Kind: v.kind},
+			obj.GetName(), errs)
+	}
+	warnings := breakable(v.kind, obj)
+	if v.warn != nil {
+		warnings = append(warnings, v.warn(w, obj)...)
+	}
+	return warnings, nil
 }
 
 // against checks an object against the world as a reader has it.
-func (v *validator[T]) against(ctx context.Context, from client.Reader, old, obj T) (field.ErrorList, error) {
+func (v *validator[T]) against(
+	ctx context.Context, from client.Reader, old, obj T,
+) (*World, field.ErrorList, error) {
 	w, err := load(ctx, from, obj.GetNamespace())
 	if err != nil {
-		return nil, apierrors.NewInternalError(fmt.Errorf("checking %s %s: %w", v.kind, obj.GetName(), err))
+		return nil, nil, apierrors.NewInternalError(fmt.Errorf("checking %s %s: %w", v.kind, obj.GetName(), err))
 	}
-	return v.check(w, old, obj), nil
+	return w, v.check(w, old, obj), nil
 }
 
 // Register adds the webhooks to the manager's server. Each is at /validate-geosql-dev-v1alpha1-KIND.
@@ -139,7 +149,6 @@ func Register(mgr manager.Manager) error {
 	if err != nil {
 		return err
 	}
-	top := field.NewPath("spec")
 	return firstError(
 		add(mgr, &v1alpha1.Site{}, &validator[*v1alpha1.Site]{r, "Site",
 			func(w *World, old, o *v1alpha1.Site) field.ErrorList { return w.site(top, old, o) },
@@ -155,32 +164,32 @@ func Register(mgr manager.Manager) error {
 			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }, warnGroup, true}),
 		add(mgr, &v1alpha1.Distributor{}, &validator[*v1alpha1.Distributor]{r, "Distributor",
 			func(w *World, _, o *v1alpha1.Distributor) field.ErrorList { return w.distributor(top, o) },
-			func(o *v1alpha1.Distributor) any { return o.Spec }, nil, true}),
+			func(o *v1alpha1.Distributor) any { return o.Spec }, warnDistributor, true}),
 		add(mgr, &v1alpha1.Publication{}, &validator[*v1alpha1.Publication]{r, "Publication",
 			func(w *World, old, o *v1alpha1.Publication) field.ErrorList {
 				return append(w.publication(top, o), w.publishesForItself(top, old, o)...)
 			},
-			func(o *v1alpha1.Publication) any { return o.Spec }, nil, true}),
+			func(o *v1alpha1.Publication) any { return o.Spec }, warnPublication, true}),
 		add(mgr, &v1alpha1.Subscription{}, &validator[*v1alpha1.Subscription]{r, "Subscription",
 			func(w *World, old, o *v1alpha1.Subscription) field.ErrorList {
-				return append(w.subscription(top, o), w.receivesForItself(top, old, o)...)
+				return append(append(w.subscription(top, o), w.receivesForItself(top, old, o)...), groupReceives(top, old, o)...)
 			},
-			func(o *v1alpha1.Subscription) any { return o.Spec }, nil, true}),
+			func(o *v1alpha1.Subscription) any { return o.Spec }, warnSubscription, true}),
 		add(mgr, &v1alpha1.Login{}, &validator[*v1alpha1.Login]{r, "Login",
 			func(w *World, old, o *v1alpha1.Login) field.ErrorList { return w.usesForItself(top, old, o) },
-			func(o *v1alpha1.Login) any { return o.Spec }, nil, true}),
+			func(o *v1alpha1.Login) any { return o.Spec }, warnLogin, true}),
 		add(mgr, &v1alpha1.Topology{}, &validator[*v1alpha1.Topology]{r, "Topology",
 			func(w *World, old, o *v1alpha1.Topology) field.ErrorList { return w.topology(top, old, o) },
 			func(o *v1alpha1.Topology) any { return o.Spec }, warnTopology, true}),
 		add(mgr, &v1alpha1.Failover{}, &validator[*v1alpha1.Failover]{r, "Failover",
 			func(w *World, old, o *v1alpha1.Failover) field.ErrorList { return w.failover(top, old, o) },
-			func(o *v1alpha1.Failover) any { return o.Spec }, nil, false}),
+			func(o *v1alpha1.Failover) any { return o.Spec }, warnFailover, false}),
 		add(mgr, &v1alpha1.Drill{}, &validator[*v1alpha1.Drill]{r, "Drill",
 			func(w *World, old, o *v1alpha1.Drill) field.ErrorList { return w.drill(top, old, o) },
-			func(o *v1alpha1.Drill) any { return o.Spec }, nil, false}),
+			func(o *v1alpha1.Drill) any { return o.Spec }, warnDrill, false}),
 		add(mgr, &v1alpha1.DrillSchedule{}, &validator[*v1alpha1.DrillSchedule]{r, "DrillSchedule",
 			func(w *World, old, o *v1alpha1.DrillSchedule) field.ErrorList { return w.drillSchedule(top, old, o) },
-			func(o *v1alpha1.DrillSchedule) any { return o.Spec }, nil, false}),
+			func(o *v1alpha1.DrillSchedule) any { return o.Spec }, warnDrillSchedule, false}),
 	)
 }
 
