@@ -18,6 +18,7 @@ test-operator: ## Run the operator's tests, also those that need API servers and
 	@echo "test: Kubernetes binaries for the API server tests, built from Go modules the first time (about 5 minutes)"
 	@hack/bed/up --only binaries
 	@hack/tool prometheus
+	@hack/tool crdify
 	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && \
 	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 4 -timeout 20m $(LONGEST) ./...
 	@$(MAKE) --no-print-directory test-race-short

@@ -3,12 +3,22 @@ TOOLS_BIN := $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/tools
 
 ##@ 3 Checks
 .PHONY: verify
-verify: verify-generated verify-format verify-lines verify-versions verify-chart lint verify-vulnerabilities ## Check that generated files, formatting, module files and linters agree, and look for known vulnerabilities.
+verify: verify-generated verify-crds verify-format verify-lines verify-versions verify-chart lint verify-vulnerabilities ## Check that generated files, formatting, module files and linters agree, and look for known vulnerabilities.
 	@echo "verify: all in order"
 
 .PHONY: verify-generated
 verify-generated: ## Fail when a generated file differs from what `make generate` writes.
 	@hack/verify-generated
+
+.PHONY: verify-crds
+verify-crds: ## Fail when the CRDs refuse, retype or forget something that those of the last release took.
+	@hack/verify-crds
+
+.PHONY: release-crds
+release-crds: ## Keep the CRDs as they are as those of a release, which verify-crds compares with from then on.
+	@rm -rf config/crd/released && mkdir config/crd/released && cp config/crd/bases/*.yaml config/crd/released/
+	@rm -rf hack/crds.d
+	@echo "release-crds: config/crd/released has $$(ls config/crd/released | wc -l) CRDs; commit them with the release"
 
 .PHONY: verify-format
 verify-format: ## Fail on Go files that gofmt would change and on an untidy go.mod.
