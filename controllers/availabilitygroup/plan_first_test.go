@@ -56,7 +56,7 @@ func TestTheFirstPrimaryIsReplacedAtAnotherSite(t *testing.T) {
 		HaveField("Site", "dublin")))
 	g.Expect(e.leases["blueridge"].InitialPrimary).To(BeEmpty(), "nobody begins with the vote of a group that exists")
 
-	e.d.Group.Spec.Databases = append(e.d.Group.Spec.Databases, "Orders")
+	e.d.Group.Spec.Databases = append(e.d.Group.Spec.Databases, v1alpha1.Database{Name: "Orders"})
 	e.d.Group.Spec.Listener = &v1alpha1.Listener{Name: "articles"}
 	p = e.settle(everything)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
