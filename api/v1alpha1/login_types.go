@@ -11,10 +11,79 @@ import (
 // +kubebuilder:validation:Enum=SELECT;INSERT;UPDATE;DELETE;EXECUTE;REFERENCES;ALTER;CONTROL;SHOWPLAN;VIEW DEFINITION;VIEW DATABASE STATE;CREATE TABLE;CREATE VIEW;CREATE PROCEDURE;CREATE FUNCTION;CREATE SCHEMA;ALTER ANY SCHEMA
 type DatabasePermission string
 
+// ServerPermission is a permission on the server as GRANT names it
+// (docs/t-sql/statements/grant-server-permissions-transact-sql.md). Those by which a login could make itself sysadmin,
+// or break what the operator promises, are not among them.
+// +kubebuilder:validation:Enum=VIEW SERVER STATE;VIEW SERVER PERFORMANCE STATE;VIEW SERVER SECURITY STATE;VIEW ANY DEFINITION;VIEW ANY DATABASE;VIEW ANY ERROR LOG;CONNECT ANY DATABASE;SELECT ALL USER SECURABLES;ALTER TRACE;ALTER ANY EVENT SESSION;ADMINISTER BULK OPERATIONS;CREATE ANY DATABASE
+type ServerPermission string
+
+// ServerRole is a fixed server role
+// (docs/relational-databases/security/authentication-access/server-level-roles.md); those between ## are SQL Server
+// 2022's and later.
+// +kubebuilder:validation:Enum=processadmin;dbcreator;diskadmin;##MS_ServerStateReader##;##MS_ServerPerformanceStateReader##;##MS_ServerSecurityStateReader##;##MS_DefinitionReader##;##MS_SecurityDefinitionReader##;##MS_PerformanceDefinitionReader##;##MS_DatabaseConnector##
+type ServerRole string
+
+// ServerRights are what a login may do on each of its servers.
+type ServerRights struct {
+	// permissions on the server that the login is granted, exactly these beside CONNECT SQL, which each login has.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=set
+	Permissions []ServerPermission `json:"permissions,omitempty"`
+	// roles of the server that the login is a member of, exactly these.
+	// +optional
+	// +kubebuilder:validation:MaxItems=10
+	// +listType=set
+	Roles []ServerRole `json:"roles,omitempty"`
+}
+
+// PasswordPolicy says how a login's password is checked (docs/relational-databases/security/password-policy.md).
+// +kubebuilder:validation:XValidation:rule="!has(self.expiration) || !self.expiration || !has(self.complexity) || self.complexity",message="expiration goes with complexity (SQL Server refuses CHECK_EXPIRATION without CHECK_POLICY)"
+type PasswordPolicy struct {
+	// complexity is CHECK_POLICY: eight characters and more, of three kinds of four, without the login's name; true
+	// unless given. A change is asked of new passwords alone.
+	// +optional
+	// +kubebuilder:default=true
+	Complexity *bool `json:"complexity,omitempty"`
+	// expiration is CHECK_EXPIRATION: a password that is too old lets nobody in until it is changed; false unless given.
+	// +optional
+	// +kubebuilder:default=false
+	Expiration bool `json:"expiration,omitempty"`
+}
+
+// RotateAnnotation on a Login asks for a new password where the operator makes it, once: its value is the object's UID,
+// a slash and what tells the request from others. One that names another UID, as that of an object which a backup has
+// brought back does, asks for nothing. `kubectl geosql login rotate` writes it; on the password's Secret it is the
+// request that its password was made for.
+const RotateAnnotation = "geosql.dev/rotate"
+
 // RoleName is the name of a database role.
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=128
 type RoleName string
+
+// ObjectPermission is a permission on a schema, or on an object, as GRANT names it
+// (docs/t-sql/statements/grant-schema-permissions-transact-sql.md, grant-object-permissions-transact-sql.md).
+// +kubebuilder:validation:Enum=SELECT;INSERT;UPDATE;DELETE;EXECUTE;REFERENCES;VIEW DEFINITION;ALTER
+type ObjectPermission string
+
+// UserGrant is what a user may do with a schema, or with one object of it.
+type UserGrant struct {
+	// schema of the database.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	Schema string `json:"schema"`
+	// object of the schema: a table, view, procedure or function. The whole schema unless given.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:default=""
+	Object string `json:"object"`
+	// permissions that are granted.
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=set
+	Permissions []ObjectPermission `json:"permissions"`
+}
 
 // LoginUser is the login's user in one database.
 type LoginUser struct {
@@ -30,12 +99,19 @@ type LoginUser struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	Roles []RoleName `json:"roles,omitempty"`
-	// permissions on the database that the user is granted, exactly these; those on single objects are nobody's business
-	// here.
+	// permissions on the database that the user is granted, exactly these.
 	// +optional
 	// +kubebuilder:validation:MaxItems=17
 	// +listType=set
 	Permissions []DatabasePermission `json:"permissions,omitempty"`
+	// grants on schemas and objects. What is taken out of the list is revoked; what else the user may do with schemas and
+	// objects is nobody's business here.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=map
+	// +listMapKey=schema
+	// +listMapKey=object
+	Grants []UserGrant `json:"grants,omitempty"`
 }
 
 // LoginSpec declares a SQL login on a server, or on every replica of a group with the same SID.
@@ -52,8 +128,18 @@ type LoginSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!(self.lowerAscii() == 'sa' || self.lowerAscii().startsWith('geosql_'))",message="sa and logins whose name begins with geosql_ are not declared"
 	Name string `json:"name,omitempty"`
 	// passwordSecretRef names the Secret, in the object's namespace of the hub, with the password; key password unless
-	// given. A changed password is taken over on every replica.
-	PasswordSecretRef SecretReference `json:"passwordSecretRef"`
+	// given. A changed password is taken over on every replica. Left out, the operator makes a password and keeps it in
+	// the Secret "<object name>-password"; `kubectl geosql login rotate` has it made anew.
+	// +optional
+	PasswordSecretRef *SecretReference `json:"passwordSecretRef,omitempty"`
+	// passwordPolicy says how the password is checked. Left out, complexity is checked when the login is made, nothing
+	// expires, and what somebody changes of that stays.
+	// +optional
+	PasswordPolicy *PasswordPolicy `json:"passwordPolicy,omitempty"`
+	// onServer is what the login may do on the server itself, on each replica of a group: such as VIEW SERVER STATE for
+	// what watches it. Left out, that is nobody's business here; an empty one takes everything away.
+	// +optional
+	OnServer *ServerRights `json:"onServer,omitempty"`
 	// users of the login. One that is taken out of the list loses the roles and permissions that were declared for it, and
 	// stays in the database: it may own objects.
 	// +optional
@@ -104,6 +190,11 @@ type LoginUserStatus struct {
 	// +kubebuilder:validation:MaxItems=17
 	// +listType=set
 	Permissions []DatabasePermission `json:"permissions,omitempty"`
+	// grants on schemas and objects that were declared for it.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Grants []UserGrant `json:"grants,omitempty"`
 }
 
 // LoginStatus is the observed state of a Login.
@@ -152,6 +243,7 @@ type LoginStatus struct {
 // +kubebuilder:printcolumn:name="Secret",type=string,JSONPath=`.status.connectionSecret`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="has(self.spec.name) || (self.metadata.name.matches('^[a-z][a-z0-9-]*$') && self.metadata.name != 'sa')",message="spec.name is needed: the object's name is no name for a login",fieldPath=".spec.name"
+// +kubebuilder:validation:XValidation:rule="has(self.spec.passwordSecretRef) || !has(self.spec.connectionSecret) || self.spec.connectionSecret != self.metadata.name + '-password'",message="spec.connectionSecret is another Secret than the one with the password that the operator makes, <object name>-password",fieldPath=".spec.connectionSecret"
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || self.metadata.name.size() <= 63",optionalOldSelf=true,message="metadata.name may have at most 63 characters: it is a label of the connection Secret",fieldPath=".metadata"
 type Login struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -66,6 +66,12 @@ type SubscriptionSpec struct {
 	// `kubectl geosql reinitialize`, or Automatic; as the Publication says unless given.
 	// +optional
 	Reinitialization Reinitialization `json:"reinitialization,omitempty"`
+	// readOnly refuses whoever writes the subscriber's tables, all but the distribution agent: each has a trigger NOT FOR
+	// REPLICATION that does. It holds for members of db_owner and for sa too, not for TRUNCATE TABLE, for bulk copies
+	// that fire no triggers, nor for who alters or disables the trigger, nor from when a new copy has replaced a table
+	// until the operator looks at it next. Taken out, or with the end of the Subscription, the triggers go.
+	// +optional
+	ReadOnly bool `json:"readOnly,omitempty"`
 	// objectives of the subscription.
 	// +optional
 	Objectives *SubscriptionObjectives `json:"objectives,omitempty"`

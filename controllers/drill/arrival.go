@@ -144,7 +144,7 @@ func readersLogin(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, p place) *v1alpha1
 			Target: v1alpha1.ServerOrGroup{
 				Server: p.server,
 			}, Name: loginName(d) + "_reader",
-			PasswordSecretRef: v1alpha1.SecretReference{Name: clientsName(d), Key: "password"},
+			PasswordSecretRef: &v1alpha1.SecretReference{Name: clientsName(d), Key: "password"},
 			Users: []v1alpha1.LoginUser{
 				{Database: v1alpha1.DatabaseName(p.database), Roles: []v1alpha1.RoleName{"db_datareader"}},
 			},

@@ -50,7 +50,7 @@ func login(d *v1alpha1.Drill, s *v1alpha1.DrillStatus, t *target) *v1alpha1.Logi
 			Labels:    drill.Labels(d.Namespace, d.Name, s.RunID),
 		},
 		Spec: v1alpha1.LoginSpec{
-			Target: on, Name: loginName(d), PasswordSecretRef: v1alpha1.SecretReference{Name: clientsName(d), Key: "password"},
+			Target: on, Name: loginName(d), PasswordSecretRef: &v1alpha1.SecretReference{Name: clientsName(d), Key: "password"},
 			Users: []v1alpha1.LoginUser{
 				{Database: v1alpha1.DatabaseName(s.Database), Roles: []v1alpha1.RoleName{"db_owner"}},
 			},

@@ -42,7 +42,7 @@ func TestObservingALoginThatIsTakenOver(t *testing.T) {
 	g.Expect(db.Exec(t.Context(), tsql.CreateLogin(there))).To(Succeed())
 
 	l := &v1alpha1.Login{ObjectMeta: m("app"), Spec: v1alpha1.LoginSpec{Target: v1alpha1.ServerOrGroup{Server: "tukpub"},
-		PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}}}
+		PasswordSecretRef: &v1alpha1.SecretReference{Name: "app-password"}}}
 	l.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 	read := l.DeepCopy()
 	r := &Reconciler{hub: hub, fresh: hub, connector: connector}

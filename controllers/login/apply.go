@@ -5,7 +5,6 @@ package login
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -34,6 +33,8 @@ func (r *Reconciler) carryOut(ctx context.Context, d Desired, p reconcile.Plan) 
 		case mssql.Execute:
 			return r.ask(ctx, d, s.Server, s.Database,
 				func(ctx context.Context, db *mssql.DB) error { return s.Settled(db.Exec(ctx, s.Statement)) })
+		case MakePassword:
+			return r.makePassword(ctx, d, s)
 		case WriteSecret:
 			return r.at(d, s.Place, func(c client.Client) error { return sites.ApplyAs(ctx, c, d.secret(), owner) })
 		case DropSecret:
@@ -53,6 +54,8 @@ func placeOf(step reconcile.Step) string {
 	switch s := step.(type) {
 	case mssql.Execute:
 		return fmt.Sprintf("%s/%s", s.Server, s.Database)
+	case MakePassword:
+		return "password"
 	case DropSecret:
 		return "Secret " + s.Place
 	case WriteSecret:
@@ -63,10 +66,8 @@ func placeOf(step reconcile.Step) string {
 
 // secret for applications.
 func (d Desired) secret() *corev1.Secret {
-	labels := maps.Clone(map[string]string(sites.OwnLabels()))
-	labels[v1alpha1.LabelNamespace], labels[v1alpha1.LabelLogin] = d.Login.Namespace, d.Login.Name
 	return &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Login.Namespace, Name: d.secretName(), Labels: labels},
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Login.Namespace, Name: d.secretName(), Labels: d.ownLabels()},
 		Type:       "servicebinding.io/sqlserver",
 		Data:       d.connection(),
 	}

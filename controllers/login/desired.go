@@ -31,8 +31,10 @@ type Desired struct {
 	Missing string
 	// Owner is another Login of the same name on one of the servers, which came first; empty when there is none.
 	Owner string
-	// Password of the login.
+	// Password of the login; empty where one is to be made.
 	Password string
+	// PasswordFor is the request that the password was made for, where the operator makes it.
+	PasswordFor string
 	// Servers on which the login must exist: the server, or the replicas of the group that hold databases.
 	Servers []v1alpha1.ServerName
 	// Primary is where the users are: the server, or the group's primary; empty while that is not known.
@@ -383,21 +385,8 @@ func first(a, b *v1alpha1.Login) bool {
 
 // secrets reads the password and the CA.
 func (r *Reconciler) secrets(ctx context.Context, d *Desired) error {
-	ref := d.Login.Spec.PasswordSecretRef
-	key := ref.Key
-	if key == "" {
-		key = "password"
-	}
-	secret, err := r.secret(ctx, d.Login.Namespace, ref.Name)
-	if err != nil {
+	if err := r.password(ctx, d); err != nil || d.Missing != "" {
 		return err
-	}
-	if secret != nil {
-		d.Password = strings.TrimRight(string(secret.Data[key]), "\r\n")
-	}
-	if d.Password == "" {
-		d.Missing = fmt.Sprintf("Secret %s with key %s is needed for the password", ref.Name, key)
-		return nil
 	}
 	var bundles [][]byte
 	for _, server := range d.Servers {

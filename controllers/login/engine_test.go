@@ -111,6 +111,17 @@ func (b *bed) state(server v1alpha1.ServerName, password string) func() (string,
 	}
 }
 
+// login as a server has it.
+func (b *bed) login(server v1alpha1.ServerName) func() (*mssql.LoginState, error) {
+	return func() (*mssql.LoginState, error) {
+		db, err := b.connector.Open(b.Context(), mssql.Target{Namespace: "web", Server: server, Role: credentials.RoleSA})
+		if err != nil {
+			return nil, err
+		}
+		return mssql.ReadLogin(b.Context(), db, "app", "")
+	}
+}
+
 func (b *bed) user(server v1alpha1.ServerName) func() (*mssql.UserState, error) {
 	return func() (*mssql.UserState, error) {
 		db, err := b.connector.Open(
@@ -190,7 +201,7 @@ func TestLoginOfAGroup(t *testing.T) {
 	l := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
 		Target: v1alpha1.ServerOrGroup{
 			AvailabilityGroup: "content",
-		}, PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
+		}, PasswordSecretRef: &v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
 		Users: []v1alpha1.LoginUser{
 			{
 				Database:    "Content",
@@ -268,6 +279,54 @@ func TestLoginOfAGroup(t *testing.T) {
 		for server := range b.engines {
 			g.Eventually(b.state(server, "Two-longpass.word2"), patient, often).Should(Equal("fine"))
 		}
+	})
+
+	t.Run("what it may do on the servers, and how its password is checked", func(t *testing.T) {
+		g := NewWithT(t)
+		b.as("quisec", "master", tsql.GrantServerPermission("ALTER TRACE", "app"))
+		g.Eventually(func() error {
+			if err := b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l); err != nil {
+				return err
+			}
+			l.Spec.OnServer = &v1alpha1.ServerRights{Roles: []v1alpha1.ServerRole{"processadmin"},
+				Permissions: []v1alpha1.ServerPermission{"VIEW SERVER STATE"}}
+			l.Spec.PasswordPolicy = &v1alpha1.PasswordPolicy{Expiration: true}
+			return b.hub.Client.Update(t.Context(), l)
+		}, patient, often).Should(Succeed())
+		for server := range b.engines {
+			g.Eventually(b.login(server), patient, often).Should(And(HaveField("Roles", ConsistOf("processadmin")),
+				HaveField("Permissions", ConsistOf("CONNECT SQL", "VIEW SERVER STATE")),
+				HaveField("Checked", true), HaveField("Expires", true)), "%s", server)
+		}
+		g.Eventually(b.reason, patient, often).Should(HavePrefix("LoginReady"))
+	})
+
+	t.Run("what it may do with schemas and objects", func(t *testing.T) {
+		g := NewWithT(t)
+		b.as("tukpub", "Content", tsql.Statement{Text: "CREATE TABLE dbo.Paid (id int PRIMARY KEY)"})
+		grant := func(grants ...v1alpha1.UserGrant) {
+			g.Eventually(func() error {
+				if err := b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l); err != nil {
+					return err
+				}
+				l.Spec.Users[0].Grants = grants
+				return b.hub.Client.Update(t.Context(), l)
+			}, patient, often).Should(Succeed())
+		}
+		table := v1alpha1.UserGrant{Schema: "dbo", Object: "Paid", Permissions: []v1alpha1.ObjectPermission{"UPDATE"}}
+		grant(table, v1alpha1.UserGrant{Schema: "dbo", Permissions: []v1alpha1.ObjectPermission{"EXECUTE"}},
+			v1alpha1.UserGrant{Schema: "dbo", Object: "Later", Permissions: []v1alpha1.ObjectPermission{"SELECT"}})
+		g.Eventually(b.reason, patient, often).Should(ContainSubstring("there is no dbo.Later in database Content"))
+		has := func(schema, object, permission string) mssql.Grant {
+			return mssql.Grant{On: tsql.Securable{Schema: schema, Object: object}, Permission: permission}
+		}
+		g.Expect(b.user("tukpub")()).
+			To(HaveField("Grants", ConsistOf(has("dbo", "Paid", "UPDATE"), has("dbo", "", "EXECUTE"))))
+		grant(table)
+		g.Eventually(b.user("tukpub"), patient, often).Should(HaveField("Grants", ConsistOf(has("dbo", "Paid", "UPDATE"))))
+		grant()
+		g.Eventually(b.user("tukpub"), patient, often).Should(HaveField("Grants", BeEmpty()))
+		g.Eventually(b.reason, patient, often).Should(HavePrefix("LoginReady"))
 	})
 
 	t.Run("users follow the primary", func(t *testing.T) {
@@ -350,7 +409,7 @@ func TestLoginOfADroppedDatabase(t *testing.T) {
 	b.secret("app-password", map[string][]byte{"password": []byte("One-longpass.word1")})
 	l := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
 		Target:            v1alpha1.ServerOrGroup{AvailabilityGroup: "content"},
-		PasswordSecretRef: v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
+		PasswordSecretRef: &v1alpha1.SecretReference{Name: "app-password"}, ReclaimPolicy: v1alpha1.ReclaimDelete,
 		Users: []v1alpha1.LoginUser{{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}}},
 	}}
 	g.Expect(b.hub.Client.Create(t.Context(), l)).To(Succeed())

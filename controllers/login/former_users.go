@@ -76,6 +76,10 @@ func planFormerUsers(d Desired, o Observed, p *reconcile.Plan) []string {
 			destroy(p, granted, d.Primary, string(f.Database),
 				tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), f.Name))
 		}
+		for _, g := range f.grantedOn(d) {
+			destroy(p, granted, d.Primary, string(f.Database),
+				tsql.RevokeOn(tsql.ObjectPermission(g.Permission), g.On, f.Name))
+		}
 	}
 	return unknown
 }
@@ -98,9 +102,14 @@ func (u User) unknown(d Desired, o Observed, database v1alpha1.DatabaseName) str
 	return ""
 }
 
+// own tells that the user is there, and is this login's.
+func (f FormerUser) own(d Desired) bool {
+	return f.Err == nil && f.State != nil && bytes.Equal(f.State.SID, d.sid())
+}
+
 // granted is what the user still has of what was declared for it. One with another SID is another's.
 func (f FormerUser) granted(d Desired) (roles []v1alpha1.RoleName, permissions []v1alpha1.DatabasePermission) {
-	if f.Err != nil || f.State == nil || !bytes.Equal(f.State.SID, d.sid()) {
+	if !f.own(d) {
 		return nil, nil
 	}
 	return having(f.Roles, f.State.Roles), having(f.Permissions, f.State.Permissions)
@@ -163,7 +172,7 @@ const (
 // holds says whether what the user was granted is in its database still, or may be.
 func (f FormerUser) holds(d Desired, o Observed) bool {
 	roles, permissions := f.granted(d)
-	return f.unknown(d, o) != "" || f.Outside || len(roles)+len(permissions) > 0
+	return f.unknown(d, o) != "" || f.Outside || len(roles)+len(permissions)+len(f.grantedOn(d)) > 0
 }
 
 // recordOf is what status has of a declared user, nil when it has nothing.
@@ -213,6 +222,7 @@ func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserSt
 			Name:        d.user(u),
 			Roles:       slices.Clone(u.Roles),
 			Permissions: slices.Clone(u.Permissions),
+			Grants:      u.DeepCopy().Grants,
 		}
 		if was := d.recordOf(u); was != nil {
 			have, seen := o.Users[string(u.Database)]
@@ -223,6 +233,8 @@ func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserSt
 			now.Permissions = append(
 				now.Permissions,
 				still(was.Permissions, u.Permissions, known, have, func(s *mssql.UserState) []string { return s.Permissions })...)
+			left := stillGranted(was.Grants, u.Grants, known, have)
+			now.Grants = folded(append(flat(now.Grants), left...))
 		}
 		users = append(users, now)
 	}

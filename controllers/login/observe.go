@@ -85,6 +85,9 @@ func (r *Reconciler) observeUsers(ctx context.Context, d Desired, o *Observed) {
 			if err == nil && user.State != nil && d.dropped() {
 				user.Owns, err = mssql.ReadOwned(ctx, db, tsql.UserOwns(d.user(u)))
 			}
+			if err == nil && !d.dropped() {
+				err = user.observeAbsent(ctx, db, u.Grants)
+			}
 			return err
 		})
 		if mssql.Number(user.Err) != 0 {
@@ -174,6 +177,9 @@ func (r *Reconciler) observeSecrets(ctx context.Context, d Desired, o *Observed)
 		}
 	}
 	look("", r.fresh, nil)
+	if name := d.generatedSecret(); d.unusedPassword() {
+		o.Former = append(o.Former, FormerSecret{Name: name, Secret: observeSecret(ctx, d, r.fresh, name)})
+	}
 	o.Unasked = map[v1alpha1.SiteName]string{}
 	for _, p := range r.members(ctx, d.Login.Namespace) {
 		if p.unasked != "" {
@@ -199,10 +205,7 @@ func observeSecret(ctx context.Context, d Desired, reader client.Reader, name st
 	case err != nil:
 		return Secret{Err: err}
 	}
-	own := secret.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy &&
-		secret.Labels[v1alpha1.LabelLogin] == d.Login.Name &&
-		secret.Labels[v1alpha1.LabelNamespace] == d.Login.Namespace
-	return Secret{Exists: true, Own: own, UID: secret.UID, Data: secret.Data}
+	return Secret{Exists: true, Own: own(d.Login, &secret), UID: secret.UID, Data: secret.Data}
 }
 
 // place is a site at which a namespace may be used, or why it cannot be now.

@@ -8,6 +8,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // Observed is the world around a Login as it was read.
@@ -59,6 +60,8 @@ type User struct {
 	State *mssql.UserState
 	// Owns is what keeps it from being dropped; read for one that is to be dropped alone.
 	Owns []mssql.Owned
+	// Absent are schemas and objects that something is to be granted on, and that are not there.
+	Absent []tsql.Securable
 }
 
 // Secret is the connection Secret at one place.

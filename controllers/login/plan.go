@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -92,6 +93,12 @@ func plan(d Desired, o Observed) reconcile.Plan {
 			strings.Join(shut, "; "),
 			credentials.KeySA,
 		))
+		return p
+	}
+	if d.dueToMake() {
+		p.Add(MakePassword{Request: d.rotation()})
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonLoginChanging, "a password is being made, and kept in Secret "+
+			d.generatedSecret())
 		return p
 	}
 	var unknown, missing, inPlace []string
@@ -214,10 +221,14 @@ func foreignLogins(d Desired, o Observed) []string {
 }
 
 func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p *reconcile.Plan) {
-	login := tsql.Login{Name: d.name(), SID: d.sid(), Password: d.Password}
+	login := tsql.Login{Name: d.name(), SID: d.sid(), Password: d.Password, Policy: d.policy()}
 	if have == nil {
 		execute(p, server, "master", tsql.CreateLogin(login))
 		return
+	}
+	if d.Login.Spec.PasswordPolicy != nil && have.Policy() != login.Policy {
+		// Before a password that the former policy would refuse.
+		execute(p, server, "master", tsql.SetPasswordPolicy(login.Name, login.Policy))
 	}
 	switch {
 	case have.LockedOut:
@@ -234,6 +245,50 @@ func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p 
 	}
 	if have.Disabled {
 		execute(p, server, "master", tsql.EnableLogin(login.Name))
+	}
+	if rights := d.Login.Spec.OnServer; rights != nil {
+		planRights(login.Name, server, rights, have, p)
+	}
+}
+
+// policy that the password is held to.
+func (d Desired) policy() tsql.PasswordPolicy {
+	declared := d.Login.Spec.PasswordPolicy
+	if declared == nil {
+		return tsql.PasswordPolicy{}
+	}
+	return tsql.PasswordPolicy{Unchecked: !ptr.Deref(declared.Complexity, true), Expires: declared.Expiration}
+}
+
+// planRights brings what a login may do on a server itself to what is declared, and nothing else.
+func planRights(
+	login string,
+	server v1alpha1.ServerName,
+	rights *v1alpha1.ServerRights,
+	have *mssql.LoginState,
+	p *reconcile.Plan,
+) {
+	undeclared := reconcile.Seen("the login has what is not declared for it", nil)
+	for _, role := range rights.Roles {
+		if !contains(have.Roles, string(role)) {
+			execute(p, server, "master", tsql.AddServerRoleMember(string(role), login))
+		}
+	}
+	for _, role := range have.Roles {
+		if !contains(rights.Roles, role) {
+			destroy(p, undeclared, server, "master", tsql.DropServerRoleMember(role, login))
+		}
+	}
+	for _, permission := range rights.Permissions {
+		if !contains(have.Permissions, string(permission)) || contains(have.Denied, string(permission)) {
+			execute(p, server, "master", tsql.GrantServerPermission(tsql.ServerPermission(permission), login))
+		}
+	}
+	for _, permission := range slices.Concat(have.Permissions, have.Denied) {
+		if permission != string(tsql.ConnectSQL) && !contains(rights.Permissions, permission) && known(permission) {
+			destroy(p, undeclared, server, "master",
+				tsql.RevokeServerPermission(tsql.ServerPermission(permission), login))
+		}
 	}
 }
 
@@ -272,6 +327,10 @@ func planUsers(d Desired, o Observed, p *reconcile.Plan) (unknown, missing, inPl
 			unknown = append(unknown, fmt.Sprintf("database %s: %s", u.Database, o.unproved(d, u.Database)))
 		default:
 			planUser(d, u, have, p)
+			for _, on := range have.Absent {
+				missing = append(missing, fmt.Sprintf("there is no %s in database %s, on which something is granted once there "+
+					"is: make it, or take it out of spec.users", on, u.Database))
+			}
 		}
 	}
 	return unknown, missing, inPlace
@@ -323,6 +382,7 @@ func planUser(d Desired, u v1alpha1.LoginUser, as User, p *reconcile.Plan) {
 				tsql.RevokeDatabasePermission(tsql.DatabasePermission(permission), user))
 		}
 	}
+	planGrants(d, u, as, have, p)
 	for _, permission := range have.Denied {
 		// A denial counts more than what roles give; that of a permission which is declared ends with its grant.
 		if permission != permissionConnect && !contains(u.Permissions, permission) && known(permission) {

@@ -10,6 +10,7 @@ import (
 	driver "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -25,10 +26,16 @@ var (
 	errMute = errors.New("no answer")
 )
 
+// grants are three permissions.
+var grants = []v1alpha1.UserGrant{{Schema: "sales", Permissions: []v1alpha1.ObjectPermission{"SELECT", "EXECUTE"}},
+	{Schema: "dbo", Object: "Article", Permissions: []v1alpha1.ObjectPermission{"UPDATE"}}}
+
 func declared() Desired {
+	of := metav1.ObjectMeta{Namespace: "web", Name: "app", UID: "u1"}
 	return Desired{
-		Login: &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app"}, Spec: v1alpha1.LoginSpec{
-			Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"},
+		Login: &v1alpha1.Login{ObjectMeta: of, Spec: v1alpha1.LoginSpec{
+			Target:            v1alpha1.ServerOrGroup{AvailabilityGroup: "content"},
+			PasswordSecretRef: &v1alpha1.SecretReference{Name: "p"},
 			Users: []v1alpha1.LoginUser{
 				{
 					Database:    "Content",
@@ -127,6 +134,87 @@ func TestPlan(t *testing.T) {
 			reason: v1alpha1.ReasonLoginChanging},
 		"an orphaned user": {change: user(func(u *mssql.UserState) { u.SID = otherID }),
 			steps: []string{"ALTER USER [app] WITH LOGIN = [app]"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
+		"the policy is another": {change: func(d *Desired, o *Observed) {
+			d.Login.Spec.PasswordPolicy = &v1alpha1.PasswordPolicy{Expiration: true}
+			o.Servers["quisec"].Login.Checked, o.Servers["quisec"].Login.Expires = true, true
+			o.Servers["tukpub"].Login.Checked = true
+		}, steps: []string{"on tukpub-0 in master: set the password policy of login app: ALTER LOGIN [app] WITH " +
+			"CHECK_EXPIRATION = ON, CHECK_POLICY = ON"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
+		"a weak password is declared": {change: func(d *Desired, o *Observed) {
+			d.Login.Spec.PasswordPolicy = &v1alpha1.PasswordPolicy{Complexity: ptr.To(false)}
+			o.Servers["quisec"] = Server{}
+		}, steps: []string{"CHECK_EXPIRATION = OFF, CHECK_POLICY = OFF"}, ready: "False",
+			reason: v1alpha1.ReasonLoginChanging},
+		"the policy is nobody's business": {change: func(_ *Desired, o *Observed) {
+			o.Servers["quisec"].Login.Checked, o.Servers["quisec"].Login.Expires = true, true
+		}, ready: "True", reason: v1alpha1.ReasonLoginReady},
+		"it may do too little on a server": {change: func(d *Desired, o *Observed) {
+			d.Login.Spec.OnServer = &v1alpha1.ServerRights{Roles: []v1alpha1.ServerRole{"processadmin"},
+				Permissions: []v1alpha1.ServerPermission{"VIEW SERVER STATE"}}
+			o.Servers["quisec"].Login.Roles = []string{"processadmin"}
+			o.Servers["quisec"].Login.Permissions = []string{"CONNECT SQL", "VIEW SERVER STATE"}
+		}, steps: []string{"on tukpub-0 in master: add app to server role processadmin",
+			"on tukpub-0 in master: grant VIEW SERVER STATE to app"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
+		"it may do too much on a server": {change: func(d *Desired, o *Observed) {
+			d.Login.Spec.OnServer = &v1alpha1.ServerRights{}
+			o.Servers["quisec"].Login.Roles = []string{"sysadmin"}
+			o.Servers["quisec"].Login.Permissions = []string{"CONNECT SQL", "ALTER TRACE"}
+		}, steps: []string{"ALTER SERVER ROLE [sysadmin] DROP MEMBER [app]", "REVOKE ALTER TRACE FROM [app]"},
+			ready: "False", reason: v1alpha1.ReasonLoginChanging},
+		"what is declared on a server is denied": {change: func(d *Desired, o *Observed) {
+			d.Login.Spec.OnServer = &v1alpha1.ServerRights{Permissions: []v1alpha1.ServerPermission{"VIEW SERVER STATE"}}
+			for _, s := range o.Servers {
+				s.Login.Permissions = []string{"VIEW SERVER STATE"}
+			}
+			o.Servers["quisec"].Login.Denied = []string{"VIEW SERVER STATE", "VIEW ANY DATABASE"}
+		}, steps: []string{"on quisec-0 in master: grant VIEW SERVER STATE", "REVOKE VIEW ANY DATABASE FROM [app]"},
+			ready: "False", reason: v1alpha1.ReasonLoginChanging},
+		"what it may do on a server is nobody's business": {change: func(_ *Desired, o *Observed) {
+			o.Servers["quisec"].Login.Permissions = []string{"CONNECT SQL", "VIEW SERVER STATE"}
+		}, ready: "True", reason: v1alpha1.ReasonLoginReady},
+		"something on a schema and an object is granted": {change: func(d *Desired, o *Observed) {
+			d.Login.Spec.Users[0].Grants = grants
+			o.Users["Content"].State.Grants = []mssql.Grant{{On: tsql.Securable{Schema: "SALES"}, Permission: "SELECT"}}
+		}, steps: []string{"on tukpub-0 in Content: grant EXECUTE on schema sales to user app: GRANT EXECUTE ON " +
+			"SCHEMA::[sales] TO [app]", "GRANT UPDATE ON OBJECT::[dbo].[Article] TO [app]"}, ready: "False",
+			reason: v1alpha1.ReasonLoginChanging},
+		"what is granted on an object is denied": {change: func(d *Desired, o *Observed) {
+			d.Login.Spec.Users[0].Grants = grants
+			o.Users["Content"].State.Grants = flat(grants)
+			o.Users["Content"].State.DeniedOn = flat(grants)[2:]
+		}, steps: []string{"GRANT UPDATE ON OBJECT::[dbo].[Article] TO [app]"}, ready: "False",
+			reason: v1alpha1.ReasonLoginChanging},
+		"an object is not there yet": {change: func(d *Desired, o *Observed) {
+			d.Login.Spec.Users[0].Grants = grants
+			user := o.Users["Content"]
+			user.State.Grants, user.Absent = flat(grants)[:2], []tsql.Securable{{Schema: "dbo", Object: "Article"}}
+			o.Users["Content"] = user
+		}, ready: "False", reason: v1alpha1.ReasonReferenceMissing, says: "there is no dbo.Article in database Content"},
+		"something on an object is granted no more": {change: func(d *Desired, o *Observed) {
+			d.Login.Status.Users = []v1alpha1.LoginUserStatus{{Database: "Content", Name: "app", Grants: grants}}
+			o.Users["Content"].State.Grants = append(flat(grants)[1:],
+				mssql.Grant{On: tsql.Securable{Schema: "dbo", Object: "Other"}, Permission: "SELECT"})
+		}, steps: []string{"REVOKE EXECUTE ON SCHEMA::[sales] FROM [app] CASCADE",
+			"REVOKE UPDATE ON OBJECT::[dbo].[Article] FROM [app] CASCADE"}, ready: "False",
+			reason: v1alpha1.ReasonLoginChanging},
+		"no password was made yet": {change: func(d *Desired, _ *Observed) {
+			d.Login.Spec.PasswordSecretRef, d.Password = nil, ""
+		}, steps: []string{"make the password of the login"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
+		"another password is asked for": {change: func(d *Desired, _ *Observed) {
+			d.Login.Spec.PasswordSecretRef, d.PasswordFor = nil, "u1/1"
+			d.Login.Annotations = map[string]string{v1alpha1.RotateAnnotation: "u1/2"}
+		}, steps: []string{"make another password of the login"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
+		"another password was made": {change: func(d *Desired, _ *Observed) {
+			d.Login.Spec.PasswordSecretRef, d.PasswordFor = nil, "u1/2"
+			d.Login.Annotations = map[string]string{v1alpha1.RotateAnnotation: "u1/2"}
+		}, ready: "True", reason: v1alpha1.ReasonLoginReady},
+		"another password of the object that was restored": {change: func(d *Desired, _ *Observed) {
+			d.Login.Spec.PasswordSecretRef = nil
+			d.Login.Annotations = map[string]string{v1alpha1.RotateAnnotation: "u0/2"}
+		}, ready: "True", reason: v1alpha1.ReasonLoginReady},
+		"another password is asked for, and its Secret is somebody's": {change: func(d *Desired, _ *Observed) {
+			d.Login.Annotations = map[string]string{v1alpha1.RotateAnnotation: "u1/2"}
+		}, ready: "True", reason: v1alpha1.ReasonLoginReady},
 		"a user of another login": {change: user(func(u *mssql.UserState) { u.SID, u.Login = otherID, "reports" }),
 			ready: "False", reason: v1alpha1.ReasonLoginConflict,
 			says: "user app in database Content is that of login reports"},

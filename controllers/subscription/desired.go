@@ -188,6 +188,8 @@ type Here struct {
 	Distributor string
 	// Fork is the database's recovery fork, which RESTORE begins anew, empty when the engine does not tell.
 	Fork string
+	// Guards are the triggers by which the subscription's tables are read-only.
+	Guards []mssql.Guard
 }
 
 // Token is a tracer token with its latency.

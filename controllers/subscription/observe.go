@@ -226,6 +226,9 @@ func (h *Here) read(ctx context.Context, q mssql.Querier, d Desired, o Observed)
 	if _, h.Fork, err = mssql.ReadLogEnd(ctx, q); err != nil {
 		return err
 	}
+	if h.Guards, err = mssql.ReadGuards(ctx, q, d.guards()); err != nil {
+		return err
+	}
 	h.Distributor, err = mssql.ReadPullDistributor(ctx, q, pullSubscription(d, o))
 	return err
 }

@@ -26,7 +26,8 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
 		planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer, planJobs, planKind,
 		planCompared,
-		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planToken, needed, planHealth,
+		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planGuards,
+		planToken, needed, planHealth,
 	).Plan
 }
 

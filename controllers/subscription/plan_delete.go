@@ -59,6 +59,9 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	d = d.asRegistered(o)
 	// What is not supported as it is declared now may have been made as it was declared before; where no server receives
 	// nothing ever was.
+	if !planUnguarded(d, o, &p) {
+		return p.Plan
+	}
 	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || d.Subscriber == "" {
 		p.Done = true
 		return p.Plan

@@ -103,6 +103,10 @@ var schemaRefusals = []refusal{
 		", approved: true", ", approved: false", "an approval cannot be taken back"),
 	// Logins.
 	{"a login whose name is none", "", with(login, "NAME", "l.ogin"), []string{"spec.name is needed"}},
+	{"a password that expires and is not checked", "", with(login, "NAME", "l", "spec: {",
+		"spec: {passwordPolicy: {complexity: false, expiration: true}, "), []string{"expiration goes with complexity"}},
+	{"a connection Secret that is the password's", "", with(login, "NAME", "l", "passwordSecretRef: {name: p}",
+		"connectionSecret: l-password"), []string{"spec.connectionSecret is another Secret than the one with the password"}},
 	changed("another target", with(login, "NAME", "l"), "{server: a}", "{server: b}", "target is immutable"),
 	changed("another name", with(login, "NAME", "l", "spec: {", "spec: {name: one, "), "name: one", "name: two",
 		"name is immutable"),

@@ -24,6 +24,17 @@ type LoginState struct {
 	HasDefault bool
 	// LockedOut tells that the server lets it in no more for wrong passwords.
 	LockedOut bool
+	// Checked tells that its password must be complex, Expires that it must be changed after a time.
+	Checked, Expires bool
+	// Roles of the server that it is a member of.
+	Roles []string
+	// Permissions on the server itself that it is granted, and Denied those that are denied to it.
+	Permissions, Denied []string
+}
+
+// Policy is how the login's password is checked.
+func (s LoginState) Policy() tsql.PasswordPolicy {
+	return tsql.PasswordPolicy{Unchecked: !s.Checked, Expires: s.Expires}
 }
 
 // ReadLogin reads a SQL login; nil when there is none of the name. It takes CONTROL SERVER.
@@ -39,9 +50,42 @@ func ReadLogin(ctx context.Context, q Querier, name, password string) (*LoginSta
 			&state.ConnectDenied,
 			&state.HasDefault,
 			&state.LockedOut,
+			&state.Checked,
+			&state.Expires,
 		)
 	})
+	if err != nil || state == nil {
+		return nil, err
+	}
+	err = q.Query(ctx, tsql.LoginRoles(name), func(r Row) error {
+		var role string
+		err := r.Scan(&role)
+		state.Roles = append(state.Roles, role)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	state.Permissions, state.Denied, err = readPermissions(ctx, q, tsql.LoginPermissions(name))
 	return state, err
+}
+
+// readPermissions reads what a principal is granted, and what is denied to it.
+func readPermissions(ctx context.Context, q Querier, s tsql.Statement) (granted, denied []string, err error) {
+	err = q.Query(ctx, s, func(r Row) error {
+		var permission, state string
+		if err := r.Scan(&permission, &state); err != nil {
+			return err
+		}
+		switch strings.TrimSpace(state) {
+		case "G", "W":
+			granted = append(granted, strings.ToUpper(permission))
+		case "D":
+			denied = append(denied, strings.ToUpper(permission))
+		}
+		return nil
+	})
+	return granted, denied, err
 }
 
 // UserState is one user of a database.
@@ -54,6 +98,14 @@ type UserState struct {
 	Roles []string
 	// Permissions on the database itself that it is granted, and Denied those that are denied to it.
 	Permissions, Denied []string
+	// Grants on schemas and objects, and DeniedOn what is denied on them.
+	Grants, DeniedOn []Grant
+}
+
+// Grant is one permission on a schema or an object.
+type Grant struct {
+	On         tsql.Securable
+	Permission string
 }
 
 // ReadUser reads a user of the connection's database; nil when there is none of the name.
@@ -78,16 +130,21 @@ func ReadUser(ctx context.Context, q Querier, name string) (*UserState, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = q.Query(ctx, tsql.UserPermissions(name), func(r Row) error {
-		var permission, granted string
-		if err := r.Scan(&permission, &granted); err != nil {
+	if state.Permissions, state.Denied, err = readPermissions(ctx, q, tsql.UserPermissions(name)); err != nil {
+		return nil, err
+	}
+	err = q.Query(ctx, tsql.UserGrants(name), func(r Row) error {
+		var g Grant
+		var granted string
+		if err := r.Scan(&g.On.Schema, &g.On.Object, &g.Permission, &granted); err != nil {
 			return err
 		}
+		g.Permission = strings.ToUpper(g.Permission)
 		switch strings.TrimSpace(granted) {
 		case "G", "W":
-			state.Permissions = append(state.Permissions, strings.ToUpper(permission))
+			state.Grants = append(state.Grants, g)
 		case "D":
-			state.Denied = append(state.Denied, strings.ToUpper(permission))
+			state.DeniedOn = append(state.DeniedOn, g)
 		}
 		return nil
 	})

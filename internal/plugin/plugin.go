@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"geosql.dev/operator/internal/plugin/drill"
+	"geosql.dev/operator/internal/plugin/login"
 	"geosql.dev/operator/internal/plugin/move"
 	"geosql.dev/operator/internal/plugin/plan"
 	"geosql.dev/operator/internal/plugin/primary"
@@ -39,8 +40,8 @@ var groups = []group{
 		primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
 	{"former", "After a failover with data loss:",
 		[]func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
-	{"rest", "Sites, servers, publishing and drills:", []func() *cobra.Command{
-		site.NewCommand, restart.NewCommand, reinitialize.NewCommand, move.NewCommand, drill.NewCommand}},
+	{"rest", "Sites, servers, publishing, logins and drills:", []func() *cobra.Command{
+		site.NewCommand, restart.NewCommand, reinitialize.NewCommand, login.NewCommand, move.NewCommand, drill.NewCommand}},
 }
 
 // newRoot is the plugin with all its commands.

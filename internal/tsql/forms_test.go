@@ -25,12 +25,24 @@ var forms = []form{
 	),
 	of(
 		"docs/t-sql/statements/alter-login-transact-sql.md",
-		`ALTER LOGIN NAME (WITH PASSWORD = STRING( UNLOCK)?|WITH DEFAULT_DATABASE = NAME|ENABLE|DISABLE)`,
+		`ALTER LOGIN NAME (WITH PASSWORD = STRING( UNLOCK)?|WITH DEFAULT_DATABASE = NAME|ENABLE|DISABLE|`+
+			`WITH CHECK_EXPIRATION = (ON|OFF), CHECK_POLICY = (ON|OFF))`,
 	),
 	of("docs/t-sql/statements/drop-login-transact-sql.md", `DROP LOGIN NAME`),
 	of("docs/t-sql/statements/create-user-transact-sql.md", `CREATE USER NAME FOR LOGIN NAME`),
 	of("docs/t-sql/statements/alter-user-transact-sql.md", `ALTER USER NAME WITH LOGIN = NAME`),
 	of("docs/t-sql/statements/revoke-database-permissions-transact-sql.md", `REVOKE VIEW DEFINITION FROM NAME CASCADE`),
+	of("docs/t-sql/statements/grant-schema-permissions-transact-sql.md", `GRANT SELECT ON SCHEMA::NAME TO NAME`),
+	of("docs/t-sql/statements/grant-object-permissions-transact-sql.md",
+		`GRANT VIEW DEFINITION ON OBJECT::NAME\.NAME TO NAME`),
+	of("docs/t-sql/statements/revoke-schema-permissions-transact-sql.md",
+		`REVOKE SELECT ON SCHEMA::NAME FROM NAME CASCADE`),
+	of("docs/t-sql/statements/revoke-object-permissions-transact-sql.md",
+		`REVOKE VIEW DEFINITION ON OBJECT::NAME\.NAME FROM NAME CASCADE`),
+	of("docs/t-sql/statements/create-trigger-transact-sql.md", `CREATE OR ALTER TRIGGER NAME\.NAME ON NAME\.NAME AFTER `+
+		`INSERT, UPDATE, DELETE NOT FOR REPLICATION AS THROW 50002, STRING, 1`),
+	of("docs/t-sql/statements/enable-trigger-transact-sql.md", `ENABLE TRIGGER NAME\.NAME ON NAME\.NAME`),
+	of("docs/t-sql/statements/drop-trigger-transact-sql.md", `DROP TRIGGER IF EXISTS NAME\.NAME`),
 	of("docs/t-sql/statements/drop-user-transact-sql.md", `DROP USER NAME`),
 	of(
 		"docs/t-sql/statements/alter-table-transact-sql.md",

@@ -13,6 +13,29 @@ type Login struct {
 	SID []byte
 	// Password in clear.
 	Password string
+	// Policy that the password is held to.
+	Policy PasswordPolicy
+}
+
+// PasswordPolicy says how a password is checked. The zero value is the policy that a login is made with when nobody
+// says otherwise.
+type PasswordPolicy struct {
+	// Unchecked is CHECK_POLICY = OFF, Expires CHECK_EXPIRATION = ON; SQL Server refuses both at once.
+	Unchecked, Expires bool
+}
+
+// options of CREATE and ALTER LOGIN. Both are named: CHECK_POLICY = ON alone sets CHECK_EXPIRATION too
+// (docs/relational-databases/security/password-policy.md).
+func (p PasswordPolicy) options() string {
+	on := map[bool]string{true: "ON", false: "OFF"}
+	return "CHECK_EXPIRATION = " + on[p.Expires] + ", CHECK_POLICY = " + on[!p.Unchecked]
+}
+
+// SetPasswordPolicy says how the password of a login is checked from now on.
+// Source: docs/t-sql/statements/alter-login-transact-sql.md.
+func SetPasswordPolicy(login string, p PasswordPolicy) Statement {
+	return new(builder).sql("ALTER LOGIN ").name(login).sql(" WITH ", p.options()).
+		done("set the password policy of login " + login)
 }
 
 // CreateLogin creates the login with its SID if there is none of that name.
@@ -21,7 +44,7 @@ func CreateLogin(l Login) Statement {
 	return new(builder).
 		sql("IF SUSER_ID(").str(l.Name).sql(") IS NULL\n    CREATE LOGIN ").name(l.Name).
 		sql(" WITH PASSWORD = ").secret(l.Password).
-		sql(", SID = ", Binary(l.SID), ", DEFAULT_DATABASE = [master], CHECK_EXPIRATION = OFF, CHECK_POLICY = ON").
+		sql(", SID = ", Binary(l.SID), ", DEFAULT_DATABASE = [master], ", l.Policy.options()).
 		done("create login " + l.Name)
 }
 

@@ -3,9 +3,9 @@
 package tsql
 
 // LoginState reads a SQL login's SID, whether it is disabled, whether the password is its own (1, or 0 when it is not),
-// whether it may connect to the server, whether its default database is there, and whether it was locked out for wrong
-// passwords. The hash shows to those alone who have CONTROL SERVER. Sources:
-// docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md,
+// whether it may connect to the server, whether its default database is there, whether it was locked out for wrong
+// passwords, and whether its password is checked and expires. The hash shows to those alone who have CONTROL SERVER.
+// Sources: docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md,
 // sys-server-permissions-transact-sql.md, docs/t-sql/functions/pwdcompare-transact-sql.md,
 // loginproperty-transact-sql.md.
 func LoginState(name, password string) Statement {
@@ -16,9 +16,29 @@ func LoginState(name, password string) Statement {
 			"    CASE WHEN EXISTS (SELECT 1 FROM sys.server_permissions AS p WHERE p.grantee_principal_id = l.principal_id\n"+
 			"        AND p.class = 100 AND p.permission_name = N'CONNECT SQL' AND p.state = 'D') THEN 1 ELSE 0 END,\n"+
 			"    CASE WHEN DB_ID(l.default_database_name) IS NULL THEN 0 ELSE 1 END, COALESCE(CAST(LOGINPROPERTY(l.name, "+
-			"'IsLocked') AS int), 0)\n"+
+			"'IsLocked') AS int), 0),\n    l.is_policy_checked, l.is_expiration_checked\n"+
 			"FROM sys.sql_logins AS l\nWHERE l.name = @name").
 		arg("name", name).secretArg("password", password).done("look at login " + name)
+}
+
+// LoginPermissions reads what a login is granted on the server itself, with the state: G, W (with grant option) or D
+// (denied). Source: docs/relational-databases/system-catalog-views/sys-server-permissions-transact-sql.md.
+func LoginPermissions(name string) Statement {
+	return new(builder).
+		sql("SELECT p.permission_name, p.state\nFROM sys.server_permissions AS p\n"+
+			"JOIN sys.server_principals AS l ON l.principal_id = p.grantee_principal_id\n"+
+			"WHERE p.class = 100 AND l.name = @name").
+		arg("name", name).done("read the permissions of login " + name)
+}
+
+// LoginRoles reads the server roles that a login is a member of.
+// Source: docs/relational-databases/system-catalog-views/sys-server-role-members-transact-sql.md.
+func LoginRoles(name string) Statement {
+	return new(builder).
+		sql("SELECT r.name\nFROM sys.server_role_members AS x\nJOIN sys.server_principals AS r ON r.principal_id = "+
+			"x.role_principal_id\n"+
+			"JOIN sys.server_principals AS l ON l.principal_id = x.member_principal_id\nWHERE l.name = @name").
+		arg("name", name).done("read the server roles of login " + name)
 }
 
 // UserOwns reads what keeps a user of the current database from being dropped: the class and the name of each schema

@@ -200,7 +200,7 @@ func (gt *groupTest) loginFollows(t *testing.T) {
 	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: v1alpha1.LoginSpec{
 		Target: v1alpha1.ServerOrGroup{
 			AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name),
-		}, PasswordSecretRef: v1alpha1.SecretReference{Name: name},
+		}, PasswordSecretRef: &v1alpha1.SecretReference{Name: name},
 		Users: []v1alpha1.LoginUser{
 			{Database: "Content", Roles: []v1alpha1.RoleName{"db_datareader"}},
 		}, ReclaimPolicy: v1alpha1.ReclaimDelete,

@@ -109,7 +109,7 @@ func (m *manifest) objects() []client.Object {
 	if m.login {
 		all = append(all, &v1alpha1.Login{ObjectMeta: named(application), Spec: v1alpha1.LoginSpec{
 			Target:            v1alpha1.ServerOrGroup{Server: subscriber},
-			PasswordSecretRef: v1alpha1.SecretReference{Name: application + "-password"},
+			PasswordSecretRef: &v1alpha1.SecretReference{Name: application + "-password"},
 			Users: []v1alpha1.LoginUser{{Database: published, Roles: []v1alpha1.RoleName{"db_datareader"},
 				Permissions: []v1alpha1.DatabasePermission{"SELECT"}}},
 			ReclaimPolicy: v1alpha1.ReclaimDelete,

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package login
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/sites"
+)
+
+// passwordKey is the key of a password in its Secret unless another is given.
+const passwordKey = "password"
+
+// MakePassword makes a password, and writes it into the Secret that the operator keeps for it. The statement that gives
+// it to the login follows once it is read from there: one that was given and not kept would let nobody in.
+type MakePassword struct {
+	// Request that it is made for; empty for the first one.
+	Request string
+}
+
+// Describe says which.
+func (s MakePassword) Describe() string {
+	if s.Request == "" {
+		return "make the password of the login, and keep it in its Secret"
+	}
+	return "make another password of the login, as was asked for, and keep it in its Secret"
+}
+
+// generates tells that the operator makes the password.
+func (d Desired) generates() bool { return d.Login.Spec.PasswordSecretRef == nil }
+
+// generatedSecret is the name of the Secret that the operator keeps a password in.
+func (d Desired) generatedSecret() string { return d.Login.Name + "-password" }
+
+// unusedPassword tells that what the operator made as a password, if it did, is of no use any more: the Login is being
+// deleted, or names a Secret.
+func (d Desired) unusedPassword() bool {
+	ref := d.Login.Spec.PasswordSecretRef
+	return (d.Login.DeletionTimestamp != nil || ref != nil && ref.Name != d.generatedSecret()) &&
+		d.secretName() != d.generatedSecret()
+}
+
+// rotation is the request for another password, empty when there is none: one for another object of the name, as of
+// before a restore, is none.
+func (d Desired) rotation() string {
+	request := d.Login.Annotations[v1alpha1.RotateAnnotation]
+	if !d.generates() || !strings.HasPrefix(request, string(d.Login.UID)+"/") {
+		return ""
+	}
+	return request
+}
+
+// dueToMake tells that a password is to be made: there is none, or another one was asked for.
+func (d Desired) dueToMake() bool {
+	return d.generates() && (d.Password == "" || d.rotation() != "" && d.rotation() != d.PasswordFor)
+}
+
+// password reads the password.
+func (r *Reconciler) password(ctx context.Context, d *Desired) error {
+	name, key := d.generatedSecret(), passwordKey
+	if ref := d.Login.Spec.PasswordSecretRef; ref != nil {
+		name = ref.Name
+		if ref.Key != "" {
+			key = ref.Key
+		}
+	}
+	secret, err := r.secret(ctx, d.Login.Namespace, name)
+	if err != nil {
+		return err
+	}
+	if secret != nil {
+		d.Password = strings.TrimRight(string(secret.Data[key]), "\r\n")
+		d.PasswordFor = secret.Annotations[v1alpha1.RotateAnnotation]
+	}
+	switch {
+	case d.generates() && secret != nil && !own(d.Login, secret):
+		d.Missing = fmt.Sprintf("Secret %s, which the password would be kept in, was made by somebody else: name it in "+
+			"spec.passwordSecretRef, or delete it", name)
+	case !d.generates() && d.Password == "":
+		d.Missing = fmt.Sprintf("Secret %s with key %s is needed for the password", name, key)
+	}
+	return nil
+}
+
+// own tells that the operator made a Secret for the Login.
+func own(l *v1alpha1.Login, secret *corev1.Secret) bool {
+	return secret.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy &&
+		secret.Labels[v1alpha1.LabelLogin] == l.Name && secret.Labels[v1alpha1.LabelNamespace] == l.Namespace
+}
+
+// ownLabels are those of the Secrets that the operator makes for the Login.
+func (d Desired) ownLabels() map[string]string {
+	labels := maps.Clone(map[string]string(sites.OwnLabels()))
+	labels[v1alpha1.LabelNamespace], labels[v1alpha1.LabelLogin] = d.Login.Namespace, d.Login.Name
+	return labels
+}
+
+// makePassword writes another password over the one that was read. It has no owner reference: after a restore the
+// garbage collector would take it, and the applications' password with it.
+func (r *Reconciler) makePassword(ctx context.Context, d Desired, s MakePassword) error {
+	password, err := credentials.NewPassword()
+	if err != nil {
+		return fmt.Errorf("make the password of login %s: %w", d.name(), err)
+	}
+	secret, err := r.secret(ctx, d.Login.Namespace, d.generatedSecret())
+	if err != nil {
+		return err
+	}
+	made := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Login.Namespace, Name: d.generatedSecret(), Labels: d.ownLabels()},
+		Type:       corev1.SecretTypeOpaque, Data: map[string][]byte{passwordKey: []byte(password)}}
+	if s.Request != "" {
+		made.Annotations = map[string]string{v1alpha1.RotateAnnotation: s.Request}
+	}
+	if secret == nil {
+		err = r.hub.Create(ctx, made, owner)
+	} else if string(secret.Data[passwordKey]) == d.Password && secret.Annotations[v1alpha1.RotateAnnotation] ==
+		d.PasswordFor {
+		// Another manager, or the pass before, may have made one since this was read: that one stays.
+		before := secret.DeepCopy()
+		secret.Data, secret.Annotations = made.Data, made.Annotations
+		err = r.hub.Patch(ctx, secret, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), owner)
+	}
+	if err != nil {
+		return fmt.Errorf("write the password of login %s into Secret %s/%s: %w", d.name(), d.Login.Namespace,
+			d.generatedSecret(), err)
+	}
+	return nil
+}
