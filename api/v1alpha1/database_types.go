@@ -6,7 +6,7 @@ import "strings"
 
 // Collation is the name of a collation, such as Latin1_General_100_CI_AS_SC_UTF8.
 // +kubebuilder:validation:MaxLength=128
-// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_]*$`
+// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z][A-Za-z0-9_]*$')",message="a collation is named by letters, digits and underscores, such as Latin1_General_100_CI_AS_SC_UTF8"
 type Collation string
 
 // Database is a user database with its properties. It is made where it does not exist. A property that is left out is

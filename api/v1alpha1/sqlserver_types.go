@@ -260,7 +260,7 @@ type SQLServerSpec struct {
 	// other, need the same one: latencies are differences of local times. Another one takes effect with the next start.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
-	// +kubebuilder:validation:Pattern=`^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$')",message="a time zone is named as in the tz database, such as Europe/Dublin or Etc/UTC"
 	TimeZone string `json:"timeZone,omitempty"`
 	// databases of the server alone; those that do not exist are created. A group's stand at the group. One that is taken
 	// out of the list stays as it is.

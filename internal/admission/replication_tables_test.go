@@ -111,7 +111,7 @@ var replicationRefusals = []refusal{
 		"an initialization as a word",
 		"",
 		with(publication, "NAME", "p") + "  initialization: Snapshot\n",
-		[]string{"spec.initialization", "must be of type object"},
+		[]string{"spec.initialization", "expected map"},
 	},
 	{
 		"an initialization by another method",
@@ -129,7 +129,7 @@ var replicationRefusals = []refusal{
 		"a subscriber as a word",
 		"",
 		with(subscription, "NAME", "s", "{server: sub}", "sub"),
-		[]string{"spec.subscriber", "must be of type object"},
+		[]string{"spec.subscriber", "expected map"},
 	},
 	{
 		"a table without schema",

@@ -73,11 +73,11 @@ var refusals = []refusal{
 	{"a collation that comes later", with(server, "NAME", "later"),
 		with(server, "NAME", "later") + "  collation: Turkish_CI_AS\n", []string{"spec.collation is immutable"}},
 	{"a collation that brings a statement", "", with(server, "NAME", "s") + "  collation: 'C; DROP DATABASE x'\n",
-		[]string{"spec.collation", "should match"}},
+		[]string{"spec.collation", "a collation is named by letters"}},
 	{"a time zone that is none", "", with(server, "NAME", "s") + "  timeZone: Europe/Atlantis\n",
 		[]string{"spec.timeZone", "such as Europe/Dublin"}},
 	{"a database as a word", "", with(server, "NAME", "s") + "  databases: [Content]\n",
-		[]string{"spec.databases[0]", "must be of type object"}},
+		[]string{"spec.databases: element 0", "non-map"}},
 	{"a system database", "", with(server, "NAME", "s") + "  databases: [{name: Master}]\n",
 		[]string{"spec.databases[0].name", "a user database is needed"}},
 	{"a database twice", "", with(server, "NAME", "s") + "  databases: [{name: Content}, {name: content}]\n",
@@ -276,7 +276,7 @@ var refusals = []refusal{
 	{
 		"a system database",
 		"",
-		with(group, "NAME", "g", "[Content]", "[Master]"),
+		with(group, "NAME", "g", "{name: Content}", "{name: Master}"),
 		[]string{"a user database is needed, not one of master, model, msdb, tempdb"},
 	},
 	{

@@ -109,9 +109,9 @@ func watchTopologies(b *mcbuilder.Builder, mgr mcmanager.Manager, object client.
 		return b
 	}
 	local := mgr.GetLocalManager()
-	var enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request]
-	enqueue = func(multicluster.ClusterName, cluster.Cluster) handler.TypedEventHandler[client.Object,
-		mcreconcile.Request] {
+	var enqueue mchandler.TypedEventHandlerFunc[client.Object, mcreconcile.Request] = func(
+		multicluster.ClusterName, cluster.Cluster,
+	) handler.TypedEventHandler[client.Object, mcreconcile.Request] {
 		return handler.TypedEnqueueRequestsFromMapFunc(func(ctx context.Context, t client.Object) []mcreconcile.Request {
 			var requests []mcreconcile.Request
 			for _, name := range membersOf(ctx, local.GetClient(), object, t) {
