@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -62,6 +63,30 @@ func (d Desired) rotation() string {
 // dueToMake tells that a password is to be made: there is none, or another one was asked for.
 func (d Desired) dueToMake() bool {
 	return d.generates() && (d.Password == "" || d.rotation() != "" && d.rotation() != d.PasswordFor)
+}
+
+// inUse is why no password is made although there is none: the login is there, so applications have one that was kept
+// and is gone, or it is not known whether it is. Nil where nobody has one yet, or another one was asked for.
+func inUse(d Desired, o Observed) *conditions.Outcome {
+	if d.rotation() != "" {
+		return nil
+	}
+	for _, server := range d.Servers {
+		switch s := o.Servers[server]; {
+		case s.Err != nil:
+			held := conditions.Unknown(v1alpha1.ReasonLoginUnknown, fmt.Sprintf(
+				"a password is made once it is known that no server has the login yet: %s (%v)", credentials.HostName(server), s.Err))
+			return &held
+		case s.Login != nil:
+			held := conditions.Stalled(v1alpha1.ReasonReferenceMissing, fmt.Sprintf(
+				"Secret %s, which had the password, is gone, and login %s is on %s: put the password back (key %s), as a connection "+
+					"Secret of a site may have it still, or have another one made, which shuts out who has the former one: "+
+					"kubectl geosql login rotate %s -n %s",
+				d.generatedSecret(), d.name(), credentials.HostName(server), passwordKey, d.Login.Name, d.Login.Namespace))
+			return &held
+		}
+	}
+	return nil
 }
 
 // password reads the password.

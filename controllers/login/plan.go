@@ -96,6 +96,10 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		return p
 	}
 	if d.dueToMake() {
+		if held := inUse(d, o); held != nil {
+			p.Outcome = *held
+			return p
+		}
 		p.Add(MakePassword{Request: d.rotation()})
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonLoginChanging, "a password is being made, and kept in Secret "+
 			d.generatedSecret())

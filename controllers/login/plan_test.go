@@ -197,8 +197,9 @@ func TestPlan(t *testing.T) {
 		}, steps: []string{"REVOKE EXECUTE ON SCHEMA::[sales] FROM [app] CASCADE",
 			"REVOKE UPDATE ON OBJECT::[dbo].[Article] FROM [app] CASCADE"}, ready: "False",
 			reason: v1alpha1.ReasonLoginChanging},
-		"no password was made yet": {change: func(d *Desired, _ *Observed) {
+		"no password was made yet": {change: func(d *Desired, o *Observed) {
 			d.Login.Spec.PasswordSecretRef, d.Password = nil, ""
+			o.Servers["tukpub"], o.Servers["quisec"] = Server{}, Server{}
 		}, steps: []string{"make the password of the login"}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
 		"another password is asked for": {change: func(d *Desired, _ *Observed) {
 			d.Login.Spec.PasswordSecretRef, d.PasswordFor = nil, "u1/1"

@@ -31,7 +31,7 @@ func (r *reconciler) reportNames(ctx context.Context, d Desired, o Observed, p r
 	n := reconcile.Noted[noted](p)
 	r.wrongs.remember(d.object, n.wrong)
 	c := n.condition(o)
-	if held := (reconcile.Suspended{}); errors.As(failed, &held) && len(p.Steps) > 0 {
+	if held := (reconcile.Suspended{}); errors.As(failed, &held) && held.Steps > 0 {
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonSuspended, held.Error()
 	}
 	if c.Status == metav1.ConditionUnknown && o.settling() {

@@ -21,7 +21,9 @@ import (
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	status := describe(d, o)
-	status.Reinitialized = reinitialized(d, o, p)
+	if !reconcile.IsSuspended(failed) {
+		status.Reinitialized = reinitialized(d, o, p)
+	}
 	changes := conditions.Set(&status.StatusBase, d.Publication.Generation, reconcile.Outcome(p.Outcome, failed))
 	return r.reporter.Report(ctx, d.Publication, &d.Publication.Status, &status, changes)
 }

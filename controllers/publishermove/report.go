@@ -17,6 +17,10 @@ import (
 // report writes the status from the observation and what was done, and records events of what changed.
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	status := describe(d, o, p)
+	if reconcile.IsSuspended(failed) {
+		// What the plan is up to was not begun with: no moment is reached by it.
+		status = *d.Move.Status.DeepCopy()
+	}
 	changes := conditions.Set(&status.StatusBase, d.Move.Generation, reconcile.Outcome(p.Outcome, failed))
 	return r.reporter.Report(ctx, d.Move, &d.Move.Status, &status, changes)
 }

@@ -147,6 +147,10 @@ func (d Desired) publicationRests(o Observed) bool {
 	others := func() bool {
 		return slices.ContainsFunc(p.Status.NeededReinitialization.WaitingFor, func(s string) bool { return s != d.name() })
 	}
+	if ready := meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady); ready != nil &&
+		ready.Reason == v1alpha1.ReasonSuspended && ready.Status != metav1.ConditionTrue {
+		return false
+	}
 	return p.Status.ObservedGeneration == p.Generation &&
 		(p.Status.NeededReinitialization == nil || o.inactive(d) && others()) &&
 		(replication.LacksUpkeepAlone(p.Status.Conditions) ||

@@ -76,7 +76,7 @@ var changes = map[string]struct {
 	"a value gone": {field("failoverPolicy", func(s *schema) { s.Enum = s.Enum[1:] }), "allowed enum values removed"},
 	"values listed": {field("initialPrimary", func(s *schema) { s.Enum = []apiextensionsv1.JSON{value(`"a"`)} }),
 		"enum constraint added"},
-	"another pattern": {field("initialPrimary", func(s *schema) { s.Pattern = "^x$" }), "pattern changed"},
+	"another pattern": {field("initialPrimary", func(s *schema) { s.Pattern = "^x$" }), "pattern added"},
 	"a pattern":       {field("clusterType", func(s *schema) { s.Pattern = "^x" }), "pattern added"},
 	"shorter":         {field("initialPrimary", func(s *schema) { s.MaxLength = ptr.To[int64](5) }), "maxLength"},
 	"fewer":           {field("databases", func(s *schema) { s.MaxItems = ptr.To[int64](5) }), "maxItems"},

@@ -164,7 +164,10 @@ func (r *Reconciler[O, D, V]) reconcile(
 		return 0, nil, err
 	}
 	if why != "" {
-		return r.resync(), nil, r.kind.Report(ctx, desired, observed, plan, suspended(why, object, plan))
+		held := suspended(why, object, plan)
+		// A report takes steps for carried out, or about to be.
+		plan.Steps, plan.Aside = nil, nil
+		return r.resync(), nil, r.kind.Report(ctx, desired, observed, plan, held)
 	}
 	var does []string
 	if !r.kind.Repeats {

@@ -4,6 +4,7 @@ package reconcile
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -62,6 +63,13 @@ type Suspended struct {
 	First string
 	// Deleting says that the object is being deleted, which waits too.
 	Deleting bool
+}
+
+// IsSuspended tells that nothing of a plan was carried out, and nothing will be until a person says so: a status must
+// not say otherwise.
+func IsSuspended(failed error) bool {
+	var held Suspended
+	return errors.As(failed, &held)
 }
 
 // suspended is what keeps a plan from being carried out.

@@ -75,6 +75,11 @@ func TestNothingIsDoneWithASuspendedObject(t *testing.T) {
 			f.plan = progress(conditions.Working, somewhere{}, somewhere{})
 			applied := 0
 			f.kind.Apply = func(context.Context, *v1alpha1.Distributor, string, reconcile.Plan) error { applied++; return nil }
+			report, steps := f.kind.Report, 0
+			f.kind.Report = func(ctx context.Context, d *v1alpha1.Distributor, o string, p reconcile.Plan, failed error) error {
+				steps = len(p.Steps) + len(p.Aside)
+				return report(ctx, d, o, p, failed)
+			}
 			f.kind.Rests = func(context.Context, *v1alpha1.Distributor) (string, error) { return c.rests, nil }
 			f.r = reconcile.New(f.hub, f.kind)
 			result, err := f.reconcile(t)
@@ -84,6 +89,7 @@ func TestNothingIsDoneWithASuspendedObject(t *testing.T) {
 			g.Expect(err).NotTo(HaveOccurred())
 			var held reconcile.Suspended
 			g.Expect(errors.As(f.reported[0], &held)).To(Equal(c.why != ""))
+			g.Expect(steps == 0).To(Equal(c.why != ""), "no report takes for carried out what waits")
 			if c.why == "" {
 				g.Expect(applied).To(Equal(1))
 				g.Expect(d.Finalizers).To(ConsistOf(v1alpha1.Finalizer))

@@ -59,6 +59,7 @@ eval "$3"`, "bash", config, b.Hub().Name, commands)
 // its place while a client writes, and nothing acknowledged is lost. What is left of the lost one is taken away as the
 // page says, before its site is declared active again.
 func TestALostReplicaIsReplacedAtAnotherSite(t *testing.T) {
+	onlyInAll(t)
 	turn := groupB.Disturbs(t, 9, 150)
 	g := NewWithT(t)
 	gt := inTurn(t, groupB)
