@@ -75,14 +75,15 @@ func inUse(d Desired, o Observed) *conditions.Outcome {
 		switch s := o.Servers[server]; {
 		case s.Err != nil:
 			held := conditions.Unknown(v1alpha1.ReasonLoginUnknown, fmt.Sprintf(
-				"a password is made once it is known that no server has the login yet: %s (%v)", credentials.HostName(server), s.Err))
+				"a password is made once it is known that no server has the login yet: %s (%v)",
+				credentials.HostName(server), s.Err))
 			return &held
 		case s.Login != nil:
 			held := conditions.Stalled(v1alpha1.ReasonReferenceMissing, fmt.Sprintf(
-				"Secret %s, which had the password, is gone, and login %s is on %s: put the password back (key %s), as a connection "+
-					"Secret of a site may have it still, or have another one made, which shuts out who has the former one: "+
-					"kubectl geosql login rotate %s -n %s",
-				d.generatedSecret(), d.name(), credentials.HostName(server), passwordKey, d.Login.Name, d.Login.Namespace))
+				"Secret %s, which had the password, is gone, and login %s is on %s: put the password into a Secret and name that "+
+					"in spec.passwordSecretRef (a site's connection Secret may have it still), or have another one made, which "+
+					"shuts out who has the former one: kubectl geosql login rotate %s -n %s",
+				d.generatedSecret(), d.name(), credentials.HostName(server), d.Login.Name, d.Login.Namespace))
 			return &held
 		}
 	}
