@@ -39,8 +39,9 @@ var forms = []form{
 		`REVOKE SELECT ON SCHEMA::NAME FROM NAME CASCADE`),
 	of("docs/t-sql/statements/revoke-object-permissions-transact-sql.md",
 		`REVOKE VIEW DEFINITION ON OBJECT::NAME\.NAME FROM NAME CASCADE`),
-	of("docs/t-sql/statements/create-trigger-transact-sql.md", `CREATE OR ALTER TRIGGER NAME\.NAME ON NAME\.NAME AFTER `+
-		`INSERT, UPDATE, DELETE NOT FOR REPLICATION AS THROW 50002, STRING, 1`),
+	of("docs/t-sql/statements/set-lock-timeout-transact-sql.md", `SET LOCK_TIMEOUT \d{4}`),
+	of("docs/t-sql/statements/create-trigger-transact-sql.md", `EXEC \(N'CREATE OR ALTER TRIGGER NAME\.NAME ON `+
+		`NAME\.NAME AFTER INSERT, UPDATE, DELETE NOT FOR REPLICATION AS THROW 50002, N''[^']+'', 1;'\)`),
 	of("docs/t-sql/statements/enable-trigger-transact-sql.md", `ENABLE TRIGGER NAME\.NAME ON NAME\.NAME`),
 	of("docs/t-sql/statements/drop-trigger-transact-sql.md", `DROP TRIGGER IF EXISTS NAME\.NAME`),
 	of("docs/t-sql/statements/drop-user-transact-sql.md", `DROP USER NAME`),
