@@ -16,6 +16,7 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
@@ -144,6 +145,9 @@ type Observed struct {
 	// Here is what the subscription database has; HereErr is why that is not known.
 	Here    Here
 	HereErr error
+	// Guards are the triggers by which the subscription's tables are read-only. They are read whatever is known of
+	// publication, publisher and distributor.
+	Guards reconcile.Reading[[]mssql.Guard]
 	// Jobs of the subscription's name, by server, and the one that reads the publisher's log; JobsErr is why they are not
 	// known.
 	Jobs         map[v1alpha1.ServerName]*mssql.Job
@@ -188,8 +192,6 @@ type Here struct {
 	Distributor string
 	// Fork is the database's recovery fork, which RESTORE begins anew, empty when the engine does not tell.
 	Fork string
-	// Guards are the triggers by which the subscription's tables are read-only.
-	Guards []mssql.Guard
 }
 
 // Token is a tracer token with its latency.
@@ -397,6 +399,10 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 			"spec.subscriber.server"
 		return d, nil
 	}
+	// First: what the subscriber has is looked for also where nothing else is declared any more.
+	if err := r.desireGone(ctx, &d); err != nil {
+		return d, err
+	}
 	var publication v1alpha1.Publication
 	found, err := r.find(ctx, object.Namespace, string(object.Spec.Publication), &publication, &d, "Publication")
 	if err != nil || !found {
@@ -436,8 +442,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		)
 	}
 	if d.deleting() {
-		d.Gone, err = sites.ReadGone(ctx, r.hub, object.Namespace, time.Now())
-		return d, err
+		return d, nil
 	}
 	if d.Moving, err = replication.Moving(ctx, r.hub, d.Publication); err != nil || len(d.Missing) > 0 ||
 		d.Unsupported != "" {
@@ -448,6 +453,14 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	}
 	d.Source = r.address(object.Namespace, d.System.Server)
 	return d, d.readSecrets(ctx, r.access)
+}
+
+// desireGone finds out which servers nobody expects back, for a deletion.
+func (r *Reconciler) desireGone(ctx context.Context, d *Desired) (err error) {
+	if d.deleting() {
+		d.Gone, err = sites.ReadGone(ctx, r.hub, d.Subscription.Namespace, time.Now())
+	}
+	return err
 }
 
 // desireProfiles finds the profiles of the distribution agent and of the publication's log reader.

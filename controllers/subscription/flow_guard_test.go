@@ -15,7 +15,7 @@ import (
 )
 
 // A read-only copy takes what the agent delivers, and from nobody else, sa among them, anything; a guard that was taken
-// off comes back, and all go with the object, though the subscription stays.
+// off comes back, and all go with the object, though the subscription stays and its Publication went first.
 func TestAReadOnlyCopy(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
@@ -43,9 +43,11 @@ func TestAReadOnlyCopy(t *testing.T) {
 	change(t, b, s, func(s *v1alpha1.Subscription) { s.Spec.Objectives = &v1alpha1.SubscriptionObjectives{} })
 	g.Eventually(write("DELETE dbo.Article WHERE Id = 999999"), patient).Should(ContainSubstring(refused))
 
-	g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
-	g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s) }, patient).
-		ShouldNot(Succeed())
+	for _, o := range []client.Object{p, s} {
+		g.Expect(b.hub.Client.Delete(t.Context(), o)).To(Succeed())
+		g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(o), o) }, patient).
+			ShouldNot(Succeed())
+	}
 	g.Expect(write("INSERT dbo.Article (Id, Body) VALUES (9000, N'mine')")()).To(Equal("[written]"))
 	g.Expect(b.rows(t, "dubsub", fmt.Sprintf("SELECT name FROM sys.triggers WHERE name LIKE N'%s%%'", "geosql"))()).
 		To(Equal("[]"))

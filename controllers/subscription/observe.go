@@ -121,7 +121,12 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 		Servers: map[v1alpha1.ServerName]replication.Server{},
 		Jobs:    map[v1alpha1.ServerName]*mssql.Job{},
 	}
+	if d.Subscriber == "" {
+		return o
+	}
 	if d.nowhere() || (d.Unsupported != "" || len(d.Missing) > 0) && !d.deleting() {
+		o.Servers = engines.ReadServers(ctx, d.System, "", d.Subscriber)
+		observeGuards(ctx, engines, d, &o)
 		return o
 	}
 	o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)
@@ -130,6 +135,7 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 			o.Servers[name] = server
 		}
 	}
+	observeGuards(ctx, engines, d, &o)
 	if d.deleting() {
 		observeEnds(ctx, engines, sidecars, d, &o)
 		return o
@@ -224,9 +230,6 @@ func (h *Here) read(ctx context.Context, q mssql.Querier, d Desired, o Observed)
 		return err
 	}
 	if _, h.Fork, err = mssql.ReadLogEnd(ctx, q); err != nil {
-		return err
-	}
-	if h.Guards, err = mssql.ReadGuards(ctx, q, d.guards()); err != nil {
 		return err
 	}
 	h.Distributor, err = mssql.ReadPullDistributor(ctx, q, pullSubscription(d, o))

@@ -145,7 +145,7 @@ func TestDeletionOfWhatIsNowhere(t *testing.T) {
 			w := subscribedAndDeleted(t)
 			w.d.Subscription.Spec.Publication = "articles"
 			edit(&w.d)
-			p := planDelete(w.d, Observed{})
+			p := planDelete(w.d, Observed{Guards: reconcile.Read[[]mssql.Guard](nil)})
 			g.Expect(p.Done).To(BeTrue())
 			g.Expect(p.Left).To(ConsistOf(ContainSubstring(w.d.Missing[0])))
 		})

@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -21,29 +23,44 @@ func (d Desired) guards() string {
 }
 
 // guardOf is the guard of a table, nil where it has none.
-func (o Observed) guardOf(schema, table string) *mssql.Guard {
-	for i, g := range o.Here.Guards {
+func guardOf(guards []mssql.Guard, schema, table string) *mssql.Guard {
+	for i, g := range guards {
 		if strings.EqualFold(g.Schema, schema) && strings.EqualFold(g.Table, table) {
-			return &o.Here.Guards[i]
+			return &guards[i]
 		}
 	}
 	return nil
 }
 
+// planLifted drops the guards where none are declared, before anything is asked of publication, publisher and
+// distributor: these may be lost, which is when somebody wants to write the copy.
+func planLifted(d Desired, o Observed, p *replication.Plan) bool {
+	guards, err := o.Guards.Get()
+	if d.Subscription.Spec.ReadOnly || err != nil || len(guards) == 0 || o.guardsHeld(d) != nil {
+		// What stands in the way is told by who needs the subscriber anyway.
+		return true
+	}
+	liftGuards(d, o, guards, p)
+	return p.Proceed("the tables are being made writable")
+}
+
 // planGuards lets nobody but the agent write the articles' tables, where that is declared. A new copy brings tables
 // without a guard.
 func planGuards(d Desired, o Observed, p *replication.Plan) bool {
-	before := len(p.Steps)
 	if !d.Subscription.Spec.ReadOnly {
-		liftGuards(d, o, p)
-		return len(p.Steps) == before || p.Proceed("the tables are being made writable")
+		return true
 	}
+	guards, err := o.Guards.Get()
+	if err != nil {
+		return p.Settle(replication.Unanswered(err, replication.NoSubscriber))
+	}
+	before := len(p.Steps)
 	for _, key := range slices.Sorted(maps.Keys(o.Here.Tables)) {
 		t := o.Here.Tables[key]
 		if !o.publishes(key) {
 			continue
 		}
-		switch g := o.guardOf(t.Schema, t.Name); {
+		switch g := guardOf(guards, t.Schema, t.Name); {
 		case g == nil:
 			guard := tsql.GuardName(d.guards(), t.Schema, t.Name)
 			p.Destroy(reconcile.Seen("the table is an article's, and has no guard", o.HereErr, o.PublicationErr),
@@ -53,18 +70,18 @@ func planGuards(d Desired, o Observed, p *replication.Plan) bool {
 			p.Execute(d.Subscriber, d.database(), tsql.EnableGuard(g.Name, t.Schema, t.Name))
 		}
 	}
-	for _, g := range o.Here.Guards {
+	for _, g := range guards {
 		if !o.publishes(g.Schema + "." + g.Table) {
-			dropGuard(d, g, reconcile.Seen("the table is no article's", o.HereErr, o.PublicationErr), p)
+			dropGuard(d, g, reconcile.Seen("the table is no article's", o.Guards.Err(), o.PublicationErr), p)
 		}
 	}
 	return len(p.Steps) == before || p.Proceed("the tables are being made read-only")
 }
 
 // liftGuards drops every guard.
-func liftGuards(d Desired, o Observed, p *replication.Plan) {
-	for _, g := range o.Here.Guards {
-		dropGuard(d, g, reconcile.Seen("the guard is this Subscription's, which declares none or goes", o.HereErr), p)
+func liftGuards(d Desired, o Observed, guards []mssql.Guard, p *replication.Plan) {
+	for _, g := range guards {
+		dropGuard(d, g, reconcile.Seen("the guard is this Subscription's, which declares none or goes", o.Guards.Err()), p)
 	}
 }
 
@@ -73,35 +90,70 @@ func dropGuard(d Desired, g mssql.Guard, seen reconcile.Evidence, p *replication
 		Statement: tsql.DropGuard(g.Name, g.Schema)})
 }
 
+// held is why guards can't be lifted now, and what lets them be.
+type held struct {
+	outcome conditions.Outcome
+	out     string
+}
+
+// guardsHeld says so of the subscription's guards, nil where they can be.
+func (o Observed) guardsHeld(d Desired) *held {
+	server := o.Servers[d.Subscriber]
+	if outcome, ok := replication.Usable(d.Subscriber, server); !ok {
+		return &held{outcome, sites.GoneForGood(d.Subscriber)}
+	}
+	if err := o.Guards.Err(); err != nil {
+		return &held{replication.Unanswered(err, ""), ""}
+	}
+	database := server.State.Database(d.database())
+	switch {
+	case database == nil:
+	case database.Secondary:
+		return &held{conditions.InProgress(v1alpha1.ReasonSecondary, fmt.Sprintf(
+			"database %s on %s is a secondary's copy, whose tables are changed at its group's primary alone",
+			d.database(), d.host())), fmt.Sprintf("let %s be the primary", d.host())}
+	case database.ReadOnly:
+		return &held{conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
+			"database %s on %s is read-only itself", d.database(), d.host())),
+			fmt.Sprintf("ALTER DATABASE %s SET READ_WRITE there", tsql.Identifier(d.database()))}
+	}
+	return nil
+}
+
 // planUnguarded drops the guards before the object goes, whatever else stays: with nobody to lift them a table would be
-// read-only for good, that of a copy which is to publish too. A subscriber that nobody expects back keeps them.
+// read-only for good, that of a copy which is to publish too. It waits for a subscriber that may have them, unless
+// nobody expects that back, or readOnly was taken back: then what may stay is told.
 func planUnguarded(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.Subscription.Spec.ReadOnly && len(o.Here.Guards) == 0 || d.Subscriber == "" {
+	guards, err := o.Guards.Get()
+	if d.Subscriber == "" || err == nil && len(guards) == 0 {
 		return true
 	}
-	if d.nowhere() {
-		p.Leave("on %s the triggers %s*, by which the tables of database %s are read-only (these are not declared: %s)",
-			d.host(), d.guards(), d.database(), strings.Join(d.Missing, ", "))
-		return true
-	}
+	readOnly := d.Subscription.Spec.ReadOnly
 	if why := o.gone(d, d.Subscriber); why != "" {
-		p.Leave("on %s the triggers %s*, by which the tables of database %s are read-only (%s)", d.host(), d.guards(),
-			d.database(), why)
+		if readOnly {
+			p.Leave("on %s the triggers %s*, by which the tables of database %s are read-only (%s)", d.host(), d.guards(),
+				d.database(), why)
+		}
 		return true
 	}
-	if !p.AwaitServer(d.Subscriber, o.Servers[d.Subscriber]) {
-		return false
-	}
-	if o.Servers[d.Subscriber].State.Database(d.database()) == nil {
+	switch held := o.guardsHeld(d); {
+	case held == nil:
+		liftGuards(d, o, guards, p)
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "the tables are being made writable"))
+	case !readOnly:
+		p.Leave("on %s the triggers %s*, where the tables of database %s were read-only: DROP TRIGGER lets others write "+
+			"them (they could not be looked for or dropped: %s)", d.host(), d.guards(), d.database(), held.outcome.Message)
 		return true
+	default:
+		return p.Await(held.outcome, d.withoutLifting(held.out))
 	}
-	_, err := replication.OnlineDatabase(d.Subscriber, o.Servers[d.Subscriber], d.database()).Get()
-	if !p.AwaitAnswer(err) || !p.AwaitAnswer(o.HereErr) {
-		return false
+}
+
+// withoutLifting says how a deletion goes on that can't lift the guards: reclaimPolicy Retain does not leave them.
+func (d Desired) withoutLifting(out string) string {
+	if out != "" {
+		out += "; "
 	}
-	liftGuards(d, o, p)
-	if len(p.Steps) == 0 {
-		return true
-	}
-	return p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "the tables are being made writable"))
+	return out + fmt.Sprintf("or set spec.readOnly to false, and the deletion goes on: the triggers %s* of database %s "+
+		"then stay, and somebody has to drop them (DROP TRIGGER) before others write its tables", d.guards(), d.database())
 }

@@ -39,12 +39,13 @@ func TestGuardsOfAReadOnlyCopy(t *testing.T) {
 			d.Subscription.Spec.ReadOnly = c.readOnly
 			o := Observed{Publication: &mssql.Publication{Articles: map[string]mssql.PublishedArticle{
 				"article": {Schema: "dbo", Table: "Article"}}},
-				Here: Here{Guards: c.guards, Tables: map[string]mssql.Table{"dbo.article": article, "dbo.more": more}}}
-			for i := range o.Here.Guards {
-				o.Here.Guards[i].Name = "geosql_read_only_" + strconv.Itoa(i)
+				Here: Here{Tables: map[string]mssql.Table{"dbo.article": article, "dbo.more": more}}}
+			for i := range c.guards {
+				c.guards[i].Name = "geosql_read_only_" + strconv.Itoa(i)
 			}
+			o.Guards, o.Servers = reconcile.Read(c.guards), newWorld(d).o.Servers
 			var p replication.Plan
-			g.Expect(planGuards(d, o, &p)).To(Equal(len(c.steps) == 0))
+			g.Expect(planLifted(d, o, &p) && planGuards(d, o, &p)).To(Equal(len(c.steps) == 0))
 			g.Expect(p.Steps).To(HaveLen(len(c.steps)))
 			for i, text := range c.steps {
 				g.Expect(p.Steps[i].Describe()).To(ContainSubstring(text))
@@ -53,26 +54,145 @@ func TestGuardsOfAReadOnlyCopy(t *testing.T) {
 	}
 }
 
-// The guards go before the object does, whatever else stays, and it waits for a subscriber that may have them.
+// guard is the one of the subscription's table Article.
+var guard = mssql.Guard{Name: "geosql_read_only_1", Schema: "dbo", Table: "Article"}
+
+// The guards go before the object does, whatever else stays.
 func TestGuardsGoWithTheirSubscription(t *testing.T) {
 	g := NewWithT(t)
 	w := newWorld(declared())
 	w.settle(t, all)
-	g.Expect(planDelete(w.d, w.look())).To(Equal(reconcile.Plan{Done: true}))
-	o := w.look()
-	o.Here.Guards = []mssql.Guard{{Schema: "dbo", Table: "Article"}}
-	p := planDelete(w.d, o)
-	g.Expect(p.Done).To(BeFalse())
-	g.Expect(p.Steps).To(ConsistOf(WithTransform(reconcile.Step.Describe, ContainSubstring("DROP TRIGGER IF EXISTS"))))
-
-	w.d.Subscription.Spec.ReadOnly = true
-	g.Expect(planDelete(w.d, w.look()).Done).To(BeTrue(), "they were dropped")
-	o = w.look()
-	o.HereErr = errors.New("no answer")
-	p = planDelete(w.d, o)
-	g.Expect(p.Done).To(BeFalse())
-	g.Expect(p.Steps).To(BeEmpty())
-	w.d.Subscription.Spec.ReadOnly = false
-	g.Expect(planDelete(w.d, o).Done).To(BeTrue(), "nothing says that there are any")
 	g.Expect(w.d.Subscription.Spec.ReclaimPolicy).NotTo(Equal(v1alpha1.ReclaimDelete))
+	g.Expect(planDelete(w.d, w.look())).To(Equal(reconcile.Plan{Done: true}))
+	for _, readOnly := range []bool{true, false} {
+		w.d.Subscription.Spec.ReadOnly = readOnly
+		w.guarded(guard)
+		p := planDelete(w.d, w.look())
+		g.Expect(p.Done).To(BeFalse())
+		g.Expect(p.Steps).To(ConsistOf(WithTransform(reconcile.Step.Describe, ContainSubstring("DROP TRIGGER IF EXISTS"))))
+		_, p = w.end(t)
+		g.Expect(p).To(Equal(reconcile.Plan{Done: true}))
+	}
+}
+
+// losses are what a read-only copy may lose without its guards being anybody else's affair.
+var losses = map[string]func(*world){
+	"nothing": func(*world) {},
+	"the Publication": func(w *world) {
+		w.d.Publication, w.d.Publisher, w.d.System = nil, replication.Party{}, replication.System{}
+		w.d.Missing = []string{"Publication articles"}
+		w.o = Observed{Servers: w.o.Servers, Guards: w.o.Guards}
+	},
+	"the Distributor": func(w *world) {
+		w.d.Publisher, w.d.System, w.d.Missing = replication.Party{}, replication.System{}, []string{"Distributor main"}
+		w.o = Observed{Servers: w.o.Servers, Guards: w.o.Guards}
+	},
+	"the publisher":   func(w *world) { w.away(false, publisher, secondary) },
+	"the distributor": func(w *world) { w.away(false, distributor) },
+}
+
+// seen is a look at a world in which the publication may not be declared.
+func (w *world) seen() Observed {
+	if w.d.nowhere() {
+		return w.o
+	}
+	return w.look()
+}
+
+// The guards are the subscriber's: they are lifted by what it says alone, when readOnly is taken back and when the
+// object goes.
+func TestGuardsAreLiftedWhateverElseIsLost(t *testing.T) {
+	for name, lose := range losses {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			w.settle(t, all)
+			w.guarded(guard)
+			lose(w)
+			drops := ConsistOf(WithTransform(reconcile.Step.Describe,
+				ContainSubstring("DROP TRIGGER IF EXISTS [dbo].[geosql_read_only_1]")))
+			g.Expect(plan(w.d, w.seen()).Steps).To(drops)
+			w.d.Subscription.Spec.ReadOnly = true
+			g.Expect(plan(w.d, w.seen()).Steps).NotTo(drops)
+			p := planDelete(w.d, w.seen())
+			g.Expect(p.Steps).To(drops)
+			g.Expect(p.Done).To(BeFalse())
+			w.do(t, p.Steps[0])
+			p = planDelete(w.d, w.seen())
+			g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+			g.Expect(p.Left).To(BeEmpty())
+		})
+	}
+}
+
+// A deletion waits for guards that can't be lifted now, and says what helps; readOnly: false lets it go on, and says
+// what stays then. reclaimPolicy Retain is no way out: it is what is declared.
+func TestDeletionOfGuardsThatCannotBeLifted(t *testing.T) {
+	refused := errors.New("no answer")
+	for name, c := range map[string]struct {
+		hold func(*world)
+		says []string
+	}{
+		"the server is silent": {func(w *world) {
+			w.away(false, subscriber)
+			w.o.Guards = reconcile.NotRead[[]mssql.Guard](refused)
+		}, []string{"no route to host", "set the lifecycle of its Site to Lost"}},
+		"the database is damaged": {func(w *world) {
+			inState(&w.o, subscriber, "content", "SUSPECT")
+			_, err := replication.OnlineDatabase(subscriber, w.o.Servers[subscriber], "Content").Get()
+			w.o.Guards = reconcile.NotRead[[]mssql.Guard](err)
+		}, []string{"it is suspect", "restore or drop it there"}},
+		"the question has no answer": {func(w *world) { w.o.Guards = reconcile.NotRead[[]mssql.Guard](refused) },
+			[]string{"no answer"}},
+		"nobody looked": {func(w *world) { w.o.Guards = reconcile.Reading[[]mssql.Guard]{} }, []string{"not read"}},
+		"the database is a secondary's": {func(w *world) {
+			w.guarded(guard)
+			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE",
+				Secondary: true}
+		}, []string{"let dubsub-0 be the primary"}},
+		"the database takes no writes": {func(w *world) {
+			w.guarded(guard)
+			w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: "ONLINE",
+				ReadOnly: true}
+		}, []string{"ALTER DATABASE [Content] SET READ_WRITE"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(declared())
+			w.settle(t, all)
+			c.hold(w)
+			w.d.Subscription.Spec.ReadOnly = true
+			p := planDelete(w.d, w.look())
+			g.Expect(p.Done).To(BeFalse())
+			g.Expect(p.Steps).To(BeEmpty())
+			g.Expect(p.Outcome.Message).To(And(HavePrefix("deletion waits: "), ContainSubstring("spec.readOnly to false"),
+				ContainSubstring(w.d.guards()), Not(ContainSubstring("Retain"))))
+			for _, text := range c.says {
+				g.Expect(p.Outcome.Message).To(ContainSubstring(text))
+			}
+			w.d.Subscription.Spec.ReadOnly = false
+			g.Expect(planLifted(w.d, w.look(), &replication.Plan{})).To(BeTrue(), "it would be refused for ever")
+			p = planDelete(w.d, w.look())
+			g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+			g.Expect(p.Left).To(ConsistOf(And(ContainSubstring("on dubsub-0 the triggers "+w.d.guards()),
+				ContainSubstring("DROP TRIGGER"))))
+		})
+	}
+}
+
+// A server that nobody expects back keeps its guards, which is told; a database that is gone has none.
+func TestDeletionOfGuardsOfAServerThatIsGone(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	w.d.Subscription.Spec.ReadOnly = true
+	w.away(true, subscriber)
+	w.o.Guards = reconcile.NotRead[[]mssql.Guard](errors.New("no answer"))
+	for _, lose := range []string{"nothing", "the Publication"} {
+		losses[lose](w)
+		p := planDelete(w.d, w.seen())
+		g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+		g.Expect(p.Left).To(ConsistOf(And(ContainSubstring("triggers "+w.d.guards()),
+			ContainSubstring("Site tukwila is declared lost"))))
+	}
 }

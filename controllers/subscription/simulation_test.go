@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -127,7 +128,13 @@ func newWorld(d Desired) *world {
 			}, "dbo.attachment": {Name: "dbo.Attachment", Schema: "dbo", Table: "Attachment"}},
 	}
 	w.o.Here.Tables = map[string]mssql.Table{}
+	w.guarded()
 	return w
+}
+
+// guarded has the subscriber's tables be read-only by guards.
+func (w *world) guarded(guards ...mssql.Guard) {
+	w.o.Guards = reconcile.Read(guards)
 }
 
 func (w *world) look() Observed {
@@ -353,6 +360,13 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 		w.o.Here.Owner.User = w.d.System.Login
 	case strings.Contains(text, "DROP USER"):
 		w.o.Here.Owner = replication.Owner{}
+	case strings.Contains(text, "DROP TRIGGER IF EXISTS "):
+		guards, err := w.o.Guards.Get()
+		if err != nil {
+			t.Fatalf("%s of what was not read: %v", text, err)
+		}
+		dropped := func(g mssql.Guard) bool { return strings.Contains(text, g.Name) }
+		w.guarded(slices.DeleteFunc(slices.Clone(guards), dropped)...)
 	case strings.HasPrefix(text, "ALTER ROLE"):
 		w.o.Here.Owner.IsOwner = true
 	default:

@@ -71,6 +71,11 @@ func GoneFor(why map[v1alpha1.ServerName]string) Gone { return Gone{why: why} }
 
 // WayOut says how somebody lets a deletion go on without a server that does not answer.
 func WayOut(server v1alpha1.ServerName) string {
+	return GoneForGood(server) + "; reclaimPolicy Retain leaves everything as it is"
+}
+
+// GoneForGood says it of what reclaimPolicy Retain does not leave either.
+func GoneForGood(server v1alpha1.ServerName) string {
 	return fmt.Sprintf("if server %s is gone for good, set the lifecycle of its Site to Lost or delete SQLServer %s, "+
-		"and what is left of it is not waited for; reclaimPolicy Retain leaves everything as it is", server, server)
+		"and what is left of it is not waited for", server, server)
 }
