@@ -375,6 +375,25 @@ type SQLServerStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +optional
 	Announced []AnnouncedSwitchover `json:"announced,omitempty"`
+	// databases of spec.databases that are the operator's to keep, with their owners.
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	// +optional
+	Databases []ServerDatabaseStatus `json:"databases,omitempty"`
+}
+
+// ServerDatabaseStatus is what is remembered of a database that a server declares for itself.
+type ServerDatabaseStatus struct {
+	// name of the database.
+	Name DatabaseName `json:"name"`
+	// owners are the logins one of which owns the database, unless somebody else changed that: the owner that it was seen
+	// with, and while another one is declared those that the operator has begun to make its owner.
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=128
+	// +optional
+	Owners []string `json:"owners,omitempty"`
 }
 
 // AnnouncedSwitchover is what a switchover breaks that is about to be asked for.

@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -85,6 +86,72 @@ func TestDatabasesOfAServerAlone(t *testing.T) {
 			g.Expect(e.d.Server.Status.Serves()).To(BeTrue(), "groups are made with it, and others restart beside it")
 		})
 	}
+}
+
+// The owner of a database changes with its declaration, which is on record before: a manager that ends between any two
+// steps leaves nothing that the next takes for somebody else's. What somebody else changed is told.
+func TestTheOwnerOfADatabaseChanges(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	e.settle(t, 100)
+	have := mssql.Database{Name: "Blog", State: "ONLINE", Owner: credentials.RoleOperator.Login()}
+	for _, login := range []string{"shop", "web", "net"} {
+		e.o.Engine.Logins[login] = mssql.Login{}
+	}
+	owners := func() []string { return e.d.ownersOf("blog") }
+	// look plans, and reports unless the manager ends before.
+	look := func(declared string, reports bool) reconcile.Plan {
+		t.Helper()
+		e.d.Server.Spec.Databases = []v1alpha1.Database{{Name: "Blog", Owner: declared}}
+		e.o.Engine.Databases = map[string]mssql.Database{"Blog": have}
+		p := plan(e.d, e.o)
+		for _, s := range p.Aside {
+			execute, ok := s.Step.(mssql.Execute)
+			g.Expect(ok).To(BeTrue())
+			g.Expect(execute.Statement).To(Equal(tsql.SetDatabaseOwner("Blog", declared)))
+			g.Expect(execute.Role).To(Equal(credentials.RoleSA))
+		}
+		if reports {
+			e.d.Server.Status.Databases = ownDatabases(e.d, e.o)
+		}
+		return p
+	}
+	for _, owner := range []string{"shop", "web"} {
+		was := have.Owner
+		p := look(owner, true)
+		g.Expect(p.Outcome.Message).To(ContainSubstring("Blog from " + was + " to " + owner))
+		g.Expect(p.Aside).To(BeEmpty(), "it is not on record yet")
+		g.Expect(owners()).To(Equal([]string{was, owner}))
+		p = look(owner, true)
+		g.Expect(p.Aside).To(HaveLen(1))
+		have.Owner = owner
+		g.Expect(look(owner, true).Outcome.Reason).To(Equal(v1alpha1.ReasonRunning))
+		g.Expect(owners()).To(Equal([]string{owner}))
+	}
+
+	// The manager ends after the change, and another owner is declared before it is back.
+	look("shop", true)
+	g.Expect(look("shop", false).Aside).To(HaveLen(1))
+	have.Owner = "shop"
+	g.Expect(look("net", true).Outcome.Message).To(ContainSubstring("Blog from shop to net"))
+	g.Expect(look("net", true).Aside).To(HaveLen(1))
+	have.Owner = "net"
+	g.Expect(look("", true).Outcome.Reason).To(Equal(v1alpha1.ReasonRunning), "what is not declared stays")
+	g.Expect(owners()).To(Equal([]string{"net"}))
+
+	have.Owner = "somebody"
+	for _, declared := range []string{"net", "web", ""} {
+		p := look(declared, true)
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDatabaseConflict))
+		g.Expect(p.Outcome.Message).To(ContainSubstring(`belongs to "somebody"`))
+		g.Expect(p.Aside).To(BeEmpty())
+	}
+	g.Expect(owners()).To(Equal([]string{"net"}), "it is not the operator's doing")
+	e.d.Server.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+	look("", true)
+	e.d.Server.Annotations = nil
+	g.Expect(look("", true).Outcome.Reason).To(Equal(v1alpha1.ReasonRunning), "it was taken over")
+	g.Expect(owners()).To(Equal([]string{"somebody"}))
 }
 
 func TestTheEngineBeginsWithItsCollationAndTimeZone(t *testing.T) {

@@ -144,6 +144,7 @@ func describe(status *v1alpha1.SQLServerStatus, d Desired, o Observed) {
 	if o.Engine.Asked && o.Engine.Err == nil {
 		status.Version, status.Engine = o.Engine.Instance.ProductVersion, o.Engine.Instance.Engine
 		status.StartTime = &metav1.Time{Time: o.Engine.Instance.Started}
+		status.Databases = ownDatabases(d, o)
 	}
 }
 

@@ -57,10 +57,38 @@ func Make(s Server, d v1alpha1.Database) []tsql.Statement {
 	return all
 }
 
-// Owns says whether a database belongs to whom its declaration says: the operator, unless it names an owner. That one
-// counts from the moment at which the database was made.
-func Owns(d v1alpha1.Database, have mssql.Database) bool {
-	return have.Owner == credentials.RoleOperator.Login() || d.Owner != "" && strings.EqualFold(have.Owner, d.Owner)
+// Owns says whether a database belongs to whom its declaration says, or said: the operator, unless it names an owner,
+// which counts from the moment at which the database was made, and those that are on record as the operator's doing.
+func Owns(d v1alpha1.Database, have mssql.Database, recorded ...string) bool {
+	return have.Owner != "" &&
+		Recorded(append(slices.Clone(recorded), credentials.RoleOperator.Login(), d.Owner), have.Owner)
+}
+
+// maxOwners is how many owners are kept on record.
+const maxOwners = 8
+
+// RecordOwners is what is to be remembered of a database that is the declaration's: who owns it, and while that is to
+// change also who is to, before it does. A statement whose outcome is unknown may have its effect later, so what was on
+// record stays until the database is as declared.
+func RecordOwners(d v1alpha1.Database, have mssql.Database, recorded []string) []string {
+	owners := []string{have.Owner}
+	if d.Owner == "" || strings.EqualFold(have.Owner, d.Owner) {
+		return owners
+	}
+	for _, owner := range append(slices.Clone(recorded), d.Owner) {
+		if !Recorded(owners, owner) {
+			owners = append(owners, owner)
+		}
+	}
+	if len(owners) > maxOwners {
+		owners = slices.Delete(owners, 1, 1+len(owners)-maxOwners)
+	}
+	return owners
+}
+
+// Recorded tells that an owner is on record.
+func Recorded(recorded []string, owner string) bool {
+	return slices.ContainsFunc(recorded, func(r string) bool { return strings.EqualFold(r, owner) })
 }
 
 // Keep compares a database that is online and takes writes with what is declared.

@@ -106,4 +106,28 @@ func TestWhoseADatabaseIs(t *testing.T) {
 	declared.Owner = "Shop"
 	g.Expect(databases.Owns(declared, mssql.Database{Owner: "shop"})).To(BeTrue())
 	g.Expect(databases.Owns(declared, mssql.Database{Owner: "another"})).To(BeFalse())
+	g.Expect(databases.Owns(declared, mssql.Database{Owner: "another"}, "web", "Another")).To(BeTrue())
+	g.Expect(databases.Owns(declared, mssql.Database{}, "web")).To(BeFalse())
+}
+
+// Until a database has the owner that is declared, any of those that it may have had or is to have is on record.
+func TestOwnersAreOnRecordBeforeTheyChange(t *testing.T) {
+	for name, c := range map[string]struct {
+		declared, have string
+		was, is        []string
+	}{
+		"none is declared":    {"", "shop", []string{"web"}, []string{"shop"}},
+		"as declared":         {"Shop", "shop", []string{"web", "shop"}, []string{"shop"}},
+		"another is declared": {"web", "shop", nil, []string{"shop", "web"}},
+		"it is on record":     {"web", "shop", []string{"shop", "WEB"}, []string{"shop", "WEB"}},
+		"one is under way":    {"net", "shop", []string{"shop", "web"}, []string{"shop", "web", "net"}},
+		"more than are kept": {"j", "a", []string{"a", "b", "c", "d", "e", "f", "g", "h"},
+			[]string{"a", "c", "d", "e", "f", "g", "h", "j"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := databases.RecordOwners(v1alpha1.Database{Name: "Content", Owner: c.declared},
+				mssql.Database{Name: "Content", Owner: c.have}, c.was)
+			NewWithT(t).Expect(got).To(Equal(c.is))
+		})
+	}
 }
