@@ -42,6 +42,7 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 	}
 	errs = append(errs, w.serverNameFree(s.Name)...)
 	errs = append(errs, w.serverDatabases(at.Child("databases"), s)...)
+	errs = append(errs, w.serverOwners(at, old, s)...)
 	if _, err := time.LoadLocation(s.Spec.TimeZone); err != nil {
 		errs = append(errs, field.Invalid(at.Child("timeZone"), s.Spec.TimeZone,
 			"a time zone is named as in the tz database, such as Europe/Dublin or Etc/UTC"))

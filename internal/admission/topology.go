@@ -51,6 +51,7 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 		path := at.Child("availabilityGroups").Index(i)
 		old := w.Groups[g.Name]
 		errs = append(append(errs, next.group(path, g)...), next.takesOver(path, old, g)...)
+		errs = append(errs, next.groupOwners(path, old, g)...)
 		errs = append(errs, next.newEditions(path, w, old, g)...)
 	}
 	for i, d := range objects.Distributors {
@@ -168,6 +169,7 @@ func (w *World) with(t *v1alpha1.Topology, objects *topology.Objects) *World {
 	next := NewWorld()
 	next.strict = true
 	maps.Copy(next.Sites, w.Sites)
+	maps.Copy(next.Logins, w.Logins)
 	overlay(next.Servers, w.Servers, objects.Servers, t.Name)
 	overlay(next.Groups, w.Groups, objects.Groups, t.Name)
 	overlay(next.Distributors, w.Distributors, objects.Distributors, t.Name)

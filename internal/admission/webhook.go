@@ -21,7 +21,7 @@ import (
 )
 
 // readers are where the world is read from: the manager's cache, and the API server itself. Anybody who reaches the
-// webhooks' port can have an object refused, and each refusal reads eight lists: turns bounds how many are read for at
+// webhooks' port can have an object refused, and each refusal reads nine lists: turns bounds how many are read for at
 // a time, and server is a client with a limit of its own, so that the controllers have theirs to themselves.
 type readers struct {
 	cached, server client.Reader
@@ -159,6 +159,7 @@ func Register(mgr manager.Manager) error {
 		add(mgr, &v1alpha1.AvailabilityGroup{}, &validator[*v1alpha1.AvailabilityGroup]{r, "AvailabilityGroup",
 			func(w *World, old, o *v1alpha1.AvailabilityGroup) field.ErrorList {
 				errs := append(w.group(top, o), w.takesOver(top, old, o)...)
+				errs = append(errs, w.groupOwners(top, old, o)...)
 				return append(errs, w.newEditions(top, w, old, o)...)
 			},
 			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }, warnGroup, true}),
@@ -176,7 +177,9 @@ func Register(mgr manager.Manager) error {
 			},
 			func(o *v1alpha1.Subscription) any { return o.Spec }, warnSubscription, true}),
 		add(mgr, &v1alpha1.Login{}, &validator[*v1alpha1.Login]{r, "Login",
-			func(w *World, old, o *v1alpha1.Login) field.ErrorList { return w.usesForItself(top, old, o) },
+			func(w *World, old, o *v1alpha1.Login) field.ErrorList {
+				return append(w.usesForItself(top, old, o), w.usesAsOwner(top, old, o)...)
+			},
 			func(o *v1alpha1.Login) any { return o.Spec }, warnLogin, true}),
 		add(mgr, &v1alpha1.Topology{}, &validator[*v1alpha1.Topology]{r, "Topology",
 			func(w *World, old, o *v1alpha1.Topology) field.ErrorList { return w.topology(top, old, o) },

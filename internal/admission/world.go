@@ -24,6 +24,7 @@ type World struct {
 	Profiles      map[string]*v1alpha1.AgentProfile
 	Publications  map[string]*v1alpha1.Publication
 	Subscriptions map[string]*v1alpha1.Subscription
+	Logins        map[string]*v1alpha1.Login
 	Topologies    map[string]*v1alpha1.Topology
 	// strict is set for the world that a Topology makes: what is not there will not come later.
 	strict bool
@@ -41,6 +42,7 @@ func NewWorld() *World {
 		Groups:       map[string]*v1alpha1.AvailabilityGroup{},
 		Distributors: map[string]*v1alpha1.Distributor{}, Profiles: map[string]*v1alpha1.AgentProfile{},
 		Publications: map[string]*v1alpha1.Publication{}, Subscriptions: map[string]*v1alpha1.Subscription{},
+		Logins:     map[string]*v1alpha1.Login{},
 		Topologies: map[string]*v1alpha1.Topology{}, Placed: map[string][]string{},
 		Voting: map[string][]string{},
 	}
@@ -65,10 +67,11 @@ func load(ctx context.Context, reader client.Reader, namespace string) (*World, 
 		profiles      v1alpha1.AgentProfileList
 		publications  v1alpha1.PublicationList
 		subscriptions v1alpha1.SubscriptionList
+		logins        v1alpha1.LoginList
 		topologies    v1alpha1.TopologyList
 	)
 	for _, list := range []client.ObjectList{&servers, &groups, &distributors, &profiles, &publications, &subscriptions,
-		&topologies} {
+		&logins, &topologies} {
 		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil, fmt.Errorf("listing the objects of namespace %s: %w", namespace, err)
 		}
@@ -79,6 +82,7 @@ func load(ctx context.Context, reader client.Reader, namespace string) (*World, 
 	index(w.Profiles, profiles.Items)
 	index(w.Publications, publications.Items)
 	index(w.Subscriptions, subscriptions.Items)
+	index(w.Logins, logins.Items)
 	index(w.Topologies, topologies.Items)
 	return w, nil
 }
