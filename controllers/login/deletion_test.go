@@ -89,6 +89,25 @@ func TestWhatADeletionSaysWasRead(t *testing.T) {
 		ContainSubstring("its connection Secrets are gone"), Not(ContainSubstring("not known"))))
 }
 
+// A secondary replica refuses to change the owner of its copy, so nobody is told to do that there.
+func TestADeletionSaysHowASecondarysOwnerIsChanged(t *testing.T) {
+	g := NewWithT(t)
+	d := declared()
+	d.Login.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	o := whole(d)
+	login := *o.Servers["quisec"].Login
+	login.Disabled = true
+	o.Servers = map[v1alpha1.ServerName]Server{"tukpub": {},
+		"quisec": {Login: &login, Owns: []mssql.Owned{{Class: mssql.OwnedSecondary, Name: "Content"}}}}
+	o.Users, o.Secrets = map[string]User{"Content": {}}, nil
+	p := planDelete(d, o)
+	g.Expect(p.Done || len(p.Steps) > 0).To(BeFalse(), "SQL Server refuses to drop it (15174)")
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonLoginOwns))
+	g.Expect(p.Outcome.Message).To(And(
+		ContainSubstring("the login owns on quisec-0: database Content, of which this is a secondary replica"),
+		ContainSubstring("let the server be the group's primary"), ContainSubstring("Retain")))
+}
+
 // A Secret that has the password is not left at a site that is silent for a while.
 func TestADeletionWaitsForTheSecretOfASilentSite(t *testing.T) {
 	g := NewWithT(t)

@@ -263,10 +263,18 @@ func planDropLogins(d Desired, o Observed, unused bool, p *reconcile.Plan) (owne
 func authorize(owned []mssql.Owned, to string) string {
 	var statements []string
 	for _, o := range owned {
-		text := fmt.Sprintf("ALTER AUTHORIZATION ON %s::%s TO %s", o.Class, tsql.Identifier(o.Name), to)
+		class := o.Class
+		if class == mssql.OwnedSecondary {
+			class = "DATABASE"
+		}
+		text := fmt.Sprintf("ALTER AUTHORIZATION ON %s::%s TO %s", class, tsql.Identifier(o.Name), to)
 		switch o.Class {
 		case mssql.OwnedExecuteAs:
 			text = o.Name + " runs as it: alter it WITH EXECUTE AS OWNER"
+		case mssql.OwnedSecondary:
+			text = fmt.Sprintf("database %s, of which this is a secondary replica, where no owner can be changed: let the "+
+				"server be the group's primary for once, which gives it the owner that the group declares, and where none is "+
+				"run %s there", o.Name, text)
 		case mssql.OwnedGrantor:
 			text = fmt.Sprintf("it has granted permissions to %s: revoke them (REVOKE ... FROM %s CASCADE)", o.Name,
 				tsql.Identifier(o.Name))

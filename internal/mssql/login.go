@@ -161,6 +161,8 @@ const (
 	OwnedExecuteAs = "EXECUTE AS"
 	// OwnedGrantor is a principal to which it has granted or denied something (15284).
 	OwnedGrantor = "GRANTOR"
+	// OwnedSecondary is a database of which the server is a secondary replica, that refuses the statement (976, 3906).
+	OwnedSecondary = "SECONDARY"
 )
 
 // ReadOwned reads what tsql.UserOwns or tsql.LoginOwns asks for.

@@ -62,12 +62,16 @@ func UserOwns(user string) Statement {
 		arg("name", user).done("read what user " + user + " owns")
 }
 
-// LoginOwns reads the databases that a login owns: while there is one it is not dropped (15174).
-// Source: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md.
+// LoginOwns reads the databases that a login owns: while there is one it is not dropped (15174). Each instance has the
+// owner for itself, and of a database of which it is a secondary replica, SECONDARY here, that one cannot be changed.
+// Sources: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md,
+// docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-database-replica-states-transact-sql.md.
 func LoginOwns(login string) Statement {
 	return new(builder).
-		sql("SELECT N'DATABASE', d.name\nFROM sys.databases AS d\nJOIN sys.server_principals AS l ON l.sid = "+
-			"d.owner_sid\nWHERE l.name = @name").
+		sql("SELECT CASE WHEN EXISTS (SELECT 1 FROM sys.dm_hadr_database_replica_states AS h\n"+
+			"    WHERE h.database_id = d.database_id AND h.is_local = 1 AND h.is_primary_replica = 0)\n"+
+			"    THEN N'SECONDARY' ELSE N'DATABASE' END, d.name\n"+
+			"FROM sys.databases AS d\nJOIN sys.server_principals AS l ON l.sid = d.owner_sid\nWHERE l.name = @name").
 		arg("name", login).done("read what login " + login + " owns")
 }
 
