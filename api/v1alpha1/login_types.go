@@ -104,8 +104,8 @@ type LoginUser struct {
 	// +kubebuilder:validation:MaxItems=17
 	// +listType=set
 	Permissions []DatabasePermission `json:"permissions,omitempty"`
-	// grants on schemas and objects. What is taken out of the list is revoked; what else the user may do with schemas and
-	// objects is nobody's business here.
+	// grants on schemas and objects. What is taken out of the list is revoked, unless the user had it before it was
+	// declared; what else the user may do with schemas and objects is nobody's business here.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
@@ -190,7 +190,8 @@ type LoginUserStatus struct {
 	// +kubebuilder:validation:MaxItems=17
 	// +listType=set
 	Permissions []DatabasePermission `json:"permissions,omitempty"`
-	// grants on schemas and objects that were declared for it.
+	// grants on schemas and objects that the operator has given it because they were declared, or is about to give. What
+	// it had before it was declared is not among them.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic

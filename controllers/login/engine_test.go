@@ -303,7 +303,8 @@ func TestLoginOfAGroup(t *testing.T) {
 
 	t.Run("what it may do with schemas and objects", func(t *testing.T) {
 		g := NewWithT(t)
-		b.as("tukpub", "Content", tsql.Statement{Text: "CREATE TABLE dbo.Paid (id int PRIMARY KEY)"})
+		b.as("tukpub", "Content", tsql.Statement{Text: "CREATE TABLE dbo.Paid (id int PRIMARY KEY)"},
+			tsql.Statement{Text: "GRANT INSERT ON dbo.Paid TO app"})
 		grant := func(grants ...v1alpha1.UserGrant) {
 			g.Eventually(func() error {
 				if err := b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(l), l); err != nil {
@@ -313,19 +314,22 @@ func TestLoginOfAGroup(t *testing.T) {
 				return b.hub.Client.Update(t.Context(), l)
 			}, patient, often).Should(Succeed())
 		}
-		table := v1alpha1.UserGrant{Schema: "dbo", Object: "Paid", Permissions: []v1alpha1.ObjectPermission{"UPDATE"}}
+		table := v1alpha1.UserGrant{Schema: "dbo", Object: "Paid",
+			Permissions: []v1alpha1.ObjectPermission{"UPDATE", "INSERT"}}
 		grant(table, v1alpha1.UserGrant{Schema: "dbo", Permissions: []v1alpha1.ObjectPermission{"EXECUTE"}},
 			v1alpha1.UserGrant{Schema: "dbo", Object: "Later", Permissions: []v1alpha1.ObjectPermission{"SELECT"}})
 		g.Eventually(b.reason, patient, often).Should(ContainSubstring("there is no dbo.Later in database Content"))
 		has := func(schema, object, permission string) mssql.Grant {
 			return mssql.Grant{On: tsql.Securable{Schema: schema, Object: object}, Permission: permission}
 		}
+		somebodys := has("dbo", "Paid", "INSERT")
 		g.Expect(b.user("tukpub")()).
-			To(HaveField("Grants", ConsistOf(has("dbo", "Paid", "UPDATE"), has("dbo", "", "EXECUTE"))))
+			To(HaveField("Grants", ConsistOf(has("dbo", "Paid", "UPDATE"), somebodys, has("dbo", "", "EXECUTE"))))
 		grant(table)
-		g.Eventually(b.user("tukpub"), patient, often).Should(HaveField("Grants", ConsistOf(has("dbo", "Paid", "UPDATE"))))
+		g.Eventually(b.user("tukpub"), patient, often).
+			Should(HaveField("Grants", ConsistOf(has("dbo", "Paid", "UPDATE"), somebodys)))
 		grant()
-		g.Eventually(b.user("tukpub"), patient, often).Should(HaveField("Grants", BeEmpty()))
+		g.Eventually(b.user("tukpub"), patient, often).Should(HaveField("Grants", ConsistOf(somebodys)))
 		g.Eventually(b.reason, patient, often).Should(HavePrefix("LoginReady"))
 	})
 

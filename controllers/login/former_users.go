@@ -205,8 +205,9 @@ func beyond(d Desired, o Observed) (databases []v1alpha1.DatabaseName) {
 	return later[min(max(room, 0), len(later)):]
 }
 
-// recordUsers is what status remembers of the users: what is declared, what they have yet of what was, and the former
-// ones that are not rid of it. What cannot be told leaves the record as it is.
+// recordUsers is what status remembers of the users: what is declared, of grants on schemas and objects what of it is
+// the operator's doing, what they have yet of what was, and the former ones that are not rid of it. What cannot be told
+// leaves the record as it is.
 func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserStatus {
 	if d.Primary == "" || p.Outcome.Reason == v1alpha1.ReasonLoginConflict {
 		return d.Login.Status.Users
@@ -222,20 +223,20 @@ func recordUsers(d Desired, o Observed, p reconcile.Plan) []v1alpha1.LoginUserSt
 			Name:        d.user(u),
 			Roles:       slices.Clone(u.Roles),
 			Permissions: slices.Clone(u.Permissions),
-			Grants:      u.DeepCopy().Grants,
 		}
+		have, seen := o.Users[string(u.Database)]
+		known := seen && have.unknown(d, o, u.Database) == ""
+		grants := d.ownGrants(u, have, known)
 		if was := d.recordOf(u); was != nil {
-			have, seen := o.Users[string(u.Database)]
-			known := seen && have.unknown(d, o, u.Database) == ""
 			roles := still(was.Roles, u.Roles, known, have, func(s *mssql.UserState) []string { return s.Roles })
 			// More than fit are there only while nobody knows what the user has, and nothing is granted to it.
 			now.Roles = append(now.Roles[:min(len(now.Roles), maxRoles-len(roles))], roles...)
 			now.Permissions = append(
 				now.Permissions,
 				still(was.Permissions, u.Permissions, known, have, func(s *mssql.UserState) []string { return s.Permissions })...)
-			left := stillGranted(was.Grants, u.Grants, known, have)
-			now.Grants = folded(append(flat(now.Grants), left...))
+			grants = append(grants, stillGranted(was.Grants, u.Grants, known, have)...)
 		}
+		now.Grants = folded(grants)
 		users = append(users, now)
 	}
 	for _, f := range o.FormerUsers {

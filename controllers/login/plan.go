@@ -134,7 +134,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 // settle tells what is so until the steps are done: what is not known, and which databases are not there.
 func settle(p *reconcile.Plan, d Desired, o Observed, unknown, missing []string) {
 	switch {
-	case len(p.Steps) > 0:
+	case len(p.Steps) > 0, o.unrecorded(d):
 		p.Outcome = conditions.InProgress(
 			v1alpha1.ReasonLoginChanging,
 			"login, users or connection Secret are being brought to what is declared",

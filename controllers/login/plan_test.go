@@ -30,6 +30,9 @@ var (
 var grants = []v1alpha1.UserGrant{{Schema: "sales", Permissions: []v1alpha1.ObjectPermission{"SELECT", "EXECUTE"}},
 	{Schema: "dbo", Object: "Article", Permissions: []v1alpha1.ObjectPermission{"UPDATE"}}}
 
+// onRecord has them as the operator's.
+var onRecord = []v1alpha1.LoginUserStatus{{Database: "Content", Name: "app", Grants: grants}}
+
 func declared() Desired {
 	of := metav1.ObjectMeta{Namespace: "web", Name: "app", UID: "u1"}
 	return Desired{
@@ -173,11 +176,17 @@ func TestPlan(t *testing.T) {
 			o.Servers["quisec"].Login.Permissions = []string{"CONNECT SQL", "VIEW SERVER STATE"}
 		}, ready: "True", reason: v1alpha1.ReasonLoginReady},
 		"something on a schema and an object is granted": {change: func(d *Desired, o *Observed) {
-			d.Login.Spec.Users[0].Grants = grants
+			d.Login.Spec.Users[0].Grants, d.Login.Status.Users = grants, onRecord
 			o.Users["Content"].State.Grants = []mssql.Grant{{On: tsql.Securable{Schema: "SALES"}, Permission: "SELECT"}}
 		}, steps: []string{"on tukpub-0 in Content: grant EXECUTE on schema sales to user app: GRANT EXECUTE ON " +
 			"SCHEMA::[sales] TO [app]", "GRANT UPDATE ON OBJECT::[dbo].[Article] TO [app]"}, ready: "False",
 			reason: v1alpha1.ReasonLoginChanging},
+		"what is to be granted is put on record first": {change: func(d *Desired, _ *Observed) {
+			d.Login.Spec.Users[0].Grants = grants
+		}, ready: "False", reason: v1alpha1.ReasonLoginChanging},
+		"somebody else has granted what is declared": {change: func(d *Desired, o *Observed) {
+			d.Login.Spec.Users[0].Grants, o.Users["Content"].State.Grants = grants, flat(grants)
+		}, ready: "True", reason: v1alpha1.ReasonLoginReady},
 		"what is granted on an object is denied": {change: func(d *Desired, o *Observed) {
 			d.Login.Spec.Users[0].Grants = grants
 			o.Users["Content"].State.Grants = flat(grants)
@@ -191,7 +200,7 @@ func TestPlan(t *testing.T) {
 			o.Users["Content"] = user
 		}, ready: "False", reason: v1alpha1.ReasonReferenceMissing, says: "there is no dbo.Article in database Content"},
 		"something on an object is granted no more": {change: func(d *Desired, o *Observed) {
-			d.Login.Status.Users = []v1alpha1.LoginUserStatus{{Database: "Content", Name: "app", Grants: grants}}
+			d.Login.Status.Users = onRecord
 			o.Users["Content"].State.Grants = append(flat(grants)[1:],
 				mssql.Grant{On: tsql.Securable{Schema: "dbo", Object: "Other"}, Permission: "SELECT"})
 		}, steps: []string{"REVOKE EXECUTE ON SCHEMA::[sales] FROM [app] CASCADE",

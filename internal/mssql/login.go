@@ -106,6 +106,8 @@ type UserState struct {
 type Grant struct {
 	On         tsql.Securable
 	Permission string
+	// Delegated tells that somebody gave it who had it with the grant option.
+	Delegated bool
 }
 
 // ReadUser reads a user of the connection's database; nil when there is none of the name.
@@ -136,7 +138,7 @@ func ReadUser(ctx context.Context, q Querier, name string) (*UserState, error) {
 	err = q.Query(ctx, tsql.UserGrants(name), func(r Row) error {
 		var g Grant
 		var granted string
-		if err := r.Scan(&g.On.Schema, &g.On.Object, &g.Permission, &granted); err != nil {
+		if err := r.Scan(&g.On.Schema, &g.On.Object, &g.Permission, &granted, &g.Delegated); err != nil {
 			return err
 		}
 		g.Permission = strings.ToUpper(g.Permission)

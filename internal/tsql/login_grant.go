@@ -2,6 +2,8 @@
 
 package tsql
 
+import "fmt"
+
 // Securable is a schema of the current database, or an object of it.
 type Securable struct {
 	// Schema by its name; Object is empty for the schema itself.
@@ -43,17 +45,23 @@ func RevokeOn(p ObjectPermission, on Securable, user string) Statement {
 }
 
 // UserGrants reads what a user of the current database is granted on schemas and on whole objects: schema, object or
-// the empty name, permission, and state, as UserPermissions does. Sources:
-// docs/relational-databases/system-catalog-views/sys-database-permissions-transact-sql.md, sys-objects-transact-sql.md.
+// the empty name, permission, state, as UserPermissions does, and whether its grantor is neither dbo nor the
+// securable's owner, in whose names those grant who may grant everything: somebody gave it who had it with the grant
+// option. Sources:
+// docs/relational-databases/system-catalog-views/sys-database-permissions-transact-sql.md, sys-objects-transact-sql.md,
+// docs/t-sql/statements/grant-transact-sql.md, docs/t-sql/functions/database-principal-id-transact-sql.md.
 func UserGrants(user string) Statement {
+	const delegated = ", CASE WHEN p.grantor_principal_id IN (DATABASE_PRINCIPAL_ID(N'dbo'), %s) THEN 0 ELSE 1 END"
 	return new(builder).
-		sql("SELECT s.name, o.name, p.permission_name, p.state\nFROM sys.database_permissions AS p\n"+
-			"JOIN sys.database_principals AS u ON u.principal_id = p.grantee_principal_id\n"+
-			"JOIN sys.objects AS o ON o.object_id = p.major_id\nJOIN sys.schemas AS s ON s.schema_id = o.schema_id\n"+
-			"WHERE p.class = 1 AND p.minor_id = 0 AND u.name = @name\n"+
-			"UNION ALL\nSELECT s.name, N'', p.permission_name, p.state\nFROM sys.database_permissions AS p\n"+
-			"JOIN sys.database_principals AS u ON u.principal_id = p.grantee_principal_id\n"+
-			"JOIN sys.schemas AS s ON s.schema_id = p.major_id\nWHERE p.class = 3 AND u.name = @name").
+		sql("SELECT s.name, o.name, p.permission_name, p.state",
+			fmt.Sprintf(delegated, "COALESCE(o.principal_id, s.principal_id)"), "\nFROM sys.database_permissions AS p\n"+
+				"JOIN sys.database_principals AS u ON u.principal_id = p.grantee_principal_id\n"+
+				"JOIN sys.objects AS o ON o.object_id = p.major_id\nJOIN sys.schemas AS s ON s.schema_id = o.schema_id\n"+
+				"WHERE p.class = 1 AND p.minor_id = 0 AND u.name = @name\n"+
+				"UNION ALL\nSELECT s.name, N'', p.permission_name, p.state", fmt.Sprintf(delegated, "s.principal_id"),
+			"\nFROM sys.database_permissions AS p\n"+
+				"JOIN sys.database_principals AS u ON u.principal_id = p.grantee_principal_id\n"+
+				"JOIN sys.schemas AS s ON s.schema_id = p.major_id\nWHERE p.class = 3 AND u.name = @name").
 		arg("name", user).done("read what user " + user + " is granted on schemas and objects")
 }
 
