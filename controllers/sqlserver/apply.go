@@ -47,7 +47,7 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 	case ForgetCAs:
 		return r.forgetCAs(ctx, d, s)
 	case AgreePasswords:
-		return r.agreePasswords(ctx, d, s)
+		return r.agreePasswords(ctx, d, o, s)
 	case MakeAuthority:
 		_, err := r.authority(ctx)
 		return err
@@ -90,7 +90,7 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 }
 
 // agreePasswords reads the Secrets again, so that what was planned on cannot overwrite what has come since.
-func (r *Reconciler) agreePasswords(ctx context.Context, d Desired, s AgreePasswords) error {
+func (r *Reconciler) agreePasswords(ctx context.Context, d Desired, o *Observed, s AgreePasswords) error {
 	namespace, name := d.Server.Namespace, credentials.PasswordsName(d.name())
 	atSite, err := secretData(ctx, d.member.APIReader, "site "+string(d.member.Name()), namespace, name)
 	if err != nil {
@@ -104,15 +104,16 @@ func (r *Reconciler) agreePasswords(ctx context.Context, d Desired, s AgreePassw
 	if err != nil {
 		return err
 	}
-	agreement, err := credentials.Agree(atSite, credentials.WithSA(atSite, atHub, declared), s.VolumesExist)
+	agreement, err := o.administrator(declared).Agree(atSite, atHub, s.VolumesExist)
 	if err != nil {
 		return err
 	}
 	return r.writeSecrets(ctx, d, passwordSecret(d, agreement.Passwords), agreement.WriteSite, agreement.WriteHub)
 }
 
-// forgetPreviousSA writes the passwords that were observed without the previous one, unless somebody has changed them
-// since: what has come meanwhile must not be lost.
+// forgetPreviousSA writes the passwords that were observed without the former ones of sa, unless somebody has changed
+// them since: what has come meanwhile must not be lost. Each side keeps its own, for where they differ they have not
+// agreed.
 func (r *Reconciler) forgetPreviousSA(ctx context.Context, d Desired, o *Observed) error {
 	namespace, name := d.Server.Namespace, credentials.PasswordsName(d.name())
 	for _, at := range []struct {
@@ -128,7 +129,10 @@ func (r *Reconciler) forgetPreviousSA(ctx context.Context, d Desired, o *Observe
 			return err
 		}
 	}
-	return r.writeSecrets(ctx, d, passwordSecret(d, credentials.Settled(o.SitePasswords)), true, true)
+	if err := r.writeSecrets(ctx, d, passwordSecret(d, credentials.Settled(o.SitePasswords)), true, false); err != nil {
+		return err
+	}
+	return r.writeSecrets(ctx, d, passwordSecret(d, credentials.Settled(o.HubPasswords)), false, true)
 }
 
 // refreshPod touches an annotation of the pod: a changed pod is synchronized at once, its volumes with it.

@@ -93,18 +93,15 @@ func TestAProductKeyThatCannotBeUsed(t *testing.T) {
 // another one by sa itself, with the one that it still has, and no pod is restarted.
 func TestThePasswordOfSAIsDeclared(t *testing.T) {
 	g := NewWithT(t)
-	declare := func(password string) DeclaredSecret {
-		return DeclaredSecret{Field: "spec.saPasswordSecretRef", Secret: "admin", Key: "password", Value: []byte(password)}
-	}
 	e := newEnviron(t, declared(server(), Surroundings{}))
-	e.o.DeclaredSA = declare("First-Passw0rd")
+	e.o.DeclaredSA = declareSA("First-Passw0rd")
 	p, _ := e.settle(t, 1)
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRunning))
 	g.Expect(e.o.SitePasswords.Of(credentials.RoleSA)).To(Equal("First-Passw0rd"))
 	g.Expect(e.o.HubPasswords).To(Equal(e.o.SitePasswords))
 	pod := e.o.Pod.UID
 
-	e.o.DeclaredSA = declare("Second-Passw0rd")
+	e.o.DeclaredSA = declareSA("Second-Passw0rd")
 	p = plan(e.d, e.o)
 	g.Expect(p.Steps).To(HaveLen(1))
 	g.Expect(p.Steps[0].Describe()).To(Equal("agree on the passwords: Secret admin of spec.saPasswordSecretRef has " +

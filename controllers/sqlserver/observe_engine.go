@@ -32,8 +32,10 @@ func (r *Reconciler) observeEngine(
 	e := Engine{Asked: true, Refused: map[credentials.Role]error{}}
 	var asked mssql.Querier
 	administrators := []credentials.Role{credentials.RoleSA}
-	if passwords.Of(credentials.RolePreviousSA) != "" {
-		administrators = append(administrators, credentials.RolePreviousSA)
+	for _, former := range credentials.FormerAdministrators() {
+		if passwords.Of(former) != "" {
+			administrators = append(administrators, former)
+		}
 	}
 	for _, role := range append([]credentials.Role{credentials.RoleOperator}, administrators...) {
 		var db *mssql.DB

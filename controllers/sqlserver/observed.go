@@ -129,6 +129,35 @@ type Engine struct {
 	Databases map[string]mssql.Database
 }
 
+// takes tells that the engine was seen to take the password of a role.
+func (e Engine) takes(role credentials.Role) bool {
+	_, exists := e.Logins[role.Login()]
+	return e.Asked && e.Err == nil && exists && e.Refused[role] == nil
+}
+
+// administrator is what site and hub agree by on the password of sa, where this one is declared. The engine was asked
+// with the hub's passwords.
+func (o Observed) administrator(declared []byte) credentials.Administrator {
+	sa := credentials.Administrator{Declared: declared}
+	for _, role := range append(credentials.FormerAdministrators(), credentials.RoleSA) {
+		if password := o.HubPasswords.Of(role); password != "" && mssql.PasswordRefused(o.Engine.Refused[role]) {
+			sa.Refused = append(sa.Refused, []byte(password))
+		}
+	}
+	return sa
+}
+
+// formerAdministrator is the role of the system administrator with a former password that the engine takes; empty when
+// it is not seen to take any.
+func (o Observed) formerAdministrator() credentials.Role {
+	for _, role := range credentials.FormerAdministrators() {
+		if o.HubPasswords.Of(role) != "" && o.Engine.takes(role) {
+			return role
+		}
+	}
+	return ""
+}
+
 // volumesExist tells whether any volume that an engine may have written to exists.
 func (o Observed) volumesExist() bool {
 	for role := range o.Claims {

@@ -122,8 +122,7 @@ func planPasswords(d Desired, o Observed, p *reconcile.Plan) bool {
 		o.HubPasswords.Of(credentials.RoleSA) == "" {
 		return p.Settle(o.DeclaredSA.outcome(why))
 	}
-	hub := credentials.WithSA(o.SitePasswords, o.HubPasswords, o.DeclaredSA.Value)
-	agreement, err := credentials.Agree(o.SitePasswords, hub, o.volumesExist())
+	agreement, err := o.administrator(o.DeclaredSA.Value).Agree(o.SitePasswords, o.HubPasswords, o.volumesExist())
 	if errors.Is(err, credentials.ErrLost) {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonCredentialsLost, fmt.Sprintf(
 			"%v: restore Secret %s with the key %s in namespace %s of site %s or of the hub, or delete the volumes",
@@ -133,6 +132,7 @@ func planPasswords(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(inProgress(err.Error()))
 	}
 	if !agreement.WriteSite && !agreement.WriteHub {
+		// One that waits is agreed on once the engine has said which it has (planAdministrator).
 		return true
 	}
 	reason := "site and hub differ; the site's count"

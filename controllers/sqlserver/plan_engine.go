@@ -70,19 +70,21 @@ func planEngine(d Desired, o Observed, p *reconcile.Plan) bool {
 }
 
 // planAdministrator gives the engine a sa password that was changed in the Secret. Only sa itself can do that, with the
-// password that the engine still has; so that one is kept until the engine takes the new one.
-func planAdministrator(d Desired, o Observed, p *reconcile.Plan) bool {
-	previous := o.SitePasswords.Of(credentials.RolePreviousSA) != ""
-	switch {
-	case !previous:
+// password that the engine has; so all that it may have are kept until it is seen to take the new one.
+func planAdministrator(_ Desired, o Observed, p *reconcile.Plan) bool {
+	changing := slices.ContainsFunc(credentials.FormerAdministrators(),
+		func(role credentials.Role) bool { return o.HubPasswords.Of(role) != "" })
+	if !changing {
 		return true
-	case o.Engine.Refused[credentials.RoleSA] == nil:
+	}
+	if o.Engine.takes(credentials.RoleSA) {
 		p.Add(ForgetPreviousSA{})
 		return p.Settle(inProgress("the engine takes the new sa password"))
-	case o.Engine.Refused[credentials.RolePreviousSA] == nil:
+	}
+	if has := o.formerAdministrator(); has != "" {
 		present := tsql.AlterLoginPassword(tsql.Login{
-			Name: credentials.RoleSA.Login(), Password: o.SitePasswords.Of(credentials.RoleSA)})
-		p.Add(mssql.Execute{Role: credentials.RolePreviousSA, Database: "master", Statement: present})
+			Name: credentials.RoleSA.Login(), Password: o.HubPasswords.Of(credentials.RoleSA)})
+		p.Add(mssql.Execute{Role: has, Database: "master", Statement: present})
 		return p.Settle(inProgress("the sa password is being changed"))
 	}
 	return true

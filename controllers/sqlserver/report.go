@@ -70,7 +70,7 @@ func administeredCondition(d Desired, o Observed) *metav1.Condition {
 	if !o.Engine.Asked || o.Engine.Err != nil && !mssql.Is(o.Engine.Err, mssql.LoginFailed) {
 		return nil
 	}
-	if o.SitePasswords.Of(credentials.RolePreviousSA) != "" && o.Engine.Refused[credentials.RolePreviousSA] == nil {
+	if o.formerAdministrator() != "" {
 		// Its password is being changed.
 		return nil
 	}

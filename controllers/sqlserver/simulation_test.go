@@ -139,8 +139,7 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 	o := &e.o
 	switch s := step.(type) {
 	case AgreePasswords:
-		hub := credentials.WithSA(o.SitePasswords, o.HubPasswords, o.DeclaredSA.Value)
-		a, err := credentials.Agree(o.SitePasswords, hub, s.VolumesExist)
+		a, err := o.administrator(o.DeclaredSA.Value).Agree(o.SitePasswords, o.HubPasswords, s.VolumesExist)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
 		o.SitePasswords, o.HubPasswords = a.Passwords, a.Passwords
 	case IssueCertificate:
@@ -226,8 +225,7 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 	case ReleaseTurn:
 		o.Turns[0].Holder = ""
 	case ForgetPreviousSA:
-		o.SitePasswords = credentials.Settled(o.SitePasswords)
-		o.HubPasswords = o.SitePasswords
+		o.SitePasswords, o.HubPasswords = credentials.Settled(o.SitePasswords), credentials.Settled(o.HubPasswords)
 	case RefreshPod:
 		NewWithT(t).Expect(s.Name).To(Equal(o.Pod.Name))
 	case mssql.Execute:

@@ -84,7 +84,7 @@ type RestartPod struct {
 // Describe names the pod.
 func (s RestartPod) Describe() string { return "restart pod " + s.Name + ": " + s.Reason }
 
-// ForgetPreviousSA takes the previous sa password out of the Secrets, once the engine takes the present one.
+// ForgetPreviousSA takes the former sa passwords out of the Secrets, once the engine takes the present one.
 type ForgetPreviousSA struct{}
 
 // Describe says why.

@@ -35,20 +35,88 @@ type Agreement struct {
 	// SetBack tells that one side shows an earlier agreement than the other one, whose passwords count.
 	SetBack bool
 	// Rotated are the keys of the passwords that somebody has changed, at the site or in the hub, since the last
-	// agreement.
+	// agreement; that of sa, too, where another one is declared.
 	Rotated []string
+	// Waits tells that another password of sa is not agreed on yet: for none more of its former ones is there room, and
+	// the engine is not known to refuse one of them.
+	Waits bool
+}
+
+// Administrator is what an agreement goes by about the password of sa, beside what site and hub have.
+type Administrator struct {
+	// Declared is the password that somebody declares in a Secret of their own; empty when nobody does.
+	Declared []byte
+	// Refused are passwords that the engine was seen not to take for sa.
+	Refused [][]byte
+}
+
+// Agree is Administrator.Agree where nobody declares a password of sa and the engine was not asked.
+func Agree(site, hub Passwords, volumesExist bool) (Agreement, error) {
+	return Administrator{}.Agree(site, hub, volumesExist)
 }
 
 // Agree decides which passwords site and hub should hold. A password that was changed on one side since the last
-// agreement is the new one. A side that was set back to an earlier agreement, by a backup of its cluster, brings
-// nothing back: the other one counts. Otherwise what the site has wins, since the engine there was started with it; the
-// hub fills what the site lacks; what neither has is made, the sa password only while no volume exists. A sa password
-// that gives way is kept as the previous one until the engine is known to take the new one: nobody else could give it
-// to the engine. The error is ErrLost, or that of the system's randomness.
-func Agree(site, hub Passwords, volumesExist bool) (Agreement, error) {
-	merged := Passwords{}
-	var rotated []string
+// agreement is the new one, and so is that of sa which is declared. A side that was set back to an earlier agreement,
+// by a backup of its cluster, brings nothing back: the other one counts. Otherwise what the site has wins, since the
+// engine there was started with it; the hub fills what the site lacks; what neither has is made, the sa password only
+// while no volume exists. A sa password that gives way is kept as a former one until the engine is known to take the
+// new one: nobody else could give it to the engine. The error is ErrLost, or that of the system's randomness.
+func (sa Administrator) Agree(site, hub Passwords, volumesExist bool) (Agreement, error) {
 	at, in := site.agreed(), hub.agreed()
+	merged, gaveWay := merge(site, hub, at, in)
+	formers, room := sa.room(append(formersOf(site, hub, at, in), gaveWay[KeySA]), merged[KeySA])
+	if !room {
+		// Each side keeps what it has: one of them is perhaps the engine's.
+		return Agreement{Waits: true}, nil
+	}
+	waits := false
+	switch present := merged[KeySA]; {
+	case len(sa.Declared) == 0 || bytes.Equal(present, sa.Declared):
+	case len(present) == 0:
+		merged[KeySA] = sa.Declared
+	default:
+		more, room := sa.room(append(slices.Clone(formers), present), sa.Declared)
+		if waits = !room; room {
+			formers, merged[KeySA], gaveWay[KeySA] = more, sa.Declared, present
+		}
+	}
+	if len(merged[KeySA]) == 0 && volumesExist {
+		return Agreement{}, ErrLost
+	}
+	for i, former := range formers {
+		merged[formerKeys()[i]] = former
+	}
+	before := len(merged)
+	full, err := complete(merged)
+	if err != nil {
+		return Agreement{}, err
+	}
+	generated := len(full) != before
+	if err := full.seal(at, in); err != nil {
+		return Agreement{}, err
+	}
+	var rotated []string
+	for _, key := range passwordKeys() {
+		if gaveWay[key] != nil {
+			rotated = append(rotated, key)
+		}
+	}
+	return Agreement{
+		Rotated:   rotated,
+		Passwords: full,
+		WriteSite: !same(site, full),
+		WriteHub:  !same(hub, full),
+		Adopted:   len(site) > 0 && len(hub) == 0,
+		Restored:  len(site) == 0 && len(hub) > 0,
+		Generated: generated,
+		SetBack:   at.before(in) || in.before(at),
+		Waits:     waits,
+	}, nil
+}
+
+// merge is what site and hub should hold of all but the former passwords of sa, and what gives way to it by key.
+func merge(site, hub Passwords, at, in agreement) (merged, gaveWay Passwords) {
+	merged, gaveWay = Passwords{}, Passwords{}
 	for _, key := range passwordKeys() {
 		from, other, stale := site[key], hub[key], in.before(at)
 		if len(hub[key]) > 0 && hubCounts(key, site, hub, at, in) {
@@ -61,43 +129,47 @@ func Agree(site, hub Passwords, volumesExist bool) (Agreement, error) {
 			merged[key] = other
 		}
 		if len(from) > 0 && len(other) > 0 && !bytes.Equal(from, other) && !stale {
-			rotated = append(rotated, key)
-			if key == KeySA {
-				merged[KeyPreviousSA] = other
-			}
+			gaveWay[key] = other
 		}
 	}
+	return merged, gaveWay
+}
+
+// formersOf are the former passwords of sa that site and hub have, the oldest first: one of them is the engine's own
+// until a change has reached it. Those of a side that was set back don't count.
+func formersOf(site, hub Passwords, at, in agreement) [][]byte {
+	var formers [][]byte
 	for _, p := range []struct {
 		passwords Passwords
 		stale     bool
 	}{{hub, in.before(at)}, {site, at.before(in)}} {
-		// An earlier change that has not reached the engine yet: the engine's own password is this one.
-		if previous := p.passwords[KeyPreviousSA]; len(previous) > 0 && !p.stale {
-			merged[KeyPreviousSA] = previous
+		for _, key := range formerKeys() {
+			if !p.stale {
+				formers = append(formers, p.passwords[key])
+			}
 		}
 	}
-	if len(merged[KeySA]) == 0 && volumesExist {
-		return Agreement{}, ErrLost
+	return formers
+}
+
+// room are the former passwords, each once, that are kept beside the present one; false when they are more than there
+// is room for. Then those go that the engine does not take, the oldest first.
+func (sa Administrator) room(formers [][]byte, present []byte) ([][]byte, bool) {
+	var kept [][]byte
+	is := func(one []byte) func([]byte) bool { return func(x []byte) bool { return bytes.Equal(x, one) } }
+	for _, former := range formers {
+		if len(former) > 0 && !bytes.Equal(former, present) && !slices.ContainsFunc(kept, is(former)) {
+			kept = append(kept, former)
+		}
 	}
-	before := len(merged)
-	full, err := complete(merged)
-	if err != nil {
-		return Agreement{}, err
+	for len(kept) > len(formerKeys()) {
+		i := slices.IndexFunc(kept, func(x []byte) bool { return slices.ContainsFunc(sa.Refused, is(x)) })
+		if i < 0 {
+			return nil, false
+		}
+		kept = slices.Delete(kept, i, i+1)
 	}
-	generated := len(full) != before
-	if err := full.seal(at, in); err != nil {
-		return Agreement{}, err
-	}
-	return Agreement{
-		Rotated:   rotated,
-		Passwords: full,
-		WriteSite: !same(site, full),
-		WriteHub:  !same(hub, full),
-		Adopted:   len(site) > 0 && len(hub) == 0,
-		Restored:  len(site) == 0 && len(hub) > 0,
-		Generated: generated,
-		SetBack:   at.before(in) || in.before(at),
-	}, nil
+	return kept, true
 }
 
 func same(have, want Passwords) bool {
@@ -107,7 +179,7 @@ func same(have, want Passwords) bool {
 // known leaves out keys that are not the operator's.
 func known(p Passwords) Passwords {
 	k := Passwords{}
-	for _, key := range append(passwordKeys(), KeyPreviousSA, keyAgreed) {
+	for _, key := range slices.Concat(passwordKeys(), formerKeys(), []string{keyAgreed}) {
 		if v, ok := p[key]; ok {
 			k[key] = v
 		}
@@ -115,10 +187,12 @@ func known(p Passwords) Passwords {
 	return k
 }
 
-// Settled is what site and hub should hold once the engine takes the new sa password: the previous one is forgotten.
+// Settled is what a side should hold once the engine takes the sa password that it has: the former ones are forgotten.
 func Settled(p Passwords) Passwords {
 	settled := known(p)
-	delete(settled, KeyPreviousSA)
+	for _, key := range formerKeys() {
+		delete(settled, key)
+	}
 	return settled
 }
 

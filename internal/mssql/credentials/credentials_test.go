@@ -47,8 +47,9 @@ func TestNames(t *testing.T) {
 	g := NewWithT(t)
 	g.Expect([]string{PasswordsName("tukpub"), CertificateName("tukpub"), OrdersName("tukpub"), HostName("tukpub")}).
 		To(Equal([]string{"tukpub-credentials", "tukpub-tls", "tukpub-agent", "tukpub-0"}))
-	for role, login := range map[Role]string{RoleSA: "sa", RolePreviousSA: "sa", RoleOperator: "geosql_operator",
-		RoleAgent: "geosql_agent", RoleReplication: "geosql_replication"} {
+	for role, login := range map[Role]string{RoleSA: "sa", RolePreviousSA: "sa", RoleSupersededSA: "sa",
+		RoleOperator: "geosql_operator",
+		RoleAgent:    "geosql_agent", RoleReplication: "geosql_replication"} {
 		g.Expect(role.Login()).To(Equal(login))
 	}
 	g.Expect(AgentAddress("tukpub-0")).To(Equal("tukpub-0:8443"))
@@ -73,7 +74,7 @@ func full(mark string) Passwords {
 func with(p Passwords, key, mark string) Passwords {
 	p = maps.Clone(p)
 	p[key] = []byte(mark + KeySA)
-	if key != KeyPreviousSA {
+	if key != KeyPreviousSA && key != KeySupersededSA {
 		p[key] = []byte(mark + key)
 	}
 	return p
@@ -159,11 +160,7 @@ func TestAgree(t *testing.T) {
 			with(with(sealed("b"), KeyPreviousSA, "a"), KeySA, "c"),
 			with(sealed("b"), KeyPreviousSA, "a"),
 			true,
-			with(
-				with(full("b"), KeySA, "c"),
-				KeyPreviousSA,
-				"a",
-			),
+			with(with(with(full("b"), KeySA, "c"), KeyPreviousSA, "a"), KeySupersededSA, "b"),
 			Agreement{WriteSite: true, WriteHub: true, Rotated: []string{KeySA}},
 		},
 		{
@@ -187,6 +184,7 @@ func TestAgree(t *testing.T) {
 				g.Expect(got.Passwords).To(Equal(tc.want))
 			}
 			delete(got.Passwords, KeyPreviousSA)
+			delete(got.Passwords, KeySupersededSA)
 			g.Expect(got.Passwords).To(HaveLen(5))
 			got.Passwords = nil
 			g.Expect(got).To(Equal(tc.agreement))

@@ -3,32 +3,14 @@
 package credentials
 
 import (
-	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"regexp"
 	"unicode"
 )
-
-// WithSA are the hub's passwords with the one of sa that somebody declares in a Secret of their own: as if it had been
-// written there since site and hub last agreed, so that Agree makes it the new one. Passwords that have never been
-// agreed on agree first: which of them the engine has could not be told else.
-func WithSA(site, hub Passwords, declared []byte) Passwords {
-	met := hub.agreed().marks != nil && site.agreed().marks != nil || len(site) == 0 && len(hub) == 0
-	if len(declared) == 0 || !met || bytes.Equal(hub[KeySA], declared) {
-		return hub
-	}
-	changed := maps.Clone(hub)
-	if changed == nil {
-		changed = Passwords{}
-	}
-	changed[KeySA] = declared
-	return changed
-}
 
 // The password policy of SQL Server (docs/relational-databases/security/password-policy.md).
 const (

@@ -8,6 +8,7 @@ package credentials
 import (
 	"crypto/sha256"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -23,6 +24,9 @@ const (
 	KeyMasterKey   = "master-key-password"
 	// KeyPreviousSA is there while the sa password was changed in the Secret and the engine is not known to take it yet.
 	KeyPreviousSA = "previous-sa-password"
+	// KeySupersededSA is there beside the previous one while the password that followed that gave way to another one
+	// before the engine was known to take it: whether it has is not known either.
+	KeySupersededSA = "superseded-sa-password"
 	// keyAgreed has marks of the passwords on which site and hub last agreed.
 	keyAgreed = "agreed"
 )
@@ -52,6 +56,8 @@ const (
 	RoleSA Role = "sa"
 	// RolePreviousSA is the system administrator with the password from before a change.
 	RolePreviousSA Role = "previous-sa"
+	// RoleSupersededSA is the system administrator with the password that came between that one and the present one.
+	RoleSupersededSA Role = "superseded-sa"
 	// RoleOperator is the manager's login.
 	RoleOperator Role = "operator"
 	// RoleAgent is the login of the sidecar.
@@ -62,7 +68,7 @@ const (
 
 // Login is the name of the SQL login of the role.
 func (r Role) Login() string {
-	if r == RoleSA || r == RolePreviousSA {
+	if r == RoleSA || slices.Contains(FormerAdministrators(), r) {
 		return "sa"
 	}
 	return "geosql_" + string(r)
@@ -70,6 +76,9 @@ func (r Role) Login() string {
 
 // Key is the key of the role's password in the Secret of passwords.
 func (r Role) Key() string { return string(r) + "-password" }
+
+// FormerAdministrators are the roles of the system administrator with passwords from before a change, the oldest first.
+func FormerAdministrators() []Role { return []Role{RolePreviousSA, RoleSupersededSA} }
 
 // Roles are the roles whose logins the operator makes, in the order of their making.
 func Roles() []Role { return []Role{RoleOperator, RoleAgent, RoleReplication} }

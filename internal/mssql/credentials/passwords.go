@@ -20,6 +20,15 @@ func passwordKeys() []string {
 	return []string{KeySA, KeyOperator, KeyAgent, KeyReplication, KeyMasterKey}
 }
 
+// formerKeys are the keys of the former passwords of sa, the oldest first.
+func formerKeys() []string {
+	var keys []string
+	for _, role := range FormerAdministrators() {
+		keys = append(keys, role.Key())
+	}
+	return keys
+}
+
 const passwordLength = 32
 
 // Alphabets of the four character classes of SQL Server's password policy. Of the symbols only those that need no
