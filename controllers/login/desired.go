@@ -31,8 +31,9 @@ type Desired struct {
 	Missing string
 	// Owner is another Login of the same name on one of the servers, which came first; empty when there is none.
 	Owner string
-	// Password of the login; empty where one is to be made.
-	Password string
+	// Password of the login; empty where one is to be made, or where NoPassword says why there is none.
+	Password   string
+	NoPassword string
 	// PasswordFor is the request that the password was made for, where the operator makes it.
 	PasswordFor string
 	// Servers on which the login must exist: the server, or the replicas of the group that hold databases.
@@ -50,6 +51,8 @@ type Desired struct {
 	CA []byte
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
+	// keepsPassword says that the login is there with a password that nobody can tell now, and keeps it.
+	keepsPassword bool
 	// adopted is the SID of a login that is taken over; nil when there is none.
 	adopted []byte
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -62,7 +63,7 @@ func (d Desired) rotation() string {
 
 // dueToMake tells that a password is to be made: there is none, or another one was asked for.
 func (d Desired) dueToMake() bool {
-	return d.generates() && (d.Password == "" || d.rotation() != "" && d.rotation() != d.PasswordFor)
+	return d.generates() && d.NoPassword == "" && (d.Password == "" || d.rotation() != "" && d.rotation() != d.PasswordFor)
 }
 
 // inUse is why no password is made although there is none: the login is there, so applications have one that was kept
@@ -90,6 +91,26 @@ func inUse(d Desired, o Observed) *conditions.Outcome {
 	return nil
 }
 
+// lacksPassword is why there is no password to give to the login; nil where there is one, or one is to be made.
+func lacksPassword(d Desired, o Observed) *conditions.Outcome {
+	if d.NoPassword != "" {
+		missing := conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.NoPassword)
+		return &missing
+	}
+	if d.dueToMake() {
+		return inUse(d, o)
+	}
+	return nil
+}
+
+// everywhere tells that each server was seen to have the login.
+func everywhere(d Desired, o Observed) bool {
+	return len(d.Servers) > 0 && !slices.ContainsFunc(d.Servers, func(server v1alpha1.ServerName) bool {
+		s := o.Servers[server]
+		return s.Err != nil || s.Login == nil
+	})
+}
+
 // password reads the password.
 func (r *Reconciler) password(ctx context.Context, d *Desired) error {
 	name, key := d.generatedSecret(), passwordKey
@@ -109,10 +130,10 @@ func (r *Reconciler) password(ctx context.Context, d *Desired) error {
 	}
 	switch {
 	case d.generates() && secret != nil && !own(d.Login, secret):
-		d.Missing = fmt.Sprintf("Secret %s, which the password would be kept in, was made by somebody else: name it in "+
+		d.NoPassword = fmt.Sprintf("Secret %s, which the password would be kept in, was made by somebody else: name it in "+
 			"spec.passwordSecretRef, or delete it", name)
 	case !d.generates() && d.Password == "":
-		d.Missing = fmt.Sprintf("Secret %s with key %s is needed for the password", name, key)
+		d.NoPassword = fmt.Sprintf("Secret %s with key %s is needed for the password", name, key)
 	}
 	return nil
 }

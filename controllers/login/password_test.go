@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -39,6 +40,41 @@ func TestAPasswordThatIsGoneIsNotMadeAnew(t *testing.T) {
 			p := plan(d, o)
 			g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
 			g.Expect(p.Steps).To(HaveLen(c.steps))
+		})
+	}
+}
+
+// A Secret with the password that is missing holds up nothing else of a login that is there: rights are given and taken
+// away, users are made. What has the password stays as it is.
+func TestAPasswordThatIsMissingHoldsUpNothingElse(t *testing.T) {
+	for name, change := range map[string]func(*Desired){
+		"a Secret that is named": func(d *Desired) {
+			d.Password, d.NoPassword = "", "Secret p with key password is needed"
+		},
+		"the one that the operator kept": func(d *Desired) {
+			d.Login.Spec.PasswordSecretRef, d.Password = nil, ""
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d := declared()
+			o := whole(d)
+			change(&d)
+			o.Servers["tukpub"].Login.PasswordMatches, o.Servers["quisec"].Login.PasswordMatches = false, false
+			p := plan(d, o)
+			g.Expect(p.Steps).To(BeEmpty(), "the password that it has, and the Secrets with it, stay")
+			g.Expect(p.Outcome).To(And(HaveField("Reason", v1alpha1.ReasonReferenceMissing),
+				HaveField("Ready", metav1.ConditionFalse),
+				HaveField("Message", ContainSubstring("keeps the password that it has"))))
+
+			o.Servers["quisec"].Login.ConnectDenied = true
+			p = plan(d, o)
+			g.Expect(p.Steps).To(HaveLen(1))
+			g.Expect(p.Steps[0].Describe()).To(ContainSubstring("grant CONNECT SQL"))
+			o.Servers["quisec"] = Server{}
+			p = plan(d, o)
+			g.Expect(p.Steps).To(BeEmpty(), "without it no login is made")
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReferenceMissing))
 		})
 	}
 }

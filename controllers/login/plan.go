@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -67,39 +68,19 @@ func destroy(
 func plan(d Desired, o Observed) reconcile.Plan {
 	d = d.adopting(o)
 	p := reconcile.Plan{Apart: true}
+	if way := inTheWay(d, o); way != nil {
+		p.Outcome = *way
+		return p
+	}
+	lacks := lacksPassword(d, o)
 	switch {
-	case d.Missing != "":
-		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
+	case lacks != nil && !everywhere(d, o):
+		p.Outcome = *lacks
 		return p
-	case d.Owner != "":
-		p.Outcome = conditions.Stalled(
-			v1alpha1.ReasonLoginConflict,
-			fmt.Sprintf(
-				"Login %s declares %s on one of the servers too: delete one of the two, or name it otherwise",
-				d.Owner,
-				d.name(),
-			),
-		)
-		return p
-	}
-	if conflict := conflicts(d, o); conflict != "" {
-		p.Outcome = conditions.Stalled(v1alpha1.ReasonLoginConflict, conflict)
-		return p
-	}
-	if shut := shut(d, o); len(shut) > 0 {
-		p.Outcome = conditions.Stalled(v1alpha1.ReasonLoginFailed, fmt.Sprintf(
-			"what is declared is done and looked at as sa, which is refused: %s. sa must stay enabled under that name, with "+
-				"the password of key %s in the server's Secret",
-			strings.Join(shut, "; "),
-			credentials.KeySA,
-		))
-		return p
-	}
-	if d.dueToMake() {
-		if held := inUse(d, o); held != nil {
-			p.Outcome = *held
-			return p
-		}
+	case lacks != nil:
+		// Of a login that is there all else is done.
+		d.keepsPassword = true
+	case d.dueToMake():
 		p.Add(MakePassword{Request: d.rotation()})
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonLoginChanging, "a password is being made, and kept in Secret "+
 			d.generatedSecret())
@@ -121,14 +102,42 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		unknown = append(unknown, users...)
 		unknown = append(unknown, planFormerUsers(d, o, &p)...)
 	}
-	unknown = append(unknown, planSecrets(d, o, &p)...)
-	unknown = append(unknown, planFormer(o, &p)...)
+	if !d.keepsPassword {
+		unknown = append(unknown, planSecrets(d, o, &p)...)
+		unknown = append(unknown, planFormer(o, &p)...)
+	}
 	if len(inPlace) > 0 {
 		p.Outcome = conditions.Stalled(v1alpha1.ReasonSecondary, strings.Join(inPlace, "; "))
 		return p
 	}
 	settle(&p, d, o, unknown, missing)
+	if lacks != nil && p.Outcome.Ready == metav1.ConditionTrue {
+		lacks.Message += ". The login keeps the password that it has; everything else is as declared"
+		p.Outcome = *lacks
+	}
 	return p
+}
+
+// inTheWay is why nothing can be done about the Login; nil when something can.
+func inTheWay(d Desired, o Observed) *conditions.Outcome {
+	var way conditions.Outcome
+	conflict, refused := conflicts(d, o), shut(d, o)
+	switch {
+	case d.Missing != "":
+		way = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
+	case d.Owner != "":
+		way = conditions.Stalled(v1alpha1.ReasonLoginConflict, fmt.Sprintf(
+			"Login %s declares %s on one of the servers too: delete one of the two, or name it otherwise", d.Owner, d.name()))
+	case conflict != "":
+		way = conditions.Stalled(v1alpha1.ReasonLoginConflict, conflict)
+	case len(refused) > 0:
+		way = conditions.Stalled(v1alpha1.ReasonLoginFailed, fmt.Sprintf(
+			"what is declared is done and looked at as sa, which is refused: %s. sa must stay enabled under that name, with "+
+				"the password of key %s in the server's Secret", strings.Join(refused, "; "), credentials.KeySA))
+	default:
+		return nil
+	}
+	return &way
 }
 
 // settle tells what is so until the steps are done: what is not known, and which databases are not there.
@@ -235,6 +244,7 @@ func planLogin(d Desired, server v1alpha1.ServerName, have *mssql.LoginState, p 
 		execute(p, server, "master", tsql.SetPasswordPolicy(login.Name, login.Policy))
 	}
 	switch {
+	case d.keepsPassword:
 	case have.LockedOut:
 		execute(p, server, "master", tsql.UnlockLogin(login))
 	case !have.PasswordMatches:

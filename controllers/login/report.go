@@ -28,8 +28,10 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 func reported(desired Desired, o Observed, p reconcile.Plan) v1alpha1.LoginStatus {
 	d, status := desired.adopting(o), *desired.Login.Status.DeepCopy()
 	status.Servers = nil
-	if d.Missing == "" {
-		status.ConnectionSecret, status.FormerSecrets = d.secretName(), former(d, o)
+	if d.Missing == "" && (d.NoPassword == "" || everywhere(d, o)) {
+		if d.NoPassword == "" {
+			status.ConnectionSecret, status.FormerSecrets = d.secretName(), former(d, o)
+		}
 		if p.Outcome.Reason != v1alpha1.ReasonLoginConflict {
 			// While somebody else's stands in the way none was made: a person may have it taken over yet.
 			status.SID = tsql.Binary(d.sid())

@@ -29,11 +29,16 @@ type DeclaredSecret struct {
 	Missing bool
 	// Wrong is why the value can't be used.
 	Wrong error
+	// InTheWay is a Secret of somebody else's at the place where the operator would keep the value; empty for none.
+	InTheWay string
 }
 
 // why says what is the matter with the Secret; empty when nothing is. It never has the value.
 func (s DeclaredSecret) why() string {
 	switch {
+	case s.InTheWay != "":
+		return fmt.Sprintf("Secret %s is not the operator's, which would keep there what Secret %s of %s has: remove it, or "+
+			"name the server otherwise", s.InTheWay, s.Secret, s.Field)
 	case s.Field == "" || s.Value != nil:
 		return ""
 	case s.Missing:
@@ -44,7 +49,10 @@ func (s DeclaredSecret) why() string {
 
 // outcome is that of a server that can't be made without the Secret.
 func (s DeclaredSecret) outcome(message string) conditions.Outcome {
-	if s.Missing {
+	switch {
+	case s.InTheWay != "":
+		return conditions.Stalled(v1alpha1.ReasonObjectConflict, message)
+	case s.Missing:
 		return conditions.InProgress(v1alpha1.ReasonReferenceMissing, message)
 	}
 	return conditions.Stalled(v1alpha1.ReasonSecretNotTaken, message)
@@ -63,8 +71,17 @@ func (r *Reconciler) observeDeclared(ctx context.Context, d Desired, o *Observed
 	}
 	name := credentials.ProductKeyName(d.name())
 	if spec.ProductKeySecretRef != nil {
-		o.ProductKey, err = d.ownSecret(ctx, o, d.member.APIReader, fmt.Sprintf("site %s", spec.Site), name)
-		return err
+		site := fmt.Sprintf("site %s", spec.Site)
+		secret, err := readSecret(ctx, d.member.APIReader, site, d.Server.Namespace, name)
+		switch {
+		case err != nil || secret == nil:
+			return err
+		case owned(d, secret.Labels):
+			o.ProductKey = dataOf(secret)
+		default:
+			o.DeclaredKey.InTheWay = name + " of " + site
+		}
+		return nil
 	}
 	// The cache has the operator's own alone: what may be left of a key that was declared.
 	var secret corev1.Secret
@@ -96,15 +113,33 @@ func (r *Reconciler) declaredSecret(ctx context.Context, d Desired, field string
 	return s, nil
 }
 
-// productKey is the one that the engine is to have: the declared one, or while that can't be used the one it has.
+// productKey is the one that the engine is to have: the declared one, or while that can't be used the one it has; nil
+// where it has none.
 func (o Observed) productKey() []byte {
-	if o.DeclaredKey.Value != nil {
+	switch {
+	case o.DeclaredKey.Field == "" || o.DeclaredKey.InTheWay != "":
+		return nil
+	case o.DeclaredKey.Value != nil:
 		return o.DeclaredKey.Value
 	}
-	if o.DeclaredKey.Field != "" && o.ProductKey != nil {
-		return o.ProductKey[credentials.KeyProductKey]
+	return o.ProductKey[credentials.KeyProductKey]
+}
+
+// keepEdition has a server go on with what its pod is made with while there is no product key that can be used: nothing
+// else of it waits for one.
+func keepEdition(d Desired, o Observed) Desired {
+	if d.Server.Spec.ProductKeySecretRef == nil || o.productKey() != nil || o.StatefulSet == nil {
+		return d
 	}
-	return nil
+	template := o.StatefulSet.Spec.Template
+	for _, c := range template.Spec.Containers {
+		for _, v := range c.Env {
+			if c.Name == ContainerEngine && v.Name == productKeyVariable {
+				d.keptEdition, d.keptMark = &v, template.Annotations[annotationProductKey]
+			}
+		}
+	}
+	return d
 }
 
 func productKeySecret(d Desired, key []byte) *corev1.Secret {
@@ -138,6 +173,9 @@ func planProductKey(d Desired, o Observed, p *reconcile.Plan) bool {
 		if have != nil && o.Pod != nil && !hasProductKey(o.Pod) {
 			p.Beside(RemoveProductKey{Secret: credentials.ProductKeyName(d.name())}, "")
 		}
+		return true
+	case key == nil && d.keptEdition != nil:
+		// planKeptSecrets says so, once everything else is as declared.
 		return true
 	case key == nil:
 		return p.Settle(o.DeclaredKey.outcome(o.DeclaredKey.why()))

@@ -4,7 +4,9 @@ package sqlserver
 
 import (
 	"errors"
+	"slices"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 const (
@@ -87,6 +90,90 @@ func TestAProductKeyThatCannotBeUsed(t *testing.T) {
 			g.Expect(e.o.StatefulSet).To(BeNil())
 		})
 	}
+}
+
+// A product key that can't be had holds up nothing else of a server that runs: what its pod was made with stays, its
+// certificate is renewed, and it makes room on a node that is drained.
+func TestAProductKeyThatIsMissingHoldsUpNothingElse(t *testing.T) {
+	missing := DeclaredSecret{Field: "spec.productKeySecretRef", Secret: "licence", Key: "productKey", Missing: true}
+	wrong := missing
+	wrong.Missing, wrong.Wrong = false, credentials.CheckProductKey([]byte("hunter2"))
+	inTheWay := keyOf(oneKey)
+	inTheWay.InTheWay = "tukpub-product-key of site tukwila"
+	for name, c := range map[string]struct {
+		secret DeclaredSecret
+		reason string
+		keyed  bool
+	}{
+		"missing":                               {missing, v1alpha1.ReasonReferenceMissing, false},
+		"no key":                                {wrong, v1alpha1.ReasonSecretNotTaken, false},
+		"somebody else's Secret in its place":   {inTheWay, v1alpha1.ReasonObjectConflict, false},
+		"missing, and the copy at the site too": {missing, v1alpha1.ReasonReferenceMissing, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := server()
+			e := newEnviron(t, declared(s, Surroundings{}))
+			if c.keyed {
+				e.d = declared(keyed(), Surroundings{})
+				e.o.DeclaredKey = keyOf(oneKey)
+			}
+			e.settle(t, 1)
+			pod, former := e.o.Pod.UID, edition(e.d)
+			e.d, e.o.DeclaredKey, e.o.ProductKey = declared(keyed(), Surroundings{}), c.secret, nil
+			e.d.Server.Spec.Edition = ""
+			says := func(p reconcile.Plan) {
+				g.Expect(p.Outcome.Reason).To(Equal(c.reason))
+				g.Expect(p.Outcome.Message).To(And(ContainSubstring("licence"), Not(ContainSubstring("hunter2"))))
+			}
+			p, done := e.settle(t, 1)
+			says(p)
+			g.Expect(done).To(BeEmpty())
+			g.Expect(e.o.Pod.UID).To(Equal(pod))
+
+			// Something else of the pod changes, and its certificate is due.
+			e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
+			e.o.Now = start.Add(300 * 24 * time.Hour)
+			p, done = e.settle(t, 1)
+			says(p)
+			g.Expect(done).To(ContainElement(ContainSubstring("issue a certificate")))
+			g.Expect(e.o.Pod.UID).NotTo(Equal(pod))
+			g.Expect(e.o.Pod.Spec.Containers[0].Env).To(ContainElement(former), "the edition is the former one")
+
+			// Its node is cordoned while it is in a group.
+			drained := *e
+			drained.hosts(Turn{Group: "content", Declared: true, Primary: "quisec"})
+			drained.o.Cluster.Nodes = slices.Clone(e.o.Cluster.Nodes)
+			drained.o.Cluster.Nodes[0].Spec.Unschedulable = true
+			p = plan(drained.d, drained.o)
+			g.Expect(waits(p).Reason).To(Equal(v1alpha1.ReasonNodeCordoned), p.Outcome.Message)
+
+			e.o.DeclaredKey = keyOf(otherKey)
+			p, _ = e.settle(t, 1)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRunning))
+			g.Expect(e.o.ProductKey).To(HaveKeyWithValue("productKey", []byte(otherKey)))
+		})
+	}
+}
+
+// The operator's CA that can't be used holds up nothing but new certificates.
+func TestACAThatCannotBeUsedHoldsUpNothingElse(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	e.o.AuthorityError = errors.New("the operator's CA can't be used; restore or delete Secret geosql-system/geosql-ca")
+	p, _ := e.settle(t, 1)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCertificateInvalid))
+	g.Expect(e.o.StatefulSet).To(BeNil())
+
+	e.o.AuthorityError = nil
+	e.settle(t, 1)
+	pod := e.o.Pod.UID
+	e.o.Authority, e.o.AuthorityError = nil, errors.New("the operator's CA can't be used")
+	e.d.Server.Spec.Startup.CheckpointThrottleMBps = nil
+	p, _ = e.settle(t, 1)
+	g.Expect(e.o.Pod.UID).NotTo(Equal(pod), "what else is declared is done")
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCertificateKept))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("the operator's CA can't be used"), ContainSubstring("ends at")))
 }
 
 // The password of sa is the one of the user's Secret from the first start on, and follows it: the engine is given

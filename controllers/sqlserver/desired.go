@@ -55,6 +55,11 @@ type Desired struct {
 	shape     podshape.Shape
 	misshapen field.ErrorList
 
+	// keptEdition is the variable with edition or product key that the server's pod is made with, and keptMark what tells
+	// that key from another one: both stay while no product key can be used that is declared.
+	keptEdition *corev1.EnvVar
+	keptMark    string
+
 	// agentVolumeHeldBack is why the server goes on without a volume of the agent's own, nil when it has one.
 	agentVolumeHeldBack error
 	// agentClaim is the volume that is held back and yet claimed, of the class that is used; nil for none.

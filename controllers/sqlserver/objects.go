@@ -101,8 +101,11 @@ func statefulSet(d Desired, o Observed, decision placement.Decision) *appsv1.Sta
 		ObjectMeta: podMeta(d),
 		Spec:       podSpec(d, decision.Terms),
 	}
-	if d.Server.Spec.ProductKeySecretRef != nil {
-		template.Annotations[annotationProductKey] = o.SitePasswords.ProductKeyMark(o.productKey())
+	switch key := o.productKey(); {
+	case d.keptMark != "":
+		template.Annotations[annotationProductKey] = d.keptMark
+	case key != nil:
+		template.Annotations[annotationProductKey] = o.SitePasswords.ProductKeyMark(key)
 	}
 	maps.Copy(template.Annotations, templateAnnotations(d, template, o.SiteCertificate[credentials.KeyCertificate]))
 	set := &appsv1.StatefulSet{

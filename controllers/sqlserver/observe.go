@@ -148,12 +148,8 @@ func (r *Reconciler) observeAuthority(ctx context.Context, d Desired, o *Observe
 		return err
 	}
 	if o.Authority, err = credentials.ParseAuthority(authority); err != nil {
-		return fmt.Errorf(
-			"the operator's CA can't be used; restore or delete Secret %s/%s: %w",
-			r.namespace,
-			credentials.CASecretName,
-			err,
-		)
+		o.Authority, o.AuthorityError = nil, fmt.Errorf("the operator's CA can't be used; restore or delete Secret %s/%s: %w",
+			r.namespace, credentials.CASecretName, err)
 	}
 	return nil
 }

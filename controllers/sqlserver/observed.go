@@ -44,8 +44,10 @@ type Observed struct {
 	UserCertificateError error
 	// ForeignSecrets are Secrets of the names that the server's have, with the place, which somebody else made.
 	ForeignSecrets []string
-	// Authority is the operator's CA, nil while it has not been made.
-	Authority *credentials.Authority
+	// Authority is the operator's CA, nil while it has not been made; AuthorityError is why the one that is there can't be
+	// used.
+	Authority      *credentials.Authority
+	AuthorityError error
 	// Clocks are those of the API servers that the observation asked, compared with the manager's.
 	Clocks []Clock
 	// Partners are the other servers of its groups.

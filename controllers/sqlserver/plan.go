@@ -22,7 +22,7 @@ import (
 
 // plan decides what to do next and says what is so until then.
 func plan(d Desired, o Observed) reconcile.Plan {
-	d = holdBackAgentVolume(d, o)
+	d = keepEdition(holdBackAgentVolume(d, o), o)
 	decision, placementErr := decide(d, o)
 	return reconcile.Stages(d, o,
 		planSite,

@@ -59,12 +59,12 @@ func planCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 	if tls := d.Server.Spec.TLS; tls != nil && tls.SecretName != "" {
 		return planUserCertificate(d, o, tls.SecretName, p)
 	}
-	if why := clocksDiffer(o); why != "" && issues(d, o) {
+	if reason, why := unissued(d, o); why != "" {
 		if _, usable := keptCertificate(d, o); usable {
 			// planKeptCertificate says so, once everything else is as declared.
 			return writeCertificate(d, o, o.SiteCertificate, credentials.IssuersOf(o.SiteCertificate), p)
 		}
-		return p.Settle(conditions.Stalled(v1alpha1.ReasonClocksDiffer, "no certificate is issued: "+why))
+		return p.Settle(conditions.Stalled(reason, "no certificate is issued: "+why))
 	}
 	if why := authorityNeeded(o); why != "" {
 		if len(o.SiteCertificate) > 0 || o.Authority != nil {
@@ -94,6 +94,17 @@ func planCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 	)
 	refresh(o, p)
 	return p.Settle(inProgress("the certificate is being issued: " + why))
+}
+
+// unissued says why no certificate is issued although one is to be; empty when none is to be, or one is.
+func unissued(d Desired, o Observed) (reason, why string) {
+	if o.AuthorityError != nil {
+		return v1alpha1.ReasonCertificateInvalid, o.AuthorityError.Error()
+	}
+	if why = clocksDiffer(o); why == "" || !issues(d, o) {
+		return "", ""
+	}
+	return v1alpha1.ReasonClocksDiffer, why
 }
 
 // issues tells whether a CA or a certificate is to be made.
@@ -167,7 +178,7 @@ func keptCertificate(d Desired, o Observed) (credentials.Certificate, bool) {
 func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 	tls := d.Server.Spec.TLS
 	if tls == nil || tls.SecretName == "" {
-		return planClocks(d, o, p)
+		return planUnissued(d, o, p)
 	}
 	why := unusable(d, o)
 	if why == "" {
@@ -186,16 +197,20 @@ func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 		tls.SecretName, why, kept.Expires.UTC().Format(time.RFC3339))))
 }
 
-// planClocks says, when everything else is as declared, that the server's certificate is to be renewed and is not.
-func planClocks(d Desired, o Observed, p *reconcile.Plan) bool {
-	why := clocksDiffer(o)
-	if why == "" || !issues(d, o) {
+// planUnissued says, when everything else is as declared, that the server's certificate is to be renewed and is not.
+func planUnissued(d Desired, o Observed, p *reconcile.Plan) bool {
+	reason, why := unissued(d, o)
+	if why == "" {
 		return true
 	}
+	needed := "a new certificate is needed, and none is issued: "
+	if o.AuthorityError != nil {
+		reason, needed = v1alpha1.ReasonCertificateKept, "no certificate can be issued: "
+	}
 	kept, _ := keptCertificate(d, o)
-	return p.Settle(conditions.Stalled(v1alpha1.ReasonClocksDiffer, fmt.Sprintf(
-		"a new certificate is needed, and none is issued: %s. The server goes on with the one that it has, which ends at "+
-			"%s; everything else is as declared", why, kept.Expires.UTC().Format(time.RFC3339))))
+	return p.Settle(conditions.Stalled(reason, fmt.Sprintf(
+		"%s%s. The server goes on with the one that it has, which ends at %s; everything else is as declared",
+		needed, why, kept.Expires.UTC().Format(time.RFC3339))))
 }
 
 // unusable says why the server is not given the certificate that spec.tls names; empty when it is.

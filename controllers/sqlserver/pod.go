@@ -186,6 +186,9 @@ const productKeyVariable = "MSSQL_PID"
 
 // edition of the engine, or its product key, which nobody reads in a pod's specification.
 func edition(d Desired) corev1.EnvVar {
+	if d.keptEdition != nil {
+		return *d.keptEdition
+	}
 	if d.Server.Spec.ProductKeySecretRef == nil {
 		return corev1.EnvVar{Name: productKeyVariable, Value: string(d.Server.Spec.Edition)}
 	}
