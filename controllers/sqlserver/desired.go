@@ -263,7 +263,11 @@ type Surroundings struct {
 // Desire resolves what a server asks for. It is pure.
 func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, around Surroundings) Desired {
 	d := Desired{Server: server, Site: site, AgentImage: agentImage}
-	d.shape, d.misshapen = podshape.Of(field.NewPath("spec"), server.Name, &server.Spec)
+	var others []string
+	for _, other := range around.Servers {
+		others = append(others, other.Name)
+	}
+	d.shape, d.misshapen = podshape.Of(field.NewPath("spec"), server.Name, &server.Spec, others)
 	name := v1alpha1.ServerName(server.Name)
 	for _, g := range around.Groups {
 		if !slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool { return r.Server == name }) {

@@ -34,7 +34,7 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 	errs = append(errs, selectors(at.Child("network"), s.Spec.Network)...)
 	errs = append(errs, resources(at.Child("resources"), s.Spec.Resources)...)
 	errs = append(errs, resources(at.Child("agent", "resources"), s.Spec.AgentResources())...)
-	_, misshapen := podshape.Of(at, s.Name, &s.Spec)
+	_, misshapen := podshape.Of(at, s.Name, &s.Spec, slices.Sorted(maps.Keys(w.Servers)))
 	errs = append(errs, misshapen...)
 	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Memory, s.Spec.Memory) ||
 		!equality.Semantic.DeepEqual(old.Spec.Resources.Limits, s.Spec.Resources.Limits) {

@@ -19,6 +19,20 @@ var shapeRefusals = []refusal{
 	{"a variable of the operator", "",
 		with(server, "NAME", "s") + "  pod: {env: [{name: ACCEPT_EULA, value: \"N\"}]}\n",
 		[]string{"spec.pod.env[0].name", "ACCEPT_EULA is the operator's"}},
+	{"the time zone as a variable", "",
+		with(server, "NAME", "s") + "  pod: {env: [{name: TZ, value: Europe/Dublin}]}\n",
+		[]string{"spec.pod.env[0].name", "timeZone"}},
+	{"the passwords of the server", "",
+		with(server, "NAME", "s") + "  pod: {volumes: [{name: x, secret: {secretName: s-credentials}}]}\n",
+		[]string{"spec.pod.volumes[0].secret.secretName", "SQLServer s"}},
+	{"the passwords of another server", with(server, "NAME", "two"),
+		with(server, "NAME", "s") +
+			"  pod: {sidecars: [{name: x, image: x, envFrom: [{secretRef: {name: two-credentials}}]}]}\n",
+		[]string{"spec.pod.sidecars[0].envFrom[0].secretRef.name", "SQLServer two"}},
+	{"a token of the pod's account", "",
+		with(server, "NAME", "s") +
+			"  pod: {volumes: [{name: x, projected: {sources: [{serviceAccountToken: {path: t}}]}}]}\n",
+		[]string{"spec.pod.volumes[0].projected.sources[0].serviceAccountToken", "token"}},
 	{"a mount over the data", "",
 		with(server, "NAME", "s") + "  pod: {volumes: [{name: x, emptyDir: {}}], volumeMounts: [{name: x, " +
 			"mountPath: /var/opt/mssql/data}]}\n",

@@ -93,8 +93,8 @@ func checkEnv(at *field.Path, env []corev1.EnvVar) field.ErrorList {
 		}
 		if OwnsEnv(v.Name) {
 			errs = append(errs, field.Forbidden(path, v.Name+" is the operator's: the engine would obey the one and the "+
-				"operator "+
-				"believe the other. Settings of SQL Server are said in edition, memory, startup and mssqlConf"))
+				"operator believe the other. Settings of SQL Server are said in edition, timeZone, collation, memory, startup "+
+				"and mssqlConf"))
 		}
 		if v.Value != "" && v.ValueFrom != nil {
 			errs = append(errs, field.Invalid(at.Index(i).Child("valueFrom"), v.Name, "must not be given beside value"))
@@ -103,7 +103,7 @@ func checkEnv(at *field.Path, env []corev1.EnvVar) field.ErrorList {
 	return errs
 }
 
-func checkVolumes(at *field.Path, server string, volumes []corev1.Volume) field.ErrorList {
+func checkVolumes(at *field.Path, volumes []corev1.Volume) field.ErrorList {
 	var errs field.ErrorList
 	seen := map[string]bool{}
 	for i, v := range volumes {
@@ -123,10 +123,6 @@ func checkVolumes(at *field.Path, server string, volumes []corev1.Volume) field.
 		if v.HostPath != nil {
 			errs = append(errs, field.Forbidden(path.Child("hostPath"), "a folder of the node is not for a server's pod: the "+
 				"operator's account may run none with one"))
-		}
-		if c := v.PersistentVolumeClaim; c != nil && slices.Contains(claims(server), c.ClaimName) {
-			errs = append(errs, field.Forbidden(path.Child("persistentVolumeClaim", "claimName"), fmt.Sprintf(
-				"%s is one of the server's own volumes, which the pod has already", c.ClaimName)))
 		}
 	}
 	return errs

@@ -37,7 +37,8 @@ var ownFolders = []string{conf.DataMount, conf.LogMount, conf.TempDBMount, conf.
 	"/etc/geosql", "/var/run/geosql", "/var/run/secrets/kubernetes.io", "/opt/mssql"}
 
 // ownEnv are variables of the engine's container that the operator sets; those of SQL Server begin with ownEnvPrefix.
-var ownEnv = []string{"ACCEPT_EULA", "HOME", "SSL_CERT_FILE"}
+// Times that are read of an engine are taken for those of the time zone that is declared (TZ).
+var ownEnv = []string{"ACCEPT_EULA", "HOME", "SSL_CERT_FILE", "TZ"}
 
 const ownEnvPrefix = "MSSQL_"
 

@@ -30,8 +30,8 @@ type Shape struct {
 }
 
 // Of reads the shape of a server's pod and checks it. The errors name fields below at, the path of the specification;
-// with any the shape is not to be used. server is the SQLServer's name.
-func Of(at *field.Path, server string, spec *v1alpha1.SQLServerSpec) (Shape, field.ErrorList) {
+// with any the shape is not to be used. server is the SQLServer's name, others are those of its namespace.
+func Of(at *field.Path, server string, spec *v1alpha1.SQLServerSpec, others []string) (Shape, field.ErrorList) {
 	s, errs := read(at, spec)
 	if len(errs) > 0 {
 		return Shape{}, errs
@@ -44,9 +44,15 @@ func Of(at *field.Path, server string, spec *v1alpha1.SQLServerSpec) (Shape, fie
 	}
 	path := at.Child("pod")
 	errs = append(errs, checkEnv(path.Child("env"), pod.Env)...)
-	errs = append(errs, checkVolumes(path.Child("volumes"), server, s.Volumes)...)
+	errs = append(errs, checkVolumes(path.Child("volumes"), s.Volumes)...)
 	errs = append(errs, checkEngineMounts(path.Child("volumeMounts"), pod.VolumeMounts, s.Volumes)...)
 	errs = append(errs, checkContainers(path, s)...)
+	for _, part := range []struct {
+		name  string
+		value any
+	}{{"env", pod.Env}, {"volumes", s.Volumes}, {"initContainers", s.InitContainers}, {"sidecars", s.Sidecars}} {
+		errs = append(errs, checkKept(path.Child(part.name), server, others, part.value)...)
+	}
 	errs = append(errs, checkSecurity(path.Child("securityContext"), pod.SecurityContext)...)
 	if len(errs) > 0 {
 		return Shape{}, errs

@@ -26,12 +26,19 @@ scheduling:
   topologySpreadConstraints: [{maxSkew: 1, topologyKey: zone, whenUnsatisfiable: ScheduleAnyway}]
 pod:
   metadata: {annotations: {linkerd.io/inject: disabled}}
-  env: [{name: TZ, value: Europe/Dublin}, {name: CAT_MSSQL_X, value: x}]
-  volumes: [{name: krb, secret: {secretName: krb}}, {name: more, persistentVolumeClaim: {claimName: other-data}}]
+  env:
+  - {name: CAT_MSSQL_X, value: x}
+  - {name: MINE, valueFrom: {secretKeyRef: {name: shop-connection, key: password}}}
+  volumes:
+  - {name: krb, secret: {secretName: krb}}
+  - {name: more, persistentVolumeClaim: {claimName: other-data}}
+  - {name: pod, downwardAPI: {items: [{path: name, fieldRef: {fieldPath: metadata.name}}]}}
+  - {name: all, projected: {sources: [{secret: {name: third-tls}}, {configMap: {name: s-tls}}]}}
+  - {name: store, csi: {driver: secrets-store.csi.k8s.io, volumeAttributes: {secretProviderClass: s-credentials}}}
   volumeMounts: [{name: krb, mountPath: /etc/krb}]
   initContainers: [{name: first, image: i, volumeMounts: [{name: krb, mountPath: /var/opt/mssql}]}]
   sidecars:
-  - {name: ship, image: i, ports: [{containerPort: 9090, name: metrics}], volumeMounts: [{name: backup, mountPath: /b}],
+  - {name: ship, image: i, env: [{name: TZ, value: Europe/Dublin}], envFrom: [{configMapRef: {name: s-credentials}}], ports: [{containerPort: 9090, name: metrics}], volumeMounts: [{name: backup, mountPath: /b}],
      securityContext: {runAsUser: 1000, capabilities: {add: [NET_BIND_SERVICE]}}}
   securityContext: {runAsUser: 1000660000, fsGroup: 1000660000}
 `},
@@ -59,6 +66,7 @@ pod:
 		"the licence": {`pod: {env: [{name: A}, {name: ACCEPT_EULA, value: "N"}]}`,
 			"spec.pod.env[1].name", "is the operator's"},
 		"the engine's home": {`pod: {env: [{name: HOME, value: /}]}`, "spec.pod.env[0].name", "is the operator's"},
+		"the time zone":     {`pod: {env: [{name: TZ, value: Europe/Dublin}]}`, "spec.pod.env[0].name", "timeZone"},
 		"no variable":       {`pod: {env: [{name: "a b"}]}`, "spec.pod.env[0].name", ""},
 		"a volume of the operator": {`pod: {volumes: [{name: agent-state, emptyDir: {}}]}`,
 			"spec.pod.volumes[0].name", "another name"},
@@ -122,7 +130,7 @@ pod:
 			g := NewWithT(t)
 			var spec v1alpha1.SQLServerSpec
 			g.Expect(yaml.UnmarshalStrict([]byte(c.spec), &spec)).To(Succeed())
-			shape, errs := podshape.Of(field.NewPath("spec"), "s", &spec)
+			shape, errs := podshape.Of(field.NewPath("spec"), "s", &spec, []string{"s", "two"})
 			if c.at == "" {
 				g.Expect(errs).To(BeEmpty())
 				return
@@ -131,6 +139,60 @@ pod:
 			g.Expect(errs[0].Field).To(Equal(c.at))
 			g.Expect(errs[0].Error()).To(ContainSubstring(c.says))
 			g.Expect(shape).To(Equal(podshape.Shape{}), "nothing of it is used")
+		})
+	}
+}
+
+// Nothing leads to what the operator keeps for a server, this one or another one of the namespace, whatever refers to
+// it; and nothing to the identity of the pod's account.
+func TestWhatTheOperatorKeepsIsNobodyElses(t *testing.T) {
+	const sidecar = "pod: {sidecars: [{name: x, image: i, "
+	for name, c := range map[string]struct{ spec, at, says string }{
+		"the server's passwords": {"pod: {volumes: [{name: x, secret: {secretName: s-credentials}}]}",
+			"spec.pod.volumes[0].secret.secretName", "declare a Login"},
+		"another server's key": {"pod: {volumes: [{name: w, emptyDir: {}}, {name: x, secret: {secretName: two-tls}}]}",
+			"spec.pod.volumes[1].secret.secretName", "SQLServer two"},
+		"what cert-manager has issued": {"pod: {volumes: [{name: x, secret: {secretName: two-certificate}}]}",
+			"spec.pod.volumes[0].secret.secretName", "SQLServer two"},
+		"a product key": {"pod: {volumes: [{name: x, secret: {secretName: s-product-key}}]}",
+			"spec.pod.volumes[0].secret.secretName", "SQLServer s"},
+		"orders": {"pod: {volumes: [{name: x, projected: {sources: [{configMap: {name: c}}, {secret: {name: two-agent}}]}}]}",
+			"spec.pod.volumes[0].projected.sources[1].secret.name", "SQLServer two"},
+		"who reads all sidecars": {"pod: {volumes: [{name: x, secret: {secretName: geosql-agent-reader}}]}",
+			"spec.pod.volumes[0].secret.secretName", "are the operator's"},
+		"a token": {"pod: {volumes: [{name: x, projected: {sources: [{serviceAccountToken: {path: t}}]}}]}",
+			"spec.pod.volumes[0].projected.sources[0].serviceAccountToken", "token"},
+		"a certificate for the account": {"pod: {volumes: [{name: x, projected: {sources: [{podCertificate: " +
+			"{signerName: a/b, keyType: ED25519}}]}}]}",
+			"spec.pod.volumes[0].projected.sources[0].podCertificate", "in its name"},
+		"by a driver": {"pod: {volumes: [{name: x, csi: {driver: d, nodePublishSecretRef: {name: s-tls}}}]}",
+			"spec.pod.volumes[0].csi.nodePublishSecretRef.name", "SQLServer s"},
+		"by an attribute of a driver": {
+			"pod: {volumes: [{name: x, csi: {driver: d, volumeAttributes: {secretName: s-tls}}}]}",
+			"spec.pod.volumes[0].csi.volumeAttributes.secretName", "SQLServer s"},
+		"by an older kind of volume": {"pod: {volumes: [{name: x, azureFile: {secretName: s-tls, shareName: x}}]}",
+			"spec.pod.volumes[0].azureFile.secretName", "SQLServer s"},
+		"a variable of the engine": {
+			"pod: {env: [{name: X, valueFrom: {secretKeyRef: {name: s-credentials, key: sa-password}}}]}",
+			"spec.pod.env[0].valueFrom.secretKeyRef.name", "SQLServer s"},
+		"a variable of a sidecar": {
+			sidecar + "env: [{name: X, valueFrom: {secretKeyRef: {name: two-credentials, key: sa-password}}}]}]}",
+			"spec.pod.sidecars[0].env[0].valueFrom.secretKeyRef.name", "SQLServer two"},
+		"all variables of a sidecar": {sidecar + "envFrom: [{secretRef: {name: s-credentials}}]}]}",
+			"spec.pod.sidecars[0].envFrom[0].secretRef.name", "SQLServer s"},
+		"an init container's": {"pod: {initContainers: [{name: x, image: i, envFrom: [{secretRef: {name: s-tls}}]}]}",
+			"spec.pod.initContainers[0].envFrom[0].secretRef.name", "SQLServer s"},
+		"another server's volume": {"pod: {volumes: [{name: x, persistentVolumeClaim: {claimName: two-data}}]}",
+			"spec.pod.volumes[0].persistentVolumeClaim.claimName", "a volume of SQLServer two"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var spec v1alpha1.SQLServerSpec
+			g.Expect(yaml.UnmarshalStrict([]byte(c.spec), &spec)).To(Succeed())
+			_, errs := podshape.Of(field.NewPath("spec"), "s", &spec, []string{"s", "two"})
+			g.Expect(errs).To(HaveLen(1))
+			g.Expect(errs[0].Field).To(Equal(c.at))
+			g.Expect(errs[0].Error()).To(ContainSubstring(c.says))
 		})
 	}
 }

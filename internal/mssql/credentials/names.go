@@ -111,6 +111,16 @@ func CertificateName(server v1alpha1.ServerName) string { return string(server) 
 // ProductKeyName is the name of the Secret, at the server's site, with the copy of its product key.
 func ProductKeyName(server v1alpha1.ServerName) string { return string(server) + "-product-key" }
 
+// IssuedName is the name, at the server's site, of cert-manager's Certificate of a server whose spec.tls names an
+// issuer, and of the Secret that cert-manager keeps it in.
+func IssuedName(server v1alpha1.ServerName) string { return string(server) + "-certificate" }
+
+// SecretsOf are the names of all Secrets that the operator keeps for a server, at its site and in the hub.
+func SecretsOf(server v1alpha1.ServerName) []string {
+	return []string{PasswordsName(server), CertificateName(server), ProductKeyName(server), IssuedName(server),
+		OrdersName(server)}
+}
+
 // OrdersName is the name of the Secret, at the server's site, with the orders of its sidecar, and of the ServiceAccount
 // that may read it.
 func OrdersName(server v1alpha1.ServerName) string { return string(server) + "-agent" }
