@@ -47,6 +47,7 @@ var bare = map[string]string{
 	"sqlserver.SiteIsHub": hub, "sqlserver.Partners.Server": hub,
 	"sqlserver.Clocks":          "without any, nothing is issued",
 	"sqlserver.UserCertificate": "UserCertificateError says it",
+	"sqlserver.Issue":           atSite,
 	"sqlserver.Cluster":         atSite, "sqlserver.Claims": atSite, "sqlserver.Bound": atSite,
 	"sqlserver.SitePasswords":   atSite,
 	"sqlserver.SiteCertificate": atSite, "sqlserver.ForeignSecrets": atSite, "sqlserver.Readers": atSite,

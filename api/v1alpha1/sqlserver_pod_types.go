@@ -47,13 +47,14 @@ type ServerPod struct {
 	// annotation, takes effect with its next start.
 	// +optional
 	Metadata *ExtraMetadata `json:"metadata,omitempty"`
-	// env of the engine's container. ACCEPT_EULA, HOME, SSL_CERT_FILE and MSSQL_* are the operator's.
+	// env of the engine's container. ACCEPT_EULA, HOME, SSL_CERT_FILE, TZ and MSSQL_* are the operator's.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=map
 	// +listMapKey=name
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// volumes of the pod beside the server's, as a pod's spec.volumes.
+	// volumes of the pod beside the server's, as a pod's spec.volumes. Secrets and volumes that the operator keeps for the
+	// servers of the namespace, tokens of the pod's account and folders of the node are refused.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic

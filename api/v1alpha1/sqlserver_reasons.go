@@ -45,11 +45,16 @@ const (
 	ReasonCreating = "Creating"
 	// ReasonCredentialsLost: volumes exist whose passwords neither site nor hub have.
 	ReasonCredentialsLost = "CredentialsLost"
-	// ReasonCertificateInvalid: the Secret that spec.tls names is missing or can't be used.
+	// ReasonCertificateInvalid: the Secret that spec.tls names is missing or can't be used, or the operator's CA can't be.
 	ReasonCertificateInvalid = "CertificateInvalid"
-	// ReasonCertificateKept: the Secret that spec.tls names can't be used, and the server goes on with the certificate
-	// that it has; the message says until when. Everything else is done.
+	// ReasonCertificateKept: what spec.tls names, or the operator's CA, can't be used, and the server goes on with the
+	// certificate that it has; the message says until when. Everything else is done.
 	ReasonCertificateKept = "CertificateKept"
+	// ReasonCertificateNotIssued: cert-manager has not issued the certificate that spec.tls asks it for; the message has
+	// its words, and up to when the server goes on with the one that it has, if it has one. Everything else is done.
+	ReasonCertificateNotIssued = "CertificateNotIssued"
+	// ReasonCertManagerMissing: spec.tls names an issuer, and there is no cert-manager at the site.
+	ReasonCertManagerMissing = "CertManagerMissing"
 	// ReasonSecretNotTaken: a Secret of the user's, with sa's password or a product key, holds what can't be used; the
 	// message names it, and never its content.
 	ReasonSecretNotTaken = "SecretNotTaken"

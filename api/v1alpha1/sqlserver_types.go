@@ -81,7 +81,28 @@ type StartupOptions struct {
 	TraceFlags []int32 `json:"traceFlags,omitempty"`
 }
 
+// IssuerReference names an issuer of cert-manager's at the server's site.
+// +kubebuilder:validation:XValidation:rule="has(self.group) && self.group != 'cert-manager.io' || !has(self.kind) || self.kind in ['Issuer', 'ClusterIssuer']",message="kind is Issuer or ClusterIssuer; for an issuer of another kind name its group, too",fieldPath=".kind"
+type IssuerReference struct {
+	// name of the issuer.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// kind is Issuer, in the server's namespace at its site, or ClusterIssuer; with a group, that group's kind. Issuer
+	// unless given.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Kind string `json:"kind,omitempty"`
+	// group of the issuer's kind; cert-manager.io unless given.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Group string `json:"group,omitempty"`
+}
+
 // ServerTLS says which certificate the server shows to clients.
+// +kubebuilder:validation:XValidation:rule="!has(self.secretName) || !has(self.issuerRef)",message="a server has one certificate: say secretName or issuerRef",fieldPath=".issuerRef"
 type ServerTLS struct {
 	// secretName names a kubernetes.io/tls Secret with a ca.crt in the object's namespace. Without it the operator issues
 	// a certificate from a CA of its own and renews it. It must be for the name "<object name>-0", have an RSA key of 2048
@@ -92,6 +113,12 @@ type ServerTLS struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	SecretName string `json:"secretName,omitempty"`
+	// issuerRef names an issuer of cert-manager's at the server's site, in place of a Secret: the operator makes a
+	// Certificate there, <object name>-certificate, and gives the server what it is issued and renewed. The issuer must
+	// say its CA (ca.crt) and sign for the names of the server's Services and of its groups' listeners. In a Topology what
+	// a server says, a Secret or an issuer, takes the place of what the defaults say.
+	// +optional
+	IssuerRef *IssuerReference `json:"issuerRef,omitempty"`
 }
 
 // ServerScheduling narrows the nodes beyond what the storage classes ask for.

@@ -67,6 +67,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return r.replaceSidecar(ctx, d, s)
 	case RemoveProductKey:
 		return r.removeProductKey(ctx, d, s)
+	case RemoveIssued:
+		return r.removeIssued(ctx, d)
 	case LabelPod:
 		return r.labelPod(ctx, d, s)
 	case ForgetPreviousSA:

@@ -48,6 +48,9 @@ func (r *Reconciler) takeAway(ctx context.Context, d Desired, s TakeAway) error 
 	if err := r.removeProductKey(ctx, d, RemoveProductKey{Secret: credentials.ProductKeyName(d.name())}); err != nil {
 		return err
 	}
+	if err := r.removeIssued(ctx, d); err != nil {
+		return err
+	}
 	if err := removeAccount(ctx, d.member, d); err != nil {
 		return err
 	}

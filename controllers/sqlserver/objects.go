@@ -21,6 +21,7 @@ import (
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/sites"
 )
 
 // Annotations on the objects at a site.
@@ -56,6 +57,8 @@ const (
 	// annotationNetwork of the StatefulSet says whether the server has a NetworkPolicy; one of an earlier release says
 	// nothing.
 	annotationNetwork = "geosql.dev/network-policy"
+	// annotationIssued of the StatefulSet is the issuer of the server's Certificate, while there is one.
+	annotationIssued = "geosql.dev/issued-by"
 	// annotationLast of the PodDisruptionBudget is the group of which the server is primary, the term, and since when
 	// nobody could follow it whose node is not cordoned, in RFC 3339.
 	annotationLast = "geosql.dev/last-since"
@@ -122,6 +125,9 @@ func statefulSet(d Desired, o Observed, decision placement.Decision) *appsv1.Sta
 		// Where there is none it says nothing, so that no StatefulSet is written for a release that brings the mark.
 		set.Annotations = with(set.Annotations, map[string]string{
 			annotationNetwork: string(v1alpha1.NetworkPolicyManaged)})
+	}
+	if hasIssue(d, o) {
+		set.Annotations = with(set.Annotations, map[string]string{annotationIssued: sites.CertManagerGroup})
 	}
 	return set
 }

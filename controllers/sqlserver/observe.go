@@ -47,7 +47,7 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 
 func (r *Reconciler) observeAtSite(ctx context.Context, d Desired, o *Observed) error {
 	for _, read := range []func(context.Context, Desired, *Observed) error{r.observeSecrets, r.observeStorage,
-		r.observeAccount, r.observeWorkload} {
+		r.observeAccount, r.observeWorkload, r.observeFormerIssue} {
 		if err := read(ctx, d, o); err != nil {
 			if unreachable(err) {
 				// The site fell silent in between; its heartbeat will say so too.
@@ -132,9 +132,12 @@ func (r *Reconciler) observeClocks(d Desired, o *Observed) {
 	}
 }
 
-// observeAuthority reads the certificate of the user's, or the operator's CA.
+// observeAuthority reads the certificate of the user's or of the user's issuer, or the operator's CA.
 func (r *Reconciler) observeAuthority(ctx context.Context, d Desired, o *Observed) (err error) {
 	server := d.Server
+	if d.issuer() != nil {
+		return r.observeIssued(ctx, d, o)
+	}
 	if tls := server.Spec.TLS; tls != nil && tls.SecretName != "" {
 		o.UserCertificate, err = secretData(ctx, r.secrets, theHub, server.Namespace, tls.SecretName)
 		if err == nil && o.UserCertificate == nil {

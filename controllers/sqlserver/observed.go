@@ -39,9 +39,12 @@ type Observed struct {
 	SitePasswords, HubPasswords credentials.Passwords
 	// SiteCertificate and HubCertificate are what the Secrets of the certificate hold.
 	SiteCertificate, HubCertificate map[string][]byte
-	// UserCertificate is what the Secret that spec.tls names holds; UserCertificateError is why it can't be had.
+	// UserCertificate is what the Secret holds that spec.tls names, or that its issuer has issued; UserCertificateError is
+	// why it can't be had.
 	UserCertificate      map[string][]byte
 	UserCertificateError error
+	// Issue is what cert-manager has of the server.
+	Issue Issue
 	// ForeignSecrets are Secrets of the names that the server's have, with the place, which somebody else made.
 	ForeignSecrets []string
 	// Authority is the operator's CA, nil while it has not been made; AuthorityError is why the one that is there can't be

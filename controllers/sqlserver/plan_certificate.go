@@ -56,8 +56,9 @@ func (p Partner) lacks(authority []byte, patient bool) string {
 
 // planCertificate brings the server's certificate to the site and to the hub.
 func planCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
-	if tls := d.Server.Spec.TLS; tls != nil && tls.SecretName != "" {
-		return planUserCertificate(d, o, tls.SecretName, p)
+	planIssue(d, o, p)
+	if d.given() != "" {
+		return planUserCertificate(d, o, p)
 	}
 	if reason, why := unissued(d, o); why != "" {
 		if _, usable := keptCertificate(d, o); usable {
@@ -146,22 +147,17 @@ func authorityNeeded(o Observed) string {
 	return o.Authority.Unfit(o.Now)
 }
 
-func planUserCertificate(d Desired, o Observed, name string, p *reconcile.Plan) bool {
-	if why := unusable(d, o); why != "" {
+func planUserCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
+	if lacks := unusable(d, o); lacks.why != "" {
 		if _, kept := keptCertificate(d, o); kept {
 			// Nothing but the change waits: neither a restart of this server, nor its turn, nor those of others.
 			return writeCertificate(d, o, o.SiteCertificate, credentials.IssuersOf(o.SiteCertificate), p)
 		}
-		return p.Settle(
-			conditions.Stalled(
-				v1alpha1.ReasonCertificateInvalid,
-				fmt.Sprintf("Secret %s of spec.tls can't be used: %s", name, why),
-			),
-		)
+		return p.Settle(lacks.outcome(fmt.Sprintf("%s can't be used: %s", d.given(), lacks.why)))
 	}
 	authority := o.UserCertificate[credentials.KeyCA]
 	if waits := announce(d, o, authority); waits != "" {
-		pend(p, "the certificate of Secret "+name+" is of another CA; "+waits, v1alpha1.ReasonRestartNeeded)
+		pend(p, d.given()+" is of another CA; "+waits, v1alpha1.ReasonRestartNeeded)
 		return writeCertificate(d, o, o.SiteCertificate, authority, p)
 	}
 	return writeCertificate(d, o, o.UserCertificate, authority, p)
@@ -176,25 +172,29 @@ func keptCertificate(d Desired, o Observed) (credentials.Certificate, bool) {
 
 // planKeptCertificate says, when everything else is as declared, that the certificate of spec.tls is not.
 func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
-	tls := d.Server.Spec.TLS
-	if tls == nil || tls.SecretName == "" {
+	if d.given() == "" {
 		return planUnissued(d, o, p)
 	}
-	why := unusable(d, o)
-	if why == "" {
+	lacks, says := unusable(d, o), "can't be used"
+	switch {
+	case lacks.why == "" && d.issuer() != nil:
+		// What was issued before is good, and not as it is asked for now.
+		lacks, says = issueLacks(d, o), "is not as it is declared"
+	case lacks.reason == v1alpha1.ReasonCertificateInvalid:
+		lacks.reason = v1alpha1.ReasonCertificateKept
+	}
+	if lacks.why == "" {
 		return true
 	}
 	kept, _ := keptCertificate(d, o)
 	if unheard := unfitForGroups(d, kept); unheard != "" {
 		// The server serves, but no group is to be made with it, and nobody else restarts beside it.
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonCertificateInvalid, fmt.Sprintf(
-			"Secret %s of spec.tls can't be used: %s. Nor can the certificate that the server has: %s",
-			tls.SecretName, why, unheard)))
+			"%s %s: %s. Nor can the certificate that the server has: %s", d.given(), says, lacks.why, unheard)))
 	}
-	return p.Settle(conditions.Stalled(v1alpha1.ReasonCertificateKept, fmt.Sprintf(
-		"Secret %s of spec.tls can't be used: %s. The server goes on with the certificate that it has, which ends at %s; "+
-			"everything else is as declared",
-		tls.SecretName, why, kept.Expires.UTC().Format(time.RFC3339))))
+	return p.Settle(lacks.outcome(fmt.Sprintf(
+		"%s %s: %s. The server goes on with the certificate that it has, which ends at %s; everything else is as declared",
+		d.given(), says, lacks.why, kept.Expires.UTC().Format(time.RFC3339))))
 }
 
 // planUnissued says, when everything else is as declared, that the server's certificate is to be renewed and is not.
@@ -213,8 +213,18 @@ func planUnissued(d Desired, o Observed, p *reconcile.Plan) bool {
 		needed, why, kept.Expires.UTC().Format(time.RFC3339))))
 }
 
-// unusable says why the server is not given the certificate that spec.tls names; empty when it is.
-func unusable(d Desired, o Observed) string {
+// unusable says why the server is not given the certificate that spec.tls names; no reason when it is.
+func unusable(d Desired, o Observed) lack {
+	if o.UserCertificateError != nil && d.issuer() != nil {
+		if lacks := issueLacks(d, o); lacks.why != "" {
+			return lacks
+		}
+	}
+	return lack{reason: v1alpha1.ReasonCertificateInvalid, why: unfit(d, o)}
+}
+
+// unfit says why the server cannot have the certificate that spec.tls names; empty when it can.
+func unfit(d Desired, o Observed) string {
 	if o.UserCertificateError != nil {
 		return o.UserCertificateError.Error()
 	}
@@ -296,8 +306,8 @@ func (o Observed) changes(authority []byte) bool {
 
 // authority is the CA by which the server is to be verified; nil where there is none yet.
 func (o Observed) authority(d Desired) []byte {
-	switch tls := d.Server.Spec.TLS; {
-	case tls != nil && tls.SecretName != "":
+	switch {
+	case d.given() != "":
 		return o.UserCertificate[credentials.KeyCA]
 	case o.Authority != nil:
 		return o.Authority.PEM()

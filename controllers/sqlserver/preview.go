@@ -53,7 +53,10 @@ func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 	}{
 		{planSite, nil},
 		{planPasswords, previewPasswords},
-		{planCertificate, nil},
+		{func(d Desired, o Observed, p *reconcile.Plan) bool {
+			// Of a certificate that others issue nothing is known before it is.
+			return planCertificate(d, o, p) || offline && d.issuer() != nil
+		}, nil},
 		{func(d Desired, o Observed, p *reconcile.Plan) bool {
 			return planVolumes(d, o, decision, placementErr, p)
 		}, nil},

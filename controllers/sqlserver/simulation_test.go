@@ -20,6 +20,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -182,6 +183,8 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 			o.Policy.UID = "policy"
 		case *corev1.Secret:
 			o.ProductKey = obj.Data
+		case *unstructured.Unstructured:
+			o.Issue.Certificate = obj.DeepCopy()
 		case *corev1.ConfigMap:
 			o.ConfigMap = obj.DeepCopy()
 		case *appsv1.StatefulSet:
@@ -213,6 +216,8 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 		status.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
 	case RemoveProductKey:
 		o.ProductKey = nil
+	case RemoveIssued:
+		o.Issue, o.UserCertificate, o.UserCertificateError = Issue{}, nil, nil
 	case LabelPod:
 		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
 		o.Pod = o.Pod.DeepCopy()

@@ -31,6 +31,9 @@ const (
 // ChaosGroup is the API group of Chaos Mesh.
 const ChaosGroup = "chaos-mesh.org"
 
+// CertManagerGroup is the API group of cert-manager.
+const CertManagerGroup = "cert-manager.io"
+
 var (
 	read   = []string{"get", "list", "watch"}
 	manage = []string{"get", "list", "watch", "create", "update", "patch", "delete"}
@@ -90,6 +93,9 @@ func NamespaceRules() []rbacv1.PolicyRule {
 		// Who may connect to a server's pod.
 		{APIGroups: []string{"networking.k8s.io"}, Resources: []string{"networkpolicies"},
 			Verbs: []string{"get", "create", "update", "patch", "delete"}},
+		// Certificates of servers whose spec.tls names an issuer. Without cert-manager at the site this is no right at all.
+		{APIGroups: []string{CertManagerGroup}, Resources: []string{"certificates"},
+			Verbs: []string{"get", "create", "patch", "delete"}},
 		// Pods are made by their StatefulSets; a restart deletes one, a new release gives its sidecar another image.
 		{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{"get", "list", "watch", "patch", "delete"}},
 		// Why a pod does not start or a volume is not made.

@@ -57,6 +57,8 @@ func siteResources() []siteResource {
 		{chaos.WithKind("PodChaos"), "podchaos", false},
 		{chaos.WithKind("StressChaos"), "stresschaos", false},
 		{chaos.WithKind("TimeChaos"), "timechaos", false},
+		// Nor has every site cert-manager.
+		{schema.GroupVersionKind{Group: CertManagerGroup, Version: "v1", Kind: "Certificate"}, "certificates", false},
 		{apps.WithKind("StatefulSet"), "statefulsets", false},
 		{apps.WithKind("DaemonSet"), "daemonsets", false},
 		{core.WithKind("Service"), "services", false},

@@ -123,6 +123,7 @@ func MergeServer(defaults, spec *v1alpha1.SQLServerSpec) (*v1alpha1.SQLServerSpe
 	if err != nil {
 		return nil, err
 	}
+	oneCertificate(base, over)
 	data, err := json.Marshal(merge(base, over))
 	if err != nil {
 		return nil, fmt.Errorf("merging serverDefaults: %w", err)
@@ -145,6 +146,17 @@ func toMap(spec *v1alpha1.SQLServerSpec) (map[string]any, error) {
 	}
 	dropZeroSizes(m)
 	return m, nil
+}
+
+// oneCertificate forgets where the defaults take a certificate from when the server says where its own comes from.
+func oneCertificate(base, over map[string]any) {
+	under, _ := base["tls"].(map[string]any)
+	upper, _ := over["tls"].(map[string]any)
+	for one, other := range map[string]string{"secretName": "issuerRef", "issuerRef": "secretName"} {
+		if upper[one] != nil {
+			delete(under, other)
+		}
+	}
 }
 
 // dropZeroSizes forgets a volume's size that was not said: a Quantity has no way to be absent in JSON, and a volume may

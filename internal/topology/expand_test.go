@@ -59,6 +59,30 @@ mssqlConf: {c.d: "3"}
 	g.Expect(*merged.Storage.Log.StorageClassName).To(Equal("slow"))
 }
 
+// A server has one certificate: where it takes its own from takes the place of where the defaults take theirs from.
+func TestMergedCertificates(t *testing.T) {
+	for name, c := range map[string]struct{ defaults, server, want string }{
+		"of the defaults":  {"tls: {issuerRef: {name: corp}}", "{}", "tls: {issuerRef: {name: corp}}"},
+		"a Secret instead": {"tls: {issuerRef: {name: corp}}", "tls: {secretName: mine}", "tls: {secretName: mine}"},
+		"an issuer instead": {"tls: {secretName: all}", "tls: {issuerRef: {name: corp}}",
+			"tls: {issuerRef: {name: corp}}"},
+		"another issuer of that kind": {"tls: {issuerRef: {name: corp, kind: ClusterIssuer}}",
+			"tls: {issuerRef: {name: lab}}", "tls: {issuerRef: {name: lab, kind: ClusterIssuer}}"},
+		"a server's alone": {"{}", "tls: {secretName: mine}", "tls: {secretName: mine}"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			var defaults, server, want v1alpha1.SQLServerSpec
+			read(t, c.defaults, &defaults)
+			read(t, c.server, &server)
+			read(t, c.want, &want)
+			merged, err := topology.MergeServer(&defaults, &server)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(merged.TLS).To(Equal(want.TLS))
+		})
+	}
+}
+
 func TestExpandTheExample(t *testing.T) {
 	g := NewWithT(t)
 	data, err := os.ReadFile(filepath.Join("..", "..", "examples", "msdn.yaml"))

@@ -28,9 +28,9 @@ const (
 	// MaxClockDifference is how far the clock of an API server may be from the clock by which something is issued: two
 	// sites then differ by no more than the backdate, and what one of them shows has begun for the other.
 	MaxClockDifference = backdate / 2
-	// rsaBits of servers' keys. SQL Server on Linux takes RSA keys
+	// RSABits of servers' keys. SQL Server on Linux takes RSA keys
 	// (docs/linux/sql-server-linux-encrypted-connections.md shows rsa:2048).
-	rsaBits = 2048
+	RSABits = 2048
 	// authorityBits of a CA's key, which is used for ten years.
 	authorityBits = 3072
 )
@@ -170,7 +170,7 @@ func again(name, why string) error {
 }
 
 func (a *Authority) sign(names []string, now time.Time) (map[string][]byte, error) {
-	key, err := rsa.GenerateKey(rand.Reader, rsaBits)
+	key, err := rsa.GenerateKey(rand.Reader, RSABits)
 	if err != nil {
 		return nil, fmt.Errorf("make the key of %s: %w", names[0], err)
 	}

@@ -20,6 +20,12 @@ import (
 // namespace, of other namespaces and of the pod itself use it, and the listeners of its groups.
 // A listener whose name has dots has none: it could be that of a server of another namespace.
 func CertificateNames(namespace string, server v1alpha1.ServerName, listeners []string) []string {
+	return append(ServiceNames(namespace, server, listeners), "localhost", "127.0.0.1")
+}
+
+// ServiceNames are those of CertificateNames by which anybody but the pod itself uses the server: what an issuer that
+// signs for services alone can be asked for.
+func ServiceNames(namespace string, server v1alpha1.ServerName, listeners []string) []string {
 	names := serviceNames(HostName(server), namespace)
 	for _, l := range listeners {
 		if strings.Contains(l, ".") {
@@ -28,7 +34,7 @@ func CertificateNames(namespace string, server v1alpha1.ServerName, listeners []
 		names = append(names, serviceNames(l, namespace)...)
 		names = append(names, serviceNames(l+"-ro", namespace)...)
 	}
-	return append(names, "localhost", "127.0.0.1")
+	return names
 }
 
 func serviceNames(name, namespace string) []string {
@@ -106,10 +112,10 @@ func (c Certificate) Unfit(now time.Time) string {
 		return fmt.Sprintf(
 			"its key is of type %s, and SQL Server takes RSA keys alone: have one issued with an RSA key of %d bits or more",
 			c.leaf.PublicKeyAlgorithm,
-			rsaBits,
+			RSABits,
 		)
-	} else if key.N.BitLen() < rsaBits {
-		return fmt.Sprintf("its RSA key has %d bits, and clients want %d at least", key.N.BitLen(), rsaBits)
+	} else if key.N.BitLen() < RSABits {
+		return fmt.Sprintf("its RSA key has %d bits, and clients want %d at least", key.N.BitLen(), RSABits)
 	}
 	if now.Before(c.leaf.NotBefore) {
 		return "it begins at " + written(c.leaf.NotBefore) + "; it is taken then, or put one in its place that is valid now"

@@ -262,6 +262,14 @@ func rights(t *testing.T, c client.Client) {
 		err := c.Create(ctx, obj)
 		g.Expect(apierrors.IsForbidden(err)).To(BeTrue(), "%T: %v", obj, err)
 	}
+	for verb, may := range map[string]bool{"get": true, "create": true, "patch": true, "delete": true, "list": false,
+		"update": false} {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: "web", Verb: verb,
+				Group: sites.CertManagerGroup, Resource: "certificates"}}}
+		g.Expect(c.Create(ctx, review)).To(Succeed())
+		g.Expect(review.Status.Allowed).To(Equal(may), "%s Certificates", verb)
+	}
 	g.Expect(apierrors.IsForbidden(c.List(ctx, &corev1.SecretList{}))).To(BeTrue(), "secrets of all namespaces")
 	g.Expect(apierrors.IsForbidden(c.List(ctx, &corev1.SecretList{}, client.InNamespace("kube-system")))).To(BeTrue())
 }
