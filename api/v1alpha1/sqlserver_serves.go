@@ -13,10 +13,9 @@ var unhindered = []string{ReasonVolumeCannotGrow, ReasonPartnerTrusted, ReasonCe
 	ReasonDatabaseConflict, ReasonDatabaseDiffers, ReasonDatabaseInUse}
 
 // Serves tells that the server is Ready, or would be but for what keeps nobody else from anything: groups are made with
-// it, and others restart beside it.
+// it, and others restart beside it. One that is suspended serves as it did.
 func (s *SQLServerStatus) Serves() bool {
-	return slices.ContainsFunc(s.Conditions, func(c metav1.Condition) bool {
-		return c.Type == ConditionReady && (c.Status == metav1.ConditionTrue ||
-			c.Status == metav1.ConditionFalse && slices.Contains(unhindered, c.Reason))
-	})
+	c := ReadyAsSeen(s.Conditions)
+	return c != nil && (c.Status == metav1.ConditionTrue ||
+		c.Status == metav1.ConditionFalse && slices.Contains(unhindered, c.Reason))
 }

@@ -85,7 +85,7 @@ const (
 
 // state says how far another subscriber is.
 func state(d Desired, o Observed, s v1alpha1.Subscription) string {
-	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	ready := v1alpha1.ReadyAsSeen(s.Status.Conditions)
 	begun := registeredAnew(d, s)
 	switch {
 	case begun && ready != nil && ready.Reason == v1alpha1.ReasonDelivering:

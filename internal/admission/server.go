@@ -229,8 +229,12 @@ func (w *World) grows(server string) bool {
 	if s == nil {
 		return true
 	}
+	// One that is suspended waits for a person to let it go on, and its reason says what for then.
 	stalled := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionStalled)
-	return stalled == nil || stalled.Status != metav1.ConditionTrue || stalled.Reason != v1alpha1.ReasonVolumeCannotGrow
+	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	stuck := stalled != nil && (stalled.Status == metav1.ConditionTrue ||
+		ready != nil && ready.Reason == v1alpha1.ReasonSuspended)
+	return !stuck || stalled.Reason != v1alpha1.ReasonVolumeCannotGrow
 }
 
 // volumes refuses what a claim cannot do: shrink, if it has grown, or move to another class.

@@ -109,6 +109,9 @@ func TestASizeThatAVolumeCannotHaveIsSetBack(t *testing.T) {
 			Reason: v1alpha1.ReasonLoginConflict}}, refused: true},
 		"it could not, and can now": {stalled: []metav1.Condition{{Type: v1alpha1.ConditionStalled,
 			Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonVolumeCannotGrow}}, refused: true},
+		"it cannot grow, and is suspended": {stalled: []metav1.Condition{
+			{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonSuspended},
+			{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonVolumeCannotGrow}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -99,7 +99,7 @@ func (s Suspended) Error() string {
 // outcome is what is seen, as it stays: nobody works on it, and nobody need do anything that was not said already.
 func (s Suspended) outcome(planned conditions.Outcome) conditions.Outcome {
 	o := conditions.Outcome{Ready: planned.Ready, Reason: v1alpha1.ReasonSuspended, Message: s.Error(),
-		Progress: conditions.Settled}
+		Progress: conditions.Settled, Seen: planned.Reason}
 	if o.Ready == "" {
 		o.Ready = conditions.Stalled("", "").Ready // it would be gone
 	}

@@ -6,8 +6,10 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -35,7 +37,27 @@ func TestTheOutcomeOfASuspendedObject(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			NewWithT(t).Expect(reconcile.Outcome(c.planned, c.held)).To(Equal(conditions.Outcome{
-				Ready: c.ready, Reason: "Suspended", Message: c.says, Progress: conditions.Settled}))
+				Ready: c.ready, Reason: "Suspended", Message: c.says, Progress: conditions.Settled,
+				Seen: c.planned.Reason}))
 		})
 	}
+}
+
+// What a suspended object would be called otherwise is kept in its conditions, for whoever goes by that.
+func TestTheReasonThatASuspendedObjectWouldHave(t *testing.T) {
+	g := NewWithT(t)
+	var status v1alpha1.StatusBase
+	seen := func() string { return v1alpha1.ReadyAsSeen(status.Conditions).Reason }
+	g.Expect(v1alpha1.ReadyAsSeen(nil)).To(BeNil())
+	planned := conditions.Stalled("VolumeCannotGrow", "set it back")
+	conditions.Set(&status, 1, planned)
+	g.Expect(seen()).To(Equal("VolumeCannotGrow"))
+	held := reconcile.Suspended{Why: "spec.suspend is true"}
+	conditions.Set(&status, 2, reconcile.Outcome(planned, held))
+	g.Expect(seen()).To(Equal("VolumeCannotGrow"))
+	g.Expect(meta.IsStatusConditionFalse(status.Conditions, v1alpha1.ConditionStalled)).To(BeTrue())
+	conditions.Set(&status, 2, reconcile.Outcome(conditions.Outcome{}, held))
+	g.Expect(seen()).To(Equal("Suspended"), "it would be gone")
+	conditions.Set(&status, 3, planned)
+	g.Expect(seen()).To(Equal("VolumeCannotGrow"))
 }

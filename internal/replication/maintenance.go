@@ -3,7 +3,6 @@
 package replication
 
 import (
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -15,7 +14,7 @@ import (
 // LacksUpkeepAlone tells of the conditions of a Publication or a Distributor that everything is as declared but a job
 // that could not be made: copies and moves do not wait for that. Ready has that reason only where there is no other.
 func LacksUpkeepAlone(list []metav1.Condition) bool {
-	ready := meta.FindStatusCondition(list, v1alpha1.ConditionReady)
+	ready := v1alpha1.ReadyAsSeen(list)
 	return ready != nil && ready.Status == metav1.ConditionFalse && ready.Reason == v1alpha1.ReasonMaintenanceJobMissing
 }
 

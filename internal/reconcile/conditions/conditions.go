@@ -5,6 +5,8 @@
 package conditions
 
 import (
+	"cmp"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -36,6 +38,9 @@ type Outcome struct {
 	Message string
 	// Progress decides Reconciling and Stalled.
 	Progress Progress
+	// Seen is the Reason that there would be had nobody suspended the object; empty where nobody has. Reconciling and
+	// Stalled keep it: see v1alpha1.ReadyAsSeen.
+	Seen string
 }
 
 // Ready is the outcome of an object that is as its spec says.
@@ -85,6 +90,9 @@ func Set(status *v1alpha1.StatusBase, generation int64, o Outcome) []Change {
 		{Type: v1alpha1.ConditionStalled, Status: boolean(o.Progress == Stuck)},
 	} {
 		c.Reason, c.Message = o.Reason, o.Message
+		if c.Type != v1alpha1.ConditionReady {
+			c.Reason = cmp.Or(o.Seen, o.Reason)
+		}
 		if change := SetOne(status, generation, c); change != nil {
 			changes = append(changes, *change)
 		}
