@@ -118,7 +118,7 @@ func drainWaits(d Desired, o Observed, t Turn, known bool, group string) string 
 			d.host(),
 		)
 	case t.Holder != "" && t.Holder != self:
-		return fmt.Sprintf("in group %s it is the turn of %s", group, t.Holder)
+		return t.anothers()
 	case t.Suspended != "":
 		return fmt.Sprintf("group %s is suspended, and nothing of it is taken down: %s", group, t.Suspended)
 	case t.Err != nil:

@@ -78,8 +78,10 @@ func (r *Reconciler) observeTurn(ctx context.Context, d Desired, o *Observed, na
 	if t.Suspended, err = reconcile.Suspension(ctx, r.hub, &g); err != nil {
 		return err
 	}
-	if t.Holder != "" && t.Holder != d.name() && !stuck(*o, ContainerEngine) {
-		return nil
+	if t.Holder != "" && t.Holder != d.name() {
+		if t.HolderSuspended, err = r.suspension(ctx, g.Namespace, t.Holder); err != nil || !stuck(*o, ContainerEngine) {
+			return err
+		}
 	}
 	if t.Err = r.askPrimary(ctx, d, &g, t); t.Err != nil {
 		return nil
@@ -185,10 +187,14 @@ func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.A
 		if err != nil {
 			return err
 		}
+		leaves := s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == v1alpha1.ReasonNodeCordoned
 		switch {
+		case held != "" && leaves:
+			t.Parting = append(t.Parting, replica.Server)
 		case held != "":
-			// It restarts for nothing, and would keep the others waiting until a person lets it.
-		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == v1alpha1.ReasonNodeCordoned:
+			// It restarts for nothing, and would keep the others waiting until a person lets it. While it does not serve it
+			// speaks against them all the same.
+		case leaves:
 			t.Leaving = append(t.Leaving, replica.Server)
 		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == v1alpha1.ReasonSidecarOutdated:
 			// It may stay so for long, and keeps nobody from anything.
@@ -197,4 +203,17 @@ func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.A
 		}
 	}
 	return nil
+}
+
+// suspension says why nothing is done with a server; empty when something may be, or nobody declares it.
+func (r *Reconciler) suspension(ctx context.Context, namespace string, server v1alpha1.ServerName) (string, error) {
+	var s v1alpha1.SQLServer
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: string(server)}, &s)
+	if apierrors.IsNotFound(err) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("read SQLServer %s/%s: %w", namespace, server, err)
+	}
+	return reconcile.Suspension(ctx, r.hub, &s)
 }

@@ -26,6 +26,8 @@ type Turn struct {
 	Declared bool
 	// Holder is the server that has the turn; empty when nobody has. A server that is no replica any more has none.
 	Holder v1alpha1.ServerName
+	// HolderSuspended says why nothing is done with a holder that is another server; empty when something may be.
+	HolderSuspended string
 	// Suspended says why nothing is done with the group; empty when something may be.
 	Suspended string
 	// Err is why the group's state can't be told.
@@ -43,6 +45,9 @@ type Turn struct {
 	Behind []v1alpha1.ServerName
 	// Leaving are other servers of the group whose nodes are cordoned.
 	Leaving []v1alpha1.ServerName
+	// Parting are other servers of the group whose nodes are cordoned and that are suspended: nobody waits for them, and
+	// none becomes primary while there is another.
+	Parting []v1alpha1.ServerName
 	// Succession is known for the primary alone.
 	Succession Succession
 }
@@ -107,7 +112,7 @@ func wait(d Desired, o Observed, t Turn, known bool, group string) string {
 			d.host(),
 		)
 	case t.Holder != "" && t.Holder != self:
-		return fmt.Sprintf("in group %s it is the turn of %s", group, t.Holder)
+		return t.anothers()
 	case t.Holder == self && t.Primary != self && (t.Away || silent(o)):
 		// What was declared when the first try went wrong: the group does without the server already. One that is connected
 		// and only not synchronized yet has a vote among the replicas.
@@ -122,6 +127,16 @@ func wait(d Desired, o Observed, t Turn, known bool, group string) string {
 		return primaryWaits(t)
 	}
 	return ""
+}
+
+// anothers says whose turn it is. A holder that is suspended keeps it: its pod may be about to end, and nothing is done
+// about that meanwhile.
+func (t Turn) anothers() string {
+	why := fmt.Sprintf("in group %s it is the turn of %s", t.Group, t.Holder)
+	if t.HolderSuspended != "" {
+		why += fmt.Sprintf(", which keeps it while it is suspended (%s)", t.HolderSuspended)
+	}
+	return why
 }
 
 // missing tells that the group does without the server, whoever is primary and however the others are: its engine can't

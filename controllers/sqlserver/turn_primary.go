@@ -77,8 +77,9 @@ const switchoverLife = 2 * time.Minute
 // successor is the one of the promotable servers that becomes primary: the first whose node is not cordoned, too. Where
 // there is none it is the first, which leaves as well; see comesLast.
 func (t Turn) successor(promotable []v1alpha1.ServerName) (to v1alpha1.ServerName, leaves bool) {
-	if i := slices.IndexFunc(promotable,
-		func(s v1alpha1.ServerName) bool { return !slices.Contains(t.Leaving, s) }); i >= 0 {
+	if i := slices.IndexFunc(promotable, func(s v1alpha1.ServerName) bool {
+		return !slices.Contains(t.Leaving, s) && !slices.Contains(t.Parting, s)
+	}); i >= 0 {
 		return promotable[i], false
 	}
 	if len(promotable) > 0 {
