@@ -3,6 +3,7 @@
 package drill
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -18,14 +19,16 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // target is what a drill is about, resolved.
 type target struct {
-	// missing says what is not there; denied that it does not allow drills; unwell why it cannot be drilled now.
-	missing, denied, unwell string
-	group                   *v1alpha1.AvailabilityGroup
-	subscription            *v1alpha1.Subscription
+	// missing says what is not there; denied that it does not allow drills; unwell why it cannot be drilled now, suspended
+	// which part of it a person has suspended.
+	missing, denied, unwell, suspended string
+	group                              *v1alpha1.AvailabilityGroup
+	subscription                       *v1alpha1.Subscription
 	// publisher is the server whose name stands for the target: the group's first replica, or the publisher.
 	publisher v1alpha1.ServerName
 	// address is host:port at which clients connect.
@@ -60,6 +63,7 @@ func (r *Reconciler) resolve(ctx context.Context, d *v1alpha1.Drill) (*target, e
 	if err != nil || t.missing != "" {
 		return t, err
 	}
+	t.unwell = cmp.Or(t.unwell, t.suspended)
 	t.database = string(d.Spec.Workload.Database)
 	if t.database == "" && t.subscription == nil && len(t.group.Spec.Databases) > 0 {
 		t.database = string(t.group.Spec.Databases[0].Name)
@@ -99,7 +103,11 @@ func (r *Reconciler) read(
 			v1alpha1.DrillsAllowed,
 		)
 	}
-	return true, nil
+	why, err := reconcile.Suspension(ctx, r.hub, obj)
+	if why != "" {
+		t.suspended = cmp.Or(t.suspended, fmt.Sprintf("%s %s is suspended: %s", kind, name, why))
+	}
+	return err == nil, err
 }
 
 func (r *Reconciler) addServer(ctx context.Context, t *target, ns string, name v1alpha1.ServerName) error {

@@ -3,11 +3,8 @@
 package publishermove
 
 import (
-	"context"
-	"fmt"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
@@ -70,25 +67,4 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		// A record goes without a word: nothing is its own.
 		Reclaim: func(*v1alpha1.PublisherMove) v1alpha1.ReclaimPolicy { return v1alpha1.ReclaimRetain },
 	}.SetupWithManager(mgr)
-}
-
-// rests says why nothing is done with a move: its Publication is suspended, or the Topology that it is of. One that is
-// over is a record.
-func (r *Reconciler) rests(ctx context.Context, m *v1alpha1.PublisherMove) (string, error) {
-	if m.Status.Phase == v1alpha1.MoveCompleted {
-		return "", nil
-	}
-	var p v1alpha1.Publication
-	key := client.ObjectKey{Namespace: m.Namespace, Name: string(m.Spec.Publication)}
-	if err := r.hub.Get(ctx, key, &p); err != nil {
-		if apierrors.IsNotFound(err) {
-			return "", nil
-		}
-		return "", fmt.Errorf("read Publication %s in the hub: %w", key, err)
-	}
-	why, err := reconcile.Suspension(ctx, r.hub, &p)
-	if why == "" {
-		return "", err
-	}
-	return fmt.Sprintf("Publication %s is suspended (%s)", p.Name, why), nil
 }
