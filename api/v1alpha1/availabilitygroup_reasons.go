@@ -32,7 +32,7 @@ const (
 	ReasonNoPrimary = "NoPrimary"
 	// ReasonInitialPrimaryNotDeclared: the group is yet to be made, and initialPrimary is no synchronous replica any more.
 	ReasonInitialPrimaryNotDeclared = "InitialPrimaryNotDeclared"
-	// ReasonPrimaryNotDeclared: the primary is no longer a declared replica.
+	// ReasonPrimaryNotDeclared: the primary, or the only server that has the group, is no longer a declared replica.
 	ReasonPrimaryNotDeclared = "PrimaryNotDeclared"
 	// ReasonVotesLost: the Leases of an existing group are gone at a majority of its voters.
 	ReasonVotesLost = "VotesLost"

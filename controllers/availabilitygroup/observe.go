@@ -86,8 +86,8 @@ func (o *Observed) takeServers(d Desired) {
 			}
 			continue
 		}
-		if reason := awaited(d.Group, server); reason != "" {
-			o.NotReady[name] = reason
+		if reason := awaited(d.Group, server); reason != "" && slices.Contains(d.servers(), name) {
+			o.NotReady[name] = reason // a former one is asked whatever the hub thinks of it: it may have the group
 		}
 		pending := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionRestartPending)
 		if isTrue(pending) && pending.Reason == v1alpha1.ReasonSidecarOutdated {

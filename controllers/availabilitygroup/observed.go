@@ -4,6 +4,7 @@ package availabilitygroup
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
 )
 
 // Observed is the world around a group as it was read, without any decision.
@@ -225,6 +227,25 @@ func (o Observed) exists(d Desired) bool {
 		}
 	}
 	return false
+}
+
+// elsewhere are servers that were replicas and are declared no more: those that have the group, and those of which it
+// is not known. One has none whose object is gone, whose site is lost, or whose engine has never answered.
+func (o Observed) elsewhere(d Desired) (have, unknown []v1alpha1.ServerName) {
+	for _, s := range d.former() {
+		i, asked := o.Instances[s]
+		_, exists := d.Sites[s]
+		object := d.objects[s]
+		switch {
+		case asked && i.Err == nil && i.Group != nil:
+			have = append(have, s)
+		case asked && (i.Err == nil || errors.Is(i.Err, sites.ErrSiteLost)),
+			!exists, object != nil && object.Status.Engine == "":
+		default:
+			unknown = append(unknown, s)
+		}
+	}
+	return have, unknown
 }
 
 // newest is the server with the newest configuration of the group and, of those with the same, the longest log; empty

@@ -83,19 +83,6 @@ func planPrimary(d Desired, o Observed, p *reconcile.Plan) bool {
 	return true
 }
 
-// planFirst ends the plan of a group that is yet to be made, and that nobody is left to make: its first primary was
-// taken out of the replicas, or made asynchronous, before it did. Of a group that exists initialPrimary may be gone.
-func planFirst(d Desired, o Observed, p *reconcile.Plan) bool {
-	if o.exists(d) || d.Group.Status.GroupID != "" || len(o.silent(d)) > 0 || d.makesGroup(d.Group.Spec.InitialPrimary) {
-		return true
-	}
-	return p.Settle(conditions.Stalled(v1alpha1.ReasonInitialPrimaryNotDeclared, fmt.Sprintf(
-		"no server has the group yet, and initialPrimary %s, which is to make it, is none of the synchronous replicas: "+
-			"declare it as one again, or delete the group and declare it with another initialPrimary",
-		d.Group.Spec.InitialPrimary,
-	)))
-}
-
 // planVotes creates the Leases and gives the agents their orders. A missing Lease is not a free one: those of the sites
 // that the group begins with are created only before it exists, which takes the word of every replica, and never again:
 // the Lease would be made by what was seen some time before, and could be of a term that is over by then. In a group
@@ -318,10 +305,11 @@ func groupLost(d Desired, o Observed) conditions.Outcome {
 	))
 }
 
-// copies are the servers that answer and have a database of the name.
+// copies are the servers that answer and have a database of the name: replicas, and former ones that have the group.
 func (o Observed) copies(d Desired, name string) []v1alpha1.ServerName {
 	var have []v1alpha1.ServerName
-	for _, s := range o.answering(d) {
+	former, _ := o.elsewhere(d)
+	for _, s := range append(o.answering(d), former...) {
 		if _, has := database(o.Instances[s].Mirroring, name); has {
 			have = append(have, s)
 		}

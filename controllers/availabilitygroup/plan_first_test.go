@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 	"time"
@@ -107,6 +108,79 @@ func TestAGroupThatNobodyIsLeftToMake(t *testing.T) {
 				"a server that does not answer may have the group")
 		})
 	}
+}
+
+// A server that was a replica may have the group when none that is declared has it: the group was made there, and
+// nobody has written down so. Nothing is made beside it.
+func TestAGroupThatAFormerReplicaHas(t *testing.T) {
+	has := func(role string) func(*Instance) {
+		return func(i *Instance) { i.Group = &mssql.Group{ID: "g", Role: role} }
+	}
+	for name, c := range map[string]struct {
+		former func(*Instance)
+		object *v1alpha1.SQLServer
+		gone   bool
+		reason string
+		steps  bool
+	}{
+		"it has nothing":    {former: func(*Instance) {}, steps: true},
+		"it has the group":  {former: has("RESOLVING"), reason: v1alpha1.ReasonPrimaryNotDeclared},
+		"it is a secondary": {former: has("SECONDARY"), reason: v1alpha1.ReasonPrimaryNotDeclared},
+		"it does not answer": {former: func(i *Instance) { i.Err = errSilent },
+			reason: v1alpha1.ReasonReplicaNotAnswering},
+		"it does not answer now": {former: func(i *Instance) { i.Err = errSilent }, object: answered("SQL Server"),
+			reason: v1alpha1.ReasonReplicaNotAnswering},
+		"it has never answered": {former: func(i *Instance) { i.Err = errSilent }, object: answered(""), steps: true},
+		"its site is lost": {former: func(i *Instance) { i.Err = fmt.Errorf("lost: %w", sites.ErrSiteLost) },
+			steps: true},
+		"its object is gone": {former: func(i *Instance) { i.Err = errSilent }, gone: true, steps: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			e := newEnviron(t, three())
+			e.d.Group.Status.Replicas = []v1alpha1.ReplicaStatus{{Server: "dubcfg-0"}}
+			e.d.objects = map[v1alpha1.ServerName]*v1alpha1.SQLServer{"dubcfg": c.object}
+			if c.gone {
+				e.d.Sites = maps.Clone(e.d.Sites)
+				delete(e.d.Sites, "dubcfg")
+			}
+			o := e.observe()
+			former := o.Instances["dubcfg"]
+			c.former(&former)
+			o.Instances["dubcfg"] = former
+			p := plan(e.d, o)
+			g.Expect(len(p.Steps) > 0).To(Equal(c.steps), p.Outcome.Message)
+			if !c.steps {
+				g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+				g.Expect(p.Outcome.Message).To(ContainSubstring("dubcfg"))
+			}
+			if former.Group != nil {
+				g.Expect(o.neverMade(e.d)).To(BeFalse(), "its deletion leaves nothing out")
+			}
+		})
+	}
+}
+
+// answered is a server whose engine says that it is one, empty when it has never answered.
+func answered(engine string) *v1alpha1.SQLServer {
+	s := &v1alpha1.SQLServer{}
+	s.Status.Engine = engine
+	return s
+}
+
+// What a former replica that has the group has of its databases is a copy, too.
+func TestCopiesAtFormerReplicas(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, three())
+	e.d.Group.Status.Replicas = []v1alpha1.ReplicaStatus{{Server: "dubcfg-0"}}
+	o := e.observe()
+	former := o.Instances["dubcfg"]
+	former.Mirroring.Databases = map[string]mssql.Database{"Content": {Name: "Content"}}
+	o.Instances["dubcfg"] = former
+	g.Expect(o.copies(e.d, "Content")).To(BeEmpty(), "one of its own")
+	former.Group = &mssql.Group{ID: "g"}
+	o.Instances["dubcfg"] = former
+	g.Expect(o.copies(e.d, "Content")).To(ConsistOf(v1alpha1.ServerName("dubcfg")))
 }
 
 // A listener without a declared address has that of its Service at the first primary's site, and at another replica's

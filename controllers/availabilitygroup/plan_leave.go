@@ -54,7 +54,8 @@ func planFormer(d Desired, o Observed, p *reconcile.Plan) bool {
 // The manager makes a group only once the initial primary's agent has claimed the first one; a term stays on the voters
 // for good, and every voter has to be asked that a person has not called lost.
 func (o Observed) neverMade(d Desired) bool {
-	if !d.fenced() || d.Group.Status.GroupID != "" || o.exists(d) || len(o.Voters) == 0 {
+	have, _ := o.elsewhere(d)
+	if !d.fenced() || d.Group.Status.GroupID != "" || o.exists(d) || len(have) > 0 || len(o.Voters) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(slices.Concat(o.Voters, o.Joining), func(v Voter) bool {
