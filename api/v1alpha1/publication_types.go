@@ -264,6 +264,11 @@ type RequestedCopy struct {
 	// request for it, as annotated at the Subscription.
 	// +kubebuilder:validation:MaxLength=256
 	Request string `json:"request"`
+	// declared is a digest of what the Publication declared of the article then: a later declaration is another change, to
+	// which the request has not agreed.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Declared string `json:"declared,omitempty"`
 }
 
 // Undeclared is what runs on in a published database although no object declares it any more.

@@ -116,8 +116,10 @@ const DataBroughtAnnotation = "geosql.dev/data-brought"
 const InitializeCompare = "Compare"
 
 // ReinitializeAnnotation on a Subscription asks for a new copy of its tables, once: its value is the object's UID, a
-// slash and what tells the request from others. One that names another UID, as that of an object which a backup has
-// brought back does, asks for nothing. `kubectl geosql reinitialize` writes it.
+// slash and what tells the request from others; then, after another slash, a digest of the articles for which it was
+// asked. One that names another UID, as that of an object which a backup has brought back does, asks for nothing, and
+// neither does one with the digest of other articles than those that are declared. `kubectl geosql reinitialize` writes
+// it.
 const ReinitializeAnnotation = "geosql.dev/reinitialize"
 
 // SubscriptionReinitialization is the newest new copy that was asked for.
@@ -125,9 +127,13 @@ type SubscriptionReinitialization struct {
 	// request is the value of the annotation that asked for it.
 	// +kubebuilder:validation:MaxLength=256
 	Request string `json:"request"`
-	// time when it was carried out; the copy is made after that.
+	// time when the newest that was carried out was; the copy is made after that.
 	// +optional
 	Time *metav1.Time `json:"time,omitempty"`
+	// void tells that the request was not carried out and will not be: the Publication declares other articles than those
+	// for which it was asked.
+	// +optional
+	Void bool `json:"void,omitempty"`
 }
 
 // SubscriptionInitialization says how a subscription was registered, and why so.

@@ -33,6 +33,8 @@ type Desired struct {
 	Publisher   replication.Party
 	// Subscriptions that are declared of the publication.
 	Subscriptions []v1alpha1.Subscription
+	// Resting says why nothing is done with a Subscription, by its name: it is suspended.
+	Resting map[string]string
 	// Beside are the names of all Publications that are declared of the published database, this one's among them.
 	Beside []string
 	// Receives tells that a Subscription to some publication is declared for the published database.

@@ -28,9 +28,17 @@ func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 			return fmt.Errorf("list %T of namespace %s: %w", list, d.Publication.Namespace, err)
 		}
 	}
+	d.Resting = map[string]string{}
 	for _, s := range subscriptions.Items {
 		if string(s.Spec.Publication) == d.name() {
 			d.Subscriptions = append(d.Subscriptions, s)
+			why, err := reconcile.Suspension(ctx, r.hub, &s)
+			if err != nil {
+				return err
+			}
+			if why != "" {
+				d.Resting[s.Name] = why
+			}
 		}
 		d.Receives = d.Receives || s.DeletionTimestamp == nil && strings.EqualFold(string(s.Spec.Database), d.database()) &&
 			slices.Contains(d.Publisher.Servers, s.Spec.Subscriber.Server)

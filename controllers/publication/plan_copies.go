@@ -82,7 +82,8 @@ func (d Desired) declares(s mssql.ArticleSubscription) *v1alpha1.Subscription {
 func refusing(d Desired, o Observed, article string) []string {
 	var all []string
 	for _, s := range o.subscribers(article) {
-		if declared := d.declares(s); !replication.Consents(d.Publication, declared) && !d.begun(declared, article) {
+		declared := d.declares(s)
+		if d.rests(declared) || !replication.Consents(d.Publication, declared) && !d.begun(declared, article) {
 			all = append(all, d.nameOf(s.Subscriber, s.Database))
 		}
 	}
@@ -146,10 +147,18 @@ func having(d Desired, o Observed, article string) []string {
 
 // nameOf is how messages name a subscriber.
 func (d Desired) nameOf(server, database string) string {
-	if s := d.declared(receiver{server: server, database: database}); s != nil {
+	switch s := d.declared(receiver{server: server, database: database}); {
+	case d.rests(s):
+		return fmt.Sprintf("%s, to which nothing is copied while it is suspended (%s)", s.Name, d.Resting[s.Name])
+	case s != nil:
 		return s.Name
 	}
 	return replication.NameUndeclared(server, database)
+}
+
+// rests tells of a Subscription that is suspended: its tables are replaced by nothing.
+func (d Desired) rests(declared *v1alpha1.Subscription) bool {
+	return declared != nil && d.Resting[declared.Name] != ""
 }
 
 // strangers are the subscribers that no Subscription declares.
@@ -202,7 +211,7 @@ func underWay(d Desired, o Observed, n *v1alpha1.NeededReinitialization) *v1alph
 // was registered without a copy gets none with the article: its Subscription gives it one.
 func (d Desired) request(o Observed, who receiver) string {
 	declared := d.declared(who)
-	if declared == nil || d.snapshots() && o.kept(who) {
+	if declared == nil || d.rests(declared) || d.snapshots() && o.kept(who) {
 		return ""
 	}
 	return replication.Request(d.Publication, declared)
@@ -249,8 +258,20 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 func (d Desired) begun(declared *v1alpha1.Subscription, article string) bool {
 	done := d.Publication.Status.Reinitialized
 	return declared != nil && done != nil && slices.ContainsFunc(done.Copies, func(c v1alpha1.RequestedCopy) bool {
-		return strings.EqualFold(c.Table, article) && c.Request == declared.Annotations[v1alpha1.ReinitializeAnnotation]
+		return strings.EqualFold(c.Table, article) && c.Request == declared.Annotations[v1alpha1.ReinitializeAnnotation] &&
+			c.Declared == d.articleDeclared(c.Table)
 	})
+}
+
+// articleDeclared is a digest of what is declared of an article, empty when nothing is: whoever has agreed to a copy
+// has agreed to what was declared then.
+func (d Desired) articleDeclared(table string) string {
+	for _, a := range d.Publication.Spec.Articles {
+		if strings.EqualFold(a.Table, table) {
+			return replication.ArticleDeclared(d.Publication, a)
+		}
+	}
+	return ""
 }
 
 // reinitialized is the newest change of articles that gives subscribers a new copy, with the requests that it carries
@@ -288,7 +309,8 @@ func begins(d Desired, o Observed, p reconcile.Plan) *v1alpha1.PublicationReinit
 		}
 	}
 	slices.SortFunc(r.Copies, func(a, b v1alpha1.RequestedCopy) int {
-		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Request, b.Request))
+		return cmp.Or(strings.Compare(a.Table, b.Table), strings.Compare(a.Request, b.Request),
+			strings.Compare(a.Declared, b.Declared))
 	})
 	slices.Sort(r.Requests)
 	r.Copies, r.Requests = slices.Compact(r.Copies), slices.Compact(r.Requests)
@@ -305,7 +327,8 @@ func carried(d Desired, o Observed, p reconcile.Plan) []v1alpha1.RequestedCopy {
 	var copies []v1alpha1.RequestedCopy
 	add := func(table string, s receiver) {
 		if request := d.request(o, s); request != "" {
-			copies = append(copies, v1alpha1.RequestedCopy{Table: table, Request: request})
+			copies = append(copies, v1alpha1.RequestedCopy{Table: table, Request: request,
+				Declared: d.articleDeclared(table)})
 		}
 	}
 	for _, a := range d.Publication.Spec.Articles {
@@ -331,7 +354,7 @@ func carried(d Desired, o Observed, p reconcile.Plan) []v1alpha1.RequestedCopy {
 }
 
 // consented leaves out the copies that are made or under way: a table of that name that comes later is another one,
-// and nobody has said that it may replace what a subscriber has.
+// and nobody has said that it may replace what a subscriber has. So is one of which something else is declared by now.
 func consented(d Desired, o Observed) *v1alpha1.PublicationReinitialization {
 	have := d.Publication.Status.Reinitialized
 	if have == nil || o.Database.Publication == nil {
@@ -343,7 +366,7 @@ func consented(d Desired, o Observed) *v1alpha1.PublicationReinitialization {
 		at := slices.IndexFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
 			return strings.EqualFold(a.Table, c.Table)
 		})
-		if at < 0 {
+		if at < 0 || c.Declared != d.articleDeclared(c.Table) {
 			return true
 		}
 		x, published := o.Database.Publication.Articles[key]

@@ -74,6 +74,9 @@ func (d Desired) declared(s receiver) *v1alpha1.Subscription {
 // replaces tells that a table which a subscriber has may be replaced by that of an article that came after it.
 func (d Desired) replaces(s receiver, article string) bool {
 	declared := d.declared(s)
+	if d.snapshots() && d.rests(declared) {
+		return false
+	}
 	if !d.snapshots() && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") ||
 		replication.Consents(d.Publication, declared) {
 		return true

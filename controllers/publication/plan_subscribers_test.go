@@ -14,10 +14,10 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 )
 
-// begunWith is the record of a change that a request asked for.
-func begunWith(table, request string) *v1alpha1.PublicationReinitialization {
-	return &v1alpha1.PublicationReinitialization{Copies: []v1alpha1.RequestedCopy{{Table: table, Request: request}},
-		Requests: []string{request}}
+// begunWith is the record of a change that a request asked for, of an article as it is declared.
+func (w *world) begunWith(table, request string) *v1alpha1.PublicationReinitialization {
+	return &v1alpha1.PublicationReinitialization{Requests: []string{request}, Copies: []v1alpha1.RequestedCopy{
+		{Table: table, Request: request, Declared: w.d.articleDeclared(table)}}}
 }
 
 // An article that comes after its subscribers replaces no table that one of them has under that name.
@@ -55,11 +55,11 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 			v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"the change that was asked for": {func(w *world) {
 			w.ask("u1/1")
-			w.d.Publication.Status.Reinitialized = begunWith("dbo.Attachment", "u1/1")
+			w.d.Publication.Status.Reinitialized = w.begunWith("dbo.Attachment", "u1/1")
 		}, v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
 		"another change was asked for": {func(w *world) {
 			w.ask("u1/1")
-			w.d.Publication.Status.Reinitialized = begunWith("dbo.Article", "u1/1")
+			w.d.Publication.Status.Reinitialized = w.begunWith("dbo.Article", "u1/1")
 		}, v1alpha1.ReasonReinitializationNeeded, "it came after dublin", []string{"dublin"}, nil},
 		"registered without a copy": {func(w *world) { w.o.Database.Publication.Subscriptions[0].DataWasThere = true },
 			v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
@@ -119,7 +119,7 @@ func TestTheRequestThatAHeldArticleWaitedFor(t *testing.T) {
 			continue
 		}
 		g.Expect(r.Requests).To(Equal([]string{"u1/1"}))
-		g.Expect(r.Copies).To(Equal([]v1alpha1.RequestedCopy{{Table: "dbo.attachment", Request: "u1/1"}}))
+		g.Expect(r.Copies).To(Equal(w.begunWith("dbo.attachment", "u1/1").Copies))
 	}
 }
 
@@ -171,7 +171,7 @@ func TestHowLongAChangeConsents(t *testing.T) {
 		return w.d.Publication.Status.Reinitialized
 	}
 	w.ask("u1/1")
-	w.d.Publication.Status.Reinitialized = begunWith("dbo.Attachment", "u1/1")
+	w.d.Publication.Status.Reinitialized = w.begunWith("dbo.Attachment", "u1/1")
 	copies := w.d.Publication.Status.Reinitialized.Copies
 	whole := w.o.Database.Publication.Subscriptions
 	w.o.Database.Publication.Subscriptions = whole[:1]

@@ -59,6 +59,15 @@ func (d Desired) asRegistered(o Observed) Desired {
 	return d
 }
 
+// voided says that what was asked for is not done, empty when it is, or was.
+func (d Desired) voided() string {
+	r := d.Subscription.Status.Reinitialization
+	if r == nil || !r.Void || r.Request != d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation] {
+		return ""
+	}
+	return ". The new copy that was asked for is not made: the Publication declares other articles since; " + d.ask()
+}
+
 // cost of a new copy, as the publisher measured it.
 func (d Desired) cost() string {
 	size := d.Publication.Status.Size
@@ -190,17 +199,27 @@ func (d Desired) kind() string {
 	return fmt.Sprintf("%s, with its agent on %s", v1alpha1.SubscriptionPush, credentials.HostName(d.agentServer()))
 }
 
-// reinitialization is the newest request that was carried out, for status. A step that failed may have come after it;
-// then the registration tells.
+// reinitialization is the newest request that was carried out, or that nobody will carry out, for status. A step that
+// failed may have come after it; then the registration tells.
 func reinitialization(d Desired, o Observed, p reconcile.Plan, failed error) *v1alpha1.SubscriptionReinitialization {
 	have, request := d.Subscription.Status.Reinitialization, d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation]
 	uid, which, _ := strings.Cut(request, "/")
 	if d.Publication == nil || which == "" || uid != string(d.Subscription.UID) || have != nil && have.Request == request {
 		return have
 	}
-	byPublication := !d.asked()
+	done := d.Publication.Status.Reinitialized
+	byPublication := done != nil && slices.Contains(done.Requests, request)
 	bySteps := failed == nil && (registers(p) || calls(p, tsql.Reinitializes))
-	if !byPublication && !bySteps && !(o.awaitsCopy(d) && !o.wrongType(d)) {
+	switch {
+	case byPublication || bySteps || o.awaitsCopy(d) && !o.wrongType(d):
+	case replication.Void(d.Publication, request):
+		// It stays so, also when what it was for is declared again: nobody expects a copy then.
+		void := &v1alpha1.SubscriptionReinitialization{Request: request, Void: true}
+		if have != nil {
+			void.Time = have.Time
+		}
+		return void
+	default:
 		return have
 	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()

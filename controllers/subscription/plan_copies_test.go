@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
 )
 
 // delivering is a subscription that delivers, of a publication whose copies are measured.
@@ -80,6 +81,33 @@ func TestANewCopyIsMadeWhenItIsAskedFor(t *testing.T) {
 			g.Expect(done).NotTo(ContainElement(reinitialize), "once")
 		})
 	}
+}
+
+// A new copy that was asked for when other articles were declared is not made, not even once those are declared again;
+// the Subscription says so and goes on.
+func TestARequestForOtherArticles(t *testing.T) {
+	g := NewWithT(t)
+	w := delivering(t, declared())
+	at := w.o.Now
+	w.d.Subscription.Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{Request: "u1/0",
+		Time: &metav1.Time{Time: at}}
+	request := replication.NewRequest(w.d.Publication, w.d.Subscription, "1")
+	w.ask(request)
+	before := w.d.Publication.Spec.DeepCopy()
+	w.d.Publication.Spec.Articles = append(w.d.Publication.Spec.Articles, v1alpha1.Article{Table: "dbo.Picture"})
+	p, done := w.settle(t, all)
+	g.Expect(done).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
+	g.Expect(*w.d.Subscription.Status.Reinitialization).To(Equal(v1alpha1.SubscriptionReinitialization{Request: request,
+		Time: &metav1.Time{Time: at}, Void: true}))
+	g.Expect(plan(w.d, w.look()).Outcome.Message).To(And(ContainSubstring("declares other articles since"),
+		ContainSubstring("kubectl geosql reinitialize")))
+	w.d.Publication.Spec = *before
+	_, done = w.settle(t, all)
+	g.Expect(done).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")))
+	w.ask("u1/2")
+	_, done = w.settle(t, all)
+	g.Expect(done).To(ContainElement(ContainSubstring("sp_reinitsubscription")))
 }
 
 // Who asks for a new copy gets one, also where copies that are equal are kept otherwise: nothing else is told as

@@ -140,8 +140,8 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	if !planLogRead(d, o, p) || !planProved(d, o, p) {
 		return false
 	}
-	p.Outcome = conditions.Ready(v1alpha1.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles%s",
-		d.database(), d.host(), len(o.registrations(d)), skips(d, o)))
+	p.Outcome = conditions.Ready(v1alpha1.ReasonDelivering, fmt.Sprintf("%s on %s receives %d articles%s%s",
+		d.database(), d.host(), len(o.registrations(d)), skips(d, o), d.voided()))
 	return true
 }
 

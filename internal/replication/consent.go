@@ -4,6 +4,8 @@ package replication
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,12 +14,15 @@ import (
 )
 
 // Request is the open request for a new copy of a Subscription's tables, empty when there is none: it names the object
-// itself, not one from which this was restored, and neither the Subscription nor its Publication has carried it out.
+// itself, not one from which this was restored, and the articles as they are declared now; and neither the Subscription
+// nor its Publication has carried it out.
 func Request(p *v1alpha1.Publication, s *v1alpha1.Subscription) string {
 	request := s.Annotations[v1alpha1.ReinitializeAnnotation]
 	uid, which, _ := strings.Cut(request, "/")
 	switch {
 	case which == "" || uid != string(s.UID):
+		return ""
+	case Void(p, request):
 		return ""
 	case s.Status.Reinitialization != nil && s.Status.Reinitialization.Request == request:
 		return ""
@@ -25,6 +30,47 @@ func Request(p *v1alpha1.Publication, s *v1alpha1.Subscription) string {
 		return ""
 	}
 	return request
+}
+
+// NewRequest is a request for a new copy of a Subscription's tables, with a word that tells it from others: for the
+// articles as the Publication declares them now.
+func NewRequest(p *v1alpha1.Publication, s *v1alpha1.Subscription, which string) string {
+	return string(s.UID) + "/" + which + "/" + ArticlesDeclared(p)
+}
+
+// Void tells of a request that it was made when other articles were declared: it has agreed to what those cost. One
+// that does not say what was declared is for whatever is.
+func Void(p *v1alpha1.Publication, request string) bool {
+	parts := strings.SplitN(request, "/", 3)
+	return len(parts) == 3 && parts[2] != ArticlesDeclared(p)
+}
+
+// ArticleDeclared is a digest of what is declared of an article that reaches subscribers with a new copy. Another one
+// is another change.
+func ArticleDeclared(p *v1alpha1.Publication, a v1alpha1.Article) string {
+	columns := make([]string, len(a.Columns))
+	for i, c := range a.Columns {
+		columns[i] = strings.ToLower(c)
+	}
+	slices.Sort(columns)
+	return digest(append([]string{strings.ToLower(a.Table), a.Filter, string(a.DataCompression),
+		string(cmp.Or(p.Spec.SchemaOptions, v1alpha1.SchemaDefault))}, columns...))
+}
+
+// ArticlesDeclared is a digest of what is declared of all articles, in whatever order.
+func ArticlesDeclared(p *v1alpha1.Publication) string {
+	all := make([]string, len(p.Spec.Articles))
+	for i, a := range p.Spec.Articles {
+		all[i] = ArticleDeclared(p, a)
+	}
+	slices.Sort(all)
+	return digest(all)
+}
+
+// digest of parts, in hexadecimal: 32 characters.
+func digest(parts []string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:16])
 }
 
 // Consents tells whether tables that a subscriber has may be replaced by a new copy now: it is declared so, or a person

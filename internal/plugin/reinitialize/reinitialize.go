@@ -88,7 +88,7 @@ func run(cmd *cobra.Command, hub client.Client, key client.ObjectKey, f *flags) 
 			return err
 		}
 	}
-	if err := ask(ctx, hub, s); err != nil {
+	if err := ask(ctx, hub, s, p); err != nil {
 		return err
 	}
 	say(cmd, "subscription.geosql.dev/%s: a new copy is asked for", s.Name)
@@ -159,7 +159,7 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 // that was registered without a copy, which gets none with the change of an article, and to one that was given up.
 func copiesAll(s *v1alpha1.Subscription, p *v1alpha1.Publication) bool {
 	i := s.Status.Initialization
-	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	ready := v1alpha1.ReadyAsSeen(s.Status.Conditions)
 	return p.Spec.InitializationMethod() != v1alpha1.InitializeReplicationSupportOnly &&
 		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly ||
 			ready != nil && ready.Reason == v1alpha1.ReasonSubscriptionInactive)
@@ -173,19 +173,17 @@ func state(s *v1alpha1.Subscription) string {
 	return fmt.Sprintf("%s: %s", ready.Reason, ready.Message)
 }
 
-// ask writes the request, with the object's UID: it asks for nothing of one that is declared anew.
-func ask(ctx context.Context, hub client.Client, s *v1alpha1.Subscription) error {
+// ask writes the request, with the object's UID: it asks for nothing of one that is declared anew. What was shown is
+// for the articles as they were read: a change of them that comes meanwhile is not asked for.
+func ask(ctx context.Context, hub client.Client, s *v1alpha1.Subscription, p *v1alpha1.Publication) error {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	before := client.MergeFrom(s.DeepCopy())
 	if s.Annotations == nil {
 		s.Annotations = map[string]string{}
 	}
-	s.Annotations[v1alpha1.ReinitializeAnnotation] = fmt.Sprintf(
-		"%s/%s",
-		s.UID,
-		time.Now().UTC().Format("20060102T150405.000000000Z"),
-	)
+	s.Annotations[v1alpha1.ReinitializeAnnotation] = replication.NewRequest(p, s,
+		time.Now().UTC().Format("20060102T150405.000000000Z"))
 	if err := hub.Patch(ctx, s, before); err != nil {
 		return cli.Unsure(fmt.Errorf("annotate Subscription %s in the hub: %w", s.Name, err),
 			fmt.Sprintf("kubectl get subscription -n %s %s -o yaml", s.Namespace, s.Name))
