@@ -113,6 +113,8 @@ func kindOf[O client.Object](
 ) reconcile.Kind[O, Desired, Observed] {
 	return reconcile.Kind[O, Desired, Observed]{
 		Name: name, New: empty, Finalizer: Finalizer, Timeout: reconcileTimeout, Repeats: true,
+		// Whoever is elected has to be found, and a pod that comes back with another address.
+		KeepsOn:      true,
 		RequeueAfter: reconcile.RequeueAfter{Steps: lookStep, Progress: lookSoon, Resync: lookAgain},
 		Soon:         func(_ Desired, o Observed) bool { return o.settling() },
 		Desire:       desire,

@@ -27,6 +27,8 @@ type declaration struct {
 	// withdrawn are Sites of which the hub says itself that they are none of the namespace's any more: they are going, or
 	// do not allow it. That it does not know a site says nothing.
 	withdrawn []string
+	// resting are the keys of suspended objects whose names were not begun with.
+	resting []string
 }
 
 // unknown tells that the hub says nothing of a site.
@@ -36,7 +38,8 @@ func (d declaration) unknown(site string) bool {
 }
 
 // tell returns the keys that a site is to have, which had those before. What the hub does not know stays: the key of a
-// server or a group goes with the object's own finalizer.
+// server or a group goes with the object's own finalizer. Of a suspended object nothing is told that was not told
+// before; what was told follows its pods and elections.
 func (d declaration) tell(had map[string]string) (map[string]string, error) {
 	names := d.Names
 	names.Groups = slices.Clone(names.Groups)
@@ -46,6 +49,11 @@ func (d declaration) tell(had map[string]string) (map[string]string, error) {
 	declared, err := names.Keys()
 	if err != nil {
 		return nil, err
+	}
+	for _, key := range d.resting {
+		if _, begun := had[key]; !begun {
+			delete(declared, key)
+		}
 	}
 	keys := maps.Clone(had)
 	if keys == nil {

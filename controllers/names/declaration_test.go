@@ -112,3 +112,17 @@ func TestAListenerKeepsItsAddressWhileServersAreNotDeclared(t *testing.T) {
 		g.Expect(v.living("dublin") != nil).To(Equal(living), "%d declared", declared)
 	}
 }
+
+// Of an object that was suspended before its names were begun with sites are told nothing; what they were told of one
+// follows its elections all the same.
+func TestWhatSitesAreToldOfASuspendedObject(t *testing.T) {
+	g := NewWithT(t)
+	names := func(primary string) orders.Names {
+		return orders.Names{Servers: []orders.NamedServer{{Name: "tukpub", Site: "tukwila"}},
+			Groups: []orders.NamedGroup{{Name: "content", Listener: "content", Voters: []string{"tukwila"}, Primary: primary}}}
+	}
+	resting := []string{orders.ServerKey("tukpub"), orders.GroupKey("content")}
+	g.Expect(declaration{Names: names("tukpub"), resting: resting}.tell(nil)).To(BeEmpty())
+	g.Expect(declaration{Names: names("quisec"), resting: resting}.tell(keysOf(t, names("tukpub")))).
+		To(Equal(keysOf(t, names("quisec"))))
+}

@@ -17,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
@@ -25,6 +26,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/told"
 )
@@ -155,15 +157,22 @@ func (d declarer) declared(ctx context.Context, namespace string) (declaration, 
 			return names, fmt.Errorf("listing %T of namespace %s: %w", list, namespace, err)
 		}
 	}
+	var all []client.Object
 	for i := range servers.Items {
 		if s := &servers.Items[i]; !goes(s) {
+			all = append(all, s)
 			names.Servers = append(names.Servers, orders.NamedServer{Name: s.Name, Site: string(s.Spec.Site)})
 		}
 	}
 	for i := range groups.Items {
-		if !goes(&groups.Items[i]) {
-			names.Groups = append(names.Groups, namedGroup(&groups.Items[i]))
+		if g := &groups.Items[i]; !goes(g) {
+			all = append(all, g)
+			names.Groups = append(names.Groups, namedGroup(g))
 		}
+	}
+	var err error
+	if names.resting, err = d.resting(ctx, all); err != nil {
+		return names, err
 	}
 	for i := range siteList.Items {
 		s := &siteList.Items[i]
@@ -174,6 +183,24 @@ func (d declarer) declared(ctx context.Context, namespace string) (declaration, 
 		names.Sites = append(names.Sites, namedSite(*s))
 	}
 	return names, nil
+}
+
+// resting are the keys of suspended objects whose names were not begun with: those have the names' finalizer.
+func (d declarer) resting(ctx context.Context, all []client.Object) ([]string, error) {
+	var keys []string
+	for _, object := range all {
+		if controllerutil.ContainsFinalizer(object, Finalizer) {
+			continue
+		}
+		why, err := reconcile.Suspension(ctx, d.hub, object)
+		if err != nil {
+			return nil, err
+		}
+		if why != "" {
+			keys = append(keys, keyOf(object))
+		}
+	}
+	return keys, nil
 }
 
 // siteGoes tells of a Site that is being deleted, and of which nothing in the namespace is left.

@@ -120,12 +120,17 @@ func (a *apart) startSite(t *testing.T, name string, at *apiserver.Server) {
 	apiserver.Run(t, mgr)
 }
 
-func declare(t *testing.T, hub *apiserver.Server, name, site string) *v1alpha1.SQLServer {
+func declare(t *testing.T, hub *apiserver.Server, name, site string,
+	change ...func(*v1alpha1.SQLServer),
+) *v1alpha1.SQLServer {
 	t.Helper()
 	volume := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
 	s := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: v1alpha1.SQLServerSpec{
 		Site: v1alpha1.SiteName(site), AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
 		Storage: &v1alpha1.ServerStorage{Data: volume, Log: volume, TempDB: volume, Backup: volume}}}
+	for _, how := range change {
+		how(s)
+	}
 	NewWithT(t).Expect(hub.Client.Create(t.Context(), s)).To(Succeed())
 	return s
 }

@@ -73,6 +73,9 @@ type Kind[O client.Object, D, V any] struct {
 	// Rests says why nothing is done with an object whose kind has no spec.suspend: what it is about is suspended. Empty
 	// when something is. Optional.
 	Rests func(context.Context, O) (string, error)
+	// KeepsOn says that what the kind has begun for an object, which has its finalizer then, goes on while that is
+	// suspended: failing over needs it. Nothing is begun meanwhile.
+	KeepsOn bool
 	// Soon tells of an object that is as it should be that it is requeued after Progress all the same. Optional.
 	Soon func(D, V) bool
 	// Gone is called when there is no object of the name any more. Optional.
@@ -150,14 +153,9 @@ func (r *Reconciler[O, D, V]) reconcile(
 	if deleting && !controllerutil.ContainsFinalizer(object, r.kind.Finalizer) {
 		return 0, nil, nil
 	}
-	why, err := r.suspended(ctx, object)
-	if err != nil {
+	why, goes, err := r.begin(ctx, object)
+	if err != nil || goes {
 		return 0, nil, err
-	}
-	if why == "" {
-		if goes, err := r.enter(ctx, object); err != nil || goes {
-			return 0, nil, err
-		}
 	}
 	desired, observed, plan, err := r.decide(ctx, object)
 	if err != nil {
@@ -195,6 +193,22 @@ func (r *Reconciler[O, D, V]) reconcile(
 		return min(held, r.kind.RequeueAfter.Progress), nil, nil
 	}
 	return r.next(desired, observed, plan), failed, nil
+}
+
+// begin says why nothing is done with an object; empty when something may be. Then it has the finalizer, or it goes.
+func (r *Reconciler[O, D, V]) begin(ctx context.Context, object O) (why string, goes bool, err error) {
+	if why, err = r.suspended(ctx, object); err != nil {
+		return why, false, err
+	}
+	switch {
+	case why == "":
+		goes, err = r.enter(ctx, object)
+	case r.kind.KeepsOn && controllerutil.ContainsFinalizer(object, r.kind.Finalizer):
+		// The finalizer stays also where its Topology declares an object that is being deleted: the rest of it waits, and
+		// needs what this kind keeps.
+		why = ""
+	}
+	return why, goes, err
 }
 
 // suspended says why nothing is done with an object; empty when something may be.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,16 +46,19 @@ func topologyOf(namespace, name string, suspend bool) *v1alpha1.Topology {
 }
 
 // Nothing is done with a suspended object, nor with one of a suspended Topology: no step, and not even the finalizer.
-// It is looked at and reported on all the same, as often as one that is as it should be.
+// It is looked at and reported on all the same, as often as one that is as it should be. A kind that keeps on goes on
+// with what it has begun for an object, and begins nothing.
 func TestNothingIsDoneWithASuspendedObject(t *testing.T) {
 	own := func(d *v1alpha1.Distributor) { d.Spec.Suspend = true }
 	of := func(topology string) func(*v1alpha1.Distributor) {
 		return func(d *v1alpha1.Distributor) { d.Labels = map[string]string{v1alpha1.LabelTopology: topology} }
 	}
+	begun := func(d *v1alpha1.Distributor) { d.Spec.Suspend, d.Finalizers = true, []string{v1alpha1.Finalizer} }
 	for name, c := range map[string]struct {
-		change func(*v1alpha1.Distributor)
-		rests  string
-		why    string
+		change  func(*v1alpha1.Distributor)
+		rests   string
+		keepsOn bool
+		why     string
 	}{
 		"it is suspended":                   {change: own, why: "spec.suspend is true"},
 		"its Topology is suspended":         {change: of("held"), why: "spec.suspend of Topology held is true"},
@@ -63,6 +67,8 @@ func TestNothingIsDoneWithASuspendedObject(t *testing.T) {
 		"a Topology of another namespace":   {change: of("elsewhere")},
 		"its Topology is gone":              {change: of("gone")},
 		"nobody has suspended anything yet": {change: func(*v1alpha1.Distributor) {}},
+		"what is kept was begun with":       {change: begun, keepsOn: true},
+		"what is kept was not begun with":   {change: own, keepsOn: true, why: "spec.suspend is true"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -81,6 +87,7 @@ func TestNothingIsDoneWithASuspendedObject(t *testing.T) {
 				return report(ctx, d, o, p, failed)
 			}
 			f.kind.Rests = func(context.Context, *v1alpha1.Distributor) (string, error) { return c.rests, nil }
+			f.kind.KeepsOn = c.keepsOn
 			f.r = reconcile.New(f.hub, f.kind)
 			result, err := f.reconcile(t)
 			g.Expect(err).NotTo(HaveOccurred())
@@ -101,6 +108,33 @@ func TestNothingIsDoneWithASuspendedObject(t *testing.T) {
 			g.Expect(result.RequeueAfter).To(And(BeNumerically(">=", time.Minute), BeNumerically("<=", 75*time.Second)))
 		})
 	}
+}
+
+// What is kept for a suspended object stays while its deletion waits, also where its Topology would make it anew, and
+// goes when nothing else is left of it.
+func TestWhatIsKeptWhileADeletionWaits(t *testing.T) {
+	g := NewWithT(t)
+	f := newFrame()
+	f.change(t, func(d *v1alpha1.Distributor) { d.Spec.Suspend, d.Finalizers = true, []string{v1alpha1.Finalizer} })
+	d, err := f.object(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.hub.Delete(t.Context(), d)).To(Succeed())
+	applied := 0
+	f.kind.Apply = func(context.Context, *v1alpha1.Distributor, string, reconcile.Plan) error { applied++; return nil }
+	f.kind.Stays = func(context.Context, *v1alpha1.Distributor) (string, error) { return "its Topology declares it", nil }
+	f.kind.KeepsOn = true
+	f.r = reconcile.New(f.hub, f.kind)
+	f.plan = progress(conditions.Settled, somewhere{})
+	_, err = f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(applied).To(Equal(1))
+	_, err = f.object(t)
+	g.Expect(err).NotTo(HaveOccurred(), "it is there")
+	f.plan = reconcile.Plan{Done: true}
+	_, err = f.reconcile(t)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = f.object(t)
+	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
 }
 
 // The deletion of a suspended object waits, also that of one which its Topology would make anew.
