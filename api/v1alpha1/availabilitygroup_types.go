@@ -210,7 +210,7 @@ type AvailabilityGroupSpec struct {
 	// +kubebuilder:default=Retain
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
-	// and reported on. Agents elect as before.
+	// and reported on. Agents elect as before, and names follow them.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }

@@ -300,7 +300,7 @@ type SQLServerSpec struct {
 	// +optional
 	ReclaimPolicy ReclaimPolicy `json:"reclaimPolicy,omitempty"`
 	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
-	// and reported on. The engine and its agent run on.
+	// and reported on. The engine and its agent run on, and its name follows its pod.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
