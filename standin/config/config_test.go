@@ -121,6 +121,21 @@ func TestDefaults(t *testing.T) {
 	g.Expect(s.MemoryLimit()).To(BeNumerically(">", 0))
 }
 
+// An image may stand for another update of the program.
+func TestAnotherBuild(t *testing.T) {
+	g := NewWithT(t)
+	s, err := load(t, "", nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Version).To(BeEmpty())
+	s, err = load(t, "", []string{"STANDIN_VERSION=16.0.4135.4"})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(s.Version).To(Equal("16.0.4135.4"))
+	for _, wrong := range []string{"16", "16.0.4135", "latest", "13.0.1.1", "16.0.70000.0"} {
+		_, err = load(t, "", []string{"STANDIN_VERSION=" + wrong})
+		g.Expect(err).To(MatchError(ContainSubstring("STANDIN_VERSION must be a build")), wrong)
+	}
+}
+
 func TestNothingIsIgnoredSilently(t *testing.T) {
 	g := NewWithT(t)
 	s, err := load(

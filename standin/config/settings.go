@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 )
@@ -31,6 +32,8 @@ type Settings struct {
 	Password string
 	// Edition is SERVERPROPERTY('Edition') for MSSQL_PID.
 	Edition string
+	// Version is SERVERPROPERTY('ProductVersion') of another build than the program's own; empty for that.
+	Version string
 
 	// Address and Port are what to listen on; an empty Address is all, port 0 any free one.
 	Address string
@@ -208,6 +211,7 @@ func (l *loader) fill(s *Settings, hostName string) error {
 		}
 	}
 	l.answers(s)
+	l.version(s)
 	l.masterFiles(s)
 	l.language()
 	l.traceFlags(s)
@@ -254,6 +258,18 @@ func (l *loader) edition(s *Settings) error {
 			"StandardDeveloper or EnterpriseDeveloper; product keys are not supported by the stand-in.")
 	}
 	return nil
+}
+
+// builds is the form of a build's number, such as 16.0.4135.4.
+var builds = regexp.MustCompile(`^1[4-7](\.[0-9]{1,4}){3}$`)
+
+// version is for an image that stands for another update of the same program.
+func (l *loader) version(s *Settings) {
+	value, source := l.text("STANDIN_VERSION", "")
+	if value != "" && !builds.MatchString(value) && l.err == nil {
+		l.err = refuse("%s must be a build of SQL Server from major version 14 to 17, such as 16.0.4135.4.", source)
+	}
+	s.Version = value
 }
 
 // masterFiles checks -d and -l: the system databases live in the data directory here.

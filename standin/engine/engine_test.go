@@ -96,6 +96,24 @@ func (s *server) open(database string) *sql.DB {
 	return db
 }
 
+// Whatever tells of the engine's build tells of the one that it is started as.
+func TestTheBuildThatItIsStartedAs(t *testing.T) {
+	for version, want := range map[string][]string{
+		"":            {"16.0.4000.0", "16", "0", "4000", "1", "268439456"},
+		"16.0.4135.4": {"16.0.4135.4", "16", "0", "4135", "1", "268439591"},
+		"15.0.4430.1": {"15.0.4430.1", "15", "0", "4430", "1", "251662670"},
+	} {
+		s := newServer(t, func(c *engine.Config) { c.Version = version })
+		var got [6]string
+		NewWithT(t).Expect(s.open("master").QueryRowContext(t.Context(), `SELECT
+			CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('ProductMajorVersion') AS nvarchar(128)),
+			CAST(SERVERPROPERTY('ProductMinorVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('ProductBuild') AS nvarchar(128)),
+			CHARINDEX(CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), @@VERSION) - CHARINDEX('- ', @@VERSION) - 1,
+			@@MICROSOFTVERSION`).Scan(&got[0], &got[1], &got[2], &got[3], &got[4], &got[5])).To(Succeed())
+		NewWithT(t).Expect(got[:]).To(Equal(want))
+	}
+}
+
 // conn is one connection with short ways to say things.
 type conn struct {
 	*sql.Conn

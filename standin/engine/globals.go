@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync/atomic"
 
@@ -18,15 +19,22 @@ type counters struct {
 	batches, transactions, rowsWritten, logins atomic.Int64
 }
 
-// productVersion is SERVERPROPERTY('ProductVersion').
-const productVersion = "16.0.4000.0"
+// build has the numbers of SERVERPROPERTY('ProductVersion').
+func (inst *Instance) build() [4]uint16 {
+	var b [4]uint16
+	for i, part := range strings.SplitN(inst.config.Version, ".", len(b)) {
+		n, _ := strconv.ParseUint(part, 10, 16) // config has checked it
+		b[i] = uint16(n)
+	}
+	return b
+}
 
 // versionText is @@VERSION. Object mappers read the version after "Microsoft ... - ", so it begins as SQL Server's
 // does; it does not pretend to be Microsoft's.
 func versionText(inst *Instance) string {
 	return fmt.Sprintf(
 		"Microsoft SQL Server dialect of the geosql stand-in (not Microsoft SQL Server) - %s (X64)\n\t%s on %s/%s",
-		productVersion,
+		inst.config.Version,
 		inst.config.Edition,
 		runtime.GOOS,
 		runtime.GOARCH,
@@ -56,7 +64,10 @@ func installGlobals(r *Registry) {
 	global("@@textsize", sqltype.IntType, func(s *Session) any { return s.settings.textSize })
 	global("@@max_connections", sqltype.IntType, func(s *Session) any { return int64(32767) })
 	global("@@max_precision", sqltype.TinyIntType, func(s *Session) any { return int64(38) })
-	global("@@microsoftversion", sqltype.IntType, func(s *Session) any { return int64(16<<24 | 4000) })
+	global("@@microsoftversion", sqltype.IntType, func(s *Session) any {
+		b := s.inst.build()
+		return int64(b[0])<<24 | int64(b[1])<<16 | int64(b[2])
+	})
 	global("@@procid", sqltype.IntType, func(s *Session) any {
 		if f := s.frame(); f != nil {
 			return int64(f.objectID)
@@ -103,6 +114,10 @@ func (s *Session) optionBits() int64 {
 
 func installProperties(r *Registry) {
 	text := func(v string) func(*Instance) any { return func(*Instance) any { return v } }
+	number := func(at int) func(*Instance) any {
+		return func(i *Instance) any { return strconv.Itoa(int(i.build()[at])) }
+	}
+	productVersion := func(i *Instance) any { return i.config.Version }
 	num := func(v int64) func(*Instance) any { return func(*Instance) any { return v } }
 	engineEdition := func(inst *Instance) any {
 		e := strings.ToLower(inst.config.Edition)
@@ -122,11 +137,11 @@ func installProperties(r *Registry) {
 		"Edition":                     func(i *Instance) any { return i.config.Edition + " (geosql stand-in)" },
 		"EditionID":                   num(-2117995310),
 		"EngineEdition":               engineEdition,
-		"ProductVersion":              text(productVersion), "ProductLevel": text("RTM"), "ProductMajorVersion": text("16"),
-		"ProductMinorVersion": text("0"),
-		"ProductBuild":        text("4000"), "ProductBuildType": func(*Instance) any { return nil },
+		"ProductVersion":              productVersion, "ProductLevel": text("RTM"), "ProductMajorVersion": number(0),
+		"ProductMinorVersion": number(1),
+		"ProductBuild":        number(2), "ProductBuildType": func(*Instance) any { return nil },
 		"ProductUpdateLevel":     func(*Instance) any { return nil },
-		"ProductUpdateReference": func(*Instance) any { return nil }, "ResourceVersion": text(productVersion),
+		"ProductUpdateReference": func(*Instance) any { return nil }, "ResourceVersion": productVersion,
 		"ResourceLastUpdateDateTime": func(i *Instance) any { return i.started },
 		"BuildClrVersion":            func(*Instance) any { return nil },
 		"Collation":                  text(sqltype.DefaultCollation), "CollationID": num(872468488), "SqlCharSet": num(1),

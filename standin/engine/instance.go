@@ -24,6 +24,9 @@ import (
 	"geosql.dev/standin/tds"
 )
 
+// DefaultVersion is the build that the engine calls itself unless it is told otherwise.
+const DefaultVersion = "16.0.4000.0"
+
 // Config is what an instance is started with.
 type Config struct {
 	// ServerName is @@SERVERNAME.
@@ -42,6 +45,8 @@ type Config struct {
 	SAPassword string
 	// Edition is MSSQL_PID's edition in SERVERPROPERTY's words; empty is "Developer Edition (64-bit)".
 	Edition string
+	// Version is SERVERPROPERTY('ProductVersion'), four numbers; empty is DefaultVersion.
+	Version string
 	// Port is the TCP port that clients reach, for the views that tell it; 0 is unknown.
 	Port int
 	// HADREnabled is MSSQL_ENABLE_HADR, AgentEnabled MSSQL_AGENT_ENABLED.

@@ -65,6 +65,9 @@ func New(ctx context.Context, config Config) (*Instance, error) {
 	if config.BackupDir == "" {
 		config.BackupDir = config.DataDir
 	}
+	if config.Version == "" {
+		config.Version = DefaultVersion
+	}
 	if config.Edition == "" {
 		config.Edition = "Developer Edition (64-bit)"
 	}
@@ -190,8 +193,11 @@ func (inst *Instance) Announce(ctx context.Context, e DatabaseEvent) error {
 // ServerName is @@SERVERNAME.
 func (inst *Instance) ServerName() string { return inst.config.ServerName }
 
-// Version is the engine version that clients see: 16.0.4000.
-func (inst *Instance) Version() [4]byte { return [4]byte{16, 0, 4000 >> 8, 4000 & 0xff} }
+// Version is the engine version that clients see, such as 16.0.4000.
+func (inst *Instance) Version() [4]byte {
+	b := inst.build()
+	return [4]byte{byte(b[0]), byte(b[1]), byte(b[2] >> 8), byte(b[2])}
+}
 
 // ServerProperty is SERVERPROPERTY(name); nil for NULL and where there is no such property.
 func (inst *Instance) ServerProperty(name string) any {

@@ -3,7 +3,7 @@
 # Images in the nodes, and the project's own images.
 
 IMAGES_ENV=$BED_CACHE/images.env
-PROJECT_REPOSITORIES="geosql-operator geosql-standin"
+PROJECT_REPOSITORIES="geosql-operator geosql-standin geosql-standin-next"
 
 image_in_node() { # image_in_node IMAGE: the name containerd gives it
   case $1 in */*) echo "docker.io/$1" ;; *) echo "docker.io/library/$1" ;; esac
@@ -69,6 +69,18 @@ project_image() {
   echo "$tag"
 }
 
+# The build that the stand-in's second image calls itself: upgrades go from the one to the other.
+STANDIN_NEXT_VERSION=16.0.4135.4
+
+standin_next_image() { # standin_next_image IMAGE: of the image that project_image has just made, the same as another build
+  local dir=$BED_CACHE/images/geosql-standin tag
+  tag=geosql-standin-next:$(echo "$1 $STANDIN_NEXT_VERSION" | hash_of)
+  image_exists "$tag" || { cat "$dir/Dockerfile"; echo "ENV STANDIN_VERSION=$STANDIN_NEXT_VERSION"; } |
+    docker_build -t "$tag" -f - "$dir" >&2
+  image_prune geosql-standin-next "$tag"
+  echo "$tag"
+}
+
 # images.env: lines of VARIABLE=IMAGE, for hack/bed/env, for Helm values and for tests.
 images_env_get() { sed -n "s/^$1=//p" "$IMAGES_ENV" 2>/dev/null; }
 images_env_set() { # images_env_set VARIABLE IMAGE
@@ -84,5 +96,6 @@ project_images() { # project_images NAME...: of operator and standin
     standin) image=$(project_image standin ./cmd/standin standin geosql-standin "$BED_REPO/standin/image/Dockerfile") ;;
     esac
     images_env_set "${name^^}_IMAGE" "$image"
+    if [ "$name" = standin ]; then images_env_set STANDIN_NEXT_IMAGE "$(standin_next_image "$image")"; fi
   done
 }

@@ -159,7 +159,7 @@ func (i *instance) engineConfig(port int) engine.Config {
 	return engine.Config{
 		ServerName: s.ServerName, DataDir: s.DataDir, LogDir: s.LogDir, BackupDir: s.BackupDir, Root: s.Root,
 		ErrorLog:   s.ErrorLog,
-		SAPassword: s.Password, Edition: s.Edition, Port: port,
+		SAPassword: s.Password, Edition: s.Edition, Version: s.Version, Port: port,
 		HADREnabled: s.HADREnabled, AgentEnabled: s.AgentEnabled, MemoryLimitMB: s.MemoryLimit() >> 20,
 		StartupOptions: s.Arguments.Options, Minimal: s.Arguments.Minimal, TraceFlags: s.TraceFlags,
 		Answers:     s.Answers,

@@ -107,8 +107,8 @@ func (b *Bed) Hub() *Site {
 	panic("hack/bed/sites.env names no hub")
 }
 
-// Image returns the name under which an image is loaded into the nodes: SHELL_IMAGE, OPERATOR_IMAGE, STANDIN_IMAGE.
-// Variables of these names after GEOSQL_TEST_ name others than those that were built last.
+// Image returns the name under which an image is loaded into the nodes: SHELL_IMAGE, OPERATOR_IMAGE, STANDIN_IMAGE,
+// STANDIN_NEXT_IMAGE. Variables of these names after GEOSQL_TEST_ name others than those that were built last.
 func (b *Bed) Image(t testing.TB, variable string) string {
 	t.Helper()
 	if image := os.Getenv("GEOSQL_TEST_" + variable); image != "" {
