@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
+	"geosql.dev/operator/internal/schedule"
 )
 
 const (
@@ -26,7 +27,7 @@ const (
 type Desired struct {
 	Schedule *v1alpha1.DrillSchedule
 	// Times at which drills are made; Err is why they cannot be told.
-	Times drill.Schedule
+	Times schedule.Schedule
 	Err   error
 	// Deadline is how late a drill may be made, and begin.
 	Deadline time.Duration
@@ -43,7 +44,7 @@ func desire(_ context.Context, s *v1alpha1.DrillSchedule) (Desired, error) {
 		Others:   limit(s.Spec.OtherHistoryLimit, defaultOthers),
 	}
 	if s.Spec.Repeat == nil {
-		d.Times, d.Err = drill.ParseSchedule(s.Spec.Schedule, s.Spec.TimeZone)
+		d.Times, d.Err = schedule.Parse(s.Spec.Schedule, s.Spec.TimeZone)
 	}
 	if s.Spec.StartingDeadline != nil {
 		d.Deadline = s.Spec.StartingDeadline.Duration

@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/fault"
+	"geosql.dev/operator/internal/schedule"
 )
 
 // drill checks a Drill against its target. What is not there yet is no error: objects may come in any order, and the
@@ -370,7 +371,7 @@ func (w *World) drillSchedule(at *field.Path, old, s *v1alpha1.DrillSchedule) fi
 		return w.drillRepeat(at, old, s)
 	}
 	var errs field.ErrorList
-	if _, err := drill.ParseSchedule(s.Spec.Schedule, s.Spec.TimeZone); err != nil {
+	if _, err := schedule.Parse(s.Spec.Schedule, s.Spec.TimeZone); err != nil {
 		path, value := at.Child("schedule"), s.Spec.Schedule
 		if _, zone := time.LoadLocation(s.Spec.TimeZone); zone != nil {
 			path, value = at.Child("timeZone"), s.Spec.TimeZone

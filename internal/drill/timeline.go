@@ -27,6 +27,11 @@ const (
 	defaultServedFor     = 5 * time.Second
 )
 
+// TooLate says that nobody wants a drill any more that has not begun: a night's drill is none for office hours.
+func TooLate(spec v1alpha1.DrillSpec, now time.Time) bool {
+	return spec.BeginBefore != nil && !now.Before(spec.BeginBefore.Time)
+}
+
 // Occurrence is one time that a fault is done.
 type Occurrence struct {
 	// Name of the fault; of one that is repeated NAME-1, NAME-2 and so on.

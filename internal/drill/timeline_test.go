@@ -38,24 +38,6 @@ func TestRepetition(t *testing.T) {
 	g.Expect(drill.Needs(s)).To(Equal(85 * time.Second))
 }
 
-// A schedule knows the last time that was due, and how many went by before it.
-func TestScheduleCountsWhatWasMissed(t *testing.T) {
-	g := NewWithT(t)
-	s, err := drill.ParseSchedule("0 3 * * *", "Europe/Dublin")
-	g.Expect(err).NotTo(HaveOccurred())
-	from := time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC)
-	due, missed := s.Due(from, from.Add(3*24*time.Hour))
-	g.Expect(due.UTC()).To(Equal(time.Date(2026, 7, 4, 2, 0, 0, 0, time.UTC)), "Dublin is an hour ahead in summer")
-	g.Expect(missed).To(BeEquivalentTo(2))
-	due, _ = s.Due(from, from.Add(time.Hour))
-	g.Expect(due.IsZero()).To(BeTrue())
-	for schedule, zone := range map[string]string{"0 3 * *": "", "every day": "", "CRON_TZ=UTC 0 3 * * *": "",
-		"0 3 * * 0": "Nowhere/Town"} {
-		_, err := drill.ParseSchedule(schedule, zone)
-		g.Expect(err).To(HaveOccurred(), schedule+" "+zone)
-	}
-}
-
 // Sites that a fault cuts off from everything lose their clients with them; those that a link alone concerns do not.
 func TestClientSites(t *testing.T) {
 	g := NewWithT(t)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package drill
+// Package schedule is when something is due by the clock, and when a maintenance window is open.
+package schedule
 
 import (
 	"fmt"
@@ -9,24 +10,17 @@ import (
 	_ "time/tzdata" // the operator's image has no time zone data
 
 	"github.com/robfig/cron/v3"
-
-	"geosql.dev/operator/api/v1alpha1"
 )
 
-// TooLate says that nobody wants a drill any more that has not begun: a night's drill is none for office hours.
-func TooLate(spec v1alpha1.DrillSpec, now time.Time) bool {
-	return spec.BeginBefore != nil && !now.Before(spec.BeginBefore.Time)
-}
-
-// Schedule tells when drills are due.
+// Schedule tells when something is due.
 type Schedule struct {
 	cron cron.Schedule
 	zone *time.Location
 }
 
-// ParseSchedule reads cron's five fields, in a zone of the tz database or in UTC. The error says what is wrong with
+// Parse reads cron's five fields, in a zone of the tz database or in UTC. The error says what is wrong with
 // which.
-func ParseSchedule(schedule, zone string) (Schedule, error) {
+func Parse(schedule, zone string) (Schedule, error) {
 	if zone == "" {
 		zone = "Etc/UTC"
 	}
