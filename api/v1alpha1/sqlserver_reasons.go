@@ -37,8 +37,34 @@ const ConditionVolumesFilling = "VolumesFilling"
 // comes back elsewhere, what a person may do, and what that risks.
 const ConditionNodeHeard = "NodeHeard"
 
+// ConditionImageCurrent is True on a SQLServer whose engine runs the image that is declared and, where that is a tag,
+// the one that it names as far as the site's nodes and other servers tell. False, the message says what the other one
+// waits for, and how far the groups are; the server serves meanwhile.
+const ConditionImageCurrent = "ImageCurrent"
+
 // Reasons of a SQLServer.
 const (
+	// ReasonImageAsDeclared: the engine runs the image that is declared (ImageCurrent).
+	ReasonImageAsDeclared = "AsDeclared"
+	// ReasonUpdateAwaitsRequest: the image that is declared waits until a person asks for it (ImageCurrent).
+	ReasonUpdateAwaitsRequest = "AwaitsRequest"
+	// ReasonUpdateAwaitsWindow: the image that is declared waits for a maintenance window; the message says which comes
+	// next (ImageCurrent, RestartPending).
+	ReasonUpdateAwaitsWindow = "AwaitsWindow"
+	// ReasonUpdating: the server gets the image that is declared when its turn comes (ImageCurrent).
+	ReasonUpdating = "Updating"
+	// ReasonUpdateStopped: a server of the group that has the image is not well; the others keep theirs. The message says
+	// how to go on, and back (ImageCurrent).
+	ReasonUpdateStopped = "UpdateStopped"
+	// ReasonTagMoved: the tag that is declared names another image by now than the one that runs, which is kept until
+	// somebody asks for an update (ImageCurrent).
+	ReasonTagMoved = "TagMoved"
+	// ReasonVersionLower: the image that is declared is of a lower major version than the engine that wrote the data,
+	// which it can't open; the server goes on with the image that it has (ImageCurrent, Stalled). Everything else is done.
+	ReasonVersionLower = "VersionLower"
+	// ReasonDataNewer: no pod is made, because the image that is declared is of a lower major version than the engine that
+	// wrote the data on the server's volumes.
+	ReasonDataNewer = "DataNewer"
 	// ReasonRunning: the engine answers and has its logins.
 	ReasonRunning = "Running"
 	// ReasonCreating: objects of the server are being written.

@@ -223,11 +223,23 @@ type SQLServerSpec struct {
 	// unless given. Unless named, the operator makes one. A changed password is given to the engine, which serves on.
 	// +optional
 	SAPasswordSecretRef *SecretReference `json:"saPasswordSecretRef,omitempty"`
-	// image of the engine, by tag or by digest (NAME@sha256:...): a tag can be moved, and a pod that starts anew takes
-	// what it names then. status.imageID has the digest of what runs.
+	// image of the engine, by tag or by digest (NAME@sha256:...). Of a tag the server keeps the digest with which it has
+	// first started, until another image is declared or an update is asked for (annotation geosql.dev/update), unless
+	// imagePullPolicy is Never; status.imageID has the digest of what runs. One that is known to be of a lower major
+	// version than the engine that wrote the data is refused.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
+	// updatePolicy says when another image is taken: Automatic (the default), or OnRequest, which waits for the annotation
+	// geosql.dev/update. A group goes by its strictest server. An engine that does not run takes it at once.
+	// +optional
+	UpdatePolicy UpdatePolicy `json:"updatePolicy,omitempty"`
+	// maintenanceWindows are when another image is taken without being asked for; at any time unless given. In a group the
+	// windows of all its servers must be open.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=atomic
+	MaintenanceWindows []MaintenanceWindow `json:"maintenanceWindows,omitempty"`
 	// imagePullPolicy of the engine's container.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
@@ -374,6 +386,9 @@ type SQLServerStatus struct {
 	// engine is the first line of @@VERSION: it says honestly which engine answers.
 	// +optional
 	Engine string `json:"engine,omitempty"`
+	// image of the engine that answered last, as it was declared: it wrote the data.
+	// +optional
+	Image string `json:"image,omitempty"`
 	// imageID is the image that the engine's container runs, by its digest, as the site's kubelet tells it.
 	// +optional
 	ImageID string `json:"imageID,omitempty"`

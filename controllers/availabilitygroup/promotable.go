@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
+	"geosql.dev/operator/internal/engineimage"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
@@ -26,6 +27,7 @@ const (
 	reasonNoDatabases    = "NoDatabases"
 	reasonNotDeclared    = "NotDeclared"
 	reasonQuarantined    = "Quarantined"
+	reasonVersionLower   = "VersionLower"
 )
 
 // promotable says whether a replica could become primary now without losing anything, or why not. A server that does
@@ -72,6 +74,10 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 			server,
 		)
 	}
+	if lower, version := o.lowerThanPrimary(server, primary); lower {
+		return say(metav1.ConditionFalse, reasonVersionLower, "its engine, %s, is of a lower major version than the "+
+			"primary's, %s: there is no failing back to it; update it", i.Mirroring.ProductVersion, version)
+	}
 	if reason, message := unfit(d, i); reason != "" {
 		return say(metav1.ConditionFalse, reason, "%s", message)
 	}
@@ -94,6 +100,17 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 		)
 	}
 	return say(metav1.ConditionTrue, reasonSynchronized, "every database is synchronized")
+}
+
+// lowerThanPrimary tells that a server's engine is of a lower major version than the primary's, which it returns: the
+// primary's databases have become ones that it can't open.
+func (o Observed) lowerThanPrimary(server, primary v1alpha1.ServerName) (lower bool, version string) {
+	own, of := o.Instances[server], o.Instances[primary]
+	if own.Err != nil || of.Err != nil {
+		return false, ""
+	}
+	has, needs := engineimage.MajorOf(own.Mirroring.ProductVersion), engineimage.MajorOf(of.Mirroring.ProductVersion)
+	return has != 0 && has < needs, of.Mirroring.ProductVersion
 }
 
 func modeOf(d Desired, server v1alpha1.ServerName) (v1alpha1.AvailabilityMode, bool) {

@@ -59,6 +59,14 @@ func TestPromotableOrWhyNot(t *testing.T) {
 		"asynchronous": {server: "quisec",
 			change: func(d *Desired, _ Observed) { d.Group.Spec.Replicas[1].AvailabilityMode = v1alpha1.AsynchronousCommit },
 			status: metav1.ConditionFalse, reason: "NotSynchronous"},
+		"of a lower version than the primary": {server: "quisec", change: func(_ *Desired, o Observed) {
+			alter(o, "tukpub", func(i *Instance) { i.Mirroring.ProductVersion = "17.0.1000.7" })
+			alter(o, "quisec", func(i *Instance) { i.Mirroring.ProductVersion = "16.0.4135.4" })
+		}, status: metav1.ConditionFalse, reason: "VersionLower", message: "no failing back to it"},
+		"of a higher version than the primary": {server: "quisec", change: func(_ *Desired, o Observed) {
+			alter(o, "tukpub", func(i *Instance) { i.Mirroring.ProductVersion = "16.0.4135.4" })
+			alter(o, "quisec", func(i *Instance) { i.Mirroring.ProductVersion = "17.0.1000.7" })
+		}, status: metav1.ConditionTrue, reason: "Synchronized"},
 		"reverting": {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "REVERTING" }),
 			status: metav1.ConditionFalse, reason: "Reverting", message: "Content is reverting"},
 		"initializing": {server: "quisec", change: own(func(s *mssql.GroupDatabaseState) { s.State = "INITIALIZING" }),

@@ -59,6 +59,8 @@ type Desired struct {
 	// that key from another one: both stay while no product key can be used that is declared.
 	keptEdition *corev1.EnvVar
 	keptMark    string
+	// chosen is the engine's image in the pod's template, see chooseImage; empty where nothing was observed.
+	chosen engineImage
 
 	// agentVolumeHeldBack is why the server goes on without a volume of the agent's own, nil when it has one.
 	agentVolumeHeldBack error

@@ -6,9 +6,8 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 
+	"geosql.dev/operator/internal/engineimage"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -112,7 +111,7 @@ func planLogins(d Desired, o Observed, p *reconcile.Plan) bool {
 		for _, g := range needed {
 			has := slices.Contains(engine.Permissions[login.Name], string(g.permission))
 			// What is granted is denied no more.
-			if g.since <= major(engine.Instance.ProductVersion) &&
+			if g.since <= engineimage.MajorOf(engine.Instance.ProductVersion) &&
 				(!has || slices.Contains(engine.Denied[login.Name], string(g.permission))) {
 				execute(tsql.GrantServerPermission(g.permission, login.Name))
 			}
@@ -139,16 +138,6 @@ func planSysadmin(d Desired, engine Engine, p *reconcile.Plan) {
 		p.Destroy(reconcile.Seen("nothing that is declared replicates here", engine.Err), mssql.Execute{
 			Role: credentials.RoleSA, Database: "master", Statement: tsql.DropServerRoleMember(roleSysadmin, operator)})
 	}
-}
-
-// major is the major version in a ProductVersion such as 16.0.4135.4, 0 when it can't be told.
-func major(version string) int {
-	first, _, _ := strings.Cut(version, ".")
-	n, err := strconv.Atoi(first)
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 func conflictMessage(d Desired, login tsql.Login, has []byte) string {

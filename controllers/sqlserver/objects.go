@@ -44,6 +44,12 @@ const (
 	annotationProductKey = "geosql.dev/product-key"
 	// annotationConf is the hash of mssql.conf, which the engine reads once too.
 	annotationConf = "geosql.dev/mssql-conf"
+	// annotationImage of the pod's template is the engine's image as it was declared, where the container names it by the
+	// digest with which it has first started.
+	annotationImage = "geosql.dev/engine-image"
+	// annotationWrittenBy of the data volume's claim is the version of the engine that answered last: what is of a lower
+	// major version can't open the data, and a hub that was rebuilt knows it.
+	annotationWrittenBy = "geosql.dev/written-by"
 	// annotationMetadata of a pod are the keys of the labels and annotations that its server declares, as JSON: one that
 	// is declared no more is taken from the running pod by it.
 	annotationMetadata = "geosql.dev/declared-metadata"
@@ -165,6 +171,8 @@ func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate
 	spec := template.Spec.DeepCopy()
 	spec.Affinity, spec.Tolerations, spec.PriorityClassName = nil, nil, ""
 	spec.TopologySpreadConstraints = nil
+	// The digest of a tag follows from the pod that runs: it restarts none.
+	spec.Containers[0].Image = d.image().declared
 	withoutLasting(spec)
 	annotations := map[string]string{
 		annotationCertificate: hashOf(certificate),
@@ -183,6 +191,12 @@ func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate
 	annotations[annotationSidecar] = hashOf(sidecar)
 	spec.Containers = slices.Delete(spec.Containers, 1, 2)
 	annotations[annotationEngine] = hashOf(append([]any{spec}, engine...))
+	if i := d.image(); i.use != i.declared {
+		annotations[annotationImage] = i.declared
+	}
+	if asked := d.image().asked; asked != "" {
+		annotations[v1alpha1.UpdateAnnotation] = asked
+	}
 	if asked := d.Server.Annotations[v1alpha1.RestartAnnotation]; asked != "" {
 		// Whatever its length and content, it names a request. It is in no hash: without it nobody restarts.
 		annotations[v1alpha1.RestartAnnotation] = hashOf(asked)

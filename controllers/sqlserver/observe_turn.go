@@ -86,7 +86,7 @@ func (r *Reconciler) observeTurn(ctx context.Context, d Desired, o *Observed, na
 	if t.Err = r.askPrimary(ctx, d, &g, t); t.Err != nil {
 		return nil
 	}
-	if err := r.observeBehind(ctx, d, &g, t); err != nil {
+	if err := r.observeBehind(ctx, d, o, &g, t); err != nil {
 		return err
 	}
 	return r.observeSuccession(bounded, d, o, &g, t)
@@ -164,7 +164,13 @@ func against(seen *mssql.Group, replicas []v1alpha1.Replica, self, primary v1alp
 }
 
 // observeBehind finds the other servers of the group that wait too, and those that are not ready.
-func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.AvailabilityGroup, t *Turn) error {
+func (r *Reconciler) observeBehind(
+	ctx context.Context,
+	d Desired,
+	o *Observed,
+	g *v1alpha1.AvailabilityGroup,
+	t *Turn,
+) error {
 	for _, replica := range g.Spec.Replicas {
 		if replica.Server == d.name() {
 			continue
@@ -181,25 +187,24 @@ func (r *Reconciler) observeBehind(ctx context.Context, d Desired, g *v1alpha1.A
 		if !s.Status.Serves() {
 			t.Against = append(t.Against, fmt.Sprintf("SQLServer %s is not ready", replica.Server))
 		}
-		pending := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionRestartPending)
-		waits := pending != nil && pending.Status == metav1.ConditionTrue
 		held, err := reconcile.Suspension(ctx, r.hub, &s)
 		if err != nil {
 			return err
 		}
-		leaves := s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == v1alpha1.ReasonNodeCordoned
-		switch {
-		case held != "" && leaves:
+		switch leaving, behind := lagging(&s, updates(*o)); {
+		case held != "" && leaving:
 			t.Parting = append(t.Parting, replica.Server)
-		case held != "":
+		case held != "" && !(updates(*o) && outdated(&s)):
 			// It restarts for nothing, and would keep the others waiting until a person lets it. While it does not serve it
-			// speaks against them all the same.
-		case leaves:
+			// speaks against them all the same, and where it has an older engine than it declares no primary goes before it.
+		case leaving:
 			t.Leaving = append(t.Leaving, replica.Server)
-		case s.Generation == s.Status.ObservedGeneration && waits && pending.Reason == v1alpha1.ReasonSidecarOutdated:
-			// It may stay so for long, and keeps nobody from anything.
-		case s.Generation != s.Status.ObservedGeneration || waits:
+		case behind:
 			t.Behind = append(t.Behind, replica.Server)
+			if replica.AvailabilityMode == v1alpha1.AsynchronousCommit && synchronous(g, d.name()) &&
+				!primaryOf(d.groups, replica.Server) {
+				t.Asynchronous = append(t.Asynchronous, replica.Server)
+			}
 		}
 	}
 	return nil
@@ -216,4 +221,44 @@ func (r *Reconciler) suspension(ctx context.Context, namespace string, server v1
 		return "", fmt.Errorf("read SQLServer %s/%s: %w", namespace, server, err)
 	}
 	return reconcile.Suspension(ctx, r.hub, &s)
+}
+
+// lagging tells of another server of the group whether its node is cordoned, and whether it waits for a restart too.
+// For an update it also counts who has another image than it declares, though it waits for a request or a window: an
+// upgraded primary can't send its log to a replica of a lower version.
+func lagging(s *v1alpha1.SQLServer, update bool) (leaving, behind bool) {
+	pending := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionRestartPending)
+	if s.Generation != s.Status.ObservedGeneration || update && outdated(s) {
+		return false, true
+	}
+	if pending == nil || pending.Status != metav1.ConditionTrue {
+		return false, false
+	}
+	switch pending.Reason {
+	case v1alpha1.ReasonNodeCordoned:
+		return true, false
+	case v1alpha1.ReasonSidecarOutdated, v1alpha1.ReasonUpdateAwaitsWindow:
+		// It may stay so for long, and keeps nobody from anything.
+		return false, false
+	}
+	return false, true
+}
+
+// outdated tells that a server runs another image than it declares.
+func outdated(s *v1alpha1.SQLServer) bool {
+	return s.Status.Image != "" && s.Status.Image != s.Spec.Image
+}
+
+// synchronous tells that a server has a synchronous copy of a group.
+func synchronous(g *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName) bool {
+	return slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool {
+		return r.Server == server && r.AvailabilityMode == v1alpha1.SynchronousCommit
+	})
+}
+
+// primaryOf tells that a server is the primary of a group, which comes last there.
+func primaryOf(groups []v1alpha1.AvailabilityGroup, server v1alpha1.ServerName) bool {
+	return slices.ContainsFunc(groups, func(g v1alpha1.AvailabilityGroup) bool {
+		return strings.TrimSuffix(strings.ToLower(g.Status.Primary), "-0") == string(server)
+	})
 }

@@ -22,7 +22,7 @@ import (
 
 // plan decides what to do next and says what is so until then.
 func plan(d Desired, o Observed) reconcile.Plan {
-	d = keepEdition(holdBackAgentVolume(d, o), o)
+	d = keepEdition(chooseImage(holdBackAgentVolume(d, o), o), o)
 	decision, placementErr := decide(d, o)
 	return reconcile.Stages(d, o,
 		planSite,
@@ -31,6 +31,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planPasswords,
 		planProductKey,
 		planCertificate,
+		planVersion,
 		func(d Desired, o Observed, p *reconcile.Plan) bool {
 			return planVolumes(d, o, decision, placementErr, p)
 		},
@@ -45,6 +46,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planLogins,
 		planFormerPartners,
 		planTempDB,
+		planWrittenBy,
 		planReadiness,
 		planTurn,
 		planBudget,
@@ -53,6 +55,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planKeptSecrets,
 		planNetworkClosed,
 		planDatabases,
+		planImage,
 		planRunning,
 	)
 }
@@ -101,6 +104,24 @@ func planShape(d Desired, _ Observed, p *reconcile.Plan) bool {
 		return true
 	}
 	return p.Settle(conditions.Stalled(v1alpha1.ReasonPodNotTaken, d.misshapen.ToAggregate().Error()))
+}
+
+// planVersion ends the plan before a first pod is made whose engine can't open the data that are there. A pod that
+// there is goes on with its image; see planImage.
+func planVersion(d Desired, o Observed, p *reconcile.Plan) bool {
+	if i := d.image(); i.reason != v1alpha1.ReasonVersionLower || o.StatefulSet != nil {
+		return true
+	}
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonDataNewer, d.image().held))
+}
+
+// planImage says that the image that is declared is not taken.
+func planImage(d Desired, _ Observed, p *reconcile.Plan) bool {
+	if i := d.image(); i.reason != v1alpha1.ReasonVersionLower {
+		return true
+	}
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonVersionLower,
+		fmt.Sprintf("%s. The engine goes on with %s; everything else is as declared", d.image().held, d.image().use)))
 }
 
 // planSecrets ends the plan while a Secret stands in the way that somebody else made: it would be written over.

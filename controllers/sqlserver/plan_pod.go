@@ -29,7 +29,7 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 		return true
 	}
 	want, have := o.StatefulSet.Spec.Template.Annotations, pod.Annotations
-	if want[annotationTemplate] == have[annotationTemplate] && !restartAsked(o) {
+	if want[annotationTemplate] == have[annotationTemplate] && !restartAsked(o) && !updateAsked(o) {
 		if awaitsAgentVolume(o) {
 			pend(p, "the agent gets a volume of its own when the pod next starts; its promises are on the data volume meanwhile",
 				v1alpha1.ReasonPromisesOnDataVolume)
@@ -39,6 +39,12 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 	why := restartReason(want, have)
 	if restartAsked(o) {
 		why = "annotation " + v1alpha1.RestartAnnotation + " of the SQLServer asks for it"
+	} else if updates(o) {
+		why = updateReason(o)
+		if closed := d.closed(o); closed != "" {
+			pend(p, closed, v1alpha1.ReasonUpdateAwaitsWindow)
+			return true
+		}
 	} else if want[annotationEngine] == have[annotationEngine] && engineHasRun(pod) {
 		return planSidecar(d, o, p, why)
 	}
@@ -51,6 +57,16 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	p.Add(step)
 	return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, "the pod is restarted: "+why))
+}
+
+// updateReason names the image that comes.
+func updateReason(o Observed) string {
+	next := imageOfSet(o.StatefulSet)
+	if updateAsked(o) {
+		return fmt.Sprintf("annotation %s of the SQLServer asks for image %s as it is now", v1alpha1.UpdateAnnotation,
+			next.declared)
+	}
+	return "image " + next.declared + " is declared"
 }
 
 func restartOf(pod *corev1.Pod, why string) RestartPod {
@@ -174,6 +190,9 @@ func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
 			continue // planReadiness says so: the engine can be administered without it
 		}
 		if outcome, stop := containerProblem(pod, c); stop {
+			if c.Name == ContainerEngine {
+				outcome.Message += anotherImage(d, o) + keptImage(d, o, outcome.Reason)
+			}
 			return p.Settle(outcome)
 		}
 	}

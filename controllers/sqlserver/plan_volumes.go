@@ -49,6 +49,24 @@ func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan
 		p.Add(ApplyObject{Object: stamp(claim(d, v, class)), Reason: "it does not exist"})
 		return
 	}
+	want := keptClaim(d, o, v, class, have.Annotations[annotationWrittenBy])
+	why := drift(want, have)
+	if why == "" {
+		return
+	}
+	reason := v1alpha1.ReasonApplyFailed
+	size := have.Spec.Resources.Requests[corev1.ResourceStorage]
+	grown := want.Spec.Resources.Requests[corev1.ResourceStorage]
+	if grown.Cmp(size) > 0 {
+		why, reason = fmt.Sprintf("it grows from %s to %s", size.String(), grown.String()),
+			v1alpha1.ReasonVolumeCannotGrow
+	}
+	p.Beside(ApplyObject{Object: want, Reason: why}, reason)
+}
+
+// keptClaim is what the claim that there is should be. wrote is the version of the engine that it says wrote the data.
+func keptClaim(d Desired, o Observed, v volume, class, wrote string) *corev1.PersistentVolumeClaim {
+	have := o.Claims[v.role]
 	if have.Spec.StorageClassName != nil {
 		class = *have.Spec.StorageClassName
 	}
@@ -57,17 +75,27 @@ func planVolume(d Desired, o Observed, v volume, class string, p *reconcile.Plan
 		// A volume never shrinks, and one that cannot grow is no reason to leave anything else (planGrowth says so).
 		v.spec.Size = size
 	}
-	want := stamp(claim(d, v, class))
-	why := drift(want, have)
-	if why == "" {
-		return
+	c := claim(d, v, class)
+	if wrote != "" {
+		c.Annotations = with(c.Annotations, map[string]string{annotationWrittenBy: wrote})
 	}
-	reason := v1alpha1.ReasonApplyFailed
-	if v.spec.Size.Cmp(size) > 0 {
-		why, reason = fmt.Sprintf("it grows from %s to %s", size.String(), v.spec.Size.String()),
-			v1alpha1.ReasonVolumeCannotGrow
+	return stamp(c)
+}
+
+// planWrittenBy notes at the data's claim which engine writes them: what is of a lower major version can't open them,
+// and the claim outlives the server's object and the hub.
+func planWrittenBy(d Desired, o Observed, p *reconcile.Plan) bool {
+	have, wrote := o.Claims[placement.RoleData], writtenBy(d, o)
+	if have == nil || wrote == "" || have.Annotations[annotationWrittenBy] == wrote {
+		return true
 	}
-	p.Beside(ApplyObject{Object: want, Reason: why}, reason)
+	for _, v := range d.volumes() {
+		if v.role == placement.RoleData {
+			p.Beside(ApplyObject{Object: keptClaim(d, o, v, v.class, wrote), Reason: "it says which engine writes the data"},
+				v1alpha1.ReasonApplyFailed)
+		}
+	}
+	return true
 }
 
 // planGrowth says which volume cannot be as large as it is declared.

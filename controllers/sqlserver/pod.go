@@ -107,7 +107,7 @@ func podSecurity(d Desired) *corev1.PodSecurityContext {
 func engineContainer(d Desired) corev1.Container {
 	c := corev1.Container{
 		Name:            ContainerEngine,
-		Image:           d.Server.Spec.Image,
+		Image:           d.image().use,
 		ImagePullPolicy: d.Server.Spec.ImagePullPolicy,
 		// Startup options exist as arguments of sqlservr alone, so the image's entry point is left out.
 		Command:   []string{"/opt/mssql/bin/sqlservr"},

@@ -10,7 +10,7 @@ import (
 )
 
 // beside lets updates through that concern the server and that no generation tells: the condition of its names, which
-// another controller writes and which is part of what is observed, and that a person asks for a restart.
+// another controller writes and which is part of what is observed, and that a person asks for a restart or an update.
 func beside() predicate.Predicate {
 	return predicate.Funcs{
 		CreateFunc: func(event.CreateEvent) bool { return false }, DeleteFunc: func(event.DeleteEvent) bool { return false },
@@ -25,7 +25,8 @@ func beside() predicate.Predicate {
 				return false
 			}
 			return hashOf(namesReady(before)) != hashOf(namesReady(after)) ||
-				before.Annotations[v1alpha1.RestartAnnotation] != after.Annotations[v1alpha1.RestartAnnotation]
+				before.Annotations[v1alpha1.RestartAnnotation] != after.Annotations[v1alpha1.RestartAnnotation] ||
+				before.Annotations[v1alpha1.UpdateAnnotation] != after.Annotations[v1alpha1.UpdateAnnotation]
 		},
 	}
 }

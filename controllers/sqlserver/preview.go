@@ -28,6 +28,7 @@ func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 		// Nothing is issued by it.
 		o.Clocks = []Clock{{Of: theHub}}
 	}
+	d = chooseImage(d, o)
 	offline := len(o.Cluster.Nodes) == 0 && len(o.Cluster.Classes) == 0
 	first := plan(d, o)
 	outcome := first.Outcome
@@ -57,6 +58,7 @@ func Preview(d Desired, o Observed) ([]reconcile.Step, conditions.Outcome) {
 			// Of a certificate that others issue nothing is known before it is.
 			return planCertificate(d, o, p) || offline && d.issuer() != nil
 		}, nil},
+		{planVersion, nil},
 		{func(d Desired, o Observed, p *reconcile.Plan) bool {
 			return planVolumes(d, o, decision, placementErr, p)
 		}, nil},

@@ -27,7 +27,7 @@ var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionRestartPending,
 	v1alpha1.ConditionAdministered, v1alpha1.ConditionTempDBArranged, v1alpha1.ConditionNetworkRestricted,
 	v1alpha1.ConditionPromisesKept, v1alpha1.ConditionNodeHeard, v1alpha1.ConditionVolumesResizing,
-	v1alpha1.ConditionVolumesFilling,
+	v1alpha1.ConditionVolumesFilling, v1alpha1.ConditionImageCurrent,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -60,7 +60,7 @@ func conditionsBeside(d Desired, o Observed, failed error) []*metav1.Condition {
 	all := []*metav1.Condition{administeredCondition(d, o), tempDBCondition(d, o, failed), promisesCondition(d, o)}
 	if d.Server.DeletionTimestamp == nil {
 		all = append(all, networkCondition(d, o, failed), nodeCondition(d, o), resizingCondition(d, o),
-			fillingCondition(d, o))
+			fillingCondition(d, o), imageCondition(d, o))
 	}
 	return all
 }
@@ -136,20 +136,24 @@ func describe(status *v1alpha1.SQLServerStatus, d Desired, o Observed) {
 	status.PodIP = ""
 	if o.Pod != nil && o.Pod.DeletionTimestamp == nil {
 		status.PodIP = o.Pod.Status.PodIP
-		status.ImageID = engineImage(o.Pod)
+		status.ImageID = imageID(o.Pod)
 	}
 	if certificate, err := credentials.ParseCertificate(o.SiteCertificate); err == nil {
 		status.CertificateExpires = &metav1.Time{Time: certificate.Expires}
 	}
 	if o.Engine.Asked && o.Engine.Err == nil {
 		status.Version, status.Engine = o.Engine.Instance.ProductVersion, o.Engine.Instance.Engine
+		status.Image = imageOfPod(o.Pod).declared
 		status.StartTime = &metav1.Time{Time: o.Engine.Instance.Started}
 		status.Databases = ownDatabases(d, o)
 	}
 }
 
-// engineImage is what the kubelet says that the engine's container runs; empty before it has started.
-func engineImage(pod *corev1.Pod) string {
+// imageID is what the kubelet says that the engine's container runs; empty before it has started.
+func imageID(pod *corev1.Pod) string {
+	if pod == nil {
+		return ""
+	}
 	for _, c := range pod.Status.ContainerStatuses {
 		if c.Name == ContainerEngine {
 			return c.ImageID

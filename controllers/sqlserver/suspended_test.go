@@ -31,7 +31,7 @@ func suspendedBeside(t *testing.T, change func(*v1alpha1.SQLServer, *v1alpha1.To
 	group := &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
 		Spec: v1alpha1.AvailabilityGroupSpec{Replicas: []v1alpha1.Replica{{Server: "tukpub"}, {Server: "quisec"}}}}
 	var turn Turn
-	g.Expect(r.observeBehind(t.Context(), Desired{Server: server()}, group, &turn)).To(Succeed())
+	g.Expect(r.observeBehind(t.Context(), Desired{Server: server()}, &Observed{}, group, &turn)).To(Succeed())
 	return turn
 }
 

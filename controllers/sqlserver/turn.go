@@ -43,6 +43,9 @@ type Turn struct {
 	Away bool
 	// Behind are other servers of the group whose pods wait for a restart too.
 	Behind []v1alpha1.ServerName
+	// Asynchronous are those of Behind that hold asynchronous copies and are nobody's primary. They come before a server
+	// with a synchronous one: of what a new build does to a replica they tell at the least price.
+	Asynchronous []v1alpha1.ServerName
 	// Leaving are other servers of the group whose nodes are cordoned.
 	Leaving []v1alpha1.ServerName
 	// Parting are other servers of the group whose nodes are cordoned and that are suspended: nobody waits for them, and
@@ -125,6 +128,8 @@ func wait(d Desired, o Observed, t Turn, known bool, group string) string {
 		return fmt.Sprintf("group %s can't do without a replica now: %s", group, strings.Join(t.Against, ", "))
 	case t.Primary == self:
 		return primaryWaits(t)
+	case len(t.Asynchronous) > 0:
+		return fmt.Sprintf("in group %s the servers with asynchronous copies come first: %s", group, list(t.Asynchronous))
 	}
 	return ""
 }
@@ -225,9 +230,13 @@ func (o Observed) turn(group string) (Turn, bool) {
 }
 
 // awaitsTurn tells whether a turn is waited for, or held. A primary of which only the sidecar is outdated waits for
-// long.
+// long, and so does who waits for a maintenance window.
 func awaitsTurn(d Desired, o Observed) bool {
+	if d.closed(o) != "" && leaves(o) == "" {
+		return slices.ContainsFunc(o.Turns, func(t Turn) bool { return t.Holder == d.name() })
+	}
 	sidecar := o.Pod != nil && o.StatefulSet != nil && tempDBMoves(o) == "" && leaves(o) == "" && !restartAsked(o) &&
+		!updateAsked(o) &&
 		o.StatefulSet.Spec.Template.Annotations[annotationEngine] == o.Pod.Annotations[annotationEngine]
 	return slices.ContainsFunc(
 		o.Turns,
@@ -243,6 +252,7 @@ func restartWaits(o Observed) bool {
 	}
 	return set.Spec.Template.Annotations[annotationTemplate] != pod.Annotations[annotationTemplate] ||
 		restartAsked(o) ||
+		updateAsked(o) ||
 		tempDBMoves(o) != "" ||
 		leaves(o) != ""
 }

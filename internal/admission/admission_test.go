@@ -168,7 +168,7 @@ func TestAdmission(t *testing.T) {
 	hub, mgr := startHub(t)
 	ctx := t.Context()
 	cached := mgr.GetClient()
-	tables := slices.Concat(refusals, replicationRefusals, shapeRefusals, schemaRefusals)
+	tables := slices.Concat(refusals, replicationRefusals, shapeRefusals, updateRefusals, schemaRefusals)
 	var answers []said
 	ran := 0
 	for _, r := range tables {

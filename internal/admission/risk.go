@@ -23,8 +23,9 @@ func serverRisks(at *field.Path, spec *v1alpha1.SQLServerSpec) (all admission.Wa
 			"it likes once that is used up; give one, such as 8Gi", at.Child("resources", "limits", "memory")))
 	}
 	if tag, moves := movingTag(spec.Image); moves {
-		all = append(all, fmt.Sprintf("%s: %s names whatever is newest, so that a pod that starts anew may run another "+
-			"build than its group; name one build, by its tag or by its digest", at.Child("image"), tag))
+		all = append(all, fmt.Sprintf("%s: %s names whatever is newest when a server first starts, and is kept then, so "+
+			"that the servers of a group may run several builds; name one build, by its tag or by its digest",
+			at.Child("image"), tag))
 	}
 	return all
 }

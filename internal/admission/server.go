@@ -40,6 +40,8 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 		!equality.Semantic.DeepEqual(old.Spec.Resources.Limits, s.Spec.Resources.Limits) {
 		errs = append(errs, leastMemory(at, &s.Spec)...)
 	}
+	errs = append(errs, w.image(at.Child("image"), old, s)...)
+	errs = append(errs, windows(at.Child("maintenanceWindows"), s.Spec.MaintenanceWindows)...)
 	errs = append(errs, w.serverNameFree(s.Name)...)
 	errs = append(errs, w.serverDatabases(at.Child("databases"), s)...)
 	errs = append(errs, w.serverOwners(at, old, s)...)

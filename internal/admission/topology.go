@@ -53,6 +53,7 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 		errs = append(append(errs, next.group(path, g)...), next.takesOver(path, old, g)...)
 		errs = append(errs, next.groupOwners(path, old, g)...)
 		errs = append(errs, next.newEditions(path, w, old, g)...)
+		errs = append(errs, next.versions(path, old, g)...)
 	}
 	for i, d := range objects.Distributors {
 		errs = append(errs, next.distributor(at.Child("distributors").Index(i), d)...)
@@ -170,6 +171,12 @@ func (w *World) with(t *v1alpha1.Topology, objects *topology.Objects) *World {
 	next.strict = true
 	maps.Copy(next.Sites, w.Sites)
 	maps.Copy(next.Logins, w.Logins)
+	for _, s := range objects.Servers {
+		if live := w.Servers[s.Name]; live != nil {
+			// What is known of the server that there is counts: what its volumes have, and what wrote its data.
+			live.Status.DeepCopyInto(&s.Status)
+		}
+	}
 	overlay(next.Servers, w.Servers, objects.Servers, t.Name)
 	overlay(next.Groups, w.Groups, objects.Groups, t.Name)
 	overlay(next.Distributors, w.Distributors, objects.Distributors, t.Name)

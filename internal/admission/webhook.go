@@ -160,6 +160,7 @@ func Register(mgr manager.Manager) error {
 			func(w *World, old, o *v1alpha1.AvailabilityGroup) field.ErrorList {
 				errs := append(w.group(top, o), w.takesOver(top, old, o)...)
 				errs = append(errs, w.groupOwners(top, old, o)...)
+				errs = append(errs, w.versions(top, old, o)...)
 				return append(errs, w.newEditions(top, w, old, o)...)
 			},
 			func(o *v1alpha1.AvailabilityGroup) any { return o.Spec }, warnGroup, true}),

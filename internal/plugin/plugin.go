@@ -41,7 +41,8 @@ var groups = []group{
 	{"former", "After a failover with data loss:",
 		[]func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
 	{"rest", "Sites, servers, publishing, logins and drills:", []func() *cobra.Command{
-		site.NewCommand, restart.NewCommand, reinitialize.NewCommand, login.NewCommand, move.NewCommand, drill.NewCommand}},
+		site.NewCommand, restart.NewCommand, restart.NewUpdateCommand, reinitialize.NewCommand, login.NewCommand,
+		move.NewCommand, drill.NewCommand}},
 }
 
 // newRoot is the plugin with all its commands.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package restart has the command that asks for restarts of servers.
+// Package restart has the commands that ask for restarts and updates of servers.
 package restart
 
 import (
@@ -35,15 +35,41 @@ waits for. A server of no group restarts at once, and nobody serves in its place
 			if err != nil {
 				return err
 			}
-			return run(cmd, hub, namespace, args)
+			return run(cmd, hub, namespace, args, v1alpha1.RestartAnnotation)
 		},
 	}
 	f.Add(cmd)
 	return cmd
 }
 
-// run asks for all of the servers or, where one cannot be asked for, for none.
-func run(cmd *cobra.Command, hub client.Client, namespace string, names []string) error {
+// NewUpdateCommand makes `kubectl geosql update`.
+func NewUpdateCommand() *cobra.Command {
+	f := &cli.HubFlags{}
+	cmd := &cobra.Command{
+		Use:   "update SERVER...",
+		Short: "Update servers to the image that they declare, each in its turn",
+		Long: `Asks for an update of the servers' engines, by the annotation ` + v1alpha1.UpdateAnnotation + ` of their SQLServers.
+
+A server takes the image that it declares, though its updatePolicy is OnRequest and no maintenance window is open; of a
+tag, the image that it names by now. One that is declared by the digest that runs stays as it is. Servers of a group
+update one at a time: those with asynchronous copies first, then the other secondaries, then the primary, which hands
+over before. Name all of them. The condition ImageCurrent says how far they are.`,
+		Example: `  kubectl geosql update tukpub quisec dubcfg -n web`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			hub, namespace, err := f.Open()
+			if err != nil {
+				return err
+			}
+			return run(cmd, hub, namespace, args, v1alpha1.UpdateAnnotation)
+		},
+	}
+	f.Add(cmd)
+	return cmd
+}
+
+// run writes an annotation for all of the servers or, where one cannot be asked for, for none.
+func run(cmd *cobra.Command, hub client.Client, namespace string, names []string, annotation string) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), cli.ReadTimeout)
 	defer cancel()
 	var servers []*v1alpha1.SQLServer
@@ -60,12 +86,16 @@ func run(cmd *cobra.Command, hub client.Client, namespace string, names []string
 		if s.Annotations == nil {
 			s.Annotations = map[string]string{}
 		}
-		s.Annotations[v1alpha1.RestartAnnotation] = at
+		s.Annotations[annotation] = at
 		if err := hub.Patch(ctx, s, before); err != nil {
 			return cli.Unsure(fmt.Errorf("annotate SQLServer %s in the hub: %w", s.Name, err),
 				fmt.Sprintf("kubectl get sqlserver -n %s %s -o yaml", s.Namespace, s.Name))
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "sqlserver.geosql.dev/%s: a restart is asked for\n", s.Name)
+		what := "a restart"
+		if annotation == v1alpha1.UpdateAnnotation {
+			what = "an update to " + s.Spec.Image
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "sqlserver.geosql.dev/%s: %s is asked for\n", s.Name, what)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ func TestServersAreAskedToRestart(t *testing.T) {
 		cmd := NewCommand()
 		cmd.SetOut(&out)
 		cmd.SetContext(t.Context())
-		err := run(cmd, hub, "web", names)
+		err := run(cmd, hub, "web", names, v1alpha1.RestartAnnotation)
 		return out.String(), err
 	}
 	for name, why := range map[string]string{"none": "not found", "held": "spec.suspend is true",
@@ -59,4 +59,23 @@ func TestServersAreAskedToRestart(t *testing.T) {
 	_, err = restart("tukpub")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(asked("tukpub")).NotTo(Equal(first))
+}
+
+// An update is asked for in the same way, and says of which image.
+func TestServersAreAskedToUpdate(t *testing.T) {
+	g := NewWithT(t)
+	declares := server("tukpub")
+	declares.Spec.Image = "m.example/mssql:2022-CU25"
+	hub := terminal.Hub(declares).Build()
+	var out bytes.Buffer
+	cmd := NewUpdateCommand()
+	cmd.SetOut(&out)
+	cmd.SetContext(t.Context())
+	g.Expect(run(cmd, hub, "web", []string{"tukpub"}, v1alpha1.UpdateAnnotation)).To(Succeed())
+	g.Expect(out.String()).To(
+		Equal("sqlserver.geosql.dev/tukpub: an update to m.example/mssql:2022-CU25 is asked for\n"))
+	var s v1alpha1.SQLServer
+	g.Expect(hub.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "tukpub"}, &s)).To(Succeed())
+	g.Expect(s.Annotations[v1alpha1.UpdateAnnotation]).NotTo(BeEmpty())
+	g.Expect(s.Annotations).NotTo(HaveKey(v1alpha1.RestartAnnotation))
 }

@@ -134,10 +134,12 @@ func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 	}
 }
 
-// goesOn tells of a condition that says of work that it goes on by itself: a restart that waits for its turn, volumes
-// that grow.
+// goesOn tells of a condition that says of work that it goes on by itself, or when somebody wants it to: a restart that
+// waits for its turn, an update for its hour, volumes that grow.
 func goesOn(c metav1.Condition) bool {
 	return c.Type == v1alpha1.ConditionRestartPending ||
+		c.Type == v1alpha1.ConditionImageCurrent && (c.Reason == v1alpha1.ReasonUpdating ||
+			c.Reason == v1alpha1.ReasonUpdateAwaitsRequest || c.Reason == v1alpha1.ReasonUpdateAwaitsWindow) ||
 		c.Type == v1alpha1.ConditionVolumesResizing && c.Reason == v1alpha1.ReasonVolumesGrowing
 }
 
