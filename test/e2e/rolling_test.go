@@ -5,9 +5,6 @@
 package e2e
 
 import (
-	"context"
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +14,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/test/e2e/bed"
 )
 
 // A startup option that changes on all servers of a group reaches them one at a time, the secondaries first, and never
@@ -43,28 +39,7 @@ func TestRollingChangeOfAGroup(t *testing.T) {
 		server.Spec.Startup = &v1alpha1.StartupOptions{CheckpointThrottleMBps: ptr.To[int32](200)}
 		g.Expect(b.Hub().Client.Patch(t.Context(), server, change)).To(Succeed())
 	}
-	var order []string
-	bed.Wait(t, "all servers have the option", 6*time.Minute, func(ctx context.Context) (bool, string, error) {
-		var down, old []string
-		for site, server := range gt.servers {
-			pod, err := podOf(ctx, b.Site(site), server)
-			if client.IgnoreNotFound(err) != nil {
-				return false, "", err
-			}
-			switch {
-			case err != nil || !bed.Ready(pod):
-				down = append(down, site)
-			case pod.UID == before[site]:
-				old = append(old, site)
-			case !slices.Contains(order, site):
-				order = append(order, site)
-			}
-		}
-		if len(down) > 1 {
-			t.Fatalf("%v are down at once", down)
-		}
-		return len(order) == len(gt.servers) && len(down) == 0, fmt.Sprintf("old %v, down %v", old, down), nil
-	})
+	order := gt.replacedOneByOne(before)
 	g.Expect(order).To(HaveLen(3))
 	g.Expect(order[2]).To(Equal("tukwila"), "the first primary is the last to restart")
 	for site, server := range gt.servers {
