@@ -85,16 +85,6 @@ func TestAServerWithAnIssuer(t *testing.T) {
 	}
 }
 
-// waitForReason waits until a server's condition has a reason.
-func waitForReason(t *testing.T, b *bed.Bed, server *v1alpha1.SQLServer, reason string) {
-	t.Helper()
-	bed.Wait(t, "SQLServer "+server.Name+" says "+reason, 2*time.Minute, func(ctx context.Context) (bool, string, error) {
-		err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(server), server)
-		_, text := describeServer(server)
-		return strings.Contains(text, reason), text, err
-	})
-}
-
 // startCertManager installs cert-manager's kinds at a site, out of its module, and runs those of its controllers that
 // issue by a CA as a process of the test's. Both go with the test.
 func startCertManager(t *testing.T, b *bed.Bed, site *bed.Site) {
