@@ -56,6 +56,8 @@ type Desired struct {
 	Source string
 	CA     []byte
 	Token  string
+	// SecretsErr is why what agents and sidecars show to each other is not known; nil where it is, and where nothing asks.
+	SecretsErr error
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
 	// Counted is the last count of what is pending, nil before the first.
@@ -452,7 +454,8 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	d.Source = r.address(object.Namespace, d.System.Server)
-	return d, d.readSecrets(ctx, r.access)
+	d.SecretsErr = d.readSecrets(ctx, r.access)
+	return d, nil
 }
 
 // desireGone finds out which servers nobody expects back, for a deletion.

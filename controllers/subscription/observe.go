@@ -124,7 +124,7 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	if d.Subscriber == "" {
 		return o
 	}
-	if d.nowhere() || (d.Unsupported != "" || len(d.Missing) > 0) && !d.deleting() {
+	if d.nowhere() || (d.Unsupported != "" || len(d.Missing) > 0 || d.SecretsErr != nil) && !d.deleting() {
 		o.Servers = engines.ReadServers(ctx, d.System, "", d.Subscriber)
 		observeGuards(ctx, engines, d, &o)
 		return o

@@ -56,6 +56,9 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 			),
 		)
 	}
+	if d.SecretsErr != nil {
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.SecretsErr.Error()))
+	}
 	return true
 }
 

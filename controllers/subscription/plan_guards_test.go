@@ -87,6 +87,10 @@ var losses = map[string]func(*world){
 		w.d.Publisher, w.d.System, w.d.Missing = replication.Party{}, replication.System{}, []string{"Distributor main"}
 		w.o = Observed{Servers: w.o.Servers, Guards: w.o.Guards}
 	},
+	"what the distributor's agents show": func(w *world) {
+		w.d.SecretsErr = errors.New("find the credentials of server web/dist: no such Secret")
+		w.o = Observed{Servers: w.o.Servers, Guards: w.o.Guards}
+	},
 	"the publisher":   func(w *world) { w.away(false, publisher, secondary) },
 	"the distributor": func(w *world) { w.away(false, distributor) },
 }
