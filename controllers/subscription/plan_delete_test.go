@@ -34,10 +34,10 @@ func (w *world) end(t *testing.T) (map[v1alpha1.ServerName]bool, reconcile.Plan)
 	at := map[v1alpha1.ServerName]bool{}
 	var p reconcile.Plan
 	for range 6 {
-		if p = planDelete(w.d, w.look()); len(p.Steps) == 0 {
+		if p = planDelete(w.d, w.look()); len(p.All()) == 0 {
 			return at, p
 		}
-		for _, s := range p.Steps {
+		for _, s := range p.All() {
 			if x, ok := s.(replication.Execute); ok {
 				at[x.Server] = true
 			}

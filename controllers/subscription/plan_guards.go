@@ -33,7 +33,8 @@ func guardOf(guards []mssql.Guard, schema, table string) *mssql.Guard {
 }
 
 // planLifted drops the guards where none are declared, before anything is asked of publication, publisher and
-// distributor: these may be lost, which is when somebody wants to write the copy.
+// distributor: these may be lost, which is when somebody wants to write the copy. Everything else goes on: a table that
+// is in use keeps its guard until a later look, and holds up nothing.
 func planLifted(d Desired, o Observed, p *replication.Plan) bool {
 	guards, err := o.Guards.Get()
 	if d.Subscription.Spec.ReadOnly || err != nil || len(guards) == 0 || o.guardsHeld(d) != nil {
@@ -41,11 +42,11 @@ func planLifted(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	}
 	liftGuards(d, o, guards, p)
-	return p.Proceed("the tables are being made writable")
+	return true
 }
 
 // planGuards lets nobody but the agent write the articles' tables, where that is declared. A new copy brings tables
-// without a guard.
+// without a guard. Each is made by itself: a table that is in use keeps no other from having its own.
 func planGuards(d Desired, o Observed, p *replication.Plan) bool {
 	if !d.Subscription.Spec.ReadOnly {
 		return true
@@ -54,7 +55,6 @@ func planGuards(d Desired, o Observed, p *replication.Plan) bool {
 	if err != nil {
 		return p.Settle(replication.Unanswered(err, replication.NoSubscriber))
 	}
-	before := len(p.Steps)
 	for _, key := range slices.Sorted(maps.Keys(o.Here.Tables)) {
 		t := o.Here.Tables[key]
 		if !o.publishes(key) {
@@ -63,11 +63,14 @@ func planGuards(d Desired, o Observed, p *replication.Plan) bool {
 		switch g := guardOf(guards, t.Schema, t.Name); {
 		case g == nil:
 			guard := tsql.GuardName(d.guards(), t.Schema, t.Name)
-			p.Destroy(reconcile.Seen("the table is an article's, and has no guard", o.HereErr, o.PublicationErr),
+			var one reconcile.Plan
+			one.Destroy(reconcile.Seen("the table is an article's, and has no guard", o.HereErr, o.PublicationErr),
 				replication.Execute{Server: d.Subscriber, Database: d.database(),
 					Statement: tsql.GuardTable(guard, t.Schema, t.Name)})
+			p.Beside(one.Steps[0], v1alpha1.ReasonConfiguring)
 		case g.Disabled:
-			p.Execute(d.Subscriber, d.database(), tsql.EnableGuard(g.Name, t.Schema, t.Name))
+			p.Beside(replication.Execute{Server: d.Subscriber, Database: d.database(),
+				Statement: tsql.EnableGuard(g.Name, t.Schema, t.Name)}, v1alpha1.ReasonConfiguring)
 		}
 	}
 	for _, g := range guards {
@@ -75,7 +78,7 @@ func planGuards(d Desired, o Observed, p *replication.Plan) bool {
 			dropGuard(d, g, reconcile.Seen("the table is no article's", o.Guards.Err(), o.PublicationErr), p)
 		}
 	}
-	return len(p.Steps) == before || p.Proceed("the tables are being made read-only")
+	return true
 }
 
 // liftGuards drops every guard.
@@ -86,8 +89,10 @@ func liftGuards(d Desired, o Observed, guards []mssql.Guard, p *replication.Plan
 }
 
 func dropGuard(d Desired, g mssql.Guard, seen reconcile.Evidence, p *replication.Plan) {
-	p.Destroy(seen, replication.Execute{Server: d.Subscriber, Database: d.database(),
+	var one reconcile.Plan
+	one.Destroy(seen, replication.Execute{Server: d.Subscriber, Database: d.database(),
 		Statement: tsql.DropGuard(g.Name, g.Schema)})
+	p.Beside(one.Steps[0], v1alpha1.ReasonConfiguring)
 }
 
 // held is why guards can't be lifted now, and what lets them be.
@@ -102,17 +107,17 @@ func (o Observed) guardsHeld(d Desired) *held {
 	if outcome, ok := replication.Usable(d.Subscriber, server); !ok {
 		return &held{outcome, sites.GoneForGood(d.Subscriber)}
 	}
-	if err := o.Guards.Err(); err != nil {
-		return &held{replication.Unanswered(err, ""), ""}
-	}
 	database := server.State.Database(d.database())
-	switch {
-	case database == nil:
-	case database.Secondary:
+	if database != nil && database.Secondary {
+		// Before the reading: a copy that does not let anybody read gives none.
 		return &held{conditions.InProgress(v1alpha1.ReasonSecondary, fmt.Sprintf(
 			"database %s on %s is a secondary's copy, whose tables are changed at its group's primary alone",
 			d.database(), d.host())), fmt.Sprintf("let %s be the primary", d.host())}
-	case database.ReadOnly:
+	}
+	if err := o.Guards.Err(); err != nil {
+		return &held{replication.Unanswered(err, ""), ""}
+	}
+	if database != nil && database.ReadOnly {
 		return &held{conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
 			"database %s on %s is read-only itself", d.database(), d.host())),
 			fmt.Sprintf("ALTER DATABASE %s SET READ_WRITE there", tsql.Identifier(d.database()))}
@@ -122,7 +127,8 @@ func (o Observed) guardsHeld(d Desired) *held {
 
 // planUnguarded drops the guards before the object goes, whatever else stays: with nobody to lift them a table would be
 // read-only for good, that of a copy which is to publish too. It waits for a subscriber that may have them, unless
-// nobody expects that back, or readOnly was taken back: then what may stay is told.
+// nobody expects that back, or readOnly was taken back: then what may stay is told, or what could not be dropped
+// (replication.CarryOut).
 func planUnguarded(d Desired, o Observed, p *replication.Plan) bool {
 	guards, err := o.Guards.Get()
 	if d.Subscriber == "" || err == nil && len(guards) == 0 {
@@ -139,7 +145,8 @@ func planUnguarded(d Desired, o Observed, p *replication.Plan) bool {
 	switch held := o.guardsHeld(d); {
 	case held == nil:
 		liftGuards(d, o, guards, p)
-		return p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "the tables are being made writable"))
+		return !readOnly || p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "the tables are being made writable"),
+			d.withoutLifting(""))
 	case !readOnly:
 		p.Leave("on %s the triggers %s*, where the tables of database %s were read-only: DROP TRIGGER lets others write "+
 			"them (they could not be looked for or dropped: %s)", d.host(), d.guards(), d.database(), held.outcome.Message)

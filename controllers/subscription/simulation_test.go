@@ -384,7 +384,7 @@ func (w *world) settle(t fatal, most func() int) (reconcile.Plan, []string) {
 		p := plan(w.d, o)
 		status := &w.d.Subscription.Status
 		status.Initialization = initialization(w.d, o, p)
-		if len(p.Steps) == 0 {
+		if len(p.All()) == 0 {
 			status.Reinitialization = reinitialization(w.d, o, p, nil)
 			if idle++; idle > 3 {
 				return p, done
@@ -394,14 +394,14 @@ func (w *world) settle(t fatal, most func() int) (reconcile.Plan, []string) {
 		}
 		idle = 0
 		n := most()
-		for i, s := range p.Steps {
+		for i, s := range p.All() {
 			if i == n {
 				break
 			}
 			done = append(done, s.Describe())
 			w.do(t, s)
 		}
-		if n >= len(p.Steps) {
+		if n >= len(p.All()) {
 			status.Reinitialization = reinitialization(w.d, o, p, nil)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile"
@@ -43,6 +44,29 @@ func TestADeletionThatFailsHasAWayOut(t *testing.T) {
 		ContainSubstring("Retain")))
 	object.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
 	g.Expect(frame.Unresolved(object, unknown).Done).To(BeTrue())
+}
+
+// Where only a step beside the others fails a deletion that is done goes on, and tells what stays; one that is not done
+// has its way out in its plan, for reclaimPolicy need not be one.
+func TestADeletionThatFailsAside(t *testing.T) {
+	g := NewWithT(t)
+	recorder := events.NewFakeRecorder(2)
+	object := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{}}}
+	refused := errors.New("lock request time out")
+	apply := func(p reconcile.Plan) error {
+		p.Beside(step{}, v1alpha1.ReasonConfiguring)
+		return CarryOut(t.Context(), reconcile.Reporter{Events: recorder}, object, p,
+			func(context.Context, Step) error { return refused })
+	}
+	err := apply(reconcile.Plan{})
+	g.Expect(err).To(MatchError(refused))
+	g.Expect(err).NotTo(MatchError(ContainSubstring("Retain")))
+	g.Expect(recorder.Events).To(BeEmpty())
+
+	g.Expect(apply(reconcile.Plan{Done: true})).To(Succeed())
+	g.Expect(recorder.Events).To(Receive(And(ContainSubstring(v1alpha1.ReasonLeftBehind),
+		ContainSubstring("lock request time out"))))
+	g.Expect(apply(reconcile.Plan{Done: true, Steps: []reconcile.Step{step{}}})).NotTo(Succeed(), "it is not done")
 }
 
 // step is one that is refused.

@@ -4,6 +4,7 @@ package replication
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -76,7 +77,8 @@ func (e Engines) ReadWithin(
 }
 
 // CarryOut carries out the steps of an object's plan one after the other, those beside the others each by itself, and
-// tells what a deletion that is done leaves behind. A deletion that fails says how it goes on.
+// tells what a deletion that is done leaves behind: also what only a step beside the others could not take away. A
+// deletion that fails says how it goes on; where only a step beside the others does, its plan says so.
 func CarryOut(
 	ctx context.Context,
 	reporter reconcile.Reporter,
@@ -85,8 +87,16 @@ func CarryOut(
 	carryOut func(context.Context, Step) error,
 ) error {
 	err := reconcile.WithAside(ctx, p, carryOut, func() error { return reconcile.InOrder(ctx, p.Steps, carryOut) })
+	var aside *reconcile.AsideFailed
+	deleting := obj.GetDeletionTimestamp() != nil
+	if deleting && p.Done && errors.As(err, &aside) {
+		p.Leave("what could not be taken away (%v)", aside)
+		err = nil
+	}
 	switch {
-	case err != nil && obj.GetDeletionTimestamp() != nil:
+	case deleting && errors.As(err, &aside):
+		return err
+	case err != nil && deleting:
 		return fmt.Errorf("%w; %s", err, Retain)
 	case err == nil && p.Done:
 		reporter.TellLeft(obj, p.Left)
