@@ -156,6 +156,15 @@ func planUnguarded(d Desired, o Observed, p *replication.Plan) bool {
 	}
 }
 
+// guarding says how the deletion of a read-only Subscription goes on that does not get as far as its guards; empty for
+// another one.
+func guarding(s *v1alpha1.Subscription) string {
+	if !s.Spec.ReadOnly {
+		return ""
+	}
+	return Desired{Subscription: s}.withoutLifting("")
+}
+
 // withoutLifting says how a deletion goes on that can't lift the guards: reclaimPolicy Retain does not leave them.
 func (d Desired) withoutLifting(out string) string {
 	if out != "" {

@@ -212,3 +212,12 @@ func TestDeletionOfGuardsOfAServerThatIsGone(t *testing.T) {
 			ContainSubstring("Site tukwila is declared lost"))))
 	}
 }
+
+// Also a deletion of which nothing is known but what its object says keeps no guard without a word.
+func TestDeletionOfAReadOnlyCopyHolds(t *testing.T) {
+	g := NewWithT(t)
+	d := declared()
+	g.Expect(guarding(d.Subscription)).To(BeEmpty())
+	d.Subscription.Spec.ReadOnly = true
+	g.Expect(guarding(d.Subscription)).To(And(ContainSubstring("spec.readOnly to false"), ContainSubstring(d.guards())))
+}

@@ -40,6 +40,9 @@ type Controller[O client.Object, D, V any] struct {
 	Asked []client.Object
 	// Reclaim is what becomes of the object's things when it is deleted.
 	Reclaim func(O) v1alpha1.ReclaimPolicy
+	// Holds says how the deletion of an object goes on that has to take something away whatever Reclaim says, as a clause;
+	// empty when there is nothing of the kind. Nil where there never is.
+	Holds func(O) string
 }
 
 // NewReporter makes the reporter of a controller.
@@ -69,13 +72,18 @@ func (c Controller[O, D, V]) frame(server client.Reader) reconcile.Kind[O, D, V]
 }
 
 // unresolved waits for what the object refers to. An object that is being deleted and keeps its things goes although it
-// is not known what it asked for.
+// is not known what it asked for, unless something holds it.
 func (c Controller[O, D, V]) unresolved(object O, unknown error) reconcile.Plan {
 	outcome := conditions.InProgress(v1alpha1.ReasonReferenceMissing, unknown.Error())
 	if object.GetDeletionTimestamp() == nil {
 		return reconcile.Plan{Outcome: outcome}
 	}
-	p := Plan{reconcile.Plan{Done: !v1alpha1.MayDestroy(object, c.Reclaim(object))}}
-	p.Await(outcome, Retain)
+	p, out := Plan{reconcile.Plan{Done: !v1alpha1.MayDestroy(object, c.Reclaim(object))}}, Retain
+	if c.Holds != nil {
+		if way := c.Holds(object); way != "" {
+			p.Done, out = false, way
+		}
+	}
+	p.Await(outcome, out)
 	return p.Plan
 }

@@ -46,6 +46,23 @@ func TestADeletionThatFailsHasAWayOut(t *testing.T) {
 	g.Expect(frame.Unresolved(object, unknown).Done).To(BeTrue())
 }
 
+// What a deletion has to take away whatever its reclaimPolicy holds it, also when nobody knows what it asked for.
+func TestADeletionThatIsHeld(t *testing.T) {
+	g := NewWithT(t)
+	out := "take it back"
+	frame := Controller[*v1alpha1.Distributor, int, int]{
+		Reclaim: func(*v1alpha1.Distributor) v1alpha1.ReclaimPolicy { return v1alpha1.ReclaimRetain },
+		Holds:   func(*v1alpha1.Distributor) string { return out },
+	}.frame(nil)
+	object := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{},
+		OwnerReferences: []metav1.OwnerReference{{Name: "shop"}}}}
+	p := frame.Unresolved(object, errors.New("no route to host"))
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Message).To(Equal("deletion waits: no route to host; take it back"))
+	out = ""
+	g.Expect(frame.Unresolved(object, errors.New("no route to host")).Done).To(BeTrue())
+}
+
 // Where only a step beside the others fails a deletion that is done goes on, and tells what stays; one that is not done
 // has its way out in its plan, for reclaimPolicy need not be one.
 func TestADeletionThatFailsAside(t *testing.T) {
