@@ -57,7 +57,7 @@ func (r *Reconciler) rests(ctx context.Context, m *v1alpha1.PublisherMove) (stri
 
 // around are the objects at which a move takes steps, as far as they are declared: its Publication and the
 // Subscriptions to that, the server that publishes next, the Distributor that distributes next and its server; and,
-// until the Publication names the new publisher, the former Distributor and its server, unless that is lost.
+// until the Publication names the new publisher, the former Distributor and its server, unless that is lost or fenced.
 func (r *Reconciler) around(ctx context.Context, m *v1alpha1.PublisherMove) ([]around, error) {
 	var p v1alpha1.Publication
 	if found, err := r.declared(ctx, m, string(m.Spec.Publication), &p, "Publication"); err != nil || !found {
@@ -90,6 +90,7 @@ func (r *Reconciler) around(ctx context.Context, m *v1alpha1.PublisherMove) ([]a
 			if lost, err = r.lost(ctx, m.Namespace, x.Spec.Server); err != nil {
 				return nil, err
 			}
+			lost = lost || slices.Contains(m.Spec.FencedServers, x.Spec.Server)
 		}
 		if found && !lost {
 			all, servers = append(all, around{"Distributor", &x}), append(servers, x.Spec.Server)

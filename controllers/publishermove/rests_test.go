@@ -84,7 +84,10 @@ func TestAMoveWaitsForWhatItTakesStepsAt(t *testing.T) {
 		"the former Distributor":          {suspended: is("main"), why: "Distributor main" + own},
 		"the former Distributor's server": {suspended: is("dist"), why: "SQLServer dist" + own},
 		"one whose Site is lost":          {suspended: is("main"), lost: "tukwila"},
-		"once nothing is done there":      {suspended: is("main"), change: switched},
+		"one that is fenced": {suspended: is("main"), change: func(m *v1alpha1.PublisherMove, _ *v1alpha1.Publication) {
+			m.Spec.FencedServers = append(m.Spec.FencedServers, "dist")
+		}},
+		"once nothing is done there": {suspended: is("main"), change: switched},
 		"the Subscriptions after that": {suspended: is("quincy"), change: switched,
 			why: "Subscription quincy" + own},
 		"the former publisher, of which it only reads": {suspended: is("tukpub")},
