@@ -399,9 +399,9 @@ type AvailabilityGroupStatus struct {
 	// answer is none of them.
 	// +optional
 	Synchronized string `json:"synchronized,omitempty"`
-	// replicas of the group.
+	// replicas of the group: those that are declared, and former ones that may have it still.
 	// +optional
-	// +kubebuilder:validation:MaxItems=9
+	// +kubebuilder:validation:MaxItems=32
 	// +listType=map
 	// +listMapKey=server
 	Replicas []ReplicaStatus `json:"replicas,omitempty"`

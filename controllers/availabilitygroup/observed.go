@@ -230,17 +230,17 @@ func (o Observed) exists(d Desired) bool {
 }
 
 // elsewhere are servers that were replicas and are declared no more: those that have the group, and those of which it
-// is not known. One has none whose object is gone, whose site is lost, or whose engine has never answered.
+// is not known. One has none whose object is gone, whose site is lost, or that is being deleted before its engine has
+// ever answered. One that has not answered yet may have it: the object may have come anew to a volume that was kept.
 func (o Observed) elsewhere(d Desired) (have, unknown []v1alpha1.ServerName) {
 	for _, s := range d.former() {
 		i, asked := o.Instances[s]
 		_, exists := d.Sites[s]
-		object := d.objects[s]
 		switch {
 		case asked && i.Err == nil && i.Group != nil:
 			have = append(have, s)
 		case asked && (i.Err == nil || errors.Is(i.Err, sites.ErrSiteLost)),
-			!exists, object != nil && object.Status.Engine == "":
+			!exists, d.NeverAnswered[s]:
 		default:
 			unknown = append(unknown, s)
 		}

@@ -27,7 +27,8 @@ func planFirst(d Desired, o Observed, p *reconcile.Plan) bool {
 	case len(unknown) > 0:
 		return p.Settle(conditions.Unknown(v1alpha1.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"the group can be created only when every server that was a replica says that it has none; no answer from %s. If "+
-				"it is gone for good, delete its SQLServer, or set its Site's lifecycle to Lost", o.why(unknown),
+				"it is gone for good, set its Site's lifecycle to Lost (a Site that is gone is declared again, as Lost); where "+
+				"the site answers, deleting its SQLServer is enough", o.why(unknown),
 		)))
 	case len(o.silent(d)) > 0, d.makesGroup(d.Group.Spec.InitialPrimary):
 		return true

@@ -118,7 +118,7 @@ func TestAGroupThatAFormerReplicaHas(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		former func(*Instance)
-		object *v1alpha1.SQLServer
+		never  bool
 		gone   bool
 		reason string
 		steps  bool
@@ -128,9 +128,8 @@ func TestAGroupThatAFormerReplicaHas(t *testing.T) {
 		"it is a secondary": {former: has("SECONDARY"), reason: v1alpha1.ReasonPrimaryNotDeclared},
 		"it does not answer": {former: func(i *Instance) { i.Err = errSilent },
 			reason: v1alpha1.ReasonReplicaNotAnswering},
-		"it does not answer now": {former: func(i *Instance) { i.Err = errSilent }, object: answered("SQL Server"),
-			reason: v1alpha1.ReasonReplicaNotAnswering},
-		"it has never answered": {former: func(i *Instance) { i.Err = errSilent }, object: answered(""), steps: true},
+		"it is being deleted and has never answered": {former: func(i *Instance) { i.Err = errSilent }, never: true,
+			steps: true},
 		"its site is lost": {former: func(i *Instance) { i.Err = fmt.Errorf("lost: %w", sites.ErrSiteLost) },
 			steps: true},
 		"its object is gone": {former: func(i *Instance) { i.Err = errSilent }, gone: true, steps: true},
@@ -139,7 +138,9 @@ func TestAGroupThatAFormerReplicaHas(t *testing.T) {
 			g := NewWithT(t)
 			e := newEnviron(t, three())
 			e.d.Group.Status.Replicas = []v1alpha1.ReplicaStatus{{Server: "dubcfg-0"}}
-			e.d.objects = map[v1alpha1.ServerName]*v1alpha1.SQLServer{"dubcfg": c.object}
+			// Its object says nothing of an engine: it may have been made anew.
+			e.d.objects = map[v1alpha1.ServerName]*v1alpha1.SQLServer{"dubcfg": {}}
+			e.d.NeverAnswered = map[v1alpha1.ServerName]bool{"dubcfg": c.never}
 			if c.gone {
 				e.d.Sites = maps.Clone(e.d.Sites)
 				delete(e.d.Sites, "dubcfg")
@@ -154,18 +155,15 @@ func TestAGroupThatAFormerReplicaHas(t *testing.T) {
 				g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
 				g.Expect(p.Outcome.Message).To(ContainSubstring("dubcfg"))
 			}
+			if c.reason == v1alpha1.ReasonReplicaNotAnswering {
+				g.Expect(p.Outcome.Message).To(ContainSubstring("declared again, as Lost"),
+					"an object of a silent site does not go")
+			}
 			if former.Group != nil {
 				g.Expect(o.neverMade(e.d)).To(BeFalse(), "its deletion leaves nothing out")
 			}
 		})
 	}
-}
-
-// answered is a server whose engine says that it is one, empty when it has never answered.
-func answered(engine string) *v1alpha1.SQLServer {
-	s := &v1alpha1.SQLServer{}
-	s.Status.Engine = engine
-	return s
 }
 
 // What a former replica that has the group has of its databases is a copy, too.

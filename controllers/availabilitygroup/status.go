@@ -55,8 +55,10 @@ func describe(before v1alpha1.AvailabilityGroupStatus, d Desired, o Observed) v1
 			s.Replicas = append(s.Replicas, describeReplica(before, d, o, server, primary))
 		}
 	}
-	if len(s.Replicas) > maxReplicas {
-		s.Replicas = s.Replicas[:maxReplicas]
+	if over := len(s.Replicas) - maxReplicas; over > 0 {
+		// Nothing else tells of a former one that may have the group; spec has those that are declared.
+		n := len(d.Group.Spec.Replicas)
+		s.Replicas = slices.Delete(s.Replicas, max(0, n-over), n)
 	}
 	return s
 }
@@ -119,8 +121,8 @@ func describeConfiguration(o Observed) *v1alpha1.VoterConfiguration {
 	return &v1alpha1.VoterConfiguration{Term: c.Term, Number: c.Number, Voters: c.Voters, Next: c.Next}
 }
 
-// maxReplicas is how many replicas status takes.
-const maxReplicas = 9
+// maxReplicas is how many replicas status takes: all that can be declared, and former ones.
+const maxReplicas = 32
 
 // left tells that a server which is no longer a replica has nothing of the group any more.
 func (o Observed) left(d Desired, server v1alpha1.ServerName) bool {

@@ -4,6 +4,8 @@ package availabilitygroup
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -117,6 +119,32 @@ func TestStatusOfWhatIsSilent(t *testing.T) {
 		To(Equal(int64(1)), "what one voter alone has granted is not the group's term")
 	e.leases["quincy"] = e.leases["dublin"]
 	g.Expect(describe(s, e.d, e.observe()).Term).To(Equal(int64(7)))
+}
+
+// Status is all that tells of servers that were replicas and may have the group: none is left out, however many are
+// declared.
+func TestStatusKeepsFormerReplicas(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	former := []string{}
+	for i := range 30 {
+		name := fmt.Sprintf("former%d-0", i)
+		former = append(former, name)
+		e.d.Sites = maps.Clone(e.d.Sites)
+		e.d.Sites[serverOf(name)] = "dublin"
+		e.d.Group.Status.Replicas = append(e.d.Group.Status.Replicas, v1alpha1.ReplicaStatus{Server: name})
+		if i != 8 && i != 29 {
+			continue
+		}
+		s := describe(e.d.Group.Status, e.d, e.observe())
+		var names []string
+		for _, r := range s.Replicas {
+			names = append(names, r.Server)
+		}
+		g.Expect(names).To(ContainElements(former))
+		g.Expect(len(names)).To(BeNumerically("<=", maxReplicas))
+	}
 }
 
 // A full log at the primary is said with what keeps it, and one at a secondary is not the group's.
