@@ -35,6 +35,8 @@ func TestAConsentIsForWhatWasDeclared(t *testing.T) {
 		"rules for subscribers": {func(s *v1alpha1.PublicationSpec) { s.SchemaOptions = v1alpha1.SchemaPublishable }, false},
 		"columns in another order": {
 			func(s *v1alpha1.PublicationSpec) { s.Articles[1].Columns = []string{"title", "body", "Id"} }, true},
+		"as it was, in words of the schema": {
+			func(s *v1alpha1.PublicationSpec) { s.SchemaOptions = v1alpha1.SchemaDefault }, true},
 		"something else": {func(s *v1alpha1.PublicationSpec) { s.LogReaderProfile = "slow" }, true},
 	} {
 		for _, steps := range []int{0, 1} {
@@ -67,6 +69,51 @@ func TestAConsentIsForWhatWasDeclared(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A change that an earlier release began, which did not record of what it was, is ended by this one.
+func TestAConsentOfAnEarlierRelease(t *testing.T) {
+	for name, change := range map[string]func(*world){
+		"before its first step": func(*world) {},
+		"after the article was dropped": func(w *world) {
+			w.theirs = map[string]map[string]mssql.Table{"dubsub-0": {"dbo.attachment": {Schema: "dbo", Name: "Attachment"}}}
+			w.o.Database.Publication.Subscriptions = w.o.Database.Publication.Subscriptions[:1]
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := subscribed(t)
+			if change(w); len(w.theirs) == 0 {
+				w.d.Publication.Spec.Articles[1].Filter = "Id > 8"
+			}
+			g.Expect(needed(w.d, w.look()).WaitingFor).To(Equal([]string{"dublin"}))
+			w.ask("u1/now")
+			w.d.Publication.Status.Reinitialized = w.begunWith("dbo.Attachment", "u1/now")
+			w.d.Publication.Status.Reinitialized.Copies[0].Declared = ""
+			g.Expect(w.record().Copies).To(HaveLen(1), "it is not taken back")
+			g.Expect(needed(w.d, w.look())).To(BeNil())
+			p, done := w.settle(t, all)
+			g.Expect(done).NotTo(BeEmpty())
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
+		})
+	}
+}
+
+// Of an article that a subscriber has no more, or not yet, nothing is delivered to it: nobody is told that everything
+// goes on.
+func TestWhatGoesOnWithoutANewCopy(t *testing.T) {
+	const all = "everything goes on as it was"
+	g := NewWithT(t)
+	w := subscribed(t)
+	w.d.Publication.Spec.Articles[1].Filter = "Id > 8"
+	g.Expect(plan(w.d, w.look()).Outcome.Message).To(ContainSubstring(", and " + all))
+	w = subscribed(t)
+	w.theirs = map[string]map[string]mssql.Table{"dubsub-0": {"dbo.attachment": {Schema: "dbo", Name: "Attachment"}}}
+	w.o.Database.Publication.Subscriptions = w.o.Database.Publication.Subscriptions[:1]
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReinitializationNeeded))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("nothing is delivered of tables that came after a subscriber"),
+		Not(ContainSubstring(all))))
 }
 
 // A request that is still open agrees to the articles for which it was made, too.

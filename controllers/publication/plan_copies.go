@@ -232,6 +232,18 @@ func opened(d Desired, o Observed, a v1alpha1.Article) bool {
 		})
 }
 
+// goesOn says, as a clause, what subscribers get until a copy that is needed is asked for: nothing of an article that
+// came after them, also because it was dropped for a change.
+func (d Desired) goesOn(o Observed, n *v1alpha1.NeededReinitialization) string {
+	for _, t := range n.Tables {
+		if len(having(d, o, strings.ToLower(t.Table))) > 0 {
+			return "nothing is delivered of tables that came after a subscriber, or came anew, while everything else goes on " +
+				"as it was"
+		}
+	}
+	return "everything goes on as it was"
+}
+
 // planNeeded says what waits. Everything else goes on as it is.
 func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	n := needed(d, o)
@@ -243,9 +255,9 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 		tables = append(tables, fmt.Sprintf("%s (%s: %s)", t.Table, replication.Cost(t.Rows, t.Bytes), t.Reason))
 	}
 	message := fmt.Sprintf(
-		"a new copy at each subscriber is needed of %s. Nothing is copied, and everything goes on as it was, until it is "+
-			"asked for, by kubectl geosql reinitialize for each of: %s",
-		strings.Join(tables, ", "), strings.Join(n.WaitingFor, ", "),
+		"a new copy at each subscriber is needed of %s. Nothing is copied, and %s, until it is asked for, by kubectl geosql "+
+			"reinitialize for each of: %s",
+		strings.Join(tables, ", "), d.goesOn(o, n), strings.Join(n.WaitingFor, ", "),
 	)
 	if ways := replication.WaysOut(d.Publication, d.strangers(o), n.WaitingFor); ways != "" {
 		message += ". " + ways
@@ -259,8 +271,14 @@ func (d Desired) begun(declared *v1alpha1.Subscription, article string) bool {
 	done := d.Publication.Status.Reinitialized
 	return declared != nil && done != nil && slices.ContainsFunc(done.Copies, func(c v1alpha1.RequestedCopy) bool {
 		return strings.EqualFold(c.Table, article) && c.Request == declared.Annotations[v1alpha1.ReinitializeAnnotation] &&
-			c.Declared == d.articleDeclared(c.Table)
+			d.stillDeclared(c)
 	})
+}
+
+// stillDeclared tells that a copy which was begun with is of the article as it is declared now. A record of an earlier
+// release does not say of what it was, and holds: its change is under way.
+func (d Desired) stillDeclared(c v1alpha1.RequestedCopy) bool {
+	return c.Declared == "" || c.Declared == d.articleDeclared(c.Table)
 }
 
 // articleDeclared is a digest of what is declared of an article, empty when nothing is: whoever has agreed to a copy
@@ -366,7 +384,7 @@ func consented(d Desired, o Observed) *v1alpha1.PublicationReinitialization {
 		at := slices.IndexFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
 			return strings.EqualFold(a.Table, c.Table)
 		})
-		if at < 0 || c.Declared != d.articleDeclared(c.Table) {
+		if at < 0 || !d.stillDeclared(c) {
 			return true
 		}
 		x, published := o.Database.Publication.Articles[key]

@@ -46,15 +46,26 @@ func Void(p *v1alpha1.Publication, request string) bool {
 }
 
 // ArticleDeclared is a digest of what is declared of an article that reaches subscribers with a new copy. Another one
-// is another change.
+// is another change. What is not declared has no part in it: a field that the API gets later leaves the digests of all
+// articles without it as they are.
 func ArticleDeclared(p *v1alpha1.Publication, a v1alpha1.Article) string {
-	columns := make([]string, len(a.Columns))
-	for i, c := range a.Columns {
-		columns[i] = strings.ToLower(c)
+	var parts []string
+	add := func(field, value string) {
+		if value != "" {
+			parts = append(parts, field+"="+value)
+		}
 	}
-	slices.Sort(columns)
-	return digest(append([]string{strings.ToLower(a.Table), a.Filter, string(a.DataCompression),
-		string(cmp.Or(p.Spec.SchemaOptions, v1alpha1.SchemaDefault))}, columns...))
+	add("table", strings.ToLower(a.Table))
+	for _, c := range a.Columns {
+		add("column", strings.ToLower(c))
+	}
+	add("filter", a.Filter)
+	add("dataCompression", string(a.DataCompression))
+	if p.Spec.SchemaOptions != v1alpha1.SchemaDefault {
+		add("schemaOptions", string(p.Spec.SchemaOptions))
+	}
+	slices.Sort(parts)
+	return digest(parts)
 }
 
 // ArticlesDeclared is a digest of what is declared of all articles, in whatever order.
@@ -67,10 +78,13 @@ func ArticlesDeclared(p *v1alpha1.Publication) string {
 	return digest(all)
 }
 
-// digest of parts, in hexadecimal: 32 characters.
+// digestVersion says how a digest is made, by which a release that makes it otherwise knows those that were made so.
+const digestVersion = "1-"
+
+// digest of parts: its version and 32 hexadecimal digits.
 func digest(parts []string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:16])
+	return digestVersion + hex.EncodeToString(sum[:16])
 }
 
 // Consents tells whether tables that a subscriber has may be replaced by a new copy now: it is declared so, or a person
