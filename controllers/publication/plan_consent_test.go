@@ -116,6 +116,22 @@ func TestWhatGoesOnWithoutANewCopy(t *testing.T) {
 		Not(ContainSubstring(all))))
 }
 
+// A copy that a suspended Subscription gets along with the others ends its request: it would ask for all tables later.
+func TestACopyDuringSuspensionEndsItsRequest(t *testing.T) {
+	g := NewWithT(t)
+	w := subscribed(t)
+	w.o.Database.Publication.Subscriptions = w.o.Database.Publication.Subscriptions[:1]
+	w.d.Publication.Status.NeededReinitialization = &v1alpha1.NeededReinitialization{
+		Tables: []v1alpha1.NeededCopy{{Table: "dbo.Attachment"}}}
+	w.ask("u1/now")
+	w.d.Resting = map[string]string{"dublin": "spec.suspend is true"}
+	o := w.look()
+	p := plan(w.d, o)
+	g.Expect(reinitialized(w.d, o, p)).To(HaveField("Requests", ConsistOf("u1/now")))
+	w.record()
+	g.Expect(calls(plan(w.d, w.look()), tsql.RefreshesSubscriptions)).To(BeTrue(), "no table of its is in the way")
+}
+
 // A request that is still open agrees to the articles for which it was made, too.
 func TestAnOpenRequestIsForWhatWasDeclared(t *testing.T) {
 	g := NewWithT(t)

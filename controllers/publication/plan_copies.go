@@ -210,8 +210,16 @@ func underWay(d Desired, o Observed, n *v1alpha1.NeededReinitialization) *v1alph
 // request is the open request of a subscriber that a change of its articles carries out, empty when there is none. Who
 // was registered without a copy gets none with the article: its Subscription gives it one.
 func (d Desired) request(o Observed, who receiver) string {
+	if d.rests(d.declared(who)) {
+		return ""
+	}
+	return d.agreed(o, who)
+}
+
+// agreed is the same of a change that is made, whoever is suspended by now: what has its copy asks for none.
+func (d Desired) agreed(o Observed, who receiver) string {
 	declared := d.declared(who)
-	if declared == nil || d.rests(declared) || d.snapshots() && o.kept(who) {
+	if declared == nil || d.snapshots() && o.kept(who) {
 		return ""
 	}
 	return replication.Request(d.Publication, declared)
@@ -344,7 +352,7 @@ func carried(d Desired, o Observed, p reconcile.Plan) []v1alpha1.RequestedCopy {
 	}
 	var copies []v1alpha1.RequestedCopy
 	add := func(table string, s receiver) {
-		if request := d.request(o, s); request != "" {
+		if request := d.agreed(o, s); request != "" {
 			copies = append(copies, v1alpha1.RequestedCopy{Table: table, Request: request,
 				Declared: d.articleDeclared(table)})
 		}
