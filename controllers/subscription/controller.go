@@ -38,8 +38,10 @@ type Reconciler struct {
 	sidecars  Sidecars
 	address   func(namespace string, server v1alpha1.ServerName) string
 	hub       client.Client
-	reporter  reconcile.Reporter
-	counted   counts
+	// server reads from the hub's API server itself.
+	server   client.Reader
+	reporter reconcile.Reporter
+	counted  counts
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -55,7 +57,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	access := o.Connector
 	r := &Reconciler{
-		connector: o.Connector, access: access, address: o.Sidecar, hub: local.GetClient(),
+		connector: o.Connector, access: access, address: o.Sidecar, hub: local.GetClient(), server: local.GetAPIReader(),
 		sidecars: siteSidecars{sites: o.Sites, hub: local.GetClient(), access: access, address: o.Sidecar},
 		reporter: replication.NewReporter(local, "subscription"),
 	}

@@ -47,6 +47,9 @@ type Desired struct {
 	Missing []string
 	// MissingProfile is an agent's profile that does not exist (yet): an end does without it. Empty when none is missing.
 	MissingProfile string
+	// Void is a request for a new copy that was made for other articles than are declared, by the API server's own word;
+	// empty otherwise.
+	Void string
 	// Moving is the PublisherMove that ends what the publication's publisher has; empty when none does.
 	Moving string
 	// Unsupported says what is declared and not supported; empty when nothing is.
@@ -411,6 +414,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	d.Publication = &publication
+	if err := r.desireVoid(ctx, &d); err != nil {
+		return d, err
+	}
 	var distributor v1alpha1.Distributor
 	found, err = r.find(ctx, object.Namespace, string(publication.Spec.Distributor), &distributor, &d, "Distributor")
 	if err != nil || !found {

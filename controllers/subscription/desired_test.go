@@ -43,3 +43,46 @@ func TestTheSubscriberIsAskedWithoutTheDistributorsCredentials(t *testing.T) {
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReferenceMissing))
 	g.Expect(p.Outcome.Message).To(Equal(d.SecretsErr.Error()))
 }
+
+// Whether a request is void for good is the API server's word: what is cached of the Publication may be older.
+func TestARequestIsVoidByTheNewestPublication(t *testing.T) {
+	scheme := runtime.NewScheme()
+	NewWithT(t).Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	publication := func(tables ...string) *v1alpha1.Publication {
+		p := &v1alpha1.Publication{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "articles"}}
+		for _, table := range tables {
+			p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: table})
+		}
+		return p
+	}
+	asked := publication("dbo.Article", "dbo.More")
+	for name, c := range map[string]struct {
+		cached, now *v1alpha1.Publication
+		recorded    bool
+		void        bool
+	}{
+		"it is for what is declared":      {cached: asked, now: asked},
+		"what is cached is older":         {cached: publication("dbo.Article"), now: asked},
+		"other articles are declared now": {cached: publication("dbo.Article"), now: publication("dbo.Article"), void: true},
+		"that is recorded already":        {cached: publication("dbo.Article"), recorded: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s := &v1alpha1.Subscription{}
+			s.UID = "u1"
+			request := replication.NewRequest(asked, s, "now")
+			s.Annotations = map[string]string{v1alpha1.ReinitializeAnnotation: request}
+			if c.recorded {
+				s.Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{Request: request, Void: true}
+			}
+			server := fake.NewClientBuilder().WithScheme(scheme)
+			if c.now != nil {
+				server = server.WithObjects(c.now.DeepCopy())
+			}
+			d := Desired{Subscription: s, Publication: c.cached}
+			r := &Reconciler{server: server.Build()}
+			g.Expect(r.desireVoid(t.Context(), &d)).To(Succeed())
+			g.Expect(d.Void != "").To(Equal(c.void))
+		})
+	}
+}

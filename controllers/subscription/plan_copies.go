@@ -59,13 +59,18 @@ func (d Desired) asRegistered(o Observed) Desired {
 	return d
 }
 
-// voided says that what was asked for is not done, empty when it is, or was.
-func (d Desired) voided() string {
+// void tells that the newest request was made for other articles, and nobody carries it out.
+func (d Desired) void() bool {
 	r := d.Subscription.Status.Reinitialization
-	if r == nil || !r.Void || r.Request != d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation] {
+	return r != nil && r.Void && r.Request == d.Subscription.Annotations[v1alpha1.ReinitializeAnnotation]
+}
+
+// voided says so after a sentence, empty when it is not so.
+func (d Desired) voided() string {
+	if !d.void() {
 		return ""
 	}
-	return ". The new copy that was asked for is not made: the Publication declares other articles since; " + d.ask()
+	return ". The new copy that was asked for is not made; " + d.ask()
 }
 
 // cost of a new copy, as the publisher measured it.
@@ -77,9 +82,13 @@ func (d Desired) cost() string {
 	return replication.Cost(size.Rows, size.Bytes)
 }
 
-// ask says how a person asks for a new copy.
+// ask says how a person asks for a new copy, and why again where that was done.
 func (d Desired) ask() string {
-	return fmt.Sprintf("it is asked for by kubectl geosql reinitialize %s -n %s", d.name(), d.Subscription.Namespace)
+	how := fmt.Sprintf("it is asked for by kubectl geosql reinitialize %s -n %s", d.name(), d.Subscription.Namespace)
+	if d.void() {
+		how += ", again: the Publication declares other articles since the last request"
+	}
+	return how
 }
 
 // replaces are tables of the articles that a registration would replace although they were this subscription's, or may
@@ -212,7 +221,7 @@ func reinitialization(d Desired, o Observed, p reconcile.Plan, failed error) *v1
 	bySteps := failed == nil && (registers(p) || calls(p, tsql.Reinitializes))
 	switch {
 	case byPublication || bySteps || o.awaitsCopy(d) && !o.wrongType(d):
-	case replication.Void(d.Publication, request):
+	case d.Void == request:
 		// It stays so, also when what it was for is declared again: nobody expects a copy then.
 		void := &v1alpha1.SubscriptionReinitialization{Request: request, Void: true}
 		if have != nil {

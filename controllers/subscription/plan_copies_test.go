@@ -95,6 +95,9 @@ func TestARequestForOtherArticles(t *testing.T) {
 	w.ask(request)
 	before := w.d.Publication.Spec.DeepCopy()
 	w.d.Publication.Spec.Articles = append(w.d.Publication.Spec.Articles, v1alpha1.Article{Table: "dbo.Picture"})
+	w.settle(t, all)
+	g.Expect(w.d.Subscription.Status.Reinitialization.Void).To(BeFalse(), "what is cached may be older than the request")
+	w.d.Void = request
 	p, done := w.settle(t, all)
 	g.Expect(done).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")))
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
@@ -102,7 +105,13 @@ func TestARequestForOtherArticles(t *testing.T) {
 		Time: &metav1.Time{Time: at}, Void: true}))
 	g.Expect(plan(w.d, w.look()).Outcome.Message).To(And(ContainSubstring("declares other articles since"),
 		ContainSubstring("kubectl geosql reinitialize")))
-	w.d.Publication.Spec = *before
+	retyped := w.d
+	retyped.Subscription = w.d.Subscription.DeepCopy()
+	retyped.Subscription.Spec.Type = v1alpha1.SubscriptionPush
+	p = plan(retyped, w.look())
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReinitializationNeeded))
+	g.Expect(p.Outcome.Message).To(ContainSubstring("declares other articles since"), "somebody has asked, and waits")
+	w.d.Publication.Spec, w.d.Void = *before, ""
 	_, done = w.settle(t, all)
 	g.Expect(done).NotTo(ContainElement(ContainSubstring("sp_reinitsubscription")))
 	w.ask("u1/2")
