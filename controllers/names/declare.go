@@ -170,8 +170,7 @@ func (d declarer) declared(ctx context.Context, namespace string) (declaration, 
 			names.Groups = append(names.Groups, namedGroup(g))
 		}
 	}
-	var err error
-	if names.resting, err = d.resting(ctx, all); err != nil {
+	if err := d.rests(ctx, all, &names); err != nil {
 		return names, err
 	}
 	for i := range siteList.Items {
@@ -185,22 +184,30 @@ func (d declarer) declared(ctx context.Context, namespace string) (declaration, 
 	return names, nil
 }
 
-// resting are the keys of suspended objects whose names were not begun with: those have the names' finalizer.
-func (d declarer) resting(ctx context.Context, all []client.Object) ([]string, error) {
-	var keys []string
+// rests notes which objects are suspended: of those whose names were not begun with, which lack the names' finalizer,
+// sites are told nothing new.
+func (d declarer) rests(ctx context.Context, all []client.Object, names *declaration) error {
+	suspended := map[string]bool{}
 	for _, object := range all {
-		if controllerutil.ContainsFinalizer(object, Finalizer) {
-			continue
-		}
 		why, err := reconcile.Suspension(ctx, d.hub, object)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		if why != "" {
-			keys = append(keys, keyOf(object))
+		if why == "" {
+			continue
+		}
+		suspended[keyOf(object)] = true
+		if !controllerutil.ContainsFinalizer(object, Finalizer) {
+			names.resting = append(names.resting, keyOf(object))
 		}
 	}
-	return keys, nil
+	for i := range names.Groups {
+		names.Groups[i].Suspended = suspended[orders.GroupKey(names.Groups[i].Name)]
+	}
+	for i := range names.Servers {
+		names.Servers[i].Suspended = suspended[orders.ServerKey(names.Servers[i].Name)]
+	}
+	return nil
 }
 
 // siteGoes tells of a Site that is being deleted, and of which nothing in the namespace is left.

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // Observed is what is there of an object's names.
@@ -19,6 +20,8 @@ type Observed struct {
 	views []*siteView
 	// names are the object's names at a site; nil when it is to have none any more.
 	names func(v1alpha1.SiteName) []name
+	// suspended tells that the object is: it keeps the names that it declared before.
+	suspended bool
 	// now is the time of the observation, wrong since when the names have been wrong at sites that keep them themselves.
 	now   time.Time
 	wrong map[v1alpha1.SiteName]time.Time
@@ -82,7 +85,11 @@ func (r *reconciler) observeGroupNames(
 // observeNames looks at all sites for Services of the object's names.
 func (r *reconciler) observeNames(ctx context.Context, d Desired) (Observed, error) {
 	w := Observed{Desired: d, now: time.Now(), wrong: r.wrongs.of(d.object)}
-	var err error
+	why, err := reconcile.Suspension(ctx, r.hub, d.object)
+	if err != nil {
+		return w, err
+	}
+	w.suspended = why != ""
 	if w.views, err = r.observeSites(ctx, w.object.GetNamespace()); err != nil {
 		return w, err
 	}

@@ -62,7 +62,7 @@ func planNames(_ Desired, w Observed) reconcile.Plan {
 		if w.names != nil {
 			desired = w.names(v.name)
 		}
-		here, conflicts := plan(v.name, desired, w.labels, v.has)
+		here, conflicts := planOf(w.suspended && w.names != nil, v.name, desired, w.labels, v.has)
 		p.conflicts = append(p.conflicts, conflicts...)
 		if len(here) > 0 && p.leave(w, v) {
 			p.left, here = append(p.left, v.name), nil

@@ -151,6 +151,7 @@ func (k *keeper) keepServer(ctx context.Context, own *sites.Member, namespace st
 		ownLabels(namespace, v1alpha1.LabelServer, server.Name),
 		allServerNames(self),
 		serverNames(namespace, view, k.self),
+		server.Suspended,
 	)
 }
 
@@ -210,6 +211,7 @@ func (k *keeper) keepGroup(
 		ownLabels(namespace, v1alpha1.LabelGroup, group.Name),
 		services,
 		groupNames(view, k.self),
+		group.Suspended,
 	)
 }
 
@@ -249,12 +251,13 @@ func (k *keeper) keep(
 	labels map[string]string,
 	services []string,
 	desired []name,
+	suspended bool,
 ) error {
 	view := &siteView{name: k.self, member: own, has: map[string]published{}}
 	if err := view.readNames(ctx, namespace, services, labels); err != nil {
 		return err
 	}
-	steps, conflicts := plan(k.self, desired, labels, view.has)
+	steps, conflicts := planOf(suspended, k.self, desired, labels, view.has)
 	for _, c := range conflicts {
 		log.FromContext(ctx).V(1).Info("a name is taken", "cause", c.text)
 	}

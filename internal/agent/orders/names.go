@@ -75,6 +75,8 @@ type NamedSite struct {
 type NamedServer struct {
 	Name string `json:"name"`
 	Site string `json:"site"`
+	// Suspended tells that the server is: it keeps the names that it had.
+	Suspended bool `json:"suspended,omitempty"`
 }
 
 // NamedGroup is a group's listener and who may stand behind it.
@@ -94,6 +96,8 @@ type NamedGroup struct {
 	// Outside are the servers that the hub last saw with databases of the group's ONLINE outside of it: no listener leads
 	// there.
 	Outside []string `json:"outside,omitempty"`
+	// Suspended tells that the group is: it keeps the listener that it declared before.
+	Suspended bool `json:"suspended,omitempty"`
 }
 
 // Keys makes the keys of the objects with their values.
