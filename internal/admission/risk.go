@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/schedule"
 )
 
 // serverRisks are what a server may do to others, or become by itself: take the node's memory, and run another build
@@ -42,6 +44,39 @@ func movingTag(image string) (what string, moves bool) {
 		return "an image without a tag", true
 	}
 	return "the tag " + tag, slices.Contains(strings.Split(tag, "-"), "latest")
+}
+
+// windowRisks tells of a server that is updated in no maintenance window: none of its own opens within a year.
+func windowRisks(at *field.Path, windows []v1alpha1.MaintenanceWindow, now time.Time) admission.Warnings {
+	next, err := schedule.Common([][]v1alpha1.MaintenanceWindow{windows}, now)
+	if err != nil || !next.IsZero() {
+		return nil // what can't be read is refused
+	}
+	return admission.Warnings{fmt.Sprintf("%s: none opens within a year, so another image comes on request alone "+
+		"(kubectl geosql update)", at.Child("maintenanceWindows"))}
+}
+
+// meetRisks tells of a group whose servers' windows are never open together: it goes by the windows of all.
+func (w *World) meetRisks(at *field.Path, g *v1alpha1.AvailabilityGroup, now time.Time) admission.Warnings {
+	var sets [][]v1alpha1.MaintenanceWindow
+	var names []string
+	for _, r := range g.Spec.Replicas {
+		s := w.Servers[string(r.Server)]
+		if s == nil || len(s.Spec.MaintenanceWindows) == 0 {
+			continue
+		}
+		alone := [][]v1alpha1.MaintenanceWindow{s.Spec.MaintenanceWindows}
+		if next, err := schedule.Common(alone, now); err != nil || next.IsZero() {
+			return nil // it is refused, or said of the server
+		}
+		sets, names = append(sets, s.Spec.MaintenanceWindows), append(names, string(r.Server))
+	}
+	if next, err := schedule.Common(sets, now); err != nil || !next.IsZero() {
+		return nil
+	}
+	return admission.Warnings{fmt.Sprintf("%s: the maintenanceWindows of %s are never all open within a year, so another "+
+		"image comes on request alone (kubectl geosql update); give them a time that they share",
+		at.Child("replicas"), strings.Join(names, ", "))}
 }
 
 // sharedRisks are those of a Topology's servers: what all of them have is said once, at serverDefaults.

@@ -4,6 +4,7 @@ package admission
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -100,4 +101,43 @@ func TestWhatLooksLikeProduction(t *testing.T) {
 			"environment": c.obj.Labels["environment"]}
 		NewWithT(t).Expect(breakable("Topology", c.obj)).To(HaveLen(map[bool]int{true: 1}[looks]))
 	}
+}
+
+// Windows in which nothing is ever updated are told of where one manifest shows them: a server's own, and those of the
+// servers of a group, which goes by all of them.
+func TestWindowsThatNeverOpen(t *testing.T) {
+	of := func(schedules ...string) (all []v1alpha1.MaintenanceWindow) {
+		for _, s := range schedules {
+			all = append(all, v1alpha1.MaintenanceWindow{Schedule: s, Duration: metav1.Duration{Duration: time.Hour}})
+		}
+		return all
+	}
+	spec := func(schedules ...string) v1alpha1.SQLServerSpec {
+		s := limited("engine:1")
+		s.MaintenanceWindows = of(schedules...)
+		return *s
+	}
+	topology := func(a, b v1alpha1.SQLServerSpec) *v1alpha1.Topology {
+		t := &v1alpha1.Topology{}
+		t.Name = "t"
+		t.Spec.Servers = []v1alpha1.TopologyServer{{Name: "a", SQLServerSpec: a}, {Name: "b", SQLServerSpec: b}}
+		t.Spec.AvailabilityGroups = []v1alpha1.TopologyAvailabilityGroup{{Name: "g"}}
+		t.Spec.AvailabilityGroups[0].ClusterType = v1alpha1.ClusterNone
+		t.Spec.AvailabilityGroups[0].Replicas = []v1alpha1.Replica{
+			{Server: "a", AvailabilityMode: v1alpha1.SynchronousCommit},
+			{Server: "b", AvailabilityMode: v1alpha1.SynchronousCommit}}
+		return t
+	}
+	never := ContainSubstring("none opens within a year")
+	apart := And(HavePrefix("spec.availabilityGroups[0].replicas"), ContainSubstring("of a, b are never all open"))
+	const night, noon, leap = "0 3 * * *", "0 12 * * *", "0 0 30 2 *"
+	g := NewWithT(t)
+	g.Expect(warnServer(there(), &v1alpha1.SQLServer{Spec: spec(noon, night)})).NotTo(ContainElement(never))
+	g.Expect(warnServer(there(), &v1alpha1.SQLServer{Spec: spec(leap)})).
+		To(ContainElement(And(HavePrefix("spec.maintenanceWindows"), never)))
+	g.Expect(warnTopology(there(), topology(spec(noon, night), spec(night)))).NotTo(ContainElement(Or(never, apart)))
+	g.Expect(warnTopology(there(), topology(spec(noon), spec()))).NotTo(ContainElement(Or(never, apart)))
+	g.Expect(warnTopology(there(), topology(spec(noon), spec(night)))).To(ContainElement(apart))
+	g.Expect(warnTopology(there(), topology(spec(noon), spec(leap)))).To(And(
+		ContainElement(And(HavePrefix("spec.servers[1].maintenanceWindows"), never)), Not(ContainElement(apart))))
 }

@@ -13,6 +13,9 @@ var updateRefusals = []refusal{
 	{"a window at no time", "",
 		with(server, "NAME", "s") + "  maintenanceWindows: [{schedule: at night, duration: 2h}]\n",
 		[]string{"spec.maintenanceWindows[0].schedule", "cron's five fields"}},
+	{"a window each day of an interval", "",
+		with(server, "NAME", "s") + "  maintenanceWindows: [{schedule: '@every 24h', duration: 2h}]\n",
+		[]string{"spec.maintenanceWindows[0].schedule", "cron's five fields"}},
 	{"a window of no zone", "", with(server, "NAME", "s") +
 		"  maintenanceWindows: [{schedule: 0 3 * * 0, timeZone: Nowhere/Town, duration: 2h}]\n",
 		[]string{"spec.maintenanceWindows[0].timeZone", "tz database"}},

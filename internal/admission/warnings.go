@@ -22,6 +22,7 @@ var top = field.NewPath("spec")
 // Server on Linux.
 func warnServer(w *World, s *v1alpha1.SQLServer) admission.Warnings {
 	all := append(w.awaitsSite(top.Child("site"), s.Spec.Site, s.Namespace), serverRisks(top, &s.Spec)...)
+	all = append(all, windowRisks(top, s.Spec.MaintenanceWindows, time.Now())...)
 	return append(append(all, unproved(top, &s.Spec)...), shaped(top, &s.Spec)...)
 }
 
@@ -37,11 +38,13 @@ func warnTopology(w *World, t *v1alpha1.Topology) admission.Warnings {
 		at := top.Child("availabilityGroups").Index(i)
 		all = append(append(all, next.awaitsVoters(at, g)...), costs(at, g)...)
 		all = append(all, next.groupRisks(at, g)...)
+		all = append(all, next.meetRisks(at, g, time.Now())...)
 	}
 	for i, s := range objects.Servers {
 		at := top.Child("servers").Index(i)
 		all = append(append(all, next.awaitsSite(at.Child("site"), s.Spec.Site, s.Namespace)...), unproved(at, &s.Spec)...)
 		all = append(all, shaped(at, &s.Spec)...)
+		all = append(all, windowRisks(at, s.Spec.MaintenanceWindows, time.Now())...)
 	}
 	return append(all, sharedRisks(top, objects.Servers)...)
 }
@@ -49,7 +52,8 @@ func warnTopology(w *World, t *v1alpha1.Topology) admission.Warnings {
 // warnGroup tells what a group waits for, what its timings cost, and what its declaration risks.
 func warnGroup(w *World, g *v1alpha1.AvailabilityGroup) admission.Warnings {
 	all := append(awaits(w.ofGroup(top, g)...), w.awaitsVoters(top, g)...)
-	return append(append(all, costs(top, g)...), w.groupRisks(top, g)...)
+	all = append(append(all, costs(top, g)...), w.groupRisks(top, g)...)
+	return append(all, w.meetRisks(top, g, time.Now())...)
 }
 
 // awaitsVoters warns of voters that are not there, or do not let the group's namespace in.

@@ -31,6 +31,11 @@ func Parse(schedule, zone string) (Schedule, error) {
 	if strings.Contains(schedule, "TZ=") {
 		return Schedule{}, fmt.Errorf("a time zone belongs in timeZone, not in the schedule")
 	}
+	if strings.HasPrefix(schedule, "@") {
+		// "@every 24h" counts from whenever it is looked at, so it would never be due.
+		return Schedule{}, fmt.Errorf("%q is none of cron's five fields - minute, hour, day of the month, month, day of the "+
+			"week - such as \"0 3 * * 0\"", schedule)
+	}
 	parsed, err := cron.ParseStandard(schedule)
 	if err != nil {
 		return Schedule{}, fmt.Errorf(

@@ -50,6 +50,7 @@ func TestScheduleCountsWhatWasMissed(t *testing.T) {
 	due, _ = s.Due(from, from.Add(time.Hour))
 	g.Expect(due.IsZero()).To(BeTrue())
 	for text, zone := range map[string]string{"0 3 * *": "", "every day": "", "CRON_TZ=UTC 0 3 * * *": "",
+		"@every 24h": "", "@daily": "",
 		"0 3 * * 0": "Nowhere/Town"} {
 		_, err := schedule.Parse(text, zone)
 		g.Expect(err).To(HaveOccurred(), text+" "+zone)

@@ -20,7 +20,7 @@ func Open(windows []v1alpha1.MaintenanceWindow, now time.Time) (open bool, next 
 		if err != nil {
 			return false, time.Time{}, fmt.Errorf("maintenance window %d: %w", i, err)
 		}
-		if began, _ := s.Due(now.Add(-w.Duration.Duration), now); !began.IsZero() {
+		if began := s.Next(now.Add(-w.Duration.Duration)); !began.IsZero() && !began.After(now) {
 			return true, time.Time{}, nil
 		}
 		if at := s.Next(now); !at.IsZero() && (next.IsZero() || at.Before(next)) {
@@ -28,4 +28,39 @@ func Open(windows []v1alpha1.MaintenanceWindow, now time.Time) (open bool, next 
 		}
 	}
 	return false, next, nil
+}
+
+// within is how far Common looks, and steps how many openings of one set or another it looks at.
+const (
+	within = 366 * 24 * time.Hour
+	steps  = 10_000
+)
+
+// Common is the first time from now on at which of each of several sets of windows one is open; zero when none is found
+// within a year. The error names what can't be read.
+func Common(sets [][]v1alpha1.MaintenanceWindow, now time.Time) (time.Time, error) {
+	at := now
+	for range steps {
+		latest := at
+		for _, windows := range sets {
+			open, next, err := Open(windows, at)
+			switch {
+			case err != nil:
+				return time.Time{}, err
+			case open:
+			case next.IsZero():
+				return time.Time{}, nil
+			case next.After(latest):
+				latest = next
+			}
+		}
+		switch {
+		case latest.Equal(at):
+			return at, nil
+		case latest.Sub(now) > within:
+			return time.Time{}, nil
+		}
+		at = latest
+	}
+	return time.Time{}, nil
 }

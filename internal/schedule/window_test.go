@@ -55,3 +55,36 @@ func TestWhenAWindowIsOpen(t *testing.T) {
 	g.Expect(open).To(BeFalse())
 	g.Expect(err).To(MatchError(ContainSubstring("cron's five fields")))
 }
+
+// Servers of a group are updated while a window of each of them is open. When that is is told, or that it never is.
+func TestWhenWindowsAreAllOpen(t *testing.T) {
+	type set = []v1alpha1.MaintenanceWindow
+	window := func(schedule string, d time.Duration) v1alpha1.MaintenanceWindow {
+		return v1alpha1.MaintenanceWindow{Schedule: schedule, Duration: metav1.Duration{Duration: d}}
+	}
+	now := time.Date(2026, 7, 6, 12, 0, 0, 0, time.UTC) // a Monday
+	nightly, sunday := window("0 3 * * *", 2*time.Hour), window("0 4 * * 0", 4*time.Hour)
+	for name, c := range map[string]struct {
+		sets []set
+		want time.Time
+	}{
+		"none":            {nil, now},
+		"of one":          {[]set{{nightly}}, time.Date(2026, 7, 7, 3, 0, 0, 0, time.UTC)},
+		"all are open":    {[]set{{window("0 12 * * *", time.Hour)}, {window("0 11 * * *", 2*time.Hour)}}, now},
+		"where they meet": {[]set{{nightly}, {sunday}}, time.Date(2026, 7, 12, 4, 0, 0, 0, time.UTC)},
+		"with one of several": {[]set{{window("0 9 * * *", time.Hour), nightly}, {sunday}},
+			time.Date(2026, 7, 12, 4, 0, 0, 0, time.UTC)},
+		"they only touch":          {[]set{{nightly}, {window("0 5 * * *", time.Hour)}}, time.Time{}},
+		"one never opens":          {[]set{{nightly}, {window("0 0 30 2 *", time.Hour)}}, time.Time{}},
+		"in more than a year only": {[]set{{window("0 0 29 2 *", time.Hour)}}, time.Time{}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			at, err := schedule.Common(c.sets, now)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(at.Equal(c.want)).To(BeTrue(), "%s instead of %s", at, c.want)
+		})
+	}
+	_, err := schedule.Common([]set{{window("at night", time.Hour)}}, now)
+	NewWithT(t).Expect(err).To(MatchError(ContainSubstring("cron's five fields")))
+}
