@@ -49,7 +49,7 @@ const (
 	// ReasonUpdateAwaitsRequest: the image that is declared waits until a person asks for it (ImageCurrent).
 	ReasonUpdateAwaitsRequest = "AwaitsRequest"
 	// ReasonUpdateAwaitsWindow: the image that is declared waits for a maintenance window; the message says which comes
-	// next (ImageCurrent, RestartPending).
+	// next (ImageCurrent).
 	ReasonUpdateAwaitsWindow = "AwaitsWindow"
 	// ReasonUpdating: the server gets the image that is declared when its turn comes (ImageCurrent).
 	ReasonUpdating = "Updating"

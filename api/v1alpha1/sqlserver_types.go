@@ -231,7 +231,7 @@ type SQLServerSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
 	// updatePolicy says when another image is taken: Automatic (the default), or OnRequest, which waits for the annotation
-	// geosql.dev/update. A group goes by its strictest server. An engine that does not run takes it at once.
+	// geosql.dev/update. A group goes by its strictest server. An engine that cannot run gives no consent by that.
 	// +optional
 	UpdatePolicy UpdatePolicy `json:"updatePolicy,omitempty"`
 	// maintenanceWindows are when another image is taken without being asked for; at any time unless given. In a group the

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -27,6 +28,8 @@ type engineImage struct {
 	declared string
 	// asked is the hash of the request for an update (v1alpha1.UpdateAnnotation) that it follows; empty without one.
 	asked string
+	// spent is the hash of a request that asks for nothing any more: it was for an image that is declared no longer.
+	spent string
 	// held is why what is declared now is not taken yet, with its reason; empty when it is.
 	held, reason string
 }
@@ -40,6 +43,7 @@ func imageIn(m metav1.ObjectMeta, spec corev1.PodSpec) engineImage {
 		}
 	}
 	i.declared, i.asked = cmp.Or(m.Annotations[annotationImage], i.use), m.Annotations[v1alpha1.UpdateAnnotation]
+	i.spent = m.Annotations[annotationSpent]
 	return i
 }
 
@@ -67,34 +71,79 @@ func (d Desired) image() engineImage {
 
 // chooseImage takes the image that is declared, once it may, or stays with the one that there is. Of a tag it keeps the
 // digest that runs: a node that pulls the tag again changes nothing. What it takes is in the pod's template alone, so
-// that whatever else restarts the pod, or a node that is lost, brings no update that waits.
+// what waits is not in it, or no longer: whatever else restarts the pod, or a node that is lost, would bring it.
 func chooseImage(d Desired, o Observed) Desired {
-	now, next := imageOfSet(o.StatefulSet), engineImage{use: d.Server.Spec.Image, declared: d.Server.Spec.Image}
-	next.asked = now.asked
+	now, runs := imageOfSet(o.StatefulSet), imageOfPod(o.Pod)
+	next := engineImage{use: d.Server.Spec.Image, declared: d.Server.Spec.Image, asked: now.asked, spent: now.spent}
+	requested := false
 	if request := d.Server.Annotations[v1alpha1.UpdateAnnotation]; request != "" {
-		next.asked = hashOf(request)
+		if hash := hashOf(request); hash != now.asked && hash != now.spent {
+			requested, next.asked, next.spent = true, hash, ""
+		}
 	}
-	requested := next.asked != now.asked
-	if now.use == "" {
-		next.reason, next.held = refusesVersion(d, o)
-		d.chosen = next
-		return d
+	another := now.declared != next.declared
+	var reason, held string
+	if another || requested {
+		reason, held = refusesVersion(d, o)
 	}
-	if now.declared == next.declared && !requested {
-		d.chosen = keepDigest(d, o, now)
-		return d
-	}
-	reason, held := refusesVersion(d, o)
-	if held == "" && now.declared != next.declared && !requested && !takesAtOnce(d, o) {
-		reason, held = d.awaits(o.Now)
-	}
-	if held != "" {
-		next = keepDigest(d, o, now)
+	switch {
+	case held != "":
+		if now.use != "" {
+			next = stays(d, o)
+		}
 		next.reason, next.held = reason, held
+	case requested && runs.declared == next.declared && engineimage.Digest(next.declared) != "":
+		// It has what the digest names, and is to have no other image for this request.
+		back := runs.back(now)
+		back.spent = next.asked
+		next = keepDigest(d, o, back)
+	case requested || now.use == "":
+	case another && runs.declared == next.declared:
+		next = keepDigest(d, o, runs.back(now))
+	case !another && (runs.declared == "" || runs.declared == next.declared || runs.asked != now.asked || begun(o)):
+		next = keepDigest(d, o, now)
+	default:
+		next = waitingImage(d, o, next)
 	}
 	d.chosen = next
 	return d
 }
+
+// waitingImage is the image that is declared, which nobody asked for and the pod does not run, if it may be taken now.
+// Else it is what runs.
+func waitingImage(d Desired, o Observed, next engineImage) engineImage {
+	if takesAtOnce(d, o) {
+		return next
+	}
+	reason, held := d.awaits(o.Now)
+	if held == "" {
+		return next
+	}
+	next = stays(d, o)
+	next.reason, next.held = reason, held
+	return next
+}
+
+// stays is the image with which the server goes on: what its pod runs, though its template has another one by now.
+func stays(d Desired, o Observed) engineImage {
+	now, runs := imageOfSet(o.StatefulSet), imageOfPod(o.Pod)
+	if runs.declared != "" && runs.declared != now.declared {
+		now = runs.back(now)
+	}
+	return keepDigest(d, o, now)
+}
+
+// back is the image that a pod runs as its template had it. What was asked for since was another image.
+func (i engineImage) back(now engineImage) engineImage {
+	spent := now.spent
+	if now.asked != i.asked {
+		spent = now.asked
+	}
+	return engineImage{use: i.declared, declared: i.declared, asked: i.asked, spent: spent}
+}
+
+// begun tells that the pod's restart has begun, which is finished whatever the hour.
+func begun(o Observed) bool { return o.Pod != nil && o.Pod.DeletionTimestamp != nil }
 
 // keepDigest names the image by the digest that the pod runs, which was started for it. Where nobody may pull, only
 // what a node was given by hand is there, under the name that it was given.
@@ -115,9 +164,34 @@ func keepDigest(d Desired, o Observed, i engineImage) engineImage {
 	return i
 }
 
-// takesAtOnce tells of a server that waits for no quiet hour: its engine has never answered, or it can't run.
+// takesAtOnce tells of a server that waits for no quiet hour: its engine has never answered, or another one than that
+// which wrote the data can't run. That an engine ends again and again is no consent to another one by itself.
 func takesAtOnce(d Desired, o Observed) bool {
-	return writtenBy(d, o) == "" || stuck(o, ContainerEngine)
+	wrote, runs := d.Server.Status.Image, imageOfPod(o.Pod).declared
+	return writtenBy(d, o) == "" ||
+		stuck(o, ContainerEngine) && wrote != "" && runs != wrote && !mayBeLater(d, o, d.Server.Spec.Image)
+}
+
+// mayBeLater tells that an image may be of a later major version than the engine that wrote the data, from which there
+// is no going back: it is, or nobody knows.
+func mayBeLater(d Desired, o Observed, image string) bool {
+	wrote := writtenBy(d, o)
+	if wrote == "" || image == d.Server.Status.Image {
+		return false
+	}
+	major, known := engineimage.Major(image)
+	return !known || major > engineimage.MajorOf(wrote)
+}
+
+// awaitsConsent says of a server whose engine can't run that its template brings an image that may be of a later major
+// version, and that nobody asked for: it has its turn like any other. Empty when there is nothing of it.
+func awaitsConsent(d Desired, o Observed) string {
+	runs, next := imageOfPod(o.Pod), imageOfSet(o.StatefulSet)
+	if !stuck(o, ContainerEngine) || !updates(o) || runs.asked != next.asked || !mayBeLater(d, o, next.declared) {
+		return ""
+	}
+	return fmt.Sprintf("; image %s may be of a later major version than the data, so it does not come before: `kubectl "+
+		"geosql update %s` asks for it now", next.declared, d.Server.Name)
 }
 
 // writtenBy is the version of the engine that wrote the data: the one that answers, else the one that answered last, by
@@ -181,25 +255,40 @@ func (d Desired) awaits(now time.Time) (reason, why string) {
 	return d.awaitsWindow(now)
 }
 
-// awaitsWindow says which maintenance window is closed, of those of the server and of its groups' others.
+// awaitsWindow says which maintenance window is closed, of those of the server and of its groups' others, and when all
+// of them are open.
 func (d Desired) awaitsWindow(now time.Time) (reason, why string) {
+	var all [][]v1alpha1.MaintenanceWindow
+	var names []string
+	closed := ""
 	for _, s := range d.withPeers() {
-		open, next, err := schedule.Open(s.Spec.MaintenanceWindows, now)
-		if open {
+		if len(s.Spec.MaintenanceWindows) == 0 {
 			continue
 		}
-		when := "none opens within five years"
-		switch {
-		case err != nil:
-			when = err.Error()
-		case !next.IsZero():
-			when = "the next one opens at " + next.UTC().Format(time.RFC3339)
+		all, names = append(all, s.Spec.MaintenanceWindows), append(names, s.Name)
+		if open, _, _ := schedule.Open(s.Spec.MaintenanceWindows, now); !open {
+			closed = cmp.Or(closed, s.Name)
 		}
-		return v1alpha1.ReasonUpdateAwaitsWindow, fmt.Sprintf(
-			"image %s is declared and waits for a maintenance window of %s: %s; `kubectl geosql update %s` asks for it now",
-			d.Server.Spec.Image, s.Name, when, d.Server.Name)
 	}
-	return "", ""
+	if closed == "" {
+		return "", ""
+	}
+	when, of := "", strings.Join(names, ", ")
+	switch next, err := schedule.Common(all, now); {
+	case err != nil:
+		when = err.Error()
+	case next.IsZero() && len(names) > 1:
+		when = "those of " + of + " are never all open within a year: change them"
+	case next.IsZero():
+		when = "none opens within a year: change it"
+	case len(names) > 1:
+		when = "those of " + of + " are next all open at " + next.UTC().Format(time.RFC3339)
+	default:
+		when = "the next one opens at " + next.UTC().Format(time.RFC3339)
+	}
+	return v1alpha1.ReasonUpdateAwaitsWindow, fmt.Sprintf(
+		"image %s is declared and waits for a maintenance window of %s: %s; `kubectl geosql update %s` asks for it now",
+		d.Server.Spec.Image, closed, when, d.Server.Name)
 }
 
 // withPeers are the server and the other servers of its groups that are there, the server first.
@@ -224,16 +313,6 @@ func updates(o Observed) bool {
 func updateAsked(o Observed) bool {
 	runs, next := imageOfPod(o.Pod), imageOfSet(o.StatefulSet)
 	return runs.use != "" && next.asked != "" && runs.asked != next.asked && engineimage.Digest(next.declared) == ""
-}
-
-// closed says which maintenance window the image that is in the template waits for; empty when it may come. What a
-// person asks for comes at once, and so does what helps an engine that does not run.
-func (d Desired) closed(o Observed) string {
-	if !updates(o) || updateAsked(o) || restartAsked(o) || takesAtOnce(d, o) {
-		return ""
-	}
-	_, why := d.awaitsWindow(o.Now)
-	return why
 }
 
 // stoppedAfter is how long a server may take after its update until it is well: recovery takes its time.
@@ -315,9 +394,6 @@ func imageCondition(d Desired, o Observed) *metav1.Condition {
 	case updates(o):
 		c.Reason, c.Message = v1alpha1.ReasonUpdating, fmt.Sprintf("image %s comes with the pod's next start, when it is "+
 			"the server's turn (RestartPending)%s", image, d.progress())
-		if why := d.closed(o); why != "" {
-			c.Reason, c.Message = v1alpha1.ReasonUpdateAwaitsWindow, why+d.progress()
-		}
 	case moved != "":
 		c.Reason, c.Message = v1alpha1.ReasonTagMoved, fmt.Sprintf("image %s is kept at %s, and its tag has moved: %s. "+
 			"`kubectl geosql update %s` takes what it names now; a tag of one build, or a digest, does not move",

@@ -149,26 +149,20 @@ func TestWhenAnImageIsTaken(t *testing.T) {
 	}
 	onRequest := func(s *v1alpha1.SQLServerSpec) { s.UpdatePolicy = v1alpha1.UpdateOnRequest }
 	atNight := func(s *v1alpha1.SQLServerSpec) { s.MaintenanceWindows = night }
-	broken := func(e *environ) {
-		e.o.Pod.Status.ContainerStatuses[0].State =
-			corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: crashLoop}}
-		onRequest(&e.d.Server.Spec)
-	}
 	for name, c := range map[string]struct {
 		change  func(*environ)
 		hour    int
 		request bool
 		reason  string
 	}{
-		"as soon as it is declared":         {change: func(*environ) {}},
-		"on request":                        {change: own(onRequest), reason: v1alpha1.ReasonUpdateAwaitsRequest},
-		"when it was asked for":             {change: own(onRequest), request: true},
-		"another server's policy":           {change: peer(onRequest), reason: v1alpha1.ReasonUpdateAwaitsRequest},
-		"by day":                            {change: own(atNight), hour: 12, reason: v1alpha1.ReasonUpdateAwaitsWindow},
-		"by night":                          {change: own(atNight), hour: 3},
-		"another server's window":           {change: peer(atNight), hour: 12, reason: v1alpha1.ReasonUpdateAwaitsWindow},
-		"by day, when it was asked for":     {change: own(atNight), hour: 12, request: true},
-		"whatever an engine that ends says": {change: broken},
+		"as soon as it is declared":     {change: func(*environ) {}},
+		"on request":                    {change: own(onRequest), reason: v1alpha1.ReasonUpdateAwaitsRequest},
+		"when it was asked for":         {change: own(onRequest), request: true},
+		"another server's policy":       {change: peer(onRequest), reason: v1alpha1.ReasonUpdateAwaitsRequest},
+		"by day":                        {change: own(atNight), hour: 12, reason: v1alpha1.ReasonUpdateAwaitsWindow},
+		"by night":                      {change: own(atNight), hour: 3},
+		"another server's window":       {change: peer(atNight), hour: 12, reason: v1alpha1.ReasonUpdateAwaitsWindow},
+		"by day, when it was asked for": {change: own(atNight), hour: 12, request: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -200,28 +194,6 @@ func TestWhenAnImageIsTaken(t *testing.T) {
 			g.Expect(e.o.Pod.Spec.Containers[0].Image).To(Equal("mssql@"+digest1), "another restart brings no update")
 		})
 	}
-}
-
-// A window may close before a server's turn has come: it waits for the next one then, and says so.
-func TestAWindowClosesBeforeTheTurn(t *testing.T) {
-	g := NewWithT(t)
-	e := settledAlone(t)
-	e.declares("mssql:2022b")
-	e.o.StatefulSet = stamp(statefulSet(e.d, e.o, must(decide(e.d, e.o))))
-	e.d.Server.Spec.MaintenanceWindows = []v1alpha1.MaintenanceWindow{
-		{Schedule: "0 3 * * *", Duration: metav1.Duration{Duration: time.Hour}}}
-	p, done := e.settle(t, 100)
-	g.Expect(done).To(BeEmpty())
-	pending := restartPending(p)
-	g.Expect(pending.Reason).To(Equal(v1alpha1.ReasonUpdateAwaitsWindow))
-	g.Expect(pending.Message).To(ContainSubstring("2026-11-21T03:00:00Z"))
-	e.o.Turns = []Turn{{Group: "content"}}
-	g.Expect(awaitsTurn(e.d, e.o)).To(BeFalse(), "nobody looks for it every other second")
-	e.o.Turns = nil
-	g.Expect(imageCondition(e.d, e.o).Reason).To(Equal(v1alpha1.ReasonUpdateAwaitsWindow))
-	e.o.Now = time.Date(2026, 11, 21, 3, 10, 0, 0, time.UTC)
-	_, done = e.settle(t, 100)
-	g.Expect(restarted(done)).To(Equal(1))
 }
 
 // Data that a later major version wrote are kept from an engine that can't open them, by what the claim says when the
@@ -394,7 +366,7 @@ func TestTheOrderOfAnUpdate(t *testing.T) {
 	g.Expect(behind).To(BeFalse(), "it has not told")
 	for reason, want := range map[string][2]bool{
 		v1alpha1.ReasonRestartNeeded: {false, true}, v1alpha1.ReasonNodeCordoned: {true, false},
-		v1alpha1.ReasonSidecarOutdated: {}, v1alpha1.ReasonUpdateAwaitsWindow: {},
+		v1alpha1.ReasonSidecarOutdated: {}, v1alpha1.ReasonPromisesOnDataVolume: {},
 	} {
 		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRestartPending, Status: metav1.ConditionTrue,
 			Reason: reason}}

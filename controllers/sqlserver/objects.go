@@ -47,6 +47,8 @@ const (
 	// annotationImage of the pod's template is the engine's image as it was declared, where the container names it by the
 	// digest with which it has first started.
 	annotationImage = "geosql.dev/engine-image"
+	// annotationSpent of the pod's template is the hash of a request for an update that asks for nothing any more.
+	annotationSpent = "geosql.dev/update-spent"
 	// annotationWrittenBy of the data volume's claim is the version of the engine that answered last: what is of a lower
 	// major version can't open the data, and a hub that was rebuilt knows it.
 	annotationWrittenBy = "geosql.dev/written-by"
@@ -196,6 +198,9 @@ func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate
 	}
 	if asked := d.image().asked; asked != "" {
 		annotations[v1alpha1.UpdateAnnotation] = asked
+	}
+	if spent := d.image().spent; spent != "" {
+		annotations[annotationSpent] = spent
 	}
 	if asked := d.Server.Annotations[v1alpha1.RestartAnnotation]; asked != "" {
 		// Whatever its length and content, it names a request. It is in no hash: without it nobody restarts.

@@ -237,7 +237,7 @@ func lagging(s *v1alpha1.SQLServer, update bool) (leaving, behind bool) {
 	switch pending.Reason {
 	case v1alpha1.ReasonNodeCordoned:
 		return true, false
-	case v1alpha1.ReasonSidecarOutdated, v1alpha1.ReasonUpdateAwaitsWindow:
+	case v1alpha1.ReasonSidecarOutdated, v1alpha1.ReasonPromisesOnDataVolume:
 		// It may stay so for long, and keeps nobody from anything.
 		return false, false
 	}

@@ -41,15 +41,11 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 		why = "annotation " + v1alpha1.RestartAnnotation + " of the SQLServer asks for it"
 	} else if updates(o) {
 		why = updateReason(o)
-		if closed := d.closed(o); closed != "" {
-			pend(p, closed, v1alpha1.ReasonUpdateAwaitsWindow)
-			return true
-		}
 	} else if want[annotationEngine] == have[annotationEngine] && engineHasRun(pod) {
 		return planSidecar(d, o, p, why)
 	}
 	step := restartOf(pod, why)
-	if engineHasRun(pod) {
+	if engineHasRun(pod) || awaitsConsent(d, o) != "" {
 		if tempDBIsNew(o) && administrator(d, o) == "" && !d.TempDBRefused {
 			return true // its files are moved first: one start brings both
 		}

@@ -85,7 +85,7 @@ func restart(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 			if asks {
 				why += d.announce(p, group)
 			}
-			waitFor(p, step.Reason+"; "+why)
+			waitFor(p, step.Reason+"; "+why+awaitsConsent(d, o))
 			if asks {
 				if d.told(group) {
 					p.Add(ask)
@@ -150,8 +150,9 @@ func (t Turn) anothers() string {
 //
 // The pod is deleted only as it was seen (RestartPod.Version): an engine that has come up since is in the pod's status
 // before another server can take the turn beside it, which it does only while all others are ready (observeBehind).
+// One that would start with an image that may be of a later major version has its turn like any other.
 func missing(d Desired, o Observed, t Turn, known bool) bool {
-	return known && t.Declared && t.Primary != d.name() && stuck(o, ContainerEngine)
+	return known && t.Declared && t.Primary != d.name() && stuck(o, ContainerEngine) && awaitsConsent(d, o) == ""
 }
 
 // silent says that the engine serves nobody: it does not run, or it has not answered the sidecar's probes either.
@@ -230,11 +231,8 @@ func (o Observed) turn(group string) (Turn, bool) {
 }
 
 // awaitsTurn tells whether a turn is waited for, or held. A primary of which only the sidecar is outdated waits for
-// long, and so does who waits for a maintenance window.
+// long.
 func awaitsTurn(d Desired, o Observed) bool {
-	if d.closed(o) != "" && leaves(o) == "" {
-		return slices.ContainsFunc(o.Turns, func(t Turn) bool { return t.Holder == d.name() })
-	}
 	sidecar := o.Pod != nil && o.StatefulSet != nil && tempDBMoves(o) == "" && leaves(o) == "" && !restartAsked(o) &&
 		!updateAsked(o) &&
 		o.StatefulSet.Spec.Template.Annotations[annotationEngine] == o.Pod.Annotations[annotationEngine]
