@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/engineimage"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -184,6 +185,9 @@ func (r *Reconciler) observeBehind(
 		if err != nil {
 			return fmt.Errorf("read SQLServer %s/%s: %w", g.Namespace, replica.Server, err)
 		}
+		if own := engineimage.MajorOf(writtenBy(d, *o)); own != 0 && engineimage.MajorOf(s.Status.Version) > own {
+			t.Later = append(t.Later, replica.Server)
+		}
 		if !s.Status.Serves() {
 			t.Against = append(t.Against, fmt.Sprintf("SQLServer %s is not ready", replica.Server))
 		}
@@ -201,8 +205,7 @@ func (r *Reconciler) observeBehind(
 			t.Leaving = append(t.Leaving, replica.Server)
 		case behind:
 			t.Behind = append(t.Behind, replica.Server)
-			if replica.AvailabilityMode == v1alpha1.AsynchronousCommit && synchronous(g, d.name()) &&
-				!primaryOf(d.groups, replica.Server) {
+			if held == "" && updates(*o) && comesBefore(d, g, &s) {
 				t.Asynchronous = append(t.Asynchronous, replica.Server)
 			}
 		}
@@ -247,6 +250,38 @@ func lagging(s *v1alpha1.SQLServer, update bool) (leaving, behind bool) {
 // outdated tells that a server runs another image than it declares.
 func outdated(s *v1alpha1.SQLServer) bool {
 	return s.Status.Image != "" && s.Status.Image != s.Spec.Image
+}
+
+// comesBefore tells that another server is updated before this one: its copy of the group is asynchronous, and this
+// one's is not. That is not said of a primary, which comes last in its group; of who has a synchronous copy where this
+// one's is asynchronous, since the two would wait for each other; and of who is not about to be updated: nobody asked
+// for it along with this one, or its image is refused.
+func comesBefore(d Desired, g *v1alpha1.AvailabilityGroup, s *v1alpha1.SQLServer) bool {
+	name := v1alpha1.ServerName(s.Name)
+	if !asynchronous(g, name) || !synchronous(g, d.name()) || primaryOf(d.groups, name) {
+		return false
+	}
+	if slices.ContainsFunc(d.groups, func(other v1alpha1.AvailabilityGroup) bool {
+		return asynchronous(&other, d.name()) && synchronous(&other, name)
+	}) {
+		return false
+	}
+	current := apimeta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionImageCurrent)
+	switch {
+	case current == nil || current.ObservedGeneration != s.Generation:
+		return true
+	case current.Reason == v1alpha1.ReasonUpdateAwaitsRequest:
+		request := s.Annotations[v1alpha1.UpdateAnnotation]
+		return request != "" && request == d.Server.Annotations[v1alpha1.UpdateAnnotation]
+	}
+	return current.Reason != v1alpha1.ReasonVersionLower
+}
+
+// asynchronous tells that a server has an asynchronous copy of a group.
+func asynchronous(g *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName) bool {
+	return slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool {
+		return r.Server == server && r.AvailabilityMode == v1alpha1.AsynchronousCommit
+	})
 }
 
 // synchronous tells that a server has a synchronous copy of a group.

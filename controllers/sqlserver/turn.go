@@ -43,14 +43,18 @@ type Turn struct {
 	Away bool
 	// Behind are other servers of the group whose pods wait for a restart too.
 	Behind []v1alpha1.ServerName
-	// Asynchronous are those of Behind that hold asynchronous copies and are nobody's primary. They come before a server
-	// with a synchronous one: of what a new build does to a replica they tell at the least price.
+	// Asynchronous are those of Behind that come before this server's update: they have asynchronous copies, this one has
+	// a synchronous one, and of what a new build does to a replica they tell at the least price. Only who will be updated
+	// is among them; see comesBefore.
 	Asynchronous []v1alpha1.ServerName
 	// Leaving are other servers of the group whose nodes are cordoned.
 	Leaving []v1alpha1.ServerName
 	// Parting are other servers of the group whose nodes are cordoned and that are suspended: nobody waits for them, and
 	// none becomes primary while there is another.
 	Parting []v1alpha1.ServerName
+	// Later are other servers of the group whose engines are of a later major version. Once one of them is primary this
+	// server's copies get no log, and there is no failing back.
+	Later []v1alpha1.ServerName
 	// Succession is known for the primary alone.
 	Succession Succession
 }

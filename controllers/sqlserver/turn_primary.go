@@ -22,6 +22,9 @@ type Succession struct {
 	Allowed bool
 	// To is a replica that could be promoted now without losing anything; empty when none is known.
 	To v1alpha1.ServerName
+	// Later are servers that could be promoted and are of a later major version, while this one is to have none: a person
+	// decides that there is no failing back.
+	Later []v1alpha1.ServerName
 	// Leaves says that the node of To is cordoned, too, as are those of all that could be promoted.
 	Leaves bool
 	// Term is the group's, in which this server is primary.
@@ -59,6 +62,9 @@ func switchover(t Turn) (step reconcile.Step, why string) {
 	switch {
 	case !s.Allowed:
 		return nil, manual
+	case s.Asked == nil && s.To == "" && len(s.Later) > 0:
+		return nil, fmt.Sprintf("whoever could follow it is of a later major version (%s), from which nobody fails back: %s",
+			list(s.Later), manual)
 	case s.Asked == nil && s.To == "":
 		return nil, "no replica is known to be promotable now"
 	case s.Asked == nil:
@@ -86,6 +92,19 @@ func (t Turn) successor(promotable []v1alpha1.ServerName) (to v1alpha1.ServerNam
 		return promotable[0], true
 	}
 	return "", false
+}
+
+// within splits promotable servers: those that may follow without a person's word, and those of a later major version,
+// which follow only a server whose own update may go there as well (crosses).
+func (t Turn) within(promotable []v1alpha1.ServerName, crosses bool) (may, later []v1alpha1.ServerName) {
+	for _, s := range promotable {
+		if !crosses && slices.Contains(t.Later, s) {
+			later = append(later, s)
+		} else {
+			may = append(may, s)
+		}
+	}
+	return may, later
 }
 
 // observeSuccession finds out what a primary whose pod waits can do about it.
@@ -116,6 +135,8 @@ func (r *Reconciler) observeSuccession(
 			}
 		}
 	}
+	crosses := updates(*o) && mayBeLater(d, *o, imageOfSet(o.StatefulSet).declared)
+	promotable, s.Later = t.within(promotable, crosses)
 	s.To, s.Leaves = t.successor(promotable)
 	var f v1alpha1.Failover
 	err := r.secrets.Get(ctx, client.ObjectKey{Namespace: g.Namespace, Name: s.Failover}, &f)

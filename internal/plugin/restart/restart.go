@@ -53,7 +53,10 @@ func NewUpdateCommand() *cobra.Command {
 A server takes the image that it declares, though its updatePolicy is OnRequest and no maintenance window is open; of a
 tag, the image that it names by now. One that is declared by the digest that runs stays as it is. Servers of a group
 update one at a time: those with asynchronous copies first, then the other secondaries, then the primary, which hands
-over before. Name all of them. The condition ImageCurrent says how far they are.`,
+over before. Name all of them. The condition ImageCurrent says how far they are.
+
+A tag is looked up by the node where the pod starts: with imagePullPolicy IfNotPresent one that has an image by that tag
+keeps what it has, and asks no registry. Use Always for a tag that moves, or declare the digest.`,
 		Example: `  kubectl geosql update tukpub quisec dubcfg -n web`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
