@@ -34,8 +34,7 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 	errs = append(errs, selectors(at.Child("network"), s.Spec.Network)...)
 	errs = append(errs, resources(at.Child("resources"), s.Spec.Resources)...)
 	errs = append(errs, resources(at.Child("agent", "resources"), s.Spec.AgentResources())...)
-	_, misshapen := podshape.Of(at, s.Name, &s.Spec, slices.Sorted(maps.Keys(w.Servers)))
-	errs = append(errs, misshapen...)
+	errs = append(errs, w.shape(at, old, s)...)
 	if old == nil || !equality.Semantic.DeepEqual(old.Spec.Memory, s.Spec.Memory) ||
 		!equality.Semantic.DeepEqual(old.Spec.Resources.Limits, s.Spec.Resources.Limits) {
 		errs = append(errs, leastMemory(at, &s.Spec)...)
@@ -60,6 +59,21 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 		errs = append(errs, w.classes(at.Child("storage"), old.Spec, s.Spec)...)
 	}
 	return errs
+}
+
+// shape refuses what a server makes of its pod and did not make of it before. What is stored was taken by an earlier
+// release, or before somebody declared another server: no edit is refused for it, and the controller, which keeps such
+// a pod as it was made, runs nothing of it.
+func (w *World) shape(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorList {
+	others := slices.Sorted(maps.Keys(w.Servers))
+	_, misshapen := podshape.Of(at, s.Name, &s.Spec, others)
+	if old == nil || len(misshapen) == 0 {
+		return misshapen
+	}
+	_, before := podshape.Of(at, s.Name, &old.Spec, others)
+	return slices.DeleteFunc(misshapen, func(now *field.Error) bool {
+		return slices.ContainsFunc(before, func(was *field.Error) bool { return equality.Semantic.DeepEqual(*was, *now) })
+	})
 }
 
 // configuration refuses settings that the operator manages: the engine would obey the one and the operator believe the

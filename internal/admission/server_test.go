@@ -3,12 +3,14 @@
 package admission
 
 import (
+	"fmt"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
@@ -84,6 +86,46 @@ func TestServersThatCannotRun(t *testing.T) {
 			}
 			g.Expect(errs).To(HaveLen(1))
 			g.Expect(errs[0].Field).To(Equal(c.field))
+		})
+	}
+}
+
+// What is stored already is no reason to refuse an edit: a rule came later, or another server was declared. Nothing
+// more of its kind is taken.
+func TestAPodThatIsStoredIsNoReasonToRefuseAnEdit(t *testing.T) {
+	shaped := func(secrets []string, env ...string) *v1alpha1.SQLServer {
+		s := &v1alpha1.SQLServer{Spec: v1alpha1.SQLServerSpec{Site: "tukwila", Pod: &v1alpha1.ServerPod{}}}
+		s.Name = "s"
+		for i, secret := range secrets {
+			s.Spec.Pod.Volumes = append(s.Spec.Pod.Volumes, v1alpha1.PodPart{RawExtension: runtime.RawExtension{
+				Raw: fmt.Appendf(nil, `{"name":"v%d","secret":{"secretName":%q}}`, i, secret)}})
+		}
+		for _, name := range env {
+			s.Spec.Pod.Env = append(s.Spec.Pod.Env, corev1.EnvVar{Name: name, Value: "x"})
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		old, now *v1alpha1.SQLServer
+		fields   []string
+	}{
+		"as it was":        {old: shaped([]string{"backup-agent"}, "TZ"), now: shaped([]string{"backup-agent"}, "TZ")},
+		"one is corrected": {old: shaped([]string{"backup-agent"}, "TZ"), now: shaped([]string{"backup-agent"})},
+		"another Secret": {shaped([]string{"backup-agent"}), shaped([]string{"s-tls"}),
+			[]string{"spec.pod.volumes[0].secret.secretName"}},
+		"one more": {shaped([]string{"mine"}, "TZ"), shaped([]string{"mine", "backup-agent"}, "TZ"),
+			[]string{"spec.pod.volumes[1].secret.secretName"}},
+		"it was right":       {shaped(nil, "LANG"), shaped(nil, "TZ"), []string{"spec.pod.env[0].name"}},
+		"it is declared new": {nil, shaped(nil, "TZ"), []string{"spec.pod.env[0].name"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &World{Servers: map[string]*v1alpha1.SQLServer{"s": c.now, "backup": {}}, strict: true}
+			c.now.Spec.Suspend = true
+			var fields []string
+			for _, err := range w.server(field.NewPath("spec"), c.old, c.now) {
+				fields = append(fields, err.Field)
+			}
+			NewWithT(t).Expect(fields).To(Equal(c.fields))
 		})
 	}
 }
