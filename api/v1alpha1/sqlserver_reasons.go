@@ -73,19 +73,23 @@ const (
 	ReasonCredentialsLost = "CredentialsLost"
 	// ReasonCertificateInvalid: the Secret that spec.tls names is missing or can't be used, or the operator's CA can't be.
 	ReasonCertificateInvalid = "CertificateInvalid"
-	// ReasonCertificateKept: what spec.tls names, or the operator's CA, can't be used, and the server goes on with the
-	// certificate that it has; the message says until when. Everything else is done.
+	// ReasonCertificateKept: what spec.tls names, or the operator's CA, can't be used, or nothing is issued, and the
+	// server goes on with the certificate that it has; the message says why, and until when. Everything else is done.
 	ReasonCertificateKept = "CertificateKept"
-	// ReasonCertificateNotIssued: cert-manager has not issued the certificate that spec.tls asks it for; the message has
-	// its words, and up to when the server goes on with the one that it has, if it has one. Everything else is done.
+	// ReasonCertificateNotIssued: cert-manager has not issued the certificate that spec.tls asks it for, and the server
+	// has no other one; the message has its words.
 	ReasonCertificateNotIssued = "CertificateNotIssued"
-	// ReasonCertManagerMissing: spec.tls names an issuer, and there is no cert-manager at the site.
+	// ReasonCertManagerMissing: spec.tls names an issuer, there is no cert-manager at the site, and the server has no
+	// other certificate.
 	ReasonCertManagerMissing = "CertManagerMissing"
-	// ReasonSecretNotTaken: a Secret of the user's, with sa's password or a product key, holds what can't be used; the
-	// message names it, and never its content.
+	// ReasonSecretNotTaken: a Secret of the user's, with sa's password or a product key, holds what can't be used, and the
+	// server has no other value; the message names it, and never its content.
 	ReasonSecretNotTaken = "SecretNotTaken"
-	// ReasonClocksDiffer: a certificate is to be issued, and the clocks of the manager and of the hub's or the site's API
-	// server differ too much. The server goes on with the certificate that it has, if it can be used.
+	// ReasonSecretKept: a Secret of the user's, with sa's password or a product key, is missing or holds what can't be
+	// used, and the server goes on with the value that it has. Everything else is done.
+	ReasonSecretKept = "SecretKept"
+	// ReasonClocksDiffer: a certificate is to be issued, the clocks of the manager and of the hub's or the site's API
+	// server differ too much, and the server has no certificate that can be used.
 	ReasonClocksDiffer = "ClocksDiffer"
 	// ReasonStorageClassNotFound: a storage class does not exist at the site.
 	ReasonStorageClassNotFound = "StorageClassNotFound"
@@ -107,9 +111,13 @@ const (
 	ReasonImagePullFailed = "ImagePullFailed"
 	// ReasonPodNotReady: the pod runs and its engine does not serve.
 	ReasonPodNotReady = "PodNotReady"
-	// ReasonPodNotTaken: what the specification makes of the pod would break what the operator promises; the message names
-	// the fields. Admission refuses it, so that webhooks were away when it was written.
+	// ReasonPodNotTaken: what the specification makes of the pod would break what the operator promises, and there is no
+	// earlier pod; the message names the fields. Admission refuses it, so that webhooks were away when it was written.
 	ReasonPodNotTaken = "PodNotTaken"
+	// ReasonPodKept: what the specification makes of the pod would break what the operator promises, by a rule of a later
+	// release or beside a server that was declared later, say; the message names the fields. The pod stays as it was made
+	// before. Everything else is done.
+	ReasonPodKept = "PodKept"
 	// ReasonPodRefused: the site's API server refuses the pod, by a quota, a limit range or a policy, say; the message has
 	// its words.
 	ReasonPodRefused = "PodRefused"

@@ -9,8 +9,9 @@ import (
 )
 
 // unhindered are the reasons for which a SQLServer that serves as it should is not Ready.
-var unhindered = []string{ReasonVolumeCannotGrow, ReasonPartnerTrusted, ReasonCertificateKept, ReasonWaitingForDatabase,
-	ReasonDatabaseConflict, ReasonDatabaseDiffers, ReasonDatabaseInUse, ReasonVersionLower}
+var unhindered = []string{ReasonVolumeCannotGrow, ReasonPartnerTrusted, ReasonCertificateKept, ReasonSecretKept,
+	ReasonPodKept, ReasonWaitingForDatabase, ReasonDatabaseConflict, ReasonDatabaseDiffers, ReasonDatabaseInUse,
+	ReasonVersionLower}
 
 // Serves tells that the server is Ready, or would be but for what keeps nobody else from anything: groups are made with
 // it, and others restart beside it. One that is suspended serves as it did.

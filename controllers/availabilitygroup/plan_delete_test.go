@@ -397,7 +397,7 @@ func TestWhichServersAreWaitedFor(t *testing.T) {
 	g.Expect(awaited(group, server)).To(BeEmpty())
 	for reason, waits := range map[string]bool{v1alpha1.ReasonCertificateInvalid: true,
 		v1alpha1.ReasonCertificateKept: false, v1alpha1.ReasonVolumeCannotGrow: false, v1alpha1.ReasonPartnerTrusted: false,
-		v1alpha1.ReasonDatabaseDiffers: false} {
+		v1alpha1.ReasonDatabaseDiffers: false, v1alpha1.ReasonSecretKept: false} {
 		server.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
 			Reason: reason}}
 		g.Expect(awaited(group, server) != "").To(Equal(waits), reason)

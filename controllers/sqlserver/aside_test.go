@@ -143,6 +143,13 @@ func isTempDB(s reconcile.Step) bool {
 	return is
 }
 
+// serves tells whether other servers go on beside one of which the plan says what it says.
+func (e *environ) serves(p reconcile.Plan) bool {
+	s := e.d.Server.Status.DeepCopy()
+	conditions.Set(&s.StatusBase, 1, p.Outcome)
+	return s.Serves()
+}
+
 // with plans, does and reports some times, as the frame does, while some steps fail.
 func (e *environ) with(t *testing.T, fails func(reconcile.Step) bool) (done []reconcile.Step) {
 	t.Helper()

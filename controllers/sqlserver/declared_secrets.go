@@ -48,14 +48,23 @@ func (s DeclaredSecret) why() string {
 }
 
 // outcome is that of a server that can't be made without the Secret.
-func (s DeclaredSecret) outcome(message string) conditions.Outcome {
+func (s DeclaredSecret) outcome() conditions.Outcome {
 	switch {
 	case s.InTheWay != "":
-		return conditions.Stalled(v1alpha1.ReasonObjectConflict, message)
+		return conditions.Stalled(v1alpha1.ReasonObjectConflict, s.why())
 	case s.Missing:
-		return conditions.InProgress(v1alpha1.ReasonReferenceMissing, message)
+		return conditions.InProgress(v1alpha1.ReasonReferenceMissing, s.why())
 	}
-	return conditions.Stalled(v1alpha1.ReasonSecretNotTaken, message)
+	return conditions.Stalled(v1alpha1.ReasonSecretNotTaken, s.why())
+}
+
+// kept is the outcome of a server that serves without the Secret.
+func (s DeclaredSecret) kept() conditions.Outcome {
+	message := s.why() + ". The server goes on with the value that it has; everything else is as declared"
+	if s.Missing && s.InTheWay == "" {
+		return conditions.InProgress(v1alpha1.ReasonSecretKept, message)
+	}
+	return conditions.Stalled(v1alpha1.ReasonSecretKept, message)
 }
 
 // observeDeclared reads what the specification takes from Secrets of the user's.
@@ -178,7 +187,7 @@ func planProductKey(d Desired, o Observed, p *reconcile.Plan) bool {
 		// planKeptSecrets says so, once everything else is as declared.
 		return true
 	case key == nil:
-		return p.Settle(o.DeclaredKey.outcome(o.DeclaredKey.why()))
+		return p.Settle(o.DeclaredKey.outcome())
 	case !bytes.Equal(have[credentials.KeyProductKey], key):
 		p.Add(ApplyObject{Object: productKeySecret(d, key), Reason: "the product key that is declared is another one"})
 		return p.Settle(inProgress("the product key is being written"))
@@ -200,8 +209,8 @@ func hasProductKey(pod *corev1.Pod) bool {
 // planKeptSecrets says, when everything else is as declared, which Secret of the user's the server goes on without.
 func planKeptSecrets(_ Desired, o Observed, p *reconcile.Plan) bool {
 	for _, s := range []DeclaredSecret{o.DeclaredSA, o.DeclaredKey} {
-		if why := s.why(); why != "" {
-			return p.Settle(s.outcome(why + ". The server goes on with the value that it has; everything else is as declared"))
+		if s.why() != "" {
+			return p.Settle(s.kept())
 		}
 	}
 	return true

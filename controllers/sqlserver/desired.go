@@ -55,6 +55,10 @@ type Desired struct {
 	shape     podshape.Shape
 	misshapen field.ErrorList
 
+	// keptTemplate is the present template of its pod, with which it goes on while misshapen says something; nil when
+	// nothing is kept.
+	keptTemplate *corev1.PodTemplateSpec
+
 	// keptEdition is the variable with edition or product key that the server's pod is made with, and keptMark what tells
 	// that key from another one: both stay while no product key can be used that is declared.
 	keptEdition *corev1.EnvVar

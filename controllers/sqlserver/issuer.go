@@ -183,7 +183,11 @@ func planIssue(d Desired, o Observed, p *reconcile.Plan) {
 			have = have.DeepCopy()
 		}
 		if why := drift(want.DeepCopy(), have); why != "" {
-			p.Beside(ApplyObject{Object: want, Reason: why}, v1alpha1.ReasonCertificateNotIssued)
+			reason := v1alpha1.ReasonCertificateNotIssued
+			if _, usable := keptCertificate(d, o); usable {
+				reason = v1alpha1.ReasonCertificateKept
+			}
+			p.Beside(ApplyObject{Object: want, Reason: why}, reason)
 		}
 	}
 }

@@ -156,7 +156,7 @@ func (s LabelPod) Describe() string {
 // them.
 func planPodMetadata(d Desired, o Observed, p *reconcile.Plan) bool {
 	pod := o.Pod
-	if pod == nil || pod.DeletionTimestamp != nil || o.StatefulSet == nil {
+	if pod == nil || pod.DeletionTimestamp != nil || o.StatefulSet == nil || d.keptTemplate != nil {
 		return true
 	}
 	want, former := podMeta(d), keysOf(pod)

@@ -119,6 +119,9 @@ func statefulSet(d Desired, o Observed, decision placement.Decision) *appsv1.Sta
 		template.Annotations[annotationProductKey] = o.SitePasswords.ProductKeyMark(key)
 	}
 	maps.Copy(template.Annotations, templateAnnotations(d, template, o.SiteCertificate[credentials.KeyCertificate]))
+	if d.keptTemplate != nil {
+		template = keptTemplate(d, template.Annotations)
+	}
 	set := &appsv1.StatefulSet{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "apps/v1", Kind: "StatefulSet"},
 		ObjectMeta: meta(d, d.Server.Name),

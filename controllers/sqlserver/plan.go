@@ -22,7 +22,7 @@ import (
 
 // plan decides what to do next and says what is so until then.
 func plan(d Desired, o Observed) reconcile.Plan {
-	d = keepEdition(chooseImage(holdBackAgentVolume(d, o), o), o)
+	d = keepEdition(chooseImage(holdBackAgentVolume(keepShape(d, o), o), o), o)
 	decision, placementErr := decide(d, o)
 	return reconcile.Stages(d, o,
 		planSite,
@@ -52,10 +52,11 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planBudget,
 		planGrowth,
 		planKeptCertificate,
-		planKeptSecrets,
 		planNetworkClosed,
 		planDatabases,
 		planImage,
+		planKeptSecrets,
+		planKeptShape,
 		planRunning,
 	)
 }
@@ -97,15 +98,6 @@ func planSite(d Desired, o Observed, p *reconcile.Plan) bool {
 	return p.Settle(conditions.Unknown(v1alpha1.ReasonSiteUnreachable, o.Site.Error()))
 }
 
-// planShape ends the plan when the pod can't be made as it is declared. Admission refuses that; nothing is done about
-// what went by it.
-func planShape(d Desired, _ Observed, p *reconcile.Plan) bool {
-	if len(d.misshapen) == 0 {
-		return true
-	}
-	return p.Settle(conditions.Stalled(v1alpha1.ReasonPodNotTaken, d.misshapen.ToAggregate().Error()))
-}
-
 // planVersion ends the plan before a first pod is made whose engine can't open the data that are there. A pod that
 // there is goes on with its image; see planImage.
 func planVersion(d Desired, o Observed, p *reconcile.Plan) bool {
@@ -139,9 +131,9 @@ func planSecrets(d Desired, o Observed, p *reconcile.Plan) bool {
 
 // planPasswords brings site and hub to the same passwords.
 func planPasswords(d Desired, o Observed, p *reconcile.Plan) bool {
-	if why := o.DeclaredSA.why(); why != "" && o.SitePasswords.Of(credentials.RoleSA) == "" &&
+	if o.DeclaredSA.why() != "" && o.SitePasswords.Of(credentials.RoleSA) == "" &&
 		o.HubPasswords.Of(credentials.RoleSA) == "" {
-		return p.Settle(o.DeclaredSA.outcome(why))
+		return p.Settle(o.DeclaredSA.outcome())
 	}
 	agreement, err := o.administrator(o.DeclaredSA.Value).Agree(o.SitePasswords, o.HubPasswords, o.volumesExist())
 	if errors.Is(err, credentials.ErrLost) {

@@ -176,12 +176,9 @@ func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 		return planUnissued(d, o, p)
 	}
 	lacks, says := unusable(d, o), "can't be used"
-	switch {
-	case lacks.why == "" && d.issuer() != nil:
+	if lacks.why == "" && d.issuer() != nil {
 		// What was issued before is good, and not as it is asked for now.
 		lacks, says = issueLacks(d, o), "is not as it is declared"
-	case lacks.reason == v1alpha1.ReasonCertificateInvalid:
-		lacks.reason = v1alpha1.ReasonCertificateKept
 	}
 	if lacks.why == "" {
 		return true
@@ -192,6 +189,7 @@ func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonCertificateInvalid, fmt.Sprintf(
 			"%s %s: %s. Nor can the certificate that the server has: %s", d.given(), says, lacks.why, unheard)))
 	}
+	lacks.reason = v1alpha1.ReasonCertificateKept
 	return p.Settle(lacks.outcome(fmt.Sprintf(
 		"%s %s: %s. The server goes on with the certificate that it has, which ends at %s; everything else is as declared",
 		d.given(), says, lacks.why, kept.Expires.UTC().Format(time.RFC3339))))
@@ -199,16 +197,16 @@ func planKeptCertificate(d Desired, o Observed, p *reconcile.Plan) bool {
 
 // planUnissued says, when everything else is as declared, that the server's certificate is to be renewed and is not.
 func planUnissued(d Desired, o Observed, p *reconcile.Plan) bool {
-	reason, why := unissued(d, o)
+	_, why := unissued(d, o)
 	if why == "" {
 		return true
 	}
 	needed := "a new certificate is needed, and none is issued: "
 	if o.AuthorityError != nil {
-		reason, needed = v1alpha1.ReasonCertificateKept, "no certificate can be issued: "
+		needed = "no certificate can be issued: "
 	}
 	kept, _ := keptCertificate(d, o)
-	return p.Settle(conditions.Stalled(reason, fmt.Sprintf(
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonCertificateKept, fmt.Sprintf(
 		"%s%s. The server goes on with the one that it has, which ends at %s; everything else is as declared",
 		needed, why, kept.Expires.UTC().Format(time.RFC3339))))
 }

@@ -277,11 +277,9 @@ func TestWhatThePodHasIsReserved(t *testing.T) {
 // What went by admission is not run, and the condition names the field.
 func TestAPodThatIsNotTaken(t *testing.T) {
 	g := NewWithT(t)
-	e := newEnviron(t, declared(server(), Surroundings{}))
-	e.settle(t, 100)
 	s := server()
 	s.Spec.Pod = &v1alpha1.ServerPod{Sidecars: []v1alpha1.PodPart{part(t, corev1.Container{Name: "mssql", Image: "x"})}}
-	e.d = declared(s, Surroundings{})
+	e := newEnviron(t, declared(s, Surroundings{}))
 	p := plan(e.d, e.o)
 	g.Expect(p.All()).To(BeEmpty())
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPodNotTaken))
