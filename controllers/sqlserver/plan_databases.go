@@ -3,6 +3,7 @@
 package sqlserver
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -41,7 +42,8 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 					"name another database", have.Name, d.host(), have.Owner, v1alpha1.AdoptAnnotation))
 		default:
 			if !d.mayPass(declared, have) {
-				passing = append(passing, fmt.Sprintf("%s from %s to %s", have.Name, have.Owner, declared.Owner))
+				passing = append(passing, fmt.Sprintf("%s from %s to %s", have.Name, cmp.Or(have.Owner, "nobody"),
+					declared.Owner))
 				declared.Owner = ""
 			}
 			kept.Add(databases.Keep(server, declared, have))
@@ -95,7 +97,7 @@ func ownDatabases(d Desired, o Observed) (all []v1alpha1.ServerDatabaseStatus) {
 		switch {
 		case !exists:
 			continue
-		case !have.InGroup && (databases.Owns(declared, have, owners...) || d.adopts() && have.Owner != ""):
+		case !have.InGroup && (databases.Owns(declared, have, owners...) || d.adopts()):
 			owners = databases.RecordOwners(declared, have, owners)
 		}
 		if len(owners) > 0 {

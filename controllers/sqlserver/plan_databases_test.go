@@ -154,6 +154,29 @@ func TestTheOwnerOfADatabaseChanges(t *testing.T) {
 	g.Expect(owners()).To(Equal([]string{"somebody"}))
 }
 
+// A database that was restored from another instance has an owner that is no login here. Adopted, it gets the one that
+// is declared.
+func TestADatabaseWithoutAnOwnerGetsTheDeclaredOne(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	e.settle(t, 100)
+	e.o.Engine.Logins["shop"] = mssql.Login{}
+	e.o.Engine.Databases = map[string]mssql.Database{"Blog": {Name: "Blog", State: "ONLINE"}}
+	e.d.Server.Spec.Databases = []v1alpha1.Database{{Name: "Blog", Owner: "shop"}}
+	p := plan(e.d, e.o)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDatabaseConflict))
+	g.Expect(ownDatabases(e.d, e.o)).To(BeEmpty())
+
+	e.d.Server.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+	g.Expect(plan(e.d, e.o).Outcome.Message).To(ContainSubstring("Blog from nobody to shop"))
+	e.d.Server.Status.Databases = ownDatabases(e.d, e.o)
+	p = plan(e.d, e.o)
+	g.Expect(p.Aside).To(HaveLen(1))
+	g.Expect(p.Aside[0].Step.(mssql.Execute).Statement).To(Equal(tsql.SetDatabaseOwner("Blog", "shop")))
+	e.o.Engine.Databases["Blog"] = mssql.Database{Name: "Blog", State: "ONLINE", Owner: "shop"}
+	g.Expect(plan(e.d, e.o).Outcome.Reason).To(Equal(v1alpha1.ReasonRunning))
+}
+
 func TestTheEngineBeginsWithItsCollationAndTimeZone(t *testing.T) {
 	g := NewWithT(t)
 	s := server()

@@ -69,9 +69,16 @@ const maxOwners = 8
 
 // RecordOwners is what is to be remembered of a database that is the declaration's: who owns it, and while that is to
 // change also who is to, before it does. A statement whose outcome is unknown may have its effect later, so what was on
-// record stays until the database is as declared.
+// record stays until the database is as declared. Of one without an owner that is a login here, as after a restore from
+// another instance, there is nobody to remember but those.
 func RecordOwners(d v1alpha1.Database, have mssql.Database, recorded []string) []string {
-	owners := []string{have.Owner}
+	var owners []string
+	switch {
+	case have.Owner != "":
+		owners = []string{have.Owner}
+	case d.Owner == "":
+		return recorded
+	}
 	if d.Owner == "" || strings.EqualFold(have.Owner, d.Owner) {
 		return owners
 	}

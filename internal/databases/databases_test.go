@@ -116,11 +116,14 @@ func TestOwnersAreOnRecordBeforeTheyChange(t *testing.T) {
 		declared, have string
 		was, is        []string
 	}{
-		"none is declared":    {"", "shop", []string{"web"}, []string{"shop"}},
-		"as declared":         {"Shop", "shop", []string{"web", "shop"}, []string{"shop"}},
-		"another is declared": {"web", "shop", nil, []string{"shop", "web"}},
-		"it is on record":     {"web", "shop", []string{"shop", "WEB"}, []string{"shop", "WEB"}},
-		"one is under way":    {"net", "shop", []string{"shop", "web"}, []string{"shop", "web", "net"}},
+		"none is declared":      {"", "shop", []string{"web"}, []string{"shop"}},
+		"as declared":           {"Shop", "shop", []string{"web", "shop"}, []string{"shop"}},
+		"another is declared":   {"web", "shop", nil, []string{"shop", "web"}},
+		"nobody's":              {"shop", "", nil, []string{"shop"}},
+		"nobody's, on record":   {"shop", "", []string{"web", "shop"}, []string{"web", "shop"}},
+		"nobody's, none wanted": {"", "", []string{"web"}, []string{"web"}},
+		"it is on record":       {"web", "shop", []string{"shop", "WEB"}, []string{"shop", "WEB"}},
+		"one is under way":      {"net", "shop", []string{"shop", "web"}, []string{"shop", "web", "net"}},
 		"more than are kept": {"j", "a", []string{"a", "b", "c", "d", "e", "f", "g", "h"},
 			[]string{"a", "c", "d", "e", "f", "g", "h", "j"}},
 	} {
