@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,6 +39,8 @@ type Issue struct {
 	// Absent tells that the site's API server knows no Certificates, Denied that the site's credentials don't let the
 	// operator have any: those of an earlier release.
 	Absent, Denied bool
+	// Left is the Secret of a Certificate that is declared no more; empty when there is none.
+	Left string
 	// InTheWay is an object of somebody else's that has the name of the Certificate or of its Secret; empty for none.
 	InTheWay string
 }
@@ -66,6 +69,23 @@ func (d Desired) given() string {
 	return ""
 }
 
+// certificateLife is what an issuer is asked for: the engine is restarted for each certificate, and cert-manager would
+// ask for 90 days. It is written as cert-manager writes it.
+const certificateLife = "8760h0m0s"
+
+// shortLife of a certificate, below which a person is told what its renewals cost.
+const shortLife = 30 * 24 * time.Hour
+
+// renewedOften says of a certificate of an issuer's that it does not live long; empty when it does.
+func renewedOften(d Desired, o Observed) string {
+	c, usable := keptCertificate(d, o)
+	if d.issuer() == nil || !usable || c.Life() >= shortLife {
+		return ""
+	}
+	return fmt.Sprintf("; its certificate was issued for %s, and the engine is restarted for each: have the issuer grant "+
+		"more (a year is asked for)", c.Life())
+}
+
 // wantedCertificate is the Certificate by which cert-manager issues the server's certificate and renews it: for the
 // names of its Services and those of its groups' listeners, with the key that SQL Server takes, and for clients too,
 // since the sidecars of a group show it to each other. Its Secret gets the operator's labels, by which it is watched.
@@ -90,7 +110,7 @@ func wantedCertificate(d Desired) *unstructured.Unstructured {
 		"apiVersion": certManagerVersion, "kind": certificateKind,
 		"metadata": map[string]any{"namespace": m.Namespace, "name": m.Name, "labels": labels()},
 		"spec": map[string]any{
-			"secretName": m.Name, "secretTemplate": map[string]any{"labels": labels()},
+			"secretName": m.Name, "duration": certificateLife, "secretTemplate": map[string]any{"labels": labels()},
 			"commonName": d.host(), "dnsNames": text(credentials.ServiceNames(d.Server.Namespace, d.name(), d.Listeners)...),
 			"issuerRef": map[string]any{"name": ref.Name, "kind": cmp.Or(ref.Kind, issuerKind),
 				"group": cmp.Or(ref.Group, sites.CertManagerGroup)},
@@ -158,12 +178,26 @@ func (r *Reconciler) observeFormerIssue(ctx context.Context, d Desired, o *Obser
 	if d.issuer() != nil || o.StatefulSet != nil && o.StatefulSet.Annotations[annotationIssued] == "" {
 		return nil
 	}
-	return r.observeIssue(ctx, d, o)
+	if err := r.observeIssue(ctx, d, o); err != nil || d.keepsIssued(o.SiteIsHub) {
+		return err
+	}
+	name := credentials.IssuedName(d.name())
+	site := fmt.Sprintf("site %s", d.Server.Spec.Site)
+	secret, err := readSecret(ctx, d.member.APIReader, site, d.Server.Namespace, name)
+	if err == nil && secret != nil && owned(d, secret.Labels) {
+		o.Issue.Left = name
+	}
+	return err
 }
 
-// hasIssue tells that the server has, or is to have, a Certificate of cert-manager's.
+// keepsIssued tells that the Secret of the Certificate is the one that spec.tls names by now: it is the user's.
+func (d Desired) keepsIssued(siteIsHub bool) bool {
+	return siteIsHub && d.userSecret(credentials.IssuedName(d.name()))
+}
+
+// hasIssue tells that the server has, or is to have, a Certificate of cert-manager's, or that something of it is left.
 func hasIssue(d Desired, o Observed) bool {
-	return d.issuer() != nil || o.Issue.Certificate != nil && o.Issue.InTheWay == ""
+	return d.issuer() != nil || (o.Issue.Certificate != nil || o.Issue.Left != "") && o.Issue.InTheWay == ""
 }
 
 // planIssue asks cert-manager for the certificate, or takes the Certificate away that is declared no more: its copy is
@@ -171,11 +205,14 @@ func hasIssue(d Desired, o Observed) bool {
 func planIssue(d Desired, o Observed, p *reconcile.Plan) {
 	have := o.Issue.Certificate
 	switch {
-	case o.Issue.Absent || o.Issue.Denied || o.Issue.InTheWay != "" || have != nil && have.GetDeletionTimestamp() != nil:
+	case o.Issue.Denied || o.Issue.InTheWay != "" || have != nil && have.GetDeletionTimestamp() != nil:
 	case d.issuer() == nil:
-		if have != nil {
-			p.Beside(RemoveIssued{Name: have.GetName()}, "")
+		// A private key is not left behind where the Certificate went alone. Where nobody may look for a Certificate there
+		// may be one, which would have its Secret made again.
+		if have != nil || o.Issue.Left != "" {
+			p.Beside(RemoveIssued{Name: credentials.IssuedName(d.name())}, "")
 		}
+	case o.Issue.Absent:
 	default:
 		want := stamp(wantedCertificate(d))
 		// The comparison takes fields out of what it is given.
@@ -272,6 +309,9 @@ func (r *Reconciler) removeIssued(ctx context.Context, d Desired) error {
 	c := emptyCertificate(d)
 	if err := removeOwn(ctx, d, d.member.APIReader, d.member.Client, c); err != nil && !apierrors.IsForbidden(err) {
 		return err
+	}
+	if d.keepsIssued(d.member.Site.Spec.KubeconfigSecretRef == nil) {
+		return nil
 	}
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: c.GetName()}}
 	return removeOwn(ctx, d, d.member.APIReader, d.member.Client, secret)

@@ -45,6 +45,7 @@ func certificateDefinition() *apiextensionsv1.CustomResourceDefinition {
 	whole := object(map[string]schema{
 		"spec": object(map[string]schema{
 			"commonName": text, "dnsNames": list(text), "ipAddresses": list(text), "secretName": text,
+			"duration":       text,
 			"secretTemplate": object(map[string]schema{"labels": texts, "annotations": texts}),
 			"issuerRef":      object(map[string]schema{"name": text, "kind": text, "group": text}, "name"),
 			"privateKey": object(map[string]schema{"algorithm": one("RSA", "ECDSA", "Ed25519"),

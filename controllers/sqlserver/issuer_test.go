@@ -68,6 +68,7 @@ func TestACertificateOfAnIssuer(t *testing.T) {
 	spec := e.o.Issue.Certificate.Object["spec"]
 	g.Expect(spec).To(And(
 		HaveKeyWithValue("secretName", "tukpub-certificate"),
+		HaveKeyWithValue("duration", "8760h0m0s"),
 		HaveKeyWithValue("issuerRef", map[string]any{"name": "corp", "kind": "ClusterIssuer", "group": "cert-manager.io"}),
 		HaveKeyWithValue("dnsNames", ConsistOf("tukpub-0", "tukpub-0.web", "tukpub-0.web.svc",
 			"tukpub-0.web.svc.cluster.local")),
@@ -84,6 +85,7 @@ func TestACertificateOfAnIssuer(t *testing.T) {
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRunning))
 	g.Expect(e.o.SiteCertificate[credentials.KeyCertificate]).To(Equal(e.o.UserCertificate[credentials.KeyCertificate]))
 	g.Expect(e.o.Authority).To(BeNil(), "the operator needs no CA of its own")
+	g.Expect(p.Outcome.Message).NotTo(ContainSubstring("restarted for each"))
 
 	// A listener comes: another certificate is asked for, and what there is goes on.
 	e.d.Listeners = []string{"content"}
@@ -118,6 +120,19 @@ func TestACertificateOfAnIssuer(t *testing.T) {
 	g.Expect(e.o.Issue.Certificate).To(BeNil())
 	g.Expect(e.o.StatefulSet.Annotations).NotTo(HaveKey(annotationIssued))
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRunning), p.Outcome.Message)
+}
+
+// Each certificate costs a restart: where an issuer grants less than is asked for, a person is told.
+func TestACertificateThatIsIssuedForDaysIsTold(t *testing.T) {
+	g := NewWithT(t)
+	e := newIssued(t)
+	e.settle(t, 1)
+	e.issue(t, otherCA)
+	week := lives{begins: start, ends: start.Add(7 * 24 * time.Hour), caBegins: year.caBegins, caEnds: year.caEnds}
+	e.o.UserCertificate = byAnIssuer(t, rsaKey(), week, credentials.ServiceNames("web", "tukpub", nil)...)
+	p, _ := e.settle(t, 1)
+	g.Expect(p.Outcome).To(And(HaveField("Reason", v1alpha1.ReasonRunning),
+		HaveField("Message", ContainSubstring("issued for 168h0m0s, and the engine is restarted for each"))))
 }
 
 // What stands in the way of a certificate is said as what it is, and a server that has another one goes on with it.

@@ -64,7 +64,8 @@ func plan(d Desired, o Observed) reconcile.Plan {
 func planRunning(d Desired, o Observed, p *reconcile.Plan) bool {
 	p.Outcome = conditions.Ready(
 		v1alpha1.ReasonRunning,
-		fmt.Sprintf("%s runs on node %s: %s", d.host(), o.Pod.Spec.NodeName, o.Engine.Instance.Engine),
+		fmt.Sprintf("%s runs on node %s: %s%s", d.host(), o.Pod.Spec.NodeName, o.Engine.Instance.Engine,
+			renewedOften(d, o)),
 	)
 	return true
 }

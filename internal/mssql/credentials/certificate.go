@@ -62,6 +62,9 @@ type Certificate struct {
 	chain, authorities []byte
 }
 
+// Life is how long it was issued for.
+func (c Certificate) Life() time.Duration { return c.leaf.NotAfter.Sub(c.leaf.NotBefore) }
+
 // ParseCertificate reads the data of a kubernetes.io/tls Secret with ca.crt and checks that key and certificate belong
 // together and that ca.crt has signed it. The error never quotes the key.
 func ParseCertificate(data map[string][]byte) (Certificate, error) {
