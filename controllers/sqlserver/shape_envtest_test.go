@@ -108,4 +108,25 @@ func TestAShapedServer(t *testing.T) {
 		}
 	}
 	g.Expect(pod.UID).To(Equal(uid))
+
+	// What is not taken leaves the pod's template as the API server has it, and that is written once at most.
+	var kept string
+	for _, zone := range []string{"Europe/Dublin", "Etc/UTC"} {
+		g.Eventually(func() error {
+			g.Expect(get(t, b.hub.Client, "shaped", &s)()).To(Succeed())
+			s.Spec.Pod.Env = []corev1.EnvVar{{Name: "TZ", Value: zone}}
+			return b.hub.Client.Update(t.Context(), &s)
+		}, patient, often).Should(Succeed())
+		g.Eventually(b.ready(t, "shaped"), patient, often).Should(And(HaveField("ObservedGeneration", s.Generation),
+			Satisfy(reason(v1alpha1.ReasonEngineNotAnswering))), b.why(t, "shaped"))
+		before := set.Spec.Template.DeepCopy()
+		g.Expect(get(t, b.site.Client, "shaped", &set)()).To(Succeed())
+		g.Expect(set.Spec.Template.Spec).To(Equal(before.Spec))
+		if kept != "" {
+			g.Expect(set.ResourceVersion).To(Equal(kept))
+		}
+		kept = set.ResourceVersion
+	}
+	g.Expect(get(t, b.site.Client, "shaped-0", &pod)()).To(Succeed())
+	g.Expect(pod.UID).To(Equal(uid))
 }
