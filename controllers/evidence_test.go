@@ -121,7 +121,7 @@ func destructiveStatements(t *testing.T) (names []string) {
 // evidence; and those that make evidence of nothing.
 func withoutEvidence(t *testing.T, folder string, constructors []string) (all []taking) {
 	set, parsed := sources(t, folder)
-	asking := append(askingForEvidence(parsed), "Destroy")
+	asking := append(askingForEvidence(parsed), "Destroy", "DestroyBeside")
 	for _, file := range parsed {
 		for _, d := range file.Decls {
 			f, ok := d.(*ast.FuncDecl)

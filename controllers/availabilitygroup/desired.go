@@ -111,7 +111,7 @@ func (d Desired) clusterType() tsql.ClusterType {
 func (d Desired) former() []v1alpha1.ServerName {
 	var names []v1alpha1.ServerName
 	for _, r := range d.Group.Status.Replicas {
-		if server := serverOf(r.Server); !slices.Contains(d.servers(), server) {
+		if server := credentials.ServerOf(r.Server); !slices.Contains(d.servers(), server) {
 			names = append(names, server)
 		}
 	}
@@ -289,11 +289,6 @@ func replica(r v1alpha1.Replica) tsql.Replica {
 
 // host is the instance's name, which is also what every site resolves.
 func host(server v1alpha1.ServerName) string { return credentials.HostName(server) }
-
-// serverOf is the SQLServer whose instance has the name.
-func serverOf(instance string) v1alpha1.ServerName {
-	return v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(instance), "-0"))
-}
 
 func endpointURL(server v1alpha1.ServerName) string {
 	return fmt.Sprintf("TCP://%s:%d", host(server), MirroringPort)

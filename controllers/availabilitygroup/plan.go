@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
@@ -175,7 +176,7 @@ func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 	var without []v1alpha1.ServerName
 	voting := 0
 	for _, r := range o.Instances[best].Group.Replicas {
-		i, seen := o.Instances[serverOf(r.Server)]
+		i, seen := o.Instances[credentials.ServerOf(r.Server)]
 		silent, mode := !seen || i.Err != nil, ballot.Mode(r.Mode)
 		if silent && mode != ballot.ModeConfigurationOnly {
 			return conditions.Outcome{}, false
@@ -185,7 +186,7 @@ func withoutQuorum(d Desired, o Observed) (conditions.Outcome, bool) {
 		}
 		voting++
 		if !silent && i.Group == nil {
-			without = append(without, serverOf(r.Server))
+			without = append(without, credentials.ServerOf(r.Server))
 		}
 	}
 	if voting-len(without) >= ballot.ReportQuorum(voting) {

@@ -212,7 +212,7 @@ func planReplicas(d Desired, o Observed, p *reconcile.Plan) bool {
 		}
 	}
 	for i, have := range group.Replicas {
-		if !slices.Contains(d.servers(), serverOf(have.Server)) && goes(&group.Replicas[i]) {
+		if !slices.Contains(d.servers(), credentials.ServerOf(have.Server)) && goes(&group.Replicas[i]) {
 			destroy(p, reconcile.Seen("the others keep the commit rule without it", o.Instances[primary].Err), primary,
 				tsql.RemoveReplica(d.name(), have.Server))
 		}

@@ -199,17 +199,17 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 		row := *r
 		g.ReplicaIDs[server] = "id of " + server
 		row.Connected, row.Health, row.Role = "CONNECTED", "HEALTHY", "SECONDARY"
-		if serverOf(server) == c.primary {
+		if credentials.ServerOf(server) == c.primary {
 			row.Role = "PRIMARY"
 		}
-		if other := e.servers[serverOf(server)]; !other.joined || other.deaf > 0 ||
-			other.remembers != nil || e.silent[serverOf(server)] ||
-			e.cut[homes[serverOf(server)]] {
+		if other := e.servers[credentials.ServerOf(server)]; !other.joined || other.deaf > 0 ||
+			other.remembers != nil || e.silent[credentials.ServerOf(server)] ||
+			e.cut[homes[credentials.ServerOf(server)]] {
 			row.Connected, row.Health = "DISCONNECTED", "NOT_HEALTHY"
 		}
 		joined := 0
 		for _, database := range c.databases {
-			d, there := e.servers[serverOf(server)].mirroring.Databases[database]
+			d, there := e.servers[credentials.ServerOf(server)].mirroring.Databases[database]
 			if r.Mode == "CONFIGURATION_ONLY" || g.Role != "PRIMARY" && server != host(name) {
 				continue
 			}
@@ -219,10 +219,10 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 			}
 			joined++
 			state := "SYNCHRONIZED"
-			if r.Mode == "ASYNCHRONOUS_COMMIT" && serverOf(server) != c.primary {
+			if r.Mode == "ASYNCHRONOUS_COMMIT" && credentials.ServerOf(server) != c.primary {
 				state = "SYNCHRONIZING"
 			}
-			if e.servers[serverOf(server)].lag[database] > 0 {
+			if e.servers[credentials.ServerOf(server)].lag[database] > 0 {
 				state = "SYNCHRONIZING"
 			}
 			if row.Connected != "CONNECTED" {
@@ -269,17 +269,17 @@ func (e *environ) work() {
 		return
 	}
 	for _, r := range e.leases {
-		if r.State == votes.StateClaimed && serverOf(r.Holder.Server) == c.primary {
+		if r.State == votes.StateClaimed && credentials.ServerOf(r.Holder.Server) == c.primary {
 			r.State = votes.StateHeld
 		}
 	}
 	for server, r := range c.replicas {
-		s := e.servers[serverOf(server)]
-		if serverOf(server) == c.primary || !s.joined || !s.granted || r.Mode == "CONFIGURATION_ONLY" {
+		s := e.servers[credentials.ServerOf(server)]
+		if credentials.ServerOf(server) == c.primary || !s.joined || !s.granted || r.Mode == "CONFIGURATION_ONLY" {
 			continue
 		}
 		for _, database := range c.databases {
-			if s.lag[database] > 0 && !e.silent[serverOf(server)] {
+			if s.lag[database] > 0 && !e.silent[credentials.ServerOf(server)] {
 				s.lag[database]--
 			}
 			if _, exists := s.mirroring.Databases[database]; !exists && !s.lacks[database] {

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
@@ -21,7 +22,7 @@ import (
 func (o Observed) spares(d Desired, group *mssql.Group, leaving string) bool {
 	have := group.Replica(leaving)
 	if have == nil || have.Mode == string(tsql.ConfigurationOnly) ||
-		errors.Is(o.Instances[serverOf(leaving)].Err, sites.ErrSiteLost) ||
+		errors.Is(o.Instances[credentials.ServerOf(leaving)].Err, sites.ErrSiteLost) ||
 		!holds(group, leaving) {
 		return true
 	}
@@ -82,7 +83,7 @@ func staying(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Out
 			return strings.EqualFold(host(r.Server), have.Server) &&
 				(have.Mode != string(tsql.SynchronousCommit) || r.AvailabilityMode != v1alpha1.AsynchronousCommit)
 		})
-		if !goes || serverOf(have.Server) == primary || o.spares(d, group, have.Server) {
+		if !goes || credentials.ServerOf(have.Server) == primary || o.spares(d, group, have.Server) {
 			continue
 		}
 		kept = append(kept, have.Server)

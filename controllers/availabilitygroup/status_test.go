@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 func TestEstimatesFollowTheDocumentedFormulas(t *testing.T) {
@@ -132,7 +133,7 @@ func TestStatusKeepsFormerReplicas(t *testing.T) {
 		name := fmt.Sprintf("former%d-0", i)
 		former = append(former, name)
 		e.d.Sites = maps.Clone(e.d.Sites)
-		e.d.Sites[serverOf(name)] = "dublin"
+		e.d.Sites[credentials.ServerOf(name)] = "dublin"
 		e.d.Group.Status.Replicas = append(e.d.Group.Status.Replicas, v1alpha1.ReplicaStatus{Server: name})
 		if i != 8 && i != 29 {
 			continue

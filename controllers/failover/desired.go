@@ -3,7 +3,6 @@
 package failover
 
 import (
-	"strings"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -51,9 +50,4 @@ func request(f *v1alpha1.Failover, issued time.Time) votes.Request {
 	r.ID, r.Issued, r.ExpiresSeconds = string(f.UID), issued.UTC(), max(1, int(expires(f).Sub(issued)/time.Second))
 	r.By, r.Failover = "Failover "+f.Namespace+"/"+f.Name, f.Name
 	return r
-}
-
-// serverOf is the SQLServer whose instance has the name.
-func serverOf(instance string) v1alpha1.ServerName {
-	return v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(instance), "-0"))
 }

@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/election/votes"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -81,7 +82,7 @@ func record(group *v1alpha1.AvailabilityGroup, t votes.Timeline) *v1alpha1.Failo
 		Spec: v1alpha1.FailoverSpec{
 			Group:        v1alpha1.ObjectName(group.Name),
 			Kind:         kind,
-			To:           serverOf(t.To),
+			To:           credentials.ServerOf(t.To),
 			RecordedTerm: ptr.To(t.Term),
 		},
 	}

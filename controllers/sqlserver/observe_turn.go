@@ -95,7 +95,7 @@ func (r *Reconciler) observeTurn(ctx context.Context, d Desired, o *Observed, na
 
 // askPrimary asks the engine that the group's status calls the primary. It counts only if it says so itself.
 func (r *Reconciler) askPrimary(ctx context.Context, d Desired, g *v1alpha1.AvailabilityGroup, t *Turn) error {
-	primary := v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(g.Status.Primary), "-0"))
+	primary := credentials.ServerOf(g.Status.Primary)
 	if primary == "" {
 		return errors.New("no server is known to be its primary")
 	}
@@ -257,12 +257,13 @@ func outdated(s *v1alpha1.SQLServer) bool {
 // one's is asynchronous, since the two would wait for each other; and of who is not about to be updated: nobody asked
 // for it along with this one, or its image is refused.
 func comesBefore(d Desired, g *v1alpha1.AvailabilityGroup, s *v1alpha1.SQLServer) bool {
-	name := v1alpha1.ServerName(s.Name)
-	if !asynchronous(g, name) || !synchronous(g, d.name()) || primaryOf(d.groups, name) {
+	name, self := v1alpha1.ServerName(s.Name), d.name()
+	const first, last = v1alpha1.AsynchronousCommit, v1alpha1.SynchronousCommit
+	if !commits(g, name, first) || !commits(g, self, last) || primaryOf(d.groups, name) {
 		return false
 	}
 	if slices.ContainsFunc(d.groups, func(other v1alpha1.AvailabilityGroup) bool {
-		return asynchronous(&other, d.name()) && synchronous(&other, name)
+		return commits(&other, self, first) && commits(&other, name, last)
 	}) {
 		return false
 	}
@@ -277,23 +278,16 @@ func comesBefore(d Desired, g *v1alpha1.AvailabilityGroup, s *v1alpha1.SQLServer
 	return current.Reason != v1alpha1.ReasonVersionLower
 }
 
-// asynchronous tells that a server has an asynchronous copy of a group.
-func asynchronous(g *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName) bool {
+// commits tells that a server is a replica of a group that commits in a mode.
+func commits(g *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName, mode v1alpha1.AvailabilityMode) bool {
 	return slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool {
-		return r.Server == server && r.AvailabilityMode == v1alpha1.AsynchronousCommit
-	})
-}
-
-// synchronous tells that a server has a synchronous copy of a group.
-func synchronous(g *v1alpha1.AvailabilityGroup, server v1alpha1.ServerName) bool {
-	return slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool {
-		return r.Server == server && r.AvailabilityMode == v1alpha1.SynchronousCommit
+		return r.Server == server && r.AvailabilityMode == mode
 	})
 }
 
 // primaryOf tells that a server is the primary of a group, which comes last there.
 func primaryOf(groups []v1alpha1.AvailabilityGroup, server v1alpha1.ServerName) bool {
 	return slices.ContainsFunc(groups, func(g v1alpha1.AvailabilityGroup) bool {
-		return strings.TrimSuffix(strings.ToLower(g.Status.Primary), "-0") == string(server)
+		return credentials.ServerOf(g.Status.Primary) == server
 	})
 }

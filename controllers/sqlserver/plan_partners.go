@@ -72,9 +72,8 @@ func planFormerPartners(d Desired, o Observed, p *reconcile.Plan) bool {
 
 // distrust adds a statement beside the others, as sa, which owns what it takes away.
 func distrust(p *reconcile.Plan, seen reconcile.Evidence, s tsql.Statement) {
-	var one reconcile.Plan
-	one.Destroy(seen, mssql.Execute{Role: credentials.RoleSA, Database: "master", Statement: s})
-	p.Beside(one.Steps[0], v1alpha1.ReasonPartnerTrusted)
+	p.DestroyBeside(seen, mssql.Execute{Role: credentials.RoleSA, Database: "master", Statement: s},
+		v1alpha1.ReasonPartnerTrusted)
 }
 
 // contains compares names as the server's default collation does.

@@ -63,11 +63,9 @@ func planGuards(d Desired, o Observed, p *replication.Plan) bool {
 		switch g := guardOf(guards, t.Schema, t.Name); {
 		case g == nil:
 			guard := tsql.GuardName(d.guards(), t.Schema, t.Name)
-			var one reconcile.Plan
-			one.Destroy(reconcile.Seen("the table is an article's, and has no guard", o.HereErr, o.PublicationErr),
+			p.DestroyBeside(reconcile.Seen("the table is an article's, and has no guard", o.HereErr, o.PublicationErr),
 				replication.Execute{Server: d.Subscriber, Database: d.database(),
-					Statement: tsql.GuardTable(guard, t.Schema, t.Name)})
-			p.Beside(one.Steps[0], v1alpha1.ReasonConfiguring)
+					Statement: tsql.GuardTable(guard, t.Schema, t.Name)}, v1alpha1.ReasonConfiguring)
 		case g.Disabled:
 			p.Beside(replication.Execute{Server: d.Subscriber, Database: d.database(),
 				Statement: tsql.EnableGuard(g.Name, t.Schema, t.Name)}, v1alpha1.ReasonConfiguring)
@@ -89,10 +87,8 @@ func liftGuards(d Desired, o Observed, guards []mssql.Guard, p *replication.Plan
 }
 
 func dropGuard(d Desired, g mssql.Guard, seen reconcile.Evidence, p *replication.Plan) {
-	var one reconcile.Plan
-	one.Destroy(seen, replication.Execute{Server: d.Subscriber, Database: d.database(),
-		Statement: tsql.DropGuard(g.Name, g.Schema)})
-	p.Beside(one.Steps[0], v1alpha1.ReasonConfiguring)
+	p.DestroyBeside(seen, replication.Execute{Server: d.Subscriber, Database: d.database(),
+		Statement: tsql.DropGuard(g.Name, g.Schema)}, v1alpha1.ReasonConfiguring)
 }
 
 // held is why guards can't be lifted now, and what lets them be.

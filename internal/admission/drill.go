@@ -15,7 +15,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/drill"
 	"geosql.dev/operator/internal/drill/fault"
-	"geosql.dev/operator/internal/schedule"
 )
 
 // drill checks a Drill against its target. What is not there yet is no error: objects may come in any order, and the
@@ -370,14 +369,7 @@ func (w *World) drillSchedule(at *field.Path, old, s *v1alpha1.DrillSchedule) fi
 	if s.Spec.Repeat != nil {
 		return w.drillRepeat(at, old, s)
 	}
-	var errs field.ErrorList
-	if _, err := schedule.Parse(s.Spec.Schedule, s.Spec.TimeZone); err != nil {
-		path, value := at.Child("schedule"), s.Spec.Schedule
-		if _, zone := time.LoadLocation(s.Spec.TimeZone); zone != nil {
-			path, value = at.Child("timeZone"), s.Spec.TimeZone
-		}
-		errs = append(errs, field.Invalid(path, value, err.Error()))
-	}
+	errs := times(at, s.Spec.Schedule, s.Spec.TimeZone)
 	if s.Spec.Template.Spec.Abort {
 		errs = append(
 			errs,

@@ -41,17 +41,21 @@ func (w *World) image(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLis
 func windows(at *field.Path, list []v1alpha1.MaintenanceWindow) field.ErrorList {
 	var errs field.ErrorList
 	for i, w := range list {
-		_, err := schedule.Parse(w.Schedule, w.TimeZone)
-		if err == nil {
-			continue
-		}
-		path, value := at.Index(i).Child("schedule"), w.Schedule
-		if _, zone := time.LoadLocation(w.TimeZone); zone != nil {
-			path, value = at.Index(i).Child("timeZone"), w.TimeZone
-		}
-		errs = append(errs, field.Invalid(path, value, err.Error()))
+		errs = append(errs, times(at.Index(i), w.Schedule, w.TimeZone)...)
 	}
 	return errs
+}
+
+// times refuses a schedule, or the time zone beside it, that nobody can read.
+func times(at *field.Path, cron, zone string) field.ErrorList {
+	_, err := schedule.Parse(cron, zone)
+	if err == nil {
+		return nil
+	}
+	if _, unknown := time.LoadLocation(zone); unknown != nil {
+		return field.ErrorList{field.Invalid(at.Child("timeZone"), zone, err.Error())}
+	}
+	return field.ErrorList{field.Invalid(at.Child("schedule"), cron, err.Error())}
 }
 
 // versions refuses a replica that a group gets anew whose server is of another major version than those of the others:

@@ -51,9 +51,15 @@ func refused(s any) error {
 }
 
 // Destroy adds a step that takes something away, with the evidence that makes it safe.
-func (p *Plan) Destroy(e Evidence, s Step) {
+func (p *Plan) Destroy(e Evidence, s Step) { p.Add(e.proved(s)) }
+
+// DestroyBeside is Destroy for a step that nothing else depends on, as Beside is Add.
+func (p *Plan) DestroyBeside(e Evidence, s Step, reason string) { p.Beside(e.proved(s), reason) }
+
+// proved is a step for which there is the evidence.
+func (e Evidence) proved(s Step) Step {
 	if err := e.Err(); err != nil {
-		s = Unproved{Step: s, Err: err}
+		return Unproved{Step: s, Err: err}
 	}
-	p.Add(s)
+	return s
 }

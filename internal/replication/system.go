@@ -133,7 +133,7 @@ func SamePath(a, b string) bool {
 
 // ServerOf is the server of an instance's name; false for an instance that is none of the operator's.
 func ServerOf(instance string) (v1alpha1.ServerName, bool) {
-	name := v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(instance), "-0"))
+	name := credentials.ServerOf(instance)
 	return name, credentials.HostName(name) == strings.ToLower(instance)
 }
 

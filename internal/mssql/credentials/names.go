@@ -128,9 +128,9 @@ func OrdersName(server v1alpha1.ServerName) string { return string(server) + "-a
 // HostName is the instance's name, "<object name>-0".
 func HostName(server v1alpha1.ServerName) string { return string(server) + "-0" }
 
-// ServerOf is the server that has a host name.
+// ServerOf is the server that has a host name, which is its instance's name, in whatever case an engine tells it.
 func ServerOf(host string) v1alpha1.ServerName {
-	return v1alpha1.ServerName(strings.TrimSuffix(host, "-0"))
+	return v1alpha1.ServerName(strings.TrimSuffix(strings.ToLower(host), "-0"))
 }
 
 const (
