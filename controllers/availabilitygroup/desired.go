@@ -209,9 +209,8 @@ func (d Desired) required() int {
 // requiredNow is required for as long as replicas of group that are declared no more, or not as synchronous, are so
 // still. Next to a configuration-only replica the engine takes 0 only (error 47108).
 func (d Desired) requiredNow(group *mssql.Group) int {
-	only := func(r mssql.GroupReplica) bool { return r.Mode == string(tsql.ConfigurationOnly) }
 	switch {
-	case slices.ContainsFunc(group.Replicas, only):
+	case witness(group) != nil:
 		return 0
 	case d.Group.Spec.RequiredSynchronizedSecondaries != nil:
 		return d.required()

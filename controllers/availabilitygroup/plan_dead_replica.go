@@ -108,15 +108,18 @@ func enoughWithout(group *mssql.Group, without *mssql.GroupReplica) bool {
 }
 
 // planReturn lets a replica that was taken out while it was away, and answers again, forget the group that it
-// remembers: it is added and joins as a new one. DROP AVAILABILITY GROUP on a secondary leaves its databases as they
-// are; one that calls itself primary steps down first.
+// remembers: it is added and joins as a new one. So does a configuration-only one that was in the way of others. DROP
+// AVAILABILITY GROUP on a secondary leaves its databases as they are; one that calls itself primary steps down first.
 func planReturn(d Desired, o Observed, p *reconcile.Plan) bool {
 	primary := o.primary(d)
-	if primary == "" || d.Group.Spec.OnDeadReplica != v1alpha1.DeadReplicaRemove {
+	if primary == "" {
 		return true
 	}
 	group := o.Instances[primary].Group
 	for _, r := range d.Group.Spec.Replicas {
+		if d.Group.Spec.OnDeadReplica != v1alpha1.DeadReplicaRemove && r.AvailabilityMode != v1alpha1.ConfigurationOnly {
+			continue
+		}
 		i, ok := o.Instances[r.Server]
 		if !ok || i.Err != nil || i.Group == nil || i.callsItselfPrimary() || group.Replica(host(r.Server)) != nil {
 			continue
@@ -127,12 +130,12 @@ func planReturn(d Desired, o Observed, p *reconcile.Plan) bool {
 				reconcile.Seen("the primary has the group without it", o.Instances[primary].Err, i.Err),
 				r.Server,
 				tsql.DropGroup(d.name()).
-					Because("let "+host(r.Server)+", which was taken out of the group while it was away, join it anew"),
+					Because("let "+host(r.Server)+", which was taken out of the group, join it anew"),
 			)
 		}
 	}
 	if len(p.Steps) > 0 {
-		return p.Settle(creating("a replica that was taken out while it was away is coming back"))
+		return p.Settle(creating("a replica that was taken out is coming back"))
 	}
 	return true
 }

@@ -20,11 +20,11 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// replaced is a group of three synchronous replicas whose first primary is gone and replaced by a server at another
-// site, which votes in its place. Another replica is primary.
-func replaced(t *testing.T) *environ {
+// replaced is a group whose first primary is gone and replaced by a server at another site, which votes in its place.
+// Another replica is primary.
+func replaced(t *testing.T, group *v1alpha1.AvailabilityGroup) *environ {
 	t.Helper()
-	e := newEnviron(t, three())
+	e := newEnviron(t, group)
 	e.settle(everything)
 	e.group.primary = "quisec"
 	for _, r := range e.leases {
@@ -46,7 +46,7 @@ func replaced(t *testing.T) *environ {
 // that is done afterwards is done without it.
 func TestTheFirstPrimaryIsReplacedAtAnotherSite(t *testing.T) {
 	g := NewWithT(t)
-	e := replaced(t)
+	e := replaced(t, three())
 	p := e.settle(everything)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), "%+v", p.Outcome)
 	g.Expect(e.d.Group.Spec.InitialPrimary).To(BeEquivalentTo("tukpub"), "it stays as it is")

@@ -158,6 +158,9 @@ func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []st
 	}
 	switch {
 	case strings.Contains(text, "ADD REPLICA"):
+		if err := c.takes(parseReplica(text, strs[0])); err != nil {
+			return err
+		}
 		c.replicas[strs[0]] = parseReplica(text, strs[0])
 	case strings.Contains(text, "REMOVE REPLICA"):
 		delete(c.replicas, strs[0])
@@ -165,6 +168,9 @@ func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []st
 		mode := parseReplica(text, strs[0]).Mode
 		if (mode == "CONFIGURATION_ONLY") != (c.replicas[strs[0]].Mode == "CONFIGURATION_ONLY") {
 			return errors.New("47112: a configuration-only replica is not made of one with data, nor the other way")
+		}
+		if err := c.takes(parseReplica(text, strs[0])); err != nil {
+			return err
 		}
 		c.replicas[strs[0]].Mode = mode
 	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "ALLOW_CONNECTIONS"):
@@ -212,6 +218,21 @@ func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []st
 		e.t.Fatalf("statement %q is not known", text)
 	}
 	e.note()
+	return nil
+}
+
+// takes refuses a replica, or a mode of one, that goes beyond what the engine lets stand beside a configuration-only
+// replica.
+func (c *configuration) takes(r *mssql.GroupReplica) error {
+	modes := map[string]int{r.Mode: 1}
+	for server, have := range c.replicas {
+		if server != r.Server {
+			modes[have.Mode]++
+		}
+	}
+	if modes["CONFIGURATION_ONLY"] > 0 && (modes["SYNCHRONOUS_COMMIT"] > 2 || c.required > 0) {
+		return errors.New("47108: two synchronous replicas and a commit rule of 0 go with a configuration-only one")
+	}
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
 )
 
 // environ is the world around a group, in memory: engines that take the statements that plans send, refuse what SQL
@@ -38,6 +39,8 @@ type environ struct {
 	// cut sites and silent servers do not answer.
 	cut    map[v1alpha1.SiteName]bool
 	silent map[v1alpha1.ServerName]bool
+	// lost is a site that a person has called lost.
+	lost v1alpha1.SiteName
 	// deaf are the servers whose agents still go by these orders, nil for none.
 	deaf map[v1alpha1.ServerName]*orders.Group
 	// unaware agents are of a release that does not change voters.
@@ -151,6 +154,9 @@ func (e *environ) observe() Observed {
 		}
 		if e.silent[name] || e.cut[e.d.Sites[name]] {
 			o.Instances[name] = Instance{Err: errSilent}
+			if e.lost == e.d.Sites[name] {
+				o.Instances[name] = Instance{Err: sites.ErrSiteLost}
+			}
 		} else {
 			i := Instance{Mirroring: s.mirroring, Logins: s.logins, Group: e.view(name, s)}
 			if e.d.Group.Spec.OnDeadReplica == v1alpha1.DeadReplicaDemoteToAsync && i.Group != nil && i.Group.Role == "PRIMARY" {

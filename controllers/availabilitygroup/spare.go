@@ -18,12 +18,15 @@ import (
 
 // spares says whether a replica may leave the group, or be synchronous no more: every declared one has the data by
 // then, and commits find as many synchronized secondaries as they need. What a replica without a copy holds, and one at
-// a site that a person has called lost, is missed by nobody.
+// a site that a person has called lost, is missed by nobody. A configuration-only replica leaves when the others agree
+// without it.
 func (o Observed) spares(d Desired, group *mssql.Group, leaving string) bool {
 	have := group.Replica(leaving)
-	if have == nil || have.Mode == string(tsql.ConfigurationOnly) ||
-		errors.Is(o.Instances[credentials.ServerOf(leaving)].Err, sites.ErrSiteLost) ||
-		!holds(group, leaving) {
+	if have != nil && have.Mode == string(tsql.ConfigurationOnly) {
+		return connected(group)
+	}
+	lost := errors.Is(o.Instances[credentials.ServerOf(leaving)].Err, sites.ErrSiteLost)
+	if have == nil || lost || !holds(group, leaving) {
 		return true
 	}
 	return len(o.behind(d, group, leaving)) == 0 && enoughWithout(group, have)
@@ -39,7 +42,8 @@ func (o Observed) behind(d Desired, group *mssql.Group, leaving string) []v1alph
 		}
 		for _, database := range group.Databases {
 			state := stateOf(group, host(r.Server), database)
-			if state != "SYNCHRONIZED" && (state != "SYNCHRONIZING" || r.AvailabilityMode == v1alpha1.SynchronousCommit) {
+			follows := r.AvailabilityMode != v1alpha1.SynchronousCommit || waitsForRoomOf(group, host(r.Server), leaving)
+			if state != "SYNCHRONIZED" && (state != "SYNCHRONIZING" || !follows) {
 				behind = append(behind, r.Server)
 				break
 			}
@@ -101,6 +105,9 @@ func staying(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Out
 		}
 	}
 	what := "as many synchronized secondaries as commits need"
+	if w := witness(group); w != nil && slices.Contains(kept, w.Server) {
+		what = "every synchronous replica to be connected"
+	}
 	if len(names) > 0 {
 		what = fmt.Sprintf(
 			"%s, which must have the data first; if its site is gone for good set the Site's lifecycle to Lost",

@@ -51,6 +51,7 @@ var edits = append(disturbances, []edit{
 	{"putBack", putBack},
 	{"addOrRemoveDatabase", addOrRemoveDatabase},
 	{"addOrRemoveServer", addOrRemoveServer},
+	{"swapSynchronous", swapSynchronous},
 	{"addOrRemoveLogin", addOrRemoveLogin},
 	{"addOrRemoveOutlet", addOrRemoveOutlet},
 }...)
@@ -291,9 +292,9 @@ func putBack(m *manifest, past []*manifest, chance *rand.Rand) change {
 	if former == nil {
 		return change{}
 	}
-	login, outlet, spare := m.login, m.outlet, m.spare
+	now := m.clone()
 	*m = *former.clone()
-	m.login, m.outlet, m.spare = login, outlet, spare
+	m.login, m.outlet, m.spare, m.swapped = now.login, now.outlet, now.spare, now.swapped
 	return said("publications and databases are as they were: %v", m.names())
 }
 
@@ -308,7 +309,7 @@ func addOrRemoveDatabase(m *manifest, _ []*manifest, _ *rand.Rand) change {
 // addOrRemoveServer adds a server with an asynchronous replica. One that leaves the group has nothing of it any more
 // before the server goes.
 func addOrRemoveServer(m *manifest, _ []*manifest, _ *rand.Rand) change {
-	m.spare = !m.spare
+	m.spare, m.swapped = !m.spare, false
 	if m.spare {
 		c := said("there is a server %s, with a replica", stage.Spare)
 		c.carry = func(t testing.TB, w *walk) { w.stage.AddServer(t, stage.Spare) }
@@ -327,6 +328,17 @@ func addOrRemoveServer(m *manifest, _ []*manifest, _ *rand.Rand) change {
 		w.stage.RemoveServer(t, stage.Spare)
 	}
 	return c
+}
+
+// swapSynchronous makes the asynchronous secondary synchronous and the synchronous one asynchronous, beside a
+// configuration-only replica.
+func swapSynchronous(m *manifest, _ []*manifest, _ *rand.Rand) change {
+	if !m.spare {
+		return change{}
+	}
+	m.swapped = !m.swapped
+	synchronous, _ := m.secondaries()
+	return said("%s is the synchronous secondary", synchronous)
 }
 
 func addOrRemoveLogin(m *manifest, _ []*manifest, _ *rand.Rand) change {

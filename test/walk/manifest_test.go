@@ -56,6 +56,8 @@ type manifest struct {
 	login bool
 	// spare tells that there is another server, with an asynchronous replica of the group.
 	spare bool
+	// swapped tells that its replica is the synchronous one, and the other secondary's is not.
+	swapped bool
 	// outlet tells that the subscriber publishes a table of the database that it receives.
 	outlet bool
 }
@@ -134,14 +136,27 @@ func (m *manifest) partners() []v1alpha1.ServerName {
 	return []v1alpha1.ServerName{secondary, witness}
 }
 
+// secondaries are the synchronous and the asynchronous one; the second is "" where there is none.
+func (m *manifest) secondaries() (synchronous, asynchronous v1alpha1.ServerName) {
+	switch {
+	case m.swapped:
+		return stage.Spare, secondary
+	case m.spare:
+		return secondary, stage.Spare
+	}
+	return secondary, ""
+}
+
 func (m *manifest) group() *v1alpha1.AvailabilityGroup {
+	synchronous, asynchronous := m.secondaries()
 	replicas := []v1alpha1.Replica{
 		{Server: publisher, AvailabilityMode: v1alpha1.SynchronousCommit},
-		{Server: secondary, AvailabilityMode: v1alpha1.SynchronousCommit, Readable: true},
+		{Server: synchronous, AvailabilityMode: v1alpha1.SynchronousCommit, Readable: synchronous == secondary},
 		{Server: witness, AvailabilityMode: v1alpha1.ConfigurationOnly},
 	}
-	if m.spare {
-		replicas = append(replicas, v1alpha1.Replica{Server: stage.Spare, AvailabilityMode: v1alpha1.AsynchronousCommit})
+	if asynchronous != "" {
+		replicas = append(replicas, v1alpha1.Replica{Server: asynchronous, AvailabilityMode: v1alpha1.AsynchronousCommit,
+			Readable: asynchronous == secondary})
 	}
 	group := named(stage.Group)
 	group.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}

@@ -51,7 +51,7 @@ const (
 // cases are the edits of walks that are worth a walk each time, as editsVariable takes them.
 var cases = []string{
 	"renameRetained,dropGroup,keepTopology,removeWhileAway:0",
-	"addOrRemoveServer,emptyPrimary,addOrRemoveServer",
+	"addOrRemoveServer,emptyPrimary,swapSynchronous,addOrRemoveServer",
 }
 
 // Wherever edits lead, what is Ready receives its rows, nothing is done over and over, and the end is what the last
