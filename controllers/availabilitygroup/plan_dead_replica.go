@@ -57,10 +57,10 @@ func absence(d Desired, o Observed, primary v1alpha1.ServerName, r v1alpha1.Repl
 	return 0, false
 }
 
-// away are the declared replicas that are away, as this process sees it.
+// away are the replicas, and those that are to leave, that are away, as this process sees it.
 func (o Observed) away(d Desired) (servers []v1alpha1.ServerName) {
 	primary := o.primary(d)
-	for _, s := range d.servers() {
+	for _, s := range append(d.servers(), d.former()...) {
 		have := o.row(primary, s)
 		if i, known := o.Instances[s]; primary != "" && known && i.Err != nil && (have == nil || disconnected(have)) {
 			servers = append(servers, s)

@@ -38,13 +38,13 @@ func planReplicas(d Desired, o Observed, p *reconcile.Plan) bool {
 		c.declared(r)
 	}
 	for i := range group.Replicas {
-		if have := &group.Replicas[i]; have != witness(group) {
-			c.leaves(have, !slices.Contains(d.servers(), credentials.ServerOf(have.Server)))
+		have := &group.Replicas[i]
+		declared := slices.Contains(d.servers(), credentials.ServerOf(have.Server))
+		if have.Mode != string(tsql.ConfigurationOnly) && !declared && c.goes(have) {
+			c.remove(have)
 		}
 	}
-	if have := witness(group); have != nil {
-		c.leaves(have, !slices.Contains(d.servers(), credentials.ServerOf(have.Server)) || c.inTheWay())
-	}
+	c.witnessLeaves()
 	if len(p.Steps) > 0 {
 		return p.Settle(creating("the replicas are being brought to what is declared"))
 	}
@@ -106,7 +106,7 @@ func (c *replicaChange) enters(server v1alpha1.ServerName, want tsql.Replica) {
 	case c.o.Instances[server].callsItselfPrimary():
 		return
 	case want.Mode == tsql.ConfigurationOnly:
-		if !witnessEnters(c.d, c.group) {
+		if !c.o.witnessEnters(c.d, c.group, server) {
 			return
 		}
 	case want.Mode == tsql.SynchronousCommit && !c.takesRoom():
@@ -128,12 +128,9 @@ func (c *replicaChange) takesRoom() bool {
 	return c.room >= 0
 }
 
-// leaves removes a replica that is to leave, once it may.
-func (c *replicaChange) leaves(have *mssql.GroupReplica, leaving bool) {
-	if leaving && c.goes(have) {
-		destroy(c.p, reconcile.Seen("the others keep the commit rule without it", c.o.Instances[c.primary].Err), c.primary,
-			tsql.RemoveReplica(c.d.name(), have.Server))
-	}
+func (c *replicaChange) remove(have *mssql.GroupReplica) {
+	destroy(c.p, reconcile.Seen("the others keep the commit rule without it", c.o.Instances[c.primary].Err), c.primary,
+		tsql.RemoveReplica(c.d.name(), have.Server))
 }
 
 // goes says whether a replica may leave the group, or be synchronous no more, in this round.
@@ -168,9 +165,12 @@ func modeFixed(d Desired, group *mssql.Group) (conditions.Outcome, bool) {
 
 // raisesFirst tells whether the number of secondaries that a commit needs has to be raised before the set of
 // synchronous replicas grows. It is not where the synchronized ones could not meet it, which would block every commit,
-// and next to a configuration-only replica, where the engine takes 0 only (error 47108): there it is raised afterwards.
+// nor where two of them are all that agree, as a configuration-only one has left for a third or is there still and
+// takes 0 only (error 47108): if one of the two fell away now, nobody could lower it again. There it is raised
+// afterwards.
 func raisesFirst(d Desired, group *mssql.Group) bool {
 	needed := d.requiredNow(group)
-	return witness(group) == nil && len(newcomers(d, group)) > 0 && needed > group.RequiredSynchronizedSecondaries &&
+	return witness(group) == nil && (!d.fenced() || synchronousOf(group) > synchronousBesideWitness) &&
+		len(newcomers(d, group)) > 0 && needed > group.RequiredSynchronizedSecondaries &&
 		needed <= synchronized(group, func(string) bool { return true })
 }

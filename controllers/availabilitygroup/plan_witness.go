@@ -8,6 +8,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -46,11 +47,24 @@ func room(group *mssql.Group) int {
 	return synchronousBesideWitness - synchronousOf(group)
 }
 
-// witnessEnters says whether a configuration-only replica can be added: the replicas that stay are synchronous, and
-// nothing else is that the engine would refuse beside it.
-func witnessEnters(d Desired, group *mssql.Group) bool {
-	return witness(group) == nil && synchronousOf(group) <= synchronousBesideWitness &&
-		group.RequiredSynchronizedSecondaries == 0 && len(newcomers(d, group)) == 0
+// witnessEnters says whether a configuration-only replica can be added: not beside more than two that are synchronous
+// or are to be, and only where its engine answers and remembers no group, whose replica it would go on being.
+func (o Observed) witnessEnters(d Desired, group *mssql.Group, server v1alpha1.ServerName) bool {
+	i, known := o.Instances[server]
+	return witness(group) == nil && synchronousOf(group)+len(newcomers(d, group)) <= synchronousBesideWitness &&
+		group.RequiredSynchronizedSecondaries == 0 && known && i.Err == nil && i.Group == nil
+}
+
+// awaitedWitness is the declared configuration-only replica that is not in the group and does not answer; "" when there
+// is none. Until it does, it can't vote in the place of another.
+func (o Observed) awaitedWitness(d Desired, group *mssql.Group) v1alpha1.ServerName {
+	for _, r := range d.Group.Spec.Replicas {
+		if r.AvailabilityMode == v1alpha1.ConfigurationOnly && group.Replica(host(r.Server)) == nil &&
+			o.Instances[r.Server].Err != nil {
+			return r.Server
+		}
+	}
+	return ""
 }
 
 // newcomers are the replicas that are declared synchronous and are not.
@@ -65,23 +79,58 @@ func newcomers(d Desired, group *mssql.Group) (replicas []v1alpha1.Replica) {
 	return replicas
 }
 
-// inTheWay says that a declared configuration-only replica keeps one from becoming synchronous that has its copy, and
-// that nobody else makes room.
-func (c *replicaChange) inTheWay() bool {
-	return !c.spared && synchronousOf(c.group) >= synchronousBesideWitness &&
-		slices.ContainsFunc(newcomers(c.d, c.group), func(r v1alpha1.Replica) bool {
-			return c.group.Replica(host(r.Server)) != nil &&
-				!slices.ContainsFunc(c.group.Databases, func(database string) bool {
-					return stateOf(c.group, host(r.Server), database) != "SYNCHRONIZING"
-				})
+// ready are the newcomers that have their copy and are connected: beside two others they wait for the
+// configuration-only replica alone.
+func (c *replicaChange) ready() (replicas []v1alpha1.Replica) {
+	for _, r := range newcomers(c.d, c.group) {
+		have := c.group.Replica(host(r.Server))
+		if have != nil && have.Connected == "CONNECTED" && !slices.ContainsFunc(c.group.Databases, func(name string) bool {
+			return stateOf(c.group, host(r.Server), name) != "SYNCHRONIZING"
+		}) {
+			replicas = append(replicas, r)
+		}
+	}
+	return replicas
+}
+
+// witnessLeaves removes the configuration-only replica where it keeps one from becoming synchronous that has its copy,
+// or where another is to take its place and can. Without it two have to agree on everything until there is a third:
+// who waits becomes synchronous in the same round, and nothing else is done in it, so that both are judged by what is
+// there.
+func (c *replicaChange) witnessLeaves() {
+	have := witness(c.group)
+	if have == nil || len(c.p.Steps) > 0 || !connected(c.group) {
+		return
+	}
+	var next []v1alpha1.Replica
+	if synchronousOf(c.group) >= synchronousBesideWitness {
+		next = c.ready()
+	}
+	if len(next) == 0 && !c.replaced() {
+		return
+	}
+	c.remove(have)
+	for _, r := range next {
+		execute(c.p, c.primary, tsql.SetReplicaMode(c.d.name(), host(r.Server), tsql.SynchronousCommit))
+	}
+}
+
+// replaced says that another configuration-only replica is declared in the place of one, answers, and finds room.
+func (c *replicaChange) replaced() bool {
+	return synchronousOf(c.group)+len(newcomers(c.d, c.group)) <= synchronousBesideWitness &&
+		slices.ContainsFunc(c.d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
+			i, known := c.o.Instances[r.Server]
+			return r.AvailabilityMode == v1alpha1.ConfigurationOnly && c.group.Replica(host(r.Server)) == nil && known &&
+				i.Err == nil
 		})
 }
 
-// waitsForRoomOf says that a replica cannot become synchronous before another, which is away, has left.
-func waitsForRoomOf(group *mssql.Group, server, leaving string) bool {
+// waitsForRoomOf says that a replica cannot become synchronous before another has left, which has been away for so long
+// that a restart is none of it: until then it may be the only one that has what is acknowledged.
+func (o Observed) waitsForRoomOf(group *mssql.Group, server, leaving string) bool {
 	have, away := group.Replica(server), group.Replica(leaving)
 	return room(group) <= 0 && have != nil && have.Mode == string(tsql.AsynchronousCommit) &&
-		away != nil && disconnected(away)
+		away != nil && disconnected(away) && o.AwayFor[credentials.ServerOf(leaving)] >= demoteAfter
 }
 
 // connected says that the primary is connected to every synchronous replica: without a configuration-only one they are

@@ -5,6 +5,7 @@ package availabilitygroup
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -124,7 +125,7 @@ func (e *environ) executeDatabase(s mssql.Execute, m *mssql.Mirroring, names []s
 }
 
 // executeGroup is execute for AVAILABILITY GROUP statements.
-func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []string) error {
+func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []string) (err error) {
 	text := s.Statement.Text
 	if sysadmin := strings.HasPrefix(text, "CREATE") || strings.HasPrefix(text, "DROP") ||
 		strings.Contains(text, " JOIN "); sysadmin && s.Role != credentials.RoleSA {
@@ -135,6 +136,11 @@ func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []st
 		return e.create(s, engine, names, strs)
 	case strings.HasPrefix(text, "DROP"):
 		engine.joined, engine.granted, engine.remembers = false, false, nil
+		for n := range engine.mirroring.Databases {
+			if e.group != nil && e.group.primary != s.Server {
+				delete(engine.mirroring.Databases, n) // who is seeded anew has no copy in the way
+			}
+		}
 		if e.group != nil && e.group.primary == s.Server {
 			e.group = nil
 		}
@@ -143,7 +149,11 @@ func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []st
 		if engine.mirroring.Endpoint == nil {
 			return errors.New("35250: the connection to the primary is not active")
 		}
-		engine.joined = true
+		if e.group == nil || e.silent[e.group.primary] || e.group.replicas[host(s.Server)] == nil {
+			return errors.New("47106: cannot join")
+		}
+		engine.joined, engine.id = true, e.group.ids[host(s.Server)]
+		e.group.in[host(s.Server)] = true
 		return nil
 	case strings.Contains(text, "GRANT CREATE ANY DATABASE"):
 		if !engine.joined {
@@ -156,14 +166,35 @@ func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []st
 	if c == nil || c.primary != s.Server {
 		return errors.New("41140: not the primary")
 	}
+	old := c.voting()
+	before := c.clone()
+	defer func() {
+		if err == nil && strings.Contains(text, "REPLICA") && (!e.agree(old) || !e.agree(c.voting())) {
+			*c = *before
+			err = fmt.Errorf("41149: no majority of %v and %v agrees on %s", old, c.voting(), text)
+		}
+	}()
 	switch {
 	case strings.Contains(text, "ADD REPLICA"):
+		if c.replicas[strs[0]] != nil {
+			return errors.New("35282: exists")
+		}
 		if err := c.takes(parseReplica(text, strs[0])); err != nil {
 			return err
 		}
 		c.replicas[strs[0]] = parseReplica(text, strs[0])
+		e.nextID++
+		c.ids[strs[0]] = e.nextID
+		delete(c.in, strs[0])
 	case strings.Contains(text, "REMOVE REPLICA"):
+		if c.replicas[strs[0]] == nil {
+			return errors.New("35283: no such replica")
+		}
 		delete(c.replicas, strs[0])
+		if sync := c.synchronous(); c.required > max(0, sync-1) {
+			*c = *before
+			return errors.New("35248: required")
+		}
 	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "AVAILABILITY_MODE"):
 		mode := parseReplica(text, strs[0]).Mode
 		if (mode == "CONFIGURATION_ONLY") != (c.replicas[strs[0]].Mode == "CONFIGURATION_ONLY") {
@@ -172,7 +203,17 @@ func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []st
 		if err := c.takes(parseReplica(text, strs[0])); err != nil {
 			return err
 		}
+		if mode == "SYNCHRONOUS_COMMIT" && c.replicas[strs[0]].Mode != mode {
+			for _, d := range c.databases {
+				l := e.servers[credentials.ServerOf(strs[0])].lag
+				l[d] = max(l[d], 2)
+			}
+		}
 		c.replicas[strs[0]].Mode = mode
+		if sync := c.synchronous(); c.required > max(0, sync-1) {
+			*c = *before
+			return errors.New("35248: required")
+		}
 	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "ALLOW_CONNECTIONS"):
 		c.replicas[strs[0]].Connections = parseReplica(text, strs[0]).Connections
 	case strings.Contains(text, "MODIFY REPLICA") && strings.Contains(text, "SESSION_TIMEOUT"):
@@ -200,6 +241,9 @@ func (e *environ) executeGroup(s mssql.Execute, engine *engine, names, strs []st
 			if r.Mode == "CONFIGURATION_ONLY" && n > 0 {
 				return errors.New("47108: with a configuration-only replica the number must be 0")
 			}
+		}
+		if n > max(0, c.synchronous()-1) {
+			return errors.New("35248: required")
 		}
 		c.required = n
 	case strings.Contains(text, "ADD LISTENER"):
@@ -267,10 +311,15 @@ func (e *environ) create(s mssql.Execute, engine *engine, names, _ []string) err
 		replicas: map[string]*mssql.GroupReplica{},
 		primary:  s.Server,
 		required: number(text, "TO_COMMIT = "),
+		ids:      map[string]int{}, in: map[string]bool{},
 	}
 	for _, m := range replicaClause.FindAllStringSubmatch(text, -1) {
 		c.replicas[m[1]] = parseReplica(m[0], m[1])
+		e.nextID++
+		c.ids[m[1]] = e.nextID
 	}
+	engine.id = c.ids[host(s.Server)]
+	c.in[host(s.Server)] = true
 	for _, database := range names[1:] {
 		d := engine.mirroring.Databases[database]
 		if d.RecoveryModel != "FULL" || !d.LogChain {
@@ -309,4 +358,47 @@ func number(text, after string) int {
 	}
 	n, _ := strconv.Atoi(rest[:end])
 	return n
+}
+
+func (c *configuration) synchronous() (n int) {
+	for _, r := range c.replicas {
+		if r.Mode == "SYNCHRONOUS_COMMIT" {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *configuration) clone() *configuration {
+	n := *c
+	n.replicas, n.ids, n.in = map[string]*mssql.GroupReplica{}, maps.Clone(c.ids), maps.Clone(c.in)
+	for k, r := range c.replicas {
+		row := *r
+		n.replicas[k] = &row
+	}
+	return &n
+}
+
+// voting are the replicas whose majority agrees, as in the stand-in: those that have joined.
+func (c *configuration) voting() map[string]int {
+	v := map[string]int{}
+	for server, r := range c.replicas {
+		if r.Mode != "ASYNCHRONOUS_COMMIT" && (c.in[server] || credentials.ServerOf(server) == c.primary) {
+			v[server] = c.ids[server]
+		}
+	}
+	return v
+}
+
+// agree says whether a majority of them is connected.
+func (e *environ) agree(v map[string]int) bool {
+	n := 0
+	for server, id := range v {
+		s := credentials.ServerOf(server)
+		i := e.servers[s]
+		if s == e.group.primary || i.joined && i.id == id && !e.silent[s] && !e.cut[homes[s]] && i.deaf == 0 {
+			n++
+		}
+	}
+	return e.d.clusterType() == "NONE" || 2*n > len(v)
 }

@@ -4,6 +4,7 @@ package availabilitygroup
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -56,6 +57,8 @@ type environ struct {
 	// done are the descriptions of the steps that were done, history of every commit rule with the number of replicas.
 	done    []string
 	history []rule
+	// nextID is that of the replica that is added next.
+	nextID int
 }
 
 type rule struct{ required, synchronous int }
@@ -67,9 +70,14 @@ type configuration struct {
 	databases []string
 	listeners []mssql.GroupListener
 	primary   v1alpha1.ServerName
+	// ids of the replicas, anew with each ADD; in says which have joined.
+	ids map[string]int
+	in  map[string]bool
 }
 
 type engine struct {
+	// id is the replica's as the engine joined.
+	id        int
 	mirroring mssql.Mirroring
 	logins    map[string]mssql.Login
 	joined    bool
@@ -198,17 +206,20 @@ func (e *environ) view(name v1alpha1.ServerName, s *engine) *mssql.Group {
 	switch {
 	case c.primary == name:
 		g.Role = "PRIMARY"
-	case c.replicas[host(name)] != nil && c.primary != "":
+	case c.replicas[host(name)] != nil && c.primary != "" && c.ids[host(name)] == s.id && !e.silent[c.primary]:
 		g.Role = "SECONDARY"
 	}
 	for server, r := range c.replicas {
 		row := *r
-		g.ReplicaIDs[server] = "id of " + server
+		g.ReplicaIDs[server] = fmt.Sprintf("id %d of %s", c.ids[server], server)
+		if server == host(name) {
+			g.ReplicaIDs[server] = fmt.Sprintf("id %d of %s", s.id, server)
+		}
 		row.Connected, row.Health, row.Role = "CONNECTED", "HEALTHY", "SECONDARY"
 		if credentials.ServerOf(server) == c.primary {
 			row.Role = "PRIMARY"
 		}
-		if other := e.servers[credentials.ServerOf(server)]; !other.joined || other.deaf > 0 ||
+		if other := e.servers[credentials.ServerOf(server)]; !other.joined || other.deaf > 0 || other.id != c.ids[server] ||
 			other.remembers != nil || e.silent[credentials.ServerOf(server)] ||
 			e.cut[homes[credentials.ServerOf(server)]] {
 			row.Connected, row.Health = "DISCONNECTED", "NOT_HEALTHY"
@@ -282,6 +293,14 @@ func (e *environ) work() {
 	for server, r := range c.replicas {
 		s := e.servers[credentials.ServerOf(server)]
 		if credentials.ServerOf(server) == c.primary || !s.joined || !s.granted || r.Mode == "CONFIGURATION_ONLY" {
+			continue
+		}
+		if e.silent[credentials.ServerOf(server)] || s.id != c.ids[server] {
+			for _, database := range c.databases {
+				if s.lag[database] < catchesUp {
+					s.lag[database] = catchesUp
+				}
+			}
 			continue
 		}
 		for _, database := range c.databases {

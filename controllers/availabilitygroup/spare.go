@@ -25,11 +25,23 @@ func (o Observed) spares(d Desired, group *mssql.Group, leaving string) bool {
 	if have != nil && have.Mode == string(tsql.ConfigurationOnly) {
 		return connected(group)
 	}
-	lost := errors.Is(o.Instances[credentials.ServerOf(leaving)].Err, sites.ErrSiteLost)
-	if have == nil || lost || !holds(group, leaving) {
+	if have == nil || errors.Is(o.Instances[credentials.ServerOf(leaving)].Err, sites.ErrSiteLost) {
+		return true
+	}
+	if o.holdsVote(d, group, have) {
+		return false
+	}
+	if !holds(group, leaving) {
 		return true
 	}
 	return len(o.behind(d, group, leaving)) == 0 && enoughWithout(group, have)
+}
+
+// holdsVote says that a replica is one of three that agree, and that the configuration-only one that is to take its
+// place does not answer.
+func (o Observed) holdsVote(d Desired, group *mssql.Group, have *mssql.GroupReplica) bool {
+	return have.Mode == string(tsql.SynchronousCommit) && witness(group) == nil &&
+		synchronousOf(group) == synchronousBesideWitness+1 && o.awaitedWitness(d, group) != ""
 }
 
 // behind are the declared replicas, other than leaving, that do not have the data yet.
@@ -42,7 +54,7 @@ func (o Observed) behind(d Desired, group *mssql.Group, leaving string) []v1alph
 		}
 		for _, database := range group.Databases {
 			state := stateOf(group, host(r.Server), database)
-			follows := r.AvailabilityMode != v1alpha1.SynchronousCommit || waitsForRoomOf(group, host(r.Server), leaving)
+			follows := r.AvailabilityMode != v1alpha1.SynchronousCommit || o.waitsForRoomOf(group, host(r.Server), leaving)
 			if state != "SYNCHRONIZED" && (state != "SYNCHRONIZING" || !follows) {
 				behind = append(behind, r.Server)
 				break
@@ -107,6 +119,9 @@ func staying(d Desired, o Observed, primary v1alpha1.ServerName) (conditions.Out
 	what := "as many synchronized secondaries as commits need"
 	if w := witness(group); w != nil && slices.Contains(kept, w.Server) {
 		what = "every synchronous replica to be connected"
+	}
+	if w := o.awaitedWitness(d, group); w != "" && len(names) == 0 {
+		what = fmt.Sprintf("%s, which does not answer and is to be the configuration-only replica", w)
 	}
 	if len(names) > 0 {
 		what = fmt.Sprintf(
