@@ -53,6 +53,7 @@ func TestEffectsOfTheNetwork(t *testing.T) {
 		"slower as asked":           {slow, usual, figures(0, 204*ms, 205*ms), metav1.ConditionTrue},
 		"no slower":                 {slow, usual, figures(0, 5*ms, 9*ms), metav1.ConditionFalse},
 		"half of what both ways do": {slow, usual, figures(0, 90*ms, 91*ms), metav1.ConditionFalse},
+		"one of both ways alone":    {slow, usual, figures(0, 110*ms, 115*ms), metav1.ConditionFalse},
 		"one way":                   {oneWay, usual, figures(0, 104*ms, 110*ms), metav1.ConditionTrue},
 		"as little as chance":       {little, usual, figures(0, 12*ms, 13*ms), metav1.ConditionUnknown},
 		"nothing came through":      {slow, usual, figures(5, 0, 0), metav1.ConditionUnknown},
