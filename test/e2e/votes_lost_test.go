@@ -123,7 +123,7 @@ func (gt *groupTest) outgrowsAClaim(w *writer) {
 		gap.Seconds(),
 	)
 	g.Expect(gt.group.Status.Primary).To(Equal(before.Primary))
-	g.Expect(gap).To(BeNumerically("<", 2*time.Second), "it is no failover")
+	g.Expect(gap).To(BeNumerically("<", lapse), "it is no failover")
 }
 
 // losesItsVotes deletes the Leases of two voters of three while a client writes, and goes by the runbook.
