@@ -50,6 +50,25 @@ metadata: {name: NAME, namespace: web}
 spec: {target: {server: a}, passwordSecretRef: {name: p}}
 `
 
+const backupStore = `
+apiVersion: geosql.dev/v1alpha1
+kind: BackupStore
+metadata: {name: NAME, namespace: web}
+spec:
+  s3: {endpoint: "https://s3.example", bucket: sql, prefix: production, credentialsSecretRef: {name: keys}}
+`
+
+const backupPolicy = `
+apiVersion: geosql.dev/v1alpha1
+kind: BackupPolicy
+metadata: {name: NAME, namespace: web}
+spec:
+  target: {availabilityGroup: content}
+  full: {schedule: "0 1 * * 0"}
+  stores: [s3]
+  retention: {fulls: 3}
+`
+
 const distributor = `
 apiVersion: geosql.dev/v1alpha1
 kind: Distributor

@@ -33,6 +33,8 @@ spec: {publication: articles, to: sub}
 var plain = map[string]string{
 	"AgentProfile":      with(profile, "NAME", "x", "AGENT", "Distribution"),
 	"AvailabilityGroup": with(group, "NAME", "x"),
+	"BackupPolicy":      with(backupPolicy, "NAME", "x"),
+	"BackupStore":       with(backupStore, "NAME", "x"),
 	"Distributor":       with(distributor, "NAME", "x", "SERVER", "d"),
 	"Drill":             with(drill, "{name: one", "{name: x"),
 	"DrillSchedule":     with(repeat, "{name: drawn", "{name: x"),
@@ -48,7 +50,8 @@ var plain = map[string]string{
 
 // unbreakable are rules that nothing breaks because another refuses it first, with the reason.
 var unbreakable = map[string]string{
-	"contained is immutable": "contained is refused when it is true, so nothing can change from it",
+	"give age, fulls or both": "without either it is null to server-side apply, and refused as that",
+	"contained is immutable":  "contained is refused when it is true, so nothing can change from it",
 }
 
 // said is one field of a refusal, with [] for an index, and what was said of it.
