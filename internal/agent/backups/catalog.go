@@ -38,6 +38,12 @@ type catalog struct {
 	stored Stored
 }
 
+// Folder is what a store has below a folder: the sets that are described there, each with whether it was found damaged.
+func Folder(ctx context.Context, from *store.Store, folder string) (Stored, error) {
+	c := &catalog{folder: folder, store: from}
+	return c.read(ctx)
+}
+
 // current is what was last listed.
 func (c *catalog) current() Stored {
 	c.mu.Lock()
@@ -58,6 +64,13 @@ func (c *catalog) list(ctx context.Context) error {
 		return err
 	}
 	read.Listed = at
+	checked := map[string]string{}
+	for _, k := range c.stored.Sets {
+		checked[k.ID] = k.CheckedFor
+	}
+	for i := range read.Sets {
+		read.Sets[i].CheckedFor = checked[read.Sets[i].ID]
+	}
 	c.stored = read
 	return nil
 }
@@ -67,13 +80,13 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	folders := map[string]map[string]bool{}
+	folders := map[string]map[string]time.Time{}
 	for _, o := range objects {
 		folder, name := path.Dir(o.Key), path.Base(o.Key)
 		if folders[folder] == nil {
-			folders[folder] = map[string]bool{}
+			folders[folder] = map[string]time.Time{}
 		}
-		folders[folder][name] = true
+		folders[folder][name] = o.Modified
 	}
 	known := c.knownKeys()
 	var (
@@ -83,7 +96,7 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readAtOnce)
 	for folder, names := range folders {
-		if !names[backup.DescriptionName] {
+		if _, described := names[backup.DescriptionName]; !described {
 			read.Leftovers = append(read.Leftovers, folder)
 			continue
 		}
@@ -106,7 +119,7 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			read.Sets = append(read.Sets, Kept{Description: d, Verified: names[verifiedName], Damaged: names[damagedName]})
+			read.Sets = append(read.Sets, marked(d, names))
 			return nil
 		})
 	}
@@ -117,6 +130,19 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	slices.Sort(read.Leftovers)
 	slices.Sort(read.Unreadable)
 	return read, nil
+}
+
+// marked is a set with what the objects beside it say of reading it back.
+func marked(d backup.Description, beside map[string]time.Time) Kept {
+	k := Kept{Description: d}
+	verified, damaged := beside[verifiedName], beside[damagedName]
+	_, k.Verified = beside[verifiedName]
+	_, k.Damaged = beside[damagedName]
+	k.Checked = verified
+	if damaged.After(verified) {
+		k.Checked = damaged
+	}
+	return k
 }
 
 // errDescription says that a description is there and is none: the set restores nothing, and others are not concerned.

@@ -50,6 +50,10 @@ type Kept struct {
 	backup.Description
 	// Verified says that its files were read back from the store as they were written; Damaged that they were not.
 	Verified, Damaged bool
+	// Checked is when that was found, by the store's clock; zero where it was not.
+	Checked time.Time
+	// CheckedFor is the request for which this sidecar has read it back; empty for none.
+	CheckedFor string
 }
 
 // listed says that every store has told what it has: only then is a backup that nobody knows of none.

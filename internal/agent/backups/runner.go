@@ -108,6 +108,7 @@ func (r *runner) run(life, ctx context.Context) {
 	lanes.Go(func() { r.each(ctx, tick, func(context.Context) { r.takeAll(life, r.planData) }) })
 	lanes.Go(func() { r.each(ctx, tick, func(context.Context) { r.takeAll(life, r.planLogs) }) })
 	lanes.Go(func() { r.each(ctx, tick, r.keep) })
+	lanes.Go(func() { r.each(ctx, tick, r.checkAgain) })
 	for _, c := range r.stores {
 		lanes.Go(func() {
 			r.each(ctx, r.listEvery, func(ctx context.Context) { r.try("list "+c.name, func() error { return c.list(ctx) }) })
@@ -264,6 +265,10 @@ func (r *runner) keep(ctx context.Context) {
 func (r *runner) check(ctx context.Context, one Check) error {
 	c := r.stores[one.Store]
 	damage, err := check(ctx, c.store, one.Kept, r.server, r.now)
+	if errors.Is(err, errRemoved) {
+		c.change(one.ID, func(Kept) *Kept { return nil })
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -271,6 +276,28 @@ func (r *runner) check(ctx context.Context, one Check) error {
 		r.log.Error("a backup in a store is damaged", "policy", r.order.Policy, "store", one.Store, "backup", one.Key(),
 			"damage", damage)
 	}
-	c.change(one.ID, func(k Kept) *Kept { k.Verified, k.Damaged = damage == "", damage != ""; return &k })
+	c.change(one.ID, func(k Kept) *Kept {
+		k.Verified, k.Damaged = damage == "", damage != ""
+		if v := r.order.Verification; v != nil {
+			k.CheckedFor = v.Request
+		}
+		return &k
+	})
 	return nil
+}
+
+// checkAgain reads back what a person wants to have read back once more. It is a lane of its own: it may take hours,
+// and what was taken meanwhile is to be sent, read back and freed.
+func (r *runner) checkAgain(ctx context.Context) {
+	for _, one := range r.planChecksAgain(r.observed()) {
+		done := false
+		r.try("read back again from "+one.Store, func() error {
+			err := r.check(ctx, one)
+			done = err == nil
+			return err
+		})
+		if !done || ctx.Err() != nil {
+			return
+		}
+	}
 }

@@ -38,7 +38,11 @@ func send(ctx context.Context, to *store.Store, l *local, own Own, progress func
 	return to.Put(ctx, own.Key(), content)
 }
 
-// check reads the files of a set back and marks it as verified or damaged. An error says that neither is known.
+// errRemoved says that a set that was to be read back is there no more.
+var errRemoved = errors.New("it was removed meanwhile")
+
+// check reads the files of a set back and marks it as verified or damaged. An error says that neither is known. Of a
+// set that was marked before the other mark goes before this one is written: with both it counts as damaged.
 func check(ctx context.Context, from *store.Store, k Kept, server string, now func() time.Time) (damage string,
 	err error) {
 	for _, f := range k.Files {
@@ -56,9 +60,20 @@ func check(ctx context.Context, from *store.Store, k Kept, server string, now fu
 			break
 		}
 	}
-	name := verifiedName
+	if _, err := from.Read(ctx, k.Key(), describedMost); err != nil {
+		if errors.Is(err, store.ErrNotFound) {
+			err = errRemoved
+		}
+		return "", err
+	}
+	name, other := verifiedName, damagedName
 	if damage != "" {
-		name = damagedName
+		name, other = damagedName, verifiedName
+	}
+	if k.Verified || k.Damaged {
+		if err := from.Remove(ctx, path.Join(k.Folder(), other)); err != nil {
+			return "", err
+		}
 	}
 	content, err := json.Marshal(mark{At: now().UTC(), By: server, Message: damage})
 	if err != nil {
@@ -91,4 +106,9 @@ func remove(ctx context.Context, from *store.Store, r Remove) error {
 		}
 	}
 	return from.AbortUploads(ctx, folder+"/", func(string) bool { return false })
+}
+
+// RemoveSet removes a set from a store, for who has read that nothing needs it.
+func RemoveSet(ctx context.Context, from *store.Store, set Kept) error {
+	return remove(ctx, from, Remove{Set: &set})
 }

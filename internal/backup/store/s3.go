@@ -62,6 +62,8 @@ type Object struct {
 	Key string
 	// Bytes that it has.
 	Bytes int64
+	// Modified is when it was written, by the store's clock.
+	Modified time.Time
 }
 
 // Store is a bucket that can be used. It is safe for concurrent use.
@@ -187,7 +189,8 @@ func (s *Store) List(ctx context.Context, prefix string) ([]Object, error) {
 		if o.Err != nil {
 			return nil, s.failed("list", prefix, o.Err)
 		}
-		all = append(all, Object{Key: strings.TrimPrefix(o.Key, cut), Bytes: o.Size})
+		all = append(all, Object{Key: strings.TrimPrefix(o.Key, cut), Bytes: o.Size,
+			Modified: o.LastModified})
 	}
 	return all, ctx.Err()
 }
