@@ -42,6 +42,8 @@ type Part struct {
 	now    func() time.Time
 	// listEvery is the time between two lists of a store.
 	listEvery time.Duration
+	// takes are the backups that go on.
+	takes sync.WaitGroup
 
 	mu      sync.Mutex
 	running map[string]*running
@@ -75,6 +77,7 @@ func (p *Part) Run(ctx context.Context) error {
 	if err := p.sets.load(); err != nil {
 		p.log.Warn("backups on the backup volume that cannot be used", "error", err)
 	}
+	defer p.takes.Wait()
 	defer func() { p.set(ctx, nil) }()
 	return p.source.Watch(ctx, func(data map[string][]byte) {
 		policies, errs := orders.Backups(data)

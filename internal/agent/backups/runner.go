@@ -41,6 +41,8 @@ type runner struct {
 	begun  time.Time
 	// listEvery is the time between two lists of a store.
 	listEvery time.Duration
+	// takes are the backups that go on, of the order before too.
+	takes *sync.WaitGroup
 
 	mu      sync.Mutex
 	seen    []mssql.BackupSource
@@ -59,7 +61,7 @@ type failure struct {
 // newRunner makes the runner of an order. An order that cannot be read is an error.
 func newRunner(order orders.Backup, p *Part) (*runner, error) {
 	r := &runner{planner: planner{order: order}, server: p.server, engine: p.engine, sets: p.sets, log: p.log, now: p.now,
-		begun: p.now(), listEvery: p.listEvery, stores: map[string]*catalog{}, failing: map[string]failure{},
+		begun: p.now(), listEvery: p.listEvery, takes: &p.takes, stores: map[string]*catalog{}, failing: map[string]failure{},
 		sending: map[string]Sending{}}
 	var err error
 	if r.schedules, err = schedules(order); err != nil {
@@ -100,13 +102,14 @@ func schedules(order orders.Backup) (backup.Schedules, error) {
 	return s, nil
 }
 
-// run carries the order out until ctx ends. A backup that is being taken then goes on until life ends.
+// run carries the order out until ctx ends. A backup that is being taken then goes on until life ends, and is not
+// waited for: it may take hours, and the next order has logs to back up.
 func (r *runner) run(life, ctx context.Context) {
 	var lanes sync.WaitGroup
 	defer lanes.Wait()
 	lanes.Go(func() { r.each(ctx, tick, r.readSources) })
-	lanes.Go(func() { r.each(ctx, tick, func(context.Context) { r.takeAll(life, r.planData) }) })
-	lanes.Go(func() { r.each(ctx, tick, func(context.Context) { r.takeAll(life, r.planLogs) }) })
+	r.takes.Go(func() { r.each(ctx, tick, func(ctx context.Context) { r.takeAll(life, ctx, r.planData) }) })
+	r.takes.Go(func() { r.each(ctx, tick, func(ctx context.Context) { r.takeAll(life, ctx, r.planLogs) }) })
 	lanes.Go(func() { r.each(ctx, tick, r.keep) })
 	lanes.Go(func() { r.each(ctx, tick, r.checkAgain) })
 	for _, c := range r.stores {
@@ -194,11 +197,14 @@ func (r *runner) observed() *Observed {
 	return o
 }
 
-// takeAll takes what a plan has, one after another.
-func (r *runner) takeAll(ctx context.Context, plan func(*Observed) []Take) {
+// takeAll takes what a plan has, one after another, until ctx ends.
+func (r *runner) takeAll(life, ctx context.Context, plan func(*Observed) []Take) {
 	for _, t := range plan(r.observed()) {
+		if ctx.Err() != nil {
+			return
+		}
 		r.try(fmt.Sprintf("take a %s backup of %s", strings.ToLower(string(t.Kind)), t.Database), func() error {
-			return r.engine.take(ctx, r.order, t, r.now())
+			return r.engine.take(life, r.order, t, r.now())
 		})
 	}
 }
