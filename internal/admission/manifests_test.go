@@ -58,6 +58,13 @@ spec:
   s3: {endpoint: "https://s3.example", bucket: sql, prefix: production, credentialsSecretRef: {name: keys}}
 `
 
+const oneBackup = `
+apiVersion: geosql.dev/v1alpha1
+kind: Backup
+metadata: {name: NAME, namespace: web}
+spec: {policy: content, copyOnly: true}
+`
+
 const backupPolicy = `
 apiVersion: geosql.dev/v1alpha1
 kind: BackupPolicy
