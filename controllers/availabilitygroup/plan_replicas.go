@@ -41,7 +41,7 @@ func planReplicas(d Desired, o Observed, p *reconcile.Plan) bool {
 		have := &group.Replicas[i]
 		declared := slices.Contains(d.servers(), credentials.ServerOf(have.Server))
 		if have.Mode != string(tsql.ConfigurationOnly) && !declared && c.goes(have) {
-			c.remove(have)
+			c.remove(have, "the others keep the commit rule without it")
 		}
 	}
 	c.witnessLeaves()
@@ -128,8 +128,8 @@ func (c *replicaChange) takesRoom() bool {
 	return c.room >= 0
 }
 
-func (c *replicaChange) remove(have *mssql.GroupReplica) {
-	destroy(c.p, reconcile.Seen("the others keep the commit rule without it", c.o.Instances[c.primary].Err), c.primary,
+func (c *replicaChange) remove(have *mssql.GroupReplica, evidence string) {
+	destroy(c.p, reconcile.Seen(evidence, c.o.Instances[c.primary].Err), c.primary,
 		tsql.RemoveReplica(c.d.name(), have.Server))
 }
 

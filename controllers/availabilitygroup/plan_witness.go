@@ -47,22 +47,34 @@ func room(group *mssql.Group) int {
 	return synchronousBesideWitness - synchronousOf(group)
 }
 
-// witnessEnters says whether a configuration-only replica can be added: not beside more than two that are synchronous
-// or are to be, and only where its engine answers and remembers no group, whose replica it would go on being.
-func (o Observed) witnessEnters(d Desired, group *mssql.Group, server v1alpha1.ServerName) bool {
-	i, known := o.Instances[server]
-	return witness(group) == nil && synchronousOf(group)+len(newcomers(d, group)) <= synchronousBesideWitness &&
-		group.RequiredSynchronizedSecondaries == 0 && known && i.Err == nil && i.Group == nil
+// roomForWitness says that no more than two are synchronous, or are to be.
+func roomForWitness(d Desired, group *mssql.Group) bool {
+	return synchronousOf(group)+len(newcomers(d, group)) <= synchronousBesideWitness
 }
 
-// awaitedWitness is the declared configuration-only replica that is not in the group and does not answer; "" when there
-// is none. Until it does, it can't vote in the place of another.
-func (o Observed) awaitedWitness(d Desired, group *mssql.Group) v1alpha1.ServerName {
+// witnessEnters says whether a configuration-only replica can be added: where there is room for it, and only where its
+// engine answers and remembers no group, whose replica it would go on being.
+func (o Observed) witnessEnters(d Desired, group *mssql.Group, server v1alpha1.ServerName) bool {
+	i, known := o.Instances[server]
+	return witness(group) == nil && roomForWitness(d, group) && group.RequiredSynchronizedSecondaries == 0 && known &&
+		i.Err == nil && i.Group == nil
+}
+
+// witnessToCome is the declared configuration-only replica that is not in the group; "" when there is none.
+func witnessToCome(d Desired, group *mssql.Group) v1alpha1.ServerName {
 	for _, r := range d.Group.Spec.Replicas {
-		if r.AvailabilityMode == v1alpha1.ConfigurationOnly && group.Replica(host(r.Server)) == nil &&
-			o.Instances[r.Server].Err != nil {
+		if r.AvailabilityMode == v1alpha1.ConfigurationOnly && group.Replica(host(r.Server)) == nil {
 			return r.Server
 		}
+	}
+	return ""
+}
+
+// awaitedWitness is the one to come that does not answer; "" when there is none. Until it does, it can't vote in the
+// place of another.
+func (o Observed) awaitedWitness(d Desired, group *mssql.Group) v1alpha1.ServerName {
+	if s := witnessToCome(d, group); s != "" && o.Instances[s].Err != nil {
+		return s
 	}
 	return ""
 }
@@ -109,7 +121,7 @@ func (c *replicaChange) witnessLeaves() {
 	if len(next) == 0 && !c.replaced() {
 		return
 	}
-	c.remove(have)
+	c.remove(have, "every synchronous replica is connected, and they agree without it")
 	for _, r := range next {
 		execute(c.p, c.primary, tsql.SetReplicaMode(c.d.name(), host(r.Server), tsql.SynchronousCommit))
 	}
@@ -117,12 +129,8 @@ func (c *replicaChange) witnessLeaves() {
 
 // replaced says that another configuration-only replica is declared in the place of one, answers, and finds room.
 func (c *replicaChange) replaced() bool {
-	return synchronousOf(c.group)+len(newcomers(c.d, c.group)) <= synchronousBesideWitness &&
-		slices.ContainsFunc(c.d.Group.Spec.Replicas, func(r v1alpha1.Replica) bool {
-			i, known := c.o.Instances[r.Server]
-			return r.AvailabilityMode == v1alpha1.ConfigurationOnly && c.group.Replica(host(r.Server)) == nil && known &&
-				i.Err == nil
-		})
+	i, known := c.o.Instances[witnessToCome(c.d, c.group)]
+	return known && i.Err == nil && roomForWitness(c.d, c.group)
 }
 
 // waitsForRoomOf says that a replica cannot become synchronous before another has left, which has been away for so long

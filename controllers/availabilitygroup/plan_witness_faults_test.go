@@ -60,6 +60,13 @@ func beside(t *testing.T, policy v1alpha1.OnDeadReplica) *environ {
 	return e
 }
 
+// replacing is such a group in which another server takes the living secondary's place.
+func replacing(t *testing.T) *environ {
+	e := beside(t, v1alpha1.DeadReplicaWait)
+	e.d.Group.Spec.Replicas[1].Server = "quinew"
+	return e
+}
+
 // A successor that takes hours to be seeded, or is not there at all, costs the group no vote: the secondary may die
 // meanwhile, and the group serves and goes on once the successor is there.
 func TestTheSecondaryDiesDuringTheSeedingOfAThird(t *testing.T) {
@@ -109,8 +116,7 @@ func TestAConfigurationOnlyReplicaStaysUntilThereAreThree(t *testing.T) {
 // The commit rule rises when there are three, not before: the second may fall away as the third comes.
 func TestTheCommitRuleRisesAfterTheThirdIsThere(t *testing.T) {
 	g := NewWithT(t)
-	e := beside(t, v1alpha1.DeadReplicaWait)
-	e.d.Group.Spec.Replicas[1].Server = "quinew"
+	e := replacing(t)
 	g.Expect(e.until(300, time.Second, "TO_COMMIT = 1")).To(BeTrue())
 	e.silent["quisec"] = true
 	e.patiently()
@@ -120,8 +126,7 @@ func TestTheCommitRuleRisesAfterTheThirdIsThere(t *testing.T) {
 // A configuration-only replica that falls silent while it is out comes back when it answers, as a new one.
 func TestASilentConfigurationOnlyReplicaIsNotAddedBlindly(t *testing.T) {
 	g := NewWithT(t)
-	e := beside(t, v1alpha1.DeadReplicaWait)
-	e.d.Group.Spec.Replicas[1].Server = "quinew"
+	e := replacing(t)
 	g.Expect(e.until(300, time.Second, "REMOVE REPLICA ON N'dubcfg-0'")).To(BeTrue())
 	e.silent["dubcfg"] = true
 	e.until(60, time.Second, "")
@@ -136,8 +141,7 @@ func TestASilentConfigurationOnlyReplicaIsNotAddedBlindly(t *testing.T) {
 // Who restarts is not away: it may be the only one that has what is acknowledged.
 func TestARestartCostsNoReplicaItsPlace(t *testing.T) {
 	g := NewWithT(t)
-	e := beside(t, v1alpha1.DeadReplicaWait)
-	e.d.Group.Spec.Replicas[1].Server = "quinew"
+	e := replacing(t)
 	g.Expect(e.until(300, time.Second, "ADD REPLICA ON N'quinew-0'")).To(BeTrue())
 	e.silent["quisec"] = true
 	e.until(30, time.Second, "")

@@ -52,9 +52,9 @@ func (o Observed) behind(d Desired, group *mssql.Group, leaving string) []v1alph
 			errors.Is(o.Instances[r.Server].Err, sites.ErrSiteLost) {
 			continue
 		}
+		follows := r.AvailabilityMode != v1alpha1.SynchronousCommit || o.waitsForRoomOf(group, host(r.Server), leaving)
 		for _, database := range group.Databases {
 			state := stateOf(group, host(r.Server), database)
-			follows := r.AvailabilityMode != v1alpha1.SynchronousCommit || o.waitsForRoomOf(group, host(r.Server), leaving)
 			if state != "SYNCHRONIZED" && (state != "SYNCHRONIZING" || !follows) {
 				behind = append(behind, r.Server)
 				break
