@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backup_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/backup"
+)
+
+func described(database string) backup.Description {
+	return backup.Description{
+		Set: backup.Set{ID: "6f9619ff-8b86-d011-b42d-00c04fc964ff", Kind: backup.Log, Database: database,
+			Family: "f", FirstLSN: "34000000012800001", LastLSN: "34000000015200001", Fork: "a",
+			Begun: start, Finished: start.Add(2 * time.Second), Until: start.Add(time.Second)},
+		Namespace: "web", Target: "group/content", Policy: "nightly", Server: "tukpub-0", Build: "16.0.4135.4",
+		Files: []backup.File{{Name: "1.trn", Bytes: 4, SHA256: "00"}}, Bytes: 10,
+	}
+}
+
+func TestDescriptionsAreReadAsTheyWereWritten(t *testing.T) {
+	g := NewWithT(t)
+	d := described("Content")
+	content, err := d.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	read, err := backup.Decode(content)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.Sum).NotTo(BeEmpty())
+	read.Sum, read.Format = "", 0
+	g.Expect(read).To(Equal(d))
+	for what, change := range map[string]func(string) string{
+		"another position": func(s string) string { return strings.Replace(s, "34000000015200001", "34000000015200003", 1) },
+		"another file":     func(s string) string { return strings.Replace(s, `"bytes": 4`, `"bytes": 5`, 1) },
+		"a newer form":     func(s string) string { return strings.Replace(s, `"format": 1`, `"format": 2`, 1) },
+		"cut off":          func(s string) string { return s[:len(s)/2] },
+		"nothing":          func(string) string { return "{}" },
+	} {
+		_, err := backup.Decode([]byte(change(string(content))))
+		g.Expect(err).To(HaveOccurred(), what)
+	}
+	elsewhere := described("Content")
+	elsewhere.Files[0].Name = "../../other/1.trn"
+	content, err = elsewhere.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = backup.Decode(content)
+	g.Expect(err).To(MatchError(ContainSubstring("names the file")))
+}
+
+func TestFoldersAreInTheOrderOfTheirSets(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(described("Content").Key()).To(Equal(
+		"web/group/content/Content/20260301T000002Z-log-6f9619ff-8b86-d011-b42d-00c04fc964ff/set.json"))
+	g.Expect(described("a/b é..").Folder()).To(HavePrefix("web/group/content/a%2Fb%20%C3%A9../2026"))
+	for _, name := range []string{".", ".."} {
+		g.Expect(described(name).Folder()).To(HavePrefix("web/group/content/%2E"))
+	}
+	at, ok := backup.FolderTime(described("x").Folder())
+	g.Expect(ok).To(BeTrue())
+	g.Expect(at).To(Equal(start.Add(2 * time.Second)))
+	_, ok = backup.FolderTime("web/group/content/notes")
+	g.Expect(ok).To(BeFalse())
+}
