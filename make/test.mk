@@ -18,6 +18,7 @@ test-operator: ## Run the operator's tests, also those that need API servers and
 	@echo "test: Kubernetes binaries for the API server tests, built from Go modules the first time (about 5 minutes)"
 	@hack/bed/up --only binaries
 	@hack/tool prometheus
+	@hack/tool versitygw
 	@hack/tool crdify
 	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && \
 	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 4 -timeout 20m $(LONGEST) ./...
@@ -60,12 +61,14 @@ E2E = eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_PROMETHEUS=1 GEOSQL_TEST_FORMAT=
 .PHONY: e2e
 e2e: test-report bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
 	@hack/tool prometheus
+	@hack/tool versitygw
 	@hack/clear-tests
 	@$(E2E) -timeout 75m ./test/e2e/...
 
 .PHONY: e2e-all
 e2e-all: test-report bed chaos load-images install ## Run the end-to-end tests with those of their cases and forms that differ little from others, or take longer.
 	@hack/tool prometheus
+	@hack/tool versitygw
 	@hack/clear-tests
 	@GEOSQL_E2E_ALL=yes && export GEOSQL_E2E_ALL && $(E2E) -timeout 120m ./test/e2e/...
 	@CERTIFY_SCENES= CERTIFY_CONTRACT=TestDocumentedReplicationOnLinux hack/certify/run standin

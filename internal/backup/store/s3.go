@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package store keeps backup sets in an S3-compatible bucket: files that are uploaded in parts, so that an upload that
+// was cut off goes on where it was, and small objects. What is in the bucket is not believed: whoever needs to know
+// reads it back.
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"golang.org/x/time/rate"
+)
+
+const (
+	// dialTimeout bounds a connection, answerTimeout the time from a request to its first byte.
+	dialTimeout   = 10 * time.Second
+	answerTimeout = 60 * time.Second
+	// attempts at each request, with the library's back-off between them. What fails for longer is begun again by whoever
+	// asked, who says so meanwhile.
+	attempts = 3
+)
+
+// Bucket is where a store is and how it is reached.
+type Bucket struct {
+	// Endpoint is a URL, https://host[:port]; http is for tests alone.
+	Endpoint string
+	// Name of the bucket, and the prefix of all keys in it.
+	Name, Prefix string
+	// Region to sign for; us-east-1 unless given.
+	Region string
+	// VirtualHosted puts the bucket's name into the host's; without it it is the first part of the path.
+	VirtualHosted bool
+	// AccessKey and SecretKey are the credentials.
+	AccessKey, SecretKey string
+	// CA is the PEM bundle that is trusted; the system's unless given.
+	CA []byte
+	// UploadRate is how many bytes a second are sent at most; 0 sets no bound.
+	UploadRate int64
+}
+
+// ErrNotFound says that there is no object of the key.
+var ErrNotFound = errors.New("there is no such object")
+
+// Object is one of the bucket's.
+type Object struct {
+	// Key without the store's prefix.
+	Key string
+	// Bytes that it has.
+	Bytes int64
+}
+
+// Store is a bucket that can be used. It is safe for concurrent use.
+type Store struct {
+	bucket Bucket
+	core   minio.Core
+	sent   *rate.Limiter
+	close  func()
+}
+
+// Open makes a Store; it sends nothing.
+func Open(b Bucket) (*Store, error) {
+	at, err := url.Parse(b.Endpoint)
+	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || strings.Trim(at.Path, "/") != "" {
+		return nil, fmt.Errorf("endpoint %q must be https://host or https://host:port", b.Endpoint)
+	}
+	transport, err := transport(b.CA)
+	if err != nil {
+		return nil, err
+	}
+	lookup := minio.BucketLookupPath
+	if b.VirtualHosted {
+		lookup = minio.BucketLookupDNS
+	}
+	client, err := minio.New(at.Host, &minio.Options{
+		Creds:        credentials.NewStaticV4(b.AccessKey, b.SecretKey, ""),
+		Secure:       at.Scheme == "https",
+		Transport:    transport,
+		Region:       cmp.Or(b.Region, "us-east-1"),
+		BucketLookup: lookup,
+		MaxRetries:   attempts,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s at %s: %w", b.Name, b.Endpoint, err)
+	}
+	s := &Store{bucket: b, core: minio.Core{Client: client}, close: transport.CloseIdleConnections}
+	if b.UploadRate > 0 {
+		s.sent = rate.NewLimiter(rate.Limit(b.UploadRate), int(min(b.UploadRate, sendAtOnce)))
+	}
+	return s, nil
+}
+
+func transport(ca []byte) (*http.Transport, error) {
+	trust := &tls.Config{MinVersion: tls.VersionTLS12}
+	if len(ca) > 0 {
+		trust.RootCAs = x509.NewCertPool()
+		if !trust.RootCAs.AppendCertsFromPEM(ca) {
+			return nil, errors.New("the CA of the store has no certificate in PEM")
+		}
+	}
+	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           dialer.DialContext,
+		TLSClientConfig:       trust,
+		TLSHandshakeTimeout:   dialTimeout,
+		ResponseHeaderTimeout: answerTimeout,
+		IdleConnTimeout:       90 * time.Second,
+		MaxIdleConnsPerHost:   8,
+		// Gzip would hide what is stored.
+		DisableCompression: true,
+	}, nil
+}
+
+// Close ends idle connections.
+func (s *Store) Close() { s.close() }
+
+// String names the store for people; no secret is in it.
+func (s *Store) String() string {
+	return s.bucket.Endpoint + "/" + path.Join(s.bucket.Name, s.bucket.Prefix)
+}
+
+func (s *Store) key(key string) string { return path.Join(s.bucket.Prefix, key) }
+
+// failed says what was attempted; a key that is not there is ErrNotFound.
+func (s *Store) failed(what, key string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) && (answer.Code == "NoSuchKey" || answer.Code == "" &&
+		answer.StatusCode == http.StatusNotFound) {
+		err = ErrNotFound
+	}
+	return fmt.Errorf("%s %s in %s: %w", what, key, s, err)
+}
+
+// Put stores a small object, in place of one of the key.
+func (s *Store) Put(ctx context.Context, key string, content []byte) error {
+	_, err := s.core.Client.PutObject(ctx, s.bucket.Name, s.key(key), bytes.NewReader(content), int64(len(content)),
+		minio.PutObjectOptions{DisableMultipart: true, ContentType: "application/octet-stream"})
+	return s.failed("store", key, err)
+}
+
+// Read returns a small object; one with more than limit bytes is an error.
+func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, error) {
+	body, _, _, err := s.core.GetObject(ctx, s.bucket.Name, s.key(key), minio.GetObjectOptions{})
+	if err != nil {
+		return nil, s.failed("read", key, err)
+	}
+	defer func() { _ = body.Close() }()
+	content, err := io.ReadAll(io.LimitReader(body, limit+1))
+	if err == nil && int64(len(content)) > limit {
+		err = fmt.Errorf("it has more than %d bytes", limit)
+	}
+	return content, s.failed("read", key, err)
+}
+
+// List has every object whose key begins with a prefix, by key. An error comes without a list: half of one would have
+// backups taken for gone.
+func (s *Store) List(ctx context.Context, prefix string) ([]Object, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	full, cut := s.key(prefix), ""
+	if strings.HasSuffix(prefix, "/") {
+		full += "/"
+	}
+	if s.bucket.Prefix != "" {
+		cut = path.Clean(s.bucket.Prefix) + "/"
+	}
+	var all []Object
+	for o := range s.core.Client.ListObjects(ctx, s.bucket.Name, minio.ListObjectsOptions{Prefix: full, Recursive: true}) {
+		if o.Err != nil {
+			return nil, s.failed("list", prefix, o.Err)
+		}
+		all = append(all, Object{Key: strings.TrimPrefix(o.Key, cut), Bytes: o.Size})
+	}
+	return all, ctx.Err()
+}
+
+// Remove removes an object; one that is not there is removed.
+func (s *Store) Remove(ctx context.Context, key string) error {
+	return s.failed("delete", key, s.core.RemoveObject(ctx, s.bucket.Name, s.key(key), minio.RemoveObjectOptions{}))
+}
