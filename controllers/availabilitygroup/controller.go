@@ -21,8 +21,8 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/confirmed"
-	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/sidecars"
 	"geosql.dev/operator/internal/topology"
 )
 
@@ -101,7 +101,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		return fmt.Errorf("timings of the votes: %w", err)
 	}
 	if o.Sidecar == nil {
-		o.Sidecar = replication.SidecarAddress
+		o.Sidecar = sidecars.Address
 	}
 	local := mgr.GetLocalManager()
 	r := &Reconciler{

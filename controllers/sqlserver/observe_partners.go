@@ -14,7 +14,7 @@ import (
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites/sidecars"
 )
 
 // askPartners asks the partners' sidecars which CAs they have in their files.
@@ -65,5 +65,5 @@ func (r *Reconciler) loaded(ctx context.Context, namespace string, p Partner) ([
 
 // sidecar is the address of a server's sidecar.
 func (r *Reconciler) sidecar(namespace string, server v1alpha1.ServerName) string {
-	return replication.SidecarAddress(namespace, server)
+	return sidecars.Address(namespace, server)
 }

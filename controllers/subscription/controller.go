@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/sidecars"
 )
 
 const (
@@ -52,13 +53,13 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if o.Sidecar == nil {
-		o.Sidecar = replication.SidecarAddress
+		o.Sidecar = sidecars.Address
 	}
 	local := mgr.GetLocalManager()
 	access := o.Connector
 	r := &Reconciler{
 		connector: o.Connector, access: access, address: o.Sidecar, hub: local.GetClient(), server: local.GetAPIReader(),
-		sidecars: siteSidecars{sites: o.Sites, hub: local.GetClient(), access: access, address: o.Sidecar},
+		sidecars: siteSidecars{sidecars.Sidecars{Sites: o.Sites, Hub: local.GetClient(), Access: access, Address: o.Sidecar}},
 		reporter: replication.NewReporter(local, "subscription"),
 	}
 	return replication.Controller[*v1alpha1.Subscription, Desired, Observed]{

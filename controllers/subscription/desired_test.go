@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites/sidecars"
 )
 
 // That the distributor's credentials are not there keeps nobody from asking the subscriber, whose guards may go.
@@ -31,7 +32,7 @@ func TestTheSubscriberIsAskedWithoutTheDistributorsCredentials(t *testing.T) {
 		&v1alpha1.SQLServer{ObjectMeta: named(string(publisher))}, &v1alpha1.SQLServer{ObjectMeta: named(string(subscriber))},
 	).Build()
 	access := mssql.SecretAccess{Reader: hub}
-	r := &Reconciler{access: access, hub: hub, address: replication.SidecarAddress}
+	r := &Reconciler{access: access, hub: hub, address: sidecars.Address}
 	d, err := r.desire(t.Context(), object)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(d.Missing).To(BeEmpty())
