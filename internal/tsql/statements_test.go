@@ -276,6 +276,10 @@ func TestConfigurationOnlyReplicasHaveNoDataOptions(t *testing.T) {
 	})
 }
 
+// backupOption is an option of BACKUP.
+const backupOption = `(FORMAT|INIT|CHECKSUM|COMPRESSION|NO_COMPRESSION|COPY_ONLY|DIFFERENTIAL|BUFFERCOUNT = \d+|` +
+	`MAXTRANSFERSIZE = \d+)`
+
 // covered are the beginnings of statements whose options the catalog has, with what else may stand in them.
 var covered = []*regexp.Regexp{
 	regexp.MustCompile(`^(CREATE|ALTER) AVAILABILITY GROUP `),
@@ -299,8 +303,8 @@ var covered = []*regexp.Regexp{
 		`^ALTER DATABASE ` + nameForm + ` SET HADR (AVAILABILITY GROUP = ` + nameForm + `|OFF|SUSPEND|RESUME)$`,
 	),
 	regexp.MustCompile(
-		`^BACKUP DATABASE ` + nameForm + ` TO DISK = ` + stringForm +
-			` WITH (FORMAT|INIT|CHECKSUM|COMPRESSION|COPY_ONLY)(, (FORMAT|INIT|CHECKSUM|COMPRESSION|COPY_ONLY))*$`,
+		`^BACKUP (DATABASE|LOG) ` + nameForm + ` TO DISK = ` + stringForm + `(, DISK = ` + stringForm + `)* WITH ` +
+			backupOption + `(, ` + backupOption + `)*$`,
 	),
 	regexp.MustCompile(`(?i)^EXEC `),
 }
@@ -343,39 +347,40 @@ var views = regexp.MustCompile(`\bsys\.(\w+)`)
 
 // uncataloguedViews are views that the catalog does not have, with their pages.
 var uncataloguedViews = map[string]string{
-	"sys.dm_db_partition_stats":        "docs/relational-databases/system-dynamic-management-views/sys-dm-db-partition-stats-transact-sql.md",
-	"sys.symmetric_keys":               "docs/relational-databases/system-catalog-views/sys-symmetric-keys-transact-sql.md",
-	"sys.database_mirroring_endpoints": "docs/relational-databases/system-catalog-views/sys-database-mirroring-endpoints-transact-sql.md",
-	"sys.tcp_endpoints":                "docs/relational-databases/system-catalog-views/sys-tcp-endpoints-transact-sql.md",
-	"sys.certificates":                 "docs/relational-databases/system-catalog-views/sys-certificates-transact-sql.md",
-	"sys.database_principals":          "docs/relational-databases/system-catalog-views/sys-database-principals-transact-sql.md",
-	"sys.server_principals":            "docs/relational-databases/system-catalog-views/sys-server-principals-transact-sql.md",
-	"sys.server_permissions":           "docs/relational-databases/system-catalog-views/sys-server-permissions-transact-sql.md",
-	"sys.server_role_members":          "docs/relational-databases/system-catalog-views/sys-server-role-members-transact-sql.md",
-	"sys.databases":                    "docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md",
-	"sys.database_recovery_status":     "docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md",
-	"sys.database_files":               "docs/relational-databases/system-catalog-views/sys-database-files-transact-sql.md",
-	"sys.master_files":                 "docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md",
-	"sys.columns":                      "docs/relational-databases/system-catalog-views/sys-columns-transact-sql.md",
-	"sys.database_permissions":         "docs/relational-databases/system-catalog-views/sys-database-permissions-transact-sql.md",
-	"sys.database_role_members":        "docs/relational-databases/system-catalog-views/sys-database-role-members-transact-sql.md",
-	"sys.identity_columns":             "docs/relational-databases/system-catalog-views/sys-identity-columns-transact-sql.md",
-	"sys.default_constraints":          "docs/relational-databases/system-catalog-views/sys-default-constraints-transact-sql.md",
-	"sys.check_constraints":            "docs/relational-databases/system-catalog-views/sys-check-constraints-transact-sql.md",
-	"sys.foreign_keys":                 "docs/relational-databases/system-catalog-views/sys-foreign-keys-transact-sql.md",
-	"sys.extended_properties":          "docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md",
-	"sys.objects":                      "docs/relational-databases/system-catalog-views/sys-objects-transact-sql.md",
-	"sys.sql_modules":                  "docs/relational-databases/system-catalog-views/sys-sql-modules-transact-sql.md",
-	"sys.triggers":                     "docs/relational-databases/system-catalog-views/sys-triggers-transact-sql.md",
-	"sys.indexes":                      "docs/relational-databases/system-catalog-views/sys-indexes-transact-sql.md",
-	"sys.index_columns":                "docs/relational-databases/system-catalog-views/sys-index-columns-transact-sql.md",
-	"sys.tables":                       "docs/relational-databases/system-catalog-views/sys-tables-transact-sql.md",
-	"sys.schemas":                      "docs/relational-databases/system-catalog-views/schemas-catalog-views-sys-schemas.md",
-	"sys.sql_logins":                   "docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md",
-	"sys.dm_os_sys_info":               "docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md",
-	"sys.dm_os_volume_stats":           "docs/relational-databases/system-dynamic-management-views/sys-dm-os-volume-stats-transact-sql.md",
-	"sys.dm_exec_requests":             "docs/relational-databases/system-dynamic-management-views/sys-dm-exec-requests-transact-sql.md",
-	"sys.dm_exec_sessions":             "docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md",
+	"sys.fn_hadr_backup_is_preferred_replica": "docs/relational-databases/system-functions/sys-fn-hadr-backup-is-preferred-replica-transact-sql.md",
+	"sys.dm_db_partition_stats":               "docs/relational-databases/system-dynamic-management-views/sys-dm-db-partition-stats-transact-sql.md",
+	"sys.symmetric_keys":                      "docs/relational-databases/system-catalog-views/sys-symmetric-keys-transact-sql.md",
+	"sys.database_mirroring_endpoints":        "docs/relational-databases/system-catalog-views/sys-database-mirroring-endpoints-transact-sql.md",
+	"sys.tcp_endpoints":                       "docs/relational-databases/system-catalog-views/sys-tcp-endpoints-transact-sql.md",
+	"sys.certificates":                        "docs/relational-databases/system-catalog-views/sys-certificates-transact-sql.md",
+	"sys.database_principals":                 "docs/relational-databases/system-catalog-views/sys-database-principals-transact-sql.md",
+	"sys.server_principals":                   "docs/relational-databases/system-catalog-views/sys-server-principals-transact-sql.md",
+	"sys.server_permissions":                  "docs/relational-databases/system-catalog-views/sys-server-permissions-transact-sql.md",
+	"sys.server_role_members":                 "docs/relational-databases/system-catalog-views/sys-server-role-members-transact-sql.md",
+	"sys.databases":                           "docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md",
+	"sys.database_recovery_status":            "docs/relational-databases/system-catalog-views/sys-database-recovery-status-transact-sql.md",
+	"sys.database_files":                      "docs/relational-databases/system-catalog-views/sys-database-files-transact-sql.md",
+	"sys.master_files":                        "docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md",
+	"sys.columns":                             "docs/relational-databases/system-catalog-views/sys-columns-transact-sql.md",
+	"sys.database_permissions":                "docs/relational-databases/system-catalog-views/sys-database-permissions-transact-sql.md",
+	"sys.database_role_members":               "docs/relational-databases/system-catalog-views/sys-database-role-members-transact-sql.md",
+	"sys.identity_columns":                    "docs/relational-databases/system-catalog-views/sys-identity-columns-transact-sql.md",
+	"sys.default_constraints":                 "docs/relational-databases/system-catalog-views/sys-default-constraints-transact-sql.md",
+	"sys.check_constraints":                   "docs/relational-databases/system-catalog-views/sys-check-constraints-transact-sql.md",
+	"sys.foreign_keys":                        "docs/relational-databases/system-catalog-views/sys-foreign-keys-transact-sql.md",
+	"sys.extended_properties":                 "docs/relational-databases/system-catalog-views/extended-properties-catalog-views-sys-extended-properties.md",
+	"sys.objects":                             "docs/relational-databases/system-catalog-views/sys-objects-transact-sql.md",
+	"sys.sql_modules":                         "docs/relational-databases/system-catalog-views/sys-sql-modules-transact-sql.md",
+	"sys.triggers":                            "docs/relational-databases/system-catalog-views/sys-triggers-transact-sql.md",
+	"sys.indexes":                             "docs/relational-databases/system-catalog-views/sys-indexes-transact-sql.md",
+	"sys.index_columns":                       "docs/relational-databases/system-catalog-views/sys-index-columns-transact-sql.md",
+	"sys.tables":                              "docs/relational-databases/system-catalog-views/sys-tables-transact-sql.md",
+	"sys.schemas":                             "docs/relational-databases/system-catalog-views/schemas-catalog-views-sys-schemas.md",
+	"sys.sql_logins":                          "docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md",
+	"sys.dm_os_sys_info":                      "docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md",
+	"sys.dm_os_volume_stats":                  "docs/relational-databases/system-dynamic-management-views/sys-dm-os-volume-stats-transact-sql.md",
+	"sys.dm_exec_requests":                    "docs/relational-databases/system-dynamic-management-views/sys-dm-exec-requests-transact-sql.md",
+	"sys.dm_exec_sessions":                    "docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md",
 }
 
 // endpointColumns are those that sys.database_mirroring_endpoints and sys.tcp_endpoints inherit

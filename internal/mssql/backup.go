@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package mssql
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/internal/tsql"
+)
+
+// BackupSource is a user database as far as backups at this instance are concerned.
+type BackupSource struct {
+	// Database is its name, State and Recovery as sys.databases has them, such as ONLINE and FULL.
+	Database, State, Recovery string
+	// Family is its family GUID, empty while the engine does not say it.
+	Family string
+	// Group that it is in, empty when in none that the instance knows.
+	Group string
+	// Primary says that this copy is the primary one; Synchronization is that of the copy, such as SYNCHRONIZED.
+	Primary         bool
+	Synchronization string
+	// Preferred says that the group's preference has its backups taken here.
+	Preferred bool
+}
+
+// ReadBackupSources reads the user databases of an instance.
+func ReadBackupSources(ctx context.Context, q Querier) ([]BackupSource, error) {
+	var all []BackupSource
+	err := q.Query(ctx, tsql.BackupSources(), func(r Row) error {
+		var s BackupSource
+		err := r.Scan(&s.Database, &s.State, &s.Recovery, &s.Family, &s.Group, &s.Primary, &s.Synchronization, &s.Preferred)
+		s.Family = strings.ToLower(s.Family)
+		all = append(all, s)
+		return err
+	})
+	return all, err
+}
+
+// BackupTaken is what a server notes of a backup set that it wrote. Positions are numeric(25,0), identities GUIDs in
+// lower case.
+type BackupTaken struct {
+	// Type is D of a full, I of a differential, L of a log backup.
+	Type                     string
+	ID, Database, Family     string
+	FirstLSN, LastLSN        string
+	BaseID                   string
+	FirstFork, Fork, ForkLSN string
+	// Begun, Finished and Until are when it was taken and to when it restores; the last is zero where the server does not
+	// say it.
+	Begun, Finished, Until time.Time
+	// ClockOffset is how far the server's clock is from UTC.
+	ClockOffset time.Duration
+	// Bytes that were backed up.
+	Bytes                       int64
+	CopyOnly, Damaged, Checksum bool
+}
+
+// ReadBackupTaken reads what a server notes of the set whose first file it wrote; nil where it notes none.
+func ReadBackupTaken(ctx context.Context, q Querier, file string) (*BackupTaken, error) {
+	var taken *BackupTaken
+	err := q.Query(ctx, tsql.BackupTaken(file), func(r Row) error {
+		var t BackupTaken
+		var until sql.NullTime
+		var zone sql.NullInt64
+		if err := r.Scan(&t.Type, &t.ID, &t.Database, &t.Family, &t.FirstLSN, &t.LastLSN, &t.BaseID, &t.FirstFork, &t.Fork,
+			&t.ForkLSN, &t.Begun, &t.Finished, &until, &zone, &t.Bytes, &t.CopyOnly, &t.Damaged, &t.Checksum); err != nil {
+			return err
+		}
+		for _, id := range []*string{&t.ID, &t.Family, &t.BaseID, &t.FirstFork, &t.Fork} {
+			*id = strings.ToLower(*id)
+		}
+		// 127 says that the zone is not known.
+		if zone.Valid && zone.Int64 != 127 {
+			t.ClockOffset = time.Duration(zone.Int64) * 15 * time.Minute
+		}
+		t.Begun, t.Finished = t.utc(t.Begun), t.utc(t.Finished)
+		if until.Valid {
+			t.Until = t.utc(until.Time)
+		}
+		if taken != nil {
+			return fmt.Errorf("server %s notes two backups to %s", q.Server(), file)
+		}
+		taken = &t
+		return nil
+	})
+	return taken, err
+}
+
+// utc is when the server's clock showed a time.
+func (t *BackupTaken) utc(shown time.Time) time.Time {
+	return time.Date(shown.Year(), shown.Month(), shown.Day(), shown.Hour(), shown.Minute(), shown.Second(),
+		shown.Nanosecond(), time.UTC).Add(-t.ClockOffset)
+}
+
+// DatabaseFile is a file of a database.
+type DatabaseFile struct {
+	// Name is the logical one.
+	Name string
+	// Log tells a log file from a data file.
+	Log bool
+	// Bytes that it has.
+	Bytes int64
+}
+
+// ReadDatabaseFiles reads the files of a database, those with data first.
+func ReadDatabaseFiles(ctx context.Context, q Querier, database string) ([]DatabaseFile, error) {
+	var files []DatabaseFile
+	err := q.Query(ctx, tsql.DatabaseFileSizes(database), func(r Row) error {
+		var f DatabaseFile
+		err := r.Scan(&f.Name, &f.Log, &f.Bytes)
+		files = append(files, f)
+		return err
+	})
+	return files, err
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql
+
+import (
+	"strconv"
+)
+
+// Transfer is how a backup is written or read: bytes that one transfer has at most, 64 KiB to 4 MiB in steps of 64 KiB,
+// and how many buffers there are; 0 leaves either to the server.
+// Source: docs/t-sql/statements/backup-transact-sql.md, BUFFERCOUNT and MAXTRANSFERSIZE.
+type Transfer struct{ MaxTransferSize, BufferCount int }
+
+// BackupForm is how a backup is taken.
+type BackupForm struct {
+	Transfer
+	// Files are those over which it is striped, new ones.
+	Files []string
+	// CopyOnly keeps a full backup from becoming the base of differentials; secondary replicas take no other.
+	CopyOnly bool
+	// Differential takes what was changed since the base.
+	Differential bool
+	// Compression packs it; Checksum has each page's verified and one of the whole written.
+	Compression, Checksum bool
+}
+
+// BackupDatabase takes a full or differential backup to new files.
+// Source: docs/t-sql/statements/backup-transact-sql.md.
+func BackupDatabase(name string, f BackupForm) Statement {
+	b := new(builder).sql("BACKUP DATABASE ").name(name).sql(" TO ")
+	f.write(b)
+	what := "take a full backup of " + name
+	if f.Differential {
+		what = "take a differential backup of " + name
+	}
+	return b.takesLong("BACKUP DATABASE", name).done(what)
+}
+
+// BackupLog takes a backup of the log to new files; CopyOnly and Differential do not go with it.
+// Source: docs/t-sql/statements/backup-transact-sql.md.
+func BackupLog(name string, f BackupForm) Statement {
+	f.CopyOnly, f.Differential = false, false
+	b := new(builder).sql("BACKUP LOG ").name(name).sql(" TO ")
+	f.write(b)
+	return b.takesLong("BACKUP LOG", name).done("back up the log of " + name)
+}
+
+func (f BackupForm) write(b *builder) {
+	b.disks(f.Files).sql(" WITH FORMAT, INIT")
+	for _, o := range []struct {
+		set  bool
+		word string
+	}{{f.CopyOnly, "COPY_ONLY"}, {f.Differential, "DIFFERENTIAL"}, {f.Compression, "COMPRESSION"},
+		{!f.Compression, "NO_COMPRESSION"}, {f.Checksum, "CHECKSUM"}} {
+		if o.set {
+			b.sql(", ", o.word)
+		}
+	}
+	b.transfer(f.Transfer)
+}
+
+// disks lists files as devices.
+func (b *builder) disks(files []string) *builder {
+	for i, file := range files {
+		if i > 0 {
+			b.sql(", ")
+		}
+		b.sql("DISK = ").str(file)
+	}
+	return b
+}
+
+func (b *builder) transfer(t Transfer) {
+	if t.BufferCount > 0 {
+		b.sql(", BUFFERCOUNT = ", strconv.Itoa(t.BufferCount))
+	}
+	if t.MaxTransferSize > 0 {
+		b.sql(", MAXTRANSFERSIZE = ", strconv.Itoa(t.MaxTransferSize))
+	}
+}
+
+// BackupTaken reads what the server notes of the backup set that it wrote to a file, the first of its files: positions
+// as numeric(25,0), identities as text, times in the server's own zone with how far that is from UTC in quarters of an
+// hour, 127 where it is not known. Sources: docs/relational-databases/system-tables/backupset-transact-sql.md,
+// backupmediafamily-transact-sql.md.
+func BackupTaken(file string) Statement {
+	return new(builder).
+		sql("SELECT s.type, CONVERT(nvarchar(36), s.backup_set_uuid), s.database_name, CONVERT(nvarchar(36), "+
+			"s.family_guid),\n"+
+			"    CONVERT(nvarchar(30), s.first_lsn), CONVERT(nvarchar(30), s.last_lsn),\n"+
+			"    COALESCE(CONVERT(nvarchar(36), s.differential_base_guid), N''),\n"+
+			"    COALESCE(CONVERT(nvarchar(36), s.first_recovery_fork_guid), N''),\n"+
+			"    COALESCE(CONVERT(nvarchar(36), s.last_recovery_fork_guid), N''),\n"+
+			"    COALESCE(CONVERT(nvarchar(30), s.fork_point_lsn), N''), s.backup_start_date, s.backup_finish_date,\n"+
+			"    s.last_valid_restore_time, s.time_zone, CONVERT(bigint, s.backup_size), s.is_copy_only, s.is_damaged,\n"+
+			"    s.has_backup_checksums\n"+
+			"FROM msdb.dbo.backupset AS s\n"+
+			"JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id AND f.family_sequence_number = 1\n"+
+			"WHERE f.physical_device_name = @file").
+		arg("file", file).
+		done("read what was backed up")
+}
+
+// DatabaseFileSizes reads the files of a database: logical name, whether it is one of the log, as a bit, and bytes.
+// Source: docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md.
+func DatabaseFileSizes(name string) Statement {
+	return new(builder).
+		sql("SELECT name, CAST(CASE WHEN type = 1 THEN 1 ELSE 0 END AS bit), CONVERT(bigint, size) * 8192\n" +
+			"FROM sys.master_files WHERE database_id = DB_ID(").str(name).sql(") ORDER BY type, file_id").
+		done("list the files of " + name)
+}
+
+// BackupSources reads what tells whether backups of a database can be taken here: its state and recovery model, its
+// identity, its group with the role of the copy and whether it follows, and whether the group's preference has backups
+// taken at this replica, as a bit; a row for each user database. Sources: docs/relational-databases/
+// system-catalog-views/sys-databases-transact-sql.md, sys-database-recovery-status-transact-sql.md,
+// docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-database-replica-states-transact-sql.md,
+// docs/relational-databases/system-functions/sys-fn-hadr-backup-is-preferred-replica-transact-sql.md.
+func BackupSources() Statement {
+	return new(builder).
+		sql("SELECT d.name, d.state_desc, d.recovery_model_desc, COALESCE(CONVERT(nvarchar(36), f.family_guid), N''),\n" +
+			"    COALESCE(g.name, N''), CAST(COALESCE(r.is_primary_replica, 0) AS bit),\n" +
+			"    COALESCE(r.synchronization_state_desc, N''), CAST(sys.fn_hadr_backup_is_preferred_replica(d.name) AS bit)\n" +
+			"FROM sys.databases AS d\n" +
+			"LEFT JOIN sys.database_recovery_status AS f ON f.database_id = d.database_id\n" +
+			"LEFT JOIN sys.dm_hadr_database_replica_states AS r ON r.database_id = d.database_id AND r.is_local = 1\n" +
+			"LEFT JOIN sys.availability_groups AS g ON g.group_id = r.group_id\n" +
+			"WHERE d.database_id > 4 AND d.source_database_id IS NULL AND d.is_distributor = 0").
+		done("ask which databases can be backed up here")
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package tsql_test
+
+import "geosql.dev/operator/internal/tsql"
+
+func init() {
+	one, four := []string{"/var/opt/mssql-backup/sets/.new-1/1.bak"}, []string{"1.bak", "2.bak", "3.bak", "it's 4.bak"}
+	add("BackupDatabase",
+		tsql.BackupDatabase("Content", tsql.BackupForm{Files: one, Compression: true, Checksum: true}),
+		tsql.BackupDatabase("Or]ders", tsql.BackupForm{Files: one, CopyOnly: true}),
+		tsql.BackupDatabase("Content", tsql.BackupForm{Files: four, Differential: true, Compression: true,
+			Transfer: tsql.Transfer{MaxTransferSize: 4 << 20, BufferCount: 50}}))
+	add("BackupLog", tsql.BackupLog("Content", tsql.BackupForm{Files: one, Compression: true, Checksum: true}),
+		tsql.BackupLog("Content", tsql.BackupForm{Files: four, CopyOnly: true, Differential: true}))
+	add("BackupSources", tsql.BackupSources())
+	add("BackupTaken", tsql.BackupTaken(one[0]))
+	add("DatabaseFileSizes", tsql.DatabaseFileSizes("Content"))
+}
