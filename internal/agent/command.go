@@ -38,6 +38,9 @@ func NewCommand() *cobra.Command {
 			if err := addSnapshots(a, options, log); err != nil {
 				return err
 			}
+			if err := addBackups(a, options, log); err != nil {
+				return err
+			}
 			return a.Run(ctx)
 		},
 	}

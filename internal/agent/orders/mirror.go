@@ -46,15 +46,15 @@ func MirrorKey(subscription string) string { return mirrorPrefix + subscription 
 func ReaderKey(subscription string) string { return readerPrefix + subscription }
 
 // Encode makes the value of the key.
-func (m Mirror) Encode() ([]byte, error) { return encode(m) }
+func (m Mirror) Encode() ([]byte, error) { return encode("a mirror", m) }
 
 // Encode makes the value of the key.
-func (r Reader) Encode() ([]byte, error) { return encode(r) }
+func (r Reader) Encode() ([]byte, error) { return encode("a mirror", r) }
 
-func encode(value any) ([]byte, error) {
+func encode(what string, value any) ([]byte, error) {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return nil, fmt.Errorf("encode the orders of a mirror: %w", err)
+		return nil, fmt.Errorf("encode the orders of %s: %w", what, err)
 	}
 	return data, nil
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package agent
+
+import (
+	"context"
+	"log/slog"
+
+	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
+)
+
+// addBackups adds the part that takes backups. Outside of a pod there is none.
+func addBackups(a *Agent, o Options, log *slog.Logger) error {
+	if o.PodUID == "" {
+		return nil
+	}
+	server, err := o.server()
+	if err != nil {
+		return err
+	}
+	client, err := siteClient()
+	if err != nil {
+		return err
+	}
+	connector := a.NewConnector("geosql-agent backups")
+	open := func(ctx context.Context) (*mssql.DB, error) {
+		return connector.Open(ctx, mssql.Target{Namespace: o.Namespace, Server: server, Role: credentials.RoleAgent})
+	}
+	source := holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)}
+	a.Add(backups.NewPart(source, credentials.HostName(server), conf.BackupDir, open, log))
+	return nil
+}

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/backup/store"
+)
+
+const (
+	// verifiedName and damagedName are objects beside a description: its files were read back as they were written, or
+	// were not.
+	verifiedName = "verified.json"
+	damagedName  = "damaged.json"
+	// describedMost is how many bytes a description has at most.
+	describedMost = 1 << 20
+	// readAtOnce is how many descriptions are read at once.
+	readAtOnce = 8
+)
+
+// catalog knows what a store has of a target. Descriptions do not change, so that each is read once.
+type catalog struct {
+	name, folder string
+	store        *store.Store
+	now          func() time.Time
+
+	mu     sync.Mutex
+	stored Stored
+}
+
+// current is what was last listed.
+func (c *catalog) current() Stored {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stored
+	s.Name = c.name
+	return s
+}
+
+// list lists all that the store has. One that fails leaves what is known, and its error beside it.
+func (c *catalog) list(ctx context.Context) error {
+	at := c.now()
+	read, err := c.read(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.stored.Err = err
+		return err
+	}
+	read.Listed = at
+	c.stored = read
+	return nil
+}
+
+func (c *catalog) read(ctx context.Context) (Stored, error) {
+	objects, err := c.store.List(ctx, c.folder+"/")
+	if err != nil {
+		return Stored{}, err
+	}
+	folders := map[string]map[string]bool{}
+	for _, o := range objects {
+		folder, name := path.Dir(o.Key), path.Base(o.Key)
+		if folders[folder] == nil {
+			folders[folder] = map[string]bool{}
+		}
+		folders[folder][name] = true
+	}
+	known := c.knownKeys()
+	var (
+		mu   sync.Mutex
+		read Stored
+	)
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(readAtOnce)
+	for folder, names := range folders {
+		if !names[backup.DescriptionName] {
+			read.Leftovers = append(read.Leftovers, folder)
+			continue
+		}
+		group.Go(func() error {
+			d, there := known[folder]
+			if !there {
+				var err error
+				d, err = c.describe(ctx, folder)
+				switch {
+				case errors.Is(err, store.ErrNotFound):
+					return nil // it was removed meanwhile
+				case errors.Is(err, errDescription):
+					mu.Lock()
+					defer mu.Unlock()
+					read.Unreadable = append(read.Unreadable, err.Error())
+					return nil
+				case err != nil:
+					return err
+				}
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			read.Sets = append(read.Sets, Kept{Description: d, Verified: names[verifiedName], Damaged: names[damagedName]})
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return Stored{}, err
+	}
+	slices.SortFunc(read.Sets, func(a, b Kept) int { return a.Finished.Compare(b.Finished) })
+	slices.Sort(read.Leftovers)
+	slices.Sort(read.Unreadable)
+	return read, nil
+}
+
+// errDescription says that a description is there and is none: the set restores nothing, and others are not concerned.
+var errDescription = errors.New("it cannot be used")
+
+func (c *catalog) knownKeys() map[string]backup.Description {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known := map[string]backup.Description{}
+	for _, s := range c.stored.Sets {
+		known[s.Folder()] = s.Description
+	}
+	return known
+}
+
+// describe reads a description; one that is not where it says is not believed.
+func (c *catalog) describe(ctx context.Context, folder string) (backup.Description, error) {
+	content, err := c.store.Read(ctx, path.Join(folder, backup.DescriptionName), describedMost)
+	if err != nil {
+		return backup.Description{}, err
+	}
+	d, err := backup.Decode(content)
+	if err == nil && d.Folder() != folder {
+		err = fmt.Errorf("it describes the set of %s", d.Folder())
+	}
+	if err != nil {
+		return d, fmt.Errorf("%s in %s: %w: %w", folder, c.store, errDescription, err)
+	}
+	return d, nil
+}
+
+// change notes what was done to a set since the list: it was checked, or removed (nil).
+func (c *catalog) change(id string, to func(Kept) *Kept) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var sets []Kept
+	for _, s := range c.stored.Sets {
+		next := &s
+		if s.ID == id {
+			next = to(s)
+		}
+		if next != nil {
+			sets = append(sets, *next)
+		}
+	}
+	c.stored.Sets = sets
+}

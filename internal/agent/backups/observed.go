@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"time"
+
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// Observed is what is known for one policy: of the engine beside this sidecar, of the sets on its backup volume, and of
+// those in the stores.
+type Observed struct {
+	// Begun is since when this sidecar has looked, Now when this was read.
+	Begun, Now time.Time
+	// Sources are the engine's databases.
+	Sources []mssql.BackupSource
+	// Own are the sets on the backup volume.
+	Own []Own
+	// Stores are the policy's.
+	Stores []Stored
+}
+
+// Own is a set on this server's backup volume.
+type Own struct {
+	backup.Description
+	// In are the stores that have it.
+	In map[string]bool
+}
+
+// Stored is what a store has of the policy's target.
+type Stored struct {
+	// Name of the store.
+	Name string
+	// Listed is when all of it was last listed; zero while it never was.
+	Listed time.Time
+	// Sets that are whole, by their descriptions.
+	Sets []Kept
+	// Leftovers are keys of sets without a description, with the folder's own time.
+	Leftovers []string
+	// Unreadable says which descriptions are not as they were written.
+	Unreadable []string
+	// Err is why it could not be listed the last time.
+	Err error
+}
+
+// Kept is a set in a store.
+type Kept struct {
+	backup.Description
+	// Verified says that its files were read back from the store as they were written; Damaged that they were not.
+	Verified, Damaged bool
+}
+
+// listed says that every store has told what it has: only then is a backup that nobody knows of none.
+func (o *Observed) listed() bool {
+	for _, s := range o.Stores {
+		if s.Listed.IsZero() {
+			return false
+		}
+	}
+	return true
+}
+
+// known are all sets of a family, from everywhere. One that some place has whole counts, though another has it damaged.
+func (o *Observed) known(family string) []backup.Set {
+	sets := map[string]backup.Set{}
+	note := func(s backup.Set, damaged bool) {
+		if s.Family != family {
+			return
+		}
+		s.Damaged = damaged
+		if before, there := sets[s.ID]; !there || before.Damaged {
+			sets[s.ID] = s
+		}
+	}
+	for _, own := range o.Own {
+		note(own.Set, false)
+	}
+	for _, store := range o.Stores {
+		for _, kept := range store.Sets {
+			note(kept.Set, kept.Damaged)
+		}
+	}
+	all := make([]backup.Set, 0, len(sets))
+	for _, s := range sets {
+		all = append(all, s)
+	}
+	return all
+}

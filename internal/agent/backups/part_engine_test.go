@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package backups
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/backup/store"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/test/support/bucket"
+	"geosql.dev/operator/test/support/engine"
+)
+
+const (
+	patient = 1 * time.Minute
+	often   = 50 * time.Millisecond
+)
+
+// told is a Source that a test tells.
+type told chan map[string][]byte
+
+func (s told) Watch(ctx context.Context, update func(map[string][]byte)) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case data := <-s:
+			update(data)
+		}
+	}
+}
+
+// server is an engine with a sidecar's part beside it.
+type server struct {
+	*engine.Engine
+	t      *testing.T
+	bucket *bucket.Server
+	db     *mssql.DB
+	part   *Part
+	orders told
+	end    func()
+}
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	s := &server{Engine: engine.Start(t, "web", "tukpub"), t: t, bucket: bucket.Start(t)}
+	connector := s.Connector(t)
+	var err error
+	if s.db, err = connector.Open(t.Context(), mssql.Target{Namespace: "web", Server: "tukpub",
+		Role: credentials.RoleSA}); err != nil {
+		t.Fatal(err)
+	}
+	s.exec("CREATE DATABASE Content")
+	s.exec("ALTER DATABASE Content SET RECOVERY FULL")
+	s.exec("CREATE TABLE Content.dbo.t (id int PRIMARY KEY)")
+	s.begin()
+	return s
+}
+
+// begin starts the part, as a sidecar that begins does.
+func (s *server) begin() {
+	ctx, cancel := context.WithCancel(context.Background())
+	s.orders = make(told)
+	s.part = NewPart(s.orders, "tukpub-0", s.OnDisk(conf.BackupDir),
+		func(context.Context) (*mssql.DB, error) { return s.db, nil }, slog.New(slog.DiscardHandler))
+	s.part.listEvery = time.Second
+	done := make(chan struct{})
+	go func() { defer close(done); _ = s.part.Run(ctx) }()
+	s.end = func() { cancel(); <-done }
+	s.t.Cleanup(s.end)
+}
+
+func (s *server) exec(text string) {
+	s.t.Helper()
+	if _, err := s.db.Handle().ExecContext(s.t.Context(), text); err != nil {
+		s.t.Fatalf("%s: %v", text, err)
+	}
+}
+
+// order has the policy carried out.
+func (s *server) order(edit func(*orders.Backup)) {
+	s.t.Helper()
+	o := orders.Backup{Policy: "nightly", Namespace: "web", Target: "server/tukpub",
+		Full: orders.BackupTimes{Schedule: "0 1 * * 0"}, LogEvery: time.Second, Compression: true, Checksum: true,
+		Verify: true,
+		Stores: []orders.BackupStore{{Name: "bucket", Endpoint: s.bucket.Bucket.Endpoint, Bucket: s.bucket.Bucket.Name,
+			Prefix: s.bucket.Bucket.Prefix, AccessKey: s.bucket.Bucket.AccessKey, SecretKey: s.bucket.Bucket.SecretKey,
+			CA: s.bucket.Bucket.CA}}}
+	if edit != nil {
+		edit(&o)
+	}
+	data, err := o.Encode()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.orders <- map[string][]byte{orders.BackupKey(o.Policy): data}
+}
+
+// status of the one policy.
+func (s *server) status() Status {
+	all := s.part.Status().([]Status)
+	if len(all) != 1 {
+		return Status{}
+	}
+	return all[0]
+}
+
+// content is what the status has of the database.
+func (s *server) content() DatabaseStatus {
+	for _, d := range s.status().Databases {
+		if d.Name == "Content" {
+			return d
+		}
+	}
+	return DatabaseStatus{}
+}
+
+// kept are the sets of the bucket, as anybody reads them who knows the bucket alone.
+func (s *server) kept() []Kept {
+	s.t.Helper()
+	opened, err := store.Open(s.bucket.Bucket)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer opened.Close()
+	c := &catalog{name: "bucket", folder: "web/server/tukpub", store: opened, now: time.Now}
+	if err := c.list(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	return c.current().Sets
+}
+
+// Rows are written while the policy is carried out, and the database is restored from the bucket alone to a moment: it
+// has the rows of until then and no other.
+func TestAPolicyIsCarriedOutAndRestores(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	s.order(nil)
+	g.Eventually(func() int { return s.content().Sets }, patient, often).Should(BeNumerically(">=", 2))
+	var moment time.Time
+	for n := range 40 {
+		s.exec(fmt.Sprintf("INSERT Content.dbo.t VALUES (%d)", n))
+		if n == 19 {
+			time.Sleep(20 * time.Millisecond) // datetime has three milliseconds
+			moment = time.Now()
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	written := time.Now()
+	g.Eventually(func() time.Time {
+		if w := s.content().Windows; len(w) == 1 {
+			return w[0].To
+		}
+		return time.Time{}
+	}, patient, often).Should(BeTemporally(">", written), "the last row can be restored")
+	g.Eventually(func() int { return s.content().Unverified }, patient, often).Should(BeZero())
+	g.Eventually(func() bool {
+		entries, err := os.ReadDir(filepath.Join(s.OnDisk(conf.BackupDir), setsDir, "web", "server", "tukpub", "Content"))
+		return err == nil && len(entries) <= 1
+	}, patient, often).Should(BeTrue(), "what the store has need not lie on the backup volume")
+	s.end()
+
+	g.Expect(s.restored(s.kept(), backup.Target{Time: moment})).To(Equal(20))
+	g.Expect(s.restored(s.kept(), backup.Target{})).To(Equal(40))
+	for _, k := range s.kept() {
+		g.Expect(k.Verified || k.Finished.After(written)).To(BeTrue(), k.String())
+	}
+}
+
+// restored restores a copy of the database from the bucket, counts its rows, and drops it.
+func (s *server) restored(sets []Kept, to backup.Target) (rows int) {
+	s.t.Helper()
+	opened, err := store.Open(s.bucket.Bucket)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer opened.Close()
+	by := map[string]backup.Description{}
+	var all []backup.Set
+	for _, k := range sets {
+		by[k.ID] = k.Description
+		all = append(all, k.Set)
+	}
+	chain, err := backup.Restoring(all, to)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	dir := s.t.TempDir()
+	for n, set := range chain.Sets {
+		d := by[set.ID]
+		from := ""
+		for i, f := range d.Files {
+			file := filepath.Join(dir, fmt.Sprintf("%d-%s", n, f.Name))
+			if err := opened.Download(s.t.Context(), d.KeyOf(f.Name), file, f.SHA256, nil); err != nil {
+				s.t.Fatal(err)
+			}
+			if i > 0 {
+				from += ", "
+			}
+			from += "DISK = '" + file + "'"
+		}
+		verb, with := "DATABASE", ", MOVE 'Content' TO '"+dir+"/c.mdf', MOVE 'Content_log' TO '"+dir+"/c.ldf'"
+		if set.Kind == backup.Log {
+			verb, with = "LOG", ""
+			if n == len(chain.Sets)-1 && !chain.StopAt.IsZero() {
+				local := chain.StopAt.UTC().Add(time.Duration(d.ClockOffset) * time.Minute)
+				with = ", STOPAT = '" + local.Format("2006-01-02T15:04:05.000") + "'"
+			}
+		}
+		s.exec("RESTORE " + verb + " copied FROM " + from + " WITH NORECOVERY" + with)
+	}
+	s.exec("RESTORE DATABASE copied WITH RECOVERY")
+	if err := s.db.Handle().QueryRowContext(s.t.Context(), "SELECT COUNT(*) FROM copied.dbo.t").Scan(&rows); err != nil {
+		s.t.Fatal(err)
+	}
+	s.exec("DROP DATABASE copied")
+	return rows
+}
+
+// The sidecar ends between any two of its steps: what the engine has backed up is in the store in the end, nothing is
+// there twice, and the log has no hole.
+func TestASidecarThatEndsLosesNoBackup(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	s.order(nil)
+	g.Eventually(func() int { return s.content().Sets }, patient, often).Should(BeNumerically(">=", 2))
+	for n := range 8 {
+		s.exec(fmt.Sprintf("INSERT Content.dbo.t VALUES (%d)", n))
+		time.Sleep(time.Duration(n) * 150 * time.Millisecond)
+		s.end()
+		s.begin()
+		s.order(nil)
+	}
+	written := time.Now()
+	g.Eventually(func() time.Time {
+		if w := s.content().Windows; len(w) == 1 {
+			return w[0].To
+		}
+		return time.Time{}
+	}, patient, often).Should(BeTemporally(">", written))
+	s.end()
+	g.Expect(s.restored(s.kept(), backup.Target{})).To(Equal(8))
+	left, err := s.part.sets.begun()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(BeEmpty())
+	fulls := 0
+	for _, k := range s.kept() {
+		if k.Kind == backup.Full {
+			fulls++
+		}
+	}
+	g.Expect(fulls).To(Equal(1), "the first is found again")
+}
+
+// While the store is away logs are backed up all the same, to the server's own volume, and it gets them when it is
+// back.
+func TestLogsAreBackedUpWhileTheStoreIsAway(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	s.order(nil)
+	g.Eventually(func() []backup.Window { return s.content().Windows }, patient, often).ShouldNot(BeEmpty())
+	s.bucket.Stop()
+	s.exec("INSERT Content.dbo.t VALUES (1)")
+	written := time.Now()
+	g.Eventually(func() time.Time { return s.content().Log }, patient, often).Should(BeTemporally(">", written))
+	g.Expect(s.content().Waiting).NotTo(BeZero())
+	g.Expect(s.content().Windows[0].To).To(BeTemporally("<", written), "what a store does not have is lost with "+
+		"the server")
+	g.Eventually(func() map[string]string { return s.status().Failing }, patient, often).Should(HaveKey("send to bucket"))
+	g.Expect(json.Marshal(s.status())).NotTo(ContainSubstring(s.bucket.Bucket.SecretKey))
+	s.bucket.Launch()
+	g.Eventually(func() time.Time {
+		if w := s.content().Windows; len(w) == 1 {
+			return w[0].To
+		}
+		return time.Time{}
+	}, patient, often).Should(BeTemporally(">", written))
+}
+
+// A bit that flips in the store is found, and what was damaged restores nothing: another full backup is taken.
+func TestADamagedBackupIsFoundAndReplaced(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	s.order(func(o *orders.Backup) { o.Verify = false })
+	g.Eventually(func() []Kept { return s.kept() }, patient, often).ShouldNot(BeEmpty())
+	full := s.kept()[0]
+	g.Expect(full.Kind).To(Equal(backup.Full))
+	file := s.bucket.File(full.KeyOf(full.Files[0].Name))
+	content, err := os.ReadFile(file)
+	g.Expect(err).NotTo(HaveOccurred())
+	content[len(content)/2] ^= 1
+	g.Expect(os.WriteFile(file, content, 0o600)).To(Succeed())
+	s.order(nil)
+	g.Eventually(func() int { return s.content().Damaged }, patient, often).Should(Equal(1))
+	g.Eventually(func() time.Time { return s.content().Full }, patient, often).Should(BeTemporally(">", full.Finished))
+	g.Eventually(func() []backup.Window { return s.content().Windows }, patient, often).ShouldNot(BeEmpty())
+}

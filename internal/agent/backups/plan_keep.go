@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// leftFor is how old what is left of a set without a description is before it goes: one that is being uploaded has none
+// yet.
+const leftFor = 24 * time.Hour
+
+// Send is a set that a store lacks.
+type Send struct {
+	Own
+	Store string
+}
+
+// planSends are the sets that stores lack, the oldest first: what comes later restores nothing without them. A store
+// that was not listed gets them all the same: a file that is there is not sent again.
+func (p planner) planSends(o *Observed) []Send {
+	var all []Send
+	for _, own := range o.Own {
+		for _, s := range p.order.Stores {
+			if !own.In[s.Name] {
+				all = append(all, Send{own, s.Name})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Send) int { return a.Finished.Compare(b.Finished) })
+	return all
+}
+
+// planForget are the own sets whose files may go from the backup volume: those that every store of the policy has, as
+// its list shows, and where there is no store, those that the retention has no need of.
+func (p planner) planForget(o *Observed) []Own {
+	var all []Own
+	if len(p.order.Stores) > 0 {
+		for _, own := range o.Own {
+			lacks := func(s orders.BackupStore) bool { return !own.In[s.Name] || !o.has(s.Name, own.ID) }
+			if !slices.ContainsFunc(p.order.Stores, lacks) {
+				all = append(all, own)
+			}
+		}
+		return all
+	}
+	removable := p.removable(descriptions(o.Own), o.Now)
+	for _, own := range o.Own {
+		if removable[own.ID] {
+			all = append(all, own)
+		}
+	}
+	return all
+}
+
+// has says that a store's list shows a set.
+func (o *Observed) has(store, id string) bool {
+	return slices.ContainsFunc(o.Stores, func(s Stored) bool {
+		return s.Name == store && slices.ContainsFunc(s.Sets, func(k Kept) bool { return k.ID == id })
+	})
+}
+
+// Remove is what goes from a store: a set, or what is left of one.
+type Remove struct {
+	Store string
+	// Set to be removed; nil for Leftover, the folder of a set that was never whole.
+	Set      *Kept
+	Leftover string
+}
+
+// planRemovals are what may go from the stores. It goes by a store's own list, which has to be whole and newer than a
+// set that is about to be sent: what is not known to be there is needed by nothing. One server does it for all: the
+// primary of the group.
+func (p planner) planRemovals(o *Observed) []Remove {
+	if !p.leads(o) {
+		return nil
+	}
+	var all []Remove
+	for _, s := range o.Stores {
+		if s.Listed.IsZero() || s.Err != nil {
+			continue
+		}
+		removable := p.removable(keptDescriptions(s.Sets), o.Now)
+		for i := range s.Sets {
+			if removable[s.Sets[i].ID] {
+				all = append(all, Remove{Store: s.Name, Set: &s.Sets[i]})
+			}
+		}
+		for _, folder := range s.Leftovers {
+			if at, ok := backup.FolderTime(folder); ok && o.Now.Sub(at) > leftFor && !o.owns(folder) {
+				all = append(all, Remove{Store: s.Name, Leftover: folder})
+			}
+		}
+	}
+	return all
+}
+
+// owns says that this server has the set of a folder.
+func (o *Observed) owns(folder string) bool {
+	return slices.ContainsFunc(o.Own, func(own Own) bool { return own.Folder() == folder })
+}
+
+// leads says whether this server removes for all: the primary, of whichever database, or a server alone.
+func (p planner) leads(o *Observed) bool {
+	return slices.ContainsFunc(p.sources(o), func(s mssql.BackupSource) bool { return s.Primary || s.Group == "" })
+}
+
+// removable are the IDs of sets that go, each family by itself. A set of a kind of database that the policy no longer
+// covers goes by the same retention.
+func (p planner) removable(all []backup.Description, now time.Time) map[string]bool {
+	keep := backup.Retention{Age: p.order.KeepAge, Fulls: p.order.KeepFulls}
+	ids := map[string]bool{}
+	for _, family := range backup.ByFamily(all) {
+		for _, s := range backup.Removable(backup.Sets(family), keep, now) {
+			ids[s.ID] = true
+		}
+	}
+	return ids
+}
+
+func descriptions(own []Own) []backup.Description {
+	var all []backup.Description
+	for _, o := range own {
+		all = append(all, o.Description)
+	}
+	return all
+}
+
+func keptDescriptions(kept []Kept) []backup.Description {
+	var all []backup.Description
+	for _, k := range kept {
+		d := k.Description
+		d.Damaged = k.Damaged
+		all = append(all, d)
+	}
+	return all
+}
+
+// planChecks are the sets of the stores whose files are to be read back, the newest first: what restores the newest
+// point matters most. Whoever took a set checks it; the one that leads checks those that nobody has checked for long.
+func (p planner) planChecks(o *Observed, server string) []Check {
+	if !p.order.Verify {
+		return nil
+	}
+	leads := p.leads(o)
+	var all []Check
+	for _, s := range o.Stores {
+		for _, kept := range s.Sets {
+			mine := strings.EqualFold(kept.Server, server) || leads && o.Now.Sub(kept.Finished) > checkPatience
+			if !kept.Verified && !kept.Damaged && mine {
+				all = append(all, Check{kept, s.Name})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Check) int { return b.Finished.Compare(a.Finished) })
+	return all
+}
+
+// checkPatience is after which time the leading server checks what another took.
+const checkPatience = time.Hour
+
+// Check is a set of a store that is to be read back.
+type Check struct {
+	Kept
+	Store string
+}

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// noon is a Sunday's.
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) time.Time { return noon.Add(-d) }
+
+func order(edit func(*orders.Backup)) orders.Backup {
+	o := orders.Backup{Policy: "nightly", Namespace: "web", Target: "group/content", Group: "content",
+		Full: orders.BackupTimes{Schedule: "0 1 * * 0"}, LogEvery: 5 * time.Minute,
+		Stores: []orders.BackupStore{{Name: "bucket"}}}
+	if edit != nil {
+		edit(&o)
+	}
+	return o
+}
+
+func planned(t *testing.T, o orders.Backup) planner {
+	t.Helper()
+	s, err := schedules(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return planner{o, s}
+}
+
+func source(edit func(*mssql.BackupSource)) mssql.BackupSource {
+	s := mssql.BackupSource{Database: "Content", State: "ONLINE", Recovery: "FULL", Family: "f", Group: "content",
+		Synchronization: "SYNCHRONIZED"}
+	if edit != nil {
+		edit(&s)
+	}
+	return s
+}
+
+func primary(s *mssql.BackupSource)   { s.Primary = true }
+func preferred(s *mssql.BackupSource) { s.Preferred = true }
+
+// taken is a set of the family that ended so long ago; a log backup begins where the one before it ended.
+func taken(id string, kind backup.Kind, before time.Duration, first, last backup.LSN) backup.Description {
+	return backup.Description{
+		Set: backup.Set{ID: id, Kind: kind, Database: "Content", Family: "f", FirstLSN: first, LastLSN: last, Fork: "a",
+			Begun: ago(before), Finished: ago(before), Until: ago(before)},
+		Namespace: "web", Target: "group/content", Policy: "nightly", Server: "tukpub-0",
+		Files: []backup.File{{Name: "1.bak", Bytes: 1, SHA256: "00"}},
+	}
+}
+
+func stored(sets ...backup.Description) Stored {
+	s := Stored{Name: "bucket", Listed: noon}
+	for _, d := range sets {
+		s.Sets = append(s.Sets, Kept{Description: d})
+	}
+	return s
+}
+
+func TestWhichBackupsAServerTakes(t *testing.T) {
+	full := taken("full", backup.Full, 11*time.Hour, "10", "20")
+	log := taken("log", backup.Log, 6*time.Minute, "15", "30")
+	recent := taken("log", backup.Log, time.Minute, "15", "30")
+	type takes []Take
+	copied := Take{Database: "Content", Family: "f", Kind: backup.Full, CopyOnly: true}
+	plain := Take{Database: "Content", Family: "f", Kind: backup.Full}
+	logged := Take{Database: "Content", Family: "f", Kind: backup.Log}
+	for _, row := range []struct {
+		why    string
+		order  func(*orders.Backup)
+		source mssql.BackupSource
+		o      Observed
+		data   takes
+		logs   takes
+	}{
+		{why: "the first backup is the preferred secondary's, a copy", source: source(preferred),
+			o: Observed{Begun: noon, Stores: []Stored{stored()}}, data: takes{copied}},
+		{why: "not the primary's at once", source: source(primary), o: Observed{Begun: noon, Stores: []Stored{stored()}}},
+		{why: "but when nobody takes it", source: source(primary),
+			o: Observed{Begun: ago(2 * time.Minute), Stores: []Stored{stored()}}, data: takes{plain}},
+		{why: "nor that of a secondary that is not preferred", source: source(nil),
+			o: Observed{Begun: ago(time.Hour), Stores: []Stored{stored()}}},
+		{why: "nor of one that does not follow",
+			source: source(func(s *mssql.BackupSource) { s.Preferred, s.Synchronization = true, "NOT SYNCHRONIZING" }),
+			o:      Observed{Begun: ago(time.Hour), Stores: []Stored{stored()}}},
+		{why: "a full backup is not taken while nobody can look whether there is one", source: source(preferred),
+			o:    Observed{Begun: ago(time.Hour), Stores: []Stored{{Name: "bucket", Err: errors.New("away")}}},
+			logs: takes{logged}},
+		{why: "the log is due by the newest of anybody", source: source(preferred),
+			o: Observed{Stores: []Stored{stored(full, log)}}, logs: takes{logged}},
+		{why: "and not before", source: source(preferred), o: Observed{Stores: []Stored{stored(full, recent)}}},
+		{why: "the primary takes it when it is a minute late", source: source(primary),
+			o:    Observed{Stores: []Stored{stored(full, taken("log", backup.Log, 7*time.Minute, "15", "30"))}},
+			logs: takes{logged}},
+		{why: "and not sooner", source: source(primary),
+			o: Observed{Stores: []Stored{stored(full, taken("log", backup.Log, 5*time.Minute+30*time.Second, "15", "30"))}}},
+		{why: "a set that is still on its way counts", source: source(preferred),
+			o: Observed{Own: []Own{{Description: recent}}, Stores: []Stored{stored(full)}}},
+		{why: "no log without a full backup", source: source(preferred), o: Observed{Begun: noon, Stores: []Stored{stored()}},
+			data: takes{copied}},
+		{why: "no log of a database that keeps none",
+			source: source(func(s *mssql.BackupSource) { s.Preferred, s.Recovery = true, "SIMPLE" }),
+			o:      Observed{Stores: []Stored{stored(full, log)}}},
+		{why: "a hole in the log asks for a full backup", source: source(preferred),
+			o: Observed{Stores: []Stored{stored(full, taken("log", backup.Log, time.Minute, "25", "30"))}}, data: takes{copied}},
+		{why: "a full backup that is damaged is none", source: source(preferred),
+			o:    Observed{Stores: []Stored{{Name: "bucket", Listed: noon, Sets: []Kept{{Description: full, Damaged: true}}}}},
+			data: takes{copied}},
+		{why: "another database of the name has its own", source: source(func(s *mssql.BackupSource) {
+			s.Preferred, s.Family = true, "g"
+		}), o: Observed{Stores: []Stored{stored(full, recent)}},
+			data: takes{{Database: "Content", Family: "g", Kind: backup.Full, CopyOnly: true}}},
+		{why: "by its schedule", source: source(preferred),
+			o:    Observed{Stores: []Stored{stored(taken("full", backup.Full, 7*24*time.Hour, "10", "20"), recent)}},
+			data: takes{copied}},
+		{why: "at the primary alone", order: func(o *orders.Backup) { o.AtPrimary = true }, source: source(primary),
+			o: Observed{Stores: []Stored{stored()}}, data: takes{plain}},
+		{why: "and not at the secondary", order: func(o *orders.Backup) { o.AtPrimary = true }, source: source(preferred),
+			o: Observed{Begun: ago(time.Hour), Stores: []Stored{stored(full, log)}}},
+		{why: "a differential", order: func(o *orders.Backup) {
+			o.AtPrimary, o.Differential.Schedule = true, "0 */6 * * *"
+		}, source: source(primary), o: Observed{Stores: []Stored{stored(full, recent)}},
+			data: takes{{Database: "Content", Family: "f", Kind: backup.Differential}}},
+		{why: "a database that the policy does not name", order: func(o *orders.Backup) { o.Databases = []string{"other"} },
+			source: source(preferred), o: Observed{Stores: []Stored{stored()}}},
+		{why: "another group's", source: source(func(s *mssql.BackupSource) { s.Group, s.Preferred = "other", true }),
+			o: Observed{Stores: []Stored{stored()}}},
+		{why: "one that is not there", source: source(func(s *mssql.BackupSource) {
+			s.State, s.Preferred = "RESTORING", true
+		}),
+			o: Observed{Stores: []Stored{stored()}}},
+		{why: "a request", order: func(o *orders.Backup) {
+			o.Requests = []orders.BackupRequest{{ID: "r1", Kind: "Full", Database: "content"}}
+		}, source: source(primary), o: Observed{Stores: []Stored{stored(full, recent)}},
+			data: takes{{Database: "Content", Family: "f", Kind: backup.Full, Request: "r1"}}},
+		{why: "a request that a set answers", order: func(o *orders.Backup) {
+			o.Requests = []orders.BackupRequest{{ID: "r1", Kind: "Full", Database: "content"}}
+		}, source: source(primary), o: Observed{Stores: []Stored{stored(func() backup.Description {
+			d := taken("asked", backup.Full, time.Minute, "30", "40")
+			d.Request = "r1"
+			return d
+		}(), full, recent)}}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			g := NewWithT(t)
+			p := planned(t, order(row.order))
+			row.o.Now, row.o.Sources = noon, []mssql.BackupSource{row.source}
+			for what, both := range map[string][2][]Take{"data": {p.planData(&row.o), row.data},
+				"logs": {p.planLogs(&row.o), row.logs}} {
+				got := both[0]
+				for i := range got {
+					g.Expect(got[i].Reason).NotTo(BeEmpty())
+					got[i].Reason = ""
+				}
+				if len(both[1]) == 0 {
+					g.Expect(got).To(BeEmpty(), what)
+					continue
+				}
+				g.Expect(got).To(Equal(both[1]), what)
+			}
+		})
+	}
+}
+
+func TestWhatIsSentForgottenRemovedAndReadBack(t *testing.T) {
+	g := NewWithT(t)
+	old := taken("old", backup.Full, 90*24*time.Hour, "1", "2")
+	full := taken("full", backup.Full, 24*time.Hour, "10", "20")
+	log := taken("log", backup.Log, time.Hour, "15", "30")
+	own := Own{Description: log, In: map[string]bool{}}
+	p := planned(t, order(func(o *orders.Backup) { o.KeepAge, o.Verify = 14*24*time.Hour, true }))
+	lead := []mssql.BackupSource{source(primary)}
+
+	o := &Observed{Now: noon, Sources: lead, Own: []Own{own}, Stores: []Stored{stored(old, full)}}
+	g.Expect(p.planSends(o)).To(HaveLen(1))
+	g.Expect(p.planForget(o)).To(BeEmpty())
+
+	own.In = map[string]bool{"bucket": true}
+	o.Own = []Own{own}
+	g.Expect(p.planSends(o)).To(BeEmpty())
+	g.Expect(p.planForget(o)).To(BeEmpty(), "the list is older than the set: it would be known to nobody meanwhile")
+	o.Stores = []Stored{stored(old, full, log)}
+	g.Expect(p.planForget(o)).To(HaveLen(1))
+
+	removals := p.planRemovals(o)
+	g.Expect(removals).To(HaveLen(1))
+	g.Expect(removals[0].Set.ID).To(Equal("old"))
+	o.Stores[0].Err = errors.New("away")
+	g.Expect(p.planRemovals(o)).To(BeEmpty(), "what is there now is not known")
+	o.Stores[0].Err = nil
+	o.Sources = []mssql.BackupSource{source(preferred)}
+	g.Expect(p.planRemovals(o)).To(BeEmpty(), "the primary removes for all")
+	o.Sources = lead
+
+	g.Expect(p.planChecks(o, "tukpub-0")[0].ID).To(Equal("log"), "the newest first")
+	g.Expect(p.planChecks(o, "tukpub-0")).To(HaveLen(3))
+	o.Stores[0].Sets[0].Verified, o.Stores[0].Sets[1].Damaged = true, true
+	g.Expect(p.planChecks(o, "tukpub-0")).To(HaveLen(1))
+	o.Sources = nil
+	g.Expect(p.planChecks(o, "quisec-0")).To(BeEmpty(), "whoever took it reads it back")
+
+	o.Sources = lead
+	o.Stores[0].Leftovers = []string{
+		"web/group/content/Content/20260201T000000Z-log-x", "web/group/content/Content/20260301T115900Z-log-y",
+		"web/group/content/notes"}
+	var left []string
+	for _, r := range p.planRemovals(o) {
+		if r.Leftover != "" {
+			left = append(left, r.Leftover)
+		}
+	}
+	g.Expect(left).To(Equal(o.Stores[0].Leftovers[:1]), "what may still be on its way stays, and what is nobody's set")
+}

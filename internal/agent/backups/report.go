@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/internal/backup"
+)
+
+// status is what a policy's runner knows.
+func (r *runner) status() Status {
+	o := r.observed()
+	s := Status{Policy: r.order.Policy, Databases: r.databases(o), Requests: answers(o)}
+	for _, store := range o.Stores {
+		one := StoreStatus{Name: store.Name, Listed: store.Listed, Unreadable: store.Unreadable}
+		if store.Err != nil {
+			one.Error = store.Err.Error()
+		}
+		s.Stores = append(s.Stores, one)
+	}
+	for _, t := range r.engine.goingOn() {
+		if r.covers(t.Database) {
+			s.Taking = append(s.Taking, TakingStatus{Database: t.Database, Kind: t.Kind, Since: t.Since})
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for name, set := range r.sending {
+		s.Sending = append(s.Sending, SendingStatus{Store: name, Database: set.Database, Kind: set.Kind, Bytes: set.Bytes,
+			Of: set.Of})
+	}
+	slices.SortFunc(s.Sending, func(a, b SendingStatus) int { return strings.Compare(a.Store, b.Store) })
+	for what, f := range r.failing {
+		if s.Failing == nil {
+			s.Failing = map[string]string{}
+		}
+		s.Failing[what] = f.Err.Error()
+	}
+	return s
+}
+
+func answers(o *Observed) map[string]string {
+	var all map[string]string
+	note := func(d backup.Description) {
+		if d.Request == "" {
+			return
+		}
+		if all == nil {
+			all = map[string]string{}
+		}
+		all[d.Request] = d.Key()
+	}
+	for _, own := range o.Own {
+		note(own.Description)
+	}
+	for _, s := range o.Stores {
+		for _, k := range s.Sets {
+			note(k.Description)
+		}
+	}
+	return all
+}
+
+// databases tells of each family what restores it: what the stores have, since the server's own volume may be lost with
+// the server. Of several stores the best counts.
+func (r *runner) databases(o *Observed) []DatabaseStatus {
+	names, here := map[string]string{}, map[string]bool{}
+	for _, s := range r.sources(o) {
+		names[s.Family], here[s.Family] = s.Database, true
+	}
+	places := [][]backup.Description{descriptions(o.Own)}
+	if len(o.Stores) > 0 {
+		places = nil
+	}
+	for _, s := range o.Stores {
+		places = append(places, keptDescriptions(s.Sets))
+	}
+	for _, place := range places {
+		for family, sets := range backup.ByFamily(place) {
+			if names[family] == "" {
+				names[family] = sets[len(sets)-1].Database
+			}
+		}
+	}
+	var all []DatabaseStatus
+	for family, name := range names {
+		d := DatabaseStatus{Name: name, Family: family, Here: here[family]}
+		for _, place := range places {
+			sets := backup.ByFamily(place)[family]
+			d.better(backup.Windows(backup.Sets(sets)))
+		}
+		r.count(&d, o)
+		all = append(all, d)
+	}
+	slices.SortFunc(all, func(a, b DatabaseStatus) int {
+		return strings.Compare(strings.ToLower(a.Name)+a.Family, strings.ToLower(b.Name)+b.Family)
+	})
+	return all
+}
+
+// better takes the windows of a place that restores a newer point.
+func (d *DatabaseStatus) better(windows []backup.Window) {
+	end := func(w []backup.Window) time.Time {
+		if len(w) == 0 {
+			return time.Time{}
+		}
+		return w[len(w)-1].To
+	}
+	if d.Windows == nil || end(windows).After(end(d.Windows)) {
+		d.Windows = windows
+	}
+}
+
+func (r *runner) count(d *DatabaseStatus, o *Observed) {
+	seen := map[string]bool{}
+	note := func(one backup.Description) {
+		if one.Family != d.Family || seen[one.ID] {
+			return
+		}
+		seen[one.ID] = true
+		d.Sets++
+		d.Bytes += one.Stored()
+		into := map[backup.Kind]*time.Time{backup.Full: &d.Full, backup.Differential: &d.Differential, backup.Log: &d.Log}
+		if at := into[one.Kind]; one.Finished.After(*at) {
+			*at = one.Finished
+		}
+	}
+	for _, s := range o.Stores {
+		for _, k := range s.Sets {
+			note(k.Description)
+			switch {
+			case k.Family != d.Family:
+			case k.Damaged:
+				d.Damaged++
+			case !k.Verified:
+				d.Unverified++
+			}
+		}
+	}
+	for _, own := range o.Own {
+		note(own.Description)
+		for _, s := range r.order.Stores {
+			if own.Family == d.Family && !own.In[s.Name] {
+				d.Waiting++
+				d.WaitingBytes += own.Stored()
+				break
+			}
+		}
+	}
+}
