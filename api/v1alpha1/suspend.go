@@ -28,6 +28,12 @@ func (s *Subscription) IsSuspended() bool { return s.Spec.Suspend }
 // IsSuspended says that a person has suspended the object.
 func (l *Login) IsSuspended() bool { return l.Spec.Suspend }
 
+// IsSuspended says that a person has suspended the object.
+func (s *BackupStore) IsSuspended() bool { return s.Spec.Suspend }
+
+// IsSuspended says that a person has suspended the object.
+func (p *BackupPolicy) IsSuspended() bool { return p.Spec.Suspend }
+
 // ReadyAsSeen is the condition Ready of an object, nil when it has none. That of a suspended object has the reason that
 // it would have if nobody had suspended it, which Reconciling keeps: whoever goes by reasons does so by this one.
 func ReadyAsSeen(list []metav1.Condition) *metav1.Condition {

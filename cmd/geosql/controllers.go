@@ -8,6 +8,8 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/controllers/availabilitygroup"
+	"geosql.dev/operator/controllers/backuppolicy"
+	"geosql.dev/operator/controllers/backupstore"
 	"geosql.dev/operator/controllers/distributor"
 	"geosql.dev/operator/controllers/drill"
 	"geosql.dev/operator/controllers/drillschedule"
@@ -63,6 +65,10 @@ var controllers = []struct {
 	}},
 	{"login", func(e environment) error {
 		return login.SetupWithManager(e.Manager, login.Options{Sites: e.Sites, Connector: e.Connector})
+	}},
+	{"backupstore", func(e environment) error { return backupstore.SetupWithManager(e.Manager) }},
+	{"backuppolicy", func(e environment) error {
+		return backuppolicy.SetupWithManager(e.Manager, backuppolicy.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
 	{"failover", func(e environment) error { return failover.SetupWithManager(e.Manager, e.Sites, &e.Confirmed.Log) }},
 	{"distributor", func(e environment) error {

@@ -182,6 +182,9 @@ func Register(mgr manager.Manager) error {
 				return append(w.usesForItself(top, old, o), w.usesAsOwner(top, old, o)...)
 			},
 			func(o *v1alpha1.Login) any { return o.Spec }, warnLogin, true}),
+		add(mgr, &v1alpha1.BackupPolicy{}, &validator[*v1alpha1.BackupPolicy]{r, "BackupPolicy",
+			func(_ *World, _, o *v1alpha1.BackupPolicy) field.ErrorList { return backupPolicy(top, o) },
+			func(o *v1alpha1.BackupPolicy) any { return o.Spec }, warnBackupPolicy, false}),
 		add(mgr, &v1alpha1.Topology{}, &validator[*v1alpha1.Topology]{r, "Topology",
 			func(w *World, old, o *v1alpha1.Topology) field.ErrorList { return w.topology(top, old, o) },
 			func(o *v1alpha1.Topology) any { return o.Spec }, warnTopology, true}),

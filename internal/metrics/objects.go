@@ -206,8 +206,10 @@ func (o *Objects) others(ctx context.Context, s Sink) error {
 		distributors v1alpha1.DistributorList
 		logins       v1alpha1.LoginList
 		topologies   v1alpha1.TopologyList
+		stores       v1alpha1.BackupStoreList
+		policies     v1alpha1.BackupPolicyList
 	)
-	for _, list := range []client.ObjectList{&distributors, &logins, &topologies} {
+	for _, list := range []client.ObjectList{&distributors, &logins, &topologies, &stores, &policies} {
 		if err := o.hub.List(ctx, list); err != nil {
 			return err
 		}
@@ -227,6 +229,12 @@ func (o *Objects) others(ctx context.Context, s Sink) error {
 	}
 	for i := range topologies.Items {
 		s.conditions("Topology", &topologies.Items[i], topologies.Items[i].Status.Conditions)
+	}
+	for i := range stores.Items {
+		s.conditions("BackupStore", &stores.Items[i], stores.Items[i].Status.Conditions)
+	}
+	for i := range policies.Items {
+		s.conditions("BackupPolicy", &policies.Items[i], policies.Items[i].Status.Conditions)
 	}
 	return nil
 }

@@ -104,6 +104,8 @@ func TestNothingIsDoneWithASuspendedObjectOfAnyKind(t *testing.T) {
 		"Publication":       func(t *testing.T, s string) int { return done(t, &v1alpha1.Publication{}, s) },
 		"Subscription":      func(t *testing.T, s string) int { return done(t, &v1alpha1.Subscription{}, s) },
 		"Login":             func(t *testing.T, s string) int { return done(t, &v1alpha1.Login{}, s) },
+		"BackupStore":       func(t *testing.T, s string) int { return done(t, &v1alpha1.BackupStore{}, s) },
+		"BackupPolicy":      func(t *testing.T, s string) int { return done(t, &v1alpha1.BackupPolicy{}, s) },
 	}
 	scheme := runtime.NewScheme()
 	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Reasons of a BackupStore.
+const (
+	// ReasonStoreReady: an object was written to the store, read back and removed a short time ago.
+	ReasonStoreReady = "StoreReady"
+	// ReasonStoreTesting: it is being tried.
+	ReasonStoreTesting = "StoreTesting"
+	// ReasonStoreUnreachable (Unknown): the store did not answer when it was last tried, or refused what a backup needs.
+	ReasonStoreUnreachable = "StoreUnreachable"
+	// ReasonStoreInUse: it is deleted, and BackupPolicies name it still.
+	ReasonStoreInUse = "StoreInUse"
+)
+
+// Reasons of a BackupPolicy.
+const (
+	// ReasonBackedUp: every database can be restored to a moment that is no older than twice the time between two log
+	// backups, and every store has what was taken.
+	ReasonBackedUp = "BackedUp"
+	// ReasonBackupPreparing: the servers are being told, or the first full backup is under way.
+	ReasonBackupPreparing = "BackupPreparing"
+	// ReasonBackupLate: the newest moment to which a database can be restored is too old.
+	ReasonBackupLate = "BackupLate"
+	// ReasonBackupFailing: a step fails at a server: the message says which and why.
+	ReasonBackupFailing = "BackupFailing"
+	// ReasonBackupDamaged: a store did not give a backup back as it was written.
+	ReasonBackupDamaged = "BackupDamaged"
+	// ReasonBackupUnknown (Unknown): no server of the target says what is backed up.
+	ReasonBackupUnknown = "BackupUnknown"
+	// ReasonBackupConflict: another BackupPolicy came first for the target.
+	ReasonBackupConflict = "BackupConflict"
+)

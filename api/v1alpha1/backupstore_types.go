@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Keys of a BackupStore's Secrets, unless others are named.
+const (
+	// KeyAccessKeyID and KeySecretAccessKey are those of credentialsSecretRef.
+	KeyAccessKeyID     = "accessKeyID"
+	KeySecretAccessKey = "secretAccessKey"
+	// KeyStoreCA is that of caSecretRef.
+	KeyStoreCA = "ca.crt"
+)
+
+// S3Bucket is a bucket of a store that speaks S3. What says which one it is does not change: backups would be looked
+// for where they are not.
+// +kubebuilder:validation:XValidation:rule="self.endpoint == oldSelf.endpoint && self.bucket == oldSelf.bucket && (has(self.prefix) ? self.prefix : ”) == (has(oldSelf.prefix) ? oldSelf.prefix : ”)",message="endpoint, bucket and prefix are immutable: declare another BackupStore, and copy what is there"
+type S3Bucket struct {
+	// endpoint is the URL at which the store answers, such as https://s3.eu-west-1.amazonaws.com.
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https://[^/@?# ]+/?$')",message="an endpoint is https://host or https://host:port; credentials belong in credentialsSecretRef, the bucket in bucket"
+	Endpoint string `json:"endpoint"`
+	// bucket that exists.
+	// +kubebuilder:validation:MinLength=3
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9][-a-z0-9.]*[a-z0-9]$')",message="a bucket's name has lower-case letters, digits, hyphens and dots alone, and begins and ends with a letter or a digit"
+	Bucket string `json:"bucket"`
+	// prefix of all keys in the bucket, none unless given. Two BackupStores may share a bucket with prefixes of their own.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([-A-Za-z0-9_.]+(/[-A-Za-z0-9_.]+)*)?$') && !self.split('/').exists(p, p in ['.', '..'])",message="a prefix is parts of letters, digits, hyphens, underscores and dots with slashes between them, such as sql/production"
+	Prefix string `json:"prefix,omitempty"`
+	// region to sign requests for, us-east-1 unless given.
+	// +optional
+	// +kubebuilder:default=us-east-1
+	// +kubebuilder:validation:MaxLength=63
+	Region string `json:"region,omitempty"`
+	// addressing says where the bucket's name is: in the Path, which every store understands, or in the host's name
+	// (VirtualHost), which some ask for. Path unless given.
+	// +optional
+	// +kubebuilder:default=Path
+	Addressing S3Addressing `json:"addressing,omitempty"`
+	// credentialsSecretRef names the Secret with the keys accessKeyID and secretAccessKey. They need GetObject, PutObject,
+	// DeleteObject, ListBucket, ListMultipartUploadParts and AbortMultipartUpload for the prefix. A changed Secret is
+	// taken over at every site.
+	CredentialsSecretRef SecretName `json:"credentialsSecretRef"`
+	// caSecretRef names the Secret with the CA that signed the store's certificate, key ca.crt unless given; those that
+	// the image trusts otherwise.
+	// +optional
+	CASecretRef *SecretReference `json:"caSecretRef,omitempty"`
+}
+
+// S3Addressing says where a bucket's name is in a request.
+// +kubebuilder:validation:Enum=Path;VirtualHost
+type S3Addressing string
+
+// AddressVirtualHost puts the bucket's name into the host's; the default, Path, into the path.
+const AddressVirtualHost S3Addressing = "VirtualHost"
+
+// SecretName names a Secret of the object's namespace whose keys are given.
+type SecretName struct {
+	// name of the Secret.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+}
+
+// BackupStoreSpec declares where backups are kept besides the servers' own backup volumes.
+type BackupStoreSpec struct {
+	// s3 is a bucket of a store that speaks S3.
+	S3 S3Bucket `json:"s3"`
+	// uploadRate is how many bytes a second each server sends to it at most, such as 20Mi; no bound unless given. It keeps
+	// backups from starving the log that goes to the secondaries.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('64Ki')) >= 0",message="uploadRate must be at least 64Ki, in bytes a second"
+	UploadRate *resource.Quantity `json:"uploadRate,omitempty"`
+	// suspend has the operator do nothing with the object until it is false again: it is looked at and reported on.
+	// +optional
+	Suspend bool `json:"suspend,omitempty"`
+}
+
+// BackupStoreStatus is the observed state of a BackupStore.
+type BackupStoreStatus struct {
+	StatusBase `json:",inline"`
+	// tested is when an object was last written, read back and removed there by the manager.
+	// +optional
+	Tested *metav1.Time `json:"tested,omitempty"`
+	// policies that keep backups in it.
+	// +optional
+	Policies int32 `json:"policies,omitempty"`
+}
+
+// BackupStore is where backups are kept besides the servers' own backup volumes.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:shortName=gbstore,categories=geosql
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.spec.s3.endpoint`
+// +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.spec.s3.bucket`
+// +kubebuilder:printcolumn:name="Tested",type=date,JSONPath=`.status.tested`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type BackupStore struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   BackupStoreSpec   `json:"spec"`
+	Status BackupStoreStatus `json:"status,omitempty"`
+}
+
+// BackupStoreList is a list of BackupStores.
+// +kubebuilder:object:root=true
+type BackupStoreList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BackupStore `json:"items"`
+}
+
+func init() { SchemeBuilder.Register(&BackupStore{}, &BackupStoreList{}) }

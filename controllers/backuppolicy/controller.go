@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backuppolicy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/sidecars"
+)
+
+const (
+	reconcileTimeout = 2 * time.Minute
+	// lookAgain is when a policy is looked at again: sidecars tell nobody what they do.
+	lookAgain = 20 * time.Second
+	// lookSoon is when one that is being worked on is.
+	lookSoon = 3 * time.Second
+)
+
+// statusOwner is the field manager of a BackupPolicy's status.
+const statusOwner = client.FieldOwner("geosql-operator-backuppolicy")
+
+// Options of the controller.
+type Options struct {
+	// Sites reaches the member clusters.
+	Sites *sites.Provider
+	// Connector connects to servers.
+	Connector *mssql.Connector
+	// Sidecar is the address of a server's sidecar; its Service's unless given.
+	Sidecar func(namespace string, server v1alpha1.ServerName) string
+}
+
+// Sidecars are those of the servers of all sites.
+type Sidecars interface {
+	// Orders are the data of a server's Secret of orders.
+	Orders(ctx context.Context, namespace string, server v1alpha1.ServerName) (map[string][]byte, error)
+	// Write replaces what an owner has told a server's sidecar.
+	Write(ctx context.Context, namespace string, server v1alpha1.ServerName, owner client.FieldOwner,
+		data map[string][]byte) error
+	// Part decodes what a part of a server's sidecar says of itself.
+	Part(ctx context.Context, namespace string, server v1alpha1.ServerName, part string, into any) error
+}
+
+// Reconciler of BackupPolicies.
+type Reconciler struct {
+	hub client.Client
+	// fresh reads from the hub's API server; Secrets are not cached.
+	fresh     client.Reader
+	sidecars  Sidecars
+	connector *mssql.Connector
+	reporter  reconcile.Reporter
+	now       func() time.Time
+}
+
+// SetupWithManager adds the controller to the manager.
+//
+// +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies/status,verbs=patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=backupstores;sqlservers;availabilitygroups;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+func SetupWithManager(mgr mcmanager.Manager, o Options) error {
+	if o.Sidecar == nil {
+		o.Sidecar = sidecars.Address
+	}
+	local := mgr.GetLocalManager()
+	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), connector: o.Connector, now: time.Now,
+		sidecars: sidecars.Sidecars{Sites: o.Sites, Hub: local.GetClient(), Access: o.Connector, Address: o.Sidecar},
+		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("backuppolicy"),
+			Owner: statusOwner}}
+	hubOnly := []mcbuilder.WatchesOption{
+		mcbuilder.WithEngageWithLocalCluster(true),
+		mcbuilder.WithEngageWithProviderClusters(false),
+	}
+	frame := r.frame()
+	err := reconcile.Controller(mgr, "backuppolicy", &v1alpha1.BackupPolicy{}, reconcile.AsConfigured,
+		reconcile.SpecOrAnnotations()).
+		Watches(&v1alpha1.BackupStore{}, sites.EnqueueHub(r.policiesOfStore), hubOnly...).
+		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.policiesOfGroup), hubOnly...).
+		Complete(frame)
+	if err != nil {
+		return fmt.Errorf("making the controller of BackupPolicies: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) frame() *reconcile.Reconciler[*v1alpha1.BackupPolicy, Desired, Observed] {
+	return reconcile.New(r.hub, reconcile.Kind[*v1alpha1.BackupPolicy, Desired, Observed]{
+		Name: "BackupPolicy", New: func() *v1alpha1.BackupPolicy { return &v1alpha1.BackupPolicy{} },
+		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookSoon / 4, Progress: lookSoon, Stalled: lookAgain, Resync: lookAgain},
+		Desire:       r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+	})
+}
+
+func (r *Reconciler) policiesOfStore(ctx context.Context, _ v1alpha1.SiteName,
+	obj client.Object) []types.NamespacedName {
+	return reconcile.Keys(ctx, r.hub, &v1alpha1.BackupPolicyList{}, obj.GetNamespace(),
+		func(p *v1alpha1.BackupPolicy) bool {
+			return slices.Contains(p.Spec.Stores, v1alpha1.ObjectName(obj.GetName()))
+		})
+}
+
+func (r *Reconciler) policiesOfGroup(ctx context.Context, _ v1alpha1.SiteName,
+	obj client.Object) []types.NamespacedName {
+	return reconcile.Keys(ctx, r.hub, &v1alpha1.BackupPolicyList{}, obj.GetNamespace(),
+		func(p *v1alpha1.BackupPolicy) bool {
+			return string(p.Spec.Target.AvailabilityGroup) == obj.GetName()
+		})
+}

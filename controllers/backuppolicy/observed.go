@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backuppolicy
+
+import (
+	"slices"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+)
+
+// Observed is what is there of a policy.
+type Observed struct {
+	Now time.Time
+	// Servers are the policy's.
+	Servers map[v1alpha1.ServerName]Server
+	// Users are the agents' users in the target's databases, at the primary.
+	Users map[v1alpha1.DatabaseName]reconcile.Reading[*mssql.UserState]
+}
+
+// Server is one of them.
+type Server struct {
+	// Order is what its sidecar is told; empty when nothing.
+	Order reconcile.Reading[[]byte]
+	// Says is what its sidecar says of the policy; nil when nothing.
+	Says reconcile.Reading[*backups.Status]
+	// History is the agent's user in msdb, where backups are noted; nil when there is none.
+	History reconcile.Reading[*mssql.UserState]
+}
+
+// covered are the databases of the target: those that are declared, and those that the primary's sidecar has found.
+func (o Observed) covered(d Desired) []v1alpha1.DatabaseName {
+	all := slices.Clone(d.Databases)
+	if says, err := o.Servers[d.Primary].Says.Get(); err == nil && says != nil {
+		for _, database := range says.Databases {
+			name := v1alpha1.DatabaseName(database.Name)
+			if database.Here && !slices.Contains(all, name) {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}

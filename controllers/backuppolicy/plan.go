@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backuppolicy
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/tsql"
+)
+
+const (
+	// backupOperator is the database role that may back up, and nothing else.
+	backupOperator = "db_backupoperator"
+	// grace is how long after two times the time between log backups a database counts as late: a backup takes time, and
+	// goes to a store, which is listed from time to time.
+	grace = 2 * time.Minute
+)
+
+// history are the tables of msdb in which a server notes its backups.
+var history = []tsql.Securable{{Schema: "dbo", Object: "backupset"}, {Schema: "dbo", Object: "backupmediafamily"}}
+
+// Tell tells a server's sidecar what to do for the policy.
+type Tell struct {
+	Server v1alpha1.ServerName
+	// Order is nil to tell it nothing any more.
+	Order []byte
+}
+
+// Describe names the server; an order has credentials.
+func (s Tell) Describe() string {
+	if s.Order == nil {
+		return "tell " + credentials.HostName(s.Server) + " that the policy is no more"
+	}
+	return "tell " + credentials.HostName(s.Server) + " which backups to take"
+}
+
+// plan tells the servers, and gives their agents the rights. It is pure.
+func plan(d Desired, o Observed) reconcile.Plan {
+	p := reconcile.Plan{Apart: true}
+	switch {
+	case d.Missing != "":
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
+		return p
+	case d.First != "":
+		p.Outcome = conditions.Stalled(v1alpha1.ReasonBackupConflict, fmt.Sprintf("BackupPolicy %s is about the same "+
+			"target, and came first: delete one of the two", d.First))
+		return p
+	}
+	order, err := d.Order.Encode()
+	if err != nil {
+		p.Outcome = conditions.Stalled(v1alpha1.ReasonBackupFailing, err.Error())
+		return p
+	}
+	for _, name := range d.Servers {
+		s := o.Servers[name]
+		if told, err := s.Order.Get(); err == nil && !bytes.Equal(told, order) {
+			p.Add(Tell{Server: name, Order: order})
+		}
+		planHistory(&p, name, s)
+	}
+	for _, database := range o.covered(d) {
+		planUser(&p, d.Primary, string(database), o.Users[database])
+	}
+	p.Outcome = outcome(d, o)
+	return p
+}
+
+// planHistory lets a server's agent read what the server notes of its backups.
+func planHistory(p *reconcile.Plan, server v1alpha1.ServerName, s Server) {
+	user, err := s.History.Get()
+	if err != nil {
+		return
+	}
+	agent := credentials.RoleAgent.Login()
+	if user == nil {
+		execute(p, server, "msdb", tsql.CreateUser(agent, agent))
+	}
+	for _, table := range history {
+		has := func(g mssql.Grant) bool { return g.On == table && g.Permission == "SELECT" }
+		if user == nil || !slices.ContainsFunc(user.Grants, has) {
+			execute(p, server, "msdb", tsql.GrantOn("SELECT", table, agent))
+		}
+	}
+}
+
+// planUser lets the agents back a database up. The secondaries have its users from the primary.
+func planUser(p *reconcile.Plan, server v1alpha1.ServerName, database string,
+	read reconcile.Reading[*mssql.UserState]) {
+	user, err := read.Get()
+	if err != nil {
+		return // it is not there yet, or does not answer
+	}
+	agent := credentials.RoleAgent.Login()
+	switch {
+	case user == nil:
+		execute(p, server, database, tsql.CreateUser(agent, agent))
+	case user.Login != agent:
+		execute(p, server, database, tsql.MapUser(agent, agent))
+	}
+	if user == nil || !slices.Contains(user.Roles, backupOperator) {
+		execute(p, server, database, tsql.AddRoleMember(backupOperator, agent))
+	}
+}
+
+// execute adds a statement. It runs as sa: users take more than the operator's login has.
+func execute(p *reconcile.Plan, server v1alpha1.ServerName, database string, s tsql.Statement) {
+	p.Add(mssql.Execute{Server: server, Database: database, Statement: s.Because("the server's agent takes backups")})
+}
+
+// outcome is what the sidecars say.
+func outcome(d Desired, o Observed) conditions.Outcome {
+	var silent, failing []string
+	spoken := 0
+	for _, name := range d.Servers {
+		says, err := o.Servers[name].Says.Get()
+		host := credentials.HostName(name)
+		switch {
+		case err != nil:
+			silent = append(silent, fmt.Sprintf("%s (%v)", host, err))
+			continue
+		case says == nil:
+			silent = append(silent, host+" (it has not heard of the policy yet)")
+			continue
+		case says.Refused != "":
+			failing = append(failing, host+": "+says.Refused)
+		}
+		spoken++
+		for _, step := range sortedKeys(says.Failing) {
+			failing = append(failing, fmt.Sprintf("%s cannot %s: %s", host, step, says.Failing[step]))
+		}
+	}
+	switch {
+	case spoken == 0:
+		return conditions.Unknown(v1alpha1.ReasonBackupUnknown, "no server says what is backed up: "+
+			strings.Join(silent, "; "))
+	case len(failing) > 0:
+		return conditions.InProgress(v1alpha1.ReasonBackupFailing, strings.Join(failing, "; "))
+	}
+	databases, since := merged(d, o), o.Now
+	var none, late []string
+	for _, name := range o.covered(d) {
+		newest := databases[strings.ToLower(string(name))].newest()
+		switch {
+		case newest.IsZero():
+			none = append(none, string(name))
+			continue
+		case d.late(newest, o.Now):
+			late = append(late, fmt.Sprintf("%s (%s)", name, newest.UTC().Format(time.RFC3339)))
+		}
+		if newest.Before(since) {
+			since = newest
+		}
+	}
+	switch {
+	case len(none) > 0:
+		return conditions.InProgress(v1alpha1.ReasonBackupPreparing, "nothing restores "+strings.Join(none, ", ")+
+			" yet: the first full backup is due")
+	case len(late) > 0:
+		return conditions.InProgress(v1alpha1.ReasonBackupLate, "the newest moment to which they can be restored is too "+
+			"old: "+strings.Join(late, ", "))
+	}
+	return conditions.Ready(v1alpha1.ReasonBackedUp, "every database can be restored to "+
+		since.UTC().Format(time.RFC3339)+" or later"+aside(silent))
+}
+
+func aside(silent []string) string {
+	if len(silent) == 0 {
+		return ""
+	}
+	return "; not heard of: " + strings.Join(silent, "; ")
+}
+
+// late says whether the newest moment that can be restored is too old.
+func (d Desired) late(newest, now time.Time) bool {
+	return d.Order.LogEvery > 0 && now.Sub(newest) > 2*d.Order.LogEvery+grace
+}
+
+// planDelete tells the servers that the policy is no more. What was backed up stays, as do the agents' users.
+func planDelete(d Desired, o Observed) reconcile.Plan {
+	p := reconcile.Plan{Apart: true}
+	p.Outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "the servers are told that the policy is no more; "+
+		"what was backed up stays")
+	p.Done = true
+	for _, name := range d.Servers {
+		told, err := o.Servers[name].Order.Get()
+		switch why := d.Gone.Why(name); {
+		case err != nil && why != "":
+			p.Leave("the order of BackupPolicy %s at %s: %s", d.Policy.Name, credentials.HostName(name), why)
+		case err != nil:
+			p.Done = false
+			p.Outcome.Message += fmt.Sprintf("; %s does not answer: %v", credentials.HostName(name), err)
+		case len(told) > 0:
+			p.Add(Tell{Server: name})
+		}
+	}
+	return p
+}

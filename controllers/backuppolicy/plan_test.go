@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backuppolicy
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func desired() Desired {
+	return Desired{
+		Policy: &v1alpha1.BackupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "nightly"},
+			Spec: v1alpha1.BackupPolicySpec{Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}}},
+		Servers: []v1alpha1.ServerName{"tukpub", "quisec"}, Primary: "tukpub",
+		Databases: []v1alpha1.DatabaseName{"Content"},
+		Order: orders.Backup{Policy: "nightly", Target: "group/content", LogEvery: 5 * time.Minute,
+			Stores: []orders.BackupStore{{Name: "bucket", SecretKey: "secret"}}},
+	}
+}
+
+// user has what the agents need.
+func user() *mssql.UserState {
+	u := &mssql.UserState{Login: "geosql_agent", Roles: []string{backupOperator}}
+	for _, table := range history {
+		u.Grants = append(u.Grants, mssql.Grant{On: table, Permission: "SELECT"})
+	}
+	return u
+}
+
+// told is a server that knows its order and says that the database can be restored until then.
+func told(t *testing.T, until time.Time) Server {
+	t.Helper()
+	order, err := desired().Order.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	says := &backups.Status{Policy: "nightly", Databases: []backups.DatabaseStatus{{Name: "Content", Family: "f",
+		Here: true}}}
+	if !until.IsZero() {
+		says.Databases[0].Windows = []backup.Window{{From: noon.Add(-time.Hour), To: until}}
+	}
+	return Server{Order: reconcile.Read(order), Says: reconcile.Read(says), History: reconcile.Read(user())}
+}
+
+func observed(t *testing.T, until time.Time) Observed {
+	t.Helper()
+	return Observed{Now: noon,
+		Servers: map[v1alpha1.ServerName]Server{"tukpub": told(t, until), "quisec": told(t, until)},
+		Users:   map[v1alpha1.DatabaseName]reconcile.Reading[*mssql.UserState]{"Content": reconcile.Read(user())}}
+}
+
+func TestPlan(t *testing.T) {
+	away := errors.New("nobody answers")
+	for _, row := range []struct {
+		why    string
+		until  time.Time
+		edit   func(*Desired, *Observed)
+		steps  []string
+		reason string
+		says   string
+	}{
+		{why: "everything is backed up", until: noon.Add(-time.Minute), reason: v1alpha1.ReasonBackedUp,
+			says: "2026-03-01T11:59:00Z"},
+		{why: "the first full backup is due", reason: v1alpha1.ReasonBackupPreparing, says: "nothing restores Content yet"},
+		{why: "the newest point is old", until: noon.Add(-13 * time.Minute), reason: v1alpha1.ReasonBackupLate,
+			says: "Content (2026-03-01T11:47:00Z)"},
+		{why: "twice the time and some more is not late", until: noon.Add(-11 * time.Minute),
+			reason: v1alpha1.ReasonBackedUp},
+		{why: "who looked last counts", until: noon.Add(-time.Minute), edit: func(_ *Desired, o *Observed) {
+			o.Servers["quisec"] = told(t, noon.Add(-time.Hour))
+		}, reason: v1alpha1.ReasonBackedUp},
+		{why: "a server that does not answer is named", until: noon, edit: func(_ *Desired, o *Observed) {
+			o.Servers["quisec"] = Server{Order: reconcile.NotRead[[]byte](away), Says: reconcile.NotRead[*backups.Status](away)}
+		}, reason: v1alpha1.ReasonBackedUp, says: "quisec-0 (nobody answers)"},
+		{why: "nobody says anything", until: noon, edit: func(_ *Desired, o *Observed) {
+			for name := range o.Servers {
+				o.Servers[name] = Server{Order: reconcile.NotRead[[]byte](away), Says: reconcile.NotRead[*backups.Status](away)}
+			}
+		}, reason: v1alpha1.ReasonBackupUnknown, says: "nobody answers"},
+		{why: "a step fails", until: noon, edit: func(_ *Desired, o *Observed) {
+			says, _ := o.Servers["tukpub"].Says.Get()
+			says.Failing = map[string]string{"send to bucket": "access denied"}
+		}, reason: v1alpha1.ReasonBackupFailing, says: "tukpub-0 cannot send to bucket: access denied"},
+		{why: "a server that was not told", until: noon, edit: func(_ *Desired, o *Observed) {
+			s := o.Servers["quisec"]
+			s.Order = reconcile.Read[[]byte](nil)
+			o.Servers["quisec"] = s
+		}, steps: []string{"tell quisec-0 which backups to take"}, reason: v1alpha1.ReasonBackedUp},
+		{why: "another order", until: noon, edit: func(d *Desired, _ *Observed) { d.Order.Stripes = 4 },
+			steps:  []string{"tell tukpub-0 which backups to take", "tell quisec-0 which backups to take"},
+			reason: v1alpha1.ReasonBackedUp},
+		{why: "the agents have no right to a database yet", until: noon, edit: func(_ *Desired, o *Observed) {
+			o.Users["Content"] = reconcile.Read[*mssql.UserState](nil)
+		}, steps: []string{"CREATE USER [geosql_agent] FOR LOGIN [geosql_agent]",
+			"ALTER ROLE [db_backupoperator] ADD MEMBER [geosql_agent]"}, reason: v1alpha1.ReasonBackedUp},
+		{why: "a database that was restored has the user of another server", until: noon, edit: func(_ *Desired,
+			o *Observed) {
+			u := user()
+			u.Login = ""
+			o.Users["Content"] = reconcile.Read(u)
+		}, steps: []string{"ALTER USER [geosql_agent] WITH LOGIN = [geosql_agent]"}, reason: v1alpha1.ReasonBackedUp},
+		{why: "a database that is not there yet is nobody's", until: noon, edit: func(_ *Desired, o *Observed) {
+			o.Users["Content"] = reconcile.NotRead[*mssql.UserState](away)
+		}, reason: v1alpha1.ReasonBackedUp},
+		{why: "the history of a server", until: noon, edit: func(_ *Desired, o *Observed) {
+			s := o.Servers["quisec"]
+			s.History = reconcile.Read[*mssql.UserState](nil)
+			o.Servers["quisec"] = s
+		}, steps: []string{"CREATE USER [geosql_agent]", "GRANT SELECT ON OBJECT::[dbo].[backupset] TO [geosql_agent]",
+			"GRANT SELECT ON OBJECT::[dbo].[backupmediafamily] TO [geosql_agent]"}, reason: v1alpha1.ReasonBackedUp},
+		{why: "something is missing", edit: func(d *Desired, _ *Observed) { d.Missing = "there is no BackupStore bucket" },
+			reason: v1alpha1.ReasonReferenceMissing},
+		{why: "another policy came first", edit: func(d *Desired, _ *Observed) { d.First = "older" },
+			reason: v1alpha1.ReasonBackupConflict},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := desired(), observed(t, row.until)
+			if row.edit != nil {
+				row.edit(&d, &o)
+			}
+			p := plan(d, o)
+			g.Expect(p.Outcome.Reason).To(Equal(row.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Message).To(ContainSubstring(row.says))
+			g.Expect(p.Steps).To(HaveLen(len(row.steps)))
+			for i, s := range p.Steps {
+				g.Expect(s.Describe()).To(And(ContainSubstring(row.steps[i]), Not(ContainSubstring("secret"))))
+			}
+		})
+	}
+}
+
+func TestPlanDelete(t *testing.T) {
+	g := NewWithT(t)
+	d, o := desired(), observed(t, noon)
+	p := planDelete(d, o)
+	g.Expect(p.Done).To(BeTrue())
+	g.Expect(p.Steps).To(Equal([]reconcile.Step{Tell{Server: "tukpub"}, Tell{Server: "quisec"}}))
+	o.Servers["quisec"] = Server{Order: reconcile.NotRead[[]byte](errors.New("nobody answers"))}
+	p = planDelete(d, o)
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("quisec-0 does not answer"))
+}
+
+func TestReported(t *testing.T) {
+	g := NewWithT(t)
+	d, o := desired(), observed(t, noon.Add(-time.Minute))
+	one, _ := o.Servers["tukpub"].Says.Get()
+	one.Databases[0].Waiting, one.Databases[0].Sets = 2, 7
+	other, _ := o.Servers["quisec"].Says.Get()
+	other.Databases[0].Waiting, other.Databases[0].Here = 1, false
+	s := reported(d, o)
+	g.Expect(s.Restorable.Time).To(Equal(noon.Add(-time.Minute)))
+	g.Expect(s.Servers).To(Equal(d.Servers))
+	g.Expect(s.Databases).To(HaveLen(1))
+	g.Expect(s.Databases[0]).To(And(HaveField("Waiting", int32(3)), HaveField("Sets", int32(7)),
+		HaveField("Windows", HaveLen(1))))
+
+	// A database that was made anew under its name has another family: what is kept of the former one is not its.
+	other.Databases[0] = backups.DatabaseStatus{Name: "content", Family: "former",
+		Windows: []backup.Window{{From: noon, To: noon.Add(time.Hour)}}}
+	g.Expect(reported(d, o).Restorable.Time).To(Equal(noon.Add(-time.Minute)))
+
+	// What nobody tells any more stays as it was told last.
+	d.Policy.Status = s
+	o.Servers = map[v1alpha1.ServerName]Server{}
+	g.Expect(reported(d, o).Databases).To(Equal(s.Databases))
+}

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backupstore
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/backup/store"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
+)
+
+const (
+	reconcileTimeout = 2 * time.Minute
+	lookAgain        = 30 * time.Second
+	lookSoon         = 2 * time.Second
+	workers          = 2
+)
+
+// statusOwner is the field manager of a BackupStore's status.
+const statusOwner = client.FieldOwner("geosql-operator-backupstore")
+
+// Reconciler of BackupStores.
+type Reconciler struct {
+	hub client.Client
+	// fresh reads from the hub's API server; Secrets are not cached.
+	fresh    client.Reader
+	reporter reconcile.Reporter
+	now      func() time.Time
+	try      func(context.Context, store.Bucket) error
+
+	mu    sync.Mutex
+	tried map[types.UID]attempt
+}
+
+// attempt is the last of a store, with what was tried.
+type attempt struct {
+	Attempt
+	of [sha256.Size]byte
+}
+
+// SetupWithManager adds the controller to the manager.
+//
+// +kubebuilder:rbac:groups=geosql.dev,resources=backupstores,verbs=get;list;watch;patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=backupstores/status,verbs=patch
+// +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=get
+func SetupWithManager(mgr mcmanager.Manager) error {
+	local := mgr.GetLocalManager()
+	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), now: time.Now, try: try,
+		tried: map[types.UID]attempt{},
+		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("backupstore"),
+			Owner: statusOwner}}
+	frame := r.frame()
+	err := reconcile.Controller(mgr, "backupstore", &v1alpha1.BackupStore{}, workers, reconcile.SpecOrAnnotations()).
+		Watches(&v1alpha1.BackupPolicy{}, sites.EnqueueHub(storesOf), mcbuilder.WithEngageWithLocalCluster(true),
+			mcbuilder.WithEngageWithProviderClusters(false)).
+		Complete(frame)
+	if err != nil {
+		return fmt.Errorf("making the controller of BackupStores: %w", err)
+	}
+	return nil
+}
+
+func (r *Reconciler) frame() *reconcile.Reconciler[*v1alpha1.BackupStore, Desired, Observed] {
+	return reconcile.New(r.hub, reconcile.Kind[*v1alpha1.BackupStore, Desired, Observed]{
+		Name: "BackupStore", New: func() *v1alpha1.BackupStore { return &v1alpha1.BackupStore{} },
+		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout, Repeats: true,
+		RequeueAfter: reconcile.RequeueAfter{Steps: lookSoon / 4, Progress: lookSoon, Stalled: lookAgain, Resync: lookAgain},
+		Desire:       r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
+	})
+}
+
+func storesOf(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
+	policy, ok := obj.(*v1alpha1.BackupPolicy)
+	if !ok {
+		return nil
+	}
+	var stores []types.NamespacedName
+	for _, s := range policy.Spec.Stores {
+		stores = append(stores, types.NamespacedName{Namespace: policy.Namespace, Name: string(s)})
+	}
+	return stores
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package declared makes what BackupStores declare into what a store is reached by.
+package declared
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/backup/store"
+)
+
+// Bucket reads the Secrets that a BackupStore names, in its namespace. missing says what is not there.
+func Bucket(
+	ctx context.Context,
+	secrets client.Reader,
+	s *v1alpha1.BackupStore,
+) (b store.Bucket, missing string, err error) {
+	spec := s.Spec.S3
+	b = store.Bucket{Endpoint: strings.TrimSuffix(spec.Endpoint, "/"), Name: spec.Bucket, Prefix: spec.Prefix,
+		Region: spec.Region, VirtualHosted: spec.Addressing == v1alpha1.AddressVirtualHost}
+	if s.Spec.UploadRate != nil {
+		b.UploadRate = s.Spec.UploadRate.Value()
+	}
+	read := func(name, key string) (value []byte) {
+		if err != nil || missing != "" {
+			return nil
+		}
+		value, missing, err = secret(ctx, secrets, s.Namespace, name, key)
+		return value
+	}
+	b.AccessKey = strings.TrimSpace(string(read(spec.CredentialsSecretRef.Name, v1alpha1.KeyAccessKeyID)))
+	b.SecretKey = strings.TrimSpace(string(read(spec.CredentialsSecretRef.Name, v1alpha1.KeySecretAccessKey)))
+	if ca := spec.CASecretRef; ca != nil {
+		b.CA = read(ca.Name, cmp.Or(ca.Key, v1alpha1.KeyStoreCA))
+	}
+	return b, missing, err
+}
+
+func secret(
+	ctx context.Context,
+	secrets client.Reader,
+	namespace, name, key string,
+) (value []byte, missing string, err error) {
+	var found corev1.Secret
+	err = secrets.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, &found)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Sprintf("Secret %s is not there", name), nil
+	case err != nil:
+		return nil, "", fmt.Errorf("read Secret %s: %w", name, err)
+	case len(found.Data[key]) == 0:
+		return nil, fmt.Sprintf("Secret %s has no key %s", name, key), nil
+	}
+	return found.Data[key], "", nil
+}
