@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -141,6 +142,23 @@ func (s *Site) NextPod(t testing.TB, namespace, name string, old types.UID, time
 		},
 	)
 	return pod
+}
+
+// Copy brings a file of this machine, a program, into the container.
+func (h *Shell) Copy(ctx context.Context, file, to string) error {
+	content, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }()
+	command := exec.CommandContext(ctx, filepath.Join(h.Site.bed.Cache, "bin/kubectl"), "--kubeconfig", h.Site.Kubeconfig,
+		"--context", "kind-"+h.Site.Name, "exec", "-i", "-n", h.Pod.Namespace, h.Pod.Name, "-c", "shell", "--", "bash", "-c",
+		"cat > "+to+" && chmod +x "+to)
+	command.Stdin = content
+	if out, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("copy %s into pod %s at %s: %w: %s", file, h.Pod.Name, h.Site.Name, err, out)
+	}
+	return nil
 }
 
 // Run runs a bash script in the pod and returns its standard output without surrounding blanks.

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/test/e2e/bed"
+	"geosql.dev/operator/test/support/bucket"
+)
+
+// bucketAt runs an S3 server in a pod of a site, and declares it as a BackupStore. Both go with the test.
+func bucketAt(t *testing.T, b *bed.Bed, site *bed.Site, name string) *bed.Shell {
+	t.Helper()
+	g := NewWithT(t)
+	program, err := bucket.Program()
+	g.Expect(err).NotTo(HaveOccurred())
+	pod := site.StartShell(t, site.ShellPod(t, namespace, name, "mkdir -p /tmp/buckets/backups /tmp/about && "+
+		"until [ -e /tmp/begin ]; do sleep 0.2; done; ROOT_ACCESS_KEY=e2e ROOT_SECRET_KEY=e2e-secret-key exec "+
+		"/tmp/versitygw "+
+		"--port :9000 --cert /tmp/tls.crt --key /tmp/tls.key --quiet posix --sidecar /tmp/about /tmp/buckets"))
+	t.Cleanup(func() { _ = site.Client.Delete(context.WithoutCancel(t.Context()), pod.Pod) })
+	authority, err := credentials.NewAuthority(time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	certificate, err := authority.Issue([]string{pod.Pod.Status.PodIP}, time.Now())
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(pod.Copy(t.Context(), program, "/tmp/versitygw")).To(Succeed())
+	for _, key := range []string{credentials.KeyCertificate, credentials.KeyPrivateKey} {
+		_, err := pod.Run(t.Context(), fmt.Sprintf("cat > /tmp/%s <<'END'\n%s\nEND", key, certificate[key]))
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	_, err = pod.Run(t.Context(), "touch /tmp/begin")
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, obj := range []client.Object{
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte("e2e"),
+				v1alpha1.KeySecretAccessKey: []byte("e2e-secret-key"),
+				v1alpha1.KeyStoreCA:         certificate[credentials.KeyCA]}},
+		&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+			Spec: v1alpha1.BackupStoreSpec{S3: v1alpha1.S3Bucket{Endpoint: "https://" + pod.Pod.Status.PodIP + ":9000",
+				Bucket: "backups", Prefix: "e2e", CredentialsSecretRef: v1alpha1.SecretName{Name: name},
+				CASecretRef: &v1alpha1.SecretReference{Name: name}}}},
+	} {
+		g.Expect(b.Hub().Client.Create(t.Context(), obj)).To(Succeed())
+		t.Cleanup(func() { _ = b.Hub().Client.Delete(context.WithoutCancel(t.Context()), obj) })
+	}
+	return pod
+}
+
+// The agents of a group back it up as its policy says, to a bucket at another site, and after a switchover those of the
+// other side go on with the same chain: what was written before and after it can be restored, and the log is let go of.
+func TestAGroupIsBackedUpThroughASwitchover(t *testing.T) {
+	groupA.Beside(t, 2, 200)
+	g := NewWithT(t)
+	gt := inTurn(t, groupA)
+	b := gt.b
+	gt.backAt("tukwila")
+	pod := bucketAt(t, b, b.Site("dublin"), "e2e-bucket")
+	policy := &v1alpha1.BackupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2e-backups"},
+		Spec: v1alpha1.BackupPolicySpec{
+			Target: v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name)},
+			Full:   v1alpha1.BackupTimes{Schedule: "0 1 * * 0"},
+			Log:    &v1alpha1.LogBackups{Every: &metav1.Duration{Duration: time.Minute}},
+			Stores: []v1alpha1.ObjectName{"e2e-bucket"},
+		}}
+	g.Expect(b.Hub().Client.Create(t.Context(), policy)).To(Succeed())
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		_ = b.Hub().Client.Delete(ctx, policy)
+		g.Expect(bed.Until(t, "the policy is gone", time.Minute, func(ctx context.Context) (bool, string, error) {
+			err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(policy), policy)
+			return client.IgnoreNotFound(err) == nil && err != nil, "", client.IgnoreNotFound(err)
+		})).To(Succeed())
+	})
+	restorableTo := func(what string, moment time.Time, within time.Duration) {
+		t.Helper()
+		bed.Wait(t, what, within, func(ctx context.Context) (bool, string, error) {
+			if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(policy), policy); err != nil {
+				return false, "", err
+			}
+			c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionReady)
+			if c == nil {
+				return false, "", nil
+			}
+			at := policy.Status.Restorable
+			return c.Status == metav1.ConditionTrue && at != nil && !at.Time.Before(moment),
+				fmt.Sprint(c.Reason, ": ", c.Message, "; restorable: ", at), nil
+		})
+	}
+	began := time.Now()
+	restorableTo("the group can be restored", time.Time{}, 3*time.Minute)
+	t.Logf("it could be restored %.0f s after the policy was declared", time.Since(began).Seconds())
+
+	_, err := gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("quincy")), "--wait")
+	g.Expect(err).NotTo(HaveOccurred())
+	gt.primaryAt("quincy")
+	after := time.Now()
+	restorableTo("what is written after the switchover can be restored", after.Truncate(time.Second), 3*time.Minute)
+	t.Logf("it could be restored to the moment of the switchover %.0f s after it", time.Since(after).Seconds())
+	for _, d := range policy.Status.Databases {
+		g.Expect(d.Windows).To(HaveLen(1), "%s: one chain over both primaries", d.Name)
+	}
+
+	out, err := pod.Run(t.Context(), "cd /tmp/buckets/backups/e2e && find . -name set.json")
+	g.Expect(err).NotTo(HaveOccurred())
+	fulls := 0
+	for _, file := range strings.Fields(out) {
+		if strings.Contains(filepath.Base(filepath.Dir(file)), "-full-") {
+			fulls++
+		}
+	}
+	g.Expect(fulls).To(Equal(len(policy.Status.Databases)), "one full backup each, though the primary moved:\n%s", out)
+}
