@@ -115,9 +115,10 @@ func logicalDevice(ctx context.Context, s *engine.Session, name string) (string,
 	return "", sqlerr.New(3206, 1, name)
 }
 
-// noDevice ends a statement whose device is not there, as SQL Server does (3013), and leaves other errors as they are.
+// noDevice ends a statement whose device is not there, or that has too many, as SQL Server does (3013), and leaves
+// other errors as they are.
 func noDevice(s *engine.Session, w tds.Writer, verb string, err error) error {
-	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && e.Number == 3206 {
+	if e := (*sqlerr.Error)(nil); errors.As(err, &e) && (e.Number == 3206 || e.Number == 3205) {
 		return terminated(s, w, verb, err)
 	}
 	return err

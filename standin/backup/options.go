@@ -42,6 +42,38 @@ func backupOptions(s *engine.Session, o *syntax.BackupOptions) (expires time.Tim
 	return expires, nil
 }
 
+// judgeTransfer judges BLOCKSIZE, BUFFERCOUNT and MAXTRANSFERSIZE, which change nothing else here
+// (docs/t-sql/statements/backup-transact-sql.md, Media Set Options and Data Transfer Options).
+func judgeTransfer(s *engine.Session, o syntax.TransferOptions, variables map[string]string) error {
+	const leastBlock, greatestBlock, leastTransfer, greatestTransfer = 512, 64 << 10, 64 << 10, 4 << 20
+	block, given, err := integerOr(s, o.BlockSize, variables["BLOCKSIZE"])
+	switch {
+	case err != nil:
+		return err
+	case given && block&(block-1) != 0:
+		return sqlerr.New(3253, 1)
+	case given && (block < leastBlock || block > greatestBlock):
+		return sqlerr.New(3250, 1, block, "BLOCKSIZE")
+	}
+	buffers, given, err := integerOr(s, o.BufferCount, variables["BUFFERCOUNT"])
+	switch {
+	case err != nil:
+		return err
+	case given && buffers < 1:
+		return sqlerr.New(3250, 1, buffers, "BUFFERCOUNT")
+	}
+	transfer, given, err := integerOr(s, o.MaxTransferSize, variables["MAXTRANSFERSIZE"])
+	switch {
+	case err != nil:
+		return err
+	case given && (transfer < leastTransfer || transfer > greatestTransfer):
+		return sqlerr.New(3250, 1, transfer, "MAXTRANSFERSIZE")
+	case given && transfer%leastTransfer != 0:
+		return sqlerr.New(3217, 1, "MAXTRANSFERSIZE")
+	}
+	return nil
+}
+
 // integerOr is an option's number, or the value of the variable that has it; given is false when there is neither.
 func integerOr(s *engine.Session, n *int64, variable string) (value int64, given bool, err error) {
 	switch {

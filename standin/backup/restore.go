@@ -5,7 +5,6 @@ package backup
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -19,89 +18,6 @@ import (
 	"geosql.dev/standin/syntax"
 	"geosql.dev/standin/tds"
 )
-
-// openedSet is a backup set of a file that is open.
-type openedSet struct {
-	*storage.BackupReader
-	file     *os.File
-	note     backupNote
-	position int
-}
-
-// openMediaSets opens a backup file and finds its sets; those before damage are given with 3241. 4037 where MEDIANAME
-// is another one.
-func openMediaSets(s *engine.Session, path string, o syntax.RestoreOptions) (*os.File, storage.Media, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, storage.Media{}, sqlerr.New(3201, 2, path, sqlerr.OperatingSystem(err))
-	}
-	info, err := f.Stat()
-	var m storage.Media
-	if err == nil {
-		m, err = storage.ReadMedia(f, info.Size())
-	}
-	if len(m.Sets) == 0 {
-		f.Close()
-		if err == nil {
-			err = storage.ErrBackupCorrupt
-		}
-		return nil, m, backupError(err, "", path)
-	}
-	name := o.MediaName
-	if variable := o.Variables["MEDIANAME"]; variable != "" {
-		if name, err = nameOr(s, "", variable); err != nil {
-			f.Close()
-			return nil, m, err
-		}
-	}
-	if name == "" {
-		return f, m, backupError(err, "", path)
-	}
-	note, e := noteOf(m.Sets[0].Header, path)
-	if e == nil && note.MediaName != name {
-		e = sqlerr.New(4037, 1, name, note.MediaName, path)
-	}
-	if e != nil {
-		f.Close()
-		return nil, m, e
-	}
-	return f, m, backupError(err, "", path)
-}
-
-// setNumber is FILE =, 0 when it is not given.
-func setNumber(s *engine.Session, o syntax.RestoreOptions) (int64, error) {
-	n, _, err := integerOr(s, &o.File, o.Variables["FILE"])
-	return n, err
-}
-
-// openBackup opens a backup set of a file: the one that FILE = names (4038), else the first.
-func openBackup(s *engine.Session, path string, o syntax.RestoreOptions) (*openedSet, error) {
-	number, err := setNumber(s, o)
-	if err != nil {
-		return nil, err
-	}
-	f, m, err := openMediaSets(s, path, o)
-	if f == nil {
-		return nil, err
-	}
-	number = max(number, 1)
-	if int64(len(m.Sets)) < number {
-		f.Close()
-		if err == nil {
-			err = sqlerr.New(4038, 1, number, path)
-		}
-		return nil, err
-	}
-	set := &openedSet{file: f, position: int(number)}
-	if set.BackupReader, err = m.Sets[number-1].Open(f); err == nil {
-		set.note, err = noteOf(set.Header, path)
-	}
-	if err != nil {
-		f.Close()
-		return nil, backupError(err, "", path)
-	}
-	return set, nil
-}
 
 // restore is RESTORE in all its forms.
 func restore(ctx context.Context, s *engine.Session, n *syntax.Restore, w tds.Writer) error {
@@ -118,23 +34,22 @@ func restore(ctx context.Context, s *engine.Session, n *syntax.Restore, w tds.Wr
 		if err != nil {
 			return err
 		}
-		if err := judgeTransfer(n.Options.TransferOptions); err != nil {
+		if err := judgeTransfer(s, n.Options.TransferOptions, n.Options.Variables); err != nil {
 			return terminated(s, w, verb, err)
 		}
 		if err := restoreInto(ctx, s, n, name, w); err != nil {
-			path := ""
-			if len(n.Devices) == 1 {
-				path, _ = device(ctx, s, n.Devices)
-			}
-			return terminated(s, w, verb, backupError(err, name, path))
+			return terminated(s, w, verb, backupError(err, name, nil))
 		}
 		return nil
 	}
-	path, err := device(ctx, s, n.Devices)
+	if n.Kind == "LABELONLY" && len(n.Devices) > 1 {
+		return sqlerr.Unsupported("RESTORE LABELONLY of several devices")
+	}
+	paths, err := devices(ctx, s, n.Devices)
 	if err != nil {
 		return noDevice(s, w, "RESTORE "+n.Kind, err)
 	}
-	if err := lookAt(s, n, path, w); err != nil {
+	if err := lookAt(s, n, paths, w); err != nil {
 		verb := "RESTORE " + n.Kind
 		if n.Kind == "VERIFYONLY" {
 			verb = "VERIFY DATABASE"
@@ -145,56 +60,61 @@ func restore(ctx context.Context, s *engine.Session, n *syntax.Restore, w tds.Wr
 }
 
 // lookAt is RESTORE HEADERONLY, FILELISTONLY, LABELONLY and VERIFYONLY.
-func lookAt(s *engine.Session, n *syntax.Restore, path string, w tds.Writer) error {
+func lookAt(s *engine.Session, n *syntax.Restore, paths []string, w tds.Writer) error {
 	if n.Kind == "HEADERONLY" {
-		return headers(s, n, path, w)
+		return headers(s, n, paths, w)
 	}
-	set, err := openBackup(s, path, n.Options)
+	set, err := openBackup(s, paths, n.Options, n.Kind != "VERIFYONLY")
 	if err != nil {
 		return err
 	}
-	defer set.file.Close()
+	defer set.close()
 	switch n.Kind {
 	case "FILELISTONLY":
 		return writeFileList(w, set.Header, set.note)
 	case "LABELONLY":
 		return writeLabel(w, set.Header, set.note)
 	}
-	if err := set.Verify(); err != nil {
-		return backupError(err, "", path)
+	r, err := set.reader()
+	if err == nil {
+		err = r.Verify()
+	}
+	if err != nil {
+		return backupError(err, "", set.paths)
 	}
 	return w.Message(
-		&sqlerr.Error{Number: 3262, State: 1, Message: fmt.Sprintf("The backup set on file %d is valid.", set.position)},
+		&sqlerr.Error{Number: 3262, State: 1, Message: fmt.Sprintf("The backup set on file %d is valid.", set.Position)},
 	)
 }
 
 // headers is RESTORE HEADERONLY: of all sets, or of the one that FILE = names.
-func headers(s *engine.Session, n *syntax.Restore, path string, w tds.Writer) error {
+func headers(s *engine.Session, n *syntax.Restore, paths []string, w tds.Writer) error {
 	number, err := setNumber(s, n.Options)
 	if err != nil {
 		return err
 	}
-	f, m, damage := openMediaSets(s, path, n.Options)
-	if f == nil {
+	m, damage := openMedia(s, paths, n.Options, true)
+	if m == nil {
 		return damage
 	}
-	defer f.Close()
+	defer m.close()
 	var rows [][]any
-	for _, set := range m.Sets {
+	for _, set := range m.media.Sets {
 		if number != 0 && int64(set.Position) != number {
 			continue
 		}
-		note, err := noteOf(set.Header, path)
+		note, err := noteOf(set.Header, m.paths[0])
 		if err != nil {
 			return err
 		}
 		rows = append(rows, headerRow(set, note))
 	}
-	if m.Unfinished && (number == 0 || number == int64(len(m.Sets)+1)) {
-		rows = append(rows, unfinishedRow(len(m.Sets)+1))
+	next := len(m.media.Sets) + 1
+	if m.media.Unfinished && (number == 0 || number == int64(next)) {
+		rows = append(rows, unfinishedRow(next))
 	}
 	if damage == nil && len(rows) == 0 {
-		return sqlerr.New(4038, 1, number, path)
+		return sqlerr.New(4038, 1, number, m.paths[0])
 	}
 	if len(rows) > 0 {
 		if err := engine.WriteResult(w, headerColumns(), rows); err != nil || number != 0 {
@@ -228,23 +148,49 @@ func restoreInto(ctx context.Context, s *engine.Session, n *syntax.Restore, name
 	case len(n.Devices) == 0:
 		return recoverOnly(ctx, s, db, name)
 	}
-	path, err := restoredFrom(ctx, s, n, standby)
+	paths, err := restoredFrom(ctx, s, n, standby)
 	if err != nil {
 		return err
 	}
-	set, err := openBackup(s, path, o)
+	set, err := openBackup(s, paths, o, false)
 	if err != nil {
 		return err
 	}
-	defer set.file.Close()
-	started, reached := time.Now(), stop.IsZero()
+	defer set.close()
+	return backupError(restoreSet(ctx, s, n, restoring{db: db, name: name, standby: standby, stop: stop}, set, w),
+		name, set.paths)
+}
+
+// restoring is what a set is restored to: the database, nil for a new one, and its name; the file of STANDBY, empty
+// without; and the time of STOPAT, zero without.
+type restoring struct {
+	db            *engine.Database
+	name, standby string
+	stop          time.Time
+}
+
+// restoreSet restores the set, and leaves the database as the statement says.
+func restoreSet(
+	ctx context.Context,
+	s *engine.Session,
+	n *syntax.Restore,
+	to restoring,
+	set *openedSet,
+	w tds.Writer,
+) error {
+	o, db := n.Options, to.db
+	started, reached := time.Now(), to.stop.IsZero()
+	r, err := set.reader()
+	if err != nil {
+		return err
+	}
 	if n.Kind == "LOG" {
-		reached, err = restoreLog(ctx, s, db, name, path, set.BackupReader, stop)
+		reached, err = restoreLog(ctx, s, db, to.name, set.paths[0], r, to.stop)
 	} else {
-		if !stop.IsZero() && set.Header.Ended.After(stop) {
+		if !to.stop.IsZero() && set.Header.Ended.After(to.stop) {
 			return sqlerr.New(4338, 1)
 		}
-		db, err = restoreData(ctx, s, db, name, set.BackupReader, set.note, o)
+		db, err = restoreData(ctx, s, db, to.name, r, set.note, o)
 		if err == nil && set.note.Settings != nil {
 			err = db.TakeSettings(ctx, *set.note.Settings)
 		}
@@ -257,32 +203,37 @@ func restoreInto(ctx context.Context, s *engine.Session, n *syntax.Restore, name
 	case !reached:
 		// The time to stop at lies beyond this set: the database waits for more log.
 		err = w.Message(sqlerr.New(4322, 1))
-	case standby != "":
-		err = enterStandby(ctx, s, db, name, standby)
+	case to.standby != "":
+		err = enterStandby(ctx, s, db, to.name, to.standby)
 	default:
-		err = recoverOnly(ctx, s, db, name)
+		err = recoverOnly(ctx, s, db, to.name)
 	}
 	if err != nil {
 		return err
 	}
-	if err := recordRestore(ctx, s, db, path, n, set); err != nil {
+	if err := recordRestore(ctx, s, db, n, set); err != nil {
 		return err
 	}
 	return restoreMessages(w, n, db, set, time.Since(started))
 }
 
-// restoredFrom is the file that a backup is read from, which cannot be the standby file as well.
-func restoredFrom(ctx context.Context, s *engine.Session, n *syntax.Restore, standby string) (string, error) {
-	path, err := device(ctx, s, n.Devices)
-	if err == nil && disk.Same(path, standby) {
-		return "", sqlerr.New(3170, 1)
+// restoredFrom are the files that a backup is read from, none of which can be the standby file as well.
+func restoredFrom(ctx context.Context, s *engine.Session, n *syntax.Restore, standby string) ([]string, error) {
+	paths, err := devices(ctx, s, n.Devices)
+	if err != nil {
+		return nil, err
 	}
-	return path, err
+	for _, path := range paths {
+		if disk.Same(path, standby) {
+			return nil, sqlerr.New(3170, 1)
+		}
+	}
+	return paths, nil
 }
 
 func restoreMessages(w tds.Writer, n *syntax.Restore, db *engine.Database, set *openedSet, took time.Duration) error {
 	pages := set.Header.Size/8192 + 1
-	if err := w.Message(sqlerr.New(4035, 1, pages, db.Name(), db.Info().Files[0].LogicalName, set.position)); err != nil {
+	if err := w.Message(sqlerr.New(4035, 1, pages, db.Name(), db.Info().Files[0].LogicalName, set.Position)); err != nil {
 		return err
 	}
 	return w.Message(
@@ -454,8 +405,9 @@ type restoreRecord struct {
 	User     string
 	At       time.Time
 	Kind     string
-	Device   string
-	Set      uuid.UUID
+	// Devices are the files that it was read from; none in records of a time when there was one.
+	Devices []string
+	Set     uuid.UUID
 	// Replace and NoRecovery are the statement's options.
 	Replace, NoRecovery bool
 	// Files are where the files went, Groups the names of their file groups.
@@ -467,7 +419,6 @@ func recordRestore(
 	ctx context.Context,
 	s *engine.Session,
 	db *engine.Database,
-	path string,
 	n *syntax.Restore,
 	set *openedSet,
 ) error {
@@ -476,7 +427,7 @@ func recordRestore(
 		User:       s.Login().Name,
 		At:         time.Now().UTC(),
 		Kind:       string(set.Header.Kind),
-		Device:     path,
+		Devices:    set.paths,
 		Set:        set.note.Set,
 		Replace:    n.Options.Replace,
 		NoRecovery: n.Options.NoRecovery,

@@ -12,7 +12,7 @@ import (
 )
 
 // headerRow is the row of one set in RESTORE HEADERONLY.
-func headerRow(set storage.BackupSet, n backupNote) []any {
+func headerRow(set storage.SpreadSet, n backupNote) []any {
 	h, description := set.Header, "Database"
 	switch h.Kind {
 	case storage.LogBackup:
@@ -22,7 +22,7 @@ func headerRow(set storage.BackupSet, n backupNote) []any {
 	}
 	base, baseSet := differentialOf(h, n)
 	first, forkPoint := forksOf(h)
-	compressed, stored := int64(0), set.End-set.Begin
+	compressed, stored := int64(0), set.Size()
 	if h.Compressed {
 		compressed = 1
 	}
@@ -133,7 +133,7 @@ func backupSetRecords(ctx context.Context, s *engine.Session) ([]engine.Record, 
 				"media_set_id":          media[n.Media],
 				"first_family_number":   1,
 				"first_media_number":    1,
-				"last_family_number":    1,
+				"last_family_number":    len(b.devices()),
 				"last_media_number":     1,
 				"catalog_family_number": 1,
 				"catalog_media_number":  1,

@@ -51,15 +51,26 @@ type backupNote struct {
 
 // backupRecord is a row of msdb.dbo.backupset with its file.
 type backupRecord struct {
-	ID               int64
-	Header           storage.BackupHeader
-	Note             backupNote
-	Database, Device string
+	ID       int64
+	Header   storage.BackupHeader
+	Note     backupNote
+	Database string
+	// Devices are the paths of the media families, in their order; Device is the one of a time when there was one.
+	Devices []string
+	Device  string `json:",omitempty"`
 	// Position is the set's number in the file; 0 of a time when a file had one set.
 	Position      int
 	Finished      time.Time
 	Bytes         int64
 	CheckpointLSN storage.LSN
+}
+
+// devices are the paths of the media families, in their order.
+func (b backupRecord) devices() []string {
+	if len(b.Devices) == 0 {
+		return []string{b.Device}
+	}
+	return b.Devices
 }
 
 func nameOr(s *engine.Session, name, variable string) (string, error) {
@@ -74,12 +85,24 @@ func nameOr(s *engine.Session, name, variable string) (string, error) {
 	return text, nil
 }
 
-// device is the path of the one device of a statement.
-func device(ctx context.Context, s *engine.Session, list []syntax.BackupDevice) (string, error) {
-	if len(list) != 1 {
-		return "", sqlerr.Unsupported("A backup over several devices")
+// devices are the paths of a statement's devices; 3205 where there are too many.
+func devices(ctx context.Context, s *engine.Session, list []syntax.BackupDevice) ([]string, error) {
+	if len(list) > backupmedia.MaxDevices {
+		return nil, sqlerr.New(3205, 1, backupmedia.MaxDevices)
 	}
-	d := list[0]
+	var paths []string
+	for _, d := range list {
+		path, err := device(ctx, s, d)
+		if err != nil {
+			return nil, err
+		}
+		paths = append(paths, path)
+	}
+	return paths, nil
+}
+
+// device is the path of a device.
+func device(ctx context.Context, s *engine.Session, d syntax.BackupDevice) (string, error) {
 	if d.Kind != "DISK" && d.Kind != "" {
 		return "", sqlerr.Unsupported("A backup device other than DISK")
 	}
@@ -151,35 +174,15 @@ func (e Extension) backup(ctx context.Context, s *engine.Session, n *syntax.Back
 			return terminated(s, w, verb, err)
 		}
 	}
-	if err := judgeTransfer(n.Options.TransferOptions); err != nil {
+	if err := judgeTransfer(s, n.Options.TransferOptions, n.Options.Variables); err != nil {
 		return terminated(s, w, verb, err)
 	}
-	path, err := device(ctx, s, n.Devices)
+	paths, err := devices(ctx, s, n.Devices)
 	if err != nil {
 		return noDevice(s, w, verb, err)
 	}
-	if err := e.backupTo(ctx, s, db, n, path, w); err != nil {
-		return terminated(s, w, verb, backupError(err, db.Name(), path))
-	}
-	return nil
-}
-
-// judgeTransfer judges BLOCKSIZE, BUFFERCOUNT and MAXTRANSFERSIZE, which change nothing else here
-// (docs/t-sql/statements/backup-transact-sql.md, Data Transfer Options).
-func judgeTransfer(o syntax.TransferOptions) error {
-	block, buffers, transfer := o.BlockSize, o.BufferCount, o.MaxTransferSize
-	const leastBlock, greatestBlock, leastTransfer, greatestTransfer = 512, 64 << 10, 64 << 10, 4 << 20
-	switch {
-	case block != nil && *block&(*block-1) != 0:
-		return sqlerr.New(3253, 1)
-	case block != nil && (*block < leastBlock || *block > greatestBlock):
-		return sqlerr.New(3250, 1, *block, "BLOCKSIZE")
-	case buffers != nil && *buffers < 1:
-		return sqlerr.New(3250, 1, *buffers, "BUFFERCOUNT")
-	case transfer != nil && (*transfer < leastTransfer || *transfer > greatestTransfer):
-		return sqlerr.New(3250, 1, *transfer, "MAXTRANSFERSIZE")
-	case transfer != nil && *transfer%leastTransfer != 0:
-		return sqlerr.New(3217, 1, "MAXTRANSFERSIZE")
+	if err := e.backupTo(ctx, s, db, n, paths, w); err != nil {
+		return terminated(s, w, verb, backupError(err, db.Name(), paths))
 	}
 	return nil
 }
@@ -205,7 +208,7 @@ func (e Extension) backupTo(
 	s *engine.Session,
 	db *engine.Database,
 	n *syntax.Backup,
-	path string,
+	paths []string,
 	w tds.Writer,
 ) error {
 	o := n.Options
@@ -213,37 +216,16 @@ func (e Extension) backupTo(
 	if err != nil {
 		return err
 	}
-	m, err := backupmedia.Open(path, o)
+	m, err := backupmedia.Open(paths, o)
 	if err != nil {
 		return err
 	}
 	defer m.Close()
-	info := db.Info()
-	label := m.Label()
-	label.Expires = expires
-	settings := db.Settings()
-	note := backupNote{
-		Settings:           &settings,
-		Groups:             db.FileGroupNames(ctx),
-		Name:               o.Name,
-		Description:        o.Description,
-		Label:              label,
-		Files:              db.Files(ctx),
-		Collation:          info.Collation,
-		CompatibilityLevel: info.CompatibilityLevel,
-		Created:            info.Created,
-		Set:                uuid.New(),
-		User:               s.Login().Name,
-		Checksum:           o.Checksum,
-		ReadOnly:           info.ReadOnly,
-		UserAccess:         info.UserAccess,
-		Tail:               o.NoRecovery,
+	note, err := newNote(ctx, s, db, o, m.Label())
+	if err != nil {
+		return err
 	}
-	if o.Differential {
-		if note.Base, err = differentialBase(ctx, s, db); err != nil {
-			return err
-		}
-	}
+	note.Expires = expires
 	raw, err := json.Marshal(note)
 	if err != nil {
 		return err
@@ -266,11 +248,44 @@ func (e Extension) backupTo(
 	}
 	note.Finished = time.Now().UTC()
 	if err := recordBackup(ctx, s,
-		backupRecord{Header: h, Note: note, Database: db.Name(), Device: path, Position: position, Finished: note.Finished,
-			Bytes: size}); err != nil {
+		backupRecord{Header: h, Note: note, Database: db.Name(), Devices: m.Paths(), Position: position,
+			Finished: note.Finished, Bytes: size}); err != nil {
 		return err
 	}
 	return backupMessages(w, db, n.Log, position, size, time.Since(started))
+}
+
+// newNote is what the engine adds to the header of a backup set that begins now.
+func newNote(
+	ctx context.Context,
+	s *engine.Session,
+	db *engine.Database,
+	o syntax.BackupOptions,
+	label backupmedia.Label,
+) (backupNote, error) {
+	info, settings := db.Info(), db.Settings()
+	note := backupNote{
+		Settings:           &settings,
+		Groups:             db.FileGroupNames(ctx),
+		Name:               o.Name,
+		Description:        o.Description,
+		Label:              label,
+		Files:              db.Files(ctx),
+		Collation:          info.Collation,
+		CompatibilityLevel: info.CompatibilityLevel,
+		Created:            info.Created,
+		Set:                uuid.New(),
+		User:               s.Login().Name,
+		Checksum:           o.Checksum,
+		ReadOnly:           info.ReadOnly,
+		UserAccess:         info.UserAccess,
+		Tail:               o.NoRecovery,
+	}
+	var err error
+	if o.Differential {
+		note.Base, err = differentialBase(ctx, s, db)
+	}
+	return note, err
 }
 
 // differentialBase is the set of the newest full backup that is not copy-only; 3035 where there is none. The history
@@ -369,8 +384,10 @@ func record(ctx context.Context, s *engine.Session, table string, id *int64, doc
 	})
 }
 
-// backupError is the SQL Server error for what storage says of a backup or restore.
-func backupError(err error, database, path string) error {
+// backupError is the SQL Server error for what storage says of a backup or restore. The paths are in the order of the
+// media families.
+func backupError(err error, database string, paths []string) error {
+	path := backupmedia.DamagedPath(err, paths)
 	var e *sqlerr.Error
 	var line *storage.OutOfLine
 	switch {

@@ -41,11 +41,13 @@ func (e Extension) storeBackup(
 ) (h storage.BackupHeader, position int, size int64, err error) {
 	st := db.Storage()
 	store := func() (storage.BackupHeader, error) {
-		position, size, err = m.Put(func(out io.Writer) (err error) {
+		position, size, err = m.Put(func(families []io.Writer) (err error) {
+			opts := opts
+			opts.Further = families[1:]
 			if n.Log {
-				h, err = st.BackupLog(ctx, out, opts)
+				h, err = st.BackupLog(ctx, families[0], opts)
 			} else {
-				h, err = st.Backup(ctx, out, opts)
+				h, err = st.Backup(ctx, families[0], opts)
 			}
 			return err
 		})

@@ -155,150 +155,6 @@ func recoveryDescription(m storage.RecoveryModel) string {
 	return "FULL"
 }
 
-// unlimitedPages is the size in pages that a data file can grow to, 16 terabytes of pages
-// (docs/sql-server/maximum-capacity-specifications-for-sql-server.md, File size (data)).
-const unlimitedPages = 1 << 31
-
-// writeFileList is RESTORE FILELISTONLY.
-func writeFileList(w tds.Writer, h storage.BackupHeader, n backupNote) error {
-	cols := []tds.Column{
-		engine.Column("LogicalName", sqltype.Sysname),
-		engine.Column("PhysicalName", sqltype.NVarCharOf(260)),
-		engine.Column("Type", sqltype.Type{Kind: sqltype.Char, Length: 1}),
-		engine.Column(
-			"FileGroupName",
-			sqltype.Sysname,
-		),
-		engine.Column("Size", sqltype.DecimalOf(20, 0)),
-		engine.Column("MaxSize", sqltype.DecimalOf(20, 0)),
-		engine.Column("FileID", sqltype.BigIntType),
-		engine.Column(
-			"CreateLSN",
-			engine.LSNType,
-		),
-		engine.Column("DropLSN", engine.LSNType),
-		engine.Column("UniqueID", sqltype.GUIDType),
-		engine.Column("ReadOnlyLSN", engine.LSNType),
-		engine.Column("ReadWriteLSN", engine.LSNType),
-		engine.Column(
-			"BackupSizeInBytes",
-			sqltype.BigIntType,
-		),
-		engine.Column("SourceBlockSize", sqltype.IntType),
-		engine.Column("FileGroupID", sqltype.IntType),
-		engine.Column("LogGroupGUID", sqltype.GUIDType),
-		engine.Column(
-			"DifferentialBaseLSN",
-			engine.LSNType,
-		),
-		engine.Column("DifferentialBaseGUID", sqltype.GUIDType),
-		engine.Column("IsReadOnly", sqltype.BitType),
-		engine.Column("IsPresent", sqltype.BitType),
-		engine.Column("TDEThumbprint", sqltype.VarBinaryOf(32)),
-		engine.Column("SnapshotURL", sqltype.NVarCharOf(360)),
-	}
-	var rows [][]any
-	var base, baseSet any
-	if h.Kind == storage.DifferentialBackup {
-		base, baseSet = engine.LSNValue(h.DatabaseBackup), n.Base
-	}
-	for _, f := range n.Files {
-		maximum := f.MaxSizePages
-		if maximum < 0 {
-			maximum = unlimitedPages
-		}
-		kind, group, size := "D", any("PRIMARY"), int64(0)
-		if f.Log {
-			kind, group = "L", nil
-		}
-		// All data is in the first file, the log in the first of its own.
-		if h.Kind == storage.LogBackup && f.Log || h.Kind != storage.LogBackup && f.ID == 1 {
-			size = h.Size
-		}
-		if name := n.Groups[f.DataSpace()]; name != "" {
-			group = name
-		}
-		rows = append(
-			rows,
-			[]any{
-				f.LogicalName,
-				f.PhysicalName,
-				kind,
-				group,
-				decimal.NewFromInt(f.SizePages * 8192),
-				decimal.NewFromInt(maximum * 8192),
-				int64(f.ID),
-				decimal.Zero,
-				nil,
-				uuid.NewSHA1(h.Identity.Database, []byte(f.LogicalName)),
-				nil,
-				nil,
-				size,
-				int64(4096),
-				int64(f.DataSpace()),
-				nil,
-				base,
-				baseSet,
-				n.ReadOnly,
-				true,
-				nil,
-				nil,
-			},
-		)
-	}
-	return engine.WriteResult(w, cols, rows)
-}
-
-// writeLabel is RESTORE LABELONLY (docs/t-sql/statements/restore-statements-labelonly-transact-sql.md).
-func writeLabel(w tds.Writer, h storage.BackupHeader, n backupNote) error {
-	cols := []tds.Column{
-		engine.Column("MediaName", sqltype.NVarCharOf(128)),
-		engine.Column("MediaSetId", sqltype.GUIDType),
-		engine.Column("FamilyCount", sqltype.IntType),
-		engine.Column("FamilySequenceNumber", sqltype.IntType),
-		engine.Column(
-			"MediaFamilyId",
-			sqltype.GUIDType,
-		),
-		engine.Column("MediaSequenceNumber", sqltype.IntType),
-		engine.Column("MediaLabelPresent", sqltype.TinyIntType),
-		engine.Column("MediaDescription", sqltype.NVarCharOf(255)),
-		engine.Column(
-			"SoftwareName",
-			sqltype.NVarCharOf(128),
-		),
-		engine.Column("SoftwareVendorId", sqltype.IntType),
-		engine.Column("MediaDate", sqltype.DateTimeType),
-		engine.Column("Mirror_Count", sqltype.IntType),
-		engine.Column("IsCompressed", sqltype.BitType),
-	}
-	written := n.Formatted
-	if written.IsZero() {
-		written = h.Started // of a set that is older than the note of it
-	}
-	return engine.WriteResult(
-		w,
-		cols,
-		[][]any{
-			{
-				engine.TextOrNull(n.MediaName),
-				n.Media,
-				int64(1),
-				int64(1),
-				n.Media,
-				int64(1),
-				int64(0),
-				engine.TextOrNull(n.MediaDescription),
-				"geosql stand-in",
-				int64(4608),
-				written,
-				int64(1),
-				h.Compressed,
-			},
-		},
-	)
-}
-
 // documents reads the JSON rows of an internal table of msdb.
 func documents[T any](ctx context.Context, s *engine.Session, table string) ([]T, error) {
 	conn, release, err := s.Conn(ctx, s.Instance().DatabaseByID(4))
@@ -322,48 +178,10 @@ func documents[T any](ctx context.Context, s *engine.Session, table string) ([]T
 	return out, err
 }
 
-// mediaSets are the numbers of media sets: that of the first backup set that is known of each.
-func mediaSets(list []backupRecord) map[uuid.UUID]int64 {
-	out := map[uuid.UUID]int64{}
-	for _, b := range list {
-		if _, known := out[b.Note.Media]; !known {
-			out[b.Note.Media] = b.ID
-		}
-	}
-	return out
-}
-
 func installViews(r *engine.Registry) {
-	nv, guid, dt, bit, tiny := sqltype.NVarCharOf(
-		128,
-	), sqltype.GUIDType, sqltype.DateTimeType, sqltype.BitType, sqltype.TinyIntType
+	nv, dt, bit, tiny := sqltype.NVarCharOf(128), sqltype.DateTimeType, sqltype.BitType, sqltype.TinyIntType
 	r.RecordView("msdb", "dbo", "backupset", backupSetColumns, backupSetRecords)
-	r.View(engine.View{Database: "msdb", Schema: "dbo", Name: "backupmediafamily", Columns: []tds.Column{
-		engine.Column(
-			"media_set_id",
-			sqltype.IntType,
-		), engine.Column("family_sequence_number", tiny), engine.Column("media_family_id", guid),
-		engine.Column("media_count", sqltype.IntType),
-		engine.Column(
-			"logical_device_name",
-			nv,
-		), engine.Column("physical_device_name", sqltype.NVarCharOf(260)), engine.Column("device_type", tiny),
-		engine.Column("physical_block_size", sqltype.IntType), engine.Column("mirror", tiny)},
-		Rows: func(ctx context.Context, s *engine.Session) ([][]any, error) {
-			list, err := documents[backupRecord](ctx, s, "__backupset")
-			if err != nil {
-				return nil, err
-			}
-			var rows [][]any
-			media := mediaSets(list)
-			for _, b := range list {
-				if media[b.Note.Media] != b.ID {
-					continue
-				}
-				rows = append(rows, []any{b.ID, int64(1), b.Note.Media, int64(1), nil, b.Device, int64(2), int64(4096), int64(0)})
-			}
-			return rows, nil
-		}})
+	installMediaViews(r)
 	r.View(engine.View{Database: "msdb", Schema: "dbo", Name: "restorehistory", Columns: []tds.Column{
 		engine.Column(
 			"restore_history_id",
@@ -404,7 +222,7 @@ func installViews(r *engine.Registry) {
 						!x.NoRecovery,
 						false,
 						nil,
-						int64(1),
+						int64(max(len(x.Devices), 1)),
 						nil,
 						nil,
 					},
@@ -448,28 +266,6 @@ func installViews(r *engine.Registry) {
 		"restore_history_id int, filegroup_name nvarchar(128)",
 		restoreFileGroupRecords,
 	)
-	sets := engine.View{
-		Database: "msdb",
-		Schema:   "dbo",
-		Name:     "backupmediaset",
-		Columns: engine.ColumnList(
-			"media_set_id int, media_uuid uniqueidentifier, media_family_count tinyint, name nvarchar(128), description " +
-				"nvarchar(255), software_name nvarchar(128), software_vendor_id int, MTF_major_version tinyint, " +
-				"mirror_count tinyint, is_password_protected bit, is_compressed bit, is_encrypted bit",
-		),
-	}
-	sets.Rows = func(ctx context.Context, s *engine.Session) ([][]any, error) {
-		return s.RowsOf(
-			ctx,
-			s.ViewDatabase(),
-			"SELECT media_set_id, media_family_id, CAST(1 AS tinyint), CAST(NULL AS nvarchar(128)), CAST(NULL AS "+
-				"nvarchar(255)), CAST(NULL AS nvarchar(128)), CAST(NULL AS int), CAST(NULL AS tinyint), CAST(1 AS tinyint), "+
-				"CAST(0 AS bit), CAST(0 AS bit), "+
-				"CAST(0 AS bit) FROM msdb.dbo.backupmediafamily",
-			nil,
-		)
-	}
-	r.View(sets)
 }
 
 // backupFileGroupRecords are msdb.dbo.backupfilegroup (backupfilegroup-transact-sql.md): the file groups of those

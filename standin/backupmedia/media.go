@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backupmedia is the file that a BACKUP writes to: whether it may be written over, what a further backup set
-// does to it, and the label by which it is known
+// Package backupmedia is the media set that a BACKUP writes to, one file for each of its devices: whether it may be
+// written over, what a further backup set does to it, and the label by which it is known
 // (docs/relational-databases/backup-restore/media-sets-media-families-and-backup-sets-sql-server.md). What a set has in
 // it is storage's.
 package backupmedia
@@ -11,8 +11,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/google/uuid"
@@ -42,32 +40,30 @@ func LabelOf(h storage.BackupHeader, path string) (label Label, err error) {
 	return label, err
 }
 
-// Media is the file that a BACKUP writes to, locked against others that do.
+// Media is the media set that a BACKUP writes to, its files locked against others that do.
 type Media struct {
-	path string
-	// file is nil for NUL, the device that discards what is written.
-	file *disk.File
-	// created says that the file was not there before.
-	created bool
-	media   storage.Media
-	// over says that the new set takes the place of all that the file holds.
+	// families are in the order of their numbers.
+	families []*family
+	set      storage.MediaSet
+	// over says that the new set takes the place of all that the files hold.
 	over bool
 	// label is that of the media set, without Expires.
 	label Label
 }
 
-// Open opens the file for a further backup set, and judges FORMAT, INIT and SKIP by what it holds
+// Open opens the files for a further backup set, and judges FORMAT, INIT and SKIP by what they hold
 // (docs/t-sql/statements/backup-transact-sql.md, Interaction of SKIP, NOSKIP, INIT, and NOINIT).
-func Open(path string, o syntax.BackupOptions) (*Media, error) {
+func Open(paths []string, o syntax.BackupOptions) (*Media, error) {
 	m := &Media{
-		path:  path,
 		label: Label{Media: uuid.New(), MediaName: o.MediaName, MediaDescription: o.MediaDescription, Formatted: time.Now()},
 	}
-	if path == os.DevNull {
-		return m, nil
-	}
-	if err := m.lock(); err != nil {
-		return nil, sqlerr.New(3201, 1, path, sqlerr.OperatingSystem(err))
+	for _, path := range paths {
+		f, err := openFamily(path)
+		if err != nil {
+			m.Close()
+			return nil, err
+		}
+		m.families = append(m.families, f)
 	}
 	if err := m.judge(o); err != nil {
 		m.Close()
@@ -79,62 +75,89 @@ func Open(path string, o syntax.BackupOptions) (*Media, error) {
 // Label is the label of the media set.
 func (m *Media) Label() Label { return m.label }
 
-// lock opens the file. Where another backup took its place between the opening and the lock it is opened again.
-func (m *Media) lock() error {
-	for {
-		_, err := os.Stat(m.path)
-		m.created = errors.Is(err, os.ErrNotExist)
-		if m.file, err = disk.OpenFile(m.path, os.O_RDWR|os.O_CREATE, 0o660); err != nil {
-			return err
-		}
-		err = syscall.Flock(int(m.file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			err = errors.New("The process cannot access the file because it is being used by another process.")
-		}
-		var opened, named os.FileInfo
-		if err == nil {
-			opened, err = m.file.Stat()
-		}
-		if err != nil {
-			m.file.Close()
-			return err
-		}
-		if named, err = os.Stat(m.path); err == nil && os.SameFile(opened, named) {
-			return nil
-		}
-		m.file.Close()
+// Paths are the files, in the order of the media families.
+func (m *Media) Paths() []string {
+	paths := make([]string, len(m.families))
+	for i, f := range m.families {
+		paths[i] = f.path
 	}
+	return paths
 }
 
-// Close lets others at the file. What was made for a backup that failed goes again.
+// Close lets others at the files. What was made for a backup that failed goes again.
 func (m *Media) Close() {
-	if m.file == nil {
-		return
+	for _, f := range m.families {
+		f.close()
 	}
-	if info, err := m.file.Stat(); err == nil && m.created && info.Mode().IsRegular() && info.Size() == 0 {
-		_ = os.Remove(m.path)
-	}
-	m.file.Close()
 }
 
 func (m *Media) judge(o syntax.BackupOptions) error {
-	info, err := m.file.Stat()
-	if err != nil {
-		return sqlerr.New(3201, 1, m.path, sqlerr.OperatingSystem(err))
-	}
-	m.over = o.Format || info.Size() == 0
-	if m.over {
+	m.over = true
+	if o.Format {
 		return nil
 	}
-	m.media, err = storage.ReadMedia(m.file, info.Size())
-	if err != nil && !o.Init {
-		return sqlerr.New(3241, 0, m.path)
+	var empty *family
+	held := 0
+	for _, f := range m.families {
+		holds, err := f.read()
+		switch {
+		case err != nil && (!holds || !o.Init):
+			return err
+		case holds:
+			held++
+		default:
+			empty = f
+		}
+	}
+	if held == 0 {
+		return nil
 	}
 	m.over = o.Init
-	if len(m.media.Sets) == 0 {
+	if err := m.order(); err != nil {
+		return err
+	}
+	if empty != nil {
+		// A volume that is not formatted is none of the set, with INIT neither, which keeps the media header.
+		return sqlerr.New(3254, 1, empty.path)
+	}
+	return m.judgeSets(o)
+}
+
+// order puts the families in the order of their numbers.
+func (m *Media) order() error {
+	media := make([]storage.Media, len(m.families))
+	for i, f := range m.families {
+		media[i] = f.media
+	}
+	order, err := Order(m.Paths(), media)
+	if err != nil {
+		return err
+	}
+	families := make([]*family, len(order))
+	for i, place := range order {
+		families[i] = m.families[place]
+	}
+	m.families = families
+	return nil
+}
+
+// judgeSets judges whether the sets that are there let another follow, or take their place.
+func (m *Media) judgeSets(o syntax.BackupOptions) error {
+	if !m.over {
+		media := make([]storage.Media, len(m.families))
+		for i, f := range m.families {
+			media[i] = f.media
+		}
+		var err error
+		if m.set, err = storage.JoinMedia(media); err != nil {
+			return sqlerr.New(3241, 0, DamagedPath(err, m.Paths()))
+		}
+	}
+	labelled := m.labelled()
+	if labelled == nil {
 		return nil
 	}
-	first, err := LabelOf(m.media.Sets[0].Header, m.path)
+	first, err := LabelOf(labelled.media.Sets[0].Header, labelled.path)
 	if err != nil {
 		return err
 	}
@@ -148,82 +171,106 @@ func (m *Media) judge(o syntax.BackupOptions) error {
 		return nil
 	}
 	if o.MediaName != "" && o.MediaName != m.label.MediaName {
-		return sqlerr.New(4037, 1, o.MediaName, m.label.MediaName, m.path)
-	}
-	if m.over {
-		return m.expired()
-	}
-	return nil
-}
-
-// expired is 4030 while a set must not be written over.
-func (m *Media) expired() error {
-	for _, set := range m.media.Sets {
-		label, err := LabelOf(set.Header, m.path)
-		if err != nil {
-			return err
-		}
-		if label.Expires.After(time.Now().UTC()) {
-			return sqlerr.New(4030, 1, m.path, label.Expires.Format("Jan _2 2006  3:04:05:000PM"))
-		}
-	}
-	return nil
-}
-
-// Put writes the set and gives its position in the file and its size. A set over all others comes as a file of its own,
-// which takes the old one's place when it is whole.
-func (m *Media) Put(write func(io.Writer) error) (position int, size int64, err error) {
-	if m.file == nil {
-		w := &discarded{}
-		err := write(w)
-		return 1, w.size, err
+		return sqlerr.New(4037, 1, o.MediaName, m.label.MediaName, labelled.path)
 	}
 	if !m.over {
-		end, err := storage.AppendSet(m.file, m.media, write)
-		if err != nil {
-			return 0, 0, m.failed(err)
+		return nil
+	}
+	for _, f := range m.families {
+		if err := f.expired(); err != nil {
+			return err
 		}
-		return len(m.media.Sets) + 1, end - m.media.End, nil
 	}
-	tmp, err := os.CreateTemp(filepath.Dir(m.path), ".backup-*")
+	return nil
+}
+
+// labelled is the first family that has a set, nil when none can be read.
+func (m *Media) labelled() *family {
+	for _, f := range m.families {
+		if len(f.media.Sets) > 0 {
+			return f
+		}
+	}
+	return nil
+}
+
+// DamagedPath is that of the paths, in the order of their families, which storage says is damaged; the first one where
+// it does not say.
+func DamagedPath(err error, paths []string) string {
+	var damaged *storage.FamilyError
+	switch {
+	case errors.As(err, &damaged) && damaged.Family <= len(paths):
+		return paths[damaged.Family-1]
+	case len(paths) > 0:
+		return paths[0]
+	}
+	return ""
+}
+
+// Put writes the set, of which write gives each media family its part, and gives its position in the files and its size
+// in all of them. A set over all others comes in files of its own, which take the old ones' places when they are whole.
+func (m *Media) Put(write func(families []io.Writer) error) (position int, size int64, err error) {
+	if m.over {
+		size, err := m.replace(write)
+		return 1, size, err
+	}
+	files := make([]*disk.File, len(m.families))
+	for i, f := range m.families {
+		files[i] = f.file
+	}
+	ends, err := storage.AppendSet(files, m.set.Ends, write)
 	if err != nil {
-		return 0, 0, sqlerr.New(3201, 1, m.path, sqlerr.OperatingSystem(err))
-	}
-	defer os.Remove(tmp.Name())
-	defer tmp.Close()
-	if err := write(tmp); err != nil {
 		return 0, 0, m.failed(err)
 	}
-	info, err := tmp.Stat()
-	if err == nil {
-		err = tmp.Sync()
+	for i, end := range ends {
+		size += end - m.set.Ends[i]
 	}
-	if err == nil {
-		err = tmp.Chmod(0o660)
-	}
-	if err == nil {
-		err = disk.Rename(tmp.Name(), m.path)
-	}
-	if err != nil {
-		return 0, 0, sqlerr.New(3202, 1, m.path, sqlerr.OperatingSystem(err))
-	}
-	m.created = false
-	return 1, info.Size(), nil
+	return len(m.set.Sets) + 1, size, nil
 }
 
-// discarded counts what NUL takes.
-type discarded struct{ size int64 }
-
-func (d *discarded) Write(b []byte) (int, error) {
-	d.size += int64(len(b))
-	return len(b), nil
+// replace puts new files in the place of all. The first family's comes last: without it the others are no media set.
+func (m *Media) replace(write func(families []io.Writer) error) (int64, error) {
+	var parts []*replacement
+	var out []io.Writer
+	defer func() {
+		for _, p := range parts {
+			p.remove()
+		}
+	}()
+	for _, f := range m.families {
+		p, err := f.replacement()
+		if err != nil {
+			return 0, sqlerr.New(3201, 1, f.path, sqlerr.OperatingSystem(err))
+		}
+		parts, out = append(parts, p), append(out, p)
+	}
+	if err := write(out); err != nil {
+		return 0, m.failed(err)
+	}
+	var size int64
+	for i, p := range parts {
+		size += p.size
+		if err := p.harden(); err != nil {
+			return 0, sqlerr.New(3202, 1, m.families[i].path, sqlerr.OperatingSystem(err))
+		}
+	}
+	for i := len(parts) - 1; i >= 0; i-- {
+		if err := parts[i].takePlace(); err != nil {
+			return 0, sqlerr.New(3202, 1, m.families[i].path, sqlerr.OperatingSystem(err))
+		}
+	}
+	return size, nil
 }
 
-// failed is 3202 for what the file's volume says, and the error itself for what the database says.
+// failed is 3202 for what a file's volume says, and the error itself for what the database says.
 func (m *Media) failed(err error) error {
 	var pe *os.PathError
-	if errors.As(err, &pe) && pe.Path == m.file.Name() {
-		return sqlerr.New(3202, 1, m.path, sqlerr.OperatingSystem(err))
+	if errors.As(err, &pe) {
+		for _, f := range m.families {
+			if f.file != nil && (pe.Path == f.file.Name() || pe.Path == f.temporary) {
+				return sqlerr.New(3202, 1, f.path, sqlerr.OperatingSystem(err))
+			}
+		}
 	}
 	return err
 }

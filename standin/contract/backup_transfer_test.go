@@ -21,11 +21,25 @@ func TestBackupTransferOptions(t *testing.T) {
 	to := " DISK = '" + name + ".bak' WITH "
 	list := []say{
 		{"BACKUP DATABASE " + name + " TO" + to + "BLOCKSIZE = 4096, BUFFERCOUNT = 10, MAXTRANSFERSIZE = 1048576", "ok"},
+		{"RESTORE VERIFYONLY FROM DISK = '" + name + ".bak' WITH BUFFERCOUNT = 10", "!155/15"},
+	}
+	for _, good := range []string{"= 65536", "= 4194304", "= 131072", "= @n"} {
+		list = append(list, say{"DECLARE @n int = 196608; BACKUP DATABASE " + name + " TO DISK = 'NUL' WITH COPY_ONLY, " +
+			"MAXTRANSFERSIZE " + good, "ok"})
+	}
+	for option, want := range map[string]string{"BLOCKSIZE = @n": "!3253/16", "BUFFERCOUNT = @none": "!3250/16",
+		"MAXTRANSFERSIZE = @n": "!3217/16", "MAXTRANSFERSIZE = @none": "!3250/16", "BUFFERCOUNT = @nowhere": "!137/15"} {
+		declare := "DECLARE @n int = 65537, @none int = -1; "
+		list = append(
+			list,
+			say{declare + "BACKUP DATABASE " + name + " TO" + to + option, want},
+			say{declare + "RESTORE DATABASE nowhere FROM" + to + option, want},
+		)
 	}
 	for option, want := range map[string]string{"BLOCKSIZE = 7": "!3253/16", "BLOCKSIZE = 0": "!3250/16",
 		"BLOCKSIZE = 256": "!3250/16", "BLOCKSIZE = 131072": "!3250/16", "BUFFERCOUNT = 0": "!3250/16",
-		"MAXTRANSFERSIZE = 8388608": "!3250/16",
-		"MAXTRANSFERSIZE = 100000":  "!3217/16", "BLOCKSIZE": "!102/15/1/1", "MAXTRANSFERSIZE = '1'": "!102/15/1/1"} {
+		"MAXTRANSFERSIZE = 8388608": "!3250/16", "MAXTRANSFERSIZE = 4259840": "!3250/16", "MAXTRANSFERSIZE = 0": "!3250/16",
+		"MAXTRANSFERSIZE = 100000": "!3217/16", "BLOCKSIZE": "!102/15/1/1", "MAXTRANSFERSIZE = '1'": "!102/15/1/1"} {
 		list = append(
 			list,
 			say{"BACKUP DATABASE " + name + " TO" + to + option, want},
@@ -34,7 +48,7 @@ func TestBackupTransferOptions(t *testing.T) {
 	}
 	converse(t, admin, list)
 	g.Expect(value(t, admin, "SELECT COUNT(*) FROM msdb.dbo.backupset WHERE database_name = '"+name+"'")).
-		To(Equal(int64(1)))
+		To(Equal(int64(5)), "one to the file, four to NUL")
 }
 
 // TestLabelsAndFilesOfBackups: docs/t-sql/statements/restore-statements-labelonly-transact-sql.md and

@@ -294,6 +294,7 @@ var backupFormats = map[int32]string{
 	3118: "The database \"%v\" does not exist. RESTORE can only create a database when restoring either a full backup " +
 		"or a file backup of the primary file.",
 	3119: "Problems were identified while planning for the RESTORE statement. Previous messages provide details.",
+	3132: "The media set has %v media families but only %v are provided. All members must be provided.",
 	3135: "The backup set in file '%v' was created by %v and cannot be used for this restore operation.",
 	3136: "This differential backup cannot be restored because the database has not been restored to the correct " +
 		"earlier state.",
@@ -319,6 +320,10 @@ var backupFormats = map[int32]string{
 	3205: "Too many backup devices specified for backup or restore; only %v are allowed.",
 	3206: "Backup device '%v' does not exist. To view existing backup devices, use the sys.backup_devices catalog view.",
 	3211: "%v percent processed.",
+	3227: "The backup media on \"%v\" is part of media family %v which has already been processed on \"%v\". Ensure " +
+		"that backup devices are correctly specified.",
+	3231: "The media loaded on \"%v\" is formatted to support %v media families, but %v media families are expected " +
+		"according to the backup device specification.",
 	3234: "Logical file '%v' is not part of database '%v'. Use RESTORE FILELISTONLY to list the logical file names.",
 	3241: "The media family on device '%v' is incorrectly formed. SQL Server cannot process this media family.",
 	3242: "The file on device '%v' is not a valid Microsoft Tape Format backup set.",
@@ -326,6 +331,8 @@ var backupFormats = map[int32]string{
 	3250: "The value '%v' is not within range for the %v parameter.",
 	3253: "The block size parameter must supply a value that is a power of 2.",
 	3254: "The volume on device '%v' is empty.",
+	3258: "The volume on the device \"%v\" is not part of the media set that is currently being processed. Ensure that " +
+		"the backup devices are loaded with the correct media.",
 	3262: "The backup set on file %v is valid.",
 	4212: "Cannot back up the log of the master database. Use BACKUP DATABASE instead.",
 	4214: "BACKUP LOG cannot be performed because there is no current database backup.",

@@ -32,6 +32,13 @@ type BackupOptions struct {
 	Note   json.RawMessage
 	// Progress, when set, is told the bytes done and to do.
 	Progress func(done, total int64)
+	// Further are the media families after the first, over which the set is spread.
+	Further []io.Writer
+}
+
+// families are the media families of a set whose first is out.
+func (o BackupOptions) families(out io.Writer) []io.Writer {
+	return append([]io.Writer{out}, o.Further...)
 }
 
 var snapshotNumber atomic.Uint64
@@ -71,7 +78,7 @@ func (db *Database) Backup(ctx context.Context, out io.Writer, opts BackupOption
 	if err := db.locate(&h, s.applied, s.end); err != nil {
 		return h, fmt.Errorf("back up database %q: %w", db.opts.Name, err)
 	}
-	w, err := newBackupWriter(out, h)
+	w, err := newBackupWriter(h, opts.families(out)...)
 	if err == nil {
 		err = copyWithProgress(ctx, w, s.file, s.size, opts.Progress)
 	}

@@ -17,11 +17,14 @@ import (
 
 // A backup set is: magic, version, length of the header (JSON) and the header; chunks, each with its length, the last
 // of length 0; when it was finished, in nanoseconds (not in version 1); SHA-256 of all before it. Sets follow one
-// another in a file (BACKUP ... WITH NOINIT).
+// another in a file (BACKUP ... WITH NOINIT). Of a set that is spread over several media families each has all of this:
+// its own header, the chunks that fall to it in turn, and its own checksum.
 var backupMagic = [8]byte{'G', 'E', 'O', 'S', 'Q', 'L', 'B', 'K'}
 
 const (
-	backupVersion   = 2
+	backupVersion = 2
+	// stripedVersion is that of a set in several families: who does not know of them must not take one for the whole.
+	stripedVersion  = 3
 	finishedSize    = 8
 	backupChunk     = 256 << 10
 	maxBackupHeader = 1 << 20
@@ -70,39 +73,63 @@ type BackupHeader struct {
 	Files Files `json:"files"`
 	// Note is the caller's own.
 	Note json.RawMessage `json:"note,omitempty"`
+	// Family is the number of the media family that this header lies in, from 1, and Families how many the set is spread
+	// over; both are 0 where there is one.
+	Family   int `json:"family,omitempty"`
+	Families int `json:"families,omitempty"`
 }
 
+// Place is the number of the media family that the header lies in, from 1, and how many the set is spread over.
+func (h BackupHeader) Place() (family, families int) { return max(h.Family, 1), max(h.Families, 1) }
+
 type backupWriter struct {
-	out  io.Writer
-	hash hash.Hash
-	buf  bytes.Buffer
+	// parts are the families', next the one that the next chunk goes to.
+	parts []backupPart
+	next  int
+	buf   bytes.Buffer
 	// packed compresses into buf, nil when the set is not compressed.
 	packed *flate.Writer
 	err    error
 }
 
-func newBackupWriter(out io.Writer, h BackupHeader) (*backupWriter, error) {
-	w := &backupWriter{out: out, hash: sha256.New()}
-	data, err := json.Marshal(h)
-	if err != nil {
-		return nil, fmt.Errorf("write a backup's header: %w", err)
+// backupPart is what one media family gets of a set.
+type backupPart struct {
+	out  io.Writer
+	hash hash.Hash
+}
+
+// newBackupWriter begins a set that is spread over the media families outs.
+func newBackupWriter(h BackupHeader, outs ...io.Writer) (*backupWriter, error) {
+	w := &backupWriter{}
+	for i, out := range outs {
+		w.parts = append(w.parts, backupPart{out: out, hash: sha256.New()})
+		version := uint32(backupVersion)
+		if len(outs) > 1 {
+			version, h.Family, h.Families = stripedVersion, i+1, len(outs)
+		}
+		data, err := json.Marshal(h)
+		if err != nil {
+			return nil, fmt.Errorf("write a backup's header: %w", err)
+		}
+		head := append([]byte{}, backupMagic[:]...)
+		head = binary.BigEndian.AppendUint32(head, version)
+		head = binary.BigEndian.AppendUint32(head, uint32(len(data)))
+		w.put(i, append(head, data...))
 	}
-	head := append([]byte{}, backupMagic[:]...)
-	head = binary.BigEndian.AppendUint32(head, backupVersion)
-	head = binary.BigEndian.AppendUint32(head, uint32(len(data)))
-	w.put(append(head, data...))
 	if h.Compressed {
-		if w.packed, err = flate.NewWriter(&w.buf, flate.BestSpeed); err != nil {
+		packed, err := flate.NewWriter(&w.buf, flate.BestSpeed)
+		if err != nil {
 			return nil, fmt.Errorf("compress a backup: %w", err)
 		}
+		w.packed = packed
 	}
 	return w, w.err
 }
 
-func (w *backupWriter) put(b []byte) {
+func (w *backupWriter) put(part int, b []byte) {
 	if w.err == nil {
-		w.hash.Write(b)
-		if _, err := w.out.Write(b); err != nil {
+		w.parts[part].hash.Write(b)
+		if _, err := w.parts[part].out.Write(b); err != nil {
 			w.err = fmt.Errorf("write a backup: %w", err)
 		}
 	}
@@ -122,12 +149,18 @@ func (w *backupWriter) Write(b []byte) (int, error) {
 	return len(b), errors.Join(err, w.err)
 }
 
+// chunk writes what is gathered, in as many equal chunks as there are families.
 func (w *backupWriter) chunk() {
-	if w.buf.Len() > 0 {
-		w.put(binary.BigEndian.AppendUint32(nil, uint32(w.buf.Len())))
-		w.put(w.buf.Bytes())
-		w.buf.Reset()
+	data, n := w.buf.Bytes(), len(w.parts)
+	for i := range n {
+		// A chunk of length 0 would end the set.
+		if piece := data[len(data)*i/n : len(data)*(i+1)/n]; len(piece) > 0 {
+			w.put(w.next, binary.BigEndian.AppendUint32(nil, uint32(len(piece))))
+			w.put(w.next, piece)
+			w.next = (w.next + 1) % n
+		}
 	}
+	w.buf.Reset()
 }
 
 // finish ends the set.
@@ -138,113 +171,11 @@ func (w *backupWriter) finish() error {
 		}
 	}
 	w.chunk()
-	w.put([]byte{0, 0, 0, 0})
-	w.put(binary.BigEndian.AppendUint64(nil, uint64(nowUTC().UnixNano())))
-	w.put(w.hash.Sum(nil))
+	finished := uint64(nowUTC().UnixNano())
+	for i := range w.parts {
+		w.put(i, []byte{0, 0, 0, 0})
+		w.put(i, binary.BigEndian.AppendUint64(nil, finished))
+		w.put(i, w.parts[i].hash.Sum(nil))
+	}
 	return w.err
-}
-
-// BackupReader reads one backup set. After the content's end (io.EOF), the input stands at the next set.
-type BackupReader struct {
-	Header  BackupHeader
-	trailer int
-	in      io.Reader
-	hash    hash.Hash
-	left    uint32
-	ended   bool
-	content io.Reader
-}
-
-// OpenBackup reads a set's header. io.EOF when there is no further set.
-func OpenBackup(in io.Reader) (*BackupReader, error) {
-	r := &BackupReader{in: in, hash: sha256.New()}
-	head := make([]byte, 16)
-	if n, err := io.ReadFull(in, head); err != nil {
-		if n == 0 && errors.Is(err, io.EOF) {
-			return nil, io.EOF
-		}
-		return nil, fmt.Errorf("read a backup's header: %w", ErrBackupCorrupt)
-	}
-	r.hash.Write(head)
-	version, size := binary.BigEndian.Uint32(head[8:]), binary.BigEndian.Uint32(head[12:])
-	if version == backupVersion {
-		r.trailer = finishedSize
-	}
-	if [8]byte(head[:8]) != backupMagic || version < 1 || version > backupVersion || size > maxBackupHeader {
-		return nil, fmt.Errorf("read a backup's header: %w", ErrBackupCorrupt)
-	}
-	data := make([]byte, size)
-	if _, err := io.ReadFull(in, data); err != nil {
-		return nil, fmt.Errorf("read a backup's header: %w", ErrBackupCorrupt)
-	}
-	r.hash.Write(data)
-	if err := json.Unmarshal(data, &r.Header); err != nil {
-		return nil, fmt.Errorf("read a backup's header: %w", ErrBackupCorrupt)
-	}
-	r.content = (*backupChunks)(r)
-	if r.Header.Compressed {
-		r.content = flate.NewReader((*backupChunks)(r))
-	}
-	return r, nil
-}
-
-// Read reads the set's content. The last read verifies the checksum.
-func (r *BackupReader) Read(b []byte) (int, error) {
-	n, err := r.content.Read(b)
-	if errors.Is(err, io.EOF) && !r.ended {
-		// flate stops at its own end; the set's end follows.
-		if _, e := io.Copy(io.Discard, (*backupChunks)(r)); e != nil {
-			return n, e
-		}
-	}
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, ErrBackupCorrupt) {
-		err = errors.Join(ErrBackupCorrupt, err)
-	}
-	return n, err
-}
-
-// Verify reads the set to its end and checks it (RESTORE VERIFYONLY).
-func (r *BackupReader) Verify() error {
-	_, err := io.Copy(io.Discard, r)
-	return err
-}
-
-type backupChunks BackupReader
-
-// Read reads the chunks' bytes one after another.
-func (r *backupChunks) Read(b []byte) (int, error) {
-	if r.ended {
-		return 0, io.EOF
-	}
-	if r.left == 0 {
-		var head [4]byte
-		if _, err := io.ReadFull(r.in, head[:]); err != nil {
-			return 0, fmt.Errorf("read a backup: %w", ErrBackupCorrupt)
-		}
-		r.hash.Write(head[:])
-		r.left = binary.BigEndian.Uint32(head[:])
-		if r.left == 0 {
-			return 0, r.end()
-		}
-	}
-	n, err := r.in.Read(b[:min(len(b), int(r.left))])
-	r.hash.Write(b[:n])
-	r.left -= uint32(n)
-	if err != nil && n == 0 {
-		return 0, fmt.Errorf("read a backup: %w", ErrBackupCorrupt)
-	}
-	return n, nil
-}
-
-func (r *backupChunks) end() error {
-	if _, err := io.CopyN(r.hash, r.in, int64(r.trailer)); err != nil {
-		return fmt.Errorf("check a backup: %w", ErrBackupCorrupt)
-	}
-	want := r.hash.Sum(nil)
-	got := make([]byte, len(want))
-	if _, err := io.ReadFull(r.in, got); err != nil || !bytes.Equal(got, want) {
-		return fmt.Errorf("check a backup: %w", ErrBackupCorrupt)
-	}
-	r.ended = true
-	return io.EOF
 }

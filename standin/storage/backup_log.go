@@ -25,7 +25,7 @@ func (db *Database) BackupLog(ctx context.Context, out io.Writer, opts BackupOpt
 	h := db.header(LogBackup, opts)
 	h.First, h.DatabaseBackup, h.BeginsChain, h.Last = st.LogBackup, st.FullBackup, st.LogBackup == st.ChainBegin, end
 	h.Size = int64(db.log.Bytes(end) - db.log.Bytes(h.First))
-	w, err := newBackupWriter(out, h)
+	w, err := newBackupWriter(h, opts.families(out)...)
 	if err == nil {
 		err = db.copyLog(ctx, w, h.First, end)
 	}

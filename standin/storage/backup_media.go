@@ -8,11 +8,10 @@ import (
 	"fmt"
 	"io"
 	"time"
-
-	"geosql.dev/standin/storage/disk"
 )
 
-// BackupSet is one of the backup sets of a file, and the bytes that it has there.
+// BackupSet is one of the backup sets of a file, and the bytes that it has there: all of the set, or the part of one
+// media family.
 type BackupSet struct {
 	Header BackupHeader
 	// Position is the set's number in the file, from 1 (FILE = of RESTORE).
@@ -30,12 +29,14 @@ type Media struct {
 	End int64
 	// Unfinished says that a set begins at End whose backup did not come to its end.
 	Unfinished bool
+	// Damage is why what lies at End cannot be read, nil where nothing does.
+	Damage error
 }
 
 // ReadMedia finds the backup sets of a file of that size without reading what they hold. Where something is no set, or
 // one that was cut off later, the error is ErrBackupCorrupt, and those before it are given.
-func ReadMedia(file io.ReaderAt, size int64) (Media, error) {
-	var m Media
+func ReadMedia(file io.ReaderAt, size int64) (m Media, err error) {
+	defer func() { m.Damage = err }()
 	for m.End < size {
 		if m.End > 0 {
 			unfinished, err := unfinishedSet(file, m.End, size)
@@ -78,14 +79,14 @@ func unfinishedSet(file io.ReaderAt, at, size int64) (bool, error) {
 func readSet(file io.ReaderAt, at, size int64) (BackupSet, error) {
 	set := BackupSet{Begin: at}
 	in := io.NewSectionReader(file, at, size-at)
-	r, err := OpenBackup(in)
+	p, err := openPart(in)
 	if errors.Is(err, io.EOF) {
 		err = fmt.Errorf("read a backup's header: %w", ErrBackupCorrupt)
 	}
 	if err != nil {
 		return set, err
 	}
-	set.Header = r.Header
+	set.Header = p.header
 	passed, err := in.Seek(0, io.SeekCurrent)
 	if err != nil {
 		return set, fmt.Errorf("read a backup: %w", err)
@@ -101,62 +102,15 @@ func readSet(file io.ReaderAt, at, size int64) (BackupSet, error) {
 			break
 		}
 	}
-	trailer := make([]byte, r.trailer)
+	trailer := make([]byte, p.trailer)
 	if n, err := file.ReadAt(trailer, at); n < len(trailer) {
 		return set, fmt.Errorf("find the end of a backup set: %w", errors.Join(ErrBackupCorrupt, err))
 	}
 	if len(trailer) == finishedSize {
 		set.Finished = time.Unix(0, int64(binary.BigEndian.Uint64(trailer))).UTC()
 	}
-	if set.End = at + int64(len(trailer)+r.hash.Size()); set.End > size {
+	if set.End = at + int64(len(trailer)+p.hash.Size()); set.End > size {
 		return set, fmt.Errorf("find the end of a backup set: %w", ErrBackupCorrupt)
 	}
 	return set, nil
-}
-
-// Open reads a set of the file.
-func (s BackupSet) Open(file io.ReaderAt) (*BackupReader, error) {
-	return OpenBackup(io.NewSectionReader(file, s.Begin, s.End-s.Begin))
-}
-
-// AppendSet writes a further set at the media's end, over one that was not finished. The set's first bytes come last,
-// once all others are on disk: whatever a crash leaves, the sets before it are there, and it is there wholly or not at
-// all. It returns the set's end.
-func AppendSet(file *disk.File, m Media, write func(io.Writer) error) (int64, error) {
-	if err := file.Truncate(m.End); err != nil {
-		return m.End, fmt.Errorf("cut off an unfinished backup set: %w", err)
-	}
-	w := &setAppender{file: file, at: m.End}
-	err := write(w)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err == nil {
-		_, err = file.WriteAt(w.first, m.End)
-	}
-	if err == nil {
-		err = file.Sync()
-	}
-	if err != nil {
-		// Should this fail as well, the next one cuts it.
-		_ = file.Truncate(m.End)
-		return m.End, fmt.Errorf("append a backup set: %w", err)
-	}
-	return w.at, nil
-}
-
-// setAppender writes at the end of a file and keeps the first bytes, in whose place the file has zeros.
-type setAppender struct {
-	file  *disk.File
-	at    int64
-	first []byte
-}
-
-func (w *setAppender) Write(b []byte) (int, error) {
-	kept := min(len(backupMagic)-len(w.first), len(b))
-	w.first = append(w.first, b[:kept]...)
-	w.at += int64(kept)
-	n, err := w.file.WriteAt(b[kept:], w.at)
-	w.at += int64(n)
-	return kept + n, err
 }

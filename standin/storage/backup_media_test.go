@@ -28,29 +28,26 @@ func TestAppendedSetsAreWholeOrAbsent(t *testing.T) {
 	f, err := disk.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o640)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer f.Close()
-	read := func() (storage.Media, error) {
-		info, err := f.Stat()
-		g.Expect(err).NotTo(HaveOccurred())
-		return storage.ReadMedia(f, info.Size())
-	}
-	full := func(w io.Writer) error {
-		h, err := db.Backup(ctx, w, storage.BackupOptions{Compress: true})
+	files := []*disk.File{f}
+	read := func() (storage.MediaSet, error) { return joined(t, files) }
+	full := func(w []io.Writer) error {
+		h, err := db.Backup(ctx, w[0], storage.BackupOptions{Compress: true})
 		if err == nil {
 			err = db.NoteBackup(h)
 		}
 		return err
 	}
-	log := func(w io.Writer) error {
-		_, err := db.BackupLog(ctx, w, storage.BackupOptions{})
+	log := func(w []io.Writer) error {
+		_, err := db.BackupLog(ctx, w[0], storage.BackupOptions{})
 		return err
 	}
-	_, err = storage.AppendSet(f, storage.Media{}, full)
+	_, err = storage.AppendSet(files, []int64{0}, full)
 	g.Expect(err).NotTo(HaveOccurred())
 	for i := range 2 {
 		mustWrite(t, db, fmt.Sprintf("INSERT INTO t VALUES (%d, hex(randomblob(1000)))", i))
 		m, err := read()
 		g.Expect(err).NotTo(HaveOccurred())
-		_, err = storage.AppendSet(f, m, log)
+		_, err = storage.AppendSet(files, m.Ends, log)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
 	m, err := read()
@@ -71,9 +68,8 @@ func TestAppendedSetsAreWholeOrAbsent(t *testing.T) {
 	broken := errors.New("the volume is gone")
 	for cut := last.Begin; cut < last.End; cut += 1 + (cut-last.Begin)*3 {
 		// A write that fails takes itself back.
-		m.Sets, m.End = m.Sets[:2], last.Begin
-		_, err := storage.AppendSet(f, m, func(w io.Writer) error {
-			_, _ = w.Write(whole[last.Begin:cut])
+		_, err := storage.AppendSet(files, []int64{last.Begin}, func(w []io.Writer) error {
+			_, _ = w[0].Write(whole[last.Begin:cut])
 			return broken
 		})
 		g.Expect(err).To(MatchError(broken))
@@ -94,11 +90,11 @@ func TestAppendedSetsAreWholeOrAbsent(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred(), "%d bytes of the set", cut-last.Begin)
 		g.Expect(left.Sets).To(HaveLen(2))
 		g.Expect(left.Unfinished).To(BeTrue())
-		g.Expect(left.End).To(Equal(last.Begin))
+		g.Expect(left.Ends).To(Equal([]int64{last.Begin}))
 	}
 	left, err := read()
 	g.Expect(err).NotTo(HaveOccurred())
-	_, err = storage.AppendSet(f, left, log)
+	_, err = storage.AppendSet(files, left.Ends, log)
 	g.Expect(err).NotTo(HaveOccurred())
 	again, err := read()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -106,12 +102,24 @@ func TestAppendedSetsAreWholeOrAbsent(t *testing.T) {
 	g.Expect(again.Unfinished).To(BeFalse())
 
 	// A finished set that lost its end, or what is no set, is damage, and not taken for the end.
-	g.Expect(os.Truncate(path, again.End-1)).To(Succeed())
+	g.Expect(os.Truncate(path, again.Ends[0]-1)).To(Succeed())
 	left, err = read()
 	g.Expect(errors.Is(err, storage.ErrBackupCorrupt)).To(BeTrue())
 	g.Expect(left.Sets).To(HaveLen(2))
-	_, err = f.WriteAt([]byte("text"), left.End)
+	_, err = f.WriteAt([]byte("text"), left.Ends[0])
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = read()
 	g.Expect(errors.Is(err, storage.ErrBackupCorrupt)).To(BeTrue())
+}
+
+// joined are the sets that the files of a media set hold together.
+func joined(t *testing.T, files []*disk.File) (storage.MediaSet, error) {
+	t.Helper()
+	families := make([]storage.Media, len(files))
+	for i, f := range files {
+		info, err := f.Stat()
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		families[i], _ = storage.ReadMedia(f, info.Size()) // JoinMedia says it
+	}
+	return storage.JoinMedia(families)
 }

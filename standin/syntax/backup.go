@@ -27,24 +27,25 @@ type BackupDevice struct {
 }
 
 // TransferOptions are those of WITH, of a backup or a restore, about how it is written or read: bytes, a count, and
-// bytes; nil when not given.
+// bytes; nil when not given, or given by a variable.
 type TransferOptions struct {
 	BlockSize, BufferCount, MaxTransferSize *int64
 }
 
 // transferOption reads one of them.
-func (p *parser) transferOption(o *TransferOptions) bool {
-	switch {
-	case p.valued("BLOCKSIZE"):
-		o.BlockSize = ptr(p.integer())
-	case p.valued("BUFFERCOUNT"):
-		o.BufferCount = ptr(p.integer())
-	case p.valued("MAXTRANSFERSIZE"):
-		o.MaxTransferSize = ptr(p.integer())
-	default:
-		return false
+func (p *parser) transferOption(o *TransferOptions, variables *map[string]string) bool {
+	for _, one := range []struct {
+		word  string
+		value **int64
+	}{{"BLOCKSIZE", &o.BlockSize}, {"BUFFERCOUNT", &o.BufferCount}, {"MAXTRANSFERSIZE", &o.MaxTransferSize}} {
+		if p.valued(one.word) {
+			if !p.valueOf(one.word, variables) {
+				*one.value = ptr(p.integer())
+			}
+			return true
+		}
 	}
-	return true
+	return false
 }
 
 // BackupOptions are WITH's options; zero values are not given.
@@ -212,7 +213,7 @@ func (p *parser) backupValue(o *BackupOptions) bool {
 		}
 	}
 	switch {
-	case p.transferOption(&o.TransferOptions):
+	case p.transferOption(&o.TransferOptions, &o.Variables):
 	case p.valued("RETAINDAYS"):
 		if !p.valueOf("RETAINDAYS", &o.Variables) {
 			o.RetainDays = ptr(p.integer())

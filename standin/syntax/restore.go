@@ -167,7 +167,7 @@ func (p *parser) restoreFlag(o *RestoreOptions) bool {
 	case p.valued("STOPBEFOREMARK"):
 		o.StopBeforeMark = p.markName()
 	default:
-		return p.transferOption(&o.TransferOptions)
+		return p.transferOption(&o.TransferOptions, &o.Variables)
 	}
 	return true
 }
