@@ -3,11 +3,14 @@
 package contract_test
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 )
@@ -212,4 +215,50 @@ func TestUnfinishedStripesAreToldAndCut(t *testing.T) {
 		{"BACKUP DATABASE works TO " + devices + " WITH INIT", "ok"},
 		{"RESTORE VERIFYONLY FROM " + devices, "ok"},
 	})
+}
+
+// TestServerIsKilledWhileItBacksUpToDevices: whenever the server ends in a BACKUP that appends to several devices, the
+// sets before it are there, the new one wholly or not at all, and the next BACKUP goes behind them.
+func TestServerIsKilledWhileItBacksUpToDevices(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	i := newInstance(t)
+	db := i.newDatabase(t, "works")
+	mustExec(t, db, "CREATE TABLE t (a int, filler char(2000)); INSERT t SELECT 0, 'x' FROM GENERATE_SERIES(1, 1000)")
+	db.Close()
+	devices := disks("1.bak", "2.bak", "3.bak")
+	mustExec(t, i.open(t, "master"), "BACKUP DATABASE works TO "+devices)
+	longest, told, finished := 100*time.Millisecond, 1, 0
+	for range 8 {
+		master := i.open(t, "master")
+		ended := make(chan error)
+		go func() {
+			var err error
+			for err == nil {
+				begun := time.Now()
+				if _, err = master.ExecContext(context.Background(), "BACKUP DATABASE works TO "+devices); err == nil {
+					told++
+					longest = time.Since(begun)
+				}
+			}
+			ended <- err
+		}()
+		time.Sleep(rand.N(2 * longest))
+		i.kill()
+		<-ended
+		master.Close()
+		g.Expect(i.launch()).To(Succeed())
+		after := connection(t, i.open(t, "master"))
+		finished = 0
+		for _, row := range query(t, after, "RESTORE HEADERONLY FROM "+devices) {
+			if row[0] != "*** INCOMPLETE ***" {
+				finished++
+				mustExec(t, after, fmt.Sprintf("RESTORE VERIFYONLY FROM %s WITH FILE = %d", devices, finished))
+			}
+		}
+		g.Expect(finished).To(BeNumerically(">=", told), "what was told is there")
+		told = finished
+		g.Expect(after.Close()).To(Succeed())
+	}
+	t.Logf("%d sets after 8 rounds", finished)
 }
