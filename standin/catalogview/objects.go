@@ -9,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -94,7 +95,16 @@ func installObjectViews(r *engine.Registry) {
 			return out, nil
 		}
 	}
-	r.RecordView("", "sys", "objects", objectColumns, all())
+	r.RecordView(
+		"",
+		"sys",
+		"objects",
+		objectColumns,
+		func(ctx context.Context, s *engine.Session) ([]engine.Record, error) {
+			out, err := all()(ctx, s)
+			return append(out, systemTables(r, s.ViewDatabase().Name())...), err
+		},
+	)
 	r.RecordView(
 		"",
 		"sys",
@@ -105,7 +115,7 @@ func installObjectViews(r *engine.Registry) {
 			if err != nil {
 				return nil, err
 			}
-			return append(out, systemObjects(r)...), nil
+			return append(append(out, systemTables(r, s.ViewDatabase().Name())...), systemObjects(r)...), nil
 		},
 	)
 	r.RecordView(
@@ -345,46 +355,45 @@ func systemObjects(r *engine.Registry) []engine.Record {
 	started := r.Instance().StartTime()
 	for _, v := range r.Views() {
 		if v.Database == "" {
-			out = append(
-				out,
-				engine.Record{
-					"name":                v.Name,
-					"object_id":           metadata.SystemObjectID(v.Schema + "." + v.Name),
-					"schema_id":           systemSchemas[v.Schema],
-					"parent_object_id":    0,
-					"type":                "V ",
-					"type_desc":           "VIEW",
-					"create_date":         started,
-					"modify_date":         started,
-					"is_ms_shipped":       true,
-					"is_published":        false,
-					"is_schema_published": false,
-				},
-			)
+			out = append(out, shipped(v.Schema, v.Name, systemSchemas[v.Schema], "V ", "VIEW", started))
 		}
 	}
 	for _, p := range r.Procedures() {
 		if p.Schema == "sys" {
-			out = append(
-				out,
-				engine.Record{
-					"name":                p.Name,
-					"object_id":           metadata.SystemObjectID(p.Schema + "." + p.Name),
-					"schema_id":           4,
-					"parent_object_id":    0,
-					"type":                "P ",
-					"type_desc":           "SQL_STORED_PROCEDURE",
-					"create_date":         started,
-					"modify_date":         started,
-					"is_ms_shipped":       true,
-					"is_published":        false,
-					"is_schema_published": false,
-				},
-			)
+			out = append(out, shipped(p.Schema, p.Name, systemSchemas[p.Schema], "P ", "SQL_STORED_PROCEDURE", started))
 		}
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i]["object_id"].(int32) < out[j]["object_id"].(int32) })
 	return out
+}
+
+// systemTables are the tables of dbo that a system database comes with, such as msdb's backupset.
+func systemTables(r *engine.Registry, database string) []engine.Record {
+	var out []engine.Record
+	for _, v := range r.Views() {
+		if v.Schema == "dbo" && v.Database != "" && strings.EqualFold(v.Database, database) {
+			out = append(out, shipped(v.Schema, v.Name, 1, "U ", "USER_TABLE", r.Instance().StartTime()))
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i]["object_id"].(int32) < out[j]["object_id"].(int32) })
+	return out
+}
+
+// shipped is an object that comes with the engine.
+func shipped(schema, name string, schemaID int, kind, description string, started time.Time) engine.Record {
+	return engine.Record{
+		"name":                name,
+		"object_id":           metadata.SystemObjectID(schema + "." + name),
+		"schema_id":           schemaID,
+		"parent_object_id":    0,
+		"type":                kind,
+		"type_desc":           description,
+		"create_date":         started,
+		"modify_date":         started,
+		"is_ms_shipped":       true,
+		"is_published":        false,
+		"is_schema_published": false,
+	}
 }
 
 func typeRecords(ctx context.Context, s *engine.Session) ([]engine.Record, error) {

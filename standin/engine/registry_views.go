@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"geosql.dev/standin/metadata"
 	"geosql.dev/standin/sqltype"
 )
 
@@ -28,6 +29,16 @@ func (r *Registry) RecordView(
 		return byColumns(v.Columns, records), nil
 	}
 	r.addView(v)
+}
+
+// SystemTable is the object_id of a table that an extension registered in the current database, such as msdb's
+// dbo.backupset; false when there is none.
+func (s *Session) SystemTable(schema, name string) (id int32, ok bool) {
+	v := s.inst.registry.views[lower(s.db.Name()+"."+schema+"."+name)]
+	if v == nil {
+		return 0, false
+	}
+	return metadata.SystemObjectID(v.Schema + "." + v.Name), true
 }
 
 // EmptyView registers a view without rows.

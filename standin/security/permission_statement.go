@@ -243,6 +243,10 @@ func (e *Extension) objectOn(
 		if err != nil || ok {
 			return sec, kind, ok, err
 		}
+		if id, ok := s.SystemTable(schema, object); ok {
+			sec, _, err := findSchema(conn, schema)
+			return securable{class: classObject, major: id, schema: sec.major}, "U", true, err
+		}
 	}
 	return securable{}, "", false, nil
 }
