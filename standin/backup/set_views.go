@@ -215,11 +215,15 @@ func differentialOf(h storage.BackupHeader, n backupNote) (base, set any) {
 	return engine.LSNValue(h.DatabaseBackup), n.Base
 }
 
-// forksOf are the recovery fork in which a set begins, and where it parts from the one in which it ends.
+// forksOf are the recovery fork in which a set begins, and where it parts from the one in which it ends. A log backup
+// that begins where they part goes on from the former one: what begins the other is in it.
 func forksOf(h storage.BackupHeader) (first any, point any) {
 	forks := h.Identity.Forks
 	last := len(forks) - 1
-	for n := last; n > 0 && h.First.Less(forks[n].Start); n-- {
+	before := func(start storage.LSN) bool {
+		return h.First.Less(start) || h.Kind == storage.LogBackup && h.First == start
+	}
+	for n := last; n > 0 && before(forks[n].Start); n-- {
 		last = n - 1
 	}
 	if last == len(forks)-1 {
