@@ -112,6 +112,9 @@ func TestAGroupIsBackedUpThroughASwitchover(t *testing.T) {
 	after := time.Now()
 	restorableTo("what is written after the switchover can be restored", after.Truncate(time.Second), 3*time.Minute)
 	t.Logf("it could be restored to the moment of the switchover %.0f s after it", time.Since(after).Seconds())
+	sets, err := pod.Run(t.Context(), "cd /tmp/buckets/backups/e2e && find . -name set.json -exec cat {} +")
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Logf("the sets in the bucket:\n%s", sets)
 	for _, d := range policy.Status.Databases {
 		g.Expect(d.Windows).To(HaveLen(1), "%s: one chain over both primaries", d.Name)
 	}
