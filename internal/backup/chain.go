@@ -60,8 +60,8 @@ func (e *NoChain) Error() string {
 	return text
 }
 
-// Restoring is the chain that restores one database (one Family) to a target: from the newest full backup from which it
-// can be reached, with as few bytes of log as a differential saves. The error is a *NoChain.
+// Restoring is the chain that restores one database (one Identity) to a target: from the newest full backup from which
+// it can be reached, with as few bytes of log as a differential saves. The error is a *NoChain.
 func Restoring(sets []Set, to Target) (Chain, error) {
 	chain, missing := restoring(sets, to)
 	if missing != "" {

@@ -161,13 +161,13 @@ func (d Description) Key() string { return path.Join(d.Folder(), DescriptionName
 // KeyOf is the key of one of the set's files.
 func (d Description) KeyOf(file string) string { return path.Join(d.Folder(), file) }
 
-// ByFamily sorts sets by database, one that was made anew under the same name apart. Name has the name of the newest.
-func ByFamily(all []Description) map[string][]Description {
-	families := map[string][]Description{}
+// ByDatabase sorts sets by database, one that was made anew under the same name apart.
+func ByDatabase(all []Description) map[Identity][]Description {
+	databases := map[Identity][]Description{}
 	for _, d := range all {
-		families[d.Family] = append(families[d.Family], d)
+		databases[d.Identity()] = append(databases[d.Identity()], d)
 	}
-	return families
+	return databases
 }
 
 // Sets are what chains are made of.

@@ -15,7 +15,7 @@ type Retention struct {
 	Fulls int
 }
 
-// Removable are the sets of one database (one Family) that nothing promised needs: not a moment of the last Age, not
+// Removable are the sets of one database (one Identity) that nothing promised needs: not a moment of the last Age, not
 // one of the newest Fulls, not the newest point. What was taken within Age is kept whatever it is good for: the full
 // backup that it belongs to may be under way. With no Age and no Fulls nothing is removable: nobody said that anything
 // may go.

@@ -45,8 +45,8 @@ type Set struct {
 	ID string `json:"id"`
 	// Kind is Full, Differential or Log.
 	Kind Kind `json:"kind"`
-	// Database is its name; Family its FamilyGUID, which it keeps wherever it is restored: another database of the same
-	// name has another.
+	// Database is its name; Family its FamilyGUID: a database that was made anew under the name has another. One that is
+	// restored keeps it, under whatever name, so that several databases may have the same; see Identity.
 	Database string `json:"database"`
 	Family   string `json:"family"`
 	// CopyOnly says that it is no base of a differential, and ended no log chain.
@@ -71,6 +71,16 @@ type Set struct {
 	// Damaged says that a reading of it did not give what was written: it restores nothing.
 	Damaged bool `json:"-"`
 }
+
+// Identity tells databases apart whose backups make no chain with each other: by family, and within it by name. It can
+// be compared.
+type Identity struct{ family, database string }
+
+// IdentityOf is that of a database; letters of its name in upper and lower case are the same.
+func IdentityOf(family, database string) Identity { return Identity{family, strings.ToLower(database)} }
+
+// Identity of the database that the set is of.
+func (s Set) Identity() Identity { return IdentityOf(s.Family, s.Database) }
 
 // end is the newest moment to which a set alone takes a database that has what it needs.
 func (s Set) end() time.Time {

@@ -20,7 +20,7 @@ func (w Window) String() string {
 	return w.From.UTC().Format(time.RFC3339) + " to " + w.To.UTC().Format(time.RFC3339)
 }
 
-// Windows are those of one database (one Family), oldest first, none touching another.
+// Windows are those of one database (one Identity), oldest first, none touching another.
 func Windows(sets []Set) []Window {
 	var all []Window
 	for _, full := range newestFirst(sets, Full) {

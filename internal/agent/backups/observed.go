@@ -62,11 +62,12 @@ func (o *Observed) listed() bool {
 	return true
 }
 
-// known are all sets of a family, from everywhere. One that some place has whole counts, though another has it damaged.
-func (o *Observed) known(family string) []backup.Set {
+// known are all sets of a database, from everywhere. One that some place has whole counts, though another has it
+// damaged.
+func (o *Observed) known(of backup.Identity) []backup.Set {
 	sets := map[string]backup.Set{}
 	note := func(s backup.Set, damaged bool) {
-		if s.Family != family {
+		if s.Identity() != of {
 			return
 		}
 		s.Damaged = damaged

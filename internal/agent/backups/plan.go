@@ -37,7 +37,7 @@ type planner struct {
 func (p planner) planData(o *Observed) []Take {
 	var all []Take
 	for _, s := range p.sources(o) {
-		known := o.known(s.Family)
+		known := o.known(backup.IdentityOf(s.Family, s.Database))
 		if r := p.request(o, s); r != nil && p.here(s, *r, 0) {
 			all = append(all, *r)
 			continue
@@ -64,7 +64,7 @@ func (p planner) planData(o *Observed) []Take {
 func (p planner) planLogs(o *Observed) []Take {
 	var all []Take
 	for _, s := range p.sources(o) {
-		known := o.known(s.Family)
+		known := o.known(backup.IdentityOf(s.Family, s.Database))
 		due := p.schedules.LogBackup(known, o.Now)
 		if due == nil && !o.listed() && p.schedules.Log != nil && !hasLog(known) {
 			due = &backup.Due{Kind: backup.Log, Reason: "a store cannot be reached, and the log must not fill"}

@@ -111,13 +111,13 @@ func (p planner) leads(o *Observed) bool {
 	return slices.ContainsFunc(p.sources(o), func(s mssql.BackupSource) bool { return s.Primary || s.Group == "" })
 }
 
-// removable are the IDs of sets that go, each family by itself. A set of a kind of database that the policy no longer
+// removable are the IDs of sets that go, each database by itself. A set of a kind of database that the policy no longer
 // covers goes by the same retention.
 func (p planner) removable(all []backup.Description, now time.Time) map[string]bool {
 	keep := backup.Retention{Age: p.order.KeepAge, Fulls: p.order.KeepFulls}
 	ids := map[string]bool{}
-	for _, family := range backup.ByFamily(all) {
-		for _, s := range backup.Removable(backup.Sets(family), keep, now) {
+	for _, sets := range backup.ByDatabase(all) {
+		for _, s := range backup.Removable(backup.Sets(sets), keep, now) {
 			ids[s.ID] = true
 		}
 	}

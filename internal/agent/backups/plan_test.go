@@ -222,3 +222,47 @@ func TestWhatIsSentForgottenRemovedAndReadBack(t *testing.T) {
 	}
 	g.Expect(left).To(Equal(o.Stores[0].Leftovers[:1]), "what may still be on its way stays, and what is nobody's set")
 }
+
+// A database that was restored under another name has the family of the one that it was made of.
+func TestDatabasesOfOneFamilyHaveTheirOwnBackups(t *testing.T) {
+	g := NewWithT(t)
+	of := func(name string, d backup.Description) backup.Description {
+		d.ID, d.Database = d.ID+" of "+name, name
+		return d
+	}
+	p := planned(t, order(func(o *orders.Backup) { o.KeepAge, o.AtPrimary = 5*time.Hour, true }))
+	at := func(name string) mssql.BackupSource {
+		return source(func(s *mssql.BackupSource) { s.Database, s.Primary = name, true })
+	}
+	o := &Observed{Now: noon, Begun: ago(time.Hour), Sources: []mssql.BackupSource{at("Alpha"), at("Beta"), at("Gamma")},
+		Stores: []Stored{stored(
+			of("Alpha", taken("full", backup.Full, 10*time.Hour, "10", "20")),
+			of("Alpha", taken("log", backup.Log, 6*time.Minute, "15", "30")),
+			of("beta", taken("old", backup.Full, 96*time.Hour, "1", "2")),
+			of("beta", taken("full", backup.Full, 9*time.Hour, "40", "50")),
+			of("beta", taken("log", backup.Log, time.Minute, "45", "60")))}}
+	data := p.planData(o)
+	g.Expect(data).To(HaveLen(1), "each that has none needs a full backup, and no other")
+	g.Expect(data[0].Database).To(Equal("Gamma"))
+	logs := p.planLogs(o)
+	g.Expect(logs).To(HaveLen(1), "a log is due by the newest of its own")
+	g.Expect(logs[0].Database).To(Equal("Alpha"))
+	removals := p.planRemovals(o)
+	g.Expect(removals).To(HaveLen(1), "what restores one is not made good by another's")
+	g.Expect(removals[0].Set.ID).To(Equal("old of beta"))
+
+	r := &runner{planner: p}
+	status := r.databases(o)
+	g.Expect(status).To(HaveLen(3))
+	for i, want := range []DatabaseStatus{
+		{Name: "Alpha", Sets: 2, Windows: []backup.Window{{From: ago(10 * time.Hour), To: ago(6 * time.Minute)}}},
+		{Name: "Beta", Sets: 3, Windows: []backup.Window{{From: ago(96 * time.Hour), To: ago(96 * time.Hour)},
+			{From: ago(9 * time.Hour), To: ago(time.Minute)}}},
+		{Name: "Gamma"},
+	} {
+		g.Expect(status[i].Name).To(Equal(want.Name))
+		g.Expect(status[i].Here).To(BeTrue())
+		g.Expect(status[i].Sets).To(Equal(want.Sets), want.Name)
+		g.Expect(status[i].Windows).To(Equal(want.Windows), want.Name)
+	}
+}

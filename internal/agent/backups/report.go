@@ -64,12 +64,12 @@ func answers(o *Observed) map[string]string {
 	return all
 }
 
-// databases tells of each family what restores it: what the stores have, since the server's own volume may be lost with
-// the server. Of several stores the best counts.
+// databases tells of each database what restores it: what the stores have, since the server's own volume may be lost
+// with the server. Of several stores the best counts.
 func (r *runner) databases(o *Observed) []DatabaseStatus {
-	names, here := map[string]string{}, map[string]bool{}
+	found := map[backup.Identity]*DatabaseStatus{}
 	for _, s := range r.sources(o) {
-		names[s.Family], here[s.Family] = s.Database, true
+		found[backup.IdentityOf(s.Family, s.Database)] = &DatabaseStatus{Name: s.Database, Family: s.Family, Here: true}
 	}
 	places := [][]backup.Description{descriptions(o.Own)}
 	if len(o.Stores) > 0 {
@@ -79,21 +79,17 @@ func (r *runner) databases(o *Observed) []DatabaseStatus {
 		places = append(places, keptDescriptions(s.Sets))
 	}
 	for _, place := range places {
-		for family, sets := range backup.ByFamily(place) {
-			if names[family] == "" {
-				names[family] = sets[len(sets)-1].Database
+		for of, sets := range backup.ByDatabase(place) {
+			if found[of] == nil {
+				found[of] = &DatabaseStatus{Name: sets[len(sets)-1].Database, Family: sets[0].Family}
 			}
+			found[of].better(backup.Windows(backup.Sets(sets)))
 		}
 	}
 	var all []DatabaseStatus
-	for family, name := range names {
-		d := DatabaseStatus{Name: name, Family: family, Here: here[family]}
-		for _, place := range places {
-			sets := backup.ByFamily(place)[family]
-			d.better(backup.Windows(backup.Sets(sets)))
-		}
-		r.count(&d, o)
-		all = append(all, d)
+	for of, d := range found {
+		r.count(of, d, o)
+		all = append(all, *d)
 	}
 	slices.SortFunc(all, func(a, b DatabaseStatus) int {
 		return strings.Compare(strings.ToLower(a.Name)+a.Family, strings.ToLower(b.Name)+b.Family)
@@ -114,10 +110,10 @@ func (d *DatabaseStatus) better(windows []backup.Window) {
 	}
 }
 
-func (r *runner) count(d *DatabaseStatus, o *Observed) {
+func (r *runner) count(of backup.Identity, d *DatabaseStatus, o *Observed) {
 	seen := map[string]bool{}
 	note := func(one backup.Description) {
-		if one.Family != d.Family || seen[one.ID] {
+		if one.Identity() != of || seen[one.ID] {
 			return
 		}
 		seen[one.ID] = true
@@ -132,7 +128,7 @@ func (r *runner) count(d *DatabaseStatus, o *Observed) {
 		for _, k := range s.Sets {
 			note(k.Description)
 			switch {
-			case k.Family != d.Family:
+			case k.Identity() != of:
 			case k.Damaged:
 				d.Damaged++
 			case !k.Verified:
@@ -143,7 +139,7 @@ func (r *runner) count(d *DatabaseStatus, o *Observed) {
 	for _, own := range o.Own {
 		note(own.Description)
 		for _, s := range r.order.Stores {
-			if own.Family == d.Family && !own.In[s.Name] {
+			if own.Identity() == of && !own.In[s.Name] {
 				d.Waiting++
 				d.WaitingBytes += own.Stored()
 				break
