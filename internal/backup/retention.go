@@ -17,14 +17,65 @@ type Retention struct {
 
 // Removable are the sets of one database (one Identity) that nothing promised needs: not a moment of the last Age, not
 // one of the newest Fulls, not the newest point. What was taken within Age is kept whatever it is good for: the full
-// backup that it belongs to may be under way. With no Age and no Fulls nothing is removable: nobody said that anything
-// may go.
+// backup that it belongs to may be under way. What is Unverified is kept, and makes nothing needless: while there is
+// any, all since the newest full backup from which everything promised can be reached without it is kept. With no Age
+// and no Fulls nothing is removable: nobody said that anything may go.
 func Removable(sets []Set, keep Retention, now time.Time) []Set {
 	if keep.Age <= 0 && keep.Fulls <= 0 {
 		return nil
 	}
 	from := now.Add(-keep.Age)
 	needed := map[string]bool{}
+	keep.need(sets, now, needed)
+	read, unread := verified(sets)
+	doubt := len(read) < len(sets)
+	var held time.Time
+	if doubt {
+		keep.need(read, now, needed)
+		held = since(read, sooner(from, unread))
+	}
+	var removable []Set
+	for _, s := range sets {
+		young := keep.Age > 0 && !later(s.Finished, s.end()).Before(from)
+		if !needed[s.ID] && !young && (!doubt || !s.Unverified && s.Finished.Before(held)) {
+			removable = append(removable, s)
+		}
+	}
+	return removable
+}
+
+// verified are the sets that are not Unverified, and when the first of the others was begun.
+func verified(sets []Set) (read []Set, unread time.Time) {
+	for _, s := range sets {
+		switch {
+		case !s.Unverified:
+			read = append(read, s)
+		case unread.IsZero() || s.Begun.Before(unread):
+			unread = s.Begun
+		}
+	}
+	return read, unread
+}
+
+// since is when the newest full backup was begun that was finished by a moment; zero where there is none.
+func since(sets []Set, by time.Time) time.Time {
+	for _, full := range newestFirst(sets, Full) {
+		if !full.Finished.After(by) {
+			return full.Begun
+		}
+	}
+	return time.Time{}
+}
+
+func sooner(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// need notes which sets are needed for what is promised, if these are all that there are.
+func (r Retention) need(sets []Set, now time.Time, needed map[string]bool) {
 	need := func(to Target) {
 		if chain, missing := restoring(sets, to); missing == "" {
 			for _, s := range chain.Sets {
@@ -36,24 +87,16 @@ func Removable(sets []Set, keep Retention, now time.Time) []Set {
 		}
 	}
 	need(Target{})
-	if keep.Age > 0 {
-		for _, moment := range moments(sets, from) {
+	if r.Age > 0 {
+		for _, moment := range moments(sets, now.Add(-r.Age)) {
 			need(Target{Time: moment})
 		}
 	}
 	for i, full := range newestFirst(sets, Full) {
-		if i < keep.Fulls {
+		if i < r.Fulls {
 			needed[full.ID] = true
 		}
 	}
-	var removable []Set
-	for _, s := range sets {
-		young := keep.Age > 0 && !later(s.Finished, s.end()).Before(from)
-		if !needed[s.ID] && !young {
-			removable = append(removable, s)
-		}
-	}
-	return removable
 }
 
 // moments are where which sets restore a database changes, from a moment on: that moment, and just before and at the

@@ -70,6 +70,8 @@ type Set struct {
 	Until time.Time `json:"until,omitzero"`
 	// Damaged says that a reading of it did not give what was written: it restores nothing.
 	Damaged bool `json:"-"`
+	// Unverified says that it was not read back yet from where it ought to be.
+	Unverified bool `json:"-"`
 }
 
 // Identity tells databases apart whose backups make no chain with each other: by family, and within it by name. It can

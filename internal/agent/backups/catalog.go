@@ -36,6 +36,8 @@ type catalog struct {
 
 	mu     sync.Mutex
 	stored Stored
+	// changed are the sets that were changed since the last list was begun, which may not show it.
+	changed map[string]bool
 }
 
 // current is what was last listed.
@@ -50,6 +52,9 @@ func (c *catalog) current() Stored {
 // list lists all that the store has. One that fails leaves what is known, and its error beside it.
 func (c *catalog) list(ctx context.Context) error {
 	at := c.now()
+	c.mu.Lock()
+	c.changed = map[string]bool{}
+	c.mu.Unlock()
 	read, err := c.read(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -58,6 +63,13 @@ func (c *catalog) list(ctx context.Context) error {
 		return err
 	}
 	read.Listed = at
+	read.Sets = slices.DeleteFunc(read.Sets, func(k Kept) bool { return c.changed[k.ID] })
+	for _, k := range c.stored.Sets {
+		if c.changed[k.ID] {
+			read.Sets = append(read.Sets, k)
+		}
+	}
+	slices.SortFunc(read.Sets, func(a, b Kept) int { return a.Finished.Compare(b.Finished) })
 	c.stored = read
 	return nil
 }
@@ -113,7 +125,6 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	if err := group.Wait(); err != nil {
 		return Stored{}, err
 	}
-	slices.SortFunc(read.Sets, func(a, b Kept) int { return a.Finished.Compare(b.Finished) })
 	slices.Sort(read.Leftovers)
 	slices.Sort(read.Unreadable)
 	return read, nil
@@ -152,6 +163,10 @@ func (c *catalog) describe(ctx context.Context, folder string) (backup.Descripti
 func (c *catalog) change(id string, to func(Kept) *Kept) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.changed == nil {
+		c.changed = map[string]bool{}
+	}
+	c.changed[id] = true
 	var sets []Kept
 	for _, s := range c.stored.Sets {
 		next := &s

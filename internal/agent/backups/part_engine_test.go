@@ -300,6 +300,10 @@ func TestADamagedBackupIsFoundAndReplaced(t *testing.T) {
 	g.Eventually(func() []Kept { return s.kept() }, patient, often).ShouldNot(BeEmpty())
 	full := s.kept()[0]
 	g.Expect(full.Kind).To(Equal(backup.Full))
+	g.Eventually(func() bool {
+		_, err := os.Stat(filepath.Join(s.OnDisk(conf.BackupDir), setsDir, full.Folder()))
+		return os.IsNotExist(err)
+	}, patient, often).Should(BeTrue(), "it is not sent again while it is here")
 	file := s.bucket.File(full.KeyOf(full.Files[0].Name))
 	content, err := os.ReadFile(file)
 	g.Expect(err).NotTo(HaveOccurred())

@@ -20,30 +20,50 @@ const leftFor = 24 * time.Hour
 type Send struct {
 	Own
 	Store string
+	// Damaged is what the store has of it, which goes first; nil for nothing.
+	Damaged *Kept
 }
 
 // planSends are the sets that stores lack, the oldest first: what comes later restores nothing without them. A store
-// that was not listed gets them all the same: a file that is there is not sent again.
+// that was not listed gets them all the same: a file that is there is written again, and is the same. A set that a
+// store has damaged is sent again after what was never sent: it may be the store that damages whatever it gets.
 func (p planner) planSends(o *Observed) []Send {
 	var all []Send
 	for _, own := range o.Own {
 		for _, s := range p.order.Stores {
-			if !own.In[s.Name] {
-				all = append(all, Send{own, s.Name})
+			kept := o.kept(s.Name, own.ID)
+			damaged := kept != nil && kept.Damaged
+			switch {
+			case damaged:
+				all = append(all, Send{Own: own, Store: s.Name, Damaged: kept})
+			case !own.In[s.Name]:
+				all = append(all, Send{Own: own, Store: s.Name})
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Send) int { return a.Finished.Compare(b.Finished) })
+	slices.SortStableFunc(all, func(a, b Send) int {
+		if (a.Damaged != nil) != (b.Damaged != nil) {
+			if a.Damaged != nil {
+				return 1
+			}
+			return -1
+		}
+		return a.Finished.Compare(b.Finished)
+	})
 	return all
 }
 
 // planForget are the own sets whose files may go from the backup volume: those that every store of the policy has, as
-// its list shows, and where there is no store, those that the retention has no need of.
+// its list shows, whole as far as anybody has looked, and read back where the policy asks for it. Until then the own
+// one may be the only one that is good. Where there is no store, those that the retention has no need of.
 func (p planner) planForget(o *Observed) []Own {
 	var all []Own
 	if len(p.order.Stores) > 0 {
 		for _, own := range o.Own {
-			lacks := func(s orders.BackupStore) bool { return !own.In[s.Name] || !o.has(s.Name, own.ID) }
+			lacks := func(s orders.BackupStore) bool {
+				kept := o.kept(s.Name, own.ID)
+				return !own.In[s.Name] || kept == nil || kept.Damaged || p.order.Verify && !kept.Verified
+			}
 			if !slices.ContainsFunc(p.order.Stores, lacks) {
 				all = append(all, own)
 			}
@@ -59,11 +79,16 @@ func (p planner) planForget(o *Observed) []Own {
 	return all
 }
 
-// has says that a store's list shows a set.
-func (o *Observed) has(store, id string) bool {
-	return slices.ContainsFunc(o.Stores, func(s Stored) bool {
-		return s.Name == store && slices.ContainsFunc(s.Sets, func(k Kept) bool { return k.ID == id })
-	})
+// kept is a set as a store's list shows it; nil when it does not.
+func (o *Observed) kept(store, id string) *Kept {
+	for _, s := range o.Stores {
+		for i := range s.Sets {
+			if s.Name == store && s.Sets[i].ID == id {
+				return &s.Sets[i]
+			}
+		}
+	}
+	return nil
 }
 
 // Remove is what goes from a store: a set, or what is left of one.
@@ -86,7 +111,7 @@ func (p planner) planRemovals(o *Observed) []Remove {
 		if s.Listed.IsZero() || s.Err != nil {
 			continue
 		}
-		removable := p.removable(keptDescriptions(s.Sets), o.Now)
+		removable := p.removable(p.keptDescriptions(s.Sets), o.Now)
 		for i := range s.Sets {
 			if removable[s.Sets[i].ID] {
 				all = append(all, Remove{Store: s.Name, Set: &s.Sets[i]})
@@ -132,11 +157,12 @@ func descriptions(own []Own) []backup.Description {
 	return all
 }
 
-func keptDescriptions(kept []Kept) []backup.Description {
+func (p planner) keptDescriptions(kept []Kept) []backup.Description {
 	var all []backup.Description
 	for _, k := range kept {
 		d := k.Description
 		d.Damaged = k.Damaged
+		d.Unverified = p.order.Verify && !k.Verified && !k.Damaged
 		all = append(all, d)
 	}
 	return all

@@ -191,6 +191,11 @@ func TestWhatIsSentForgottenRemovedAndReadBack(t *testing.T) {
 	g.Expect(p.planSends(o)).To(BeEmpty())
 	g.Expect(p.planForget(o)).To(BeEmpty(), "the list is older than the set: it would be known to nobody meanwhile")
 	o.Stores = []Stored{stored(old, full, log)}
+	g.Expect(p.planForget(o)).To(BeEmpty(), "nobody has read back what the store has")
+	g.Expect(p.planRemovals(o)).To(BeEmpty(), "what was not read back makes nothing needless")
+	for i := range o.Stores[0].Sets {
+		o.Stores[0].Sets[i].Verified = true
+	}
 	g.Expect(p.planForget(o)).To(HaveLen(1))
 
 	removals := p.planRemovals(o)
@@ -203,6 +208,9 @@ func TestWhatIsSentForgottenRemovedAndReadBack(t *testing.T) {
 	g.Expect(p.planRemovals(o)).To(BeEmpty(), "the primary removes for all")
 	o.Sources = lead
 
+	for i := range o.Stores[0].Sets {
+		o.Stores[0].Sets[i].Verified = false
+	}
 	g.Expect(p.planChecks(o, "tukpub-0")[0].ID).To(Equal("log"), "the newest first")
 	g.Expect(p.planChecks(o, "tukpub-0")).To(HaveLen(3))
 	o.Stores[0].Sets[0].Verified, o.Stores[0].Sets[1].Damaged = true, true
@@ -221,6 +229,28 @@ func TestWhatIsSentForgottenRemovedAndReadBack(t *testing.T) {
 		}
 	}
 	g.Expect(left).To(Equal(o.Stores[0].Leftovers[:1]), "what may still be on its way stays, and what is nobody's set")
+}
+
+// The own set is the only good one until the store's was read back: it is sent again, and goes when that is good.
+func TestASetThatAStoreHasDamagedIsSentAgain(t *testing.T) {
+	g := NewWithT(t)
+	full := taken("full", backup.Full, 24*time.Hour, "10", "20")
+	log := taken("log", backup.Log, time.Hour, "15", "30")
+	for _, verify := range []bool{true, false} {
+		p := planned(t, order(func(o *orders.Backup) { o.Verify = verify }))
+		o := &Observed{Now: noon, Own: []Own{{Description: full, In: map[string]bool{"bucket": true}}, {Description: log}},
+			Stores: []Stored{stored(full)}}
+		o.Stores[0].Sets[0].Damaged = true
+		g.Expect(p.planForget(o)).To(BeEmpty())
+		sends := p.planSends(o)
+		g.Expect(sends).To(HaveLen(2))
+		g.Expect(sends[0].ID).To(Equal("log"), "what was never sent goes first")
+		g.Expect(sends[1].ID).To(Equal("full"))
+		g.Expect(sends[1].Damaged.ID).To(Equal("full"), "what is there goes before")
+		o.Stores[0].Sets[0].Damaged, o.Stores[0].Sets[0].Verified = false, verify
+		g.Expect(p.planSends(o)).To(HaveLen(1))
+		g.Expect(p.planForget(o)).To(HaveLen(1))
+	}
 }
 
 // A database that was restored under another name has the family of the one that it was made of.

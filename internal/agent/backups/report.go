@@ -76,7 +76,7 @@ func (r *runner) databases(o *Observed) []DatabaseStatus {
 		places = nil
 	}
 	for _, s := range o.Stores {
-		places = append(places, keptDescriptions(s.Sets))
+		places = append(places, r.keptDescriptions(s.Sets))
 	}
 	for _, place := range places {
 		for of, sets := range backup.ByDatabase(place) {

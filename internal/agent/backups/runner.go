@@ -211,6 +211,9 @@ func (r *runner) sendAll(ctx context.Context, c *catalog) {
 		r.try("send to "+c.name, func() error {
 			r.note(c.name, &Sending{Set: s.Set, Of: s.Stored()})
 			defer r.note(c.name, nil)
+			if err := r.clear(ctx, c, s); err != nil {
+				return err
+			}
 			err := send(ctx, c.store, r.sets, s.Own, func(bytes int64) {
 				r.note(c.name, &Sending{Set: s.Set, Bytes: bytes, Of: s.Stored()})
 			})

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"geosql.dev/operator/internal/agent/durable"
+)
+
+// clear removes what a store has of a set that is to be sent again: a description beside new files, or the mark of the
+// old ones, would say what is not so. That the store has it is taken back first, so that a crash in between ends in
+// another sending.
+func (r *runner) clear(ctx context.Context, c *catalog, s Send) error {
+	if s.Damaged == nil {
+		return nil
+	}
+	if err := r.sets.lost(s.Own, c.name, r.now()); err != nil {
+		return err
+	}
+	if err := remove(ctx, c.store, Remove{Store: c.name, Set: s.Damaged}); err != nil {
+		return err
+	}
+	c.change(s.ID, func(Kept) *Kept { return nil })
+	return nil
+}
+
+// lost notes that a store does not have a set any more.
+func (l *local) lost(o Own, store string, now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	o, there := l.own[o.ID]
+	if !there {
+		return fmt.Errorf("note that the %s is not stored: the backup volume does not have it any more", o.Set)
+	}
+	next := Own{Description: o.Description, In: map[string]bool{}}
+	in := map[string]time.Time{}
+	for name := range o.In {
+		if name != store {
+			next.In[name], in[name] = true, now
+		}
+	}
+	content, err := json.Marshal(in)
+	if err != nil {
+		return fmt.Errorf("note that the %s is not stored: %w", o.Set, err)
+	}
+	if err := durable.Replace(l.path(o, storedName), content); err != nil {
+		return fmt.Errorf("note that the %s is not stored: %w", o.Set, err)
+	}
+	l.own[o.ID] = next
+	return nil
+}

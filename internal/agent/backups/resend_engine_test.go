@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package backups
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/test/support/bucket"
+)
+
+// shipping is a runner with a bucket and without an engine, whose steps a test takes one by one.
+type shipping struct {
+	*runner
+	*catalog
+	bucket *bucket.Server
+	own    backup.Description
+}
+
+// newShipping has one set of two files on the backup volume, which the bucket got.
+func newShipping(t *testing.T, edit func(*orders.Backup)) *shipping {
+	t.Helper()
+	g := NewWithT(t)
+	s := &shipping{bucket: bucket.Start(t)}
+	b := s.bucket.Bucket
+	p := &Part{server: "tukpub-0", sets: &local{dir: t.TempDir()}, log: slog.New(slog.DiscardHandler), now: time.Now}
+	r, err := newRunner(order(func(o *orders.Backup) {
+		o.Verify = true
+		o.Stores = []orders.BackupStore{{Name: "bucket", Endpoint: b.Endpoint, Bucket: b.Name, Prefix: b.Prefix,
+			AccessKey: b.AccessKey, SecretKey: b.SecretKey, CA: b.CA}}
+		if edit != nil {
+			edit(o)
+		}
+	}), p)
+	g.Expect(err).NotTo(HaveOccurred())
+	s.runner, s.catalog = r, r.stores["bucket"]
+	t.Cleanup(s.catalog.store.Close)
+	taking := filepath.Join(p.sets.dir, newPrefix+"1")
+	g.Expect(os.MkdirAll(taking, 0o750)).To(Succeed())
+	s.own = taken("full", backup.Full, time.Hour, "10", "20")
+	s.own.Files = nil
+	for name, content := range map[string]string{"1.bak": "one", "2.bak": "two"} {
+		g.Expect(os.WriteFile(filepath.Join(taking, name), []byte(content), 0o640)).To(Succeed())
+		sum := sha256.Sum256([]byte(content))
+		s.own.Files = append(s.own.Files, backup.File{Name: name, Bytes: 3, SHA256: hex.EncodeToString(sum[:])})
+	}
+	g.Expect(p.sets.add(taking, s.own)).To(Succeed())
+	s.sendAll(t.Context(), s.catalog)
+	g.Expect(s.list(t.Context())).To(Succeed())
+	return s
+}
+
+// The server's own set makes good what the store has damaged, and stays until that is known to be whole.
+func TestASetIsSentAgainWhenItIsReadBackDamaged(t *testing.T) {
+	g := NewWithT(t)
+	s := newShipping(t, nil)
+	g.Expect(os.WriteFile(s.bucket.File(s.own.KeyOf("2.bak")), []byte("twa"), 0o600)).To(Succeed())
+	s.keep(t.Context())
+	g.Expect(s.current().Sets[0].Damaged).To(BeTrue())
+	g.Expect(s.list(t.Context())).To(Succeed())
+	g.Expect(s.current().Sets[0].Damaged).To(BeTrue(), "whoever looks knows")
+	s.keep(t.Context())
+	g.Expect(s.planForget(s.observed())).To(BeEmpty())
+
+	s.sendAll(t.Context(), s.catalog)
+	g.Expect(s.list(t.Context())).To(Succeed())
+	g.Expect(s.current().Sets).To(HaveLen(1))
+	g.Expect(s.current().Sets[0].Damaged).To(BeFalse(), "its mark is not that of the new files")
+	g.Expect(s.planForget(s.observed())).To(BeEmpty(), "it was not read back yet")
+	s.keep(t.Context())
+	g.Expect(s.current().Sets[0].Verified).To(BeTrue())
+	g.Expect(s.planForget(s.observed())).To(HaveLen(1))
+}
+
+// A sidecar that ends after it took the damaged set out of the store sends the set when it begins again.
+func TestASidecarThatEndsWhileASetIsSentAgainLosesNothing(t *testing.T) {
+	g := NewWithT(t)
+	s := newShipping(t, nil)
+	g.Expect(os.WriteFile(s.bucket.File(s.own.KeyOf("2.bak")), []byte("twa"), 0o600)).To(Succeed())
+	s.keep(t.Context())
+	g.Expect(s.clear(t.Context(), s.catalog, s.planSends(s.observed())[0])).To(Succeed())
+	g.Expect(s.sets.load()).To(Succeed())
+	g.Expect(s.list(t.Context())).To(Succeed())
+	g.Expect(s.current().Sets).To(BeEmpty())
+	s.sendAll(t.Context(), s.catalog)
+	s.keep(t.Context())
+	g.Expect(s.list(t.Context())).To(Succeed())
+	s.keep(t.Context())
+	g.Expect(s.current().Sets).To(HaveLen(1))
+	g.Expect(s.current().Sets[0].Verified).To(BeTrue())
+}
