@@ -72,7 +72,16 @@ func (s Schedules) Data(known []Set, now time.Time) *Due {
 // LogBackup is the backup of the log that is due. There is none before a full backup: nothing could be restored with
 // it, and the engine refuses it (4214).
 func (s Schedules) LogBackup(known []Set, now time.Time) *Due {
-	if s.Log == nil || newest(known, func(x Set) bool { return x.Kind == Full }) == nil {
+	if newest(known, func(x Set) bool { return x.Kind == Full }) == nil {
+		return nil
+	}
+	return s.LogUnseen(known, now)
+}
+
+// LogUnseen is the backup of the log that is due while nobody can look which full backups there are: the log must not
+// fill meanwhile.
+func (s Schedules) LogUnseen(known []Set, now time.Time) *Due {
+	if s.Log == nil {
 		return nil
 	}
 	last := newest(known, func(x Set) bool { return x.Kind == Log })

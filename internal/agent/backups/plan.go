@@ -66,8 +66,8 @@ func (p planner) planLogs(o *Observed) []Take {
 	for _, s := range p.sources(o) {
 		known := o.known(backup.IdentityOf(s.Family, s.Database))
 		due := p.schedules.LogBackup(known, o.Now)
-		if due == nil && !o.listed() && p.schedules.Log != nil && !hasLog(known) {
-			due = &backup.Due{Kind: backup.Log, Reason: "a store cannot be reached, and the log must not fill"}
+		if !o.listed() {
+			due = p.schedules.LogUnseen(known, o.Now)
 		}
 		if due == nil || s.Recovery == "SIMPLE" {
 			continue
@@ -78,10 +78,6 @@ func (p planner) planLogs(o *Observed) []Take {
 		}
 	}
 	return all
-}
-
-func hasLog(sets []backup.Set) bool {
-	return slices.ContainsFunc(sets, func(s backup.Set) bool { return s.Kind == backup.Log })
 }
 
 // late is by how much a backup is overdue; one that has no time has been due since somebody looked.

@@ -71,7 +71,7 @@ func stored(sets ...backup.Description) Stored {
 func TestWhichBackupsAServerTakes(t *testing.T) {
 	full := taken("full", backup.Full, 11*time.Hour, "10", "20")
 	log := taken("log", backup.Log, 6*time.Minute, "15", "30")
-	recent := taken("log", backup.Log, time.Minute, "15", "30")
+	recent := taken("recent", backup.Log, time.Minute, "15", "30")
 	type takes []Take
 	copied := Take{Database: "Content", Family: "f", Kind: backup.Full, CopyOnly: true}
 	plain := Take{Database: "Content", Family: "f", Kind: backup.Full}
@@ -97,6 +97,12 @@ func TestWhichBackupsAServerTakes(t *testing.T) {
 		{why: "a full backup is not taken while nobody can look whether there is one", source: source(preferred),
 			o:    Observed{Begun: ago(time.Hour), Stores: []Stored{{Name: "bucket", Err: errors.New("away")}}},
 			logs: takes{logged}},
+		{why: "nor are logs that wait for the store the last", source: source(preferred), o: Observed{Begun: ago(time.Hour),
+			Own: []Own{{Description: log}}, Stores: []Stored{{Name: "bucket"}}}, logs: takes{logged}},
+		{why: "but they are taken in their time", source: source(preferred), o: Observed{Begun: ago(time.Hour),
+			Own: []Own{{Description: log}, {Description: recent}}, Stores: []Stored{{Name: "bucket"}}}},
+		{why: "whatever full backup waits", source: source(preferred), o: Observed{Begun: ago(time.Hour),
+			Own: []Own{{Description: full}, {Description: log}}, Stores: []Stored{{Name: "bucket"}}}, logs: takes{logged}},
 		{why: "the log is due by the newest of anybody", source: source(preferred),
 			o: Observed{Stores: []Stored{stored(full, log)}}, logs: takes{logged}},
 		{why: "and not before", source: source(preferred), o: Observed{Stores: []Stored{stored(full, recent)}}},
