@@ -70,34 +70,43 @@ func Restoring(sets []Set, to Target) (Chain, error) {
 	return chain, nil
 }
 
-func restoring(sets []Set, to Target) (best Chain, missing string) {
+func restoring(sets []Set, to Target) (Chain, string) {
 	if to.ID != "" {
 		return restoringSet(sets, to.ID)
 	}
-	missing = "there is no full backup"
+	h := newHistory(sets)
+	from := h.newest()
 	if !to.Time.IsZero() {
-		missing = "no full backup was finished by then"
+		from = h.startOf(to.Time)
 	}
-	for _, full := range newestFirst(sets, Full) {
-		if !to.Time.IsZero() && full.Finished.After(to.Time) {
-			continue
+	if from == nil {
+		return Chain{}, h.missing(to.Time)
+	}
+	w := h.walk(*from)
+	w.to(to.Time)
+	switch {
+	case to.Time.IsZero():
+	case w.within(to.Time):
+		w.chain.StopAt, w.chain.Until, w.chain.Witness = to.Time, to.Time, nil
+	default:
+		w.chain.Until = to.Time
+	}
+	return w.chain, ""
+}
+
+// missing is what the most promising attempt to reach a moment lacks.
+func (h *history) missing(moment time.Time) string {
+	if len(h.starts) == 0 {
+		return "there is no full backup"
+	}
+	for _, s := range slices.Backward(h.starts) {
+		if s.begun(moment) {
+			w := h.walk(s)
+			w.to(moment)
+			return fmt.Sprintf("no log backup goes on behind the %s", w.chain.Sets[len(w.chain.Sets)-1])
 		}
-		for _, start := range starts(sets, full, to.Time) {
-			chain, lacks := follow(sets, start, to.Time)
-			switch {
-			case lacks != "":
-				missing = lacks
-			case !to.Time.IsZero():
-				return chain, ""
-			case best.Sets == nil || chain.Until.After(best.Until):
-				best = chain
-			}
-		}
 	}
-	if best.Sets != nil {
-		return best, ""
-	}
-	return Chain{}, missing
+	return "no full backup was finished by then"
 }
 
 // restoringSet is what restores to the end of one backup.
@@ -135,98 +144,11 @@ func newestFirst(sets []Set, kind Kind) []Set {
 	return all
 }
 
-// starts are the ways to begin with a full backup: with each of its differentials, the newest first, and without one.
-func starts(sets []Set, full Set, until time.Time) [][]Set {
-	var all [][]Set
-	for _, d := range newestFirst(sets, Differential) {
-		if d.BaseID == full.ID && (until.IsZero() || !d.Finished.After(until)) {
-			all = append(all, []Set{full, d})
-		}
-	}
-	return append(all, []Set{full})
-}
-
-// follow adds log backups until a moment is reached, or none goes on.
-func follow(sets []Set, start []Set, until time.Time) (Chain, string) {
-	chain := Chain{Sets: slices.Clone(start)}
-	last := start[len(start)-1]
-	at := last.after()
-	chain.Until = last.end()
-	ways := ways{sets: sets, reached: map[string]time.Time{}}
-	chain.witness(ways.last(at))
-	for until.IsZero() || chain.Until.Before(until) {
-		next := ways.best(at)
-		if next == nil {
-			break
-		}
-		chain.Sets, at = append(chain.Sets, *next), next.after()
-		chain.Until, chain.Witness = later(chain.Until, next.end()), nil
-		chain.witness(ways.last(at))
-	}
-	switch last = chain.Sets[len(chain.Sets)-1]; {
-	case until.IsZero():
-	case chain.Until.Before(until):
-		return Chain{}, fmt.Sprintf("no log backup goes on behind the %s", last)
-	case last.Kind == Log && !last.end().Before(until):
-		chain.StopAt, chain.Until, chain.Witness = until, until, nil
-	default:
-		chain.Until = until
-	}
-	return chain, ""
-}
-
 // witness takes the chain to the end of a log backup without anything in it.
 func (c *Chain) witness(s *Set) {
 	if s != nil && s.end().After(c.Until) {
 		c.Witness, c.Until = s, s.end()
 	}
-}
-
-// ways knows how far log backups lead. Where several go on from a position, that of the history which goes on longest
-// is taken: what a former primary backed up at its end leads nowhere.
-type ways struct {
-	sets    []Set
-	reached map[string]time.Time
-}
-
-func (w ways) best(at position) *Set {
-	var best *Set
-	for i, s := range w.sets {
-		if s.continues(at) && (best == nil ||
-			cmp.Or(w.reach(s).Compare(w.reach(*best)), s.LastLSN.Compare(best.LastLSN), cmp.Compare(s.ID, best.ID)) > 0) {
-			best = &w.sets[i]
-		}
-	}
-	return best
-}
-
-// last is the newest log backup that shows that nothing was written at a position; nil when there is none.
-func (w ways) last(at position) *Set {
-	var last *Set
-	for i, s := range w.sets {
-		if s.witnesses(at) && (last == nil || s.end().After(last.end())) {
-			last = &w.sets[i]
-		}
-	}
-	return last
-}
-
-// reach is the newest moment to which a log backup and those behind it lead.
-func (w ways) reach(s Set) time.Time {
-	if known, ok := w.reached[s.ID]; ok {
-		return known
-	}
-	furthest := s.end()
-	if last := w.last(s.after()); last != nil {
-		furthest = later(furthest, last.end())
-	}
-	for _, next := range w.sets {
-		if next.continues(s.after()) {
-			furthest = later(furthest, w.reach(next))
-		}
-	}
-	w.reached[s.ID] = furthest
-	return furthest
 }
 
 func later(a, b time.Time) time.Time {

@@ -18,8 +18,8 @@ type Retention struct {
 // Removable are the sets of one database (one Identity) that nothing promised needs: not a moment of the last Age, not
 // one of the newest Fulls, not the newest point. What was taken within Age is kept whatever it is good for: the full
 // backup that it belongs to may be under way. What is Unverified is kept, and makes nothing needless: while there is
-// any, all since the newest full backup from which everything promised can be reached without it is kept. With no Age
-// and no Fulls nothing is removable: nobody said that anything may go.
+// any, all since the newest full backup from which everything promised can be reached without it is kept, with the
+// bases. With no Age and no Fulls nothing is removable: nobody said that anything may go.
 func Removable(sets []Set, keep Retention, now time.Time) []Set {
 	if keep.Age <= 0 && keep.Fulls <= 0 {
 		return nil
@@ -33,6 +33,11 @@ func Removable(sets []Set, keep Retention, now time.Time) []Set {
 	if doubt {
 		keep.need(read, now, needed)
 		held = since(read, sooner(from, unread))
+		for _, s := range sets {
+			if s.Kind == Differential && !s.Finished.Before(held) {
+				needed[s.BaseID] = true
+			}
+		}
 	}
 	var removable []Set
 	for _, s := range sets {
@@ -76,26 +81,42 @@ func sooner(a, b time.Time) time.Time {
 
 // need notes which sets are needed for what is promised, if these are all that there are.
 func (r Retention) need(sets []Set, now time.Time, needed map[string]bool) {
-	need := func(to Target) {
-		if chain, missing := restoring(sets, to); missing == "" {
-			for _, s := range chain.Sets {
-				needed[s.ID] = true
-			}
-			if chain.Witness != nil {
-				needed[chain.Witness.ID] = true
-			}
-		}
+	r.needOf(newHistory(sets), moments(sets, now.Add(-r.Age)), needed)
+}
+
+func (r Retention) needOf(h *history, moments []time.Time, needed map[string]bool) {
+	if newest := h.newest(); newest != nil {
+		h.need(*newest, []time.Time{{}}, needed)
 	}
-	need(Target{})
 	if r.Age > 0 {
-		for _, moment := range moments(sets, now.Add(-r.Age)) {
-			need(Target{Time: moment})
+		from := map[*start][]time.Time{}
+		for _, moment := range moments {
+			if s := h.startOf(moment); s != nil {
+				from[s] = append(from[s], moment)
+			}
+		}
+		for s, moments := range from {
+			h.need(*s, moments, needed)
 		}
 	}
-	for i, full := range newestFirst(sets, Full) {
+	for i, full := range h.fulls {
 		if i < r.Fulls {
 			needed[full.ID] = true
 		}
+	}
+}
+
+// need notes which sets are needed for moments, in their order, that are reached from one start.
+func (h *history) need(from start, moments []time.Time, needed map[string]bool) {
+	w := h.walk(from)
+	for _, moment := range moments {
+		w.to(moment)
+		if w.chain.Witness != nil && !w.within(moment) {
+			needed[w.chain.Witness.ID] = true
+		}
+	}
+	for _, s := range w.chain.Sets {
+		needed[s.ID] = true
 	}
 }
 

@@ -23,11 +23,8 @@ func (w Window) String() string {
 // Windows are those of one database (one Identity), oldest first, none touching another.
 func Windows(sets []Set) []Window {
 	var all []Window
-	for _, full := range newestFirst(sets, Full) {
-		for _, start := range starts(sets, full, time.Time{}) {
-			chain, _ := follow(sets, start, time.Time{})
-			all = append(all, Window{start[len(start)-1].end(), chain.Until})
-		}
+	for _, s := range newHistory(sets).starts {
+		all = append(all, Window{s.last().end(), s.until})
 	}
 	slices.SortFunc(all, func(a, b Window) int { return a.From.Compare(b.From) })
 	var joined []Window
