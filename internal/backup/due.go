@@ -24,6 +24,15 @@ type Schedules struct {
 	CopyOnly bool
 }
 
+const (
+	// ahead is how far the clocks of two servers are apart at most. A set that was begun later than so far from now was
+	// taken by a clock that was wrong: it says nothing about when the next is due, or none would be until then.
+	ahead = 5 * time.Minute
+	// holeGrace is how long a hole in the log is one that will be filled: the set between is on the volume of another
+	// server, and on its way. Log backups are small, and an interval of the longest usual is waited for.
+	holeGrace = 15 * time.Minute
+)
+
 // Due is a backup that is to be taken.
 type Due struct {
 	Kind Kind
@@ -36,17 +45,19 @@ type Due struct {
 // Data is the full or differential backup of one database that is due, by the backups that are known of it. One that
 // was due several times is due once.
 func (s Schedules) Data(known []Set, now time.Time) *Due {
-	full := newest(known, func(x Set) bool { return x.Kind == Full })
+	full := newest(known, now, isFull)
+	base := newest(known, now, func(x Set) bool { return isFull(x) && !x.CopyOnly })
 	switch {
 	case s.Full == nil:
 		return nil
 	case full == nil:
 		return &Due{Kind: Full, Reason: "there is none yet"}
-	case !s.CopyOnly && full.CopyOnly && newest(known, func(x Set) bool { return x.Kind == Full && !x.CopyOnly }) == nil &&
-		s.Differential != nil:
+	case !s.CopyOnly && base == nil && s.Differential != nil:
 		return &Due{Kind: Full, Reason: "differentials need one that is no copy"}
-	case broken(known):
-		return &Due{Kind: Full, Reason: "the backups of the log do not go on from any that is there"}
+	}
+	if since := hole(known, now); !since.IsZero() && due(since.Add(holeGrace), now) {
+		return &Due{Kind: Full, Since: since.Add(holeGrace), Reason: "the backups of the log do not go on from any that is " +
+			"there"}
 	}
 	if at := s.Full.Next(full.Begun); due(at, now) {
 		return &Due{Kind: Full, Since: at, Reason: "by its schedule"}
@@ -54,14 +65,20 @@ func (s Schedules) Data(known []Set, now time.Time) *Due {
 	if s.Differential == nil || s.CopyOnly {
 		return nil
 	}
-	base := newest(known, func(x Set) bool { return x.Kind == Full && !x.CopyOnly })
-	if base == nil {
-		return nil
-	}
-	last := newest(known, func(x Set) bool { return x.Kind == Differential && x.BaseID == base.ID })
+	return s.differential(known, *base, now)
+}
+
+// differential is the one that is due after a base, the newest that is there. The engine's own base may be another: one
+// that somebody else took, that is damaged, or that lies at a server which is away. What it would take then restores
+// nothing, however often: a full backup is due.
+func (s Schedules) differential(known []Set, base Set, now time.Time) *Due {
+	last := newest(known, now, func(x Set) bool { return x.Kind == Differential })
 	from := base.Begun
-	if last != nil {
-		from = later(from, last.Begun)
+	if last != nil && last.Begun.After(base.Begun) {
+		if last.BaseID != base.ID {
+			return &Due{Kind: Full, Since: last.Finished, Reason: "differentials are of a base that is not there"}
+		}
+		from = last.Begun
 	}
 	if at := s.Differential.Next(from); due(at, now) {
 		return &Due{Kind: Differential, Since: at, Reason: "by its schedule"}
@@ -72,7 +89,7 @@ func (s Schedules) Data(known []Set, now time.Time) *Due {
 // LogBackup is the backup of the log that is due. There is none before a full backup: nothing could be restored with
 // it, and the engine refuses it (4214).
 func (s Schedules) LogBackup(known []Set, now time.Time) *Due {
-	if newest(known, func(x Set) bool { return x.Kind == Full }) == nil {
+	if newest(known, now, isFull) == nil {
 		return nil
 	}
 	return s.LogUnseen(known, now)
@@ -84,7 +101,7 @@ func (s Schedules) LogUnseen(known []Set, now time.Time) *Due {
 	if s.Log == nil {
 		return nil
 	}
-	last := newest(known, func(x Set) bool { return x.Kind == Log })
+	last := newest(known, now, func(x Set) bool { return x.Kind == Log })
 	if last == nil {
 		return &Due{Kind: Log, Reason: "there is none yet"}
 	}
@@ -96,25 +113,13 @@ func (s Schedules) LogUnseen(known []Set, now time.Time) *Due {
 
 func due(at, now time.Time) bool { return !at.IsZero() && !at.After(now) }
 
-// broken says whether the newest backup of the log is in no chain: after a forced failover, say, or when one between
-// was lost.
-func broken(known []Set) bool {
-	last := newest(known, func(x Set) bool { return x.Kind == Log })
-	if last == nil {
-		return false
-	}
-	if full := newest(known, func(x Set) bool { return x.Kind == Full }); full != nil && full.Begun.After(last.Finished) {
-		return false
-	}
-	chain, missing := restoring(known, Target{})
-	return missing != "" || chain.Until.Before(last.end())
-}
+func isFull(s Set) bool { return s.Kind == Full }
 
-// newest is the one that began last of those that can be read.
-func newest(sets []Set, is func(Set) bool) *Set {
+// newest is the one that began last of those that can be read, and that were not begun ahead of now.
+func newest(sets []Set, now time.Time, is func(Set) bool) *Set {
 	var found *Set
 	for i, s := range sets {
-		if !s.Damaged && is(s) && (found == nil || s.Begun.After(found.Begun)) {
+		if !s.Damaged && !s.Begun.After(now.Add(ahead)) && is(s) && (found == nil || s.Begun.After(found.Begun)) {
 			found = &sets[i]
 		}
 	}

@@ -12,8 +12,15 @@ import (
 	"geosql.dev/operator/internal/mssql"
 )
 
-// patience is how late a backup may be before the primary takes what the secondary that is preferred has not.
-const patience = time.Minute
+// A backup may be late, by so much, before the primary takes what the secondary that is preferred has not. The primary
+// sees it in a store alone, so that the time of the taking and the sending is part of it. A secondary that is down is
+// waited for by neither: the group prefers the primary then.
+const (
+	// logPatience: log backups are small, and a store is listed twice within it.
+	logPatience = time.Minute
+	// dataPatience: half a terabyte is taken and sent at 25 MiB a second within it. What takes longer is taken twice.
+	dataPatience = 6 * time.Hour
+)
 
 // Take is a backup to be taken now.
 type Take struct {
@@ -107,6 +114,10 @@ func (p planner) covers(database string) bool {
 // here says whether a backup is this server's to take. A secondary takes copies and logs alone, and only while it
 // follows; the primary takes what is overdue, whatever the group prefers.
 func (p planner) here(s mssql.BackupSource, t Take, late time.Duration) bool {
+	patience := dataPatience
+	if t.Kind == backup.Log {
+		patience = logPatience
+	}
 	switch {
 	case s.Group == "" || s.Primary && p.order.AtPrimary:
 		return true
