@@ -44,8 +44,8 @@ func (l *local) load() error {
 			return nil
 		case err != nil:
 			return err
-		case e.IsDir() && strings.HasPrefix(e.Name(), newPrefix):
-			return fs.SkipDir
+		case e.IsDir() && file != l.dir && strings.HasPrefix(e.Name(), "."):
+			return fs.SkipDir // no database's folder and no target's begins so
 		case e.Name() != backup.DescriptionName:
 			return nil
 		}

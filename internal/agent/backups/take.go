@@ -5,17 +5,13 @@ package backups
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -35,8 +31,12 @@ const (
 	asking = 15 * time.Second
 )
 
-// errUnsettled says that nobody knows yet what became of a backup: the engine may still be at it.
-var errUnsettled = errors.New("what became of a backup that was begun is not known yet")
+var (
+	// errUnsettled says that nobody knows yet what became of a backup.
+	errUnsettled = errors.New("what became of a backup that was begun is not known yet")
+	// errAside says that a backup's files are kept though the server notes no backup to them.
+	errAside = errors.New("the server notes no backup to files that it wrote, which may be whole")
+)
 
 // begun is what lies in the folder of a set that is being taken.
 type begun struct {
@@ -44,6 +44,8 @@ type begun struct {
 	Policy, Namespace, Target string
 	Compressed, Checksum      bool
 	Files                     []string
+	// KeepAge is how long the policy keeps backups; 0 for ever.
+	KeepAge time.Duration
 }
 
 // taker is where backups are taken. A backup that goes on outlives a change of the order that it was taken for.
@@ -55,6 +57,8 @@ type taker struct {
 	// taking are the backups that go on by lane and database, live the folders that they are written to.
 	taking map[string]Taking
 	live   map[string]bool
+	// refusals are the folders of backups that the engine has refused.
+	refusals map[string]bool
 }
 
 // Taking is a backup that goes on.
@@ -105,7 +109,7 @@ func (e *taker) take(ctx context.Context, order orders.Backup, t Take, now time.
 	}
 	defer leave()
 	b := begun{Take: t, Policy: order.Policy, Namespace: order.Namespace, Target: order.Target,
-		Compressed: order.Compression, Checksum: order.Checksum}
+		Compressed: order.Compression, Checksum: order.Checksum, KeepAge: order.KeepAge}
 	extension := ".bak"
 	if t.Kind == backup.Log {
 		extension = ".trn"
@@ -128,22 +132,23 @@ func (e *taker) take(ctx context.Context, order orders.Backup, t Take, now time.
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	executing, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
-	execution := db.Exec(ctx, b.statement(dir, order))
-	// A backup that was refused, or whose answer was lost, is told from what the engine notes.
-	settling, done := context.WithTimeout(context.WithoutCancel(ctx), asking)
-	defer done()
-	made, err := e.settle(settling, dir)
+	execution := db.Exec(executing, b.statement(dir, order))
+	// What became of it is told from what the engine notes, whatever its answer was.
+	if refused(execution) {
+		e.note(dir)
+	}
+	made, err := e.settle(ctx, dir)
 	switch {
+	case made:
+		return err
 	case err != nil:
 		return errors.Join(execution, err)
-	case !made && execution == nil:
-		return fmt.Errorf("the engine notes no backup to %s, which it said it took", dir)
-	case !made:
-		return execution
+	case execution == nil:
+		return fmt.Errorf("the server says that it took a backup to %s, and wrote none there", dir)
 	}
-	return nil
+	return execution
 }
 
 func (b begun) statement(dir string, order orders.Backup) tsql.Statement {
@@ -158,134 +163,4 @@ func (b begun) statement(dir string, order orders.Backup) tsql.Statement {
 		return tsql.BackupLog(b.Database, form).Because(b.Reason)
 	}
 	return tsql.BackupDatabase(b.Database, form).Because(b.Reason)
-}
-
-// settleAll settles what an earlier life of this sidecar, or a broken connection, has left.
-func (e *taker) settleAll(ctx context.Context) error {
-	dirs, err := e.sets.begun()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, dir := range dirs {
-		e.mu.Lock()
-		live := e.live[dir]
-		e.mu.Unlock()
-		if live {
-			continue
-		}
-		if _, err := e.settle(ctx, dir); err != nil {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// settle makes a set of a folder in which the engine has finished one, and says so. A folder in which it has not, and
-// in which nothing is being written, goes.
-func (e *taker) settle(ctx context.Context, dir string) (made bool, err error) {
-	b, err := readBegun(dir)
-	if err != nil {
-		return false, errors.Join(err, os.RemoveAll(dir)) // before it is on disk nothing is asked of the engine
-	}
-	db, err := e.open(ctx)
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", errUnsettled, err)
-	}
-	// Whether the engine is at it is asked first: one that ends between the two questions is noted by the second.
-	busy, err := atWork(ctx, db, b)
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", errUnsettled, err)
-	}
-	taken, err := mssql.ReadBackupTaken(ctx, db, filepath.Join(dir, b.Files[0]))
-	switch {
-	case err != nil:
-		return false, fmt.Errorf("%w: %w", errUnsettled, err)
-	case taken == nil && busy:
-		return false, errUnsettled
-	case taken == nil || taken.Damaged:
-		return false, os.RemoveAll(dir)
-	}
-	d, err := describe(ctx, db, dir, b, *taken)
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", errUnsettled, err)
-	}
-	return true, e.sets.add(dir, d)
-}
-
-func readBegun(dir string) (begun, error) {
-	var b begun
-	content, err := os.ReadFile(filepath.Join(dir, takeName))
-	if err == nil {
-		err = json.Unmarshal(content, &b)
-	}
-	if err == nil && len(b.Files) == 0 {
-		err = errors.New("it names no files")
-	}
-	if err != nil {
-		return b, fmt.Errorf("a backup that was begun in %s: %w", dir, err)
-	}
-	return b, nil
-}
-
-// atWork says whether the engine takes a backup of the kind for this login.
-func atWork(ctx context.Context, db *mssql.DB, b begun) (bool, error) {
-	command := "BACKUP DATABASE"
-	if b.Kind == backup.Log {
-		command = "BACKUP LOG"
-	}
-	busy := false
-	err := db.Query(ctx, tsql.TaskProgress(command, db.Login()), func(mssql.Row) error { busy = true; return nil })
-	return busy, err
-}
-
-// describe reads what a set is that the engine has finished.
-func describe(ctx context.Context, db *mssql.DB, dir string, b begun, t mssql.BackupTaken) (backup.Description, error) {
-	d := backup.Description{
-		Set: backup.Set{ID: t.ID, Kind: b.Kind, Database: t.Database, Family: t.Family, CopyOnly: t.CopyOnly,
-			FirstLSN: backup.LSN(t.FirstLSN), LastLSN: backup.LSN(t.LastLSN), BaseID: t.BaseID, FirstFork: t.FirstFork,
-			Fork: t.Fork, ForkLSN: backup.LSN(t.ForkLSN), Begun: t.Begun, Finished: t.Finished, Until: t.Until},
-		Namespace: b.Namespace, Target: b.Target, Policy: b.Policy, Request: b.Request, Server: db.Server(),
-		ClockOffset: int(t.ClockOffset / time.Minute), Bytes: t.Bytes, Compressed: b.Compressed, Checksum: t.Checksum,
-	}
-	if d.Kind != backup.Log {
-		d.Until = time.Time{}
-	}
-	instance, err := mssql.ReadInstance(ctx, db)
-	if err != nil {
-		return d, err
-	}
-	d.Build = instance.ProductVersion
-	files, err := mssql.ReadDatabaseFiles(ctx, db, t.Database)
-	if err != nil {
-		return d, err
-	}
-	for _, f := range files {
-		d.DatabaseFiles = append(d.DatabaseFiles, backup.DatabaseFile{Name: f.Name, Log: f.Log, Bytes: f.Bytes})
-	}
-	for _, name := range b.Files {
-		f, err := sum(filepath.Join(dir, name))
-		if err != nil {
-			return d, err
-		}
-		d.Files = append(d.Files, f)
-	}
-	return d, nil
-}
-
-// sum is what a file has on disk.
-func sum(path string) (backup.File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return backup.File{}, fmt.Errorf("read what was backed up: %w", err)
-	}
-	defer func() { _ = f.Close() }()
-	digest := sha256.New()
-	bytes, err := io.Copy(digest, f)
-	if err != nil {
-		return backup.File{}, fmt.Errorf("read what was backed up: %w", err)
-	}
-	return backup.File{Name: filepath.Base(path), Bytes: bytes,
-			SHA256: strings.ToLower(hex.EncodeToString(digest.Sum(nil)))},
-		nil
 }

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/internal/backup"
+)
+
+const (
+	// asidePrefix begins the name of a folder with files of which the server notes no backup. One of a log is there for
+	// people until its policy's retention ends, since the log that it may have is nowhere else any more. One with data is
+	// there until another backup of the database's data is: all that it has is in the database, too.
+	asidePrefix = ".aside-"
+	// pastPrefix begins the name of one of a log behind which a full backup was taken since: it is missed no more but for
+	// moments between the backups before and behind it.
+	pastPrefix = ".past-"
+)
+
+// aside is a folder that is kept though nobody knows what is in it.
+type aside struct {
+	begun
+	Dir string
+	At  time.Time
+	// Past says that a full backup was taken since.
+	Past bool
+}
+
+// putAside keeps the files of a backup, and says so in its error.
+func (e *taker) putAside(dir string, b begun) error {
+	to := filepath.Join(e.sets.dir, asidePrefix+strings.TrimPrefix(filepath.Base(dir), newPrefix))
+	if b.Kind != backup.Log {
+		if err := e.dropAside(b.Database, to); err != nil {
+			return err
+		}
+	}
+	if err := os.Rename(dir, to); err != nil {
+		return fmt.Errorf("%w: %w", errUnsettled, err)
+	}
+	return fmt.Errorf("a %s backup of %s was begun: %w: it is kept in %s", strings.ToLower(string(b.Kind)), b.Database,
+		errAside, to)
+}
+
+// replaced says that a set was taken: what is aside of the same data goes, and what is of the log is past behind a full
+// one.
+func (e *taker) replaced(d backup.Description) error {
+	if d.Kind == backup.Log {
+		return nil
+	}
+	errs := []error{e.dropAside(d.Database, "")}
+	all, err := e.asides()
+	errs = append(errs, err)
+	for _, a := range all {
+		if d.Kind == backup.Full && !a.Past && strings.EqualFold(a.Database, d.Database) && a.At.Before(d.Begun) {
+			past := filepath.Join(e.sets.dir, pastPrefix+strings.TrimPrefix(filepath.Base(a.Dir), asidePrefix))
+			errs = append(errs, os.Rename(a.Dir, past))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// dropAside removes what is aside of a database's data, but for one folder.
+func (e *taker) dropAside(database, but string) error {
+	all, err := e.asides()
+	errs := []error{err}
+	for _, a := range all {
+		if a.Kind != backup.Log && strings.EqualFold(a.Database, database) && a.Dir != but {
+			errs = append(errs, os.RemoveAll(a.Dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// endAsides removes what is aside for longer than its policy keeps backups.
+func (e *taker) endAsides(now time.Time) error {
+	all, err := e.asides()
+	errs := []error{err}
+	for _, a := range all {
+		if a.KeepAge > 0 && now.Sub(a.At) > a.KeepAge {
+			errs = append(errs, os.RemoveAll(a.Dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// asides are what is aside now: people may take it away.
+func (e *taker) asides() ([]aside, error) {
+	entries, err := os.ReadDir(e.sets.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look for what is kept aside: %w", err)
+	}
+	var all []aside
+	var errs []error
+	for _, entry := range entries {
+		past := strings.HasPrefix(entry.Name(), pastPrefix)
+		if !entry.IsDir() || !past && !strings.HasPrefix(entry.Name(), asidePrefix) {
+			continue
+		}
+		a := aside{Dir: filepath.Join(e.sets.dir, entry.Name()), Past: past}
+		info, err := os.Stat(filepath.Join(a.Dir, takeName))
+		if err == nil {
+			a.At = info.ModTime()
+			a.begun, err = readBegun(a.Dir)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+		if err == nil {
+			all = append(all, a)
+		}
+	}
+	slices.SortFunc(all, func(a, b aside) int { return a.At.Compare(b.At) })
+	return all, errors.Join(errs...)
+}
+
+// missed says which of a policy's folders are aside and not past, for people.
+func missed(all []aside, policy string) error {
+	var errs []error
+	for _, a := range all {
+		if a.Policy == policy && !a.Past {
+			errs = append(errs, fmt.Errorf("a %s backup of %s begun at %s: %w: %s", strings.ToLower(string(a.Kind)),
+				a.Database, a.At.UTC().Format(time.RFC3339), errAside, a.Dir))
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	driver "github.com/microsoft/go-mssqldb"
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
+)
+
+func refusal(numbers ...int32) error {
+	e := driver.Error{Number: numbers[0]}
+	for _, n := range numbers {
+		e.All = append(e.All, driver.Error{Number: n})
+	}
+	return &mssql.Error{Server: "tukpub-0", Doing: "back up", Class: mssql.Refused, Number: e.Number, Err: e}
+}
+
+// An engine that has taken a backup and cannot note it says so by an error, and a time-out says nothing.
+func TestWhichAnswersRefuseABackup(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(refused(refusal(4214, 3013))).To(BeTrue())
+	g.Expect(refused(refusal(3009))).To(BeFalse())
+	g.Expect(refused(refusal(3009, 802))).To(BeFalse())
+	g.Expect(refused(refusal(1105, 3009))).To(BeFalse())
+	g.Expect(refused(&mssql.Error{Class: mssql.Unknown, Err: context.DeadlineExceeded})).To(BeFalse())
+	g.Expect(refused(errors.New("broken pipe"))).To(BeFalse())
+	g.Expect(refused(nil)).To(BeFalse())
+}
+
+func TestWhatBecomesOfABackupThatWasBegun(t *testing.T) {
+	noted := &mssql.BackupTaken{ID: "a"}
+	for why, row := range map[string]struct {
+		evidence
+		fate
+	}{
+		"noted":                                  {evidence{Noted: noted, Written: true}, becomesSet},
+		"noted while another of the kind is":     {evidence{Noted: noted, Written: true, Busy: true}, becomesSet},
+		"not noted, and the engine may be at it": {evidence{Written: true, Busy: true}, waits},
+		"not even a file yet":                    {evidence{Busy: true}, waits},
+		"refused":                                {evidence{Written: true, Refused: true}, goes},
+		"refused while another of the kind is":   {evidence{Written: true, Refused: true, Busy: true}, goes},
+		"nothing was written":                    {evidence{}, goes},
+		"not noted, written, nobody said no":     {evidence{Written: true}, keptAside},
+		"noted as damaged, nobody said no": {evidence{Noted: &mssql.BackupTaken{Damaged: true}, Written: true},
+			keptAside},
+	} {
+		NewWithT(t).Expect(fateOf(row.evidence)).To(Equal(row.fate), why)
+	}
+}
+
+// newTaker has its sets in a new folder, and no engine.
+func newTaker(t *testing.T) *taker {
+	t.Helper()
+	return &taker{sets: &local{dir: filepath.Join(t.TempDir(), setsDir)}, taking: map[string]Taking{},
+		live: map[string]bool{}, open: func(context.Context) (*mssql.DB, error) { return nil, errors.New("no engine") }}
+}
+
+// folder is one in which a backup was begun, with its first file.
+func (e *taker) folder(t *testing.T, name string, take Take) string {
+	t.Helper()
+	dir := filepath.Join(e.sets.dir, name)
+	content, err := json.Marshal(begun{Take: take, Policy: "nightly", Files: []string{"1.trn"}, KeepAge: 24 * time.Hour})
+	if err == nil {
+		err = os.MkdirAll(dir, 0o750)
+	}
+	for name, content := range map[string][]byte{takeName: content, "1.trn": []byte("log")} {
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), content, 0o600)
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// What cannot be read now may be a backup that the engine has finished.
+func TestABackupThatCannotBeReadNowIsKept(t *testing.T) {
+	g := NewWithT(t)
+	e := newTaker(t)
+	dir := e.folder(t, ".new-a", Take{})
+	g.Expect(os.Remove(filepath.Join(dir, takeName))).To(Succeed())
+	g.Expect(os.Mkdir(filepath.Join(dir, takeName), 0o750)).To(Succeed(), "it cannot be read as a file")
+	_, err := e.settle(t.Context(), dir)
+	g.Expect(err).To(MatchError(errUnsettled))
+	g.Expect(filepath.Join(dir, "1.trn")).To(BeAnExistingFile())
+
+	g.Expect(os.Remove(filepath.Join(dir, takeName))).To(Succeed())
+	_, err = e.settle(t.Context(), dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(dir).NotTo(BeADirectory(), "before it is on disk nothing is asked of the engine")
+}
+
+// What may be the only copy of a part of the log is kept for people, and said until a full backup is behind it; what is
+// of data goes with the next of the database.
+func TestWhatIsKeptAside(t *testing.T) {
+	g := NewWithT(t)
+	e := newTaker(t)
+	aside := func(name string, kind backup.Kind, database string) {
+		take := Take{Database: database, Kind: kind}
+		dir := e.folder(t, ".new-"+name, take)
+		b, err := readBegun(dir)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(e.putAside(dir, b)).To(MatchError(errAside))
+		g.Expect(filepath.Join(e.sets.dir, ".aside-"+name, "1.trn")).To(BeAnExistingFile())
+	}
+	names := func() (all []string) {
+		found, err := e.asides()
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, a := range found {
+			all = append(all, filepath.Base(a.Dir))
+		}
+		return all
+	}
+	said := func() error {
+		found, err := e.asides()
+		g.Expect(err).NotTo(HaveOccurred())
+		return missed(found, "nightly")
+	}
+	aside("log", backup.Log, "Content")
+	aside("full", backup.Full, "Content")
+	aside("other", backup.Full, "Other")
+	aside("again", backup.Full, "content")
+	g.Expect(names()).To(ConsistOf(".aside-log", ".aside-again", ".aside-other"), "one with data for each database")
+	g.Expect(said()).To(MatchError(And(ContainSubstring(".aside-log"), ContainSubstring("log backup of Content"))))
+	begun, err := e.sets.begun()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(begun).To(BeEmpty())
+
+	full := backup.Description{Set: backup.Set{Kind: backup.Full, Database: "Content", Begun: time.Now().Add(-time.Hour)}}
+	g.Expect(e.replaced(full)).To(Succeed())
+	g.Expect(names()).To(ConsistOf(".aside-log", ".aside-other"))
+	full.Begun = time.Now().Add(time.Minute)
+	g.Expect(e.replaced(full)).To(Succeed())
+	g.Expect(names()).To(ConsistOf(".past-log", ".aside-other"))
+	g.Expect(said()).NotTo(MatchError(ContainSubstring("log")))
+	g.Expect(missed(nil, "nightly")).To(Succeed())
+
+	g.Expect(e.endAsides(time.Now())).To(Succeed())
+	g.Expect(names()).To(HaveLen(2))
+	g.Expect(e.endAsides(time.Now().Add(25 * time.Hour))).To(Succeed())
+	g.Expect(names()).To(BeEmpty())
+}
+
