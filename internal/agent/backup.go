@@ -26,11 +26,15 @@ func addBackups(a *Agent, o Options, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	connector := a.NewConnector("geosql-agent backups")
-	open := func(ctx context.Context) (*mssql.DB, error) {
-		return connector.Open(ctx, mssql.Target{Namespace: o.Namespace, Server: server, Role: credentials.RoleAgent})
+	pool := func(program string) func(context.Context) (*mssql.DB, error) {
+		connector := a.NewConnector(program)
+		return func(ctx context.Context) (*mssql.DB, error) {
+			return connector.Open(ctx, mssql.Target{Namespace: o.Namespace, Server: server, Role: credentials.RoleAgent})
+		}
 	}
+	engine := backups.Engine{Ask: pool("geosql-agent backups"), Data: pool("geosql-agent backups of data"),
+		Log: pool("geosql-agent backups of logs")}
 	source := holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)}
-	a.Add(backups.NewPart(source, credentials.HostName(server), conf.BackupDir, open, log))
+	a.Add(backups.NewPart(source, credentials.HostName(server), conf.BackupDir, engine, log))
 	return nil
 }

@@ -91,6 +91,21 @@ func (e *taker) endAsides(now time.Time) error {
 	return errors.Join(errs...)
 }
 
+// account removes what is aside of a policy's logs and missed by nobody, and says in its error what is not accounted
+// for.
+func (e *taker) account(policy string, sets []backup.Description, server string) error {
+	all, err := e.asides()
+	errs := []error{err}
+	all = slices.DeleteFunc(all, func(a aside) bool {
+		if a.Policy != policy || !a.needless(sets, server) {
+			return false
+		}
+		errs = append(errs, os.RemoveAll(a.Dir))
+		return true
+	})
+	return errors.Join(append(errs, missed(all, policy))...)
+}
+
 // asides are what is aside now: people may take it away.
 func (e *taker) asides() ([]aside, error) {
 	entries, err := os.ReadDir(e.sets.dir)
@@ -124,13 +139,43 @@ func (e *taker) asides() ([]aside, error) {
 	return all, errors.Join(errs...)
 }
 
-// missed says which of a policy's folders are aside and not past, for people.
+// needless says that nothing that a log backup may have is missed: a later one goes on from where one before it ended,
+// so that its outcome was none, or the later one has its log too. Servers' clocks may be apart.
+func (a aside) needless(sets []backup.Description, server string) bool {
+	if a.Kind != backup.Log {
+		return false
+	}
+	apart := func(d backup.Description) time.Duration {
+		if d.Server == server {
+			return 0
+		}
+		return time.Minute
+	}
+	for _, later := range sets {
+		if later.Kind != backup.Log || !a.covers(later) || later.Begun.Add(-apart(later)).Before(a.At) {
+			continue
+		}
+		for _, before := range sets {
+			if a.covers(before) && before.Finished.Add(apart(before)).Before(a.At) && before.Fork == later.Fork &&
+				later.FirstLSN.Compare(before.LastLSN) <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (a aside) covers(d backup.Description) bool {
+	return d.Family == a.Family && strings.EqualFold(d.Database, a.Database)
+}
+
+// missed says which log backups of a policy are aside and not past, for people. Data that is aside is in the database.
 func missed(all []aside, policy string) error {
 	var errs []error
 	for _, a := range all {
-		if a.Policy == policy && !a.Past {
-			errs = append(errs, fmt.Errorf("a %s backup of %s begun at %s: %w: %s", strings.ToLower(string(a.Kind)),
-				a.Database, a.At.UTC().Format(time.RFC3339), errAside, a.Dir))
+		if a.Policy == policy && !a.Past && a.Kind == backup.Log {
+			errs = append(errs, fmt.Errorf("a log backup of %s begun at %s: %w: %s", a.Database,
+				a.At.UTC().Format(time.RFC3339), errAside, a.Dir))
 		}
 	}
 	return errors.Join(errs...)

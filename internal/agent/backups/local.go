@@ -21,6 +21,8 @@ import (
 const (
 	// newPrefix begins the name of a folder in which a set is being taken.
 	newPrefix = ".new-"
+	// gonePrefix begins the name of one of a set that is being removed.
+	gonePrefix = ".gone-"
 	// takeName is the file there with the Take, storedName the one beside a description with the stores that have the set.
 	takeName   = "take.json"
 	storedName = "stored.json"
@@ -32,11 +34,23 @@ type local struct {
 
 	mu  sync.Mutex
 	own map[string]Own
+	// looked says that all folders were looked through, known that each could be read.
+	looked, known bool
 }
 
-// load reads which sets are there. A folder whose description cannot be read is left alone and said in the error.
+// load reads which sets are there, unless all are known. A folder whose description cannot be read is left alone and
+// said in the error.
 func (l *local) load() error {
-	own := map[string]Own{}
+	l.mu.Lock()
+	known, folders := l.known, map[string]bool{}
+	for _, own := range l.own {
+		folders[l.path(own, "")] = true
+	}
+	l.mu.Unlock()
+	if known {
+		return nil
+	}
+	var found []Own
 	var errs []error
 	err := filepath.WalkDir(l.dir, func(file string, e fs.DirEntry, err error) error {
 		switch {
@@ -44,8 +58,13 @@ func (l *local) load() error {
 			return nil
 		case err != nil:
 			return err
+		case e.IsDir() && strings.HasPrefix(e.Name(), gonePrefix):
+			errs = append(errs, os.RemoveAll(file))
+			return fs.SkipDir
 		case e.IsDir() && file != l.dir && strings.HasPrefix(e.Name(), "."):
 			return fs.SkipDir // no database's folder and no target's begins so
+		case e.IsDir() && folders[file]:
+			return fs.SkipDir
 		case e.Name() != backup.DescriptionName:
 			return nil
 		}
@@ -54,7 +73,7 @@ func (l *local) load() error {
 			errs = append(errs, err)
 			return nil
 		}
-		own[one.ID] = one
+		found = append(found, one)
 		return nil
 	})
 	if err != nil {
@@ -62,8 +81,26 @@ func (l *local) load() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.own = own
-	return errors.Join(errs...)
+	if l.own == nil {
+		l.own = map[string]Own{}
+	}
+	for _, one := range found {
+		// One that was forgotten meanwhile has another name by now.
+		_, err := os.Stat(l.path(one, backup.DescriptionName))
+		if _, newer := l.own[one.ID]; err == nil && !newer {
+			l.own[one.ID] = one
+		}
+	}
+	err = errors.Join(errs...)
+	l.looked, l.known = true, err == nil
+	return err
+}
+
+// read says that the volume was looked through.
+func (l *local) read() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.looked
 }
 
 func readOwn(file string) (Own, error) {
@@ -161,15 +198,20 @@ func (l *local) stored(o Own, store string, now time.Time) error {
 	return nil
 }
 
-// forget removes a set's files, its description first: what is left of it is no set.
+// forget removes a set's files. Its folder has another name first: what is left of it is no set, and goes later.
 func (l *local) forget(o Own) error {
-	if err := os.Remove(l.path(o, backup.DescriptionName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	gone := filepath.Join(l.dir, gonePrefix+o.ID)
+	err := os.Rename(l.path(o, ""), gone)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the %s from the backup volume: %w", o.Set, err)
 	}
 	l.mu.Lock()
 	delete(l.own, o.ID)
 	l.mu.Unlock()
-	if err := os.RemoveAll(l.path(o, "")); err != nil {
+	if err := os.RemoveAll(gone); err != nil {
+		l.mu.Lock()
+		l.known = false // load removes it
+		l.mu.Unlock()
 		return fmt.Errorf("remove the %s from the backup volume: %w", o.Set, err)
 	}
 	return nil

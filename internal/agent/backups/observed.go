@@ -16,8 +16,9 @@ type Observed struct {
 	Begun, Now time.Time
 	// Sources are the engine's databases.
 	Sources []mssql.BackupSource
-	// Own are the sets on the backup volume.
-	Own []Own
+	// Own are the sets on the backup volume; Unread says that it could not be looked through yet.
+	Own    []Own
+	Unread bool
 	// Stores are the policy's.
 	Stores []Stored
 }
@@ -52,8 +53,35 @@ type Kept struct {
 	Verified, Damaged bool
 }
 
-// listed says that every store has told what it has: only then is a backup that nobody knows of none.
+// in is what is known with one of the stores alone.
+func (o *Observed) in(store string) *Observed {
+	one := *o
+	one.Stores = nil
+	for _, s := range o.Stores {
+		if s.Name == store {
+			one.Stores = append(one.Stores, s)
+		}
+	}
+	return &one
+}
+
+// all are the sets that are known from anywhere; one that several places have is there several times.
+func (o *Observed) all() []backup.Description {
+	all := descriptions(o.Own)
+	for _, s := range o.Stores {
+		for _, k := range s.Sets {
+			all = append(all, k.Description)
+		}
+	}
+	return all
+}
+
+// listed says that the volume and every store have told what they have: only then is a backup that nobody knows of
+// none.
 func (o *Observed) listed() bool {
+	if o.Unread {
+		return false
+	}
 	for _, s := range o.Stores {
 		if s.Listed.IsZero() {
 			return false

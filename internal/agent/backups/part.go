@@ -7,7 +7,9 @@ package backups
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -32,14 +34,19 @@ type Source interface {
 	Watch(ctx context.Context, update func(data map[string][]byte)) error
 }
 
+// Engine opens connections to the instance's master database, each from a pool of its own: backups hold theirs for
+// hours, and those of data would keep those of logs, and all questions, waiting.
+type Engine struct {
+	Ask, Data, Log func(context.Context) (*mssql.DB, error)
+}
+
 // Part is what a server's sidecar does about backups.
 type Part struct {
+	*steps
 	source Source
 	server string
 	sets   *local
 	engine *taker
-	log    *slog.Logger
-	now    func() time.Time
 	// listEvery is the time between two lists of a store.
 	listEvery time.Duration
 
@@ -54,17 +61,11 @@ type running struct {
 	done   chan struct{}
 }
 
-// NewPart takes backups of an instance to its backup volume. open connects to its master database.
-func NewPart(
-	source Source,
-	server, backupDir string,
-	open func(context.Context) (*mssql.DB, error),
-	log *slog.Logger,
-) *Part {
+// NewPart takes backups of an instance to its backup volume.
+func NewPart(source Source, server, backupDir string, engine Engine, log *slog.Logger) *Part {
 	sets := &local{dir: filepath.Join(backupDir, setsDir)}
-	return &Part{source: source, server: server, sets: sets, log: log, now: time.Now, listEvery: listEvery,
-		engine:  &taker{open: open, sets: sets, taking: map[string]Taking{}, live: map[string]bool{}},
-		running: map[string]*running{}, refused: map[string]string{}}
+	return &Part{steps: newSteps(log, time.Now), source: source, server: server, sets: sets, listEvery: listEvery,
+		engine: newTaker(engine, sets, time.Now), running: map[string]*running{}, refused: map[string]string{}}
 }
 
 // Name of the part.
@@ -72,10 +73,16 @@ func (p *Part) Name() string { return PartName }
 
 // Run follows the orders until ctx ends.
 func (p *Part) Run(ctx context.Context) error {
-	if err := p.sets.load(); err != nil {
-		p.log.Warn("backups on the backup volume that cannot be used", "error", err)
+	p.load()
+	p.engine.expect()
+	var lanes sync.WaitGroup
+	defer lanes.Wait()
+	lanes.Go(func() { each(ctx, tick, func(context.Context) { p.load() }) })
+	for _, log := range []bool{false, true} {
+		lanes.Go(func() { each(ctx, tick, func(ctx context.Context) { p.settle(ctx, log) }) })
 	}
-	defer func() { p.set(ctx, nil) }()
+	defer p.engine.lanes.Wait()
+	defer p.set(ctx, nil)
 	return p.source.Watch(ctx, func(data map[string][]byte) {
 		policies, errs := orders.Backups(data)
 		for _, err := range errs {
@@ -85,40 +92,84 @@ func (p *Part) Run(ctx context.Context) error {
 	})
 }
 
-// set has these policies carried out. One that changed begins again; what it had begun to take goes on.
+// load reads which sets are on the backup volume, again while some could not be read.
+func (p *Part) load() {
+	p.try("load", "read the backups on the backup volume", p.sets.load)
+}
+
+// settle settles what an earlier life of this sidecar, or a broken connection, has left: those of logs in a lane of
+// their own, since a set is read whole before it is one.
+func (p *Part) settle(ctx context.Context, logs bool) {
+	lane := "settle data"
+	if logs {
+		lane = "settle logs"
+	}
+	look := "look for backups that were begun"
+	asked := []string{look}
+	var left []string
+	p.try(lane, look, func() (err error) {
+		left, err = p.engine.left(logs)
+		return errors.Join(err, p.engine.endAsides(p.now()))
+	})
+	for _, dir := range left {
+		what := "settle " + filepath.Base(dir)
+		asked = append(asked, what)
+		p.try(lane, what, func() error {
+			_, err := p.engine.settle(ctx, dir)
+			return err
+		})
+	}
+	p.only(lane, asked...)
+}
+
+// set has these policies carried out. One that changed begins again; a backup that it has begun goes on, and nobody
+// waits for it. It is called by one goroutine.
 func (p *Part) set(ctx context.Context, policies []orders.Backup) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	wanted := map[string]orders.Backup{}
 	for _, order := range policies {
 		wanted[order.Policy] = order
 	}
-	p.refused = map[string]string{}
+	var stale []*running
+	p.mu.Lock()
 	for name, r := range p.running {
 		if order, still := wanted[name]; still && reflect.DeepEqual(order, r.order) {
 			delete(wanted, name)
 			continue
 		}
 		r.cancel()
+		stale = append(stale, r)
+	}
+	p.mu.Unlock()
+	// Others may ask for the status meanwhile.
+	for _, r := range stale {
 		<-r.done
-		delete(p.running, name)
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range stale {
+		delete(p.running, r.order.Policy)
+	}
+	p.refused = map[string]string{}
 	for name, order := range wanted {
-		r, err := newRunner(order, p)
-		if err != nil {
-			p.refused[name] = err.Error()
-			p.log.Error("a backup policy cannot be carried out", "policy", name, "error", err)
-			continue
-		}
-		running := &running{runner: r, done: make(chan struct{})}
-		var alive context.Context
-		alive, running.cancel = context.WithCancel(ctx)
-		go func() {
-			defer close(running.done)
-			r.run(ctx, alive)
-		}()
-		p.running[name] = running
+		p.begin(ctx, name, order)
 	}
+}
+
+func (p *Part) begin(ctx context.Context, name string, order orders.Backup) {
+	r, err := newRunner(order, p)
+	if err != nil {
+		p.refused[name] = err.Error()
+		p.log.Error("a backup policy cannot be carried out", "policy", name, "error", err)
+		return
+	}
+	running := &running{runner: r, done: make(chan struct{})}
+	var alive context.Context
+	alive, running.cancel = context.WithCancel(ctx)
+	go func() {
+		defer close(running.done)
+		r.run(ctx, alive)
+	}()
+	p.running[name] = running
 }
 
 // Status of one policy at this server, as /status shows it.
@@ -189,13 +240,14 @@ type SendingStatus struct {
 
 // Status of the policies, by name.
 func (p *Part) Status() any {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	var all []Status
+	p.mu.Lock()
+	runners := slices.Collect(maps.Values(p.running))
 	for name, why := range p.refused {
 		all = append(all, Status{Policy: name, Refused: why})
 	}
-	for _, r := range p.running {
+	p.mu.Unlock()
+	for _, r := range runners {
 		all = append(all, r.status())
 	}
 	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Policy, b.Policy) })

@@ -76,8 +76,9 @@ func newServer(t *testing.T) *server {
 func (s *server) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.orders = make(told)
-	s.part = NewPart(s.orders, "tukpub-0", s.OnDisk(conf.BackupDir),
-		func(context.Context) (*mssql.DB, error) { return s.db, nil }, slog.New(slog.DiscardHandler))
+	open := func(context.Context) (*mssql.DB, error) { return s.db, nil }
+	s.part = NewPart(s.orders, "tukpub-0", s.OnDisk(conf.BackupDir), Engine{open, open, open},
+		slog.New(slog.DiscardHandler))
 	s.part.listEvery = time.Second
 	done := make(chan struct{})
 	go func() { defer close(done); _ = s.part.Run(ctx) }()
@@ -281,7 +282,8 @@ func TestLogsAreBackedUpWhileTheStoreIsAway(t *testing.T) {
 	g.Expect(s.content().Waiting).NotTo(BeZero())
 	g.Expect(s.content().Windows[0].To).To(BeTemporally("<", written), "what a store does not have is lost with "+
 		"the server")
-	g.Eventually(func() map[string]string { return s.status().Failing }, patient, often).Should(HaveKey("send to bucket"))
+	g.Eventually(func() map[string]string { return s.status().Failing }, patient, often).
+		Should(HaveKey("send logs to bucket"))
 	g.Expect(json.Marshal(s.status())).NotTo(ContainSubstring(s.bucket.Bucket.SecretKey))
 	s.bucket.Launch()
 	g.Eventually(func() time.Time {

@@ -28,17 +28,14 @@ func (r *runner) status() Status {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name, set := range r.sending {
-		s.Sending = append(s.Sending, SendingStatus{Store: name, Database: set.Database, Kind: set.Kind, Bytes: set.Bytes,
-			Of: set.Of})
+	for _, set := range r.sending {
+		s.Sending = append(s.Sending, SendingStatus{Store: set.Store, Database: set.Database, Kind: set.Kind,
+			Bytes: set.Bytes, Of: set.Of})
 	}
-	slices.SortFunc(s.Sending, func(a, b SendingStatus) int { return strings.Compare(a.Store, b.Store) })
-	for what, f := range r.failing {
-		if s.Failing == nil {
-			s.Failing = map[string]string{}
-		}
-		s.Failing[what] = f.Err.Error()
-	}
+	slices.SortFunc(s.Sending, func(a, b SendingStatus) int {
+		return strings.Compare(a.Store+string(a.Kind), b.Store+string(b.Kind))
+	})
+	s.Failing = r.failing()
 	return s
 }
 

@@ -21,7 +21,7 @@ func (r *runner) clear(ctx context.Context, c *catalog, s Send) error {
 	if err := r.sets.lost(s.Own, c.name, r.now()); err != nil {
 		return err
 	}
-	if err := remove(ctx, c.store, Remove{Store: c.name, Set: s.Damaged}); err != nil {
+	if err := remove(ctx, c.store, Remove{Store: c.name, Set: s.Damaged}, r.now()); err != nil {
 		return err
 	}
 	c.change(s.ID, func(Kept) *Kept { return nil })

@@ -4,9 +4,7 @@ package backups
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"time"
@@ -25,19 +23,18 @@ const (
 	sourcesStale = 30 * time.Second
 	// listEvery is the time between two lists of a store.
 	listEvery = 30 * time.Second
-	// pauseLeast and pauseMost bound the pause after something failed; it doubles with each failure.
-	pauseLeast, pauseMost = 5 * time.Second, 5 * time.Minute
 )
 
 // runner carries out one policy's order.
 type runner struct {
 	planner
+	*steps
+	// part are the steps that are the server's and no policy's.
+	part   *steps
 	server string
 	engine *taker
 	sets   *local
 	stores map[string]*catalog
-	log    *slog.Logger
-	now    func() time.Time
 	begun  time.Time
 	// listEvery is the time between two lists of a store.
 	listEvery time.Duration
@@ -45,22 +42,14 @@ type runner struct {
 	mu      sync.Mutex
 	seen    []mssql.BackupSource
 	read    time.Time
-	failing map[string]failure
 	sending map[string]Sending
-}
-
-// failure is what failed the last time, how often in a row, and when it is tried again.
-type failure struct {
-	Err   error
-	Times int
-	Next  time.Time
 }
 
 // newRunner makes the runner of an order. An order that cannot be read is an error.
 func newRunner(order orders.Backup, p *Part) (*runner, error) {
-	r := &runner{planner: planner{order: order}, server: p.server, engine: p.engine, sets: p.sets, log: p.log, now: p.now,
-		begun: p.now(), listEvery: p.listEvery, stores: map[string]*catalog{}, failing: map[string]failure{},
-		sending: map[string]Sending{}}
+	r := &runner{planner: planner{order: order}, steps: newSteps(p.log.With("policy", order.Policy), p.now), part: p.steps,
+		server: p.server, engine: p.engine, sets: p.sets, begun: p.now(), listEvery: p.listEvery,
+		stores: map[string]*catalog{}, sending: map[string]Sending{}}
 	var err error
 	if r.schedules, err = schedules(order); err != nil {
 		return nil, err
@@ -100,73 +89,41 @@ func schedules(order orders.Backup) (backup.Schedules, error) {
 	return s, nil
 }
 
-// run carries the order out until ctx ends. A backup that is being taken then goes on until life ends.
+// run carries the order out until ctx ends. What the engine is backing up then goes on until life ends, in lanes of the
+// engine's for which run does not wait. Nothing that takes long holds up what must not wait for it: logs are backed up
+// and sent beside data, and the volume is freed beside all that goes to a store or comes from it.
 func (r *runner) run(life, ctx context.Context) {
 	var lanes sync.WaitGroup
-	defer lanes.Wait()
-	lanes.Go(func() { r.each(ctx, tick, r.readSources) })
-	lanes.Go(func() { r.each(ctx, tick, func(context.Context) { r.takeAll(life, r.planData) }) })
-	lanes.Go(func() { r.each(ctx, tick, func(context.Context) { r.takeAll(life, r.planLogs) }) })
-	lanes.Go(func() { r.each(ctx, tick, r.keep) })
+	lane := func(pause time.Duration, do func(context.Context)) { lanes.Go(func() { each(ctx, pause, do) }) }
+	lane(tick, r.readSources)
+	r.engine.lanes.Go(func() { each(ctx, tick, func(ctx context.Context) { r.takeData(life, ctx) }) })
+	lane(tick, func(context.Context) { r.takeLogs(life) })
+	lane(tick, func(context.Context) { r.forgetAll() })
 	for _, c := range r.stores {
-		lanes.Go(func() {
-			r.each(ctx, r.listEvery, func(ctx context.Context) { r.try("list "+c.name, func() error { return c.list(ctx) }) })
+		lane(r.listEvery, func(ctx context.Context) {
+			r.try("list", "list "+c.name, func() error { return c.list(ctx) })
 		})
-		lanes.Go(func() { r.each(ctx, tick, func(ctx context.Context) { r.sendAll(ctx, c) }) })
+		for _, logs := range []bool{false, true} {
+			lane(tick, func(ctx context.Context) { r.sendAll(ctx, c, logs) })
+		}
+		// What goes is told by a list.
+		lane(r.listEvery, func(ctx context.Context) { r.removeAll(ctx, c) })
+		lane(tick, func(ctx context.Context) { r.checkAll(ctx, c) })
 	}
-	<-ctx.Done()
+	lanes.Wait()
 	for _, c := range r.stores {
 		c.store.Close()
 	}
 }
 
-// each does something, and again after a pause, until ctx ends.
-func (r *runner) each(ctx context.Context, pause time.Duration, do func(context.Context)) {
-	timer := time.NewTicker(pause)
-	defer timer.Stop()
-	for {
-		do(ctx)
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		}
-	}
-}
-
-// try does something unless it failed a short time ago. What fails is logged when it begins to.
-func (r *runner) try(what string, do func() error) {
-	r.mu.Lock()
-	before := r.failing[what]
-	r.mu.Unlock()
-	if r.now().Before(before.Next) {
-		return
-	}
-	err := do()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err == nil || errors.Is(err, context.Canceled) {
-		delete(r.failing, what)
-		return
-	}
-	if before.Times == 0 {
-		r.log.Warn("a backup's step failed, and is tried again", "policy", r.order.Policy, "step", what, "error", err)
-	}
-	pause := min(pauseLeast<<min(before.Times, 10), pauseMost)
-	r.failing[what] = failure{Err: err, Times: before.Times + 1, Next: r.now().Add(pause)}
-}
-
 func (r *runner) readSources(ctx context.Context) {
-	r.try("read the databases", func() error {
+	r.try("read", "read the databases", func() error {
 		ctx, cancel := context.WithTimeout(ctx, asking)
 		defer cancel()
 		at := r.now()
-		db, err := r.engine.open(ctx)
+		db, err := r.engine.open.Ask(ctx)
 		if err != nil {
 			return err
-		}
-		if err := r.engine.settleAll(ctx); err != nil && !errors.Is(err, errUnsettled) {
-			r.log.Warn("a backup that was begun cannot be settled", "error", err)
 		}
 		sources, err := mssql.ReadBackupSources(ctx, db)
 		if err != nil {
@@ -181,7 +138,8 @@ func (r *runner) readSources(ctx context.Context) {
 
 // observed is what is known now. Of an engine that has not answered for a while nothing is.
 func (r *runner) observed() *Observed {
-	o := &Observed{Begun: r.begun, Now: r.now(), Own: r.sets.all(r.order.Namespace, r.order.Target)}
+	o := &Observed{Begun: r.begun, Now: r.now(), Own: r.sets.all(r.order.Namespace, r.order.Target),
+		Unread: !r.sets.read()}
 	r.mu.Lock()
 	if o.Now.Sub(r.read) < sourcesStale {
 		o.Sources = r.seen
@@ -193,29 +151,76 @@ func (r *runner) observed() *Observed {
 	return o
 }
 
-// takeAll takes what a plan has, one after another.
-func (r *runner) takeAll(ctx context.Context, plan func(*Observed) []Take) {
-	for _, t := range plan(r.observed()) {
-		r.try(fmt.Sprintf("take a %s backup of %s", strings.ToLower(string(t.Kind)), t.Database), func() error {
-			return r.engine.take(ctx, r.order, t, r.now())
+// step names the step that takes a backup.
+func (t Take) step() string {
+	return fmt.Sprintf("take a %s backup of %s", strings.ToLower(string(t.Kind)), t.Database)
+}
+
+func (r *runner) due(lane string, all []Take) []Take {
+	var asked []string
+	for _, t := range all {
+		asked = append(asked, t.step())
+	}
+	r.only(lane, asked...)
+	return all
+}
+
+// takeData takes the backups of data that are due, one after another, until ctx ends.
+func (r *runner) takeData(life, ctx context.Context) {
+	o := r.observed()
+	for _, t := range r.due("take data", r.planData(o)) {
+		if ctx.Err() != nil {
+			return
+		}
+		r.try("take data", t.step(), func() error { return r.engine.take(life, r.order, t, r.expected(o, t)) })
+	}
+}
+
+// takeLogs takes the backups of logs that are due, each database's by itself.
+func (r *runner) takeLogs(life context.Context) {
+	for _, t := range r.due("take logs", r.planLogs(r.observed())) {
+		r.engine.lanes.Go(func() {
+			r.try("take logs", t.step(), func() error { return r.engine.take(life, r.order, t, 0) })
 		})
 	}
 }
 
-// sendAll brings to a store what it lacks.
-func (r *runner) sendAll(ctx context.Context, c *catalog) {
-	for _, s := range r.planSends(r.observed()) {
-		if s.Store != c.name {
-			continue
+// expected is how many bytes a backup may have, by the last of its kind; 0 where there is none.
+func (r *runner) expected(o *Observed, t Take) (bytes int64) {
+	var newest time.Time
+	for _, d := range o.all() {
+		if d.Kind == t.Kind && d.Family == t.Family && strings.EqualFold(d.Database, t.Database) &&
+			d.Finished.After(newest) {
+			newest, bytes = d.Finished, d.Stored()
 		}
-		r.try("send to "+c.name, func() error {
-			r.note(c.name, &Sending{Set: s.Set, Of: s.Stored()})
-			defer r.note(c.name, nil)
+	}
+	return bytes
+}
+
+// sendAll brings to a store what it lacks of logs, or of data.
+func (r *runner) sendAll(ctx context.Context, c *catalog, logs bool) {
+	step := "send data to " + c.name
+	if logs {
+		step = "send logs to " + c.name
+	}
+	var lacks []Send
+	for _, s := range r.planSends(r.observed()) {
+		if s.Store == c.name && (s.Kind == backup.Log) == logs {
+			lacks = append(lacks, s)
+		}
+	}
+	if len(lacks) == 0 {
+		r.only(step)
+	}
+	for _, s := range lacks {
+		r.try(step, step, func() error {
+			r.note(step, &Sending{Set: s.Set, Store: c.name, Of: s.Stored()})
+			defer r.note(step, nil)
 			if err := r.clear(ctx, c, s); err != nil {
 				return err
 			}
 			err := send(ctx, c.store, r.sets, s.Own, func(bytes int64) {
-				r.note(c.name, &Sending{Set: s.Set, Bytes: bytes, Of: s.Stored()})
+				r.note(step, &Sending{Set: s.Set, Store: c.name, Bytes: bytes, Of: s.Stored()})
 			})
 			if err != nil {
 				return err
@@ -231,49 +236,91 @@ func (r *runner) sendAll(ctx context.Context, c *catalog) {
 // Sending is how far a set is on its way to a store.
 type Sending struct {
 	backup.Set
+	Store     string
 	Bytes, Of int64
 }
 
-func (r *runner) note(store string, s *Sending) {
+func (r *runner) note(step string, s *Sending) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s == nil {
-		delete(r.sending, store)
+		delete(r.sending, step)
 		return
 	}
-	r.sending[store] = *s
+	r.sending[step] = *s
 }
 
-// keep frees the backup volume, and looks after what the stores have.
-func (r *runner) keep(ctx context.Context) {
-	for _, own := range r.planForget(r.observed()) {
-		r.try("free the backup volume", func() error { return r.sets.forget(own) })
+// forgetAll frees the backup volume.
+func (r *runner) forgetAll() {
+	const lane, free, missing = "forget", "free the backup volume", "account for what was backed up"
+	asked := []string{missing}
+	o := r.observed()
+	for _, own := range r.planForget(o) {
+		asked = append(asked, free)
+		r.try(lane, free, func() error { return r.sets.forget(own) })
 	}
-	for _, one := range r.planRemovals(r.observed()) {
-		r.try("remove from "+one.Store, func() error {
-			c := r.stores[one.Store]
-			if err := remove(ctx, c.store, one); err != nil || one.Set == nil {
+	r.try(lane, missing, func() error { return r.engine.account(r.order.Policy, o.all(), r.server) })
+	r.only(lane, asked...)
+}
+
+// removeAll removes from a store what nobody has need of.
+func (r *runner) removeAll(ctx context.Context, c *catalog) {
+	step := "remove from " + c.name
+	gone := r.planRemovals(r.observed().in(c.name))
+	if len(gone) == 0 {
+		r.only(step)
+	}
+	for _, one := range gone {
+		r.try(step, step, func() error {
+			if err := remove(ctx, c.store, one, r.now()); err != nil || one.Set == nil {
 				return err
 			}
 			c.change(one.Set.ID, func(Kept) *Kept { return nil })
 			return nil
 		})
-	}
-	for _, one := range r.planChecks(r.observed(), r.server) {
-		r.try("read back from "+one.Store, func() error { return r.check(ctx, one) })
+		if ctx.Err() != nil {
+			return
+		}
 	}
 }
 
-func (r *runner) check(ctx context.Context, one Check) error {
-	c := r.stores[one.Store]
+// checkAll reads back what a store has.
+func (r *runner) checkAll(ctx context.Context, c *catalog) {
+	step := "read back from " + c.name
+	unread := r.planChecks(r.observed().in(c.name), r.server)
+	if len(unread) == 0 {
+		r.only(step)
+	}
+	for _, one := range unread {
+		r.try(step, step, func() error { return r.check(ctx, c, one) })
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (r *runner) check(ctx context.Context, c *catalog, one Check) error {
 	damage, err := check(ctx, c.store, one.Kept, r.server, r.now)
 	if err != nil {
 		return err
 	}
 	if damage != "" {
-		r.log.Error("a backup in a store is damaged", "policy", r.order.Policy, "store", one.Store, "backup", one.Key(),
-			"damage", damage)
+		r.log.Error("a backup in a store is damaged", "store", one.Store, "backup", one.Key(), "damage", damage)
 	}
 	c.change(one.ID, func(k Kept) *Kept { k.Verified, k.Damaged = damage == "", damage != ""; return &k })
 	return nil
+}
+
+// failing are the steps that failed the last time, the policy's and the server's, for the status.
+func (r *runner) failing() map[string]string {
+	var all map[string]string
+	for _, s := range []*steps{r.steps, r.part} {
+		for what, err := range s.failures() {
+			if all == nil {
+				all = map[string]string{}
+			}
+			all[what] = err.Error()
+		}
+	}
+	return all
 }

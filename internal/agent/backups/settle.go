@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
@@ -31,9 +32,6 @@ func refused(execution error) bool {
 func (e *taker) note(dir string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.refusals == nil {
-		e.refusals = map[string]bool{}
-	}
 	e.refusals[dir] = true
 }
 
@@ -74,38 +72,85 @@ func fateOf(v evidence) fate {
 	return keptAside
 }
 
-// settleAll settles what an earlier life of this sidecar, or a broken connection, has left.
-func (e *taker) settleAll(ctx context.Context) error {
+// expected is a backup whose outcome is not known: until then no other of its lane begins.
+type expected struct {
+	lane string
+	// until is when others no longer wait for it; zero is never.
+	until time.Time
+}
+
+// logsWaitFor is how long backups of a log wait for one whose outcome is not known.
+const logsWaitFor = time.Minute
+
+// expect notes what an earlier life of this sidecar has begun.
+func (e *taker) expect() {
+	dirs, _ := e.sets.begun()
+	for _, dir := range dirs {
+		if b, err := readBegun(dir); err == nil {
+			e.waitFor(dir, b)
+		}
+	}
+}
+
+// waitFor has others of the lane wait for a backup, as long as it is not settled.
+func (e *taker) waitFor(dir string, b begun) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, known := e.expected[dir]; known {
+		return
+	}
+	x := expected{lane: b.lane()}
+	if b.Kind == backup.Log {
+		x.until = e.now().Add(logsWaitFor)
+	}
+	e.expected[dir] = x
+}
+
+// left are the folders of backups that nobody takes any more, those of logs or the others.
+func (e *taker) left(logs bool) (left []string, err error) {
 	dirs, err := e.sets.begun()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	var errs []error
 	for _, dir := range dirs {
 		e.mu.Lock()
 		live := e.live[dir]
 		e.mu.Unlock()
-		if live {
-			continue
-		}
-		if _, err := e.settle(ctx, dir); err != nil {
-			errs = append(errs, err)
+		b, err := readBegun(dir)
+		if isLog := err == nil && b.Kind == backup.Log; !live && isLog == logs {
+			left = append(left, dir)
 		}
 	}
-	return errors.Join(errs...)
+	return left, nil
 }
 
 // settle makes a set of a folder in which the engine has finished one, and says so. A folder in which there surely is
-// none goes; one in which there may be one is kept aside.
+// none goes; one in which there may be one is kept aside. The error is errBusy while the engine may be at it.
 func (e *taker) settle(ctx context.Context, dir string) (made bool, err error) {
 	b, err := readBegun(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, os.RemoveAll(dir) // before it is on disk nothing is asked of the engine
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = os.RemoveAll(dir) // before it is on disk nothing is asked of the engine
+	case err != nil:
+		err = fmt.Errorf("%w: %w", errUnsettled, err)
+	default:
+		made, err = e.settled(ctx, dir, b)
 	}
-	if err != nil {
-		return false, fmt.Errorf("%w: %w", errUnsettled, err)
+	if errors.Is(err, errBusy) {
+		e.waitFor(dir, b)
+		return made, err
 	}
-	db, err := e.open(ctx)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.expected, dir)
+	if err == nil {
+		delete(e.refusals, dir)
+	}
+	return made, err
+}
+
+func (e *taker) settled(ctx context.Context, dir string, b begun) (made bool, err error) {
+	db, err := e.open.Ask(ctx)
 	if err != nil {
 		return false, fmt.Errorf("%w: %w", errUnsettled, err)
 	}
@@ -115,7 +160,7 @@ func (e *taker) settle(ctx context.Context, dir string) (made bool, err error) {
 	}
 	switch fateOf(v) {
 	case waits:
-		return false, errUnsettled
+		return false, fmt.Errorf("%w: %w", errUnsettled, errBusy)
 	case goes:
 		return false, os.RemoveAll(dir)
 	case keptAside:

@@ -68,7 +68,7 @@ func check(ctx context.Context, from *store.Store, k Kept, server string, now fu
 }
 
 // remove removes a set from a store: first its description, so that what is left of it is no set, then the rest.
-func remove(ctx context.Context, from *store.Store, r Remove) error {
+func remove(ctx context.Context, from *store.Store, r Remove, _ time.Time) error {
 	folder := r.Leftover
 	if r.Set != nil {
 		folder = r.Set.Folder()
