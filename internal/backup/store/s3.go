@@ -27,9 +27,11 @@ import (
 )
 
 const (
-	// dialTimeout bounds a connection, answerTimeout the time from a request to its first byte.
+	// dialTimeout bounds a connection, answerTimeout the time from a request to its first byte, idleTimeout that in which
+	// no byte goes either way while a body is sent or read.
 	dialTimeout   = 10 * time.Second
 	answerTimeout = 60 * time.Second
+	idleTimeout   = 2 * time.Minute
 	// attempts at each request, with the library's back-off between them. What fails for longer is begun again by whoever
 	// asked, who says so meanwhile.
 	attempts = 3
@@ -62,6 +64,8 @@ type Object struct {
 	Key string
 	// Bytes that it has.
 	Bytes int64
+	// Modified is when it was stored, by the store's clock; zero where the store does not say it.
+	Modified time.Time
 }
 
 // Store is a bucket that can be used. It is safe for concurrent use.
@@ -73,12 +77,14 @@ type Store struct {
 }
 
 // Open makes a Store; it sends nothing.
-func Open(b Bucket) (*Store, error) {
+func Open(b Bucket) (*Store, error) { return open(b, idleTimeout) }
+
+func open(b Bucket, idle time.Duration) (*Store, error) {
 	at, err := url.Parse(b.Endpoint)
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || strings.Trim(at.Path, "/") != "" {
 		return nil, fmt.Errorf("endpoint %q must be https://host or https://host:port", b.Endpoint)
 	}
-	transport, err := transport(b.CA)
+	transport, err := transport(b.CA, idle)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +110,7 @@ func Open(b Bucket) (*Store, error) {
 	return s, nil
 }
 
-func transport(ca []byte) (*http.Transport, error) {
+func transport(ca []byte, idle time.Duration) (*http.Transport, error) {
 	trust := &tls.Config{MinVersion: tls.VersionTLS12}
 	if len(ca) > 0 {
 		trust.RootCAs = x509.NewCertPool()
@@ -114,8 +120,14 @@ func transport(ca []byte) (*http.Transport, error) {
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           dialer.DialContext,
+		Proxy: http.ProxyFromEnvironment,
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			conn, err := dialer.DialContext(ctx, network, address)
+			if err != nil {
+				return nil, err
+			}
+			return &watched{Conn: conn, idle: idle}, nil
+		},
 		TLSClientConfig:       trust,
 		TLSHandshakeTimeout:   dialTimeout,
 		ResponseHeaderTimeout: answerTimeout,
@@ -135,6 +147,19 @@ func (s *Store) String() string {
 }
 
 func (s *Store) key(key string) string { return path.Join(s.bucket.Prefix, key) }
+
+// below is the beginning of the keys below a prefix in the bucket, and what precedes those of the store. One that ends
+// in a slash is a folder's, and no other's that begins like it.
+func (s *Store) below(prefix string) (full, cut string) {
+	full = s.key(prefix)
+	if strings.HasSuffix(prefix, "/") {
+		full += "/"
+	}
+	if s.bucket.Prefix != "" {
+		cut = path.Clean(s.bucket.Prefix) + "/"
+	}
+	return full, cut
+}
 
 // failed says what was attempted; a key that is not there is ErrNotFound.
 func (s *Store) failed(what, key string, err error) error {
@@ -175,19 +200,13 @@ func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, erro
 func (s *Store) List(ctx context.Context, prefix string) ([]Object, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	full, cut := s.key(prefix), ""
-	if strings.HasSuffix(prefix, "/") {
-		full += "/"
-	}
-	if s.bucket.Prefix != "" {
-		cut = path.Clean(s.bucket.Prefix) + "/"
-	}
+	full, cut := s.below(prefix)
 	var all []Object
 	for o := range s.core.Client.ListObjects(ctx, s.bucket.Name, minio.ListObjectsOptions{Prefix: full, Recursive: true}) {
 		if o.Err != nil {
 			return nil, s.failed("list", prefix, o.Err)
 		}
-		all = append(all, Object{Key: strings.TrimPrefix(o.Key, cut), Bytes: o.Size})
+		all = append(all, Object{Key: strings.TrimPrefix(o.Key, cut), Bytes: o.Size, Modified: o.LastModified})
 	}
 	return all, ctx.Err()
 }
