@@ -79,6 +79,10 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
+	uploads, err := c.store.Uploads(ctx, c.folder+"/", c.now().Add(-leftFor))
+	if err != nil {
+		return Stored{}, err
+	}
 	folders := map[string]map[string]bool{}
 	for _, o := range objects {
 		folder, name := path.Dir(o.Key), path.Base(o.Key)
@@ -90,13 +94,12 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	known := c.knownKeys()
 	var (
 		mu   sync.Mutex
-		read Stored
+		read = Stored{Leftovers: leftovers(objects, uploads)}
 	)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readAtOnce)
 	for folder, names := range folders {
 		if !names[backup.DescriptionName] {
-			read.Leftovers = append(read.Leftovers, folder)
 			continue
 		}
 		group.Go(func() error {
@@ -125,7 +128,6 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	if err := group.Wait(); err != nil {
 		return Stored{}, err
 	}
-	slices.Sort(read.Leftovers)
 	slices.Sort(read.Unreadable)
 	return read, nil
 }

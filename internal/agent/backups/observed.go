@@ -38,12 +38,20 @@ type Stored struct {
 	Listed time.Time
 	// Sets that are whole, by their descriptions.
 	Sets []Kept
-	// Leftovers are keys of sets without a description, with the folder's own time.
-	Leftovers []string
+	// Leftovers are folders of sets without a description.
+	Leftovers []Leftover
 	// Unreadable says which descriptions are not as they were written.
 	Unreadable []string
 	// Err is why it could not be listed the last time.
 	Err error
+}
+
+// Leftover is a folder in a store that has no description: what is left of a set, or what is there of one on its way.
+type Leftover struct {
+	Folder string
+	// Touched is when something of it was last stored, an upload that is not complete included, by the store's clock; zero
+	// where the store does not say it.
+	Touched time.Time
 }
 
 // Kept is a set in a store.

@@ -316,3 +316,34 @@ func TestADamagedBackupIsFoundAndReplaced(t *testing.T) {
 	g.Eventually(func() time.Time { return s.content().Full }, patient, often).Should(BeTemporally(">", full.Finished))
 	g.Eventually(func() []backup.Window { return s.content().Windows }, patient, often).ShouldNot(BeEmpty())
 }
+
+// A log backup that the server does not note may be whole, as when msdb was full: it stays for people, and is said
+// until a full backup is behind it. One that another log backup makes needless goes.
+func TestALogBackupThatIsNotNotedIsKept(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	s.order(nil)
+	g.Eventually(func() int { return s.content().Sets }, patient, often).Should(BeNumerically(">=", 3))
+	family := s.content().Family
+	s.end()
+	left := func(name string, at time.Time) {
+		take := Take{Database: "Content", Family: family, Kind: backup.Log}
+		dir := s.part.engine.folder(t, name, take)
+		g.Expect(os.Chtimes(filepath.Join(dir, takeName), at, at)).To(Succeed())
+	}
+	left(".new-missed", time.Now().Add(-time.Hour)) // before all that is known
+	left(".new-needless", time.Now())
+	s.begin()
+	s.order(nil)
+	g.Eventually(func() map[string]string { return s.status().Failing }, patient, often).
+		Should(HaveKeyWithValue("account for what was backed up", ContainSubstring(".aside-missed")))
+	kept := func(name string) string { return filepath.Join(s.OnDisk(conf.BackupDir), setsDir, name, "1.trn") }
+	g.Expect(kept(".aside-missed")).To(BeAnExistingFile())
+	s.exec("INSERT Content.dbo.t VALUES (1)")
+	g.Eventually(kept(".aside-needless"), patient, often).ShouldNot(BeAnExistingFile())
+	s.order(func(o *orders.Backup) {
+		o.Requests = []orders.BackupRequest{{ID: "r", Kind: "Full", Database: "Content"}}
+	})
+	g.Eventually(kept(".past-missed"), patient, often).Should(BeAnExistingFile())
+	g.Eventually(func() map[string]string { return s.status().Failing }, patient, often).Should(BeEmpty())
+}

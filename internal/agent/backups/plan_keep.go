@@ -12,8 +12,8 @@ import (
 	"geosql.dev/operator/internal/mssql"
 )
 
-// leftFor is how old what is left of a set without a description is before it goes: one that is being uploaded has none
-// yet.
+// leftFor is how long nothing comes to a set without a description before it goes: one that is being uploaded has none
+// yet, however long that takes.
 const leftFor = 24 * time.Hour
 
 // Send is a set that a store lacks.
@@ -117,9 +117,10 @@ func (p planner) planRemovals(o *Observed) []Remove {
 				all = append(all, Remove{Store: s.Name, Set: &s.Sets[i]})
 			}
 		}
-		for _, folder := range s.Leftovers {
-			if at, ok := backup.FolderTime(folder); ok && o.Now.Sub(at) > leftFor && !o.owns(folder) {
-				all = append(all, Remove{Store: s.Name, Leftover: folder})
+		for _, left := range s.Leftovers {
+			_, ofSet := backup.FolderTime(left.Folder)
+			if ofSet && !left.Touched.IsZero() && o.Now.Sub(left.Touched) > leftFor && !o.owns(left.Folder) {
+				all = append(all, Remove{Store: s.Name, Leftover: left.Folder})
 			}
 		}
 	}

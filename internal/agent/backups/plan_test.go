@@ -233,16 +233,20 @@ func TestWhatIsSentForgottenRemovedAndReadBack(t *testing.T) {
 	g.Expect(p.planChecks(o, "quisec-0")).To(BeEmpty(), "whoever took it reads it back")
 
 	o.Sources = lead
-	o.Stores[0].Leftovers = []string{
-		"web/group/content/Content/20260201T000000Z-log-x", "web/group/content/Content/20260301T115900Z-log-y",
-		"web/group/content/notes"}
+	const quiet, recent = 25 * time.Hour, 23 * time.Hour
+	o.Stores[0].Leftovers = []Leftover{
+		{"web/group/content/Content/20260201T000000Z-log-x", ago(quiet)},
+		{"web/group/content/Content/20260201T000000Z-full-y", ago(recent)},
+		{"web/group/content/Content/20260201T000000Z-full-z", time.Time{}},
+		{"web/group/content/notes", ago(quiet)}}
 	var left []string
 	for _, r := range p.planRemovals(o) {
 		if r.Leftover != "" {
 			left = append(left, r.Leftover)
 		}
 	}
-	g.Expect(left).To(Equal(o.Stores[0].Leftovers[:1]), "what may still be on its way stays, and what is nobody's set")
+	g.Expect(left).To(Equal([]string{o.Stores[0].Leftovers[0].Folder}), "what may still be on its way stays, though its "+
+		"backup ended long ago, and what is nobody's set")
 }
 
 // The own set is the only good one until the store's was read back: it is sent again, and goes when that is good.

@@ -21,7 +21,8 @@ type mark struct {
 	Message string    `json:"message,omitempty"`
 }
 
-// send brings a set into a store, its description last.
+// send brings a set into a store, its description last. Files are looked for before and after it: whoever removes what
+// is left of sets may have begun before the description was there.
 func send(ctx context.Context, to *store.Store, l *local, own Own, progress func(bytes int64)) error {
 	before := int64(0)
 	for _, f := range own.Files {
@@ -35,7 +36,38 @@ func send(ctx context.Context, to *store.Store, l *local, own Own, progress func
 	if err != nil {
 		return err
 	}
-	return to.Put(ctx, own.Key(), content)
+	if err := there(ctx, to, own.Description); err != nil {
+		return err
+	}
+	if err := to.Put(ctx, own.Key(), content); err != nil {
+		return err
+	}
+	err = there(ctx, to, own.Description)
+	if errors.Is(err, errGone) {
+		return errors.Join(err, to.Remove(ctx, own.Key()))
+	}
+	return err
+}
+
+// errGone says that files are not in a store any more that were sent.
+var errGone = errors.New("what was sent is not there any more")
+
+// there says whether the files of a set are in a store, with their bytes.
+func there(ctx context.Context, in *store.Store, d backup.Description) error {
+	objects, err := in.List(ctx, d.Folder()+"/")
+	if err != nil {
+		return err
+	}
+	has := map[string]int64{}
+	for _, o := range objects {
+		has[o.Key] = o.Bytes
+	}
+	for _, f := range d.Files {
+		if bytes, ok := has[d.KeyOf(f.Name)]; !ok || bytes != f.Bytes {
+			return fmt.Errorf("%s in %s: %w", d.KeyOf(f.Name), in, errGone)
+		}
+	}
+	return nil
 }
 
 // check reads the files of a set back and marks it as verified or damaged. An error says that neither is known.
@@ -67,8 +99,9 @@ func check(ctx context.Context, from *store.Store, k Kept, server string, now fu
 	return damage, from.Put(ctx, path.Join(k.Folder(), name), content)
 }
 
-// remove removes a set from a store: first its description, so that what is left of it is no set, then the rest.
-func remove(ctx context.Context, from *store.Store, r Remove, _ time.Time) error {
+// remove removes a set from a store: first its description, so that what is left of it is no set, then the rest. What
+// is left of one stays when it was touched since it was listed: it is on its way again.
+func remove(ctx context.Context, from *store.Store, r Remove, now time.Time) error {
 	folder := r.Leftover
 	if r.Set != nil {
 		folder = r.Set.Folder()
@@ -80,6 +113,13 @@ func remove(ctx context.Context, from *store.Store, r Remove, _ time.Time) error
 	if err != nil {
 		return err
 	}
+	uploads, err := from.Uploads(ctx, folder+"/", now.Add(-leftFor))
+	if err != nil {
+		return err
+	}
+	if r.Set == nil && touched(objects, uploads).After(now.Add(-leftFor)) {
+		return nil
+	}
 	for _, o := range objects {
 		if path.Base(o.Key) == backup.DescriptionName {
 			return fmt.Errorf("%s in %s has a description again: it is not removed", folder, from)
@@ -90,5 +130,25 @@ func remove(ctx context.Context, from *store.Store, r Remove, _ time.Time) error
 			return err
 		}
 	}
-	return from.AbortUploads(ctx, folder+"/", func(string) bool { return false })
+	for _, u := range uploads {
+		if err := from.Abort(ctx, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// touched is when something of a folder was last stored, by the store's clock.
+func touched(objects []store.Object, uploads []store.Upload) (last time.Time) {
+	for _, o := range objects {
+		if o.Modified.After(last) {
+			last = o.Modified
+		}
+	}
+	for _, u := range uploads {
+		if u.Moved.After(last) {
+			last = u.Moved
+		}
+	}
+	return last
 }

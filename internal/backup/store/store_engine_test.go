@@ -56,7 +56,12 @@ func TestObjects(t *testing.T) {
 	g.Expect(err).To(MatchError(ContainSubstring("more than 2 bytes")))
 	_, err = s.Read(t.Context(), "web/none", 10)
 	g.Expect(err).To(MatchError(store.ErrNotFound))
-	g.Expect(s.List(t.Context(), "web/a/")).To(Equal([]store.Object{{Key: "web/a/set.json", Bytes: 3}}))
+	listed, err := s.List(t.Context(), "web/a/")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(listed).To(HaveLen(1))
+	g.Expect(listed[0].Modified).To(BeTemporally("~", time.Now(), time.Minute))
+	listed[0].Modified = time.Time{}
+	g.Expect(listed).To(Equal([]store.Object{{Key: "web/a/set.json", Bytes: 3}}))
 	g.Expect(s.Remove(t.Context(), "web/a/set.json")).To(Succeed())
 	g.Expect(s.Remove(t.Context(), "web/a/set.json")).To(Succeed())
 	g.Expect(s.List(t.Context(), "web/a/")).To(BeEmpty())
@@ -148,16 +153,20 @@ func TestUploadsThatWereGivenUpGo(t *testing.T) {
 	file, _ := written(t, 40<<20)
 	ctx, cut := context.WithCancel(t.Context())
 	g.Expect(s.Upload(ctx, "big/1.bak", file, func(int64) { cut() })).NotTo(Succeed())
-	g.Expect(s.AbortUploads(t.Context(), "big/", func(string) bool { return true })).To(Succeed())
-	parts := 0
-	g.Expect(s.AbortUploads(t.Context(), "big/", func(key string) bool {
-		g.Expect(key).To(Equal("big/1.bak"))
-		parts++
-		return false
-	})).To(Succeed())
-	g.Expect(parts).To(Equal(1))
-	g.Expect(s.AbortUploads(t.Context(), "big/", func(string) bool { parts++; return true })).To(Succeed())
-	g.Expect(parts).To(Equal(1), "it is gone")
+	g.Expect(s.Uploads(t.Context(), "bi/", time.Time{})).To(BeEmpty(), "another folder's")
+	g.Expect(s.Uploads(t.Context(), "big/1", time.Time{})).To(HaveLen(1))
+	for _, quiet := range []time.Time{{}, time.Now().Add(time.Hour)} {
+		uploads, err := s.Uploads(t.Context(), "big/", quiet)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(uploads).To(HaveLen(1))
+		g.Expect(uploads[0].Key).To(Equal("big/1.bak"))
+		g.Expect(uploads[0].Moved).To(BeTemporally("~", time.Now(), time.Minute))
+		if !quiet.IsZero() {
+			g.Expect(s.Abort(t.Context(), uploads[0])).To(Succeed())
+			g.Expect(s.Abort(t.Context(), uploads[0])).To(Succeed())
+		}
+	}
+	g.Expect(s.Uploads(t.Context(), "big/", time.Time{})).To(BeEmpty())
 }
 
 // A declared rate is kept over several files.

@@ -6,10 +6,12 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"golang.org/x/time/rate"
@@ -104,17 +106,25 @@ func (s *Store) begun(ctx context.Context, key string) (id string, parts map[int
 	if newest.UploadID == "" {
 		return "", nil, nil
 	}
-	parts = map[int]minio.ObjectPart{}
+	parts, err = s.parts(ctx, key, newest.UploadID)
+	if err != nil {
+		return "", nil, fmt.Errorf("look for the parts of an upload that was cut off: %w", err)
+	}
+	return newest.UploadID, parts, nil
+}
+
+func (s *Store) parts(ctx context.Context, key, id string) (map[int]minio.ObjectPart, error) {
+	parts := map[int]minio.ObjectPart{}
 	for after := 0; ; {
-		listed, err := s.core.ListObjectParts(ctx, s.bucket.Name, key, newest.UploadID, after, 1000)
+		listed, err := s.core.ListObjectParts(ctx, s.bucket.Name, key, id, after, 1000)
 		if err != nil {
-			return "", nil, fmt.Errorf("look for the parts of an upload that was cut off: %w", err)
+			return nil, err
 		}
 		for _, p := range listed.ObjectParts {
 			parts[p.PartNumber] = p
 		}
 		if !listed.IsTruncated {
-			return newest.UploadID, parts, nil
+			return parts, nil
 		}
 		after = listed.NextPartNumberMarker
 	}
@@ -134,29 +144,59 @@ func sameBytes(part minio.ObjectPart, f *os.File, at, bytes int64) (bool, error)
 	return strings.EqualFold(tag, hex.EncodeToString(sum.Sum(nil))), nil
 }
 
-// AbortUploads gives up uploads below a prefix that are not complete, of which keep says no. Their parts cost room
-// until then, and no list of objects shows them.
-func (s *Store) AbortUploads(ctx context.Context, prefix string, keep func(key string) bool) error {
-	key, upload := "", ""
-	for {
-		listed, err := s.core.ListMultipartUploads(ctx, s.bucket.Name, s.key(prefix), key, upload, "", 1000)
+// Upload is one of a file that is not complete. No list of objects shows it, and its parts cost room.
+type Upload struct {
+	// Key of the object that it is to be, without the store's prefix.
+	Key string
+	// Moved is when something of it was last stored, by the store's clock: it was begun, or a part came.
+	Moved time.Time
+
+	key, id string
+}
+
+// Uploads are those below a prefix that are not complete. Of those that were begun before quiet, which may go on all
+// the same, the parts are asked for.
+func (s *Store) Uploads(ctx context.Context, prefix string, quiet time.Time) ([]Upload, error) {
+	full, cut := s.below(prefix)
+	var all []Upload
+	for key, upload := "", ""; ; {
+		listed, err := s.core.ListMultipartUploads(ctx, s.bucket.Name, full, key, upload, "", 1000)
 		if err != nil {
-			return s.failed("list uploads of", prefix, err)
+			return nil, s.failed("list uploads of", prefix, err)
 		}
 		for _, u := range listed.Uploads {
-			short := strings.TrimPrefix(strings.TrimPrefix(u.Key, s.bucket.Prefix), "/")
-			if keep(short) {
-				continue
+			if !strings.HasPrefix(u.Key, full) {
+				continue // a store may not heed the prefix
 			}
-			if err := s.core.AbortMultipartUpload(ctx, s.bucket.Name, u.Key, u.UploadID); err != nil {
-				return s.failed("give up the upload of", short, err)
+			one := Upload{Key: strings.TrimPrefix(u.Key, cut), Moved: u.Initiated, key: u.Key, id: u.UploadID}
+			if one.Moved.Before(quiet) {
+				parts, err := s.parts(ctx, u.Key, u.UploadID)
+				if err != nil {
+					return nil, s.failed("list the parts of", one.Key, err)
+				}
+				for _, p := range parts {
+					if p.LastModified.After(one.Moved) {
+						one.Moved = p.LastModified
+					}
+				}
 			}
+			all = append(all, one)
 		}
 		if !listed.IsTruncated {
-			return nil
+			return all, nil
 		}
 		key, upload = listed.NextKeyMarker, listed.NextUploadIDMarker
 	}
+}
+
+// Abort gives an upload up. One that is complete or given up since is no error.
+func (s *Store) Abort(ctx context.Context, u Upload) error {
+	err := s.core.AbortMultipartUpload(ctx, s.bucket.Name, u.key, u.id)
+	var answer minio.ErrorResponse
+	if errors.As(err, &answer) && answer.Code == "NoSuchUpload" {
+		return nil
+	}
+	return s.failed("give up the upload of", u.Key, err)
 }
 
 // limited reads a part of a file no faster than the declared rate.
