@@ -31,15 +31,17 @@ type LogBackups struct {
 }
 
 // BackupReplica says which replica of a group takes its backups.
-// +kubebuilder:validation:Enum=PreferSecondary;Primary
+// +kubebuilder:validation:Enum=Primary;PreferSecondary
 type BackupReplica string
 
 const (
-	// BackupPreferSecondary has a secondary take logs and full backups, which are copies (COPY_ONLY) there; the primary
-	// takes what none does. The default.
-	BackupPreferSecondary BackupReplica = "PreferSecondary"
-	// BackupAtPrimary has the primary take all.
+	// BackupAtPrimary has the primary take all; the default.
 	BackupAtPrimary BackupReplica = "Primary"
+	// BackupPreferSecondary has a secondary take logs and full backups, which are copies (COPY_ONLY) there; the primary
+	// takes what none does. SQL Server does not support a backup of the log at one replica while a full one of the same
+	// database goes on at another, and error 9019 stops a secondary whose log is needed meanwhile: it is for databases
+	// whose full backup is short. Basic groups have no backups at secondaries: their primary takes all.
+	BackupPreferSecondary BackupReplica = "PreferSecondary"
 )
 
 // BackupRetention says what must stay restorable. What a kept backup needs is kept.
@@ -74,7 +76,7 @@ const (
 // for how long. The servers' agents carry it out, also while the hub is away.
 //
 // +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target",message="target is immutable: declare another BackupPolicy"
-// +kubebuilder:validation:XValidation:rule="!has(self.differential) || has(self.target.server) || has(self.replica) && self.replica == 'Primary'",message="differential goes with replica Primary: a full backup of a secondary is a copy, which is no base of a differential"
+// +kubebuilder:validation:XValidation:rule="!has(self.differential) || has(self.target.server) || !has(self.replica) || self.replica == 'Primary'",message="differential goes with replica Primary: a full backup of a secondary is a copy, which is no base of a differential"
 type BackupPolicySpec struct {
 	// target is the group or the server whose databases are backed up.
 	Target ServerOrGroup `json:"target"`
@@ -94,9 +96,11 @@ type BackupPolicySpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Log *LogBackups `json:"log,omitempty"`
-	// replica of a group that takes the backups: PreferSecondary (default) or Primary.
+	// replica of a group that takes the backups: Primary (default) or PreferSecondary, which SQL Server supports for
+	// databases whose full backups do not overlap with backups of the log alone, and not at all in basic groups: there the
+	// primary takes all.
 	// +optional
-	// +kubebuilder:default=PreferSecondary
+	// +kubebuilder:default=Primary
 	Replica BackupReplica `json:"replica,omitempty"`
 	// compression packs backups; true unless given.
 	// +optional

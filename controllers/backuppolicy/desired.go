@@ -34,7 +34,9 @@ type Desired struct {
 	Primary v1alpha1.ServerName
 	// Databases of the target as they are declared, those of the policy alone where it names any.
 	Databases []v1alpha1.DatabaseName
-	// Order is what the servers are told.
+	// Editions are those that the servers declare; a server with a product key has none.
+	Editions map[v1alpha1.ServerName]v1alpha1.Edition
+	// Order is what the servers are told, but for what their engines say of themselves.
 	Order orders.Backup
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
@@ -85,6 +87,20 @@ func (r *Reconciler) target(ctx context.Context, d *Desired) error {
 		if strings.EqualFold(group.Status.Primary, credentials.HostName(replica.Server)) {
 			d.Primary = replica.Server
 		}
+	}
+	return r.editions(ctx, d)
+}
+
+// editions reads which editions the replicas declare.
+func (r *Reconciler) editions(ctx context.Context, d *Desired) error {
+	d.Editions = map[v1alpha1.ServerName]v1alpha1.Edition{}
+	for _, name := range d.Servers {
+		var server v1alpha1.SQLServer
+		err := r.hub.Get(ctx, client.ObjectKey{Namespace: d.Policy.Namespace, Name: string(name)}, &server)
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("read SQLServer %s/%s: %w", d.Policy.Namespace, name, err)
+		}
+		d.Editions[name] = server.Spec.DeclaredEdition()
 	}
 	return nil
 }
@@ -143,7 +159,7 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 	o := orders.Backup{Policy: d.Policy.Name, Namespace: d.Policy.Namespace, Target: "server/" +
 		string(spec.Target.Server),
 		Full:      orders.BackupTimes{Schedule: spec.Full.Schedule, TimeZone: spec.Full.TimeZone},
-		AtPrimary: spec.Replica == v1alpha1.BackupAtPrimary, Compression: ptr.Deref(spec.Compression, true),
+		AtPrimary: spec.Replica != v1alpha1.BackupPreferSecondary, Compression: ptr.Deref(spec.Compression, true),
 		Checksum: ptr.Deref(spec.Checksum, true), Stripes: int(spec.Stripes), MaxTransferSize: int(spec.MaxTransferSize),
 		BufferCount: int(spec.BufferCount), Verify: spec.Verification != v1alpha1.VerifyNone}
 	if group := spec.Target.AvailabilityGroup; group != "" {

@@ -59,7 +59,19 @@ func (r *Reconciler) ask(ctx context.Context, d Desired, name v1alpha1.ServerNam
 	}
 	s.Says = reconcile.Asked(says, err)
 	s.History = r.user(ctx, d, name, "msdb")
+	if d.Order.Group != "" && !d.Order.AtPrimary {
+		s.EngineEdition = r.edition(ctx, d, name)
+	}
 	return s
+}
+
+// edition asks the engine of a server which one it is.
+func (r *Reconciler) edition(ctx context.Context, d Desired, server v1alpha1.ServerName) reconcile.Reading[int] {
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Policy.Namespace, Server: server, Role: credentials.RoleSA})
+	if err != nil {
+		return reconcile.Asked(0, err)
+	}
+	return reconcile.Asked(mssql.ReadEngineEdition(ctx, db))
 }
 
 // user reads the agent's user in a database.

@@ -27,6 +27,8 @@ type Server struct {
 	Order reconcile.Reading[[]byte]
 	// Says is what its sidecar says of the policy; nil when nothing.
 	Says reconcile.Reading[*backups.Status]
+	// EngineEdition is what its engine says that it is.
+	EngineEdition reconcile.Reading[int]
 	// History is the agent's user in msdb, where backups are noted; nil when there is none.
 	History reconcile.Reading[*mssql.UserState]
 }

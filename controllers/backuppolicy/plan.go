@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -55,7 +56,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 			"target, and came first: delete one of the two", d.First))
 		return p
 	}
-	order, err := d.Order.Encode()
+	order, err := order(d, o).Encode()
 	if err != nil {
 		p.Outcome = conditions.Stalled(v1alpha1.ReasonBackupFailing, err.Error())
 		return p
@@ -72,6 +73,32 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	}
 	p.Outcome = outcome(d, o)
 	return p
+}
+
+// order is what the servers are told. A secondary of a basic group takes no backups
+// (docs/database-engine/availability-groups/windows/basic-availability-groups-always-on-availability-groups.md), so that
+// the primary takes all, as long as nobody knows that the group is none.
+func order(d Desired, o Observed) orders.Backup {
+	order := d.Order
+	order.AtPrimary = order.AtPrimary || order.Group != "" && !advanced(d, o)
+	return order
+}
+
+// advanced tells of a group that is known to be no basic one: what the engines say counts, the declaration where they
+// have not been asked.
+func advanced(d Desired, o Observed) bool {
+	known := false
+	for _, name := range d.Servers {
+		says, err := o.Servers[name].EngineEdition.Get()
+		asked := err == nil && says != 0
+		switch declared := d.Editions[name]; {
+		case asked && says == mssql.EngineEditionStandard, !asked && declared.BasicOnly():
+			return false
+		case asked, declared != "":
+			known = true
+		}
+	}
+	return known
 }
 
 // planHistory lets a server's agent read what the server notes of its backups.

@@ -143,6 +143,46 @@ func TestPlan(t *testing.T) {
 	}
 }
 
+// A secondary of a basic group takes no backups: its primary has them all, as long as nobody knows that the group is
+// none. What the engine says of itself counts before what is declared.
+func TestASecondaryOfABasicGroupTakesNoBackups(t *testing.T) {
+	standard, enterprise := reconcile.Read(mssql.EngineEditionStandard), reconcile.Read(mssql.EngineEditionEnterprise)
+	for _, row := range []struct {
+		why       string
+		declared  v1alpha1.Edition
+		engine    reconcile.Reading[int]
+		primary   bool
+		alone     bool
+		atPrimary bool
+	}{
+		{why: "one that is declared as Enterprise", declared: "Enterprise"},
+		{why: "one that is declared as Standard", declared: v1alpha1.EditionStandard, atPrimary: true},
+		{why: "one whose product key is for Standard", engine: standard, atPrimary: true},
+		{why: "one whose product key is for Enterprise", engine: enterprise},
+		{why: "one that is Enterprise still", declared: v1alpha1.EditionStandard, engine: enterprise},
+		{why: "one that nobody knows", atPrimary: true},
+		{why: "the primary is asked for", declared: "Enterprise", primary: true, atPrimary: true},
+		{why: "a server alone", declared: v1alpha1.EditionStandard, alone: true},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := desired(), observed(t, noon)
+			d.Order.AtPrimary, d.Order.Group = row.primary, "content"
+			if row.alone {
+				d.Order.Group = ""
+			}
+			d.Editions = map[v1alpha1.ServerName]v1alpha1.Edition{}
+			for _, name := range d.Servers {
+				d.Editions[name] = row.declared
+				s := o.Servers[name]
+				s.EngineEdition = row.engine
+				o.Servers[name] = s
+			}
+			g.Expect(order(d, o).AtPrimary).To(Equal(row.atPrimary))
+		})
+	}
+}
+
 func TestPlanDelete(t *testing.T) {
 	g := NewWithT(t)
 	d, o := desired(), observed(t, noon)

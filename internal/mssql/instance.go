@@ -46,6 +46,12 @@ func ReadInstance(ctx context.Context, q Querier) (Instance, error) {
 	return i, nil
 }
 
+// ReadEngineEdition asks an instance which kind of edition it is: one of the values of EngineEdition.
+func ReadEngineEdition(ctx context.Context, q Querier) (edition int, err error) {
+	err = q.Query(ctx, tsql.EngineEdition(), func(r Row) error { return r.Scan(&edition) })
+	return edition, err
+}
+
 // ReadGroupNames reads the names of the availability groups of which the instance hosts a replica.
 func ReadGroupNames(ctx context.Context, q Querier) ([]string, error) {
 	var names []string
