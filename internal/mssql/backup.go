@@ -6,6 +6,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -61,8 +62,12 @@ type BackupTaken struct {
 
 // ReadBackupTaken reads what a server notes of the set whose first file it wrote; nil where it notes none.
 func ReadBackupTaken(ctx context.Context, q Querier, file string) (*BackupTaken, error) {
+	major, err := readMajor(ctx, q)
+	if err != nil {
+		return nil, err
+	}
 	var taken *BackupTaken
-	err := q.Query(ctx, tsql.BackupTaken(file), func(r Row) error {
+	err = q.Query(ctx, tsql.BackupTaken(file, major), func(r Row) error {
 		var t BackupTaken
 		var until sql.NullTime
 		var zone sql.NullInt64
@@ -88,6 +93,23 @@ func ReadBackupTaken(ctx context.Context, q Querier, file string) (*BackupTaken,
 		return nil
 	})
 	return taken, err
+}
+
+// readMajor reads an instance's major version: 15 is SQL Server 2019.
+func readMajor(ctx context.Context, q Querier) (major int, err error) {
+	err = q.Query(ctx, tsql.ProductVersion(), func(r Row) error {
+		var version string
+		if err := r.Scan(&version); err != nil {
+			return err
+		}
+		first, _, _ := strings.Cut(version, ".")
+		major, err = strconv.Atoi(first)
+		if err != nil {
+			return fmt.Errorf("server %s has the version %q, which does not begin with a number", q.Server(), version)
+		}
+		return nil
+	})
+	return major, err
 }
 
 // utc is when the server's clock showed a time.

@@ -81,9 +81,14 @@ func (b *builder) transfer(t Transfer) {
 
 // BackupTaken reads what the server notes of the backup set that it wrote to a file, the first of its files: positions
 // as numeric(25,0), identities as text, times in the server's own zone with how far that is from UTC in quarters of an
-// hour, 127 where it is not known. Sources: docs/relational-databases/system-tables/backupset-transact-sql.md,
-// backupmediafamily-transact-sql.md.
-func BackupTaken(file string) Statement {
+// hour, 127 where it is not known. The newest moment that a set restores to is noted from SQL Server 2022 on, which is
+// major version 16: before that it is NULL. Sources:
+// docs/relational-databases/system-tables/backupset-transact-sql.md, backupmediafamily-transact-sql.md.
+func BackupTaken(file string, major int) Statement {
+	until := "s.last_valid_restore_time"
+	if major < 16 {
+		until = "CAST(NULL AS datetime)"
+	}
 	return new(builder).
 		sql("SELECT s.type, CONVERT(nvarchar(36), s.backup_set_uuid), s.database_name, CONVERT(nvarchar(36), "+
 			"s.family_guid),\n"+
@@ -92,7 +97,7 @@ func BackupTaken(file string) Statement {
 			"    COALESCE(CONVERT(nvarchar(36), s.first_recovery_fork_guid), N''),\n"+
 			"    COALESCE(CONVERT(nvarchar(36), s.last_recovery_fork_guid), N''),\n"+
 			"    COALESCE(CONVERT(nvarchar(30), s.fork_point_lsn), N''), s.backup_start_date, s.backup_finish_date,\n"+
-			"    s.last_valid_restore_time, s.time_zone, CONVERT(bigint, s.backup_size), s.is_copy_only, s.is_damaged,\n"+
+			"    "+until+", s.time_zone, CONVERT(bigint, s.backup_size), s.is_copy_only, s.is_damaged,\n"+
 			"    s.has_backup_checksums\n"+
 			"FROM msdb.dbo.backupset AS s\n"+
 			"JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id AND f.family_sequence_number = 1\n"+

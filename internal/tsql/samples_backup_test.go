@@ -14,6 +14,6 @@ func init() {
 	add("BackupLog", tsql.BackupLog("Content", tsql.BackupForm{Files: one, Compression: true, Checksum: true}),
 		tsql.BackupLog("Content", tsql.BackupForm{Files: four, CopyOnly: true, Differential: true}))
 	add("BackupSources", tsql.BackupSources())
-	add("BackupTaken", tsql.BackupTaken(one[0]))
+	add("BackupTaken", tsql.BackupTaken(one[0], 15), tsql.BackupTaken(one[0], 16))
 	add("DatabaseFileSizes", tsql.DatabaseFileSizes("Content"))
 }
