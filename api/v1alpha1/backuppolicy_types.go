@@ -202,9 +202,9 @@ type BackupPolicyStatus struct {
 	// restorable is the newest moment to which every database can be restored.
 	// +optional
 	Restorable *metav1.Time `json:"restorable,omitempty"`
-	// servers that have the policy's order.
+	// servers that have the policy's order, or are about to; one that left the target until it has it no more.
 	// +optional
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=64
 	// +listType=set
 	Servers []ServerName `json:"servers,omitempty"`
 }

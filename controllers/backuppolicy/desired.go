@@ -30,6 +30,8 @@ type Desired struct {
 	First string
 	// Servers are those that are told: the server, or the replicas of the group with data.
 	Servers []v1alpha1.ServerName
+	// Former are servers that were told, and are none of the target any more.
+	Former []v1alpha1.ServerName
 	// Primary is the server, or the group's primary; empty while that is not known.
 	Primary v1alpha1.ServerName
 	// Databases of the target as they are declared, those of the policy alone where it names any.
@@ -38,7 +40,7 @@ type Desired struct {
 	Editions map[v1alpha1.ServerName]v1alpha1.Edition
 	// Order is what the servers are told, but for what their engines say of themselves.
 	Order orders.Backup
-	// Gone are servers that nobody expects back; read for a deletion alone.
+	// Gone are servers that nobody expects back; read for a deletion, and where there are Former.
 	Gone sites.Gone
 }
 
@@ -47,16 +49,21 @@ func (r *Reconciler) desire(ctx context.Context, p *v1alpha1.BackupPolicy) (Desi
 	if err := r.target(ctx, &d); err != nil {
 		return d, err
 	}
-	if p.DeletionTimestamp != nil {
-		var err error
-		// Servers that were told, and are no replicas any more, are let go of too.
+	deleted := p.DeletionTimestamp != nil
+	// A group that is not declared for a while has its replicas all the same.
+	if d.Missing == "" || deleted {
 		for _, name := range p.Status.Servers {
 			if !slices.Contains(d.Servers, name) {
-				d.Servers = append(d.Servers, name)
+				d.Former = append(d.Former, name)
 			}
 		}
+	}
+	if deleted || len(d.Former) > 0 {
+		var err error
 		d.Gone, err = sites.ReadGone(ctx, r.hub, p.Namespace, r.now())
-		return d, err
+		if err != nil || deleted {
+			return d, err
+		}
 	}
 	if err := r.others(ctx, &d); err != nil || d.Missing != "" {
 		return d, err

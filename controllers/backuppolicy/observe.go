@@ -31,6 +31,14 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 			o.Servers[name] = s
 		})
 	}
+	for _, name := range d.Former {
+		wg.Go(func() {
+			order := r.told(ctx, d, name)
+			mu.Lock()
+			defer mu.Unlock()
+			o.Servers[name] = Server{Order: order}
+		})
+	}
 	wg.Wait()
 	if d.Primary != "" && d.Policy.DeletionTimestamp == nil {
 		for _, database := range o.covered(d) {
@@ -43,14 +51,12 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 func (r *Reconciler) ask(ctx context.Context, d Desired, name v1alpha1.ServerName) (s Server) {
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
-	namespace := d.Policy.Namespace
-	data, err := r.sidecars.Orders(ctx, namespace, name)
-	s.Order = reconcile.Asked(data[orders.BackupKey(d.Policy.Name)], err)
+	s.Order = r.told(ctx, d, name)
 	if d.Policy.DeletionTimestamp != nil {
 		return s
 	}
 	var all []backups.Status
-	err = r.sidecars.Part(ctx, namespace, name, backups.PartName, &all)
+	err := r.sidecars.Part(ctx, d.Policy.Namespace, name, backups.PartName, &all)
 	var says *backups.Status
 	for i := range all {
 		if all[i].Policy == d.Policy.Name {
@@ -63,6 +69,12 @@ func (r *Reconciler) ask(ctx context.Context, d Desired, name v1alpha1.ServerNam
 		s.EngineEdition = r.edition(ctx, d, name)
 	}
 	return s
+}
+
+// told is the policy's order at a server's site.
+func (r *Reconciler) told(ctx context.Context, d Desired, name v1alpha1.ServerName) reconcile.Reading[[]byte] {
+	data, err := r.sidecars.Orders(ctx, d.Policy.Namespace, name)
+	return reconcile.Asked(data[orders.BackupKey(d.Policy.Name)], err)
 }
 
 // edition asks the engine of a server which one it is.

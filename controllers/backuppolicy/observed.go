@@ -15,7 +15,7 @@ import (
 // Observed is what is there of a policy.
 type Observed struct {
 	Now time.Time
-	// Servers are the policy's.
+	// Servers are the policy's, and the former ones, of which the Order alone is read.
 	Servers map[v1alpha1.ServerName]Server
 	// Users are the agents' users in the target's databases, at the primary.
 	Users map[v1alpha1.DatabaseName]reconcile.Reading[*mssql.UserState]

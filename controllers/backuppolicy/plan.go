@@ -39,7 +39,7 @@ type Tell struct {
 // Describe names the server; an order has credentials.
 func (s Tell) Describe() string {
 	if s.Order == nil {
-		return "tell " + credentials.HostName(s.Server) + " that the policy is no more"
+		return "tell " + credentials.HostName(s.Server) + " to take no backups for the policy any more"
 	}
 	return "tell " + credentials.HostName(s.Server) + " which backups to take"
 }
@@ -47,6 +47,11 @@ func (s Tell) Describe() string {
 // plan tells the servers, and gives their agents the rights. It is pure.
 func plan(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Plan{Apart: true}
+	for _, name := range d.Former {
+		if told, err := o.Servers[name].Order.Get(); err == nil && len(told) > 0 {
+			p.Add(Tell{Server: name})
+		}
+	}
 	switch {
 	case d.Missing != "":
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
@@ -61,10 +66,17 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		p.Outcome = conditions.Stalled(v1alpha1.ReasonBackupFailing, err.Error())
 		return p
 	}
+	var unrecorded []string
 	for _, name := range d.Servers {
 		s := o.Servers[name]
-		if told, err := s.Order.Get(); err == nil && !bytes.Equal(told, order) {
+		told, err := s.Order.Get()
+		switch {
+		case err != nil || bytes.Equal(told, order):
+		case slices.Contains(d.Policy.Status.Servers, name):
 			p.Add(Tell{Server: name, Order: order})
+		default:
+			// What is told nobody takes back from a server of which nothing remembers it.
+			unrecorded = append(unrecorded, credentials.HostName(name))
 		}
 		planHistory(&p, name, s)
 	}
@@ -72,7 +84,24 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planUser(&p, d.Primary, string(database), o.Users[database])
 	}
 	p.Outcome = outcome(d, o)
+	if len(unrecorded) > 0 {
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonBackupPreparing, "about to tell "+strings.Join(unrecorded, ", ")+
+			" which backups to take")
+	}
 	return p
+}
+
+// remembered are the servers that are told something, or may be: those of the target, and former ones until they are
+// known to be told nothing any more. One that is not declared any more cannot be asked, and is not there.
+func remembered(d Desired, o Observed) []v1alpha1.ServerName {
+	all := slices.Clone(d.Servers)
+	for _, name := range d.Former {
+		told, err := o.Servers[name].Order.Get()
+		if err == nil && len(told) > 0 || err != nil && slices.Contains(d.Gone.Servers(), name) {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // order is what the servers are told. A secondary of a basic group takes no backups
@@ -217,7 +246,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "the servers are told that the policy is no more; "+
 		"what was backed up stays")
 	p.Done = true
-	for _, name := range d.Servers {
+	for _, name := range slices.Concat(d.Servers, d.Former) {
 		told, err := o.Servers[name].Order.Get()
 		switch why := d.Gone.Why(name); {
 		case err != nil && why != "":

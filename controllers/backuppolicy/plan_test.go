@@ -4,6 +4,7 @@ package backuppolicy
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -23,7 +25,8 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func desired() Desired {
 	return Desired{
 		Policy: &v1alpha1.BackupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "nightly"},
-			Spec: v1alpha1.BackupPolicySpec{Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}}},
+			Spec:   v1alpha1.BackupPolicySpec{Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}},
+			Status: v1alpha1.BackupPolicyStatus{Servers: []v1alpha1.ServerName{"tukpub", "quisec"}}},
 		Servers: []v1alpha1.ServerName{"tukpub", "quisec"}, Primary: "tukpub",
 		Databases: []v1alpha1.DatabaseName{"Content"},
 		Order: orders.Backup{Policy: "nightly", Target: "group/content", LogEvery: 5 * time.Minute,
@@ -99,6 +102,20 @@ func TestPlan(t *testing.T) {
 			s.Order = reconcile.Read[[]byte](nil)
 			o.Servers["quisec"] = s
 		}, steps: []string{"tell quisec-0 which backups to take"}, reason: v1alpha1.ReasonBackedUp},
+		{why: "a server that is told nothing before it is on record", until: noon, edit: func(d *Desired, o *Observed) {
+			d.Policy.Status.Servers = d.Servers[:1]
+			s := o.Servers["quisec"]
+			s.Order = reconcile.Read[[]byte](nil)
+			o.Servers["quisec"] = s
+		}, reason: v1alpha1.ReasonBackupPreparing, says: "about to tell quisec-0"},
+		{why: "a server that left has nothing to do any more", until: noon, edit: func(d *Desired, o *Observed) {
+			d.Former = []v1alpha1.ServerName{"dubsec"}
+			o.Servers["dubsec"] = Server{Order: reconcile.Read([]byte("{}"))}
+		}, steps: []string{"tell dubsec-0 to take no backups"}, reason: v1alpha1.ReasonBackedUp},
+		{why: "a server that left and was told so", until: noon, edit: func(d *Desired, o *Observed) {
+			d.Former = []v1alpha1.ServerName{"dubsec"}
+			o.Servers["dubsec"] = Server{Order: reconcile.Read[[]byte](nil)}
+		}, reason: v1alpha1.ReasonBackedUp},
 		{why: "another order", until: noon, edit: func(d *Desired, _ *Observed) { d.Order.Stripes = 4 },
 			steps:  []string{"tell tukpub-0 which backups to take", "tell quisec-0 which backups to take"},
 			reason: v1alpha1.ReasonBackedUp},
@@ -193,6 +210,36 @@ func TestPlanDelete(t *testing.T) {
 	p = planDelete(d, o)
 	g.Expect(p.Done).To(BeFalse())
 	g.Expect(p.Outcome.Message).To(ContainSubstring("quisec-0 does not answer"))
+	d.Former = []v1alpha1.ServerName{"dubsec"}
+	o.Servers["dubsec"] = Server{Order: reconcile.Read([]byte("{}"))}
+	g.Expect(planDelete(d, o).Steps).To(ContainElement(Tell{Server: "dubsec"}), "one that left the group")
+}
+
+// A server that left the target is remembered until it is known to be told nothing: it has the buckets' credentials.
+func TestWhoIsRemembered(t *testing.T) {
+	away := reconcile.NotRead[[]byte](errors.New("nobody answers"))
+	declared := func(why string) sites.Gone { return sites.GoneFor(map[v1alpha1.ServerName]string{"dubsec": why}) }
+	for why, row := range map[string]struct {
+		order      reconcile.Reading[[]byte]
+		gone       sites.Gone
+		remembered bool
+	}{
+		"it has the order":              {order: reconcile.Read([]byte("{}")), remembered: true},
+		"it has none":                   {order: reconcile.Read[[]byte](nil)},
+		"it does not answer":            {order: away, gone: declared(""), remembered: true},
+		"its site is lost":              {order: away, gone: declared("Site is lost"), remembered: true},
+		"it is not declared any longer": {order: away, gone: sites.GoneFor(map[v1alpha1.ServerName]string{"tukpub": ""})},
+	} {
+		t.Run(why, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := desired(), observed(t, noon)
+			d.Former, d.Gone = []v1alpha1.ServerName{"dubsec"}, row.gone
+			o.Servers["dubsec"] = Server{Order: row.order}
+			names := reported(d, o).Servers
+			g.Expect(names).To(ContainElements(d.Servers))
+			g.Expect(slices.Contains(names, "dubsec")).To(Equal(row.remembered))
+		})
+	}
 }
 
 func TestReported(t *testing.T) {

@@ -19,9 +19,10 @@ import (
 )
 
 const (
-	// maxDatabases and maxWindows are how many status takes.
+	// maxDatabases, maxWindows and maxServers are how many status takes.
 	maxDatabases = 64
 	maxWindows   = 8
+	maxServers   = 64
 )
 
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
@@ -34,7 +35,8 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 func reported(d Desired, o Observed) v1alpha1.BackupPolicyStatus {
 	status := *d.Policy.Status.DeepCopy()
 	if d.Missing == "" {
-		status.Servers = d.Servers[:min(len(d.Servers), 16)]
+		known := remembered(d, o)
+		status.Servers = known[:min(len(known), maxServers)]
 	}
 	told := merged(d, o)
 	if len(told) == 0 {
