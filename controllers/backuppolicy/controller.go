@@ -52,12 +52,23 @@ type Sidecars interface {
 	Part(ctx context.Context, namespace string, server v1alpha1.ServerName, part string, into any) error
 }
 
+// Engines are those of the servers. An error of a question that was not answered is one.
+type Engines interface {
+	// User reads the agent's user in a database of a server; nil when there is none.
+	User(ctx context.Context, namespace string, server v1alpha1.ServerName, database string) (*mssql.UserState, error)
+	// Edition is the server's EngineEdition.
+	Edition(ctx context.Context, namespace string, server v1alpha1.ServerName) (int, error)
+	// Models are what the server's databases are, by their names in lower case.
+	Models(ctx context.Context, namespace string, server v1alpha1.ServerName) (map[string]mssql.BackupModel, error)
+}
+
 // Reconciler of BackupPolicies.
 type Reconciler struct {
 	hub client.Client
 	// fresh reads from the hub's API server; Secrets are not cached.
 	fresh     client.Reader
 	sidecars  Sidecars
+	engines   Engines
 	connector *mssql.Connector
 	reporter  reconcile.Reporter
 	now       func() time.Time
@@ -75,6 +86,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	}
 	local := mgr.GetLocalManager()
 	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), connector: o.Connector, now: time.Now,
+		engines:  engines{o.Connector},
 		sidecars: sidecars.Sidecars{Sites: o.Sites, Hub: local.GetClient(), Access: o.Connector, Address: o.Sidecar},
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("backuppolicy"),
 			Owner: statusOwner}}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
@@ -15,8 +17,15 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 )
 
-// serverTimeout bounds the questions to one server.
-const serverTimeout = 12 * time.Second
+const (
+	// serverTimeout bounds the questions to one server, or about one database of it.
+	serverTimeout = 12 * time.Second
+	// databasesTimeout bounds those about all databases: what is not known then is asked the next time, and the others are
+	// reported on.
+	databasesTimeout = 40 * time.Second
+	// databasesAtOnce is how many are asked about at once.
+	databasesAtOnce = 4
+)
 
 func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 	o := Observed{Now: r.now(), Servers: map[v1alpha1.ServerName]Server{},
@@ -40,12 +49,39 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 		})
 	}
 	wg.Wait()
-	if d.Primary != "" && d.Policy.DeletionTimestamp == nil {
-		for _, database := range o.covered(d) {
-			o.Users[database] = r.user(ctx, d, d.Primary, string(database))
-		}
+	// A primary that does not answer for msdb is not asked for each of its databases.
+	if d.Policy.DeletionTimestamp == nil && o.Servers[d.Primary].History.Err() == nil {
+		r.databases(ctx, d, &o)
 	}
 	return o, nil
+}
+
+// databases asks the primary about the target's.
+func (r *Reconciler) databases(ctx context.Context, d Desired, o *Observed) {
+	ctx, cancel := context.WithTimeout(ctx, databasesTimeout)
+	defer cancel()
+	namespace := d.Policy.Namespace
+	var group errgroup.Group
+	group.SetLimit(databasesAtOnce)
+	group.Go(func() error {
+		ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+		defer cancel()
+		o.Models = reconcile.Asked(r.engines.Models(ctx, namespace, d.Primary))
+		return nil
+	})
+	var mu sync.Mutex
+	for _, database := range o.covered(d) {
+		group.Go(func() error {
+			ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+			defer cancel()
+			user := reconcile.Asked(r.engines.User(ctx, namespace, d.Primary, string(database)))
+			mu.Lock()
+			defer mu.Unlock()
+			o.Users[database] = user
+			return nil
+		})
+	}
+	_ = group.Wait() // each has its own error
 }
 
 func (r *Reconciler) ask(ctx context.Context, d Desired, name v1alpha1.ServerName) (s Server) {
@@ -64,9 +100,9 @@ func (r *Reconciler) ask(ctx context.Context, d Desired, name v1alpha1.ServerNam
 		}
 	}
 	s.Says = reconcile.Asked(says, err)
-	s.History = r.user(ctx, d, name, "msdb")
-	if d.Order.Group != "" && !d.Order.AtPrimary {
-		s.EngineEdition = r.edition(ctx, d, name)
+	s.History = reconcile.Asked(r.engines.User(ctx, d.Policy.Namespace, name, "msdb"))
+	if d.Order.Group != "" && !d.Order.AtPrimary && s.History.Err() == nil {
+		s.EngineEdition = reconcile.Asked(r.engines.Edition(ctx, d.Policy.Namespace, name))
 	}
 	return s
 }
@@ -77,32 +113,39 @@ func (r *Reconciler) told(ctx context.Context, d Desired, name v1alpha1.ServerNa
 	return reconcile.Asked(data[orders.BackupKey(d.Policy.Name)], err)
 }
 
-// edition asks the engine of a server which one it is.
-func (r *Reconciler) edition(ctx context.Context, d Desired, server v1alpha1.ServerName) reconcile.Reading[int] {
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Policy.Namespace, Server: server, Role: credentials.RoleSA})
-	if err != nil {
-		return reconcile.Asked(0, err)
-	}
-	return reconcile.Asked(mssql.ReadEngineEdition(ctx, db))
-}
+// engines asks the servers' engines, as sa.
+type engines struct{ connector *mssql.Connector }
 
-// user reads the agent's user in a database.
-func (r *Reconciler) user(
-	ctx context.Context,
-	d Desired,
-	server v1alpha1.ServerName,
-	database string,
-) reconcile.Reading[*mssql.UserState] {
-	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
-	defer cancel()
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Policy.Namespace, Server: server, Database: database,
+// User reads the agent's user in a database.
+func (e engines) User(ctx context.Context, namespace string, server v1alpha1.ServerName,
+	database string) (*mssql.UserState, error) {
+	db, err := e.connector.Open(ctx, mssql.Target{Namespace: namespace, Server: server, Database: database,
 		Role: credentials.RoleSA})
 	if err != nil {
-		return reconcile.Asked[*mssql.UserState](nil, err)
+		return nil, err
 	}
 	user, err := mssql.ReadUser(ctx, db, credentials.RoleAgent.Login())
 	if mssql.Is(err, mssql.Unknown) {
-		r.connector.Forget(d.Policy.Namespace, server)
+		e.connector.Forget(namespace, server)
 	}
-	return reconcile.Asked(user, err)
+	return user, err
+}
+
+// Edition asks which edition an engine is.
+func (e engines) Edition(ctx context.Context, namespace string, server v1alpha1.ServerName) (int, error) {
+	db, err := e.connector.Open(ctx, mssql.Target{Namespace: namespace, Server: server, Role: credentials.RoleSA})
+	if err != nil {
+		return 0, err
+	}
+	return mssql.ReadEngineEdition(ctx, db)
+}
+
+// Models asks which backups an engine's databases can have.
+func (e engines) Models(ctx context.Context, namespace string,
+	server v1alpha1.ServerName) (map[string]mssql.BackupModel, error) {
+	db, err := e.connector.Open(ctx, mssql.Target{Namespace: namespace, Server: server, Role: credentials.RoleSA})
+	if err != nil {
+		return nil, err
+	}
+	return mssql.ReadBackupModels(ctx, db)
 }

@@ -4,6 +4,7 @@ package backuppolicy
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -17,6 +18,8 @@ type Observed struct {
 	Now time.Time
 	// Servers are the policy's, and the former ones, of which the Order alone is read.
 	Servers map[v1alpha1.ServerName]Server
+	// Models are what the primary says of its databases, by their names in lower case.
+	Models reconcile.Reading[map[string]mssql.BackupModel]
 	// Users are the agents' users in the target's databases, at the primary.
 	Users map[v1alpha1.DatabaseName]reconcile.Reading[*mssql.UserState]
 }
@@ -39,10 +42,17 @@ func (o Observed) covered(d Desired) []v1alpha1.DatabaseName {
 	if says, err := o.Servers[d.Primary].Says.Get(); err == nil && says != nil {
 		for _, database := range says.Databases {
 			name := v1alpha1.DatabaseName(database.Name)
-			if database.Here && !slices.Contains(all, name) {
+			same := func(n v1alpha1.DatabaseName) bool { return strings.EqualFold(string(n), database.Name) }
+			if database.Here && !slices.ContainsFunc(all, same) {
 				all = append(all, name)
 			}
 		}
 	}
 	return all
+}
+
+// model is what the primary says of a database; nothing while it was not asked.
+func (o Observed) model(database v1alpha1.DatabaseName) mssql.BackupModel {
+	models, _ := o.Models.Get()
+	return models[strings.ToLower(string(database))]
 }

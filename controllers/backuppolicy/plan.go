@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
@@ -18,13 +17,8 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-const (
-	// backupOperator is the database role that may back up, and nothing else.
-	backupOperator = "db_backupoperator"
-	// grace is how long after two times the time between log backups a database counts as late: a backup takes time, and
-	// goes to a store, which is listed from time to time.
-	grace = 2 * time.Minute
-)
+// backupOperator is the database role that may back up, and nothing else.
+const backupOperator = "db_backupoperator"
 
 // history are the tables of msdb in which a server notes its backups.
 var history = []tsql.Securable{{Schema: "dbo", Object: "backupset"}, {Schema: "dbo", Object: "backupmediafamily"}}
@@ -81,7 +75,9 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planHistory(&p, name, s)
 	}
 	for _, database := range o.covered(d) {
-		planUser(&p, d.Primary, string(database), o.Users[database])
+		if !o.model(database).ReadOnly {
+			planUser(&p, d.Primary, string(database), o.Users[database])
+		}
 	}
 	p.Outcome = outcome(d, o)
 	if len(unrecorded) > 0 {
@@ -155,6 +151,9 @@ func planUser(p *reconcile.Plan, server v1alpha1.ServerName, database string,
 	if err != nil {
 		return // it is not there yet, or does not answer
 	}
+	if admits(user) {
+		return
+	}
 	agent := credentials.RoleAgent.Login()
 	switch {
 	case user == nil:
@@ -167,77 +166,14 @@ func planUser(p *reconcile.Plan, server v1alpha1.ServerName, database string,
 	}
 }
 
+// admits says whether the agents may back a database up by what they are there.
+func admits(user *mssql.UserState) bool {
+	return user != nil && user.Login == credentials.RoleAgent.Login() && slices.Contains(user.Roles, backupOperator)
+}
+
 // execute adds a statement. It runs as sa: users take more than the operator's login has.
 func execute(p *reconcile.Plan, server v1alpha1.ServerName, database string, s tsql.Statement) {
 	p.Add(mssql.Execute{Server: server, Database: database, Statement: s.Because("the server's agent takes backups")})
-}
-
-// outcome is what the sidecars say.
-func outcome(d Desired, o Observed) conditions.Outcome {
-	var silent, failing []string
-	spoken := 0
-	for _, name := range d.Servers {
-		says, err := o.Servers[name].Says.Get()
-		host := credentials.HostName(name)
-		switch {
-		case err != nil:
-			silent = append(silent, fmt.Sprintf("%s (%v)", host, err))
-			continue
-		case says == nil:
-			silent = append(silent, host+" (it has not heard of the policy yet)")
-			continue
-		case says.Refused != "":
-			failing = append(failing, host+": "+says.Refused)
-		}
-		spoken++
-		for _, step := range sortedKeys(says.Failing) {
-			failing = append(failing, fmt.Sprintf("%s cannot %s: %s", host, step, says.Failing[step]))
-		}
-	}
-	switch {
-	case spoken == 0:
-		return conditions.Unknown(v1alpha1.ReasonBackupUnknown, "no server says what is backed up: "+
-			strings.Join(silent, "; "))
-	case len(failing) > 0:
-		return conditions.InProgress(v1alpha1.ReasonBackupFailing, strings.Join(failing, "; "))
-	}
-	databases, since := merged(d, o), o.Now
-	var none, late []string
-	for _, name := range o.covered(d) {
-		newest := databases[strings.ToLower(string(name))].newest()
-		switch {
-		case newest.IsZero():
-			none = append(none, string(name))
-			continue
-		case d.late(newest, o.Now):
-			late = append(late, fmt.Sprintf("%s (%s)", name, newest.UTC().Format(time.RFC3339)))
-		}
-		if newest.Before(since) {
-			since = newest
-		}
-	}
-	switch {
-	case len(none) > 0:
-		return conditions.InProgress(v1alpha1.ReasonBackupPreparing, "nothing restores "+strings.Join(none, ", ")+
-			" yet: the first full backup is due")
-	case len(late) > 0:
-		return conditions.InProgress(v1alpha1.ReasonBackupLate, "the newest moment to which they can be restored is too "+
-			"old: "+strings.Join(late, ", "))
-	}
-	return conditions.Ready(v1alpha1.ReasonBackedUp, "every database can be restored to "+
-		since.UTC().Format(time.RFC3339)+" or later"+aside(silent))
-}
-
-func aside(silent []string) string {
-	if len(silent) == 0 {
-		return ""
-	}
-	return "; not heard of: " + strings.Join(silent, "; ")
-}
-
-// late says whether the newest moment that can be restored is too old.
-func (d Desired) late(newest, now time.Time) bool {
-	return d.Order.LogEvery > 0 && now.Sub(newest) > 2*d.Order.LogEvery+grace
 }
 
 // planDelete tells the servers that the policy is no more. What was backed up stays, as do the agents' users.

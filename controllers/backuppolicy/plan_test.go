@@ -30,6 +30,7 @@ func desired() Desired {
 		Servers: []v1alpha1.ServerName{"tukpub", "quisec"}, Primary: "tukpub",
 		Databases: []v1alpha1.DatabaseName{"Content"},
 		Order: orders.Backup{Policy: "nightly", Target: "group/content", LogEvery: 5 * time.Minute,
+			Full:   orders.BackupTimes{Schedule: "0 1 * * 0"},
 			Stores: []orders.BackupStore{{Name: "bucket", SecretKey: "secret"}}},
 	}
 }
@@ -63,6 +64,19 @@ func observed(t *testing.T, until time.Time) Observed {
 	return Observed{Now: noon,
 		Servers: map[v1alpha1.ServerName]Server{"tukpub": told(t, until), "quisec": told(t, until)},
 		Users:   map[v1alpha1.DatabaseName]reconcile.Reading[*mssql.UserState]{"Content": reconcile.Read(user())}}
+}
+
+// inSimple has the database in the simple recovery model.
+func inSimple(_ *Desired, o *Observed) {
+	o.Models = reconcile.Read(map[string]mssql.BackupModel{"content": {Recovery: simple}})
+}
+
+// readOnly has a read-only database with a user of the agents, or none.
+func readOnly(u *mssql.UserState) func(*Desired, *Observed) {
+	return func(_ *Desired, o *Observed) {
+		o.Models = reconcile.Read(map[string]mssql.BackupModel{"content": {Recovery: "FULL", ReadOnly: true}})
+		o.Users["Content"] = reconcile.Read(u)
+	}
 }
 
 func TestPlan(t *testing.T) {
@@ -138,6 +152,21 @@ func TestPlan(t *testing.T) {
 			o.Servers["quisec"] = s
 		}, steps: []string{"CREATE USER [geosql_agent]", "GRANT SELECT ON OBJECT::[dbo].[backupset] TO [geosql_agent]",
 			"GRANT SELECT ON OBJECT::[dbo].[backupmediafamily] TO [geosql_agent]"}, reason: v1alpha1.ReasonBackedUp},
+		{why: "a newest point that is to come tells nothing", until: noon.Add(time.Hour),
+			reason: v1alpha1.ReasonBackupFailing, says: "ends in the future"},
+		{why: "clocks that are somewhat apart", until: noon.Add(time.Minute), reason: v1alpha1.ReasonBackedUp},
+		{why: "a database without backups of the log is not late before two of the others were due",
+			until: noon.Add(-7 * 24 * time.Hour), edit: inSimple, reason: v1alpha1.ReasonBackedUp},
+		{why: "a database without backups of the log is late then", until: noon.Add(-8 * 24 * time.Hour), edit: inSimple,
+			reason: v1alpha1.ReasonBackupLate},
+		{why: "a policy without backups of the log", until: noon.Add(-7 * 24 * time.Hour), edit: func(d *Desired,
+			_ *Observed) {
+			d.Order.LogEvery = 0
+		}, reason: v1alpha1.ReasonBackedUp, steps: []string{"tell tukpub-0", "tell quisec-0"}},
+		{why: "a database that is read-only has its user", until: noon, edit: readOnly(user()),
+			reason: v1alpha1.ReasonBackedUp},
+		{why: "a database that is read-only can have none", until: noon, edit: readOnly(nil),
+			reason: v1alpha1.ReasonBackupFailing, says: "Content is read-only"},
 		{why: "something is missing", edit: func(d *Desired, _ *Observed) { d.Missing = "there is no BackupStore bucket" },
 			reason: v1alpha1.ReasonReferenceMissing},
 		{why: "another policy came first", edit: func(d *Desired, _ *Observed) { d.First = "older" },
@@ -255,6 +284,9 @@ func TestReported(t *testing.T) {
 	g.Expect(s.Databases).To(HaveLen(1))
 	g.Expect(s.Databases[0]).To(And(HaveField("Waiting", int32(3)), HaveField("Sets", int32(7)),
 		HaveField("Windows", HaveLen(1))))
+
+	// A moment that is to come is none to which anything can be restored.
+	g.Expect(reported(d, observed(t, noon.Add(time.Hour))).Restorable).To(BeNil())
 
 	// A database that was made anew under its name has another family: what is kept of the former one is not its.
 	other.Databases[0] = backups.DatabaseStatus{Name: "content", Family: "former",

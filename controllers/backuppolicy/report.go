@@ -55,7 +55,7 @@ func reported(d Desired, o Observed) v1alpha1.BackupPolicyStatus {
 			oldest = newest
 		}
 	}
-	if !oldest.IsZero() {
+	if !oldest.IsZero() && !oldest.After(o.Now.Add(grace)) {
 		at := metav1.NewTime(oldest)
 		status.Restorable = &at
 	}

@@ -41,6 +41,27 @@ func ReadBackupSources(ctx context.Context, q Querier) ([]BackupSource, error) {
 	return all, err
 }
 
+// BackupModel is what decides which backups a database can have.
+type BackupModel struct {
+	// Recovery is its recovery model, such as FULL. One in SIMPLE has no backups of the log.
+	Recovery string
+	// ReadOnly says that nothing in it can be changed: no user is made there.
+	ReadOnly bool
+}
+
+// ReadBackupModels reads those of the user databases of an instance, by their names in lower case.
+func ReadBackupModels(ctx context.Context, q Querier) (map[string]BackupModel, error) {
+	all := map[string]BackupModel{}
+	err := q.Query(ctx, tsql.BackupModels(), func(r Row) error {
+		var name string
+		var m BackupModel
+		err := r.Scan(&name, &m.Recovery, &m.ReadOnly)
+		all[strings.ToLower(name)] = m
+		return err
+	})
+	return all, err
+}
+
 // BackupTaken is what a server notes of a backup set that it wrote. Positions are numeric(25,0), identities GUIDs in
 // lower case.
 type BackupTaken struct {

@@ -133,3 +133,11 @@ func BackupSources() Statement {
 			"WHERE d.database_id > 4 AND d.source_database_id IS NULL AND d.is_distributor = 0").
 		done("ask which databases can be backed up here")
 }
+
+// BackupModels reads what decides which backups a database can have: its recovery model, and whether it is read-only, as
+// a bit; a row for each user database.
+// Source: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md.
+func BackupModels() Statement {
+	return text("SELECT name, recovery_model_desc, is_read_only FROM sys.databases\n" +
+		"WHERE database_id > 4 AND source_database_id IS NULL").Because("ask which backups databases can have")
+}

@@ -13,6 +13,7 @@ func init() {
 			Transfer: tsql.Transfer{MaxTransferSize: 4 << 20, BufferCount: 50}}))
 	add("BackupLog", tsql.BackupLog("Content", tsql.BackupForm{Files: one, Compression: true, Checksum: true}),
 		tsql.BackupLog("Content", tsql.BackupForm{Files: four, CopyOnly: true, Differential: true}))
+	add("BackupModels", tsql.BackupModels())
 	add("BackupSources", tsql.BackupSources())
 	add("BackupTaken", tsql.BackupTaken(one[0], 15), tsql.BackupTaken(one[0], 16))
 	add("DatabaseFileSizes", tsql.DatabaseFileSizes("Content"))

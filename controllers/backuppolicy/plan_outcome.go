@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backuppolicy
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/schedule"
+)
+
+// grace is how long after two times the time between log backups a database counts as late: a backup takes time, and
+// goes to a store, which is listed from time to time. It is also how far the clocks of servers may be apart.
+const grace = 2 * time.Minute
+
+// outcome is what the sidecars say.
+func outcome(d Desired, o Observed) conditions.Outcome {
+	silent, failing, spoken := spoken(d, o)
+	if !spoken {
+		return conditions.Unknown(v1alpha1.ReasonBackupUnknown, "no server says what is backed up: "+
+			strings.Join(silent, "; "))
+	}
+	if failing = append(failing, shut(d, o)...); len(failing) > 0 {
+		return conditions.InProgress(v1alpha1.ReasonBackupFailing, strings.Join(failing, "; "))
+	}
+	databases, since := merged(d, o), o.Now
+	var none, late, ahead []string
+	for _, name := range o.covered(d) {
+		newest := databases[strings.ToLower(string(name))].newest()
+		shown := fmt.Sprintf("%s (%s)", name, newest.UTC().Format(time.RFC3339))
+		switch {
+		case newest.IsZero():
+			none = append(none, string(name))
+			continue
+		case newest.After(o.Now.Add(grace)):
+			ahead = append(ahead, shown)
+		case d.late(newest, o.Now, o.model(name).Recovery != simple):
+			late = append(late, shown)
+		}
+		if newest.Before(since) {
+			since = newest
+		}
+	}
+	switch {
+	case len(ahead) > 0:
+		return conditions.InProgress(v1alpha1.ReasonBackupFailing, "what is known of backups ends in the future, so that "+
+			"nobody knows how old they are: "+strings.Join(ahead, ", ")+". The clock of a server is wrong, or was")
+	case len(none) > 0:
+		return conditions.InProgress(v1alpha1.ReasonBackupPreparing, "nothing restores "+strings.Join(none, ", ")+
+			" yet: the first full backup is due")
+	case len(late) > 0:
+		return conditions.InProgress(v1alpha1.ReasonBackupLate, "the newest moment to which they can be restored is too "+
+			"old: "+strings.Join(late, ", "))
+	}
+	return conditions.Ready(v1alpha1.ReasonBackedUp, "every database can be restored to "+
+		since.UTC().Format(time.RFC3339)+" or later"+aside(silent))
+}
+
+// simple is the recovery model without backups of the log.
+const simple = "SIMPLE"
+
+// spoken are the servers that say nothing, with why, and what fails at the others.
+func spoken(d Desired, o Observed) (silent, failing []string, spoken bool) {
+	for _, name := range d.Servers {
+		says, err := o.Servers[name].Says.Get()
+		host := credentials.HostName(name)
+		switch {
+		case err != nil:
+			silent = append(silent, fmt.Sprintf("%s (%v)", host, err))
+			continue
+		case says == nil:
+			silent = append(silent, host+" (it has not heard of the policy yet)")
+			continue
+		case says.Refused != "":
+			failing = append(failing, host+": "+says.Refused)
+		}
+		spoken = true
+		for _, step := range sortedKeys(says.Failing) {
+			failing = append(failing, fmt.Sprintf("%s cannot %s: %s", host, step, says.Failing[step]))
+		}
+	}
+	return silent, failing, spoken
+}
+
+// shut are the databases that can have no user of the agents.
+func shut(d Desired, o Observed) (all []string) {
+	for _, database := range o.covered(d) {
+		user, err := o.Users[database].Get()
+		if err == nil && o.model(database).ReadOnly && !admits(user) {
+			all = append(all, fmt.Sprintf("%s is read-only and has no user of the agents with the role %s: make it "+
+				"READ_WRITE for a moment", database, backupOperator))
+		}
+	}
+	return all
+}
+
+func aside(silent []string) string {
+	if len(silent) == 0 {
+		return ""
+	}
+	return "; not heard of: " + strings.Join(silent, "; ")
+}
+
+// late says whether the newest moment that can be restored is too old: older than twice the time between two backups
+// that lead on. Those are the ones of the log, where there are any.
+func (d Desired) late(newest, now time.Time, logged bool) bool {
+	if d.Order.LogEvery > 0 && logged {
+		return now.Sub(newest) > 2*d.Order.LogEvery+grace
+	}
+	missed := d.next(d.next(newest))
+	return !missed.IsZero() && now.After(missed.Add(grace))
+}
+
+// next is when a full or differential backup is due after a time; zero is never.
+func (d Desired) next(after time.Time) (at time.Time) {
+	if after.IsZero() {
+		return at
+	}
+	for _, t := range []orders.BackupTimes{d.Order.Full, d.Order.Differential} {
+		s, err := schedule.Parse(t.Schedule, t.TimeZone)
+		if t.Schedule == "" || err != nil {
+			continue // the sidecars refuse one that is none, and say so
+		}
+		if next := s.Next(after); !next.IsZero() && (at.IsZero() || next.Before(at)) {
+			at = next
+		}
+	}
+	return at
+}
