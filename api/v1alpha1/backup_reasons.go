@@ -23,9 +23,10 @@ const (
 	ReasonBackupPreparing = "BackupPreparing"
 	// ReasonBackupLate: the newest moment to which a database can be restored is too old.
 	ReasonBackupLate = "BackupLate"
-	// ReasonBackupFailing: a step fails at a server: the message says which and why.
+	// ReasonBackupFailing: a step fails at a server, or a backup says to be of the future: the message says which and why.
 	ReasonBackupFailing = "BackupFailing"
-	// ReasonBackupDamaged: a store did not give a backup back as it was written.
+	// ReasonBackupDamaged: a store did not give a backup, or the description of one, back as it was written. Everything
+	// can be restored to a moment that is new enough; to those of the damaged backup perhaps not.
 	ReasonBackupDamaged = "BackupDamaged"
 	// ReasonBackupUnknown (Unknown): no server of the target says what is backed up.
 	ReasonBackupUnknown = "BackupUnknown"

@@ -57,6 +57,11 @@ func outcome(d Desired, o Observed) conditions.Outcome {
 		return conditions.InProgress(v1alpha1.ReasonBackupLate, "the newest moment to which they can be restored is too "+
 			"old: "+strings.Join(late, ", "))
 	}
+	if damaged := damages(d, o, databases); len(damaged) > 0 {
+		return conditions.InProgress(v1alpha1.ReasonBackupDamaged, strings.Join(damaged, "; ")+
+			". It ends when the retention, or somebody, has removed them; the databases can be restored to "+
+			since.UTC().Format(time.RFC3339)+" or later")
+	}
 	return conditions.Ready(v1alpha1.ReasonBackedUp, "every database can be restored to "+
 		since.UTC().Format(time.RFC3339)+" or later"+aside(silent))
 }
@@ -85,6 +90,37 @@ func spoken(d Desired, o Observed) (silent, failing []string, spoken bool) {
 		}
 	}
 	return silent, failing, spoken
+}
+
+// maxUnreadable is how many descriptions are quoted that are not as they were written.
+const maxUnreadable = 3
+
+// damages are the backups that stores do not give back as they were written: what they had restores nothing, whatever
+// was taken since.
+func damages(d Desired, o Observed, databases map[string]*database) (all []string) {
+	for _, key := range sortedKeys(databases) {
+		if x := databases[key]; x.Damaged > 0 {
+			all = append(all, fmt.Sprintf("%d backups of %s were not given back as they were written", x.Damaged, x.Name))
+		}
+	}
+	unreadable := map[string]bool{}
+	for _, name := range d.Servers {
+		says, err := o.Servers[name].Says.Get()
+		if err != nil || says == nil {
+			continue
+		}
+		for _, s := range says.Stores {
+			for _, one := range s.Unreadable {
+				unreadable[one] = true
+			}
+		}
+	}
+	if len(unreadable) > 0 {
+		quoted := sortedKeys(unreadable)
+		all = append(all, fmt.Sprintf("%d descriptions of backups cannot be used: %s", len(quoted),
+			strings.Join(quoted[:min(len(quoted), maxUnreadable)], "; ")))
+	}
+	return all
 }
 
 // shut are the databases that can have no user of the agents.

@@ -167,6 +167,16 @@ func TestPlan(t *testing.T) {
 			reason: v1alpha1.ReasonBackedUp},
 		{why: "a database that is read-only can have none", until: noon, edit: readOnly(nil),
 			reason: v1alpha1.ReasonBackupFailing, says: "Content is read-only"},
+		{why: "a backup is damaged that another server has looked at", until: noon, edit: func(_ *Desired, o *Observed) {
+			says, _ := o.Servers["quisec"].Says.Get()
+			says.Databases[0].Damaged = 2
+		}, reason: v1alpha1.ReasonBackupDamaged, says: "2 backups of Content"},
+		{why: "a description is not as it was written", until: noon, edit: func(_ *Desired, o *Observed) {
+			for name := range o.Servers {
+				says, _ := o.Servers[name].Says.Get()
+				says.Stores = []backups.StoreStatus{{Name: "bucket", Unreadable: []string{"web/group/content/1 cannot be used"}}}
+			}
+		}, reason: v1alpha1.ReasonBackupDamaged, says: "1 descriptions of backups cannot be used: web/group/content/1"},
 		{why: "something is missing", edit: func(d *Desired, _ *Observed) { d.Missing = "there is no BackupStore bucket" },
 			reason: v1alpha1.ReasonReferenceMissing},
 		{why: "another policy came first", edit: func(d *Desired, _ *Observed) { d.First = "older" },

@@ -66,8 +66,8 @@ func reported(d Desired, o Observed) v1alpha1.BackupPolicyStatus {
 type database struct{ backups.DatabaseStatus }
 
 // merged is what is told of each database, by its name in lower case. What several tell of the stores is the same but
-// for when each has looked: who restores it to the newest point has looked last. What waits is each one's own. Of a
-// database that was made anew under its name the one that is there counts.
+// for when each has looked: who restores it to the newest point has looked last; what one has found damaged is. What
+// waits is each one's own. Of a database that was made anew under its name the one that is there counts.
 func merged(d Desired, o Observed) map[string]*database {
 	all := map[string]*database{}
 	for _, name := range d.Servers {
@@ -92,11 +92,11 @@ func merged(d Desired, o Observed) map[string]*database {
 
 func (x *database) add(one backups.DatabaseStatus) {
 	waiting, bytes := x.Waiting+one.Waiting, x.WaitingBytes+one.WaitingBytes
-	here := x.Here || one.Here
+	here, damaged := x.Here || one.Here, max(x.Damaged, one.Damaged)
 	if (&database{one}).newest().After(x.newest()) {
 		x.DatabaseStatus = one
 	}
-	x.Waiting, x.WaitingBytes, x.Here = waiting, bytes, here
+	x.Waiting, x.WaitingBytes, x.Here, x.Damaged = waiting, bytes, here, damaged
 }
 
 // newest is the newest moment to which it can be restored; zero where there is none.

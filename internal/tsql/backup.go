@@ -134,8 +134,8 @@ func BackupSources() Statement {
 		done("ask which databases can be backed up here")
 }
 
-// BackupModels reads what decides which backups a database can have: its recovery model, and whether it is read-only, as
-// a bit; a row for each user database.
+// BackupModels reads what decides which backups a database can have: its recovery model, and whether it is read-only,
+// as a bit; a row for each user database.
 // Source: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md.
 func BackupModels() Statement {
 	return text("SELECT name, recovery_model_desc, is_read_only FROM sys.databases\n" +
