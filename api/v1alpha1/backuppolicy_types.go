@@ -19,9 +19,26 @@ type BackupTimes struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
+// LogBackupMode says whether backups of the log are taken.
+// +kubebuilder:validation:Enum=Scheduled;None
+type LogBackupMode string
+
+const (
+	// LogBackupScheduled has the log backed up again and again; the default.
+	LogBackupScheduled LogBackupMode = "Scheduled"
+	// LogBackupNone has no log backed up: something else does it, or the databases are in the simple recovery model.
+	LogBackupNone LogBackupMode = "None"
+)
+
 // LogBackups are when backups of the log are taken.
 type LogBackups struct {
-	// every is the time between two, 5m unless given. What was committed since the last is lost with all servers.
+	// mode is Scheduled (default), or None where something else backs the log up, or the databases are in the simple
+	// recovery model: the log of any other grows until its volume is full.
+	// +optional
+	// +kubebuilder:default=Scheduled
+	Mode LogBackupMode `json:"mode,omitempty"`
+	// every is the time between two, 5m unless given; mode None does not look at it. What was committed since the last is
+	// lost with all servers.
 	// +optional
 	// +kubebuilder:default="5m"
 	// +kubebuilder:validation:Type=string
@@ -91,8 +108,7 @@ type BackupPolicySpec struct {
 	// differential says when differential backups are taken; none unless given.
 	// +optional
 	Differential *BackupTimes `json:"differential,omitempty"`
-	// log says when the log is backed up: every 5m unless given. Without it the log of a database in the full recovery
-	// model grows until its volume is full.
+	// log says whether and when the log is backed up: Scheduled, every 5m, unless given.
 	// +optional
 	// +kubebuilder:default={}
 	Log *LogBackups `json:"log,omitempty"`

@@ -18,7 +18,7 @@ const (
 
 // S3Bucket is a bucket of a store that speaks S3. What says which one it is does not change: backups would be looked
 // for where they are not.
-// +kubebuilder:validation:XValidation:rule="self.endpoint == oldSelf.endpoint && self.bucket == oldSelf.bucket && has(self.prefix) == has(oldSelf.prefix) && (!has(self.prefix) || self.prefix == oldSelf.prefix)",message="endpoint, bucket and prefix are immutable: declare another BackupStore, and copy what is there"
+// +kubebuilder:validation:XValidation:rule="self.endpoint == oldSelf.endpoint && self.bucket == oldSelf.bucket && (has(self.prefix) && has(oldSelf.prefix) ? self.prefix == oldSelf.prefix : (!has(self.prefix) || self.prefix.size() == 0) && (!has(oldSelf.prefix) || oldSelf.prefix.size() == 0))",message="endpoint, bucket and prefix are immutable: declare another BackupStore, and copy what is there"
 type S3Bucket struct {
 	// endpoint is the URL at which the store answers, such as https://s3.eu-west-1.amazonaws.com.
 	// +kubebuilder:validation:MaxLength=253

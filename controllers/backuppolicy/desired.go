@@ -178,7 +178,7 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 	if t := spec.Differential; t != nil {
 		o.Differential = orders.BackupTimes{Schedule: t.Schedule, TimeZone: t.TimeZone}
 	}
-	if spec.Log != nil && spec.Log.Every != nil {
+	if spec.Log != nil && spec.Log.Mode != v1alpha1.LogBackupNone && spec.Log.Every != nil {
 		o.LogEvery = spec.Log.Every.Duration
 	}
 	if keep := spec.Retention; keep != nil {

@@ -145,14 +145,15 @@ func clean(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 	for _, obj := range []client.Object{&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}, &v1alpha1.Failover{},
 		&v1alpha1.Topology{}, &v1alpha1.Subscription{}, &v1alpha1.Publication{}, &v1alpha1.Distributor{},
 		&v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}, &v1alpha1.Login{},
-		&v1alpha1.PublisherMove{}} {
+		&v1alpha1.PublisherMove{}, &v1alpha1.BackupPolicy{}, &v1alpha1.BackupStore{}} {
 		g.Expect(hub.Client.DeleteAllOf(t.Context(), obj, client.InNamespace("web"))).To(Succeed())
 	}
 	g.Expect(hub.Client.DeleteAllOf(t.Context(), &v1alpha1.Site{})).To(Succeed())
 	for _, list := range []client.ObjectList{&v1alpha1.DrillScheduleList{}, &v1alpha1.DrillList{},
 		&v1alpha1.FailoverList{}, &v1alpha1.TopologyList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.PublicationList{},
 		&v1alpha1.DistributorList{}, &v1alpha1.LoginList{}, &v1alpha1.PublisherMoveList{},
-		&v1alpha1.AgentProfileList{}, &v1alpha1.AvailabilityGroupList{}, &v1alpha1.SQLServerList{}, &v1alpha1.SiteList{}} {
+		&v1alpha1.BackupPolicyList{}, &v1alpha1.BackupStoreList{}, &v1alpha1.AgentProfileList{},
+		&v1alpha1.AvailabilityGroupList{}, &v1alpha1.SQLServerList{}, &v1alpha1.SiteList{}} {
 		g.Eventually(func() (int, error) {
 			err := cached.List(t.Context(), list)
 			return meta.LenList(list), err
@@ -168,7 +169,8 @@ func TestAdmission(t *testing.T) {
 	hub, mgr := startHub(t)
 	ctx := t.Context()
 	cached := mgr.GetClient()
-	tables := slices.Concat(refusals, replicationRefusals, shapeRefusals, updateRefusals, schemaRefusals)
+	tables := slices.Concat(refusals, replicationRefusals, shapeRefusals, updateRefusals, backupRefusals,
+		schemaRefusals)
 	var answers []said
 	ran := 0
 	for _, r := range tables {
@@ -220,6 +222,7 @@ func TestAdmission(t *testing.T) {
 		}
 		g.Expect(apply(ctx, hub.Client, parseOne(t, with(group, "NAME", "g")))).To(Succeed())
 	})
+	t.Run("stores and policies of backups may change", func(t *testing.T) { backupsMayChange(t, hub, cached) })
 	t.Run("of a group that exists initialPrimary may name a server that is gone", func(t *testing.T) {
 		initialPrimaryMayGo(t, hub, cached)
 	})
@@ -258,7 +261,7 @@ func TestAdmission(t *testing.T) {
 			To(Succeed())
 		var c admissionregistrationv1.ValidatingWebhookConfiguration
 		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: admission.ConfigurationName}, &c)).To(Succeed())
-		g.Expect(c.Webhooks).To(HaveLen(11))
+		g.Expect(c.Webhooks).To(HaveLen(12))
 		for _, w := range c.Webhooks {
 			g.Expect(w.ClientConfig.CABundle).To(Equal(secret.Data["ca.crt"]))
 		}

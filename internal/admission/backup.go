@@ -3,6 +3,8 @@
 package admission
 
 import (
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -30,7 +32,7 @@ func backupTimes(at *field.Path, t v1alpha1.BackupTimes) field.ErrorList {
 }
 
 // warnBackupPolicy says what a policy does not protect from.
-func warnBackupPolicy(_ *World, p *v1alpha1.BackupPolicy) admission.Warnings {
+func warnBackupPolicy(w *World, p *v1alpha1.BackupPolicy) admission.Warnings {
 	var warnings admission.Warnings
 	if len(p.Spec.Stores) == 0 {
 		warnings = append(warnings, "spec.stores: without a store backups stay on the backup volume of the server that took "+
@@ -38,6 +40,15 @@ func warnBackupPolicy(_ *World, p *v1alpha1.BackupPolicy) admission.Warnings {
 	}
 	if p.Spec.Retention == nil {
 		warnings = append(warnings, "spec.retention: without it no backup is ever removed")
+	}
+	if log := p.Spec.Log; log != nil && log.Mode == v1alpha1.LogBackupNone {
+		warnings = append(warnings, "spec.log.mode: unless something else backs the log up, that of a database in the full "+
+			"recovery model, as all of a group are, grows until its volume is full and every write fails (9002)")
+	}
+	if server := w.basicOf(p.Spec.Target.AvailabilityGroup); server != "" &&
+		p.Spec.Replica == v1alpha1.BackupPreferSecondary {
+		warnings = append(warnings, fmt.Sprintf("spec.replica: AvailabilityGroup %s is a basic one by the edition of "+
+			"SQLServer %s: its primary takes all backups", p.Spec.Target.AvailabilityGroup, server))
 	}
 	return warnings
 }

@@ -18,7 +18,7 @@ const mostBasic = 2
 // editions refuses what the editions of the group's servers cannot. What a product key is for only the engine says.
 func (w *World) editions(at *field.Path, g *v1alpha1.AvailabilityGroup) field.ErrorList {
 	var errs field.ErrorList
-	standard := v1alpha1.ServerName("")
+	standard := w.basicServer(g)
 	for i, r := range g.Spec.Replicas {
 		s := w.Servers[string(r.Server)]
 		if s == nil || r.AvailabilityMode == v1alpha1.ConfigurationOnly {
@@ -30,14 +30,30 @@ func (w *World) editions(at *field.Path, g *v1alpha1.AvailabilityGroup) field.Er
 					"must be %s: SQLServer %s has the edition %s, which holds no copy of a group's databases; or name a server "+
 						"with another edition", v1alpha1.ConfigurationOnly, r.Server, s.Spec.Edition)))
 		}
-		if s.Spec.DeclaredEdition().BasicOnly() && standard == "" {
-			standard = r.Server
-		}
 	}
 	if standard != "" {
 		errs = append(errs, w.basic(at, g, standard)...)
 	}
 	return errs
+}
+
+// basicServer is the first server of a group because of which it is a basic one; empty when there is none.
+func (w *World) basicServer(g *v1alpha1.AvailabilityGroup) v1alpha1.ServerName {
+	for _, r := range g.Spec.Replicas {
+		s := w.Servers[string(r.Server)]
+		if s != nil && r.AvailabilityMode != v1alpha1.ConfigurationOnly && s.Spec.DeclaredEdition().BasicOnly() {
+			return r.Server
+		}
+	}
+	return ""
+}
+
+// basicOf is basicServer of a group by its name.
+func (w *World) basicOf(group v1alpha1.ObjectName) v1alpha1.ServerName {
+	if g := w.Groups[string(group)]; g != nil {
+		return w.basicServer(g)
+	}
+	return ""
 }
 
 // basic refuses what a basic group does not have, for the server because of which it is one.

@@ -33,6 +33,8 @@ spec: {publication: articles, to: sub}
 var plain = map[string]string{
 	"AgentProfile":      with(profile, "NAME", "x", "AGENT", "Distribution"),
 	"AvailabilityGroup": with(group, "NAME", "x"),
+	"BackupPolicy":      with(backupPolicy, "NAME", "x"),
+	"BackupStore":       with(backupStore, "NAME", "x"),
 	"Distributor":       with(distributor, "NAME", "x", "SERVER", "d"),
 	"Drill":             with(drill, "{name: one", "{name: x"),
 	"DrillSchedule":     with(repeat, "{name: drawn", "{name: x"),

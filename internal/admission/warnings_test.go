@@ -87,3 +87,31 @@ func TestWhatTimingsCost(t *testing.T) {
 		})
 	}
 }
+
+// A policy that leaves something unprotected, or asks for what a group does not have, is let through and warned of.
+func TestWhatABackupPolicyDoesNotProtectFrom(t *testing.T) {
+	w := withEditions(map[string]v1alpha1.Edition{"a": v1alpha1.EditionStandard, "b": v1alpha1.EditionStandard})
+	w.Groups["content"] = &v1alpha1.AvailabilityGroup{Spec: v1alpha1.AvailabilityGroupSpec{
+		Replicas: []v1alpha1.Replica{{Server: "a"}, {Server: "b"}}}}
+	for name, c := range map[string]struct {
+		change func(*v1alpha1.BackupPolicySpec)
+		warns  []any
+	}{
+		"nothing is missing": {func(*v1alpha1.BackupPolicySpec) {}, nil},
+		"no store":           {func(p *v1alpha1.BackupPolicySpec) { p.Stores = nil }, []any{HavePrefix("spec.stores:")}},
+		"no retention":       {func(p *v1alpha1.BackupPolicySpec) { p.Retention = nil }, []any{HavePrefix("spec.retention:")}},
+		"no log": {func(p *v1alpha1.BackupPolicySpec) { p.Log.Mode = v1alpha1.LogBackupNone },
+			[]any{HavePrefix("spec.log.mode:")}},
+		"at a basic secondary": {func(p *v1alpha1.BackupPolicySpec) { p.Replica = v1alpha1.BackupPreferSecondary },
+			[]any{And(HavePrefix("spec.replica:"), ContainSubstring("SQLServer a"))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &v1alpha1.BackupPolicy{Spec: v1alpha1.BackupPolicySpec{
+				Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, Stores: []v1alpha1.ObjectName{"s3"},
+				Log: &v1alpha1.LogBackups{Mode: v1alpha1.LogBackupScheduled}, Replica: v1alpha1.BackupAtPrimary,
+				Retention: &v1alpha1.BackupRetention{Fulls: 2}}}
+			c.change(&p.Spec)
+			NewWithT(t).Expect(warnBackupPolicy(w, p)).To(HaveExactElements(c.warns...))
+		})
+	}
+}
