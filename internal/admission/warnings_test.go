@@ -99,7 +99,8 @@ func TestWhatABackupPolicyDoesNotProtectFrom(t *testing.T) {
 	}{
 		"nothing is missing": {func(*v1alpha1.BackupPolicySpec) {}, nil},
 		"no store":           {func(p *v1alpha1.BackupPolicySpec) { p.Stores = nil }, []any{HavePrefix("spec.stores:")}},
-		"no retention":       {func(p *v1alpha1.BackupPolicySpec) { p.Retention = nil }, []any{HavePrefix("spec.retention:")}},
+		"no retention": {func(p *v1alpha1.BackupPolicySpec) { p.Retention = nil },
+			[]any{HavePrefix("spec.retention:")}},
 		"no log": {func(p *v1alpha1.BackupPolicySpec) { p.Log.Mode = v1alpha1.LogBackupNone },
 			[]any{HavePrefix("spec.log.mode:")}},
 		"at a basic secondary": {func(p *v1alpha1.BackupPolicySpec) { p.Replica = v1alpha1.BackupPreferSecondary },
