@@ -138,8 +138,7 @@ func (r *runner) readSources(ctx context.Context) {
 
 // observed is what is known now. Of an engine that has not answered for a while nothing is.
 func (r *runner) observed() *Observed {
-	o := &Observed{Begun: r.begun, Now: r.now(), Own: r.sets.all(r.order.Namespace, r.order.Target),
-		Unread: !r.sets.read()}
+	o := &Observed{Begun: r.begun, Now: r.now(), Own: r.own(), Unread: !r.sets.read()}
 	r.mu.Lock()
 	if o.Now.Sub(r.read) < sourcesStale {
 		o.Sources = r.seen
@@ -225,7 +224,7 @@ func (r *runner) sendAll(ctx context.Context, c *catalog, logs bool) {
 			if err != nil {
 				return err
 			}
-			return r.sets.stored(s.Own, c.name, r.now())
+			return r.sets.stored(s.Own, r.place(c.name), r.now())
 		})
 		if ctx.Err() != nil {
 			return

@@ -3,6 +3,7 @@
 package orders
 
 import (
+	"strings"
 	"time"
 )
 
@@ -67,6 +68,12 @@ type BackupStore struct {
 	CA            []byte `json:"ca,omitempty"`
 	// UploadRate is bytes a second at most; 0 sets no bound.
 	UploadRate int64 `json:"uploadRate,omitempty"`
+}
+
+// Place says where in the world a store is, without credentials: one that is made anew under its name elsewhere has
+// another.
+func (s BackupStore) Place() string {
+	return strings.Join([]string{s.Endpoint, s.Bucket, s.Prefix}, "/")
 }
 
 // BackupRequest is a backup that somebody asked for once.

@@ -75,8 +75,10 @@ func TestABodyThatNobodyReadsEnds(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "1.bak")
 	g.Expect(os.WriteFile(file, nil, 0o600)).To(Succeed())
 	g.Expect(os.Truncate(file, partLeast)).To(Succeed())
-	err := s.Upload(t.Context(), "a", file, nil)
-	g.Expect(isTimeout(err)).To(BeTrue(), "%v", err)
+	begin := time.Now()
+	// Whether the write says so, or the read whose end closes the connection under it, is a matter of luck.
+	g.Expect(s.Upload(t.Context(), "a", file, nil)).NotTo(Succeed())
+	g.Expect(time.Since(begin)).To(BeNumerically(">=", short))
 }
 
 // One that is slow, and goes on, is waited for; so is an upload whose answer comes long after its first byte went.

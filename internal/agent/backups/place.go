@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package backups
+
+// own are the sets of the order's target on the backup volume, with the order's stores that have them. What is noted
+// beside a set are the stores' places: a BackupStore that was made anew under its name has what is at its place, not
+// what its predecessor had.
+func (r *runner) own() []Own {
+	all := r.sets.all(r.order.Namespace, r.order.Target)
+	for i := range all {
+		in := map[string]bool{}
+		for _, s := range r.order.Stores {
+			if all[i].In[s.Place()] {
+				in[s.Name] = true
+			}
+		}
+		all[i].In = in
+	}
+	return all
+}
+
+// place is that of one of the order's stores.
+func (r *runner) place(store string) string {
+	for _, s := range r.order.Stores {
+		if s.Name == store {
+			return s.Place()
+		}
+	}
+	return ""
+}
