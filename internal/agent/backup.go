@@ -8,12 +8,13 @@ import (
 
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
-// addBackups adds the part that takes backups. Outside of a pod there is none.
+// addBackups adds the parts that take backups and restore them. Outside of a pod there are none.
 func addBackups(a *Agent, o Options, log *slog.Logger) error {
 	if o.PodUID == "" {
 		return nil
@@ -36,5 +37,6 @@ func addBackups(a *Agent, o Options, log *slog.Logger) error {
 		Log: pool("geosql-agent backups of logs")}
 	source := holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)}
 	a.Add(backups.NewPart(source, credentials.HostName(server), conf.BackupDir, engine, log))
+	a.Add(restores.NewPart(source, conf.BackupDir, engine.Data, log))
 	return nil
 }

@@ -15,6 +15,8 @@ type Target struct {
 	Time time.Time
 	// ID of the full or differential backup at whose end it is restored, instead of a time.
 	ID string
+	// LSN to which it is restored, instead of a time: what the log has before that position is in, the rest is not.
+	LSN LSN
 }
 
 // Chain is what is restored, in its order: a full backup, perhaps a differential, and log backups.
@@ -25,7 +27,10 @@ type Chain struct {
 	Witness *Set
 	// StopAt is the moment at which the last of the sets is to stop; zero where all of it is restored.
 	StopAt time.Time
-	// Until is the newest moment that it has.
+	// StopBefore is the position in the log before which the last of the sets is to stop, instead of a moment.
+	StopBefore LSN
+	// Until is the newest moment that it has; where it stops before a position, that of the set in which that is, which
+	// may be later.
 	Until time.Time
 }
 
@@ -43,6 +48,8 @@ func (e *NoChain) Error() string {
 	switch {
 	case e.Target.ID != "":
 		what = "to backup " + e.Target.ID
+	case e.Target.LSN != "":
+		what = "to LSN " + string(e.Target.LSN)
 	case !e.Target.Time.IsZero():
 		what = "to " + e.Target.Time.UTC().Format(time.RFC3339Nano)
 	}
@@ -71,8 +78,11 @@ func Restoring(sets []Set, to Target) (Chain, error) {
 }
 
 func restoring(sets []Set, to Target) (Chain, string) {
-	if to.ID != "" {
+	switch {
+	case to.ID != "":
 		return restoringSet(sets, to.ID)
+	case to.LSN != "":
+		return restoringLSN(sets, to.LSN)
 	}
 	h := newHistory(sets)
 	from := h.newest()

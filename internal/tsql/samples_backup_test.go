@@ -2,7 +2,11 @@
 
 package tsql_test
 
-import "geosql.dev/operator/internal/tsql"
+import (
+	"time"
+
+	"geosql.dev/operator/internal/tsql"
+)
 
 func init() {
 	one, four := []string{"/var/opt/mssql-backup/sets/.new-1/1.bak"}, []string{"1.bak", "2.bak", "3.bak", "it's 4.bak"}
@@ -17,4 +21,14 @@ func init() {
 	add("BackupSources", tsql.BackupSources())
 	add("BackupTaken", tsql.BackupTaken(one[0], 15), tsql.BackupTaken(one[0], 16))
 	add("DatabaseFileSizes", tsql.DatabaseFileSizes("Content"))
+	moves := []tsql.FileMove{{Name: "Content", To: "/var/opt/mssql/data/Content.mdf"},
+		{Name: "it's the log", To: "/var/opt/mssql-log/Content.ldf"}}
+	stop := time.Date(2026, 3, 1, 11, 59, 0, 123_456_789, time.UTC)
+	add("RestoreDatabase", tsql.RestoreDatabase("Content", tsql.RestoreForm{Files: one, Moves: moves}),
+		tsql.RestoreDatabase("Or]ders", tsql.RestoreForm{Files: four}))
+	add("RestoreLog", tsql.RestoreLog("Content", tsql.RestoreForm{Files: one}),
+		tsql.RestoreLog("Content", tsql.RestoreForm{Files: four, Moves: moves[:1], StopAt: stop}),
+		tsql.RestoreLog("Content", tsql.RestoreForm{Files: one, StopBefore: "34000000012300001"}))
+	add("RecoverDatabase", tsql.RecoverDatabase("Content"))
+	add("DatabasePlaces", tsql.DatabasePlaces("Content"))
 }

@@ -306,6 +306,12 @@ var covered = []*regexp.Regexp{
 		`^BACKUP (DATABASE|LOG) ` + nameForm + ` TO DISK = ` + stringForm + `(, DISK = ` + stringForm + `)* WITH ` +
 			backupOption + `(, ` + backupOption + `)*$`,
 	),
+	regexp.MustCompile(
+		`^RESTORE (DATABASE|LOG) ` + nameForm + ` FROM DISK = ` + stringForm + `(, DISK = ` + stringForm +
+			`)* WITH NORECOVERY(, MOVE ` + stringForm + ` TO ` + stringForm +
+			`)*(, STOPAT = N'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}'|, STOPBEFOREMARK = N'lsn:\d+')?$`,
+	),
+	regexp.MustCompile(`^RESTORE DATABASE ` + nameForm + ` WITH RECOVERY$`),
 	regexp.MustCompile(`(?i)^EXEC `),
 }
 

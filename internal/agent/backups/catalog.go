@@ -40,6 +40,12 @@ type catalog struct {
 	changed map[string]bool
 }
 
+// Folder is what a store has below a folder: the sets that are described there, each with whether it was found damaged.
+func Folder(ctx context.Context, from *store.Store, folder string) (Stored, error) {
+	c := &catalog{folder: folder, store: from}
+	return c.read(ctx)
+}
+
 // current is what was last listed.
 func (c *catalog) current() Stored {
 	c.mu.Lock()

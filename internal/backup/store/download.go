@@ -15,6 +15,9 @@ import (
 	"github.com/minio/minio-go/v7"
 )
 
+// ErrDamaged says that what came is not what was stored.
+var ErrDamaged = errors.New("it is not what was stored")
+
 // Sum reads an object whole and returns its size and SHA-256 in hexadecimal digits. progress is told how many bytes
 // were read, and may be nil.
 func (s *Store) Sum(ctx context.Context, key string, progress func(bytes int64)) (bytes int64, sum string, err error) {
@@ -22,7 +25,7 @@ func (s *Store) Sum(ctx context.Context, key string, progress func(bytes int64))
 }
 
 // Download brings an object into a file. What the file has is kept: one that was cut off goes on. It is an error, and
-// the file is gone, when in the end it does not have the SHA-256 that is asked for.
+// the file is gone, when in the end it does not have the SHA-256 that is asked for (ErrDamaged).
 func (s *Store) Download(ctx context.Context, key, file, sum string, progress func(bytes int64)) error {
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o640)
 	if err != nil {
@@ -39,8 +42,8 @@ func (s *Store) Download(ctx context.Context, key, file, sum string, progress fu
 		return err
 	}
 	if got != sum {
-		return errors.Join(fmt.Errorf("download %s: it has the SHA-256 %s instead of %s: it is not what was stored", key, got,
-			sum), os.Remove(file))
+		return errors.Join(fmt.Errorf("download %s: it has the SHA-256 %s instead of %s: %w", key, got, sum, ErrDamaged),
+			os.Remove(file))
 	}
 	return errors.Join(f.Sync(), f.Close())
 }

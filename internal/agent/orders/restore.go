@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package orders
+
+import (
+	"time"
+)
+
+// restorePrefix begins the keys of Restores.
+const restorePrefix = "restore."
+
+// RestoreKey is the key of a Restore's order.
+func RestoreKey(name string) string { return restorePrefix + name }
+
+// Restore tells the sidecar of a server to restore a database there, once.
+type Restore struct {
+	// Name of the Restore, and its UID: another one of the name is another order.
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+	// Stores that may have the sets, and the folder of the database in each, below the store's prefix.
+	Stores []BackupStore `json:"stores"`
+	Folder string        `json:"folder"`
+	// Database that is made; empty for the name that it had.
+	Database string `json:"database,omitempty"`
+	// Time, LSN or Backup say to when; none is the newest point.
+	Time   time.Time `json:"time,omitzero"`
+	LSN    string    `json:"lsn,omitempty"`
+	Backup string    `json:"backup,omitempty"`
+	// DryRun finds the chain, and changes nothing.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// Encode makes the value of the key.
+func (r Restore) Encode() ([]byte, error) { return encode("a restore", r) }
+
+// Restores reads all Restores of a Secret. What cannot be read is left out and said in the errors.
+func Restores(data map[string][]byte) ([]Restore, []error) {
+	return decode[Restore](data, restorePrefix)
+}

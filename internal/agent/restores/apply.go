@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restores
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/backup/store"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// notAllowed is the error of RESTORE without the right to make databases, which the manager gives.
+const notAllowed = 262
+
+// apply carries out a step. Each may be carried out again.
+func (r *runner) apply(ctx context.Context, o *observed, s step) error {
+	ctx, cancel := context.WithTimeout(ctx, longest)
+	defer cancel()
+	switch s := s.(type) {
+	case choose:
+		return r.choose(ctx, o)
+	case download:
+		return r.download(ctx, o, s.Set)
+	case restore:
+		return r.restore(ctx, o, s.Set)
+	case recovery:
+		kept := o.Record
+		kept.Recovering = true
+		if err := r.keep(kept); err != nil {
+			return err
+		}
+		o.Record = kept
+		return r.judge(o, s, r.execute(ctx, tsql.RecoverDatabase(kept.Database).Because("a Restore asks for it")))
+	case finish:
+		kept := o.Record
+		kept.Result = &s.Result
+		if err := r.keep(kept); err != nil {
+			return err
+		}
+		r.log.Info("a restore has ended", "restore", o.Order.Name, "outcome", s.Result.Outcome, "reason", s.Result.Reason,
+			"message", s.Result.Message)
+		return nil
+	case clean:
+		return r.clean()
+	}
+	return fmt.Errorf("no way to carry out %T", s)
+}
+
+func opened(s orders.BackupStore) (*store.Store, error) {
+	return store.Open(store.Bucket{Endpoint: s.Endpoint, Name: s.Bucket, Prefix: s.Prefix, Region: s.Region,
+		VirtualHosted: s.VirtualHosted, AccessKey: s.AccessKey, SecretKey: s.SecretKey, CA: s.CA})
+}
+
+// choose finds the chain that takes the database furthest, or to where it is asked for, in any of the stores. While one
+// of them does not answer and no other reaches the target, nothing is decided.
+func (r *runner) choose(ctx context.Context, o *observed) error {
+	kept, found := o.Record, false
+	var away, missing error
+	for _, s := range o.Order.Stores {
+		plan, err := chosen(ctx, s, o.Order)
+		var none *backup.NoChain
+		switch {
+		case errors.As(err, &none):
+			missing = cmp.Or(missing, fmt.Errorf("store %s: %w", s.Name, err))
+		case err != nil:
+			away = errors.Join(away, fmt.Errorf("store %s: %w", s.Name, err))
+		case !found || plan.Until.After(kept.Plan.Until):
+			kept.Plan, kept.Store, found = plan, s.Name, true
+		}
+	}
+	latest := o.Order.Time.IsZero() && o.Order.LSN == "" && o.Order.Backup == ""
+	switch {
+	case away != nil && (!found || latest):
+		return away
+	case !found:
+		kept.Plan = backup.Plan{}
+		kept.Result = &Result{Outcome: Refused, Reason: ReasonNoChain, Finished: o.Now, Message: fmt.Sprintf("%s: %v",
+			o.Order.Folder, cmp.Or(missing, errors.New("there is no store")))}
+		return r.keep(kept)
+	}
+	kept.Database = cmp.Or(o.Order.Database, kept.Plan.Sets[0].Database)
+	return r.keep(kept)
+}
+
+func chosen(ctx context.Context, s orders.BackupStore, order orders.Restore) (backup.Plan, error) {
+	from, err := opened(s)
+	if err != nil {
+		return backup.Plan{}, err
+	}
+	defer from.Close()
+	stored, err := backups.Folder(ctx, from, order.Folder)
+	if err != nil {
+		return backup.Plan{}, err
+	}
+	var all []backup.Description
+	for _, k := range stored.Sets {
+		k.Set.Damaged = k.Damaged
+		all = append(all, k.Description)
+	}
+	return backup.PlanOf(all, backup.Target{Time: order.Time, LSN: backup.LSN(order.LSN), ID: order.Backup})
+}
+
+// setDir is where the files of a set are, on the backup volume.
+func (r *runner) setDir(set int) string { return filepath.Join(r.dir, strconv.Itoa(set)) }
+
+// download brings the files of a set to the backup volume. One that is not as its description says is refused, and
+// named: nothing was restored by then.
+func (r *runner) download(ctx context.Context, o *observed, set int) error {
+	kept := o.Record
+	d := kept.Plan.Sets[set]
+	from, err := r.chosenStore(o)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	dir := r.setDir(set)
+	if err := os.MkdirAll(dir, 0o770); err != nil {
+		return err
+	}
+	if err := r.room(o, set); err != nil {
+		return err
+	}
+	before := backup.Plan{Sets: kept.Plan.Sets[:set]}.Stored()
+	for _, f := range d.Files {
+		file := filepath.Join(dir, f.Name)
+		progress := func(bytes int64) { r.progress(before + bytes) }
+		err := from.Download(ctx, d.KeyOf(f.Name), file, f.SHA256, progress)
+		if errors.Is(err, store.ErrDamaged) {
+			// What was there of a download that was cut off may be what is damaged: it is gone now.
+			err = from.Download(ctx, d.KeyOf(f.Name), file, f.SHA256, progress)
+		}
+		if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
+			kept.Result = &Result{Outcome: Refused, Reason: ReasonDamaged, Finished: o.Now, Message: fmt.Sprintf("the %s "+
+				"(%s) is damaged: %v; nothing was restored. Name a time before it, or one behind the next full backup", d.Set,
+				d.ID, err)}
+			return r.keep(kept)
+		}
+		if err != nil {
+			return err
+		}
+		before += f.Bytes
+	}
+	kept.Downloaded = set + 1
+	return r.keep(kept)
+}
+
+func (r *runner) chosenStore(o *observed) (*store.Store, error) {
+	for _, s := range o.Order.Stores {
+		if s.Name == o.Record.Store {
+			return opened(s)
+		}
+	}
+	return nil, fmt.Errorf("store %s is no more among those of the order", o.Record.Store)
+}
+
+// room says how much the backup volume lacks for what is not downloaded yet.
+func (r *runner) room(o *observed, set int) error {
+	needed := backup.Plan{Sets: o.Record.Plan.Sets[set:]}.Stored()
+	entries, err := os.ReadDir(r.setDir(set))
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			needed -= info.Size()
+		}
+	}
+	left, err := r.free(r.dir)
+	if err != nil {
+		return fmt.Errorf("ask what is free of the backup volume: %w", err)
+	}
+	if left < needed {
+		return fmt.Errorf("the backup volume has %d bytes free, and the backups take %d more", left, needed)
+	}
+	return nil
+}
+
+func (r *runner) progress(bytes int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.downloaded = bytes
+}
+
+// restore restores a set. What is about to be told the engine is on disk before.
+func (r *runner) restore(ctx context.Context, o *observed, set int) error {
+	kept := o.Record
+	kept.Begun, kept.Restored = true, set
+	if err := r.keep(kept); err != nil {
+		return err
+	}
+	o.Record = kept
+	err := r.execute(ctx, statement(kept, set, r.setDir(set)))
+	if kept.Plan.Sets[set].Kind == backup.Log && mssql.HasNumber(err, tsql.LogTooEarly) {
+		err = nil // it is restored already: the answer of an earlier life was lost
+	}
+	if err != nil {
+		return r.judge(o, restore{set}, err)
+	}
+	kept.Restored = set + 1
+	return r.keep(kept)
+}
+
+func (r *runner) execute(ctx context.Context, s tsql.Statement) error {
+	db, err := r.open(ctx)
+	if err != nil {
+		return err
+	}
+	err = db.Exec(ctx, s)
+	r.at(ctx, "after: "+s.Text)
+	return cmp.Or(ctx.Err(), err)
+}
+
+// judge tells a refusal by the engine from an answer that was lost, or a right that is to come.
+func (r *runner) judge(o *observed, s step, err error) error {
+	if err == nil || !mssql.Is(err, mssql.Refused) || mssql.HasNumber(err, notAllowed) {
+		return err
+	}
+	return errors.Join(err, r.keep(refused(o, s, err)))
+}
+
+// clean removes what was downloaded; the record stays until the order is withdrawn.
+func (r *runner) clean() error {
+	entries, err := os.ReadDir(r.dir)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, e := range entries {
+		if e.IsDir() {
+			errs = append(errs, os.RemoveAll(filepath.Join(r.dir, e.Name())))
+		}
+	}
+	return errors.Join(errs...)
+}

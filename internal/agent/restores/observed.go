@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restores
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// record is what is kept of a restore on the backup volume: it is written before what it says is begun, so that the
+// next life of the sidecar knows what may have been.
+type record struct {
+	UID string `json:"uid"`
+	// Started is when the sidecar took it up.
+	Started time.Time `json:"started"`
+	// Store that the sets are in, Plan which they are; no Plan yet where it has no sets.
+	Store string      `json:"store,omitempty"`
+	Plan  backup.Plan `json:"plan"`
+	// Database that is made.
+	Database string `json:"database,omitempty"`
+	// Downloaded are the sets, from the first on, that are on the backup volume as they were written.
+	Downloaded int `json:"downloaded,omitempty"`
+	// Begun says that the engine was, or was about to be, told to restore the first set: from then on there may be a
+	// database that this restore made.
+	Begun bool `json:"begun,omitempty"`
+	// Restored are the sets, from the first on, of which the engine said that they are restored.
+	Restored int `json:"restored,omitempty"`
+	// Recovering says that the engine was, or was about to be, told to recover the database.
+	Recovering bool `json:"recovering,omitempty"`
+	// Refusals are how often the engine refused a step, and the restore began anew.
+	Refusals int `json:"refusals,omitempty"`
+	// Result is how it ended; nil while it goes on.
+	Result *Result `json:"result,omitempty"`
+}
+
+// Outcome of a restore.
+type Outcome string
+
+const (
+	// Succeeded did what was asked.
+	Succeeded Outcome = "Succeeded"
+	// Refused changed nothing.
+	Refused Outcome = "Refused"
+	// Failed began, and did not reach its end.
+	Failed Outcome = "Failed"
+)
+
+// Reasons of a Result.
+const (
+	ReasonRestored  = "Restored"
+	ReasonPlanned   = "Planned"
+	ReasonNoChain   = "NoChain"
+	ReasonExists    = "DatabaseExists"
+	ReasonDamaged   = "BackupDamaged"
+	ReasonInEngine  = "EngineRefused"
+	ReasonTakenOver = "TakenOver"
+)
+
+// Result is how a restore ended.
+type Result struct {
+	Outcome  Outcome   `json:"outcome"`
+	Reason   string    `json:"reason"`
+	Message  string    `json:"message"`
+	Finished time.Time `json:"finished"`
+}
+
+// observed is what is known before the next step.
+type observed struct {
+	Order  orders.Restore
+	Record record
+	Now    time.Time
+	// Database is the one of the name on the server, nil where there is none. Err says that it could not be asked for;
+	// neither is set before it is known which name it has.
+	Database *mssql.DatabasePlaces
+	Err      error
+	// Working says that the engine restores something for this login still: an earlier life of the sidecar asked for it.
+	Working bool
+	// Left says that there are downloads.
+	Left bool
+}
+
+// ours says whether the database was made by this restore: each of its files has the restore's UID in its name, which
+// nobody else gives to a file, and which the engine tells as long as there is the database.
+func (o *observed) ours() bool {
+	return len(o.Database.Files) > 0 && !slices.ContainsFunc(o.Database.Files, func(file string) bool {
+		return !strings.Contains(path.Base(strings.ReplaceAll(file, `\`, "/")), o.Order.UID)
+	})
+}

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package restores is the part of a server's sidecar that restores databases there from stores of backups, each once,
+// as the manager orders it. Everything is downloaded and compared with its description first; then the engine restores
+// set by set. Between any two steps the sidecar may end: the next life goes on.
+package restores
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// PartName is the part's name, under which /status has the Statuses.
+const PartName = "restores"
+
+// restoresDir is the folder of the downloads on the backup volume.
+const restoresDir = "restores"
+
+// Source tells the orders.
+type Source interface {
+	// Watch calls update with the data of the server's orders, now and after each change, until ctx ends.
+	Watch(ctx context.Context, update func(data map[string][]byte)) error
+}
+
+// Part is what a server's sidecar does about restores.
+type Part struct {
+	source Source
+	dir    string
+	open   func(context.Context) (*mssql.DB, error)
+	log    *slog.Logger
+	now    func() time.Time
+	// free is how many bytes a folder's file system has left.
+	free func(dir string) (int64, error)
+	// at is called before each step, and when the engine has answered and nothing is written down yet; tests end the part
+	// there.
+	at func(ctx context.Context, point string)
+	// tick and pause are the times between two looks, and after the first failure.
+	tick, pause time.Duration
+
+	mu      sync.Mutex
+	running map[string]*running
+}
+
+type running struct {
+	*runner
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// NewPart restores to an instance from its backup volume. open connects to its master database.
+func NewPart(
+	source Source,
+	backupDir string,
+	open func(context.Context) (*mssql.DB, error),
+	log *slog.Logger,
+) *Part {
+	return &Part{source: source, dir: filepath.Join(backupDir, restoresDir), open: open, log: log, now: time.Now,
+		free: free, at: func(context.Context, string) {}, tick: tick, pause: pauseLeast, running: map[string]*running{}}
+}
+
+func free(dir string) (int64, error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs(dir, &s); err != nil {
+		return 0, err
+	}
+	return int64(s.Bavail) * s.Bsize, nil //nolint:gosec // no file system has 2^63 bytes
+}
+
+// Name of the part.
+func (p *Part) Name() string { return PartName }
+
+// Run follows the orders until ctx ends.
+func (p *Part) Run(ctx context.Context) error {
+	defer p.endAll()
+	return p.source.Watch(ctx, func(data map[string][]byte) {
+		all, errs := orders.Restores(data)
+		for _, err := range errs {
+			p.log.Warn("orders that cannot be read", "error", err)
+		}
+		// While one cannot be read nothing is taken for withdrawn.
+		p.set(ctx, all, len(errs) == 0)
+	})
+}
+
+// endAll ends what goes on. What the engine was told goes on there or is broken off: the next life finds out.
+func (p *Part) endAll() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for uid, r := range p.running {
+		r.cancel()
+		<-r.done
+		delete(p.running, uid)
+	}
+}
+
+// set has these orders carried out. What is withdrawn ends, and its downloads go; the database is left as it is.
+func (p *Part) set(ctx context.Context, all []orders.Restore, whole bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	wanted := map[string]orders.Restore{}
+	for _, order := range all {
+		if order.UID != "" && order.UID == filepath.Base(order.UID) && !strings.HasPrefix(order.UID, ".") {
+			wanted[order.UID] = order
+		}
+	}
+	for uid, r := range p.running {
+		order, still := wanted[uid]
+		switch {
+		case still:
+			r.tell(order)
+			delete(wanted, uid)
+		case whole:
+			r.cancel()
+			<-r.done
+			delete(p.running, uid)
+		}
+	}
+	for uid, order := range wanted {
+		r := &running{runner: newRunner(order, p), done: make(chan struct{})}
+		var alive context.Context
+		alive, r.cancel = context.WithCancel(ctx)
+		go func() {
+			defer close(r.done)
+			r.run(alive)
+		}()
+		p.running[uid] = r
+	}
+	if whole {
+		p.sweep()
+	}
+}
+
+// sweep removes the folders of Restores that are no more.
+func (p *Part) sweep() {
+	entries, err := os.ReadDir(p.dir)
+	if err != nil {
+		return // there are none, or it is tried again with the next orders
+	}
+	for _, e := range entries {
+		if p.running[e.Name()] != nil {
+			continue
+		}
+		if err := os.RemoveAll(filepath.Join(p.dir, e.Name())); err != nil {
+			p.log.Warn("what was downloaded for a restore that is no more cannot be removed", "restore", e.Name(), "error",
+				err)
+		}
+	}
+}
+
+// Status of the restores, by name.
+func (p *Part) Status() any {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []Status
+	for _, r := range p.running {
+		all = append(all, r.status())
+	}
+	slices.SortFunc(all, func(a, b Status) int { return strings.Compare(a.Name+a.UID, b.Name+b.UID) })
+	return all
+}

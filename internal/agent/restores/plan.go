@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restores
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// refusalsMost is how often the engine may refuse before the restore has failed. A passing cause, such as a full volume
+// that somebody empties, or a restart, deserves another try.
+const refusalsMost = 3
+
+// step is what comes next.
+type step interface{ String() string }
+
+// Steps.
+type (
+	// choose finds the chain in the stores.
+	choose struct{}
+	// download brings a set of the chain to the backup volume.
+	download struct{ Set int }
+	// restore restores a set of the chain; the first makes the database, or makes it anew.
+	restore struct{ Set int }
+	// recovery ends the restore at the engine.
+	recovery struct{}
+	// finish writes down how it ended.
+	finish struct{ Result Result }
+	// clean removes what was downloaded.
+	clean struct{}
+	// wait does nothing until something changed; Why is for people.
+	wait struct{ Why string }
+)
+
+func (choose) String() string     { return "find the backups" }
+func (s download) String() string { return fmt.Sprintf("download set %d", s.Set+1) }
+func (s restore) String() string  { return fmt.Sprintf("restore set %d", s.Set+1) }
+func (recovery) String() string   { return "recover the database" }
+func (finish) String() string     { return "finish" }
+func (clean) String() string      { return "remove what was downloaded" }
+func (s wait) String() string     { return "wait: " + s.Why }
+
+// next is the step that comes next; nil when the restore is over. It is pure.
+func next(o *observed) step {
+	r := o.Record
+	switch {
+	case r.Result != nil && o.Left:
+		return clean{}
+	case r.Result != nil:
+		return nil
+	case len(r.Plan.Sets) == 0:
+		return choose{}
+	case o.Err != nil:
+		return wait{o.Err.Error()}
+	case o.Order.DryRun:
+		return dryRun(o)
+	case !r.Begun && o.Database != nil:
+		return ended(o, Refused, ReasonExists, "there is a database "+r.Database+" on the server, which is never restored "+
+			"over: drop it, or make another Restore with another spec.target.database")
+	case r.Downloaded < len(r.Plan.Sets):
+		return download{r.Downloaded}
+	case !r.Begun:
+		return restore{0}
+	}
+	return goOn(o)
+}
+
+func dryRun(o *observed) step {
+	message := fmt.Sprintf("%d sets would be restored; nothing was changed", len(o.Record.Plan.Sets))
+	if o.Database != nil {
+		message += "; without dryRun it would be refused: there is a database " + o.Record.Database + " on the server"
+	}
+	return ended(o, Succeeded, ReasonPlanned, message)
+}
+
+// goOn is the next step of a restore that the engine may have begun with.
+func goOn(o *observed) step {
+	r := o.Record
+	switch {
+	case o.Working:
+		return wait{"the engine is at what it was told before"}
+	case o.Database == nil && r.Restored > 0:
+		return ended(o, Failed, ReasonTakenOver, "somebody dropped database "+r.Database+" while it was restored")
+	case o.Database == nil:
+		return restore{0}
+	case len(o.Database.Files) == 0:
+		return wait{"the engine does not say where the files of " + r.Database + " are, so that nobody knows whose it is"}
+	case !o.ours():
+		return ended(o, Failed, ReasonTakenOver, "database "+r.Database+" of the server was not made by this Restore; it is "+
+			"left alone")
+	}
+	switch o.Database.State {
+	case "RESTORING":
+		if r.Restored < len(r.Plan.Sets) {
+			return restore{r.Restored}
+		}
+		return recovery{}
+	case "ONLINE":
+		if !r.Recovering {
+			return ended(o, Failed, ReasonTakenOver, "somebody recovered database "+r.Database+" before all of it was restored")
+		}
+		return ended(o, Succeeded, ReasonRestored, "database "+r.Database+" is restored")
+	}
+	return wait{"database " + r.Database + " is " + o.Database.State}
+}
+
+func ended(o *observed, as Outcome, reason, message string) step {
+	return finish{Result{Outcome: as, Reason: reason, Message: message, Finished: o.Now}}
+}
+
+// refused is what becomes of the record when the engine refuses a step: the restore begins anew with the first set,
+// over what it made itself, or has failed.
+func refused(o *observed, at step, err error) record {
+	r := o.Record
+	r.Refusals++
+	r.Restored, r.Recovering = 0, false
+	if r.Refusals >= refusalsMost {
+		message := fmt.Sprintf("%s: %v", at, err)
+		if o.Database != nil {
+			message += fmt.Sprintf("; database %s is left RESTORING: drop it before another Restore", r.Database)
+		}
+		r.Result = &Result{Outcome: Failed, Reason: ReasonInEngine, Message: message, Finished: o.Now}
+	}
+	return r
+}
+
+// statement restores a set of the chain from files in a folder.
+func statement(r record, set int, dir string) tsql.Statement {
+	d := r.Plan.Sets[set]
+	form := tsql.RestoreForm{Moves: moves(r, set), StopBefore: string(r.Plan.StopBefore)}
+	if last := r.Plan.Sets[len(r.Plan.Sets)-1]; !r.Plan.StopAt.IsZero() {
+		// Every set is told the same time, by the clock of the server that wrote the log in which it lies.
+		form.StopAt = r.Plan.StopAt.UTC().Add(clock(last))
+	}
+	for _, f := range d.Files {
+		form.Files = append(form.Files, path.Join(dir, f.Name))
+	}
+	if d.Kind == backup.Log {
+		return tsql.RestoreLog(r.Database, form).Because("a Restore asks for it")
+	}
+	return tsql.RestoreDatabase(r.Database, form).Because("a Restore asks for it")
+}
+
+// moves are the places of the files of the database that no set before has.
+func moves(r record, set int) []tsql.FileMove {
+	var (
+		known  []string
+		all    []tsql.FileMove
+		number = map[bool]int{}
+	)
+	for n, d := range r.Plan.Sets[:set+1] {
+		for _, f := range d.DatabaseFiles {
+			if slices.Contains(known, f.Name) {
+				continue
+			}
+			known = append(known, f.Name)
+			number[f.Log]++
+			if n == set {
+				all = append(all, tsql.FileMove{Name: f.Name, To: place(r, f.Log, number[f.Log])})
+			}
+		}
+	}
+	return all
+}
+
+// place is where a file of the database goes. Its name has the restore's UID: no file that is there has it, and by it
+// the database is known to be this restore's.
+func place(r record, log bool, number int) string {
+	name := strings.Map(func(c rune) rune {
+		switch {
+		case c >= 'a' && c <= 'z', c >= 'A' && c <= 'Z', c >= '0' && c <= '9', c == '-', c == '_':
+			return c
+		}
+		return '_'
+	}, r.Database)
+	name = name[:min(len(name), 64)] + "-" + r.UID
+	dir, extension := conf.DataDir, ".mdf"
+	switch {
+	case log:
+		dir, extension = conf.LogDir, ".ldf"
+	case number > 1:
+		extension = ".ndf"
+	}
+	if number > 1 {
+		name += fmt.Sprint("-", number)
+	}
+	return path.Join(dir, name+extension)
+}
+
+// clock is how far the clock of the server that took a set was from UTC.
+func clock(d backup.Description) time.Duration { return time.Duration(d.ClockOffset) * time.Minute }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restores
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func set(id string, kind backup.Kind, files ...string) backup.Description {
+	d := backup.Description{Set: backup.Set{ID: id, Kind: kind, Database: "Content", Finished: noon},
+		Files: []backup.File{{Name: "1.bak", Bytes: 10}}}
+	for _, f := range files {
+		d.DatabaseFiles = append(d.DatabaseFiles, backup.DatabaseFile{Name: f, Log: f == "log"})
+	}
+	return d
+}
+
+// known is a restore of three sets of which everything is downloaded.
+func known() *observed {
+	return &observed{Order: orders.Restore{Name: "one", UID: "u1"}, Now: noon, Record: record{UID: "u1", Started: noon,
+		Database: "Content", Downloaded: 3, Plan: backup.Plan{Until: noon, Sets: []backup.Description{
+			set("f", backup.Full, "data", "log"), set("l1", backup.Log, "data", "log"),
+			set("l2", backup.Log, "data", "log", "more")}}}}
+}
+
+func places(state string) *mssql.DatabasePlaces {
+	return &mssql.DatabasePlaces{State: state, Files: []string{"/var/opt/mssql/data/Content-u1.mdf",
+		`C:\log\Content-u1.ldf`}}
+}
+
+// What comes next, in each state in which a life of the sidecar may find a restore.
+func TestNext(t *testing.T) {
+	for _, row := range []struct {
+		why  string
+		edit func(*observed)
+		step string
+		as   Outcome
+		says string
+	}{
+		{why: "the chain is not known", edit: func(o *observed) { o.Record = record{UID: "u1"} }, step: "find the backups"},
+		{why: "the engine does not answer", edit: func(o *observed) { o.Err = errors.New("no answer") },
+			step: "wait: no answer"},
+		{why: "there is a database", edit: func(o *observed) { o.Database = &mssql.DatabasePlaces{State: "ONLINE"} },
+			step: "finish", as: Refused, says: "spec.target.database"},
+		{why: "there is a database that is RESTORING, and this restore has begun nothing", edit: func(o *observed) {
+			o.Database = places("RESTORING")
+		}, step: "finish", as: Refused, says: "never restored over"},
+		{why: "not all is downloaded", edit: func(o *observed) { o.Record.Downloaded = 1 }, step: "download set 2"},
+		{why: "all is downloaded", step: "restore set 1"},
+		{why: "a dry run", edit: func(o *observed) { o.Order.DryRun, o.Record.Downloaded = true, 0 }, step: "finish",
+			as: Succeeded, says: "3 sets would be restored"},
+		{why: "a dry run, and a database", edit: func(o *observed) {
+			o.Order.DryRun, o.Database = true, places("ONLINE")
+		}, step: "finish", as: Succeeded, says: "it would be refused"},
+		{why: "it ended before the engine heard of it", edit: func(o *observed) { o.Record.Begun = true },
+			step: "restore set 1"},
+		{why: "the engine is at it still", edit: func(o *observed) {
+			o.Record.Begun, o.Working, o.Database = true, true, places("RESTORING")
+		}, step: "wait: the engine is at what it was told before"},
+		{why: "the first set was cut off", edit: func(o *observed) {
+			o.Record.Begun, o.Database = true, places("RESTORING")
+		}, step: "restore set 1"},
+		{why: "between two sets", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored, o.Database = true, 2, places("RESTORING")
+		}, step: "restore set 3"},
+		{why: "all sets are restored", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored, o.Database = true, 3, places("RESTORING")
+		}, step: "recover the database"},
+		{why: "it is recovered", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored, o.Record.Recovering, o.Database = true, 3, true, places("ONLINE")
+		}, step: "finish", as: Succeeded, says: "is restored"},
+		{why: "somebody else recovered it", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored, o.Database = true, 2, places("ONLINE")
+		}, step: "finish", as: Failed, says: "somebody recovered"},
+		{why: "somebody dropped it", edit: func(o *observed) { o.Record.Begun, o.Record.Restored = true, 2 },
+			step: "finish", as: Failed, says: "somebody dropped"},
+		{why: "somebody made another", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored = true, 2
+			o.Database = &mssql.DatabasePlaces{State: "RESTORING", Files: []string{"/d/Content-u1.mdf", "/d/Content.ldf"}}
+		}, step: "finish", as: Failed, says: "was not made by this Restore"},
+		{why: "a folder of the name is no evidence", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored = true, 2
+			o.Database = &mssql.DatabasePlaces{State: "RESTORING", Files: []string{"/d/u1/Content.mdf"}}
+		}, step: "finish", as: Failed, says: "was not made by this Restore"},
+		{why: "the engine does not tell whose it is", edit: func(o *observed) {
+			o.Record.Begun, o.Database = true, &mssql.DatabasePlaces{State: "RESTORING"}
+		}, step: "wait: the engine does not say where the files of Content are, so that nobody knows whose it is"},
+		{why: "the engine restarts", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored, o.Record.Recovering, o.Database = true, 3, true, places("RECOVERING")
+		}, step: "wait: database Content is RECOVERING"},
+		{why: "it is over, and downloads are left", edit: func(o *observed) { o.Record.Result, o.Left = &Result{}, true },
+			step: "remove what was downloaded"},
+		{why: "it is over", edit: func(o *observed) { o.Record.Result = &Result{} }, step: "<nil>"},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			g := NewWithT(t)
+			o := known()
+			if row.edit != nil {
+				row.edit(o)
+			}
+			s := next(o)
+			if row.step == "<nil>" {
+				g.Expect(s).To(BeNil())
+				return
+			}
+			g.Expect(s.String()).To(Equal(row.step))
+			if f, is := s.(finish); is {
+				g.Expect(f.Result.Outcome).To(Equal(row.as))
+				g.Expect(f.Result.Message).To(ContainSubstring(row.says))
+			}
+		})
+	}
+}
+
+// A refusal begins the restore anew with the first set; the third ends it.
+func TestRefusals(t *testing.T) {
+	g := NewWithT(t)
+	o := known()
+	o.Record.Begun, o.Record.Restored, o.Database = true, 2, places("RESTORING")
+	for n := 1; n < refusalsMost; n++ {
+		o.Record = refused(o, restore{2}, errors.New("3241: the media family is incorrectly formed"))
+		g.Expect(o.Record.Result).To(BeNil())
+		g.Expect(next(o)).To(Equal(restore{0}))
+	}
+	o.Record = refused(o, restore{2}, errors.New("3241: the media family is incorrectly formed"))
+	g.Expect(o.Record.Result.Outcome).To(Equal(Failed))
+	g.Expect(o.Record.Result.Message).To(And(HavePrefix("restore set 3: 3241"), ContainSubstring("is left RESTORING")))
+}
+
+func TestStatements(t *testing.T) {
+	g := NewWithT(t)
+	r := known().Record
+	r.Database = "Co/ntent"
+	r.Plan.Sets[2].ClockOffset = 60
+	r.Plan.StopAt = noon.Add(1500 * time.Millisecond)
+	g.Expect(statement(r, 0, "/b/0").Text).To(Equal("RESTORE DATABASE [Co/ntent] FROM DISK = N'/b/0/1.bak' WITH " +
+		"NORECOVERY, MOVE N'data' TO N'/var/opt/mssql/data/Co_ntent-u1.mdf', MOVE N'log' TO " +
+		"N'/var/opt/mssql-log/Co_ntent-u1.ldf'"))
+	g.Expect(statement(r, 1, "/b/1").Text).To(Equal("RESTORE LOG [Co/ntent] FROM DISK = N'/b/1/1.bak' WITH NORECOVERY, "+
+		"STOPAT = N'2026-03-01T13:00:01.500'"), "in the same words as the last")
+	g.Expect(statement(r, 2, "/b/2").Text).To(Equal("RESTORE LOG [Co/ntent] FROM DISK = N'/b/2/1.bak' WITH NORECOVERY, " +
+		"MOVE N'more' TO N'/var/opt/mssql/data/Co_ntent-u1-2.ndf', STOPAT = N'2026-03-01T13:00:01.500'"))
+	r.Plan.StopAt, r.Plan.StopBefore = time.Time{}, "34000000012300001"
+	g.Expect(statement(r, 2, "/b/2").Text).To(HaveSuffix("STOPBEFOREMARK = N'lsn:34000000012300001'"))
+}

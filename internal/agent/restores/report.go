@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restores
+
+import (
+	"time"
+
+	"geosql.dev/operator/internal/backup"
+)
+
+// shownMost is how many sets of a chain are shown: as many of its begin as of its end.
+const shownMost = 64
+
+// Status of one Restore at this server, as /status shows it.
+type Status struct {
+	Name string `json:"name"`
+	UID  string `json:"uid"`
+	// Step is what comes next: Choosing, Downloading, Restoring, Recovering or Ended.
+	Step string `json:"step"`
+	// Failing says why that is tried again or waited for; empty when it is not.
+	Failing string `json:"failing,omitempty"`
+	// Database that is made, and the store that the sets are in; empty before the chain is known.
+	Database string `json:"database,omitempty"`
+	Store    string `json:"store,omitempty"`
+	// Sets of the chain, of which Chain shows the first and the last ones; Bytes that all have.
+	Sets  int         `json:"sets,omitempty"`
+	Chain []SetStatus `json:"chain,omitempty"`
+	Bytes int64       `json:"bytes,omitempty"`
+	// Downloaded bytes; Restored sets.
+	Downloaded int64 `json:"downloaded,omitempty"`
+	Restored   int   `json:"restored,omitempty"`
+	// ToTime and ToLSN are to where the chain takes the database: a moment, and the position behind the last set where all
+	// of it is restored.
+	ToTime time.Time `json:"toTime,omitzero"`
+	ToLSN  string    `json:"toLSN,omitempty"`
+	// Started is when the order was taken up.
+	Started time.Time `json:"started,omitzero"`
+	// Result is how it ended; nil while it goes on.
+	Result *Result `json:"result,omitempty"`
+}
+
+// SetStatus is a set of a chain.
+type SetStatus struct {
+	ID       string      `json:"id"`
+	Kind     backup.Kind `json:"kind"`
+	FirstLSN string      `json:"firstLSN"`
+	LastLSN  string      `json:"lastLSN"`
+	Finished time.Time   `json:"finished"`
+	Bytes    int64       `json:"bytes"`
+}
+
+func (r *runner) status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	k := r.record
+	s := Status{Name: r.order.Name, UID: r.order.UID, Step: stepOf(k), Failing: r.failing, Database: k.Database,
+		Store: k.Store, Sets: len(k.Plan.Sets), Bytes: k.Plan.Stored(), Restored: k.Restored, Started: k.Started,
+		Result: k.Result, ToTime: k.Plan.Until,
+		Downloaded: max(r.downloaded, backup.Plan{Sets: k.Plan.Sets[:k.Downloaded]}.Stored())}
+	for n, d := range k.Plan.Sets {
+		if len(k.Plan.Sets) > shownMost && n >= shownMost/2 && n < len(k.Plan.Sets)-shownMost/2 {
+			continue
+		}
+		s.Chain = append(s.Chain, SetStatus{ID: d.ID, Kind: d.Kind, FirstLSN: string(d.FirstLSN),
+			LastLSN: string(d.LastLSN), Finished: d.Finished, Bytes: d.Stored()})
+	}
+	switch n := len(k.Plan.Sets); {
+	case n == 0:
+	case k.Plan.StopBefore != "":
+		s.ToLSN, s.ToTime = string(k.Plan.StopBefore), time.Time{}
+	case k.Plan.StopAt.IsZero():
+		s.ToLSN = string(k.Plan.Sets[n-1].LastLSN)
+	}
+	return s
+}
+
+func stepOf(k record) string {
+	switch {
+	case k.Result != nil:
+		return "Ended"
+	case len(k.Plan.Sets) == 0:
+		return "Choosing"
+	case k.Downloaded < len(k.Plan.Sets):
+		return "Downloading"
+	case k.Restored < len(k.Plan.Sets):
+		return "Restoring"
+	}
+	return "Recovering"
+}
