@@ -62,6 +62,7 @@ var computed = map[string]string{
 	"Publication.spec.articles[].columns":          "all",
 	"Publication.spec.initialization":              "is about to become an object",
 	"PublisherMove.spec.distributor":               "the publication's",
+	"Restore.spec.target.database":                 "the name that it had",
 	"Site.spec.apiServer":                          "the kubeconfig's",
 	"Site.spec.kubeconfigSecretRef.key":            "depends on the use",
 	"Site.spec.storageClasses.agent":               "that of the data volume",

@@ -21,6 +21,7 @@ var idle = map[string]string{
 	"DrillSchedule": "suspended, it makes no drills and says so itself",
 	"Failover":      "it is an order for one election: the agents act",
 	"PublisherMove": "it is an order for one move, and rests with its Publication",
+	"Restore":       "it is an order for one restore: the agent acts, and it rests with its server",
 	"Site":          "without it nothing can be seen there",
 }
 

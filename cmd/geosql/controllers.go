@@ -18,6 +18,7 @@ import (
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/publishermove"
+	"geosql.dev/operator/controllers/restore"
 	"geosql.dev/operator/controllers/site"
 	"geosql.dev/operator/controllers/sqlserver"
 	"geosql.dev/operator/controllers/subscription"
@@ -69,6 +70,9 @@ var controllers = []struct {
 	{"backupstore", func(e environment) error { return backupstore.SetupWithManager(e.Manager) }},
 	{"backuppolicy", func(e environment) error {
 		return backuppolicy.SetupWithManager(e.Manager, backuppolicy.Options{Sites: e.Sites, Connector: e.Connector})
+	}},
+	{"restore", func(e environment) error {
+		return restore.SetupWithManager(e.Manager, restore.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
 	{"failover", func(e environment) error { return failover.SetupWithManager(e.Manager, e.Sites, &e.Confirmed.Log) }},
 	{"distributor", func(e environment) error {

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup/declared"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -212,7 +213,5 @@ func (r *Reconciler) store(ctx context.Context, d *Desired, name v1alpha1.Object
 	if missing != "" {
 		d.Missing = fmt.Sprintf("BackupStore %s: %s", name, missing)
 	}
-	return orders.BackupStore{Name: s.Name, Endpoint: b.Endpoint, Bucket: b.Name, Prefix: b.Prefix, Region: b.Region,
-		VirtualHosted: b.VirtualHosted, AccessKey: b.AccessKey, SecretKey: b.SecretKey, CA: b.CA,
-		UploadRate: b.UploadRate}, err
+	return backups.StoreOf(s.Name, b), err
 }

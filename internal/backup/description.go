@@ -132,6 +132,11 @@ func Decode(content []byte) (Description, error) {
 // Folder is where all backups of a target are, below a store's prefix.
 func Folder(namespace, target string) string { return path.Join(namespace, target) }
 
+// DatabaseFolder is where the backups of a target's database are, below a store's prefix.
+func DatabaseFolder(namespace, target, database string) string {
+	return path.Join(Folder(namespace, target), databaseFolder(database))
+}
+
 // databaseFolder is the one of a database, whose name may have any character.
 func databaseFolder(name string) string {
 	escaped := url.PathEscape(name)

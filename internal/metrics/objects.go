@@ -208,8 +208,9 @@ func (o *Objects) others(ctx context.Context, s Sink) error {
 		topologies   v1alpha1.TopologyList
 		stores       v1alpha1.BackupStoreList
 		policies     v1alpha1.BackupPolicyList
+		restores     v1alpha1.RestoreList
 	)
-	for _, list := range []client.ObjectList{&distributors, &logins, &topologies, &stores, &policies} {
+	for _, list := range []client.ObjectList{&distributors, &logins, &topologies, &stores, &policies, &restores} {
 		if err := o.hub.List(ctx, list); err != nil {
 			return err
 		}
@@ -235,6 +236,9 @@ func (o *Objects) others(ctx context.Context, s Sink) error {
 	}
 	for i := range policies.Items {
 		s.conditions("BackupPolicy", &policies.Items[i], policies.Items[i].Status.Conditions)
+	}
+	for i := range restores.Items {
+		s.conditions("Restore", &restores.Items[i], restores.Items[i].Status.Conditions)
 	}
 	return nil
 }

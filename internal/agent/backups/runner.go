@@ -11,7 +11,6 @@ import (
 
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
-	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/schedule"
 )
@@ -55,9 +54,7 @@ func newRunner(order orders.Backup, p *Part) (*runner, error) {
 		return nil, err
 	}
 	for _, s := range order.Stores {
-		opened, err := store.Open(store.Bucket{Endpoint: s.Endpoint, Name: s.Bucket, Prefix: s.Prefix, Region: s.Region,
-			VirtualHosted: s.VirtualHosted, AccessKey: s.AccessKey, SecretKey: s.SecretKey, CA: s.CA,
-			UploadRate: s.UploadRate})
+		opened, err := Open(s)
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", s.Name, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
@@ -56,9 +57,11 @@ func (r *runner) apply(ctx context.Context, o *observed, s step) error {
 	return fmt.Errorf("no way to carry out %T", s)
 }
 
-func opened(s orders.BackupStore) (*store.Store, error) {
-	return store.Open(store.Bucket{Endpoint: s.Endpoint, Name: s.Bucket, Prefix: s.Prefix, Region: s.Region,
-		VirtualHosted: s.VirtualHosted, AccessKey: s.AccessKey, SecretKey: s.SecretKey, CA: s.CA})
+// refuse ends a restore that has changed nothing.
+func (r *runner) refuse(o *observed, reason, message string) error {
+	kept := o.Record
+	kept.Result = &Result{Outcome: Refused, Reason: reason, Message: message, Finished: o.Now}
+	return r.keep(kept)
 }
 
 // choose finds the chain that takes the database furthest, or to where it is asked for, in any of the stores. While one
@@ -83,17 +86,15 @@ func (r *runner) choose(ctx context.Context, o *observed) error {
 	case away != nil && (!found || latest):
 		return away
 	case !found:
-		kept.Plan = backup.Plan{}
-		kept.Result = &Result{Outcome: Refused, Reason: ReasonNoChain, Finished: o.Now, Message: fmt.Sprintf("%s: %v",
-			o.Order.Folder, cmp.Or(missing, errors.New("there is no store")))}
-		return r.keep(kept)
+		return r.refuse(o, v1alpha1.ReasonNoChain, fmt.Sprintf("%s: %v", o.Order.Folder, cmp.Or(missing,
+			errors.New("there is no store"))))
 	}
 	kept.Database = cmp.Or(o.Order.Database, kept.Plan.Sets[0].Database)
 	return r.keep(kept)
 }
 
 func chosen(ctx context.Context, s orders.BackupStore, order orders.Restore) (backup.Plan, error) {
-	from, err := opened(s)
+	from, err := backups.Open(s)
 	if err != nil {
 		return backup.Plan{}, err
 	}
@@ -140,10 +141,8 @@ func (r *runner) download(ctx context.Context, o *observed, set int) error {
 			err = from.Download(ctx, d.KeyOf(f.Name), file, f.SHA256, progress)
 		}
 		if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
-			kept.Result = &Result{Outcome: Refused, Reason: ReasonDamaged, Finished: o.Now, Message: fmt.Sprintf("the %s "+
-				"(%s) is damaged: %v; nothing was restored. Name a time before it, or one behind the next full backup", d.Set,
-				d.ID, err)}
-			return r.keep(kept)
+			return r.refuse(o, v1alpha1.ReasonSetDamaged, fmt.Sprintf("the %s (%s) is damaged: %v; nothing was restored. "+
+				"Name a time before it, or one behind the next full backup", d.Set, d.ID, err))
 		}
 		if err != nil {
 			return err
@@ -157,7 +156,7 @@ func (r *runner) download(ctx context.Context, o *observed, set int) error {
 func (r *runner) chosenStore(o *observed) (*store.Store, error) {
 	for _, s := range o.Order.Stores {
 		if s.Name == o.Record.Store {
-			return opened(s)
+			return backups.Open(s)
 		}
 	}
 	return nil, fmt.Errorf("store %s is no more among those of the order", o.Record.Store)

@@ -51,18 +51,7 @@ const (
 	Failed Outcome = "Failed"
 )
 
-// Reasons of a Result.
-const (
-	ReasonRestored  = "Restored"
-	ReasonPlanned   = "Planned"
-	ReasonNoChain   = "NoChain"
-	ReasonExists    = "DatabaseExists"
-	ReasonDamaged   = "BackupDamaged"
-	ReasonInEngine  = "EngineRefused"
-	ReasonTakenOver = "TakenOver"
-)
-
-// Result is how a restore ended.
+// Result is how a restore ended; Reason is one of a Restore's that has ended.
 type Result struct {
 	Outcome  Outcome   `json:"outcome"`
 	Reason   string    `json:"reason"`

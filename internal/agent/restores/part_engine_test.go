@@ -17,6 +17,7 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
@@ -335,7 +336,7 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 		g := NewWithT(t)
 		s.tell(order("dry", func(o *orders.Restore) { o.DryRun, o.Time = true, b.after[25] }))
 		status := s.ended("dry")
-		g.Expect(status.Result.Reason).To(Equal(ReasonPlanned))
+		g.Expect(status.Result.Reason).To(Equal(v1alpha1.ReasonRestorePlanned))
 		g.Expect(status.Chain).To(HaveLen(status.Sets))
 		g.Expect(status.Chain[:2]).To(HaveExactElements(HaveField("Kind", backup.Full),
 			HaveField("Kind", backup.Differential)))
@@ -351,7 +352,7 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 		s.tell(order("there", func(*orders.Restore) {}))
 		status := s.ended("there")
 		g.Expect(status.Result.Outcome).To(Equal(Refused))
-		g.Expect(status.Result.Reason).To(Equal(ReasonExists))
+		g.Expect(status.Result.Reason).To(Equal(v1alpha1.ReasonDatabaseExists))
 		g.Expect(status.Downloaded).To(BeZero())
 		g.Expect(s.rows("there")).To(BeEmpty())
 	})
@@ -360,9 +361,9 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 		g := NewWithT(t)
 		s.tell(order("early", func(o *orders.Restore) { o.Time = b.after[1].Add(-time.Hour) }),
 			order("nowhere", func(o *orders.Restore) { o.Folder = "web/server/tukpub/Other" }))
-		g.Expect(s.ended("early").Result.Reason).To(Equal(ReasonNoChain))
+		g.Expect(s.ended("early").Result.Reason).To(Equal(v1alpha1.ReasonNoChain))
 		g.Expect(s.status("early").Result.Message).To(ContainSubstring("it can be restored to"))
-		g.Expect(s.ended("nowhere").Result.Reason).To(Equal(ReasonNoChain))
+		g.Expect(s.ended("nowhere").Result.Reason).To(Equal(v1alpha1.ReasonNoChain))
 	})
 
 	t.Run("while the store is away", func(t *testing.T) {
@@ -467,7 +468,7 @@ func flipped(t *testing.T, s *target, b *taken) {
 		Database: "flipped"})
 	status := s.ended("flipped")
 	g.Expect(status.Result.Outcome).To(Equal(Refused))
-	g.Expect(status.Result.Reason).To(Equal(ReasonDamaged))
+	g.Expect(status.Result.Reason).To(Equal(v1alpha1.ReasonSetDamaged))
 	g.Expect(status.Result.Message).To(And(ContainSubstring(last.ID), ContainSubstring(last.Files[0].Name)))
 	g.Expect(s.exists("flipped")).To(BeFalse())
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/tsql"
@@ -62,8 +63,8 @@ func next(o *observed) step {
 	case o.Order.DryRun:
 		return dryRun(o)
 	case !r.Begun && o.Database != nil:
-		return ended(o, Refused, ReasonExists, "there is a database "+r.Database+" on the server, which is never restored "+
-			"over: drop it, or make another Restore with another spec.target.database")
+		return ended(o, Refused, v1alpha1.ReasonDatabaseExists, "there is a database "+r.Database+" on the server, which is "+
+			"never restored over: drop it, or make another Restore with another spec.target.database")
 	case r.Downloaded < len(r.Plan.Sets):
 		return download{r.Downloaded}
 	case !r.Begun:
@@ -77,7 +78,7 @@ func dryRun(o *observed) step {
 	if o.Database != nil {
 		message += "; without dryRun it would be refused: there is a database " + o.Record.Database + " on the server"
 	}
-	return ended(o, Succeeded, ReasonPlanned, message)
+	return ended(o, Succeeded, v1alpha1.ReasonRestorePlanned, message)
 }
 
 // goOn is the next step of a restore that the engine may have begun with.
@@ -87,14 +88,13 @@ func goOn(o *observed) step {
 	case o.Working:
 		return wait{"the engine is at what it was told before"}
 	case o.Database == nil && r.Restored > 0:
-		return ended(o, Failed, ReasonTakenOver, "somebody dropped database "+r.Database+" while it was restored")
+		return disturbed(o, "somebody dropped database "+r.Database+" while it was restored")
 	case o.Database == nil:
 		return restore{0}
 	case len(o.Database.Files) == 0:
 		return wait{"the engine does not say where the files of " + r.Database + " are, so that nobody knows whose it is"}
 	case !o.ours():
-		return ended(o, Failed, ReasonTakenOver, "database "+r.Database+" of the server was not made by this Restore; it is "+
-			"left alone")
+		return disturbed(o, "database "+r.Database+" of the server was not made by this Restore; it is left alone")
 	}
 	switch o.Database.State {
 	case "RESTORING":
@@ -104,15 +104,19 @@ func goOn(o *observed) step {
 		return recovery{}
 	case "ONLINE":
 		if !r.Recovering {
-			return ended(o, Failed, ReasonTakenOver, "somebody recovered database "+r.Database+" before all of it was restored")
+			return disturbed(o, "somebody recovered database "+r.Database+" before all of it was restored")
 		}
-		return ended(o, Succeeded, ReasonRestored, "database "+r.Database+" is restored")
+		return ended(o, Succeeded, v1alpha1.ReasonRestored, "database "+r.Database+" is restored")
 	}
 	return wait{"database " + r.Database + " is " + o.Database.State}
 }
 
 func ended(o *observed, as Outcome, reason, message string) step {
 	return finish{Result{Outcome: as, Reason: reason, Message: message, Finished: o.Now}}
+}
+
+func disturbed(o *observed, message string) step {
+	return ended(o, Failed, v1alpha1.ReasonRestoreDisturbed, message)
 }
 
 // refused is what becomes of the record when the engine refuses a step: the restore begins anew with the first set,
@@ -126,7 +130,7 @@ func refused(o *observed, at step, err error) record {
 		if o.Database != nil {
 			message += fmt.Sprintf("; database %s is left RESTORING: drop it before another Restore", r.Database)
 		}
-		r.Result = &Result{Outcome: Failed, Reason: ReasonInEngine, Message: message, Finished: o.Now}
+		r.Result = &Result{Outcome: Failed, Reason: v1alpha1.ReasonEngineRefused, Message: message, Finished: o.Now}
 	}
 	return r
 }

@@ -11,11 +11,20 @@ import (
 // shownMost is how many sets of a chain are shown: as many of its begin as of its end.
 const shownMost = 64
 
+// Steps of a Status.
+const (
+	Choosing    = "Choosing"
+	Downloading = "Downloading"
+	Restoring   = "Restoring"
+	Recovering  = "Recovering"
+	Ended       = "Ended"
+)
+
 // Status of one Restore at this server, as /status shows it.
 type Status struct {
 	Name string `json:"name"`
 	UID  string `json:"uid"`
-	// Step is what comes next: Choosing, Downloading, Restoring, Recovering or Ended.
+	// Step is what comes next, one of the words below.
 	Step string `json:"step"`
 	// Failing says why that is tried again or waited for; empty when it is not.
 	Failing string `json:"failing,omitempty"`
@@ -77,13 +86,13 @@ func (r *runner) status() Status {
 func stepOf(k record) string {
 	switch {
 	case k.Result != nil:
-		return "Ended"
+		return Ended
 	case len(k.Plan.Sets) == 0:
-		return "Choosing"
+		return Choosing
 	case k.Downloaded < len(k.Plan.Sets):
-		return "Downloading"
+		return Downloading
 	case k.Restored < len(k.Plan.Sets):
-		return "Restoring"
+		return Restoring
 	}
-	return "Recovering"
+	return Recovering
 }

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// Reasons of a Restore before its end.
+const (
+	// ReasonRestoring: the server's agent is at it: the message says how far it is, and what it waits for.
+	ReasonRestoring = "Restoring"
+	// ReasonRestoreFinishing: it has ended, and what it needed at the server is taken back.
+	ReasonRestoreFinishing = "RestoreFinishing"
+	// ReasonRestoreUnknown (Unknown): nobody says how far it is.
+	ReasonRestoreUnknown = "RestoreUnknown"
+)
+
+// Reasons of a Restore that has ended.
+const (
+	// ReasonRestored: the database is there, and ONLINE.
+	ReasonRestored = "Restored"
+	// ReasonRestorePlanned: it was a dry run: status says what would be restored, and nothing was changed.
+	ReasonRestorePlanned = "RestorePlanned"
+	// ReasonNoChain: no chain of backups leads to where it was asked for; nothing was changed.
+	ReasonNoChain = "NoChain"
+	// ReasonDatabaseExists: the server has a database of the name, which is never restored over; nothing was changed.
+	ReasonDatabaseExists = "DatabaseExists"
+	// ReasonRestoreRefused: what is declared does not allow it; nothing was changed.
+	ReasonRestoreRefused = "RestoreRefused"
+	// ReasonSetDamaged: a backup was not given back as it was written; nothing was restored.
+	ReasonSetDamaged = "SetDamaged"
+	// ReasonEngineRefused: the server refused it again and again: the message has its words.
+	ReasonEngineRefused = "EngineRefused"
+	// ReasonRestoreDisturbed: somebody else dropped, made or recovered the database meanwhile.
+	ReasonRestoreDisturbed = "RestoreDisturbed"
+)

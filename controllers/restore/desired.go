@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package restore tells the agent of a server to restore a database there, gives it the right to for that time, and
+// reports what it says of it. The agent does the rest, also while no manager runs.
+package restore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/backup/declared"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
+)
+
+// Desired is what a Restore asks for.
+type Desired struct {
+	Restore *v1alpha1.Restore
+	// Missing says what the Restore refers to and is not there; empty when everything is.
+	Missing string
+	// Refused says why it can never be begun with as it is declared.
+	Refused string
+	// Order is what the server is told.
+	Order orders.Restore
+	// Others are other Restores to the server that are not over: they need the agent's right too.
+	Others []string
+	// Gone are servers that nobody expects back; read for a deletion alone.
+	Gone sites.Gone
+}
+
+// server is the one at which it is restored.
+func (d *Desired) server() v1alpha1.ServerName { return d.Restore.Spec.Target.Server }
+
+// over says that nothing is to be done any more: it is a record.
+func (d *Desired) over() bool { return d.Restore.Status.Phase == v1alpha1.RestoreCompleted }
+
+func (r *Reconciler) desire(ctx context.Context, x *v1alpha1.Restore) (Desired, error) {
+	d := Desired{Restore: x}
+	deleted := x.DeletionTimestamp != nil
+	if d.over() && !deleted {
+		return d, nil
+	}
+	if err := r.others(ctx, &d); err != nil {
+		return d, err
+	}
+	if deleted {
+		var err error
+		d.Gone, err = sites.ReadGone(ctx, r.hub, x.Namespace, r.now())
+		return d, err
+	}
+	if x.Status.Outcome != "" {
+		return d, nil
+	}
+	spec := x.Spec
+	d.Order = orders.Restore{Name: x.Name, UID: string(x.UID), Database: string(spec.Target.Database),
+		DryRun: spec.DryRun}
+	if to := spec.To; to != nil {
+		d.Order.LSN, d.Order.Backup = to.LSN, strings.ToLower(to.Backup)
+		if to.Time != nil {
+			d.Order.Time = to.Time.UTC()
+		}
+	}
+	for _, find := range []func(context.Context, *Desired) error{r.target, r.source, r.groups} {
+		if err := find(ctx, &d); err != nil || d.Missing != "" || d.Refused != "" {
+			return d, err
+		}
+	}
+	return d, nil
+}
+
+// read reads an object that a Restore names, or says that it is missing.
+func (r *Reconciler) read(ctx context.Context, d *Desired, kind, name string, into client.Object) (bool, error) {
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: d.Restore.Namespace, Name: name}, into)
+	switch {
+	case apierrors.IsNotFound(err):
+		d.Missing = fmt.Sprintf("there is no %s %s", kind, name)
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read %s %s/%s: %w", kind, d.Restore.Namespace, name, err)
+	}
+	return true, nil
+}
+
+func (r *Reconciler) target(ctx context.Context, d *Desired) error {
+	_, err := r.read(ctx, d, "SQLServer", string(d.server()), &v1alpha1.SQLServer{})
+	return err
+}
+
+func (r *Reconciler) source(ctx context.Context, d *Desired) error {
+	source := d.Restore.Spec.Source
+	stores := []v1alpha1.ObjectName{source.Store}
+	d.Order.Folder = source.Path
+	if source.Policy != "" {
+		var policy v1alpha1.BackupPolicy
+		if there, err := r.read(ctx, d, "BackupPolicy", string(source.Policy), &policy); err != nil || !there {
+			return err
+		}
+		target := "server/" + string(policy.Spec.Target.Server)
+		if group := policy.Spec.Target.AvailabilityGroup; group != "" {
+			target = "group/" + string(group)
+		}
+		d.Order.Folder = backup.DatabaseFolder(policy.Namespace, target, string(source.Database))
+		if stores = policy.Spec.Stores; len(stores) == 0 {
+			d.Refused = fmt.Sprintf("BackupPolicy %s has no stores: its backups are on the backup volumes of its servers "+
+				"alone, and are restored there by hand (docs/backups.md)", policy.Name)
+			return nil
+		}
+	}
+	for _, name := range stores {
+		if err := r.store(ctx, d, string(name)); err != nil || d.Missing != "" {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Reconciler) store(ctx context.Context, d *Desired, name string) error {
+	var s v1alpha1.BackupStore
+	if there, err := r.read(ctx, d, "BackupStore", name, &s); err != nil || !there {
+		return err
+	}
+	b, missing, err := declared.Bucket(ctx, r.fresh, &s)
+	if err != nil {
+		return err
+	}
+	if missing != "" {
+		d.Missing = fmt.Sprintf("BackupStore %s: %s", name, missing)
+	}
+	d.Order.Stores = append(d.Order.Stores, backups.StoreOf(name, b))
+	return nil
+}
+
+// groups refuses a database that a group of the server's declares: what is restored there stands in its way.
+func (r *Reconciler) groups(ctx context.Context, d *Desired) error {
+	var list v1alpha1.AvailabilityGroupList
+	if err := r.hub.List(ctx, &list, client.InNamespace(d.Restore.Namespace)); err != nil {
+		return fmt.Errorf("list the AvailabilityGroups of namespace %s: %w", d.Restore.Namespace, err)
+	}
+	for i := range list.Items {
+		group := &list.Items[i]
+		if group.Spec.Holds(d.server(), d.Restore.Spec.DatabaseName()) {
+			d.Refused = fmt.Sprintf("AvailabilityGroup %s, of which server %s is a replica, declares database %s: restore to "+
+				"another server, or under another name (spec.target.database of another Restore)", group.Name, d.server(),
+				d.Restore.Spec.DatabaseName())
+		}
+	}
+	return nil
+}
+
+// others finds the Restores that are not over and go to the same server.
+func (r *Reconciler) others(ctx context.Context, d *Desired) error {
+	var list v1alpha1.RestoreList
+	if err := r.hub.List(ctx, &list, client.InNamespace(d.Restore.Namespace)); err != nil {
+		return fmt.Errorf("list the Restores of namespace %s: %w", d.Restore.Namespace, err)
+	}
+	for i := range list.Items {
+		other := &list.Items[i]
+		if other.UID != d.Restore.UID && other.Spec.Target.Server == d.server() && other.DeletionTimestamp == nil &&
+			other.Status.Outcome == "" && !other.Spec.DryRun {
+			d.Others = append(d.Others, other.Name)
+		}
+	}
+	return nil
+}
+
+// rests says why nothing is done with a Restore: its server is suspended. One that is over is a record.
+func (r *Reconciler) rests(ctx context.Context, x *v1alpha1.Restore) (string, error) {
+	if x.Status.Phase == v1alpha1.RestoreCompleted || x.DeletionTimestamp != nil {
+		return "", nil
+	}
+	var server v1alpha1.SQLServer
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: x.Namespace, Name: string(x.Spec.Target.Server)}, &server)
+	if client.IgnoreNotFound(err) != nil {
+		return "", fmt.Errorf("read SQLServer %s/%s: %w", x.Namespace, x.Spec.Target.Server, err)
+	}
+	if err != nil {
+		return "", nil
+	}
+	why, err := reconcile.Suspension(ctx, r.hub, &server)
+	if err != nil || why == "" {
+		return "", err
+	}
+	return fmt.Sprintf("SQLServer %s is suspended (%s)", server.Name, why), nil
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/agent/restores"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/reconcile"
+)
+
+// serverTimeout bounds the questions to the server.
+const serverTimeout = 12 * time.Second
+
+func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err error) {
+	if d.over() && d.Restore.DeletionTimestamp == nil || d.Missing != "" {
+		return o, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
+	defer cancel()
+	namespace, server := d.Restore.Namespace, d.server()
+	data, err := r.sidecars.Orders(ctx, namespace, server)
+	o.Order = reconcile.Asked(data[orders.RestoreKey(d.Restore.Name)], err)
+	if d.Restore.DeletionTimestamp == nil && d.Restore.Status.Outcome == "" {
+		var all []restores.Status
+		err = r.sidecars.Part(ctx, namespace, server, restores.PartName, &all)
+		var says *restores.Status
+		for i := range all {
+			if all[i].UID == string(d.Restore.UID) {
+				says = &all[i]
+			}
+		}
+		o.Says = reconcile.Asked(says, err)
+	}
+	if !d.Restore.Spec.DryRun {
+		r.engine(ctx, d, &o)
+	}
+	return o, nil
+}
+
+// engine reads what the agent may do, and whose the database is that was restored.
+func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Restore.Namespace, Server: d.server(), Database: "master",
+		Role: credentials.RoleSA})
+	if err != nil {
+		o.Rights, o.Owner = reconcile.NotRead[[]string](err), reconcile.NotRead[string](err)
+		return
+	}
+	principals, err := mssql.ReadPrincipals(ctx, db)
+	if mssql.Is(err, mssql.Unknown) {
+		r.connector.Forget(d.Restore.Namespace, d.server())
+	}
+	o.Rights = reconcile.Asked(principals.Permissions[credentials.RoleAgent.Login()], err)
+	if d.Restore.Status.Outcome != v1alpha1.RestoreSucceeded {
+		return
+	}
+	all, err := mssql.ReadDatabases(ctx, db)
+	owner := ""
+	for name, database := range all {
+		if strings.EqualFold(name, d.Restore.Status.Database) {
+			owner = database.Owner
+		}
+	}
+	o.Owner = reconcile.Asked(owner, err)
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/agent/restores"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/reconcile"
+)
+
+var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+
+func desired() Desired {
+	return Desired{
+		Restore: &v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "back", UID: "u1"},
+			Spec: v1alpha1.RestoreSpec{Target: v1alpha1.RestoreTarget{Server: "quisec"}}},
+		Order: orders.Restore{Name: "back", UID: "u1", Folder: "web/group/content/Content",
+			Stores: []orders.BackupStore{{Name: "bucket", SecretKey: "secret"}}},
+	}
+}
+
+// observed is a server whose agent has the right, knows its order and restores.
+func observed(t *testing.T) Observed {
+	t.Helper()
+	order, err := desired().Order.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Observed{Order: reconcile.Read(order), Rights: reconcile.Read([]string{"CREATE ANY DATABASE"}),
+		Says: reconcile.Read(&restores.Status{Name: "back", UID: "u1", Step: restores.Restoring, Database: "Content",
+			Store: "bucket", Sets: 3, Restored: 1, Bytes: 30, Downloaded: 30, Started: noon, ToTime: noon.Add(-time.Minute),
+			Chain: []restores.SetStatus{{ID: "f", Kind: backup.Full, FirstLSN: "1", LastLSN: "2", Finished: noon, Bytes: 10}}})}
+}
+
+// ended has the outcome written down.
+func ended(d *Desired, as v1alpha1.RestoreOutcome) {
+	d.Restore.Status.Phase, d.Restore.Status.Outcome = v1alpha1.RestoreFinishing, as
+	d.Restore.Status.Reason, d.Restore.Status.Message = v1alpha1.ReasonRestored, "it is so"
+	d.Restore.Status.Database = "Content"
+}
+
+func TestPlan(t *testing.T) {
+	away := errors.New("nobody answers")
+	for _, row := range []struct {
+		why     string
+		edit    func(*Desired, *Observed)
+		steps   []string
+		reason  string
+		says    string
+		phase   v1alpha1.RestorePhase
+		outcome v1alpha1.RestoreOutcome
+	}{
+		{why: "something is missing", edit: func(d *Desired, o *Observed) {
+			d.Missing = "there is no BackupStore bucket"
+			*o = Observed{}
+		}, reason: v1alpha1.ReasonReferenceMissing, phase: v1alpha1.RestorePending},
+		{why: "it is begun with the right, and then the order", edit: func(_ *Desired, o *Observed) {
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Says: reconcile.Read[*restores.Status](nil),
+				Rights: reconcile.Read[[]string](nil)}
+		}, steps: []string{"GRANT CREATE ANY DATABASE TO [geosql_agent]", "tell quisec-0 to restore"},
+			reason: v1alpha1.ReasonRestoring, says: "has not heard of it", phase: v1alpha1.RestorePending},
+		{why: "a dry run needs no right", edit: func(d *Desired, o *Observed) {
+			d.Restore.Spec.DryRun = true
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Says: reconcile.Read[*restores.Status](nil)}
+		}, steps: []string{"tell quisec-0 to restore"}, reason: v1alpha1.ReasonRestoring,
+			phase: v1alpha1.RestorePending},
+		{why: "a group has the database", edit: func(d *Desired, o *Observed) {
+			d.Refused = "AvailabilityGroup content has it"
+			*o = Observed{Order: reconcile.Read[[]byte](nil)}
+		}, reason: v1alpha1.ReasonRestoreRefused, says: "content has it", phase: v1alpha1.RestoreFinishing,
+			outcome: v1alpha1.RestoreRefused},
+		{why: "a group that came later changes nothing", edit: func(d *Desired, _ *Observed) { d.Refused = "it has it" },
+			reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestoreRunning},
+		{why: "nobody knows what was told", edit: func(_ *Desired, o *Observed) {
+			o.Order = reconcile.NotRead[[]byte](away)
+		}, reason: v1alpha1.ReasonRestoreUnknown, phase: v1alpha1.RestoreRunning},
+		{why: "it is restored", reason: v1alpha1.ReasonRestoring, says: "restoring: 1 of 3 sets",
+			phase: v1alpha1.RestoreRunning},
+		{why: "a step fails", edit: func(_ *Desired, o *Observed) {
+			says, _ := o.Says.Get()
+			says.Step, says.Failing = restores.Downloading, "access denied"
+		}, reason: v1alpha1.ReasonRestoring, says: "downloading: 30 of 30 bytes, 3 sets; it is tried again: access denied",
+			phase: v1alpha1.RestoreRunning},
+		{why: "other credentials", edit: func(d *Desired, _ *Observed) { d.Order.Stores[0].SecretKey = "secret of today" },
+			steps: []string{"tell quisec-0 to restore"}, reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestoreRunning},
+		{why: "the agent is silent", edit: func(_ *Desired, o *Observed) {
+			o.Says = reconcile.NotRead[*restores.Status](away)
+		}, reason: v1alpha1.ReasonRestoreUnknown, says: "nobody answers", phase: v1alpha1.RestoreRunning},
+		{why: "the outcome is written down before anything is taken back", edit: func(_ *Desired, o *Observed) {
+			says, _ := o.Says.Get()
+			says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored, Message: "it is so",
+				Finished: noon}
+		}, reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "then everything is taken back, the order last", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreSucceeded)
+			o.Owner = reconcile.Read("geosql_agent")
+		}, steps: []string{"REVOKE CREATE ANY DATABASE FROM [geosql_agent]", "ALTER AUTHORIZATION ON DATABASE::[Content]",
+			"tell quisec-0 that the restore is no more"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "another restore needs the right", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreFailed)
+			d.Others = []string{"other"}
+		}, steps: []string{"tell quisec-0 that the restore is no more"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
+		{why: "the server does not say what the agent may", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreFailed)
+			o.Order, o.Rights = reconcile.Read[[]byte](nil), reconcile.NotRead[[]string](away)
+		}, reason: v1alpha1.ReasonRestoreFinishing, says: "cannot be taken back yet: nobody answers",
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
+		{why: "all is taken back", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreSucceeded)
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil), Owner: reconcile.Read("sa")}
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "after a dry run nothing is but the order", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreSucceeded)
+			d.Restore.Spec.DryRun = true
+			*o = Observed{Order: reconcile.Read[[]byte](nil)}
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "a record", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreFailed)
+			d.Restore.Status.Phase = v1alpha1.RestoreCompleted
+			*o = Observed{}
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreFailed},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := desired(), observed(t)
+			if row.edit != nil {
+				row.edit(&d, &o)
+			}
+			p := plan(d, o)
+			g.Expect(p.Outcome.Reason).To(Equal(row.reason), p.Outcome.Message)
+			g.Expect(p.Outcome.Message).To(ContainSubstring(row.says))
+			g.Expect(p.Steps).To(HaveLen(len(row.steps)))
+			for i, s := range p.Steps {
+				g.Expect(s.Describe()).To(And(ContainSubstring(row.steps[i]), Not(ContainSubstring("secret"))))
+			}
+			s := reported(d, o, p, metav1.NewTime(noon))
+			g.Expect(s.Phase).To(Equal(row.phase))
+			g.Expect(s.Outcome).To(Equal(row.outcome))
+		})
+	}
+}
+
+func TestReported(t *testing.T) {
+	g := NewWithT(t)
+	d, o := desired(), observed(t)
+	says, _ := o.Says.Get()
+	says.Result = &restores.Result{Outcome: restores.Failed, Reason: v1alpha1.ReasonEngineRefused,
+		Message: strings.Repeat("ä", 3000), Finished: noon.Add(time.Hour)}
+	s := reported(d, o, plan(d, o), metav1.NewTime(noon))
+	g.Expect(s.Chain).To(HaveLen(1))
+	g.Expect(s.Chain[0]).To(And(HaveField("Type", "Full"), HaveField("LastLSN", "2"), HaveField("Bytes", int64(10))))
+	g.Expect(s.RestoredTo.Time.Time).To(Equal(noon.Add(-time.Minute)))
+	g.Expect(s.Finished.Time).To(Equal(noon.Add(time.Hour)))
+	g.Expect(len(s.Message)).To(Equal(4096))
+	g.Expect(s).To(And(HaveField("Sets", int32(3)), HaveField("RestoredSets", int32(1)), HaveField("Bytes", int64(30)),
+		HaveField("DownloadedBytes", int64(30)), HaveField("Outcome", v1alpha1.RestoreFailed),
+		HaveField("Reason", v1alpha1.ReasonEngineRefused), HaveField("Database", "Content")))
+}
+
+func TestPlanDelete(t *testing.T) {
+	g := NewWithT(t)
+	d, o := desired(), observed(t)
+	p := planDelete(d, o)
+	g.Expect(p.Done).To(BeTrue())
+	g.Expect(p.Steps).To(HaveLen(2))
+	g.Expect(p.Steps[0]).To(Equal(Tell{Server: "quisec"}))
+	g.Expect(p.Steps[1].Describe()).To(ContainSubstring("REVOKE CREATE ANY DATABASE"))
+	d.Others = []string{"other"}
+	g.Expect(planDelete(d, o).Steps).To(HaveLen(1))
+	o = Observed{Order: reconcile.NotRead[[]byte](errors.New("nobody answers"))}
+	p = planDelete(d, o)
+	g.Expect(p.Done).To(BeFalse())
+	g.Expect(p.Outcome.Message).To(ContainSubstring("quisec-0 does not answer"))
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restore
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/restores"
+	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
+)
+
+const (
+	// maxChain is how many sets status takes, maxMessage how many bytes of a message.
+	maxChain   = 64
+	maxMessage = 4096
+)
+
+func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
+	before, status := d.Restore.Status, reported(d, o, p, metav1.NewTime(r.now()))
+	if reconcile.IsSuspended(failed) {
+		// Nothing was begun with.
+		status = *before.DeepCopy()
+	}
+	changes := conditions.Set(&status.StatusBase, d.Restore.Generation, reconcile.Outcome(p.Outcome, failed))
+	return r.reporter.Report(ctx, d.Restore, &before, &status, changes)
+}
+
+// reported is the status of what was observed. One that is over is a record and changes no more.
+func reported(d Desired, o Observed, p reconcile.Plan, now metav1.Time) v1alpha1.RestoreStatus {
+	s := *d.Restore.Status.DeepCopy()
+	if d.over() {
+		return s
+	}
+	if s.Phase == "" {
+		s.Phase = v1alpha1.RestorePending
+	}
+	says, silent := o.Says.Get()
+	told, unread := o.Order.Get()
+	switch {
+	case s.Outcome != "":
+	case silent == nil && says != nil:
+		say(&s, says)
+	case unread == nil && len(told) > 0:
+		s.Phase = v1alpha1.RestoreRunning
+	}
+	switch note := p.Note.(type) {
+	case end:
+		s.Phase, s.Outcome, s.Reason = v1alpha1.RestoreFinishing, note.outcome, note.reason
+		s.Message = strings.ToValidUTF8(note.message[:min(len(note.message), maxMessage)], "")
+		if s.Finished == nil {
+			s.Finished = &now
+		}
+	case v1alpha1.RestorePhase:
+		s.Phase = note
+	}
+	return s
+}
+
+// say takes over what the agent says.
+func say(s *v1alpha1.RestoreStatus, says *restores.Status) {
+	s.Phase = v1alpha1.RestoreRunning
+	s.Database, s.Store = says.Database, v1alpha1.ObjectName(says.Store)
+	s.Sets, s.Bytes = bounded(says.Sets), says.Bytes
+	s.DownloadedBytes, s.RestoredSets = says.Downloaded, bounded(says.Restored)
+	s.Started = moment(says.Started)
+	s.Chain = nil
+	for _, set := range says.Chain[:min(len(says.Chain), maxChain)] {
+		s.Chain = append(s.Chain, v1alpha1.RestoredSet{ID: set.ID, Type: string(set.Kind), FirstLSN: set.FirstLSN,
+			LastLSN: set.LastLSN, Finished: metav1.NewTime(set.Finished), Bytes: set.Bytes})
+	}
+	s.RestoredTo = nil
+	if says.Sets > 0 {
+		s.RestoredTo = &v1alpha1.RestoredTo{LSN: says.ToLSN}
+		if !says.ToTime.IsZero() {
+			at := metav1.NewMicroTime(says.ToTime.Truncate(time.Microsecond))
+			s.RestoredTo.Time = &at
+		}
+	}
+	if says.Result != nil {
+		s.Finished = moment(says.Result.Finished)
+	}
+}
+
+func bounded(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // it is bounded
+
+func moment(t time.Time) *metav1.Time {
+	if t.IsZero() {
+		return nil
+	}
+	at := metav1.NewTime(t)
+	return &at
+}

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package admission
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// restore checks a new Restore against the groups that are declared: a database that stands alone on a replica keeps
+// the group's own copy away. What the server has already is asked when it is carried out.
+func (w *World) restore(at *field.Path, old, r *v1alpha1.Restore) field.ErrorList {
+	name := r.Spec.DatabaseName()
+	if old != nil {
+		return nil
+	}
+	var errs field.ErrorList
+	for _, g := range w.Groups {
+		if g.Spec.Holds(r.Spec.Target.Server, name) {
+			errs = append(errs, field.Invalid(at.Child("target", "server"), r.Spec.Target.Server, fmt.Sprintf(
+				"it is a replica of AvailabilityGroup %s, which declares database %s: name a server that is none, or another "+
+					"name in target.database", g.Name, name)))
+		}
+	}
+	return errs
+}
+
+// warnRestore tells of a server that is not there yet, and of one that declares the database itself: what is made empty
+// first is never restored over.
+func warnRestore(w *World, r *v1alpha1.Restore) admission.Warnings {
+	warnings := awaits(to(top.Child("target", "server"), "SQLServer", string(r.Spec.Target.Server), w.Servers))
+	if s := w.Servers[string(r.Spec.Target.Server)]; s != nil {
+		for _, d := range s.Spec.Databases {
+			if d.Name == r.Spec.DatabaseName() {
+				warnings = append(warnings, fmt.Sprintf("spec.target.database: SQLServer %s declares database %s, which is made "+
+					"empty where it is not there: nothing is restored over it", s.Name, d.Name))
+			}
+		}
+	}
+	return warnings
+}
