@@ -145,14 +145,15 @@ func clean(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 	for _, obj := range []client.Object{&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}, &v1alpha1.Failover{},
 		&v1alpha1.Topology{}, &v1alpha1.Subscription{}, &v1alpha1.Publication{}, &v1alpha1.Distributor{},
 		&v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}, &v1alpha1.Login{},
-		&v1alpha1.PublisherMove{}, &v1alpha1.BackupPolicy{}, &v1alpha1.BackupStore{}} {
+		&v1alpha1.PublisherMove{}, &v1alpha1.BackupPolicy{}, &v1alpha1.BackupStore{},
+		&v1alpha1.Restore{}} {
 		g.Expect(hub.Client.DeleteAllOf(t.Context(), obj, client.InNamespace("web"))).To(Succeed())
 	}
 	g.Expect(hub.Client.DeleteAllOf(t.Context(), &v1alpha1.Site{})).To(Succeed())
 	for _, list := range []client.ObjectList{&v1alpha1.DrillScheduleList{}, &v1alpha1.DrillList{},
 		&v1alpha1.FailoverList{}, &v1alpha1.TopologyList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.PublicationList{},
 		&v1alpha1.DistributorList{}, &v1alpha1.LoginList{}, &v1alpha1.PublisherMoveList{},
-		&v1alpha1.BackupPolicyList{}, &v1alpha1.BackupStoreList{}, &v1alpha1.AgentProfileList{},
+		&v1alpha1.BackupPolicyList{}, &v1alpha1.BackupStoreList{}, &v1alpha1.RestoreList{}, &v1alpha1.AgentProfileList{},
 		&v1alpha1.AvailabilityGroupList{}, &v1alpha1.SQLServerList{}, &v1alpha1.SiteList{}} {
 		g.Eventually(func() (int, error) {
 			err := cached.List(t.Context(), list)
@@ -170,7 +171,7 @@ func TestAdmission(t *testing.T) {
 	ctx := t.Context()
 	cached := mgr.GetClient()
 	tables := slices.Concat(refusals, replicationRefusals, shapeRefusals, updateRefusals, backupRefusals,
-		schemaRefusals)
+		schemaRefusals, restoreRefusals)
 	var answers []said
 	ran := 0
 	for _, r := range tables {

@@ -42,6 +42,7 @@ var plain = map[string]string{
 	"Login":             with(login, "NAME", "x"),
 	"Publication":       with(publication, "NAME", "x"),
 	"PublisherMove":     with(publisherMove, "NAME", "x"),
+	"Restore":           with(restore, "NAME", "x"),
 	"SQLServer":         with(server, "NAME", "x"),
 	"Site":              with(site, "NAME", "x"),
 	"Subscription":      with(subscription, "NAME", "x"),

@@ -64,6 +64,7 @@ func bucketAt(t *testing.T, b *bed.Bed, site *bed.Site, name string) *bed.Shell 
 
 // The agents of a group back it up as its policy says, to a bucket at another site, and after a switchover those of the
 // other side go on with the same chain: what was written before and after it can be restored, and the log is let go of.
+// Last it is restored, from the bucket alone, to a server that is no replica.
 func TestAGroupIsBackedUpThroughASwitchover(t *testing.T) {
 	groupA.Beside(t, 2, 200)
 	g := NewWithT(t)
@@ -71,6 +72,9 @@ func TestAGroupIsBackedUpThroughASwitchover(t *testing.T) {
 	b := gt.b
 	gt.backAt("tukwila")
 	pod := bucketAt(t, b, b.Site("dublin"), "e2e-bucket")
+	target := declareServer(t, b, "e2eback", "quincy", nil)
+	rows := &returned{gt: gt, db: gt.through(shellAt(t, b.Site("dublin"), namespace))}
+	rows.write(10)
 	policy := &v1alpha1.BackupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2e-backups"},
 		Spec: v1alpha1.BackupPolicySpec{
 			Target: v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(gt.group.Name)},
@@ -109,6 +113,8 @@ func TestAGroupIsBackedUpThroughASwitchover(t *testing.T) {
 	_, err := gt.geosql("dublin", "switchover", gt.group.Name, "--to", string(gt.server("quincy")), "--wait")
 	g.Expect(err).NotTo(HaveOccurred())
 	gt.primaryAt("quincy")
+	moment := rows.moment()
+	rows.write(10)
 	after := time.Now()
 	restorableTo("what is written after the switchover can be restored", after.Truncate(time.Second), 3*time.Minute)
 	t.Logf("it could be restored to the moment of the switchover %.0f s after it", time.Since(after).Seconds())
@@ -128,4 +134,9 @@ func TestAGroupIsBackedUpThroughASwitchover(t *testing.T) {
 		}
 	}
 	g.Expect(fulls).To(Equal(len(policy.Status.Databases)), "one full backup each, though the primary moved:\n%s", out)
+
+	waitForServer(t, b, target, 3*time.Minute)
+	path := namespace + "/group/" + gt.group.Name + "/Content"
+	rows.comeBack(target, path, "Newest", nil, 20)
+	rows.comeBack(target, path, "Before", &v1alpha1.RestorePoint{Time: &moment}, 10)
 }

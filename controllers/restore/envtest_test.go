@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package restore_test
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	. "github.com/onsi/gomega"
+	"github.com/onsi/gomega/types"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/controllers/restore"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/agent/restores"
+	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/sidecars"
+	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/engine"
+)
+
+const (
+	system  = "geosql-system"
+	patient = time.Minute
+	often   = 100 * time.Millisecond
+)
+
+// bed is a hub, a site with a server, its engine, and the controller alone: the test speaks for the agent.
+type bed struct {
+	*testing.T
+	hub, site *apiserver.Server
+	sa        *mssql.DB
+	agent     *agent
+}
+
+// agent is what the sidecar is told, for true, and what it says, by the test.
+type agent struct {
+	sidecars.Sidecars
+	mu   sync.Mutex
+	says []restores.Status
+}
+
+func (a *agent) say(all ...restores.Status) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.says = all
+}
+
+// Part decodes what the test has the agent say.
+func (a *agent) Part(_ context.Context, _ string, _ v1alpha1.ServerName, part string, into any) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if part != restores.PartName {
+		return nil
+	}
+	content, err := json.Marshal(a.says)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(content, into)
+}
+
+func newBed(t *testing.T) *bed {
+	t.Helper()
+	g := NewWithT(t)
+	log.SetLogger(logr.Discard())
+	b := &bed{T: t, hub: apiserver.StartHub(t), site: apiserver.StartMember(t)}
+	b.hub.Namespace(t, system)
+	b.hub.Namespace(t, "web")
+	b.site.Join(t, b.hub, system, "tukwila", "web")
+	instance := engine.Start(t, "web", "quisec")
+	connector := instance.Connector(t)
+	var err error
+	b.sa, err = connector.Open(t.Context(), instance.Target(credentials.RoleSA))
+	g.Expect(err).NotTo(HaveOccurred())
+	login := tsql.Login{Name: credentials.RoleAgent.Login(), SID: credentials.SID("web", credentials.RoleAgent.Login()),
+		Password: instance.Access.Passwords.Of(credentials.RoleAgent)}
+	g.Expect(b.sa.Exec(t.Context(), tsql.CreateLogin(login))).To(Succeed())
+	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond,
+		UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
+	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
+	b.agent = &agent{Sidecars: sidecars.Sidecars{Sites: provider, Hub: mgr.GetLocalManager().GetClient(),
+		Access: connector}}
+	g.Expect(restore.SetupWithManager(mgr, restore.Options{Sites: provider, Connector: connector,
+		Sidecars: b.agent})).To(Succeed())
+	apiserver.Run(t, mgr)
+
+	size := v1alpha1.Volume{Size: resource.MustParse("1Gi")}
+	b.create(&v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "quisec"},
+		Spec: v1alpha1.SQLServerSpec{Site: "tukwila", AcceptEULA: true, Edition: "Developer", Image: "engine",
+			Storage: &v1alpha1.ServerStorage{Data: &size, Log: &size, TempDB: &size, Backup: &size}}})
+	b.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "s3"}, Data: map[string][]byte{
+		v1alpha1.KeyAccessKeyID: []byte("who"), v1alpha1.KeySecretAccessKey: []byte("secret")}})
+	b.create(&v1alpha1.BackupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "nightly"},
+		Spec: v1alpha1.BackupPolicySpec{Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"},
+			Full: v1alpha1.BackupTimes{Schedule: "0 1 * * 0"}, Stores: []v1alpha1.ObjectName{"s3"}}})
+	return b
+}
+
+func (b *bed) create(object client.Object) {
+	b.Helper()
+	NewWithT(b.T).Expect(b.hub.Client.Create(b.Context(), object)).To(Succeed())
+}
+
+func (b *bed) store() {
+	b.Helper()
+	b.create(&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "s3"},
+		Spec: v1alpha1.BackupStoreSpec{S3: v1alpha1.S3Bucket{Endpoint: "https://s3.example", Bucket: "backups",
+			Prefix: "sql", CredentialsSecretRef: v1alpha1.SecretName{Name: "s3"}}}})
+}
+
+func (b *bed) restore(name string, spec v1alpha1.RestoreSpec) *v1alpha1.Restore {
+	b.Helper()
+	r := &v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name}, Spec: spec}
+	b.create(r)
+	return r
+}
+
+// status of a Restore, as a function to wait for.
+func (b *bed) status(name string) func() v1alpha1.RestoreStatus {
+	return func() v1alpha1.RestoreStatus {
+		var r v1alpha1.Restore
+		_ = b.hub.Client.Get(b.Context(), client.ObjectKey{Namespace: "web", Name: name}, &r)
+		return r.Status
+	}
+}
+
+// order of a Restore at the site, as a function to wait for; nil when there is none.
+func (b *bed) order(name string) func() *orders.Restore {
+	return func() *orders.Restore {
+		var secret corev1.Secret
+		key := client.ObjectKey{Namespace: "web", Name: credentials.OrdersName("quisec")}
+		_ = b.site.Client.Get(b.Context(), key, &secret)
+		all, errs := orders.Restores(secret.Data)
+		NewWithT(b.T).Expect(errs).To(BeEmpty())
+		for _, o := range all {
+			if o.Name == name {
+				return &o
+			}
+		}
+		return nil
+	}
+}
+
+// rights are the permissions that the agent has on the server, as a function to wait for.
+func (b *bed) rights() []string {
+	principals, err := mssql.ReadPrincipals(b.Context(), b.sa)
+	NewWithT(b.T).Expect(err).NotTo(HaveOccurred())
+	return principals.Permissions[credentials.RoleAgent.Login()]
+}
+
+const mayMake = "CREATE ANY DATABASE"
+
+func ready(status metav1.ConditionStatus, reason string) types.GomegaMatcher {
+	return HaveField("Conditions", ContainElement(And(HaveField("Type", v1alpha1.ConditionReady),
+		HaveField("Status", status), HaveField("Reason", reason))))
+}
+
+// A Restore is carried out once: it waits for what it refers to, gives the right and the order, shows how far the agent
+// is, keeps the outcome, and takes everything back.
+func TestARestoreIsCarriedOutOnce(t *testing.T) {
+	b := newBed(t)
+	g := NewWithT(t)
+	moment := metav1.NewTime(time.Date(2026, 3, 1, 11, 59, 0, 0, time.UTC))
+	spec := v1alpha1.RestoreSpec{Source: v1alpha1.RestoreSource{Policy: "nightly", Database: "Content"},
+		To: &v1alpha1.RestorePoint{Time: &moment}, Target: v1alpha1.RestoreTarget{Server: "quisec", Database: "Back"}}
+	r := b.restore("back", spec)
+	g.Eventually(b.status("back"), patient, often).Should(ready(metav1.ConditionFalse, v1alpha1.ReasonReferenceMissing))
+	g.Expect(b.rights()).NotTo(ContainElement(mayMake))
+	b.store()
+	g.Eventually(b.order("back"), patient, often).ShouldNot(BeNil())
+	order := b.order("back")()
+	g.Expect(order.UID).To(Equal(string(r.UID)))
+	g.Expect(order.Folder).To(Equal("web/group/content/Content"))
+	g.Expect(order.Database).To(Equal("Back"))
+	g.Expect(order.Time.Equal(moment.Time)).To(BeTrue())
+	g.Expect(order.Stores).To(ConsistOf(And(HaveField("SecretKey", "secret"), HaveField("Prefix", "sql"))))
+	g.Expect(b.rights()).To(ContainElement(mayMake), "before the order")
+
+	says := restores.Status{Name: "back", UID: string(r.UID), Step: restores.Downloading, Database: "Back", Store: "s3",
+		Sets: 1, Bytes: 100, Downloaded: 40, Started: time.Now(), ToTime: moment.Time,
+		Chain: []restores.SetStatus{{ID: "f", Kind: backup.Full, FirstLSN: "1", LastLSN: "2", Finished: time.Now(),
+			Bytes: 100}}}
+	b.agent.say(says)
+	g.Eventually(b.status("back"), patient, often).Should(And(ready(metav1.ConditionFalse, v1alpha1.ReasonRestoring),
+		HaveField("DownloadedBytes", int64(40)), HaveField("Chain", HaveLen(1)),
+		HaveField("Phase", v1alpha1.RestoreRunning)))
+
+	// The agent makes the database, which is its own then.
+	for _, text := range []string{"CREATE DATABASE Back", "ALTER AUTHORIZATION ON DATABASE::Back TO geosql_agent"} {
+		_, err := b.sa.Handle().ExecContext(t.Context(), text)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	says.Step, says.Restored = restores.Ended, 1
+	says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored, Message: "it is restored",
+		Finished: time.Now()}
+	b.agent.say(says)
+	g.Eventually(b.status("back"), patient, often).Should(And(ready(metav1.ConditionTrue, v1alpha1.ReasonRestored),
+		HaveField("Phase", v1alpha1.RestoreCompleted), HaveField("Outcome", v1alpha1.RestoreSucceeded)))
+	g.Expect(b.order("back")()).To(BeNil())
+	g.Expect(b.rights()).NotTo(ContainElement(mayMake))
+	databases, err := mssql.ReadDatabases(t.Context(), b.sa)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(databases["Back"].Owner).To(Equal("sa"))
+	g.Expect(b.status("back")().RestoredTo.Time.Time.Equal(moment.Time)).To(BeTrue())
+
+	// Once only: a record stays as it is, whatever is said.
+	b.agent.say()
+	g.Consistently(b.order("back"), 2*time.Second, often).Should(BeNil())
+	g.Expect(b.hub.Client.Delete(t.Context(), r)).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(r), r))
+	}, patient, often).Should(BeTrue())
+}
+
+// What is declared can forbid it; a refusal is the outcome, and nothing was told. One that is deleted while it is
+// carried out is withdrawn.
+func TestARestoreIsRefusedOrWithdrawn(t *testing.T) {
+	b := newBed(t)
+	g := NewWithT(t)
+	b.store()
+	b.create(&v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
+		Spec: v1alpha1.AvailabilityGroupSpec{InitialPrimary: "tukpub", Replicas: []v1alpha1.Replica{
+			{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit},
+			{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
+			{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
+			Databases: []v1alpha1.Database{{Name: "Content"}}}})
+	source := v1alpha1.RestoreSource{Store: "s3", Path: "web/group/content/Content"}
+	b.restore("beside", v1alpha1.RestoreSpec{Source: source, Target: v1alpha1.RestoreTarget{Server: "quisec"}})
+	g.Eventually(b.status("beside"), patient, often).Should(And(
+		ready(metav1.ConditionFalse, v1alpha1.ReasonRestoreRefused), HaveField("Phase", v1alpha1.RestoreCompleted),
+		HaveField("Outcome", v1alpha1.RestoreRefused), HaveField("Message", ContainSubstring("AvailabilityGroup content"))))
+	g.Expect(b.order("beside")()).To(BeNil())
+
+	r := b.restore("away", v1alpha1.RestoreSpec{Source: source,
+		Target: v1alpha1.RestoreTarget{Server: "quisec", Database: "Aside"}})
+	g.Eventually(b.order("away"), patient, often).ShouldNot(BeNil())
+	g.Expect(b.hub.Client.Delete(t.Context(), r)).To(Succeed())
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(r), r))
+	}, patient, often).Should(BeTrue())
+	g.Expect(b.order("away")()).To(BeNil())
+	g.Expect(b.rights()).NotTo(ContainElement(mayMake))
+}

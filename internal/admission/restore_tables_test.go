@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package admission_test
+
+const restore = `
+apiVersion: geosql.dev/v1alpha1
+kind: Restore
+metadata: {name: NAME, namespace: web}
+spec: {source: {policy: nightly, database: Content}, target: {server: x}}
+`
+
+const (
+	byPolicy = "policy: nightly, database: Content"
+	byPath   = "store: s3, path: web/group/content/Content"
+)
+
+// restoreRefusals are about Restores.
+var restoreRefusals = []refusal{
+	{"a restore of nothing", "", with(restore, "NAME", "r", byPolicy, ""),
+		[]string{"spec.source", "name exactly one of policy, with database, and store, with path"}},
+	{"a restore of two", "", with(restore, "NAME", "r", byPolicy, byPolicy+", "+byPath),
+		[]string{"spec.source", "name exactly one of policy"}},
+	{"a policy without a database", "", with(restore, "NAME", "r", ", database: Content", ""),
+		[]string{"database goes with policy, and is needed there"}},
+	{"a store without a path", "", with(restore, "NAME", "r", byPolicy, "store: s3"),
+		[]string{"path goes with store, and is needed there"}},
+	{"a policy with a path", "", with(restore, "NAME", "r", byPolicy, byPolicy+", path: web/group/content/Content"),
+		[]string{"path goes with store, and is needed there"}},
+	{"a path with the prefix", "", with(restore, "NAME", "r", byPolicy, "store: s3, path: sql/web/group/content/Content"),
+		[]string{"spec.source.path", "path is NAMESPACE/group/NAME/DATABASE"}},
+	{"a path that leads elsewhere", "", with(restore, "NAME", "r", byPolicy,
+		"store: s3, path: ../group/content/Content"), []string{"spec.source.path", "path is NAMESPACE/group/NAME/DATABASE"}},
+	{"a moment and a position", "", with(restore, "NAME", "r", ", target",
+		", to: {time: '2026-03-01T11:59:00Z', lsn: '1'}, target"),
+		[]string{"spec.to", "name one of time, lsn and backup, or none for the newest point"}},
+	{"a moment that is none", "", with(restore, "NAME", "r", ", target", ", to: {time: yesterday}, target"),
+		[]string{"spec.to.time"}},
+	{"a position in hexadecimal digits", "", with(restore, "NAME", "r", ", target", ", to: {lsn: '0x22'}, target"),
+		[]string{"spec.to.lsn", "an LSN has decimal digits alone"}},
+	{"a backup that is none", "", with(restore, "NAME", "r", ", target", ", to: {backup: newest}, target"),
+		[]string{"spec.to.backup", "a backup's ID is a GUID"}},
+	{"a restore to nowhere", "", with(restore, "NAME", "r", "server: x", ""), []string{"spec.target", "server is needed"}},
+	{"a restore to a group", "", with(restore, "NAME", "r", "server: x", "availabilityGroup: content"),
+		[]string{"spec.target", "availabilityGroup is not supported yet: restore to a server"}},
+	{"a restore that becomes another", with(restore, "NAME", "once"),
+		with(restore, "NAME", "once", "server: x", "server: y"),
+		[]string{"a Restore is carried out once: create another one"}},
+	{"a restore beside a group's own copy", with(group, "NAME", "content"), with(restore, "NAME", "r", "server: x",
+		"server: a", "database: Content", "database: content"),
+		[]string{"spec.target.server", "it is a replica of AvailabilityGroup content, which declares database content"}},
+	{"a restore by path beside a group's own copy", with(group, "NAME", "content"), with(restore, "NAME", "r",
+		"server: x", "server: b", byPolicy, byPath),
+		[]string{"spec.target.server", "it is a replica of AvailabilityGroup content"}},
+}

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/tsql"
+	"geosql.dev/operator/test/e2e/bed"
+)
+
+// returned are rows with numbers that are written to a group, and are looked for where it is restored.
+type returned struct {
+	gt *groupTest
+	// db is the primary, wherever it is.
+	db      *mssql.DB
+	written int
+}
+
+// write inserts the next rows into a table of their own.
+func (r *returned) write(rows int) {
+	r.gt.t.Helper()
+	if r.written == 0 {
+		write(r.gt.t, r.db, "DROP TABLE IF EXISTS dbo.Returned")
+		write(r.gt.t, r.db, "CREATE TABLE dbo.Returned (id int NOT NULL PRIMARY KEY)")
+	}
+	for range rows {
+		r.written++
+		bed.Wait(r.gt.t, fmt.Sprintf("row %d is written", r.written), time.Minute, func(ctx context.Context) (bool, string,
+			error) {
+			err := r.db.Exec(ctx, tsql.Statement{Text: fmt.Sprintf("IF NOT EXISTS (SELECT 1 FROM dbo.Returned WHERE id = %d) "+
+				"INSERT dbo.Returned VALUES (%d)", r.written, r.written)})
+			return err == nil, fmt.Sprint(err), nil
+		})
+	}
+}
+
+// moment is a whole second behind all rows so far, and before all that come: a Restore's time has seconds.
+func (r *returned) moment() metav1.Time {
+	at := time.Now().Truncate(time.Second).Add(2 * time.Second)
+	time.Sleep(time.Until(at.Add(time.Second)))
+	return metav1.NewTime(at)
+}
+
+// comeBack restores the group's database to a server, by the folder in the bucket alone, and compares the rows.
+func (r *returned) comeBack(server *v1alpha1.SQLServer, path, database string, to *v1alpha1.RestorePoint, rows int) {
+	t, b := r.gt.t, r.gt.b
+	t.Helper()
+	g := NewWithT(t)
+	x := &v1alpha1.Restore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2e-" + strings.ToLower(database)},
+		Spec: v1alpha1.RestoreSpec{Source: v1alpha1.RestoreSource{Store: "e2e-bucket", Path: path}, To: to,
+			Target: v1alpha1.RestoreTarget{Server: v1alpha1.ServerName(server.Name),
+				Database: v1alpha1.DatabaseName(database)}},
+	}
+	g.Expect(b.Hub().Client.Create(t.Context(), x)).To(Succeed())
+	t.Cleanup(func() { _ = b.Hub().Client.Delete(context.WithoutCancel(t.Context()), x) })
+	began := time.Now()
+	bed.Wait(t, database+" is restored", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
+		if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(x), x); err != nil {
+			return false, "", err
+		}
+		c := meta.FindStatusCondition(x.Status.Conditions, v1alpha1.ConditionReady)
+		if c == nil {
+			return false, "", nil
+		}
+		text := c.Reason + ": " + c.Message
+		if x.Status.Outcome != "" && x.Status.Outcome != v1alpha1.RestoreSucceeded {
+			t.Fatalf("%s: %s", x.Status.Outcome, text)
+		}
+		return x.Status.Phase == v1alpha1.RestoreCompleted, text, nil
+	})
+	t.Logf("%s was restored in %.0f s: %d sets, %d bytes", database, time.Since(began).Seconds(), x.Status.Sets,
+		x.Status.Bytes)
+	db := open(t, connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace)), server, credentials.RoleSA, database)
+	var found []int
+	all := tsql.Statement{Text: "SELECT id FROM dbo.Returned ORDER BY id"}
+	g.Expect(db.Query(t.Context(), all, func(row mssql.Row) error {
+		var id int
+		err := row.Scan(&id)
+		found = append(found, id)
+		return err
+	})).To(Succeed())
+	var want []int
+	for id := range rows {
+		want = append(want, id+1)
+	}
+	g.Expect(found).To(Equal(want))
+}
