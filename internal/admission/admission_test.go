@@ -262,7 +262,7 @@ func TestAdmission(t *testing.T) {
 			To(Succeed())
 		var c admissionregistrationv1.ValidatingWebhookConfiguration
 		g.Expect(hub.Client.Get(ctx, client.ObjectKey{Name: admission.ConfigurationName}, &c)).To(Succeed())
-		g.Expect(c.Webhooks).To(HaveLen(12))
+		g.Expect(c.Webhooks).To(HaveLen(13))
 		for _, w := range c.Webhooks {
 			g.Expect(w.ClientConfig.CABundle).To(Equal(secret.Data["ca.crt"]))
 		}

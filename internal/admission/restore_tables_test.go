@@ -45,7 +45,7 @@ var restoreRefusals = []refusal{
 	{"a restore to a group", "", with(restore, "NAME", "r", "server: x", "availabilityGroup: content"),
 		[]string{"spec.target", "availabilityGroup is not supported yet: restore to a server"}},
 	{"a restore that becomes another", with(restore, "NAME", "once"),
-		with(restore, "NAME", "once", "server: x", "server: y"),
+		with(restore, "NAME", "once", "server: x", "server: other"),
 		[]string{"a Restore is carried out once: create another one"}},
 	{"a restore beside a group's own copy", with(group, "NAME", "content"), with(restore, "NAME", "r", "server: x",
 		"server: a", "database: Content", "database: content"),
