@@ -62,7 +62,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		return p
 	case d.Refused != "" && len(told) == 0:
 		p.Note = end{v1alpha1.RestoreRefused, v1alpha1.ReasonRestoreRefused, d.Refused}
-		p.Outcome = conditions.Stalled(v1alpha1.ReasonRestoreRefused, d.Refused)
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, d.Refused)
 		return p
 	case d.Refused == "":
 		planTell(&p, d, o, told)

@@ -77,7 +77,7 @@ func TestPlan(t *testing.T) {
 		{why: "a group has the database", edit: func(d *Desired, o *Observed) {
 			d.Refused = "AvailabilityGroup content has it"
 			*o = Observed{Order: reconcile.Read[[]byte](nil)}
-		}, reason: v1alpha1.ReasonRestoreRefused, says: "content has it", phase: v1alpha1.RestoreFinishing,
+		}, reason: v1alpha1.ReasonRestoreFinishing, says: "content has it", phase: v1alpha1.RestoreFinishing,
 			outcome: v1alpha1.RestoreRefused},
 		{why: "a group that came later changes nothing", edit: func(d *Desired, _ *Observed) { d.Refused = "it has it" },
 			reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestoreRunning},
