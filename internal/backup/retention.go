@@ -13,26 +13,31 @@ type Retention struct {
 	Age time.Duration
 	// Fulls is how many of the newest full backups are kept at least.
 	Fulls int
+	// Young is how long a set is kept whatever it is good for: the full backup that it belongs to may be under way.
+	Young time.Duration
 }
 
 // Removable are the sets of one database (one Identity) that nothing promised needs: not a moment of the last Age, not
-// one of the newest Fulls, not the newest point. What was taken within Age is kept whatever it is good for: the full
-// backup that it belongs to may be under way. What is Unverified is kept, and makes nothing needless: while there is
-// any, all since the newest full backup from which everything promised can be reached without it is kept, with the
-// bases. With no Age and no Fulls nothing is removable: nobody said that anything may go.
+// one of the newest Fulls, not the newest point. What is Unverified, or was taken at a time that is yet to come, is
+// kept, and makes nothing needless: while there is any, all since the newest full backup from which everything promised
+// can be reached without it is kept, with the bases. With no Age and no Fulls nothing is removable: nobody said that
+// anything may go.
 func Removable(sets []Set, keep Retention, now time.Time) []Set {
 	if keep.Age <= 0 && keep.Fulls <= 0 {
 		return nil
 	}
-	from := now.Add(-keep.Age)
 	needed := map[string]bool{}
 	keep.need(sets, now, needed)
-	read, unread := verified(sets)
-	doubt := len(read) < len(sets)
+	sure, doubtful := doubts(sets, now)
 	var held time.Time
-	if doubt {
-		keep.need(read, now, needed)
-		held = since(read, sooner(from, unread))
+	if len(doubtful) > 0 {
+		keep.need(sure, now, needed)
+		from := now.Add(-keep.Age)
+		for _, s := range doubtful {
+			from = sooner(from, s.Begun)
+			needed[s.ID] = true
+		}
+		held = since(sure, from)
 		for _, s := range sets {
 			if s.Kind == Differential && !s.Finished.Before(held) {
 				needed[s.BaseID] = true
@@ -41,25 +46,24 @@ func Removable(sets []Set, keep Retention, now time.Time) []Set {
 	}
 	var removable []Set
 	for _, s := range sets {
-		young := keep.Age > 0 && !later(s.Finished, s.end()).Before(from)
-		if !needed[s.ID] && !young && (!doubt || !s.Unverified && s.Finished.Before(held)) {
+		young := !later(s.Finished, s.end()).Before(now.Add(-max(keep.Age, keep.Young)))
+		if !needed[s.ID] && !young && (len(doubtful) == 0 || s.Finished.Before(held)) {
 			removable = append(removable, s)
 		}
 	}
 	return removable
 }
 
-// verified are the sets that are not Unverified, and when the first of the others was begun.
-func verified(sets []Set) (read []Set, unread time.Time) {
+// doubts parts the sets of which nobody knows yet whether they are good from the others.
+func doubts(sets []Set, now time.Time) (sure, doubtful []Set) {
 	for _, s := range sets {
-		switch {
-		case !s.Unverified:
-			read = append(read, s)
-		case unread.IsZero() || s.Begun.Before(unread):
-			unread = s.Begun
+		if s.Unverified || later(s.Finished, s.end()).After(now.Add(ahead)) {
+			doubtful = append(doubtful, s)
+			continue
 		}
+		sure = append(sure, s)
 	}
-	return read, unread
+	return sure, doubtful
 }
 
 // since is when the newest full backup was begun that was finished by a moment; zero where there is none.

@@ -14,6 +14,9 @@ import (
 	"geosql.dev/operator/internal/backup"
 )
 
+// future is how far the clock that was wrong is ahead.
+const future = 100 * time.Hour
+
 // drawn is a history of backups, with sets that got lost or are damaged.
 func drawn(t *rapid.T) *database {
 	d, second := newDatabase(), 10
@@ -37,10 +40,17 @@ func drawn(t *rapid.T) *database {
 			d.forced(second-rapid.IntRange(0, 5).Draw(t, "lost"), fmt.Sprint("fork", second))
 		}
 	}
-	reading := rapid.Bool().Draw(t, "reading back")
+	reading, clocks := rapid.Bool().Draw(t, "reading back"), rapid.Bool().Draw(t, "wrong clocks")
 	for i := range d.sets {
 		d.sets[i].Damaged = rapid.IntRange(0, 19).Draw(t, "damaged") == 0
 		d.sets[i].Unverified = reading && !d.sets[i].Damaged && rapid.IntRange(0, 9).Draw(t, "unverified") == 0
+		if clocks && rapid.IntRange(0, 9).Draw(t, "of the future") == 0 {
+			s := &d.sets[i]
+			s.Begun, s.Finished = s.Begun.Add(future), s.Finished.Add(future)
+			if s.Kind == backup.Log {
+				s.Until = s.Until.Add(future)
+			}
+		}
 	}
 	var left []backup.Set
 	for _, s := range d.sets {
@@ -62,11 +72,11 @@ func (d *database) without(gone []backup.Set) []backup.Set {
 	return left
 }
 
-// sure are the sets of which no doubt is left.
-func sure(sets []backup.Set) []backup.Set {
+// present are the sets that were taken by clocks that were right.
+func present(sets []backup.Set) []backup.Set {
 	var left []backup.Set
 	for _, s := range sets {
-		if !s.Unverified {
+		if s.Finished.Sub(start) < future/2 {
 			left = append(left, s)
 		}
 	}
@@ -84,9 +94,10 @@ func turned(sets []backup.Set, damaged map[string]bool) []backup.Set {
 	return all
 }
 
-// Whatever the history and the retention, and whatever comes out of the reading back of what was not read back yet:
-// each moment of the promised time that could be restored still can be, as can the newest point and each of the newest
-// full backups, and of what is old nothing is kept that none of these needs.
+// Whatever the history and the retention, whatever comes out of the reading back of what was not read back yet, and
+// whatever a wrong clock took: each moment of the promised time that could be restored still can be, as can the newest
+// point and each of the newest full backups. Where nothing is in doubt, of what is old nothing is kept that none of
+// these needs.
 func TestRetentionKeepsWhatIsPromisedAndNothingElse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
@@ -94,6 +105,7 @@ func TestRetentionKeepsWhatIsPromisedAndNothingElse(t *testing.T) {
 		keep := backup.Retention{
 			Age:   time.Duration(rapid.IntRange(0, 200).Draw(t, "age")) * time.Second,
 			Fulls: rapid.IntRange(0, 3).Draw(t, "fulls"),
+			Young: time.Duration(rapid.IntRange(0, 200).Draw(t, "young")) * time.Second,
 		}
 		second := d.last + rapid.IntRange(0, 300).Draw(t, "now")
 		now := at(second)
@@ -106,12 +118,16 @@ func TestRetentionKeepsWhatIsPromisedAndNothingElse(t *testing.T) {
 		for _, s := range d.sets {
 			bad[s.ID] = rapid.Bool().Draw(t, "turns out damaged")
 		}
-		promised(g, turned(d.sets, bad), turned(left, bad), keep, now)
-		if len(sure(d.sets)) < len(d.sets) {
-			return
+		promised(g, present(turned(d.sets, bad)), present(turned(left, bad)), keep, now)
+		young := now.Add(-max(keep.Age, keep.Young))
+		for _, s := range d.sets {
+			if s.Unverified || s.Finished.After(now) {
+				return
+			}
+			g.Expect(s.Finished.Before(young) || contains(ids(left), s.ID)).To(BeTrue(), "%s is young", s.ID)
 		}
 		for _, s := range left {
-			if keep.Age > 0 && !s.Finished.Before(now.Add(-keep.Age)) {
+			if !s.Finished.Before(young) {
 				continue
 			}
 			g.Expect(serves(d.sets, left, s, keep, now)).To(BeTrue(), "%s is kept for nothing", s.ID)

@@ -16,6 +16,10 @@ import (
 // yet, however long that takes.
 const leftFor = 24 * time.Hour
 
+// youngFor is how long a set stays whatever the retention says: log backups that nothing needs now may belong to a full
+// backup that is being taken, or is on its way to the store.
+const youngFor = 24 * time.Hour
+
 // Send is a set that a store lacks.
 type Send struct {
 	Own
@@ -140,7 +144,7 @@ func (p planner) leads(o *Observed) bool {
 // removable are the IDs of sets that go, each database by itself. A set of a kind of database that the policy no longer
 // covers goes by the same retention.
 func (p planner) removable(all []backup.Description, now time.Time) map[string]bool {
-	keep := backup.Retention{Age: p.order.KeepAge, Fulls: p.order.KeepFulls}
+	keep := backup.Retention{Age: p.order.KeepAge, Fulls: p.order.KeepFulls, Young: youngFor}
 	ids := map[string]bool{}
 	for _, sets := range backup.ByDatabase(all) {
 		for _, s := range backup.Removable(backup.Sets(sets), keep, now) {
