@@ -26,6 +26,9 @@ type BackupSource struct {
 	Synchronization string
 	// Preferred says that the group's preference has its backups taken here.
 	Preferred bool
+	// Logged says that there is a full backup from which the log can be backed up (last_log_backup_lsn is not NULL): there
+	// is none in SIMPLE, nor after it until the next full backup that is no copy.
+	Logged bool
 }
 
 // ReadBackupSources reads the user databases of an instance.
@@ -33,7 +36,8 @@ func ReadBackupSources(ctx context.Context, q Querier) ([]BackupSource, error) {
 	var all []BackupSource
 	err := q.Query(ctx, tsql.BackupSources(), func(r Row) error {
 		var s BackupSource
-		err := r.Scan(&s.Database, &s.State, &s.Recovery, &s.Family, &s.Group, &s.Primary, &s.Synchronization, &s.Preferred)
+		err := r.Scan(&s.Database, &s.State, &s.Recovery, &s.Family, &s.Group, &s.Primary, &s.Synchronization, &s.Preferred,
+			&s.Logged)
 		s.Family = strings.ToLower(s.Family)
 		all = append(all, s)
 		return err

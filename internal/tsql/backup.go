@@ -116,8 +116,9 @@ func DatabaseFileSizes(name string) Statement {
 }
 
 // BackupSources reads what tells whether backups of a database can be taken here: its state and recovery model, its
-// identity, its group with the role of the copy and whether it follows, and whether the group's preference has backups
-// taken at this replica, as a bit; a row for each user database. Sources: docs/relational-databases/
+// identity, its group with the role of the copy and whether it follows, whether the group's preference has backups
+// taken at this replica, and whether there is a full backup from which the log can be backed up, as bits; a row for
+// each user database. Sources: docs/relational-databases/
 // system-catalog-views/sys-databases-transact-sql.md, sys-database-recovery-status-transact-sql.md,
 // docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-database-replica-states-transact-sql.md,
 // docs/relational-databases/system-functions/sys-fn-hadr-backup-is-preferred-replica-transact-sql.md.
@@ -125,7 +126,8 @@ func BackupSources() Statement {
 	return new(builder).
 		sql("SELECT d.name, d.state_desc, d.recovery_model_desc, COALESCE(CONVERT(nvarchar(36), f.family_guid), N''),\n" +
 			"    COALESCE(g.name, N''), CAST(COALESCE(r.is_primary_replica, 0) AS bit),\n" +
-			"    COALESCE(r.synchronization_state_desc, N''), CAST(sys.fn_hadr_backup_is_preferred_replica(d.name) AS bit)\n" +
+			"    COALESCE(r.synchronization_state_desc, N''), CAST(sys.fn_hadr_backup_is_preferred_replica(d.name) AS bit),\n" +
+			"    CAST(CASE WHEN f.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END AS bit)\n" +
 			"FROM sys.databases AS d\n" +
 			"LEFT JOIN sys.database_recovery_status AS f ON f.database_id = d.database_id\n" +
 			"LEFT JOIN sys.dm_hadr_database_replica_states AS r ON r.database_id = d.database_id AND r.is_local = 1\n" +

@@ -347,3 +347,27 @@ func TestALogBackupThatIsNotNotedIsKept(t *testing.T) {
 	g.Eventually(kept(".past-missed"), patient, often).Should(BeAnExistingFile())
 	g.Eventually(func() map[string]string { return s.status().Failing }, patient, often).Should(BeEmpty())
 }
+
+// The engine says when its log cannot be backed up: before the first full backup, and after the log was given up.
+func TestTheEngineSaysWhetherTheLogCanBeBackedUp(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	logged := func() bool {
+		sources, err := mssql.ReadBackupSources(t.Context(), s.db)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(sources).To(HaveLen(1))
+		return sources[0].Logged
+	}
+	file := filepath.Join(t.TempDir(), "content.bak")
+	g.Expect(logged()).To(BeFalse())
+	s.exec("BACKUP DATABASE Content TO DISK = '" + file + "' WITH INIT")
+	g.Expect(logged()).To(BeTrue())
+	s.exec("ALTER DATABASE Content SET RECOVERY SIMPLE")
+	g.Expect(logged()).To(BeFalse())
+	s.exec("ALTER DATABASE Content SET RECOVERY FULL")
+	g.Expect(logged()).To(BeFalse(), "the log of meanwhile is gone")
+	s.exec("BACKUP DATABASE Content TO DISK = '" + file + "' WITH INIT, COPY_ONLY")
+	g.Expect(logged()).To(BeFalse())
+	s.exec("BACKUP DATABASE Content TO DISK = '" + file + "' WITH INIT")
+	g.Expect(logged()).To(BeTrue())
+}

@@ -49,6 +49,10 @@ func (p planner) planData(o *Observed) []Take {
 			all = append(all, *r)
 			continue
 		}
+		if t := p.beginLog(s, known, o.Now); t != nil {
+			all = append(all, *t)
+			continue
+		}
 		// A full backup of a database of which a store may have one is not taken because nobody can look.
 		if !o.listed() {
 			continue
@@ -76,7 +80,7 @@ func (p planner) planLogs(o *Observed) []Take {
 		if !o.listed() {
 			due = p.schedules.LogUnseen(known, o.Now)
 		}
-		if due == nil || s.Recovery == "SIMPLE" {
+		if due == nil || s.Recovery == "SIMPLE" || unlogged(s) {
 			continue
 		}
 		take := Take{Database: s.Database, Family: s.Family, Kind: backup.Log, Reason: due.Reason}
@@ -86,6 +90,27 @@ func (p planner) planLogs(o *Observed) []Take {
 	}
 	return all
 }
+
+// unlogged says that the engine refuses backups of the log (4214) until a full one that is no copy was taken. A
+// secondary is not asked: what it shows of that is not documented.
+func unlogged(s mssql.BackupSource) bool { return !s.Logged && (s.Primary || s.Group == "") }
+
+// beginLog is the full backup without which the log cannot be backed up: after the database was in SIMPLE, say. What
+// stores have makes no difference. One that was just taken may not be seen yet in what was read of the engine.
+func (p planner) beginLog(s mssql.BackupSource, known []backup.Set, now time.Time) *Take {
+	just := func(x backup.Set) bool {
+		return x.Kind == backup.Full && !x.CopyOnly && !x.Damaged && now.Sub(x.Finished).Abs() < beginPause
+	}
+	if p.schedules.Log == nil || p.schedules.Full == nil || s.Recovery == "SIMPLE" || !unlogged(s) ||
+		slices.ContainsFunc(known, just) {
+		return nil
+	}
+	return &Take{Database: s.Database, Family: s.Family, Kind: backup.Full,
+		Reason: "the log cannot be backed up without it"}
+}
+
+// beginPause is the time between two full backups that are to begin the log's, should the first not have done.
+const beginPause = 10 * time.Minute
 
 // late is by how much a backup is overdue; one that has no time has been due since somebody looked.
 func (o *Observed) late(due *backup.Due) time.Duration {

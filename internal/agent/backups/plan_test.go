@@ -40,7 +40,7 @@ func planned(t *testing.T, o orders.Backup) planner {
 
 func source(edit func(*mssql.BackupSource)) mssql.BackupSource {
 	s := mssql.BackupSource{Database: "Content", State: "ONLINE", Recovery: "FULL", Family: "f", Group: "content",
-		Synchronization: "SYNCHRONIZED"}
+		Logged: true, Synchronization: "SYNCHRONIZED"}
 	if edit != nil {
 		edit(&s)
 	}
@@ -123,6 +123,21 @@ func TestWhichBackupsAServerTakes(t *testing.T) {
 		{why: "no log of a database that keeps none",
 			source: source(func(s *mssql.BackupSource) { s.Preferred, s.Recovery = true, "SIMPLE" }),
 			o:      Observed{Stores: []Stored{stored(full, log)}}},
+		{why: "one whose log cannot be backed up needs a full backup, whatever there is",
+			order:  func(o *orders.Backup) { o.Group = "" },
+			source: source(func(s *mssql.BackupSource) { s.Group, s.Logged = "", false }),
+			o:      Observed{Stores: []Stored{stored(full, log)}}, data: takes{plain}},
+		{why: "that is no copy", source: source(func(s *mssql.BackupSource) { s.Primary, s.Logged = true, false }),
+			o: Observed{Stores: []Stored{{Name: "bucket"}}}, data: takes{plain}},
+		{why: "which the engine may not show yet", order: func(o *orders.Backup) { o.Group = "" },
+			source: source(func(s *mssql.BackupSource) { s.Group, s.Logged = "", false }),
+			o: Observed{Own: []Own{{Description: taken("new", backup.Full, time.Minute, "30", "40")}},
+				Stores: []Stored{stored(full, log)}}},
+		{why: "none where no log is kept", order: func(o *orders.Backup) { o.Group = "" },
+			source: source(func(s *mssql.BackupSource) { s.Group, s.Logged, s.Recovery = "", false, "SIMPLE" }),
+			o:      Observed{Stores: []Stored{stored(full, log)}}},
+		{why: "a secondary is not asked", source: source(func(s *mssql.BackupSource) { s.Preferred, s.Logged = true, false }),
+			o: Observed{Stores: []Stored{stored(full, log)}}, logs: takes{logged}},
 		{why: "a hole in the log asks for a full backup", source: source(preferred),
 			o:    Observed{Stores: []Stored{stored(full, taken("log", backup.Log, 20*time.Minute, "25", "30"))}},
 			data: takes{copied}, logs: takes{logged}},
