@@ -89,13 +89,13 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	folders := map[string]map[string]bool{}
+	folders := map[string]map[string]int64{}
 	for _, o := range objects {
-		folder, name := path.Dir(o.Key), path.Base(o.Key)
+		folder := path.Dir(o.Key)
 		if folders[folder] == nil {
-			folders[folder] = map[string]bool{}
+			folders[folder] = map[string]int64{}
 		}
-		folders[folder][name] = true
+		folders[folder][path.Base(o.Key)] = o.Bytes
 	}
 	known := c.knownKeys()
 	var (
@@ -105,29 +105,22 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readAtOnce)
 	for folder, names := range folders {
-		if !names[backup.DescriptionName] {
+		if _, whole := names[backup.DescriptionName]; !whole {
 			continue
 		}
 		group.Go(func() error {
-			d, there := known[folder]
-			if !there {
-				var err error
-				d, err = c.describe(ctx, folder)
-				switch {
-				case errors.Is(err, store.ErrNotFound):
-					return nil // it was removed meanwhile
-				case errors.Is(err, errDescription):
-					mu.Lock()
-					defer mu.Unlock()
-					read.Unreadable = append(read.Unreadable, err.Error())
-					return nil
-				case err != nil:
-					return err
-				}
-			}
+			kept, err := c.readSet(ctx, folder, names, known)
 			mu.Lock()
 			defer mu.Unlock()
-			read.Sets = append(read.Sets, Kept{Description: d, Verified: names[verifiedName], Damaged: names[damagedName]})
+			switch {
+			case errors.Is(err, store.ErrNotFound): // it was removed meanwhile
+			case errors.Is(err, errDescription):
+				read.Unreadable = append(read.Unreadable, err.Error())
+			case err != nil:
+				return err
+			default:
+				read.Sets = append(read.Sets, kept)
+			}
 			return nil
 		})
 	}
@@ -136,6 +129,50 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	}
 	slices.Sort(read.Unreadable)
 	return read, nil
+}
+
+// readSet is the set of a folder with these objects, by their sizes. One that lacks a file, or has it with another
+// size, is damaged, whatever was marked before.
+func (c *catalog) readSet(
+	ctx context.Context,
+	folder string,
+	names map[string]int64,
+	known map[string]backup.Description,
+) (Kept, error) {
+	d, there := known[folder]
+	if !there {
+		var err error
+		if d, err = c.describe(ctx, folder); err != nil {
+			return Kept{}, err
+		}
+	}
+	if !hasFiles(names, d) {
+		// A long list may be older at its begin than at its end: the files may have come in between.
+		objects, err := c.store.List(ctx, folder+"/")
+		if err != nil {
+			return Kept{}, err
+		}
+		names = map[string]int64{}
+		for _, o := range objects {
+			names[path.Base(o.Key)] = o.Bytes
+		}
+		if _, whole := names[backup.DescriptionName]; !whole {
+			return Kept{}, fmt.Errorf("%s: %w", folder, store.ErrNotFound)
+		}
+	}
+	_, damaged := names[damagedName]
+	_, verified := names[verifiedName]
+	kept := Kept{Description: d, Damaged: damaged || !hasFiles(names, d)}
+	kept.Verified = verified && !kept.Damaged
+	return kept, nil
+}
+
+// hasFiles says whether all files of a set are among the objects beside its description.
+func hasFiles(names map[string]int64, d backup.Description) bool {
+	return !slices.ContainsFunc(d.Files, func(f backup.File) bool {
+		bytes, there := names[f.Name]
+		return !there || bytes != f.Bytes
+	})
 }
 
 // errDescription says that a description is there and is none: the set restores nothing, and others are not concerned.

@@ -100,3 +100,31 @@ func TestASidecarThatEndsWhileASetIsSentAgainLosesNothing(t *testing.T) {
 	g.Expect(s.current().Sets).To(HaveLen(1))
 	g.Expect(s.current().Sets[0].Verified).To(BeTrue())
 }
+
+// A set whose file is gone from the bucket restores nothing, though it was read back once.
+func TestASetWhoseFilesAreGoneIsDamaged(t *testing.T) {
+	for _, row := range []struct {
+		why  string
+		lose func(file string) error
+	}{
+		{"a file is gone", os.Remove},
+		{"a file has another size", func(file string) error { return os.Truncate(file, 2) }},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			g := NewWithT(t)
+			s := newShipping(t, nil)
+			g.Expect(s.check(t.Context(), s.planChecks(s.observed(), "tukpub-0")[0])).To(Succeed())
+			g.Expect(s.list(t.Context())).To(Succeed())
+			g.Expect(s.current().Sets[0].Verified).To(BeTrue())
+			g.Expect(row.lose(s.bucket.File(s.own.KeyOf("1.bak")))).To(Succeed())
+			g.Expect(s.list(t.Context())).To(Succeed())
+			g.Expect(s.current().Sets).To(HaveLen(1))
+			g.Expect(s.current().Sets[0].Damaged).To(BeTrue())
+			g.Expect(s.current().Sets[0].Verified).To(BeFalse())
+			g.Expect(s.planForget(s.observed())).To(BeEmpty())
+			s.sendAll(t.Context(), s.catalog)
+			g.Expect(s.list(t.Context())).To(Succeed())
+			g.Expect(s.current().Sets[0].Damaged).To(BeFalse())
+		})
+	}
+}
