@@ -33,13 +33,12 @@ type Send struct {
 // store has damaged is sent again after what was never sent: it may be the store that damages whatever it gets.
 func (p planner) planSends(o *Observed) []Send {
 	var all []Send
-	for _, own := range o.Own {
-		for _, s := range p.order.Stores {
-			kept := o.kept(s.Name, own.ID)
-			damaged := kept != nil && kept.Damaged
-			switch {
-			case damaged:
-				all = append(all, Send{Own: own, Store: s.Name, Damaged: kept})
+	for _, s := range p.order.Stores {
+		kept := o.kept(s.Name)
+		for _, own := range o.Own {
+			switch k := kept[own.ID]; {
+			case k != nil && k.Damaged:
+				all = append(all, Send{Own: own, Store: s.Name, Damaged: k})
 			case !own.In[s.Name]:
 				all = append(all, Send{Own: own, Store: s.Name})
 			}
@@ -63,10 +62,14 @@ func (p planner) planSends(o *Observed) []Send {
 func (p planner) planForget(o *Observed) []Own {
 	var all []Own
 	if len(p.order.Stores) > 0 {
+		kept := map[string]map[string]*Kept{}
+		for _, s := range p.order.Stores {
+			kept[s.Name] = o.kept(s.Name)
+		}
 		for _, own := range o.Own {
 			lacks := func(s orders.BackupStore) bool {
-				kept := o.kept(s.Name, own.ID)
-				return !own.In[s.Name] || kept == nil || kept.Damaged || p.order.Verify && !kept.Verified
+				k := kept[s.Name][own.ID]
+				return !own.In[s.Name] || k == nil || k.Damaged || p.order.Verify && !k.Verified
 			}
 			if !slices.ContainsFunc(p.order.Stores, lacks) {
 				all = append(all, own)
@@ -83,16 +86,17 @@ func (p planner) planForget(o *Observed) []Own {
 	return all
 }
 
-// kept is a set as a store's list shows it; nil when it does not.
-func (o *Observed) kept(store, id string) *Kept {
+// kept are the sets that a store's list shows, by their IDs.
+func (o *Observed) kept(store string) map[string]*Kept {
+	all := map[string]*Kept{}
 	for _, s := range o.Stores {
 		for i := range s.Sets {
-			if s.Name == store && s.Sets[i].ID == id {
-				return &s.Sets[i]
+			if s.Name == store {
+				all[s.Sets[i].ID] = &s.Sets[i]
 			}
 		}
 	}
-	return nil
+	return all
 }
 
 // Remove is what goes from a store: a set, or what is left of one.
