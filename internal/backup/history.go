@@ -136,7 +136,7 @@ func (h *history) best(at position) *Set {
 	return best
 }
 
-// last is the newest log backup that shows that nothing was written at a position; nil when there is none.
+// last is the newest log backup that shows that nothing was written at a position until its end; nil for none.
 func (h *history) last(at position) *Set {
 	if s, there := h.idle[placeOf(at.lsn, at.fork)]; there {
 		return &s
@@ -212,14 +212,13 @@ func (w *walk) step() bool {
 	return true
 }
 
-// to steps until a moment is reached, or with the zero time until none goes on. It says whether it is.
-func (w *walk) to(moment time.Time) bool {
+// to steps until a moment is reached, or none goes on; with the zero time until none goes on.
+func (w *walk) to(moment time.Time) {
 	for moment.IsZero() || w.chain.Until.Before(moment) {
 		if !w.step() {
-			return moment.IsZero()
+			return
 		}
 	}
-	return true
 }
 
 // within says whether a moment is one that the last of the chain's sets has, in which it stops.

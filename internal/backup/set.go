@@ -131,8 +131,3 @@ func (s Set) continues(at position) bool {
 	return s.Kind == Log && !s.Damaged && (begins == 0 || begins < 0 && !at.logged) && s.LastLSN.Compare(at.lsn) > 0 &&
 		s.forkAt(at.lsn) == at.fork
 }
-
-// witnesses says whether a log backup shows that at a position nothing was written until its end.
-func (s Set) witnesses(at position) bool {
-	return s.idle() && !s.Damaged && s.LastLSN.Compare(at.lsn) == 0 && s.Fork == at.fork
-}
