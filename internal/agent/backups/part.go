@@ -75,8 +75,10 @@ func (p *Part) Name() string { return PartName }
 func (p *Part) Run(ctx context.Context) error {
 	p.load()
 	p.engine.expect()
+	ctx, cancel := context.WithCancel(ctx)
 	var lanes sync.WaitGroup
 	defer lanes.Wait()
+	defer cancel()
 	lanes.Go(func() { each(ctx, tick, func(context.Context) { p.load() }) })
 	for _, log := range []bool{false, true} {
 		lanes.Go(func() { each(ctx, tick, func(ctx context.Context) { p.settle(ctx, log) }) })
