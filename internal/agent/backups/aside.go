@@ -61,7 +61,9 @@ func (e *taker) replaced(d backup.Description) error {
 	for _, a := range all {
 		if d.Kind == backup.Full && !a.Past && strings.EqualFold(a.Database, d.Database) && a.At.Before(d.Begun) {
 			past := filepath.Join(e.sets.dir, pastPrefix+strings.TrimPrefix(filepath.Base(a.Dir), asidePrefix))
-			errs = append(errs, os.Rename(a.Dir, past))
+			if err := os.Rename(a.Dir, past); !errors.Is(err, fs.ErrNotExist) {
+				errs = append(errs, err)
+			}
 		}
 	}
 	return errors.Join(errs...)

@@ -142,6 +142,10 @@ func TestABackupWaitsForOneThatIsNotSettled(t *testing.T) {
 	g.Expect(enters(log)).To(Succeed())
 	_, err := e.settle(t.Context(), filepath.Join(e.sets.dir, ".new-full"))
 	g.Expect(err).To(MatchError(errUnsettled))
+	g.Expect(enters(full)).To(MatchError(errBusy), "a server that cannot be asked takes none either")
+	g.Expect(os.WriteFile(filepath.Join(e.sets.dir, ".new-full", takeName), []byte("{"), 0o600)).To(Succeed())
+	_, err = e.settle(t.Context(), filepath.Join(e.sets.dir, ".new-full"))
+	g.Expect(err).To(MatchError(errUnsettled))
 	g.Expect(enters(full)).To(Succeed(), "nobody can settle it: that must not end the backups")
 
 	_, leave, err := e.enter(full, "nightly")

@@ -72,6 +72,9 @@ func fateOf(v evidence) fate {
 	return keptAside
 }
 
+// errUnasked says that the server does not say what became of a backup. One that cannot be asked takes none either.
+var errUnasked = errors.New("the server cannot be asked")
+
 // expected is a backup whose outcome is not known: until then no other of its lane begins.
 type expected struct {
 	lane string
@@ -136,7 +139,7 @@ func (e *taker) settle(ctx context.Context, dir string) (made bool, err error) {
 	default:
 		made, err = e.settled(ctx, dir, b)
 	}
-	if errors.Is(err, errBusy) {
+	if errors.Is(err, errBusy) || errors.Is(err, errUnasked) {
 		e.waitFor(dir, b)
 		return made, err
 	}
@@ -152,11 +155,11 @@ func (e *taker) settle(ctx context.Context, dir string) (made bool, err error) {
 func (e *taker) settled(ctx context.Context, dir string, b begun) (made bool, err error) {
 	db, err := e.open.Ask(ctx)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", errUnsettled, err)
+		return false, fmt.Errorf("%w: %w: %w", errUnsettled, errUnasked, err)
 	}
 	v, err := e.evidence(ctx, db, dir, b)
 	if err != nil {
-		return false, fmt.Errorf("%w: %w", errUnsettled, err)
+		return false, fmt.Errorf("%w: %w: %w", errUnsettled, errUnasked, err)
 	}
 	switch fateOf(v) {
 	case waits:

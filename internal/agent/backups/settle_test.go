@@ -183,3 +183,18 @@ func TestWhatIsAsideAndMissedByNobody(t *testing.T) {
 	g.Expect(e.account("nightly", []backup.Description{before, goesOn}, "tukpub-0")).To(Succeed())
 	g.Expect(dir).NotTo(BeADirectory())
 }
+
+// A set may have terabytes: reading it ends with the sidecar.
+func TestReadingWhatWasBackedUpEnds(t *testing.T) {
+	g := NewWithT(t)
+	file := filepath.Join(t.TempDir(), "1.bak")
+	g.Expect(os.WriteFile(file, []byte("abc"), 0o600)).To(Succeed())
+	f, err := sum(t.Context(), file)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f).To(Equal(backup.File{Name: "1.bak", Bytes: 3,
+		SHA256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = sum(ctx, file)
+	g.Expect(err).To(MatchError(context.Canceled))
+}
