@@ -21,7 +21,6 @@ import (
 type holes struct {
 	// silent says of which databases of an engine nothing is heard; msdb is one of them.
 	silent func(database string) bool
-	asked  int
 }
 
 func (h *holes) Orders(context.Context, string, v1alpha1.ServerName) (map[string][]byte, error) {
