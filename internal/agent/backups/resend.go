@@ -18,7 +18,7 @@ func (r *runner) clear(ctx context.Context, c *catalog, s Send) error {
 	if s.Damaged == nil {
 		return nil
 	}
-	if err := r.sets.lost(s.Own, c.name, r.now()); err != nil {
+	if err := r.sets.lost(s.Own, r.place(c.name), r.now()); err != nil {
 		return err
 	}
 	if err := remove(ctx, c.store, Remove{Store: c.name, Set: s.Damaged}, r.now()); err != nil {
