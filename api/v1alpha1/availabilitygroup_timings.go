@@ -26,6 +26,13 @@ type Objectives struct {
 	// +kubebuilder:validation:MaxLength=32
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$')",message="redoCatchUp is a duration, written like 500ms, 90s or 1h30m"
 	RedoCatchUp *metav1.Duration `json:"redoCatchUp,omitempty"`
+	// backupRPO is how old the newest moment may be to which every database can be restored when the primary's site is
+	// lost with all servers. The condition BackupObjectiveMet and status.restorable say how it is.
+	// +optional
+	// +kubebuilder:validation:Type=string
+	// +kubebuilder:validation:MaxLength=32
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(0|([0-9]+([.][0-9]+)?(ms|s|m|h))+)$') && duration(self) >= duration('2m') && duration(self) <= duration('8760h')",message="backupRPO must be between 2m and 8760h; a duration is written like 15m, 12h or 1h30m"
+	BackupRPO *metav1.Duration `json:"backupRPO,omitempty"`
 }
 
 // GroupTimings are how soon the votes of a group expire, and what follows from that. Shorter ones find out sooner that

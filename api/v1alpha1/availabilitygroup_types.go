@@ -424,6 +424,10 @@ type AvailabilityGroupStatus struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=set
 	FormerVoters []string `json:"formerVoters,omitempty"`
+	// restorable is the newest moment to which every database can be restored from a store alone, by backups that were
+	// read back from it as they were written. It is left out without objectives.backupRPO, and while it cannot be told.
+	// +optional
+	Restorable *metav1.Time `json:"restorable,omitempty"`
 }
 
 // AvailabilityGroup is an Always On availability group over servers of several sites.
@@ -436,6 +440,7 @@ type AvailabilityGroupStatus struct {
 // +kubebuilder:printcolumn:name="Synchronized",type=string,JSONPath=`.status.synchronized`
 // +kubebuilder:printcolumn:name="Listener",type=string,JSONPath=`.status.listener`
 // +kubebuilder:printcolumn:name="Term",type=integer,JSONPath=`.status.term`
+// +kubebuilder:printcolumn:name="Restorable",type=date,JSONPath=`.status.restorable`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="oldSelf.hasValue() || !self.metadata.name.contains('.')",optionalOldSelf=true,message="metadata.name may have no dots: it is the name of the listener's Services, and in the servers' certificates",fieldPath=".metadata"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 60",message="metadata.name may have at most 60 characters: it is the group's name and its listener's",fieldPath=".metadata"

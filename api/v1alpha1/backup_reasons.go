@@ -33,3 +33,22 @@ const (
 	// ReasonBackupConflict: another BackupPolicy came first for the target.
 	ReasonBackupConflict = "BackupConflict"
 )
+
+// ConditionBackupObjectiveMet is False while the newest moment to which a group's databases can be restored from a
+// store is older than objectives.backupRPO. A group that declares none does not have it.
+const ConditionBackupObjectiveMet = "BackupObjectiveMet"
+
+// Reasons of an AvailabilityGroup's condition BackupObjectiveMet.
+const (
+	// ReasonBackupObjectiveMet: the newest moment to which one store alone restores every database, by backups that were
+	// read back from it, is no older than the objective.
+	ReasonBackupObjectiveMet = "BackupObjectiveMet"
+	// ReasonBackupObjectiveMissed: it is older, or there is none.
+	ReasonBackupObjectiveMissed = "BackupObjectiveMissed"
+	// ReasonBackupNotDeclared: no BackupPolicy has the group as its target.
+	ReasonBackupNotDeclared = "BackupNotDeclared"
+	// ReasonBackupNotRead (Unknown): no store has told within the time between two log backups what it has.
+	ReasonBackupNotRead = "BackupNotRead"
+	// ReasonBackupNotVerified (Unknown): the policy has nothing read back, so that nobody knows what the stores have.
+	ReasonBackupNotVerified = "BackupNotVerified"
+)

@@ -206,6 +206,23 @@ type BackedUpDatabase struct {
 	Damaged int32 `json:"damaged,omitempty"`
 }
 
+// BackupPlace is what a store of a policy was last seen to have.
+type BackupPlace struct {
+	// name of the BackupStore.
+	Name ObjectName `json:"name"`
+	// listed is when the store has told what it has. It may have done so since: that is noted after a quarter of
+	// log.every, or five minutes.
+	// +optional
+	Listed *metav1.Time `json:"listed,omitempty"`
+	// verified is the newest moment to which the store alone restores every database by backups that were read back from
+	// it as they were written.
+	// +optional
+	Verified *metav1.Time `json:"verified,omitempty"`
+	// damaged is when the newest backup ended that it did not give back as it was written.
+	// +optional
+	Damaged *metav1.Time `json:"damaged,omitempty"`
+}
+
 // BackupPolicyStatus is the observed state of a BackupPolicy.
 type BackupPolicyStatus struct {
 	StatusBase `json:",inline"`
@@ -218,6 +235,12 @@ type BackupPolicyStatus struct {
 	// restorable is the newest moment to which every database can be restored.
 	// +optional
 	Restorable *metav1.Time `json:"restorable,omitempty"`
+	// stores of the policy with what each was last seen to have.
+	// +optional
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=map
+	// +listMapKey=name
+	Stores []BackupPlace `json:"stores,omitempty"`
 	// servers that have the policy's order, or are about to; one that left the target until it has it no more.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64

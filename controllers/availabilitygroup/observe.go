@@ -120,6 +120,7 @@ func (r *Reconciler) observeGroup(ctx context.Context, d Desired, o *Observed) {
 		votes = r.observeVotes(ctx, d, o)
 	}
 	r.observeListener(ctx, d, o)
+	r.observeBackups(ctx, d, o)
 	wg.Wait()
 	if d.fenced() {
 		if d.Group.Status.GroupID == "" {

@@ -61,6 +61,8 @@ type Observed struct {
 	// that server is gone or its site does not tell, for a listener without a declared address; empty when it is not known
 	// yet.
 	ListenerIP string
+	// Backups is the group's BackupPolicy, nil when it has none; not asked for without an objective for backups.
+	Backups reconcile.Reading[*v1alpha1.BackupPolicy]
 
 	// accounts are the agents' accounts at the voters.
 	accounts map[v1alpha1.SiteName]voterAccess

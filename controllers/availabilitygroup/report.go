@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -22,7 +23,7 @@ const statusOwner = client.FieldOwner("geosql-operator-availabilitygroup")
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionFenced,
 	v1alpha1.ConditionDegraded, v1alpha1.ConditionLogRoom,
-	v1alpha1.ConditionVotesComplete, v1alpha1.ConditionElectionsPaused,
+	v1alpha1.ConditionVotesComplete, v1alpha1.ConditionElectionsPaused, v1alpha1.ConditionBackupObjectiveMet,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -40,6 +41,14 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	}
 	if c, known := electionsPaused(d, o); known {
 		own = append(own, c)
+	}
+	status.Restorable = nil
+	if d.backupRPO() > 0 {
+		var c metav1.Condition
+		c, status.Restorable = backupObjective(d, o)
+		own = append(own, c)
+	} else {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionBackupObjectiveMet)
 	}
 	for _, c := range own {
 		if change := conditions.SetOne(&status.StatusBase, group.Generation, c); change != nil && change.Old != nil {

@@ -39,6 +39,7 @@ func reported(d Desired, o Observed) v1alpha1.BackupPolicyStatus {
 		status.Servers = known[:min(len(known), maxServers)]
 	}
 	told := merged(d, o)
+	status.Stores = places(d, o, told)
 	if len(told) == 0 {
 		return status
 	}

@@ -62,6 +62,8 @@ var schemaRefusals = []refusal{
 		"timings are immutable except failover and offline"),
 	{"an objective in words", "", three + "  objectives: {rto: 3 minutes}\n",
 		[]string{"spec.objectives.rto", "rto is a duration, written like 500ms, 90s or 1h30m"}},
+	{"an objective that no backups can meet", "", three + "  objectives: {backupRPO: 30s}\n",
+		[]string{"spec.objectives.backupRPO", "backupRPO must be between 2m and 8760h"}},
 	{"timings in words", "", three + "  timings: {voteExpiry: 20 s}\n",
 		[]string{"spec.timings.voteExpiry", "voteExpiry is a duration, written like"}},
 	// Replication.

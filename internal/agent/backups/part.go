@@ -214,6 +214,18 @@ type DatabaseStatus struct {
 	// Waiting are sets on this server's backup volume that some store lacks, with their bytes.
 	Waiting      int   `json:"waiting,omitempty"`
 	WaitingBytes int64 `json:"waitingBytes,omitempty"`
+	// Stores say what each restores alone.
+	Stores []StoredDatabase `json:"stores,omitempty"`
+}
+
+// StoredDatabase is what one store has of a database.
+type StoredDatabase struct {
+	Store string `json:"store"`
+	// Verified is the newest moment to which it is restored by sets that were read back as they were written; zero is
+	// none.
+	Verified time.Time `json:"verified,omitzero"`
+	// Damaged is when the newest set ended that was not.
+	Damaged time.Time `json:"damaged,omitzero"`
 }
 
 // StoreStatus is what is known of a store.

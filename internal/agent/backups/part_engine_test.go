@@ -132,6 +132,14 @@ func (s *server) content() DatabaseStatus {
 	return DatabaseStatus{}
 }
 
+// stored is what the bucket alone restores of the database.
+func (s *server) stored() StoredDatabase {
+	for _, in := range s.content().Stores {
+		return in
+	}
+	return StoredDatabase{}
+}
+
 // kept are the sets of the bucket, as anybody reads them who knows the bucket alone.
 func (s *server) kept() []Kept {
 	s.t.Helper()
@@ -171,6 +179,8 @@ func TestAPolicyIsCarriedOutAndRestores(t *testing.T) {
 		return time.Time{}
 	}, patient, often).Should(BeTemporally(">", written), "the last row can be restored")
 	g.Eventually(func() int { return s.content().Unverified }, patient, often).Should(BeZero())
+	g.Eventually(func() time.Time { return s.stored().Verified }, patient, often).Should(BeTemporally(">", written),
+		"and was read back")
 	g.Eventually(func() bool {
 		entries, err := os.ReadDir(filepath.Join(s.OnDisk(conf.BackupDir), setsDir, "web", "server", "tukpub", "Content"))
 		return err == nil && !slices.ContainsFunc(entries, func(e os.DirEntry) bool {
@@ -317,6 +327,7 @@ func TestADamagedBackupIsFoundAndReplaced(t *testing.T) {
 	g.Expect(os.WriteFile(file, content, 0o600)).To(Succeed())
 	s.order(nil)
 	g.Eventually(func() int { return s.content().Damaged }, patient, often).Should(Equal(1))
+	g.Expect(s.stored().Damaged).To(BeTemporally("==", full.Finished))
 	g.Eventually(func() time.Time { return s.content().Full }, patient, often).Should(BeTemporally(">", full.Finished))
 	g.Eventually(func() []backup.Window { return s.content().Windows }, patient, often).ShouldNot(BeEmpty())
 }

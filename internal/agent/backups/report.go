@@ -85,6 +85,9 @@ func (r *runner) databases(o *Observed) []DatabaseStatus {
 	}
 	var all []DatabaseStatus
 	for of, d := range found {
+		for _, store := range o.Stores {
+			d.Stores = append(d.Stores, store.of(of))
+		}
 		r.count(of, d, o)
 		all = append(all, *d)
 	}
@@ -92,6 +95,25 @@ func (r *runner) databases(o *Observed) []DatabaseStatus {
 		return strings.Compare(strings.ToLower(a.Name)+a.Family, strings.ToLower(b.Name)+b.Family)
 	})
 	return all
+}
+
+// of says what a store restores of a database by what was read back from it: what was not may be anything.
+func (s Stored) of(database backup.Identity) StoredDatabase {
+	d := StoredDatabase{Store: s.Name}
+	var sets []backup.Set
+	for _, k := range s.Sets {
+		if k.Identity() != database {
+			continue
+		}
+		set := k.Set
+		set.Damaged = k.Damaged || !k.Verified
+		sets = append(sets, set)
+		if k.Damaged && k.Finished.After(d.Damaged) {
+			d.Damaged = k.Finished
+		}
+	}
+	d.Verified, _ = backup.Newest(sets)
+	return d
 }
 
 // better takes the windows of a place that restores a newer point.

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package availabilitygroup
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile"
+)
+
+// readAgain is for how long what a store has told counts at least, where the time between two log backups is less: it
+// is listed twice a minute, and the policy is looked at thrice.
+const readAgain = 2 * time.Minute
+
+// observeBackups reads the BackupPolicy of a group that has an objective for backups; of several the one that came
+// first, which alone is carried out.
+func (r *Reconciler) observeBackups(ctx context.Context, d Desired, o *Observed) {
+	if d.backupRPO() == 0 {
+		return
+	}
+	var list v1alpha1.BackupPolicyList
+	err := r.hub.List(ctx, &list, client.InNamespace(d.Group.Namespace))
+	var first *v1alpha1.BackupPolicy
+	for i := range list.Items {
+		p := &list.Items[i]
+		if string(p.Spec.Target.AvailabilityGroup) != d.Group.Name || !p.DeletionTimestamp.IsZero() {
+			continue
+		}
+		if first == nil || p.CreationTimestamp.Before(&first.CreationTimestamp) ||
+			p.CreationTimestamp.Equal(&first.CreationTimestamp) && p.Name < first.Name {
+			first = p
+		}
+	}
+	o.Backups = reconcile.Asked(first, err)
+}
+
+// backupRPO is the objective for backups; zero where there is none.
+func (d Desired) backupRPO() time.Duration {
+	if d.Group.Spec.Objectives == nil || d.Group.Spec.Objectives.BackupRPO == nil {
+		return 0
+	}
+	return d.Group.Spec.Objectives.BackupRPO.Duration
+}
+
+// backupObjective says whether what survives the primary's site restores a moment that is new enough, and which the
+// newest is; nil while that cannot be told. Stores alone count, since nothing says that a server's volume outlives its
+// site, and of them one that was listed a short time ago, with what was read back from it.
+func backupObjective(d Desired, o Observed) (metav1.Condition, *metav1.Time) {
+	says := func(status metav1.ConditionStatus, reason, format string, with ...any) metav1.Condition {
+		return metav1.Condition{Type: v1alpha1.ConditionBackupObjectiveMet, Status: status, Reason: reason,
+			Message: fmt.Sprintf(format, with...)}
+	}
+	policy, err := o.Backups.Get()
+	switch {
+	case err != nil:
+		return says(metav1.ConditionUnknown, v1alpha1.ReasonBackupNotRead, "BackupPolicies cannot be read: %v", err), nil
+	case policy == nil:
+		return says(metav1.ConditionFalse, v1alpha1.ReasonBackupNotDeclared, "no BackupPolicy is about the group"), nil
+	case len(policy.Spec.Stores) == 0:
+		return says(metav1.ConditionFalse, v1alpha1.ReasonBackupObjectiveMissed, "BackupPolicy %s keeps backups on the "+
+			"servers alone, which are lost with their sites: declare a BackupStore", policy.Name), nil
+	case policy.Spec.Verification == v1alpha1.VerifyNone:
+		return says(metav1.ConditionUnknown, v1alpha1.ReasonBackupNotVerified, "BackupPolicy %s has nothing read back: "+
+			"whether its stores restore anything is not known", policy.Name), nil
+	}
+	best, away := bestPlace(policy, o.Now)
+	if best == nil {
+		return says(metav1.ConditionUnknown, v1alpha1.ReasonBackupNotRead, "no store of BackupPolicy %s has told for %s "+
+			"what it has: %s", policy.Name, readFor(policy), strings.Join(away, "; ")), nil
+	}
+	if none := unrestorable(d, policy); best.Verified == nil || len(none) > 0 {
+		return says(metav1.ConditionFalse, v1alpha1.ReasonBackupObjectiveMissed, "store %s does not restore every "+
+			"database by backups that were read back%s", best.Name, strings.Join(none, "")), nil
+	}
+	at := best.Verified.UTC().Format(time.RFC3339)
+	switch {
+	case o.Now.Sub(best.Verified.Time) > d.backupRPO():
+		return says(metav1.ConditionFalse, v1alpha1.ReasonBackupObjectiveMissed, "the newest moment to which store %s "+
+			"restores every database, %s, is more than %s ago", best.Name, at, d.backupRPO()), best.Verified
+	case best.Damaged != nil && best.Damaged.After(best.Verified.Time):
+		return says(metav1.ConditionUnknown, v1alpha1.ReasonBackupDamaged, "store %s did not give a backup of %s back as "+
+			"it was written; by what it did it restores every database to %s", best.Name,
+			best.Damaged.UTC().Format(time.RFC3339), at), nil
+	}
+	return says(metav1.ConditionTrue, v1alpha1.ReasonBackupObjectiveMet, "store %s restores every database to %s",
+		best.Name, at), best.Verified
+}
+
+// bestPlace is the store that restores the newest moment, of those that were listed a short time ago; nil where none
+// was, and then what is known of each.
+func bestPlace(p *v1alpha1.BackupPolicy, now time.Time) (best *v1alpha1.BackupPlace, away []string) {
+	for _, name := range p.Spec.Stores {
+		i := slices.IndexFunc(p.Status.Stores, func(s v1alpha1.BackupPlace) bool { return s.Name == name })
+		if i < 0 || p.Status.Stores[i].Listed == nil {
+			away = append(away, fmt.Sprintf("%s never has", name))
+			continue
+		}
+		s := &p.Status.Stores[i]
+		if now.Sub(s.Listed.Time) > readFor(p) {
+			away = append(away, fmt.Sprintf("%s last did at %s", name, s.Listed.UTC().Format(time.RFC3339)))
+			continue
+		}
+		if best == nil || best.Verified == nil || best.Verified.Before(s.Verified) {
+			best = s
+		}
+	}
+	return best, away
+}
+
+// readFor is how long what a store has told counts: the time between two log backups.
+func readFor(p *v1alpha1.BackupPolicy) time.Duration {
+	if p.Spec.Log == nil || p.Spec.Log.Every == nil {
+		return readAgain
+	}
+	return max(p.Spec.Log.Every.Duration, readAgain)
+}
+
+// unrestorable are the group's databases that the policy does not cover, or has seen nothing of, in words.
+func unrestorable(d Desired, p *v1alpha1.BackupPolicy) []string {
+	var all []string
+	for _, name := range d.databases() {
+		is := func(other v1alpha1.DatabaseName) bool { return strings.EqualFold(string(other), name) }
+		switch {
+		case len(p.Spec.Databases) > 0 && !slices.ContainsFunc(p.Spec.Databases, is):
+			all = append(all, fmt.Sprintf("; BackupPolicy %s does not cover %s", p.Name, name))
+		case !slices.ContainsFunc(p.Status.Databases, func(b v1alpha1.BackedUpDatabase) bool { return is(b.Name) }):
+			all = append(all, fmt.Sprintf("; nothing is known of backups of %s", name))
+		}
+	}
+	return all
+}
