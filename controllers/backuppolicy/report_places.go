@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/backup"
 )
 
 // listedLeast and listedMost bound the time between two moments at which status says that a store was listed, a quarter
@@ -67,7 +68,7 @@ func (d Desired) place(says *backups.Status, o Observed, told map[string]*databa
 	for i, name := range o.covered(d) {
 		var in backups.StoredDatabase
 		if known := told[strings.ToLower(string(name))]; known != nil {
-			in = storedIn(says, known.Family, store)
+			in = storedIn(says, backup.IdentityOf(known.Family, string(name)), store)
 		}
 		if i == 0 || in.Verified.Before(oldest) {
 			oldest = in.Verified
@@ -79,10 +80,10 @@ func (d Desired) place(says *backups.Status, o Observed, told map[string]*databa
 	return moment(oldest), moment(worst)
 }
 
-func storedIn(says *backups.Status, family, store string) backups.StoredDatabase {
+func storedIn(says *backups.Status, database backup.Identity, store string) backups.StoredDatabase {
 	for _, one := range says.Databases {
 		for _, in := range one.Stores {
-			if one.Family == family && in.Store == store {
+			if backup.IdentityOf(one.Family, one.Name) == database && in.Store == store {
 				return in
 			}
 		}
