@@ -215,7 +215,7 @@ func (r *runner) execute(ctx context.Context, s tsql.Statement) error {
 		return err
 	}
 	err = db.Exec(ctx, s)
-	r.at(ctx, "after: "+s.Text)
+	r.at(ctx, "after: "+s.String())
 	return cmp.Or(ctx.Err(), err)
 }
 
