@@ -146,8 +146,8 @@ func TestStatements(t *testing.T) {
 	g.Expect(statement(r, 0, "/b/0").String()).To(Equal("RESTORE DATABASE [Co/ntent] FROM DISK = N'/b/0/1.bak' WITH " +
 		"NORECOVERY, MOVE N'data' TO N'/var/opt/mssql/data/Co_ntent-u1.mdf', MOVE N'log' TO " +
 		"N'/var/opt/mssql-log/Co_ntent-u1.ldf'"))
-	g.Expect(statement(r, 1, "/b/1").String()).To(Equal("RESTORE LOG [Co/ntent] FROM DISK = N'/b/1/1.bak' WITH NORECOVERY, "+
-		"STOPAT = N'2026-03-01T13:00:01.500'"), "in the same words as the last")
+	g.Expect(statement(r, 1, "/b/1").String()).To(Equal("RESTORE LOG [Co/ntent] FROM DISK = N'/b/1/1.bak' WITH "+
+		"NORECOVERY, STOPAT = N'2026-03-01T13:00:01.500'"), "in the same words as the last")
 	g.Expect(statement(r, 2, "/b/2").String()).To(Equal("RESTORE LOG [Co/ntent] FROM DISK = N'/b/2/1.bak' WITH " +
 		"NORECOVERY, MOVE N'more' TO N'/var/opt/mssql/data/Co_ntent-u1-2.ndf', STOPAT = N'2026-03-01T13:00:01.500'"))
 	r.Plan.StopAt, r.Plan.StopBefore = time.Time{}, "34000000012300001"
