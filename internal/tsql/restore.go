@@ -62,12 +62,9 @@ func (f RestoreForm) write(b *builder) {
 	}
 }
 
-// The errors by which the engine tells that the log of a set ends before the position of a database, so that all of it
-// is there already, and that the set cannot go on from where the database is.
-const (
-	LogTooEarly = 4326
-	LogTooLate  = 4305
-)
+// LogTooEarly is the error by which the engine tells that the log of a set ends before the position of a database: all
+// of it is there already.
+const LogTooEarly = 4326
 
 // DatabasePlaces reads the state of a database, and where its files are; no row where there is none of the name.
 // Sources: docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md, sys-master-files-transact-sql.md.
