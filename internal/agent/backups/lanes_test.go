@@ -84,7 +84,8 @@ func TestAnOrderThatChangesWaitsForNoBackup(t *testing.T) {
 		defer r.mu.Unlock()
 		r.seen, r.read = nil, time.Now()
 		for _, name := range []string{"Content", "Other"} {
-			r.seen = append(r.seen, mssql.BackupSource{Database: name, State: "ONLINE", Recovery: "FULL", Family: name})
+			r.seen = append(r.seen, mssql.BackupSource{Database: name, State: "ONLINE", Recovery: "FULL", Family: name,
+				Logged: true})
 		}
 	}
 	o := order(func(o *orders.Backup) { o.Stores, o.Group, o.Target = nil, "", "server/tukpub" })

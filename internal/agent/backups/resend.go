@@ -28,8 +28,8 @@ func (r *runner) clear(ctx context.Context, c *catalog, s Send) error {
 	return nil
 }
 
-// lost notes that a store does not have a set any more.
-func (l *local) lost(o Own, store string, now time.Time) error {
+// lost notes that the store at a place does not have a set any more.
+func (l *local) lost(o Own, place string, now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o, there := l.own[o.ID]
@@ -39,7 +39,7 @@ func (l *local) lost(o Own, store string, now time.Time) error {
 	next := Own{Description: o.Description, In: map[string]bool{}}
 	in := map[string]time.Time{}
 	for name := range o.In {
-		if name != store {
+		if name != place {
 			next.In[name], in[name] = true, now
 		}
 	}

@@ -34,7 +34,7 @@ func newShipping(t *testing.T, edit func(*orders.Backup)) *shipping {
 	g := NewWithT(t)
 	s := &shipping{bucket: bucket.Start(t)}
 	b := s.bucket.Bucket
-	p := &Part{server: "tukpub-0", sets: &local{dir: t.TempDir()}, log: slog.New(slog.DiscardHandler), now: time.Now}
+	p := NewPart(nil, "tukpub-0", t.TempDir(), Engine{}, slog.New(slog.DiscardHandler))
 	r, err := newRunner(order(func(o *orders.Backup) {
 		o.Verify = true
 		o.Stores = []orders.BackupStore{{Name: "bucket", Endpoint: b.Endpoint, Bucket: b.Name, Prefix: b.Prefix,
@@ -56,7 +56,7 @@ func newShipping(t *testing.T, edit func(*orders.Backup)) *shipping {
 		s.own.Files = append(s.own.Files, backup.File{Name: name, Bytes: 3, SHA256: hex.EncodeToString(sum[:])})
 	}
 	g.Expect(p.sets.add(taking, s.own)).To(Succeed())
-	s.sendAll(t.Context(), s.catalog)
+	s.sendAll(t.Context(), s.catalog, false)
 	g.Expect(s.list(t.Context())).To(Succeed())
 	return s
 }
@@ -66,19 +66,19 @@ func TestASetIsSentAgainWhenItIsReadBackDamaged(t *testing.T) {
 	g := NewWithT(t)
 	s := newShipping(t, nil)
 	g.Expect(os.WriteFile(s.bucket.File(s.own.KeyOf("2.bak")), []byte("twa"), 0o600)).To(Succeed())
-	s.keep(t.Context())
+	s.checkAll(t.Context(), s.catalog)
 	g.Expect(s.current().Sets[0].Damaged).To(BeTrue())
 	g.Expect(s.list(t.Context())).To(Succeed())
 	g.Expect(s.current().Sets[0].Damaged).To(BeTrue(), "whoever looks knows")
-	s.keep(t.Context())
+	s.checkAll(t.Context(), s.catalog)
 	g.Expect(s.planForget(s.observed())).To(BeEmpty())
 
-	s.sendAll(t.Context(), s.catalog)
+	s.sendAll(t.Context(), s.catalog, false)
 	g.Expect(s.list(t.Context())).To(Succeed())
 	g.Expect(s.current().Sets).To(HaveLen(1))
 	g.Expect(s.current().Sets[0].Damaged).To(BeFalse(), "its mark is not that of the new files")
 	g.Expect(s.planForget(s.observed())).To(BeEmpty(), "it was not read back yet")
-	s.keep(t.Context())
+	s.checkAll(t.Context(), s.catalog)
 	g.Expect(s.current().Sets[0].Verified).To(BeTrue())
 	g.Expect(s.planForget(s.observed())).To(HaveLen(1))
 }
@@ -88,15 +88,15 @@ func TestASidecarThatEndsWhileASetIsSentAgainLosesNothing(t *testing.T) {
 	g := NewWithT(t)
 	s := newShipping(t, nil)
 	g.Expect(os.WriteFile(s.bucket.File(s.own.KeyOf("2.bak")), []byte("twa"), 0o600)).To(Succeed())
-	s.keep(t.Context())
+	s.checkAll(t.Context(), s.catalog)
 	g.Expect(s.clear(t.Context(), s.catalog, s.planSends(s.observed())[0])).To(Succeed())
 	g.Expect(s.sets.load()).To(Succeed())
 	g.Expect(s.list(t.Context())).To(Succeed())
 	g.Expect(s.current().Sets).To(BeEmpty())
-	s.sendAll(t.Context(), s.catalog)
-	s.keep(t.Context())
+	s.sendAll(t.Context(), s.catalog, false)
+	s.checkAll(t.Context(), s.catalog)
 	g.Expect(s.list(t.Context())).To(Succeed())
-	s.keep(t.Context())
+	s.checkAll(t.Context(), s.catalog)
 	g.Expect(s.current().Sets).To(HaveLen(1))
 	g.Expect(s.current().Sets[0].Verified).To(BeTrue())
 }
@@ -113,7 +113,7 @@ func TestASetWhoseFilesAreGoneIsDamaged(t *testing.T) {
 		t.Run(row.why, func(t *testing.T) {
 			g := NewWithT(t)
 			s := newShipping(t, nil)
-			g.Expect(s.check(t.Context(), s.planChecks(s.observed(), "tukpub-0")[0])).To(Succeed())
+			g.Expect(s.check(t.Context(), s.catalog, s.planChecks(s.observed(), "tukpub-0")[0])).To(Succeed())
 			g.Expect(s.list(t.Context())).To(Succeed())
 			g.Expect(s.current().Sets[0].Verified).To(BeTrue())
 			g.Expect(row.lose(s.bucket.File(s.own.KeyOf("1.bak")))).To(Succeed())
@@ -122,7 +122,7 @@ func TestASetWhoseFilesAreGoneIsDamaged(t *testing.T) {
 			g.Expect(s.current().Sets[0].Damaged).To(BeTrue())
 			g.Expect(s.current().Sets[0].Verified).To(BeFalse())
 			g.Expect(s.planForget(s.observed())).To(BeEmpty())
-			s.sendAll(t.Context(), s.catalog)
+			s.sendAll(t.Context(), s.catalog, false)
 			g.Expect(s.list(t.Context())).To(Succeed())
 			g.Expect(s.current().Sets[0].Damaged).To(BeFalse())
 		})

@@ -75,8 +75,9 @@ func backUp(t *testing.T) *taken {
 	execute(t, db, "ALTER DATABASE Content SET RECOVERY FULL")
 	execute(t, db, "CREATE TABLE Content.dbo.t (id int PRIMARY KEY)")
 	to := make(told)
+	open := func(context.Context) (*mssql.DB, error) { return db, nil }
 	part := backups.NewPart(to, "tukpub-0", source.OnDisk(conf.BackupDir),
-		func(context.Context) (*mssql.DB, error) { return db, nil }, slog.New(slog.DiscardHandler))
+		backups.Engine{Ask: open, Data: open, Log: open}, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { defer close(done); _ = part.Run(ctx) }()
