@@ -223,6 +223,30 @@ type BackupPlace struct {
 	Damaged *metav1.Time `json:"damaged,omitempty"`
 }
 
+// VerifyBackupsAnnotation on a BackupPolicy asks that everything in its stores is read back once more: its value is the
+// object's UID, a slash and the time of the request (RFC 3339, UTC). What was read back since then is not read again.
+// One that names another UID, as that of an object which a backup has brought back does, asks for nothing. `kubectl
+// geosql backup verify` writes it.
+const VerifyBackupsAnnotation = "geosql.dev/verify-backups"
+
+// BackupVerificationStatus is how far a request to read everything back is.
+type BackupVerificationStatus struct {
+	// request as the annotation has it.
+	Request string `json:"request"`
+	// left are sets that are not read back yet; nothing is said while no agent tells.
+	// +optional
+	Left *int32 `json:"left,omitempty"`
+	// leftBytes is what they have.
+	// +optional
+	LeftBytes int64 `json:"leftBytes,omitempty"`
+	// damaged are sets of all stores that were not as they were written.
+	// +optional
+	Damaged int32 `json:"damaged,omitempty"`
+	// completed is when nothing was left.
+	// +optional
+	Completed *metav1.Time `json:"completed,omitempty"`
+}
+
 // BackupPolicyStatus is the observed state of a BackupPolicy.
 type BackupPolicyStatus struct {
 	StatusBase `json:",inline"`
@@ -241,6 +265,9 @@ type BackupPolicyStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Stores []BackupPlace `json:"stores,omitempty"`
+	// verification that was asked for last.
+	// +optional
+	Verification *BackupVerificationStatus `json:"verification,omitempty"`
 	// servers that have the policy's order, or are about to; one that left the target until it has it no more.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64

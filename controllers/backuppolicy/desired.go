@@ -188,6 +188,7 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 			o.KeepAge = keep.Age.Duration
 		}
 	}
+	o.Verification = d.verification()
 	for _, name := range spec.Stores {
 		s, err := r.store(ctx, d, name)
 		if err != nil || d.Missing != "" {

@@ -42,7 +42,7 @@ func TestThePlansOfMonthsTakeAFewLooksAtEachSet(t *testing.T) {
 			sets, now := months(days)
 			h := newHistory(sets)
 			g.Expect(h.looks).To(BeNumerically("<", 4*len(sets)), "the windows")
-			needed := map[string]bool{}
+			needed := reasons{}
 			keep := Retention{Age: time.Duration(days-7) * 24 * time.Hour}
 			keep.needOf(h, moments(sets, now.Add(-keep.Age)), needed)
 			g.Expect(h.looks).To(BeNumerically("<", 20*len(sets)), "the retention")

@@ -2,7 +2,10 @@
 
 package backup
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // hole says since when it is known that the newest backup of the log goes on from none that is there: after a forced
 // failover, say, or when one between was lost. It is zero where there is no hole behind which all of the log is.
@@ -26,7 +29,7 @@ func hole(known []Set, now time.Time) time.Time {
 	since := last.Finished
 	for _, s := range known {
 		if s.Kind == Log && !s.Damaged && apart(s) {
-			since = sooner(since, s.Finished)
+			since = slices.MinFunc([]time.Time{since, s.Finished}, time.Time.Compare)
 		}
 	}
 	return since

@@ -3,6 +3,7 @@
 package backup
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -23,35 +24,76 @@ type Retention struct {
 // can be reached without it is kept, with the bases. With no Age and no Fulls nothing is removable: nobody said that
 // anything may go.
 func Removable(sets []Set, keep Retention, now time.Time) []Set {
-	if keep.Age <= 0 && keep.Fulls <= 0 {
-		return nil
-	}
-	needed := map[string]bool{}
-	keep.need(sets, now, needed)
-	sure, doubtful := doubts(sets, now)
-	var held time.Time
-	if len(doubtful) > 0 {
-		keep.need(sure, now, needed)
-		from := now.Add(-keep.Age)
-		for _, s := range doubtful {
-			from = sooner(from, s.Begun)
-			needed[s.ID] = true
-		}
-		held = since(sure, from)
-		for _, s := range sets {
-			if s.Kind == Differential && !s.Finished.Before(held) {
-				needed[s.BaseID] = true
-			}
-		}
-	}
+	needed := Needed(sets, keep, now)
 	var removable []Set
 	for _, s := range sets {
-		young := !later(s.Finished, s.end()).Before(now.Add(-max(keep.Age, keep.Young)))
-		if !needed[s.ID] && !young && (len(doubtful) == 0 || s.Finished.Before(held)) {
+		if needed[s.ID] == "" {
 			removable = append(removable, s)
 		}
 	}
 	return removable
+}
+
+// Needed says of each set of one database (one Identity) that is not Removable, by its ID, what it is kept for, for
+// people.
+func Needed(sets []Set, keep Retention, now time.Time) map[string]string {
+	why := reasons{}
+	if keep.Age <= 0 && keep.Fulls <= 0 {
+		for _, s := range sets {
+			why.note(s.ID, "there is no retention")
+		}
+		return why
+	}
+	keep.need(sets, now, why)
+	sure, doubtful := doubts(sets, now)
+	if len(doubtful) > 0 {
+		keep.need(sure, now, why)
+		why.hold(sets, doubtful, since(sure, oldest(doubtful, now.Add(-keep.Age))))
+	}
+	young := max(keep.Age, keep.Young)
+	for _, s := range sets {
+		if !later(s.Finished, s.end()).Before(now.Add(-young)) {
+			why.note(s.ID, fmt.Sprintf("it was taken within %s", young))
+		}
+	}
+	return why
+}
+
+// reasons for which sets are needed, by their IDs: the first that was noted of each.
+type reasons map[string]string
+
+func (r reasons) note(id, why string) {
+	if r[id] == "" {
+		r[id] = why
+	}
+}
+
+// hold notes what is kept while nobody knows whether some sets are good: those, all since a moment, and the bases of
+// these.
+func (r reasons) hold(sets, doubtful []Set, from time.Time) {
+	const unread, until = "it is not known to be whole yet", "others are not known to be whole yet"
+	for _, s := range doubtful {
+		r.note(s.ID, unread)
+	}
+	for _, s := range sets {
+		if s.Finished.Before(from) {
+			continue
+		}
+		r.note(s.ID, until)
+		if s.Kind == Differential {
+			r.note(s.BaseID, until)
+		}
+	}
+}
+
+// oldest is when the first of sets was begun, or a moment before that.
+func oldest(sets []Set, moment time.Time) time.Time {
+	for _, s := range sets {
+		if s.Begun.Before(moment) {
+			moment = s.Begun
+		}
+	}
+	return moment
 }
 
 // doubts parts the sets of which nobody knows yet whether they are good from the others.
@@ -76,21 +118,14 @@ func since(sets []Set, by time.Time) time.Time {
 	return time.Time{}
 }
 
-func sooner(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
-
 // need notes which sets are needed for what is promised, if these are all that there are.
-func (r Retention) need(sets []Set, now time.Time, needed map[string]bool) {
-	r.needOf(newHistory(sets), moments(sets, now.Add(-r.Age)), needed)
+func (r Retention) need(sets []Set, now time.Time, why reasons) {
+	r.needOf(newHistory(sets), moments(sets, now.Add(-r.Age)), why)
 }
 
-func (r Retention) needOf(h *history, moments []time.Time, needed map[string]bool) {
+func (r Retention) needOf(h *history, moments []time.Time, why reasons) {
 	if newest := h.newest(); newest != nil {
-		h.need(*newest, []time.Time{{}}, needed)
+		h.need(*newest, []time.Time{{}}, why, "the newest point needs it")
 	}
 	if r.Age > 0 {
 		from := map[*start][]time.Time{}
@@ -100,27 +135,27 @@ func (r Retention) needOf(h *history, moments []time.Time, needed map[string]boo
 			}
 		}
 		for s, moments := range from {
-			h.need(*s, moments, needed)
+			h.need(*s, moments, why, fmt.Sprintf("moments within %s need it", r.Age))
 		}
 	}
 	for i, full := range h.fulls {
 		if i < r.Fulls {
-			needed[full.ID] = true
+			why.note(full.ID, fmt.Sprintf("it is one of the %d newest full backups", r.Fulls))
 		}
 	}
 }
 
-// need notes which sets are needed for moments, in their order, that are reached from one start.
-func (h *history) need(from start, moments []time.Time, needed map[string]bool) {
+// need notes for what sets are needed: for moments, in their order, that are reached from one start.
+func (h *history) need(from start, moments []time.Time, why reasons, what string) {
 	w := h.walk(from)
 	for _, moment := range moments {
 		w.to(moment)
 		if w.chain.Witness != nil && !w.within(moment) {
-			needed[w.chain.Witness.ID] = true
+			why.note(w.chain.Witness.ID, what)
 		}
 	}
 	for _, s := range w.chain.Sets {
-		needed[s.ID] = true
+		why.note(s.ID, what)
 	}
 }
 

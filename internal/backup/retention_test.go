@@ -191,3 +191,33 @@ func serves(sets, left []backup.Set, s backup.Set, keep backup.Retention, now ti
 	}
 	return false
 }
+
+// What a set is kept for is said, and what is said of none may go.
+func TestWhatSetsAreKeptFor(t *testing.T) {
+	set := func(id string, kind backup.Kind, ended int, first, last backup.LSN) backup.Set {
+		return backup.Set{ID: id, Kind: kind, Database: "Content", Family: "f", FirstLSN: first, LastLSN: last, Fork: "a",
+			Begun: at(ended), Finished: at(ended), Until: at(ended)}
+	}
+	sets := []backup.Set{set("full1", backup.Full, 0, "10", "20"), set("log1", backup.Log, 10, "10", "30"),
+		set("full2", backup.Full, 100, "30", "40"), set("log2", backup.Log, 110, "30", "50"),
+		set("full3", backup.Full, 200, "50", "60"), set("log3", backup.Log, 210, "50", "70"),
+		set("stray", backup.Log, 205, "900", "910")}
+	for why, c := range map[string]struct {
+		keep backup.Retention
+		want map[string]string
+	}{
+		"without a retention": {want: map[string]string{"full1": "there is no retention", "log1": "there is no retention",
+			"full2": "there is no retention", "log2": "there is no retention", "full3": "there is no retention",
+			"log3": "there is no retention", "stray": "there is no retention"}},
+		"by number": {keep: backup.Retention{Fulls: 2}, want: map[string]string{"full3": "the newest point needs it",
+			"log3": "the newest point needs it", "full2": "it is one of the 2 newest full backups"}},
+		"by age": {keep: backup.Retention{Age: 110 * time.Second}, want: map[string]string{
+			"full3": "the newest point needs it", "log3": "the newest point needs it",
+			"full2": "moments within 1m50s need it", "log2": "moments within 1m50s need it",
+			"stray": "it was taken within 1m50s"}},
+	} {
+		t.Run(why, func(t *testing.T) {
+			NewWithT(t).Expect(backup.Needed(sets, c.keep, at(215))).To(Equal(c.want))
+		})
+	}
+}

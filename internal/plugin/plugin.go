@@ -15,6 +15,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"geosql.dev/operator/internal/plugin/backup"
 	"geosql.dev/operator/internal/plugin/drill"
 	"geosql.dev/operator/internal/plugin/login"
 	"geosql.dev/operator/internal/plugin/move"
@@ -40,9 +41,9 @@ var groups = []group{
 		primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
 	{"former", "After a failover with data loss:",
 		[]func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
-	{"rest", "Sites, servers, publishing, logins and drills:", []func() *cobra.Command{
-		site.NewCommand, restart.NewCommand, restart.NewUpdateCommand, reinitialize.NewCommand, login.NewCommand,
-		move.NewCommand, drill.NewCommand}},
+	{"rest", "Sites, servers, backups, publishing, logins and drills:", []func() *cobra.Command{
+		site.NewCommand, restart.NewCommand, restart.NewUpdateCommand, backup.NewCommand, reinitialize.NewCommand,
+		login.NewCommand, move.NewCommand, drill.NewCommand}},
 }
 
 // newRoot is the plugin with all its commands.

@@ -42,8 +42,12 @@ type catalog struct {
 
 // Folder is what a store has below a folder: the sets that are described there, each with whether it was found damaged.
 func Folder(ctx context.Context, from *store.Store, folder string) (Stored, error) {
+	objects, err := from.List(ctx, folder+"/")
+	if err != nil {
+		return Stored{}, err
+	}
 	c := &catalog{folder: folder, store: from}
-	return c.read(ctx)
+	return c.read(ctx, objects)
 }
 
 // current is what was last listed.
@@ -61,7 +65,7 @@ func (c *catalog) list(ctx context.Context) error {
 	c.mu.Lock()
 	c.changed = map[string]bool{}
 	c.mu.Unlock()
-	read, err := c.read(ctx)
+	read, err := c.readAll(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err != nil {
@@ -69,6 +73,13 @@ func (c *catalog) list(ctx context.Context) error {
 		return err
 	}
 	read.Listed = at
+	checked := map[string]string{}
+	for _, k := range c.stored.Sets {
+		checked[k.ID] = k.CheckedFor
+	}
+	for i := range read.Sets {
+		read.Sets[i].CheckedFor = checked[read.Sets[i].ID]
+	}
 	read.Sets = slices.DeleteFunc(read.Sets, func(k Kept) bool { return c.changed[k.ID] })
 	for _, k := range c.stored.Sets {
 		if c.changed[k.ID] {
@@ -80,7 +91,8 @@ func (c *catalog) list(ctx context.Context) error {
 	return nil
 }
 
-func (c *catalog) read(ctx context.Context) (Stored, error) {
+// readAll reads the sets, and what is left of others.
+func (c *catalog) readAll(ctx context.Context) (Stored, error) {
 	objects, err := c.store.List(ctx, c.folder+"/")
 	if err != nil {
 		return Stored{}, err
@@ -89,18 +101,25 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	folders := map[string]map[string]int64{}
+	read, err := c.read(ctx, objects)
+	read.Leftovers = leftovers(objects, uploads)
+	return read, err
+}
+
+// read reads the sets that objects are of.
+func (c *catalog) read(ctx context.Context, objects []store.Object) (Stored, error) {
+	folders := map[string]map[string]store.Object{}
 	for _, o := range objects {
 		folder := path.Dir(o.Key)
 		if folders[folder] == nil {
-			folders[folder] = map[string]int64{}
+			folders[folder] = map[string]store.Object{}
 		}
-		folders[folder][path.Base(o.Key)] = o.Bytes
+		folders[folder][path.Base(o.Key)] = o
 	}
 	known := c.knownKeys()
 	var (
 		mu   sync.Mutex
-		read = Stored{Leftovers: leftovers(objects, uploads)}
+		read Stored
 	)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readAtOnce)
@@ -136,7 +155,7 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 func (c *catalog) readSet(
 	ctx context.Context,
 	folder string,
-	names map[string]int64,
+	beside map[string]store.Object,
 	known map[string]backup.Description,
 ) (Kept, error) {
 	d, there := known[folder]
@@ -146,32 +165,40 @@ func (c *catalog) readSet(
 			return Kept{}, err
 		}
 	}
-	if !hasFiles(names, d) {
+	if !hasFiles(beside, d) {
 		// A long list may be older at its begin than at its end: the files may have come in between.
 		objects, err := c.store.List(ctx, folder+"/")
 		if err != nil {
 			return Kept{}, err
 		}
-		names = map[string]int64{}
+		beside = map[string]store.Object{}
 		for _, o := range objects {
-			names[path.Base(o.Key)] = o.Bytes
+			beside[path.Base(o.Key)] = o
 		}
-		if _, whole := names[backup.DescriptionName]; !whole {
+		if _, whole := beside[backup.DescriptionName]; !whole {
 			return Kept{}, fmt.Errorf("%s: %w", folder, store.ErrNotFound)
 		}
 	}
-	_, damaged := names[damagedName]
-	_, verified := names[verifiedName]
-	kept := Kept{Description: d, Damaged: damaged || !hasFiles(names, d)}
-	kept.Verified = verified && !kept.Damaged
-	return kept, nil
+	return marked(d, beside), nil
+}
+
+// marked is a set with what the objects beside its description say of it. Of both marks that of damage counts.
+func marked(d backup.Description, beside map[string]store.Object) Kept {
+	verified, isVerified := beside[verifiedName]
+	damaged, isDamaged := beside[damagedName]
+	k := Kept{Description: d, Damaged: isDamaged || !hasFiles(beside, d), Checked: verified.Modified}
+	k.Verified = isVerified && !k.Damaged
+	if damaged.Modified.After(k.Checked) {
+		k.Checked = damaged.Modified
+	}
+	return k
 }
 
 // hasFiles says whether all files of a set are among the objects beside its description.
-func hasFiles(names map[string]int64, d backup.Description) bool {
+func hasFiles(beside map[string]store.Object, d backup.Description) bool {
 	return !slices.ContainsFunc(d.Files, func(f backup.File) bool {
-		bytes, there := names[f.Name]
-		return !there || bytes != f.Bytes
+		o, there := beside[f.Name]
+		return !there || o.Bytes != f.Bytes
 	})
 }
 

@@ -59,6 +59,10 @@ type Kept struct {
 	backup.Description
 	// Verified says that its files were read back from the store as they were written; Damaged that they were not.
 	Verified, Damaged bool
+	// Checked is when that was found, by the store's clock; zero where it was not.
+	Checked time.Time
+	// CheckedFor is the request for which this sidecar has read it back; empty for none.
+	CheckedFor string
 }
 
 // in is what is known with one of the stores alone.

@@ -234,6 +234,17 @@ type StoreStatus struct {
 	Listed     time.Time `json:"listed,omitzero"`
 	Error      string    `json:"error,omitempty"`
 	Unreadable []string  `json:"unreadable,omitempty"`
+	// Verification is how far a request to read everything back is; nil when there is none, or it was not listed yet.
+	Verification *VerificationStatus `json:"verification,omitempty"`
+}
+
+// VerificationStatus is how far a request to read everything back is.
+type VerificationStatus struct {
+	Request string `json:"request"`
+	// Left are sets that are not read back yet, with their bytes; Damaged those that are known to be.
+	Left      int   `json:"left"`
+	LeftBytes int64 `json:"leftBytes"`
+	Damaged   int   `json:"damaged"`
 }
 
 // TakingStatus is a backup that goes on.

@@ -386,3 +386,48 @@ func TestTheEngineSaysWhetherTheLogCanBeBackedUp(t *testing.T) {
 	s.exec("BACKUP DATABASE Content TO DISK = '" + file + "' WITH INIT")
 	g.Expect(logged()).To(BeTrue())
 }
+
+// Everything is read back once more when a person asks for it: what was damaged meanwhile is found, what is whole again
+// counts again, and nothing is read twice.
+func TestEverythingIsReadBackOnceMore(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	s.order(nil)
+	g.Eventually(func() time.Time { return s.stored().Verified }, patient, often).ShouldNot(BeZero())
+	full := s.kept()[0]
+	file := s.bucket.File(full.KeyOf(full.Files[0].Name))
+	flip := func() {
+		content, err := os.ReadFile(file)
+		g.Expect(err).NotTo(HaveOccurred())
+		content[len(content)/2] ^= 1
+		g.Expect(os.WriteFile(file, content, 0o600)).To(Succeed())
+	}
+	ask := func(request string) *VerificationStatus {
+		asked := &orders.BackupVerification{Request: request, Since: time.Now()}
+		s.order(func(o *orders.Backup) { o.Verification = asked })
+		var v *VerificationStatus
+		g.Eventually(func() bool {
+			for _, store := range s.status().Stores {
+				v = store.Verification
+			}
+			return v != nil && v.Request == request && v.Left == 0
+		}, patient, often).Should(BeTrue())
+		return v
+	}
+	state := func() (verified, damaged bool) {
+		for _, k := range s.kept() {
+			if k.ID == full.ID {
+				verified, damaged = k.Verified, k.Damaged
+			}
+		}
+		return verified, damaged
+	}
+	flip()
+	g.Expect(ask("u1/first").Damaged).To(Equal(1))
+	verified, damaged := state()
+	g.Expect([]bool{verified, damaged}).To(Equal([]bool{false, true}))
+	flip()
+	g.Expect(ask("u1/second").Damaged).To(BeZero())
+	verified, damaged = state()
+	g.Expect([]bool{verified, damaged}).To(Equal([]bool{true, false}))
+}

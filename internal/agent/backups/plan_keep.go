@@ -197,6 +197,31 @@ func (p planner) planChecks(o *Observed, server string) []Check {
 	return all
 }
 
+// planChecksAgain are the sets that were not read back since a person has asked for it, the newest first. The server
+// that leads does it for all.
+func (p planner) planChecksAgain(o *Observed) []Check {
+	if p.order.Verification == nil || !p.leads(o) {
+		return nil
+	}
+	var all []Check
+	for _, s := range o.Stores {
+		for _, kept := range s.Sets {
+			if p.checkedBefore(kept) {
+				all = append(all, Check{kept, s.Name})
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b Check) int { return b.Finished.Compare(a.Finished) })
+	return all
+}
+
+// checkedBefore says that a set was read back before a person asked that all are, or not at all. One that this sidecar
+// has read back for that request was, whatever the clocks of the store and of the person say.
+func (p planner) checkedBefore(k Kept) bool {
+	v := p.order.Verification
+	return v != nil && k.CheckedFor != v.Request && k.Checked.Before(v.Since) && !k.Finished.After(v.Since)
+}
+
 // checkPatience is after which time the leading server checks what another took.
 const checkPatience = time.Hour
 

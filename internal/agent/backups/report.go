@@ -19,6 +19,7 @@ func (r *runner) status() Status {
 		if store.Err != nil {
 			one.Error = store.Err.Error()
 		}
+		one.Verification = r.left(store)
 		s.Stores = append(s.Stores, one)
 	}
 	for _, t := range r.engine.goingOn() {
@@ -37,6 +38,24 @@ func (r *runner) status() Status {
 	})
 	s.Failing = r.failing()
 	return s
+}
+
+// left is what of a store is to be read back for a request.
+func (r *runner) left(s Stored) *VerificationStatus {
+	if r.order.Verification == nil || s.Listed.IsZero() {
+		return nil
+	}
+	v := &VerificationStatus{Request: r.order.Verification.Request}
+	for _, k := range s.Sets {
+		if k.Damaged {
+			v.Damaged++
+		}
+		if r.checkedBefore(k) {
+			v.Left++
+			v.LeftBytes += k.Stored()
+		}
+	}
+	return v
 }
 
 func answers(o *Observed) map[string]string {

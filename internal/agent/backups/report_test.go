@@ -8,8 +8,51 @@ import (
 
 	. "github.com/onsi/gomega"
 
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
 )
+
+// A person asks that everything is read back once more: the server that leads reads what was not since, and tells what
+// is left.
+func TestWhatIsReadBackOnceMore(t *testing.T) {
+	old, new := taken("old", backup.Full, time.Hour, "10", "20"), taken("new", backup.Log, time.Minute, "15", "30")
+	asked := &orders.BackupVerification{Request: "u1/r", Since: ago(10 * time.Minute)}
+	at := func(d backup.Description, before time.Duration) Kept {
+		return Kept{Description: d, Verified: true, Checked: ago(before)}
+	}
+	for _, row := range []struct {
+		why    string
+		asked  *orders.BackupVerification
+		source func(*mssql.BackupSource)
+		kept   Kept
+		again  bool
+	}{
+		{why: "nobody asks", source: primary, kept: at(old, 30*time.Minute)},
+		{why: "it was read back before", asked: asked, source: primary, kept: at(old, 30*time.Minute), again: true},
+		{why: "it never was", asked: asked, source: primary, kept: Kept{Description: old}, again: true},
+		{why: "it is damaged, by what was read before", asked: asked, source: primary, kept: Kept{Description: old,
+			Damaged: true, Checked: ago(30 * time.Minute)}, again: true},
+		{why: "it was read back since", asked: asked, source: primary, kept: at(old, 9*time.Minute)},
+		{why: "it was read back for it, whatever the store's clock says", asked: asked, source: primary,
+			kept: Kept{Description: old, Verified: true, Checked: ago(30 * time.Minute), CheckedFor: "u1/r"}},
+		{why: "for another request", asked: asked, source: primary,
+			kept: Kept{Description: old, Verified: true, Checked: ago(30 * time.Minute), CheckedFor: "u1/q"}, again: true},
+		{why: "it is newer than the request", asked: asked, source: primary, kept: Kept{Description: new}},
+		{why: "a secondary leaves it to the primary", asked: asked, source: preferred, kept: at(old, 30*time.Minute)},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			p := planned(t, order(func(o *orders.Backup) { o.Verification = row.asked }))
+			all := p.planChecksAgain(&Observed{Now: noon, Sources: []mssql.BackupSource{source(row.source)},
+				Stores: []Stored{{Name: "bucket", Listed: noon, Sets: []Kept{row.kept}}}})
+			if row.again {
+				NewWithT(t).Expect(all).To(Equal([]Check{{row.kept, "bucket"}}))
+				return
+			}
+			NewWithT(t).Expect(all).To(BeEmpty())
+		})
+	}
+}
 
 // Only what was read back as it was written counts for what a store restores alone.
 func TestWhatAStoreRestoresByWhatWasReadBack(t *testing.T) {

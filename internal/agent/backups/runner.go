@@ -4,6 +4,7 @@ package backups
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -106,6 +107,7 @@ func (r *runner) run(life, ctx context.Context) {
 		// What goes is told by a list.
 		lane(r.listEvery, func(ctx context.Context) { r.removeAll(ctx, c) })
 		lane(tick, func(ctx context.Context) { r.checkAll(ctx, c) })
+		lane(tick, func(ctx context.Context) { r.checkAgain(ctx, c) })
 	}
 	lanes.Wait()
 	for _, c := range r.stores {
@@ -297,14 +299,45 @@ func (r *runner) checkAll(ctx context.Context, c *catalog) {
 
 func (r *runner) check(ctx context.Context, c *catalog, one Check) error {
 	damage, err := check(ctx, c.store, one.Kept, r.server, r.now)
+	if errors.Is(err, errRemoved) {
+		c.change(one.ID, func(Kept) *Kept { return nil })
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	if damage != "" {
 		r.log.Error("a backup in a store is damaged", "store", one.Store, "backup", one.Key(), "damage", damage)
 	}
-	c.change(one.ID, func(k Kept) *Kept { k.Verified, k.Damaged = damage == "", damage != ""; return &k })
+	c.change(one.ID, func(k Kept) *Kept {
+		k.Verified, k.Damaged = damage == "", damage != ""
+		if v := r.order.Verification; v != nil {
+			k.CheckedFor = v.Request
+		}
+		return &k
+	})
 	return nil
+}
+
+// checkAgain reads back what a person wants to have read back once more. It is a lane of its own: it may take hours,
+// and what was taken meanwhile is to be read back as well.
+func (r *runner) checkAgain(ctx context.Context, c *catalog) {
+	step := "read back again from " + c.name
+	asked := r.planChecksAgain(r.observed().in(c.name))
+	if len(asked) == 0 {
+		r.only(step)
+	}
+	for _, one := range asked {
+		done := false
+		r.try(step, step, func() error {
+			err := r.check(ctx, c, one)
+			done = err == nil
+			return err
+		})
+		if !done || ctx.Err() != nil {
+			return
+		}
+	}
 }
 
 // failing are the steps that failed the last time, the policy's and the server's, for the status.

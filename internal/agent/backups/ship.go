@@ -70,7 +70,11 @@ func there(ctx context.Context, in *store.Store, d backup.Description) error {
 	return nil
 }
 
-// check reads the files of a set back and marks it as verified or damaged. An error says that neither is known.
+// errRemoved says that a set that was to be read back is there no more.
+var errRemoved = errors.New("it was removed meanwhile")
+
+// check reads the files of a set back and marks it as verified or damaged. An error says that neither is known. Of a
+// set that was marked before the other mark goes before this one is written: with both it counts as damaged.
 func check(ctx context.Context, from *store.Store, k Kept, server string, now func() time.Time) (damage string,
 	err error) {
 	for _, f := range k.Files {
@@ -88,9 +92,20 @@ func check(ctx context.Context, from *store.Store, k Kept, server string, now fu
 			break
 		}
 	}
-	name := verifiedName
+	if _, err := from.Read(ctx, k.Key(), describedMost); err != nil {
+		if errors.Is(err, store.ErrNotFound) {
+			err = errRemoved
+		}
+		return "", err
+	}
+	name, other := verifiedName, damagedName
 	if damage != "" {
-		name = damagedName
+		name, other = damagedName, verifiedName
+	}
+	if k.Verified || k.Damaged {
+		if err := from.Remove(ctx, path.Join(k.Folder(), other)); err != nil {
+			return "", err
+		}
 	}
 	content, err := json.Marshal(mark{At: now().UTC(), By: server, Message: damage})
 	if err != nil {
@@ -151,4 +166,9 @@ func touched(objects []store.Object, uploads []store.Upload) (last time.Time) {
 		}
 	}
 	return last
+}
+
+// RemoveSet removes a set from a store, for who has read that nothing needs it.
+func RemoveSet(ctx context.Context, from *store.Store, set Kept) error {
+	return remove(ctx, from, Remove{Set: &set}, time.Now())
 }

@@ -45,6 +45,8 @@ type Backup struct {
 	KeepFulls int           `json:"keepFulls,omitempty"`
 	// Verify says that each file is read back from the store after it was written.
 	Verify bool `json:"verify,omitempty"`
+	// Verification has everything read back once more; nil when nobody has asked for it, or it is done.
+	Verification *BackupVerification `json:"verification,omitempty"`
 	// Requests are backups that people have asked for.
 	Requests []BackupRequest `json:"requests,omitempty"`
 }
@@ -74,6 +76,14 @@ type BackupStore struct {
 // another.
 func (s BackupStore) Place() string {
 	return strings.Join([]string{s.Endpoint, s.Bucket, s.Prefix}, "/")
+}
+
+// BackupVerification is a request to read back everything that was not since a moment.
+type BackupVerification struct {
+	// Request as the person made it.
+	Request string `json:"request"`
+	// Since is when that was, by the clock where it was made.
+	Since time.Time `json:"since"`
 }
 
 // BackupRequest is a backup that somebody asked for once.
