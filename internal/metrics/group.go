@@ -29,6 +29,11 @@ var (
 		"Declared objective: how long writes may be refused.", "namespace", "group")
 	GroupObjectiveRedo = gauge("geosql_availabilitygroup_objective_redo_catch_up_seconds",
 		"Declared objective: how long redo may need to drain its queue.", "namespace", "group")
+	GroupObjectiveBackup = gauge("geosql_availabilitygroup_objective_backup_rpo_seconds",
+		"Declared objective: how old the newest moment may be that a store restores.", "namespace", "group")
+	GroupRestorable = gauge("geosql_availabilitygroup_restorable_timestamp_seconds",
+		"Newest moment to which a store alone restores every database by backups that were read back from it. Absent "+
+			"without the objective, and while that cannot be told.", "namespace", "group")
 	GroupDataLoss = gauge(
 		"geosql_availabilitygroup_estimated_data_loss_seconds",
 		"What losing the primary now would cost: of the secondaries whose state is known, the least that one of them "+
@@ -130,8 +135,9 @@ var (
 )
 
 var groupFamilies = []*Family{
-	GroupPrimaries, GroupTerm, GroupObjectiveRPO, GroupObjectiveRTO, GroupObjectiveRedo, GroupDataLoss, GroupPromotable,
-	VoterState, VoterTerm, VoteHolder, ReplicaRole, ReplicaConnected, ReplicaHealth, ReplicaPromotable, ReplicaObserved,
+	GroupPrimaries, GroupTerm, GroupObjectiveRPO, GroupObjectiveRTO, GroupObjectiveRedo, GroupObjectiveBackup,
+	GroupRestorable, GroupDataLoss, GroupPromotable, VoterState, VoterTerm, VoteHolder, ReplicaRole, ReplicaConnected,
+	ReplicaHealth, ReplicaPromotable, ReplicaObserved,
 	DatabaseState, DatabaseSuspended, DatabaseSendQueue, DatabaseRedoQueue, DatabaseRedoRate, DatabaseLastCommit,
 	DatabaseDataLoss, DatabaseRecovery,
 }
@@ -153,7 +159,9 @@ func (s Sink) group(g *v1alpha1.AvailabilityGroup) {
 		s.seconds(GroupObjectiveRPO, objectives.RPO, g.Namespace, g.Name)
 		s.seconds(GroupObjectiveRTO, objectives.RTO, g.Namespace, g.Name)
 		s.seconds(GroupObjectiveRedo, objectives.RedoCatchUp, g.Namespace, g.Name)
+		s.seconds(GroupObjectiveBackup, objectives.BackupRPO, g.Namespace, g.Name)
 	}
+	s.time(GroupRestorable, g.Status.Restorable, g.Namespace, g.Name)
 	if g.Status.GroupID == "" {
 		// It has not been made yet: it lacks nothing that it had.
 		return

@@ -55,6 +55,7 @@ func Hub() []*Family {
 		failoverFamilies,
 		replicationFamilies,
 		drillFamilies,
+		backupFamilies,
 	)
 }
 
@@ -122,7 +123,7 @@ func (o *Objects) Collect(metrics chan<- prometheus.Metric) {
 		return
 	}
 	for _, tell := range []func(context.Context, Sink) error{o.sites, o.servers, o.groups, o.failovers, o.replication,
-		o.drills, o.others, o.ends} {
+		o.drills, o.backups, o.others, o.ends} {
 		ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 		err := tell(ctx, s)
 		cancel()
@@ -206,11 +207,9 @@ func (o *Objects) others(ctx context.Context, s Sink) error {
 		distributors v1alpha1.DistributorList
 		logins       v1alpha1.LoginList
 		topologies   v1alpha1.TopologyList
-		stores       v1alpha1.BackupStoreList
-		policies     v1alpha1.BackupPolicyList
 		restores     v1alpha1.RestoreList
 	)
-	for _, list := range []client.ObjectList{&distributors, &logins, &topologies, &stores, &policies, &restores} {
+	for _, list := range []client.ObjectList{&distributors, &logins, &topologies, &restores} {
 		if err := o.hub.List(ctx, list); err != nil {
 			return err
 		}
@@ -230,12 +229,6 @@ func (o *Objects) others(ctx context.Context, s Sink) error {
 	}
 	for i := range topologies.Items {
 		s.conditions("Topology", &topologies.Items[i], topologies.Items[i].Status.Conditions)
-	}
-	for i := range stores.Items {
-		s.conditions("BackupStore", &stores.Items[i], stores.Items[i].Status.Conditions)
-	}
-	for i := range policies.Items {
-		s.conditions("BackupPolicy", &policies.Items[i], policies.Items[i].Status.Conditions)
 	}
 	for i := range restores.Items {
 		s.conditions("Restore", &restores.Items[i], restores.Items[i].Status.Conditions)

@@ -4,6 +4,7 @@ package metricstest
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +20,7 @@ const Message = "s3cret"
 // Objects are a group over three sites that has failed over, a publication with its subscription, and drills, as they
 // are at a time.
 func Objects(now time.Time) []client.Object {
-	return append(append(system(now), replication(now)...), drills(now)...)
+	return slices.Concat(system(now), replication(now), drills(now), backups(now))
 }
 
 // Authorities are CAs that end in some years.
@@ -59,13 +60,15 @@ func system(now time.Time) []client.Object {
 	}
 	group := &v1alpha1.AvailabilityGroup{ObjectMeta: meta("content"),
 		Spec: v1alpha1.AvailabilityGroupSpec{
-			Objectives: &v1alpha1.Objectives{RPO: seconds(0), RTO: seconds(30), RedoCatchUp: seconds(60)},
+			Objectives: &v1alpha1.Objectives{RPO: seconds(0), RTO: seconds(30), RedoCatchUp: seconds(60),
+				BackupRPO: seconds(900)},
 		},
 		Status: v1alpha1.AvailabilityGroupStatus{
 			StatusBase: ready(metav1.ConditionTrue),
 			GroupID:    "1",
 			Primary:    "tukpub-0",
 			Term:       4,
+			Restorable: at(-4 * time.Minute),
 			Voters: []v1alpha1.VoterStatus{
 				{
 					Site:   "tukwila",
@@ -221,6 +224,30 @@ func drills(now time.Time) []client.Object {
 			ObjectMeta: meta("weekly"),
 			Status: v1alpha1.DrillScheduleStatus{StatusBase: ready(metav1.ConditionTrue), LastVerdict: v1alpha1.VerdictPassed,
 				LastPassed: &metav1.Time{Time: now.Add(-time.Hour)}, Next: &metav1.Time{Time: now.Add(167 * time.Hour)}},
+		},
+	}
+}
+
+func backups(now time.Time) []client.Object {
+	at := func(d time.Duration) *metav1.Time { return &metav1.Time{Time: now.Add(d)} }
+	return []client.Object{
+		&v1alpha1.BackupStore{
+			ObjectMeta: meta("s3"),
+			Status:     v1alpha1.BackupStoreStatus{StatusBase: ready(metav1.ConditionTrue), Tested: at(-time.Minute)},
+		},
+		&v1alpha1.BackupPolicy{
+			ObjectMeta: meta("content"),
+			Spec: v1alpha1.BackupPolicySpec{Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"},
+				Log: &v1alpha1.LogBackups{Every: seconds(300)}, Stores: []v1alpha1.ObjectName{"s3"}},
+			Status: v1alpha1.BackupPolicyStatus{
+				StatusBase: ready(metav1.ConditionTrue),
+				Restorable: at(-3 * time.Minute),
+				Databases: []v1alpha1.BackedUpDatabase{{Name: "Content", Sets: 40, Bytes: 3 << 30, Waiting: 1,
+					WaitingBytes: 1 << 20, LastFull: at(-26 * time.Hour), LastDifferential: at(-2 * time.Hour),
+					LastLog: at(-3 * time.Minute), Windows: []v1alpha1.RestorableWindow{{From: *at(-26 * time.Hour),
+						To: *at(-3 * time.Minute)}}}},
+				Stores: []v1alpha1.BackupPlace{{Name: "s3", Listed: at(-time.Minute), Verified: at(-4 * time.Minute)}},
+			},
 		},
 	}
 }
