@@ -52,3 +52,13 @@ const (
 	// ReasonBackupNotVerified (Unknown): the policy has nothing read back, so that nobody knows what the stores have.
 	ReasonBackupNotVerified = "BackupNotVerified"
 )
+
+// Reasons of a Backup. A set that is damaged is BackupDamaged.
+const (
+	// ReasonBackupTaken: every database is backed up, and every store of the policy has it.
+	ReasonBackupTaken = "BackupTaken"
+	// ReasonBackupTaking: a backup waits for its turn, is being taken, sent or read back: the message says which.
+	ReasonBackupTaking = "BackupTaking"
+	// ReasonBackupRefused: the policy takes none of the kind, or has no database that is named.
+	ReasonBackupRefused = "BackupRefused"
+)

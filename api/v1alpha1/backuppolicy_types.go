@@ -247,6 +247,14 @@ type BackupVerificationStatus struct {
 	Completed *metav1.Time `json:"completed,omitempty"`
 }
 
+// BackupAnswer is a set that was taken for a Backup.
+type BackupAnswer struct {
+	// request that it answers: the Backup's UID, a slash and the database.
+	Request string `json:"request"`
+	// set that was taken.
+	Set BackupSet `json:"set"`
+}
+
 // BackupPolicyStatus is the observed state of a BackupPolicy.
 type BackupPolicyStatus struct {
 	StatusBase `json:",inline"`
@@ -268,6 +276,12 @@ type BackupPolicyStatus struct {
 	// verification that was asked for last.
 	// +optional
 	Verification *BackupVerificationStatus `json:"verification,omitempty"`
+	// answers to Backups that have no outcome yet.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=map
+	// +listMapKey=request
+	Answers []BackupAnswer `json:"answers,omitempty"`
 	// servers that have the policy's order, or are about to; one that left the target until it has it no more.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64

@@ -27,6 +27,7 @@ var computed = map[string]string{
 	"AvailabilityGroup.spec.listener.name":         "the group's name",
 	"AvailabilityGroup.spec.objectives":            "speaks of those of drills",
 	"AvailabilityGroup.spec.timings.*":             "status.timings keeps what the group was made with",
+	"Backup.spec.databases":                        "all",
 	"BackupPolicy.spec.bufferCount":                "the engine's choice",
 	"BackupPolicy.spec.databases":                  "all",
 	"BackupPolicy.spec.differential":               "none are taken",

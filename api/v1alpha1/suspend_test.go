@@ -17,6 +17,7 @@ import (
 // idle are the kinds that a person cannot suspend, each with the reason.
 var idle = map[string]string{
 	"AgentProfile":  "nothing acts on it",
+	"Backup":        "it is an order for one backup, and waits with its policy",
 	"Drill":         "it is an order for one run, which its deletion ends",
 	"DrillSchedule": "suspended, it makes no drills and says so itself",
 	"Failover":      "it is an order for one election: the agents act",

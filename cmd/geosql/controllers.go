@@ -8,6 +8,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/controllers/availabilitygroup"
+	"geosql.dev/operator/controllers/backup"
 	"geosql.dev/operator/controllers/backuppolicy"
 	"geosql.dev/operator/controllers/backupstore"
 	"geosql.dev/operator/controllers/distributor"
@@ -74,6 +75,7 @@ var controllers = []struct {
 	{"restore", func(e environment) error {
 		return restore.SetupWithManager(e.Manager, restore.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
+	{"backup", func(e environment) error { return backup.SetupWithManager(e.Manager) }},
 	{"failover", func(e environment) error { return failover.SetupWithManager(e.Manager, e.Sites, &e.Confirmed.Log) }},
 	{"distributor", func(e environment) error {
 		return distributor.SetupWithManager(e.Manager, distributor.Options{Connector: e.Connector})

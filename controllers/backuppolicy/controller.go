@@ -78,7 +78,7 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=backupstores;sqlservers;availabilitygroups;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=backupstores;backups;sqlservers;availabilitygroups;sites,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if o.Sidecar == nil {
@@ -98,6 +98,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	err := reconcile.Controller(mgr, "backuppolicy", &v1alpha1.BackupPolicy{}, reconcile.AsConfigured,
 		reconcile.SpecOrAnnotations()).
 		Watches(&v1alpha1.BackupStore{}, sites.EnqueueHub(r.policiesOfStore), hubOnly...).
+		Watches(&v1alpha1.Backup{}, sites.EnqueueHub(policyOf), hubOnly...).
 		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.policiesOfGroup), hubOnly...).
 		Complete(frame)
 	if err != nil {
@@ -129,4 +130,12 @@ func (r *Reconciler) policiesOfGroup(ctx context.Context, _ v1alpha1.SiteName,
 		func(p *v1alpha1.BackupPolicy) bool {
 			return string(p.Spec.Target.AvailabilityGroup) == obj.GetName()
 		})
+}
+
+func policyOf(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
+	b, ok := obj.(*v1alpha1.Backup)
+	if !ok {
+		return nil
+	}
+	return []types.NamespacedName{{Namespace: b.Namespace, Name: string(b.Spec.Policy)}}
 }

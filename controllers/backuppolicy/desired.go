@@ -189,6 +189,10 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 		}
 	}
 	o.Verification = d.verification()
+	var err error
+	if o.Requests, err = r.requests(ctx, d.Policy); err != nil {
+		return err
+	}
 	for _, name := range spec.Stores {
 		s, err := r.store(ctx, d, name)
 		if err != nil || d.Missing != "" {

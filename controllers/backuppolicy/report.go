@@ -39,7 +39,7 @@ func reported(d Desired, o Observed) v1alpha1.BackupPolicyStatus {
 		status.Servers = known[:min(len(known), maxServers)]
 	}
 	told := merged(d, o)
-	status.Stores, status.Verification = places(d, o, told), verified(d, o)
+	status.Stores, status.Verification, status.Answers = places(d, o, told), verified(d, o), answered(d, o)
 	if len(told) == 0 {
 		return status
 	}

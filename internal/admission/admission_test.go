@@ -145,7 +145,7 @@ func clean(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 	for _, obj := range []client.Object{&v1alpha1.DrillSchedule{}, &v1alpha1.Drill{}, &v1alpha1.Failover{},
 		&v1alpha1.Topology{}, &v1alpha1.Subscription{}, &v1alpha1.Publication{}, &v1alpha1.Distributor{},
 		&v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}, &v1alpha1.Login{},
-		&v1alpha1.PublisherMove{}, &v1alpha1.BackupPolicy{}, &v1alpha1.BackupStore{},
+		&v1alpha1.PublisherMove{}, &v1alpha1.Backup{}, &v1alpha1.BackupPolicy{}, &v1alpha1.BackupStore{},
 		&v1alpha1.Restore{}} {
 		g.Expect(hub.Client.DeleteAllOf(t.Context(), obj, client.InNamespace("web"))).To(Succeed())
 	}
@@ -153,8 +153,8 @@ func clean(t *testing.T, hub *apiserver.Server, cached client.Reader) {
 	for _, list := range []client.ObjectList{&v1alpha1.DrillScheduleList{}, &v1alpha1.DrillList{},
 		&v1alpha1.FailoverList{}, &v1alpha1.TopologyList{}, &v1alpha1.SubscriptionList{}, &v1alpha1.PublicationList{},
 		&v1alpha1.DistributorList{}, &v1alpha1.LoginList{}, &v1alpha1.PublisherMoveList{},
-		&v1alpha1.BackupPolicyList{}, &v1alpha1.BackupStoreList{}, &v1alpha1.RestoreList{}, &v1alpha1.AgentProfileList{},
-		&v1alpha1.AvailabilityGroupList{}, &v1alpha1.SQLServerList{}, &v1alpha1.SiteList{}} {
+		&v1alpha1.BackupList{}, &v1alpha1.BackupPolicyList{}, &v1alpha1.BackupStoreList{}, &v1alpha1.RestoreList{},
+		&v1alpha1.AgentProfileList{}, &v1alpha1.AvailabilityGroupList{}, &v1alpha1.SQLServerList{}, &v1alpha1.SiteList{}} {
 		g.Eventually(func() (int, error) {
 			err := cached.List(t.Context(), list)
 			return meta.LenList(list), err

@@ -30,6 +30,13 @@ spec:
   full: {schedule: 0 1 * * 0}
 `
 
+const oneBackup = `
+apiVersion: geosql.dev/v1alpha1
+kind: Backup
+metadata: {name: NAME, namespace: web}
+spec: {policy: content, copyOnly: true}
+`
+
 // anotherBucket is how a store refuses to become another.
 const anotherBucket = "endpoint, bucket and prefix are immutable"
 
@@ -81,6 +88,11 @@ var backupRefusals = []refusal{
 		[]string{"spec.differential.schedule", "cron's five fields"}},
 	{"a transfer between two steps", "", with(backupPolicy, "NAME", "p") + "  maxTransferSize: 65537\n",
 		[]string{"spec.maxTransferSize", "multiple of 65536"}},
+
+	{"another policy of a backup", with(oneBackup, "NAME", "b"), with(oneBackup, "NAME", "b", "content", "other"),
+		[]string{"spec: Invalid value", "spec is immutable: a Backup is taken once"}},
+	{"a differential copy", "", with(oneBackup, "NAME", "b", "copyOnly: true", "copyOnly: true, type: Differential"),
+		[]string{"copyOnly goes with type Full"}},
 }
 
 // backupsMayChange applies what a store and a policy may become: everything but what says where backups are.

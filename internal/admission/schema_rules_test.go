@@ -33,6 +33,7 @@ spec: {publication: articles, to: sub}
 var plain = map[string]string{
 	"AgentProfile":      with(profile, "NAME", "x", "AGENT", "Distribution"),
 	"AvailabilityGroup": with(group, "NAME", "x"),
+	"Backup":            with(oneBackup, "NAME", "x"),
 	"BackupPolicy":      with(backupPolicy, "NAME", "x"),
 	"BackupStore":       with(backupStore, "NAME", "x"),
 	"Distributor":       with(distributor, "NAME", "x", "SERVER", "d"),

@@ -42,6 +42,7 @@ func (o *Objects) backups(ctx context.Context, s Sink) error {
 	var (
 		stores   v1alpha1.BackupStoreList
 		policies v1alpha1.BackupPolicyList
+		taken    v1alpha1.BackupList
 	)
 	if err := o.hub.List(ctx, &stores); err != nil {
 		return err
@@ -56,6 +57,12 @@ func (o *Objects) backups(ctx context.Context, s Sink) error {
 	}
 	for i := range policies.Items {
 		s.policy(&policies.Items[i])
+	}
+	if err := o.hub.List(ctx, &taken); err != nil {
+		return err
+	}
+	for i := range taken.Items {
+		s.conditions("Backup", &taken.Items[i], taken.Items[i].Status.Conditions)
 	}
 	return nil
 }

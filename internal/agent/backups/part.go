@@ -190,6 +190,22 @@ type Status struct {
 	Failing map[string]string `json:"failing,omitempty"`
 	// Requests that a set answers, with the set's key.
 	Requests map[string]string `json:"requests,omitempty"`
+	// Answers are the sets that answer requests which the order has.
+	Answers []Answer `json:"answers,omitempty"`
+}
+
+// Answer is a set that was taken for a request.
+type Answer struct {
+	backup.Description
+	// In are the stores that have it.
+	In []AnswerPlace `json:"in,omitempty"`
+}
+
+// AnswerPlace is a store that has a set, with what reading it back gave.
+type AnswerPlace struct {
+	Store    string `json:"store"`
+	Verified bool   `json:"verified,omitempty"`
+	Damaged  bool   `json:"damaged,omitempty"`
 }
 
 // DatabaseStatus is what is known of a database's backups.

@@ -431,3 +431,43 @@ func TestEverythingIsReadBackOnceMore(t *testing.T) {
 	verified, damaged = state()
 	g.Expect([]bool{verified, damaged}).To(Equal([]bool{true, false}))
 }
+
+// A backup that a person asks for is taken once, though the sidecar begins anew, and what is told of it is what the
+// store has.
+func TestABackupThatIsAskedForIsTakenOnce(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	asked := func(o *orders.Backup) {
+		o.Requests = []orders.BackupRequest{{ID: "u1/Content", Kind: "Full", Database: "Content", CopyOnly: true}}
+	}
+	s.order(nil)
+	g.Eventually(func() time.Time { return s.content().Full }, patient, often).ShouldNot(BeZero())
+	g.Expect(s.status().Answers).To(BeEmpty())
+	before := time.Now()
+	s.order(asked)
+	answer := func() Answer {
+		for _, a := range s.status().Answers {
+			return a
+		}
+		return Answer{}
+	}
+	g.Eventually(func() []AnswerPlace { return answer().In }, patient, often).
+		Should(Equal([]AnswerPlace{{Store: "bucket", Verified: true}}))
+	g.Expect(answer()).To(And(HaveField("Request", "u1/Content"), HaveField("Kind", backup.Full),
+		HaveField("CopyOnly", true), HaveField("Finished", BeTemporally(">", before.Add(-time.Second))),
+		HaveField("Bytes", BeNumerically(">", 0)), HaveField("LastLSN", Not(BeEmpty()))))
+	s.end()
+	s.begin()
+	s.order(asked)
+	g.Eventually(func() []AnswerPlace { return answer().In }, patient, often).ShouldNot(BeEmpty())
+	s.exec("INSERT Content.dbo.t VALUES (1)")
+	written := time.Now()
+	g.Eventually(func() time.Time { return s.stored().Verified }, patient, often).Should(BeTemporally(">", written))
+	var taken []string
+	for _, k := range s.kept() {
+		if k.Request != "" {
+			taken = append(taken, k.ID)
+		}
+	}
+	g.Expect(taken).To(ConsistOf(answer().ID))
+}

@@ -13,7 +13,8 @@ import (
 // status is what a policy's runner knows.
 func (r *runner) status() Status {
 	o := r.observed()
-	s := Status{Policy: r.order.Policy, Databases: r.databases(o), Requests: answers(o)}
+	s := Status{Policy: r.order.Policy, Databases: r.databases(o), Requests: answers(o),
+		Answers: r.answers(o)}
 	for _, store := range o.Stores {
 		one := StoreStatus{Name: store.Name, Listed: store.Listed, Unreadable: store.Unreadable}
 		if store.Err != nil {
@@ -56,6 +57,40 @@ func (r *runner) left(s Stored) *VerificationStatus {
 		}
 	}
 	return v
+}
+
+// answers are the sets that answer what the order asks for, by request; of several to one the first that ended.
+func (r *runner) answers(o *Observed) []Answer {
+	var all []Answer
+	for _, asked := range r.order.Requests {
+		var best *Answer
+		note := func(d backup.Description) *Answer {
+			if d.Request != asked.ID {
+				return nil
+			}
+			if best == nil || d.ID != best.ID && d.Finished.Before(best.Finished) {
+				best = &Answer{Description: d}
+			}
+			if best.ID != d.ID {
+				return nil
+			}
+			return best
+		}
+		for _, own := range o.Own {
+			note(own.Description)
+		}
+		for _, s := range o.Stores {
+			for _, k := range s.Sets {
+				if a := note(k.Description); a != nil {
+					a.In = append(a.In, AnswerPlace{s.Name, k.Verified && !k.Damaged, k.Damaged})
+				}
+			}
+		}
+		if best != nil {
+			all = append(all, *best)
+		}
+	}
+	return all
 }
 
 func answers(o *Observed) map[string]string {
