@@ -236,7 +236,7 @@ func TestIdleLogBackupsTakeTheEndFurther(t *testing.T) {
 		g.Expect(chain.Witness.ID).To(Equal("Log3"))
 	}
 	g.Expect(backup.Windows(d.sets)).To(Equal([]backup.Window{{From: at(10), To: at(40)}}))
-	g.Expect(ids(backup.Removable(d.sets, backup.Retention{Fulls: 1}, at(100)))).To(Equal([]string{"Log2"}))
+	g.Expect(ids(removable(d.sets, backup.Retention{Fulls: 1}, at(100)))).To(Equal([]string{"Log2"}))
 	d.log(50)
 	chain, err := backup.Restoring(d.sets, backup.Target{Time: at(35)})
 	g.Expect(err).NotTo(HaveOccurred())

@@ -51,9 +51,9 @@ func TestThePlansOfMonthsTakeAFewLooksAtEachSet(t *testing.T) {
 	}
 }
 
-func BenchmarkRemovableOfAMonth(b *testing.B) {
+func BenchmarkNeededOfAMonth(b *testing.B) {
 	sets, now := months(30)
 	for b.Loop() {
-		Removable(sets, Retention{Age: 14 * 24 * time.Hour}, now)
+		Needed(sets, Retention{Age: 14 * 24 * time.Hour}, now)
 	}
 }

@@ -18,24 +18,11 @@ type Retention struct {
 	Young time.Duration
 }
 
-// Removable are the sets of one database (one Identity) that nothing promised needs: not a moment of the last Age, not
-// one of the newest Fulls, not the newest point. What is Unverified, or was taken at a time that is yet to come, is
-// kept, and makes nothing needless: while there is any, all since the newest full backup from which everything promised
-// can be reached without it is kept, with the bases. With no Age and no Fulls nothing is removable: nobody said that
-// anything may go.
-func Removable(sets []Set, keep Retention, now time.Time) []Set {
-	needed := Needed(sets, keep, now)
-	var removable []Set
-	for _, s := range sets {
-		if needed[s.ID] == "" {
-			removable = append(removable, s)
-		}
-	}
-	return removable
-}
-
-// Needed says of each set of one database (one Identity) that is not Removable, by its ID, what it is kept for, for
-// people.
+// Needed says of each set of one database (one Identity) that is kept, by its ID, what for, for people; the others may
+// go. Kept is what promises need: a moment of the last Age, one of the newest Fulls, the newest point. What is
+// Unverified, or was taken at a time that is yet to come, is kept, and makes nothing needless: while there is any, all
+// since the newest full backup from which everything promised can be reached without it is kept, with the bases. With no
+// Age and no Fulls everything is kept: nobody said that anything may go.
 func Needed(sets []Set, keep Retention, now time.Time) map[string]string {
 	why := reasons{}
 	if keep.Age <= 0 && keep.Fulls <= 0 {

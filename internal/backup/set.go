@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package backup knows what backup sets mean together: which of them restore a database to a moment (Chain), between
-// which moments it can be restored at all (Windows), and which may go (Removable). It knows no engine, no store and no
-// clock; positions in the log and identities are those that RESTORE HEADERONLY shows.
+// which moments it can be restored at all (Windows), and which are kept, and what for (Needed). It knows no engine, no
+// store and no clock; positions in the log and identities are those that RESTORE HEADERONLY shows.
 package backup
 
 import (

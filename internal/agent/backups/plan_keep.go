@@ -3,6 +3,7 @@
 package backups
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -77,9 +78,9 @@ func (p planner) planForget(o *Observed) []Own {
 		}
 		return all
 	}
-	removable := p.removable(descriptions(o.Own), o.Now)
+	needed := p.needed(descriptions(o.Own), o.Now)
 	for _, own := range o.Own {
-		if removable[own.ID] {
+		if needed[own.ID] == "" {
 			all = append(all, own)
 		}
 	}
@@ -119,9 +120,9 @@ func (p planner) planRemovals(o *Observed) []Remove {
 		if s.Listed.IsZero() || s.Err != nil {
 			continue
 		}
-		removable := p.removable(p.keptDescriptions(s.Sets), o.Now)
+		needed := p.needed(keptDescriptions(s.Sets, p.order.Verify), o.Now)
 		for i := range s.Sets {
-			if removable[s.Sets[i].ID] {
+			if needed[s.Sets[i].ID] == "" {
 				all = append(all, Remove{Store: s.Name, Set: &s.Sets[i]})
 			}
 		}
@@ -145,17 +146,26 @@ func (p planner) leads(o *Observed) bool {
 	return slices.ContainsFunc(p.sources(o), func(s mssql.BackupSource) bool { return s.Primary || s.Group == "" })
 }
 
-// removable are the IDs of sets that go, each database by itself. A set of a kind of database that the policy no longer
-// covers goes by the same retention.
-func (p planner) removable(all []backup.Description, now time.Time) map[string]bool {
-	keep := backup.Retention{Age: p.order.KeepAge, Fulls: p.order.KeepFulls, Young: youngFor}
-	ids := map[string]bool{}
+// needed says of each set that is not to go, by its ID, what it is kept for.
+func (p planner) needed(all []backup.Description, now time.Time) map[string]string {
+	return neededFor(all, backup.Retention{Age: p.order.KeepAge, Fulls: p.order.KeepFulls}, now)
+}
+
+// Needed says of each set of a store that is not to go, by its ID, what it is kept for, for people. With verify a set
+// that was not read back makes nothing needless. What is not in it may be removed.
+func Needed(kept []Kept, keep backup.Retention, verify bool, now time.Time) map[string]string {
+	return neededFor(keptDescriptions(kept, verify), keep, now)
+}
+
+// neededFor goes by each database by itself. A set of a kind of database that the policy no longer covers goes by the
+// same retention.
+func neededFor(all []backup.Description, keep backup.Retention, now time.Time) map[string]string {
+	keep.Young = youngFor
+	why := map[string]string{}
 	for _, sets := range backup.ByDatabase(all) {
-		for _, s := range backup.Removable(backup.Sets(sets), keep, now) {
-			ids[s.ID] = true
-		}
+		maps.Copy(why, backup.Needed(backup.Sets(sets), keep, now))
 	}
-	return ids
+	return why
 }
 
 func descriptions(own []Own) []backup.Description {
@@ -166,12 +176,12 @@ func descriptions(own []Own) []backup.Description {
 	return all
 }
 
-func (p planner) keptDescriptions(kept []Kept) []backup.Description {
+func keptDescriptions(kept []Kept, verify bool) []backup.Description {
 	var all []backup.Description
 	for _, k := range kept {
 		d := k.Description
 		d.Damaged = k.Damaged
-		d.Unverified = p.order.Verify && !k.Verified && !k.Damaged
+		d.Unverified = verify && !k.Verified && !k.Damaged
 		all = append(all, d)
 	}
 	return all

@@ -127,7 +127,7 @@ func (r *runner) databases(o *Observed) []DatabaseStatus {
 		places = nil
 	}
 	for _, s := range o.Stores {
-		places = append(places, r.keptDescriptions(s.Sets))
+		places = append(places, keptDescriptions(s.Sets, r.order.Verify))
 	}
 	for _, place := range places {
 		for of, sets := range backup.ByDatabase(place) {

@@ -71,7 +71,8 @@ func (l look) stores(ctx context.Context) ([]v1alpha1.ObjectName, error) {
 	return names, nil
 }
 
-// family is a database's sets in a store, the newest last; another one of the same name is another family.
+// family is a database's sets in a store, the newest last; another one of the same name is another family, and one of
+// the same family by another name, which came from a copy of it, is another database.
 type family struct {
 	id, target, database string
 	sets                 []backups.Kept
@@ -81,7 +82,9 @@ type family struct {
 func (in *inside) families() []family {
 	var all []family
 	for _, k := range in.has.Sets {
-		at := slices.IndexFunc(all, func(f family) bool { return f.id == k.Family && f.target == k.Target })
+		at := slices.IndexFunc(all, func(f family) bool {
+			return backup.IdentityOf(f.id, f.database) == k.Identity() && f.target == k.Target
+		})
 		if at < 0 {
 			all = append(all, family{id: k.Family, target: k.Target})
 			at = len(all) - 1

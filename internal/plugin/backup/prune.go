@@ -93,8 +93,8 @@ func (l look) pruneStore(p *v1alpha1.BackupPolicy, name v1alpha1.ObjectName, f *
 	l.say("BackupStore %s, %s:", in.name, in.bucket)
 	var rows [][]any
 	var going []backups.Kept
+	needed := backups.Needed(in.has.Sets, retention(p), p.Spec.Verification != v1alpha1.VerifyNone, f.now())
 	for _, family := range in.families() {
-		needed := backup.Needed(family.chains(), retention(p), f.now())
 		for _, k := range family.sets {
 			verdict, why := "keep", needed[k.ID]
 			if why == "" {

@@ -114,11 +114,14 @@ func TestPrune(t *testing.T) {
 	g := NewWithT(t)
 	s := bucket.Start(t)
 	put(t, s, "group/content", backup.Set{ID: "old", Kind: backup.Full, FirstLSN: "10", LastLSN: "20",
-		Finished: noon.Add(-9 * time.Hour)}, "verified.json")
-	put(t, s, "group/content", backup.Set{ID: "full", Kind: backup.Full, FirstLSN: "30", LastLSN: "40",
-		Finished: noon.Add(-time.Hour)}, "")
-	put(t, s, "group/content", backup.Set{ID: "log", Kind: backup.Log, FirstLSN: "30", LastLSN: "50",
-		Finished: noon.Add(-time.Minute)}, "")
+		Finished: noon.Add(-99 * time.Hour)}, "verified.json")
+	newest := func(mark string) {
+		put(t, s, "group/content", backup.Set{ID: "full", Kind: backup.Full, FirstLSN: "30", LastLSN: "40",
+			Finished: noon.Add(-time.Hour)}, mark)
+		put(t, s, "group/content", backup.Set{ID: "log", Kind: backup.Log, FirstLSN: "30", LastLSN: "50",
+			Finished: noon.Add(-time.Minute)}, mark)
+	}
+	newest("")
 	other := put(t, s, "server/other", backup.Set{ID: "other", Kind: backup.Full, FirstLSN: "10", LastLSN: "20",
 		Finished: noon.Add(-99 * time.Hour)}, "")
 	p := policy()
@@ -148,12 +151,16 @@ func TestPrune(t *testing.T) {
 
 	p.Spec.Retention = &v1alpha1.BackupRetention{Fulls: 1}
 	g.Expect(hub.Update(t.Context(), p)).To(Succeed())
+	g.Expect(pruned(true)).To(And(ContainSubstring("0 of 3 backups may go"),
+		MatchRegexp(`keep +Full +Content +2026-02-25T09:00:00Z +12 B +the newest point needs it`)))
+	newest("verified.json")
+	before = keys()
 	text := pruned(false)
-	g.Expect(text).To(And(MatchRegexp(`remove +Full +Content +2026-03-01T03:00:00Z +12 B +nothing needs it`),
+	g.Expect(text).To(And(MatchRegexp(`remove +Full +Content +2026-02-25T09:00:00Z +12 B +nothing needs it`),
 		MatchRegexp(`keep +Log .* the newest point needs it`), ContainSubstring("1 of 3 backups may go, with 12 B"),
 		ContainSubstring("Nothing was changed.")))
 	g.Expect(keys()).To(Equal(before))
-	g.Expect(pruned(true)).To(ContainSubstring("removed web/group/content/Content/20260301T030000Z-full-old"))
+	g.Expect(pruned(true)).To(ContainSubstring("removed web/group/content/Content/20260225T090000Z-full-old"))
 	after := keys()
 	g.Expect(after).To(HaveLen(len(before) - 3))
 	g.Expect(after).To(ContainElement(other.Key()))
