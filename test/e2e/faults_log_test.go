@@ -49,9 +49,9 @@ func logVolumeOf(t *testing.T, s *bed.Site, server *v1alpha1.SQLServer) logVolum
 	return v
 }
 
-// boundLogVolume puts a file system of its own under a server's log volume, which is else a folder of the host's disk.
-// The pod is away meanwhile: mounts below a volume that is in use would be undone with that use.
-func (m *matrix) boundLogVolume(t *testing.T, site string) logVolume {
+// boundLogVolume puts a file system of its own, of some MiB, under a server's log volume, which is else a folder of the
+// host's disk. The pod is away meanwhile: mounts below a volume that is in use would be undone with that use.
+func (m *matrix) boundLogVolume(t *testing.T, site string, size int) logVolume {
 	t.Helper()
 	server, at := m.servers[site], m.b.Site(site)
 	v := logVolumeOf(t, at, server)
@@ -81,9 +81,10 @@ func (m *matrix) boundLogVolume(t *testing.T, site string) logVolume {
 		"sh",
 		"-ec",
 		fmt.Sprintf(
-			"cp -a %[1]s %[1]s.kept && mount -t tmpfs -o size=256m tmpfs %[1]s && cp -a %[1]s.kept/. %[1]s/ && rm "+
+			"cp -a %[1]s %[1]s.kept && mount -t tmpfs -o size=%[2]dm tmpfs %[1]s && cp -a %[1]s.kept/. %[1]s/ && rm "+
 				"-rf %[1]s.kept",
 			v.path,
+			size,
 		),
 	)
 	t.Cleanup(func() { m.b.NodeExec(t, v.node, "umount", "-l", v.path) })
@@ -192,7 +193,7 @@ func TestFullLogVolume(t *testing.T) {
 	at := &matrix{groupTest: gt}
 	for _, site := range copySites {
 		waitForServer(t, b, gt.servers[site], 4*time.Minute)
-		volumes[site] = at.boundLogVolume(t, site)
+		volumes[site] = at.boundLogVolume(t, site, 256)
 	}
 	gt.declare("e2elog", v1alpha1.ConfigurationOnly, usual)
 	gt.wait("the group is synchronized", 1, 5*time.Minute)

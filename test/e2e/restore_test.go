@@ -26,8 +26,14 @@ import (
 type returned struct {
 	gt *groupTest
 	// db is the primary, wherever it is.
-	db      *mssql.DB
+	db *mssql.DB
+	// store has the backups.
+	store   v1alpha1.ObjectName
 	written int
+	// bytes of each row besides its number.
+	bytes int
+	// full counts the writes that were refused since the log was full.
+	full int
 }
 
 // write inserts the next rows into a table of their own.
@@ -35,18 +41,33 @@ func (r *returned) write(rows int) {
 	r.gt.t.Helper()
 	if r.written == 0 {
 		write(r.gt.t, r.db, "DROP TABLE IF EXISTS dbo.Returned")
-		write(r.gt.t, r.db, "CREATE TABLE dbo.Returned (id int NOT NULL PRIMARY KEY)")
+		write(r.gt.t, r.db, "CREATE TABLE dbo.Returned (id int NOT NULL PRIMARY KEY, padding varbinary(max) NULL)")
 	}
 	for range rows {
 		r.written++
 		bed.Wait(r.gt.t, fmt.Sprintf("row %d is written", r.written), time.Minute, func(ctx context.Context) (bool, string,
 			error) {
-			err := r.db.Exec(ctx, tsql.Statement{Text: fmt.Sprintf("IF NOT EXISTS (SELECT 1 FROM dbo.Returned WHERE id = %d) "+
-				"INSERT dbo.Returned VALUES (%d)", r.written, r.written)})
+			err := r.insert(ctx, r.written)
 			return err == nil, fmt.Sprint(err), nil
 		})
 	}
 }
+
+// insert writes a row where it is not there yet: what was sent before may have come through.
+func (r *returned) insert(ctx context.Context, id int) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	const padding = "CAST(REPLICATE(CAST('x' AS varchar(max)), %d) AS varbinary(max))"
+	err := r.db.Exec(ctx, tsql.Statement{Text: fmt.Sprintf("IF NOT EXISTS (SELECT 1 FROM dbo.Returned WHERE id = %d) "+
+		"INSERT dbo.Returned VALUES (%d, "+padding+")", id, id, r.bytes)})
+	if mssql.HasNumber(err, logFull) {
+		r.full++
+	}
+	return err
+}
+
+// logFull is the number of the error with which a write is refused since the log has no room.
+const logFull = 9002
 
 // moment is a whole second behind all rows so far, and before all that come: a Restore's time has seconds.
 func (r *returned) moment() metav1.Time {
@@ -56,13 +77,13 @@ func (r *returned) moment() metav1.Time {
 }
 
 // comeBack restores the group's database to a server, by the folder in the bucket alone, and compares the rows.
-func (r *returned) comeBack(server *v1alpha1.SQLServer, path, database string, to *v1alpha1.RestorePoint, rows int) {
+func (r *returned) comeBack(server *v1alpha1.SQLServer, database string, to *v1alpha1.RestorePoint, rows int) {
 	t, b := r.gt.t, r.gt.b
 	t.Helper()
 	g := NewWithT(t)
 	x := &v1alpha1.Restore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2e-" + strings.ToLower(database)},
-		Spec: v1alpha1.RestoreSpec{Source: v1alpha1.RestoreSource{Store: "e2e-bucket", Path: path}, To: to,
+		Spec: v1alpha1.RestoreSpec{Source: v1alpha1.RestoreSource{Store: r.store, Path: r.gt.folder()}, To: to,
 			Target: v1alpha1.RestoreTarget{Server: v1alpha1.ServerName(server.Name),
 				Database: v1alpha1.DatabaseName(database)}},
 	}
