@@ -51,6 +51,13 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
 		return p
 	case d.First != "":
+		// It may have been told before the other was there. Carried out both, the shorter retention removes what the other
+		// promises.
+		for _, name := range d.Servers {
+			if told, err := o.Servers[name].Order.Get(); err == nil && len(told) > 0 {
+				p.Add(Tell{Server: name})
+			}
+		}
 		p.Outcome = conditions.Stalled(v1alpha1.ReasonBackupConflict, fmt.Sprintf("BackupPolicy %s is about the same "+
 			"target, and came first: delete one of the two", d.First))
 		return p

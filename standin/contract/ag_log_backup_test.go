@@ -229,8 +229,8 @@ func TestLogBackupsInADistributedGroup(t *testing.T) {
 	g.Expect(severe(err)).To(Equal([]int32{35294, 3013}))
 }
 
-// TestAFormerPrimaryTruncatesItsLog: log that was backed up at the new primary is let go of at the former one, too, which
-// kept it for its secondaries while it was primary.
+// TestAFormerPrimaryTruncatesItsLog: log that was backed up at the new primary is let go of at the former one, too,
+// which kept it for its secondaries while it was primary.
 func TestAFormerPrimaryTruncatesItsLog(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)

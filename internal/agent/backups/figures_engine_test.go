@@ -18,8 +18,8 @@ import (
 )
 
 // BenchmarkBackups takes and restores backups of a database of 100 MB as the sidecars have them taken, rows of 1 KB of
-// which half can be compressed: full, differential after a tenth of the rows changed, and the log of that change. What it
-// shows is the stand-in's time; ratios between rows of one run are what to compare.
+// which half can be compressed: full, differential after a tenth of the rows changed, and the log of that change. What
+// it shows is the stand-in's time; ratios between rows of one run are what to compare.
 //
 //	go test -tags integration -run '^$' -bench Backups -benchtime 3x ./internal/agent/backups
 func BenchmarkBackups(b *testing.B) {
