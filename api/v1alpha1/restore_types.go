@@ -42,7 +42,8 @@ type RestoreSource struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
 	Files []ObjectKey `json:"files,omitempty"`
-	// folder below the store's prefix: every object in it is such a file, 1024 at most. It goes beside files, or alone.
+	// folder below the store's prefix: every object in it and in its folders is such a file, 1024 at most. It goes beside
+	// files, or alone.
 	// +optional
 	Folder ObjectKey `json:"folder,omitempty"`
 	// timeZone of the server that wrote the files by its name in the tz database, such as Europe/Dublin: its clock is what
@@ -57,7 +58,7 @@ type RestoreSource struct {
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=1024
-// +kubebuilder:validation:XValidation:rule="self.split('/').all(p, p != '' && p != '.' && p != '..')",message="a key has no slash at either end, and no part that is empty, . or .., such as imports/Sales.bak"
+// +kubebuilder:validation:XValidation:rule="self.split('/').all(p, p != ” && p != '.' && p != '..')",message="a key has no slash at either end, and no part that is empty, . or .., such as imports/Sales.bak"
 type ObjectKey string
 
 // Imports says that the files of any server are restored: the engine has to be asked what they are.

@@ -104,6 +104,7 @@ func (r *Reconciler) source(ctx context.Context, d *Desired) error {
 			d.Refused = fmt.Sprintf("spec.source.timeZone: %v", err)
 			return nil
 		}
+		d.Order.Folder = orders.ImportFolder
 		d.Order.Import = &orders.Import{Folder: string(source.Folder), Database: string(source.Database),
 			TimeZone: source.TimeZone}
 		for _, key := range source.Files {

@@ -5,6 +5,8 @@
 package restore_test
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -12,11 +14,14 @@ import (
 	. "github.com/onsi/gomega"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/checkout"
 )
 
 // What cannot be meant is refused at once, and what is said names the field.
@@ -79,6 +84,18 @@ func TestSourcesThatAreRefused(t *testing.T) {
 	}
 }
 
+// The sample is one that the API server takes.
+func TestTheSampleIsTaken(t *testing.T) {
+	g, hub := NewWithT(t), apiserver.StartHub(t)
+	hub.Namespace(t, "web")
+	content, err := os.ReadFile(filepath.Join(checkout.Root(), "config", "samples", "restore_files.yaml"))
+	g.Expect(err).NotTo(HaveOccurred())
+	var r v1alpha1.Restore
+	g.Expect(yaml.UnmarshalStrict(content, &r)).To(Succeed())
+	g.Expect(r.Spec.Source.Files).To(HaveLen(2))
+	g.Expect(hub.Client.Create(t.Context(), &r)).To(Succeed())
+}
+
 // A dry run from files asks the engine what is in them: its agent has the right to for that time. What it found stays.
 func TestADryRunFromFiles(t *testing.T) {
 	b := newBed(t)
@@ -88,6 +105,7 @@ func TestADryRunFromFiles(t *testing.T) {
 		Files: []v1alpha1.ObjectKey{"imports/Sales.bak", "imports/Sales_1.trn"}, Database: "Sales",
 		TimeZone: "Europe/Dublin"}, Target: v1alpha1.RestoreTarget{Server: "quisec", Database: "Sales"}})
 	g.Eventually(b.order("look"), patient, often).ShouldNot(BeNil())
+	g.Expect(b.order("look")().Folder).To(Equal(orders.ImportFolder))
 	g.Expect(b.order("look")().Import).To(Equal(&orders.Import{Files: []string{"imports/Sales.bak", "imports/Sales_1.trn"},
 		Database: "Sales", TimeZone: "Europe/Dublin"}))
 	g.Expect(b.rights()).To(ContainElement(mayMake), "before the order")

@@ -34,6 +34,8 @@ type Header struct {
 	BulkLogged bool `json:"bulkLogged,omitempty"`
 	// Thumbprints are those of the certificates that open the backup or the database in it, in hexadecimal digits.
 	Thumbprints []string `json:"thumbprints,omitempty"`
+	// Closed is what the engine said of a set that it cannot open, where it names no thumbprint otherwise.
+	Closed string `json:"closed,omitempty"`
 	// DatabaseFiles are those of the database, as far as the file was asked for them.
 	DatabaseFiles []DatabaseFile `json:"databaseFiles,omitempty"`
 }
@@ -311,6 +313,10 @@ func (i Import) restorable(f *found) error {
 	if f.Major > i.Major {
 		return &Refused{VersionNewer, fmt.Sprintf("object %s was written by a newer version, %s; the server's major version "+
 			"is %d: restore to a server of that version or a newer one", f.files[0].Key, f.Build, i.Major)}
+	}
+	if f.Closed != "" {
+		return &Refused{CertificateMissing, fmt.Sprintf("object %s is opened by a certificate that the server does not have "+
+			"in master: %s", f.files[0].Key, f.Closed)}
 	}
 	for _, thumbprint := range f.Thumbprints {
 		if !slices.Contains(i.Thumbprints, thumbprint) {

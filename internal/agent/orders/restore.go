@@ -32,6 +32,10 @@ type Restore struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
+// ImportFolder is the Folder of a Restore with an Import: agents of releases that know of no files find nothing there,
+// and refuse. Without one they would take the newest database of the whole store.
+const ImportFolder = "files-need-a-newer-agent"
+
 // Import says which files of a store are restored that any server wrote.
 type Import struct {
 	// Files are keys of objects, Folder is where more of them are, each below the store's prefix.

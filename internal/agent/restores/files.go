@@ -247,10 +247,12 @@ func readFile(ctx context.Context, db *mssql.DB, place string, f backup.ImportFi
 		// The engine lists the files of no set that it cannot open.
 		if h.Kind != "" && h.Major <= major && (shown.Encryptor == "" || slices.Contains(thumbprints, shown.Encryptor)) {
 			entries, err := mssql.ReadBackupFileList(ctx, db, place, h.Position)
-			if err != nil {
+			switch {
+			case mssql.HasNumber(err, tsql.NoEncryptor):
+				h.Closed = err.Error()
+			case err != nil:
 				return f, err
-			}
-			if len(entries) == 0 {
+			case len(entries) == 0:
 				return f, fmt.Errorf("server %s lists no files of the backup at position %d", db.Server(), h.Position)
 			}
 			filesOf(&h, entries)
