@@ -58,7 +58,7 @@ type RestoreSource struct {
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=1024
-// +kubebuilder:validation:XValidation:rule="self.split('/').all(p, p != ” && p != '.' && p != '..')",message="a key has no slash at either end, and no part that is empty, . or .., such as imports/Sales.bak"
+// +kubebuilder:validation:XValidation:rule="self.split('/').all(p, size(p) > 0 && p != '.' && p != '..')",message="a key has no slash at either end, and no part that is empty, . or .., such as imports/Sales.bak"
 type ObjectKey string
 
 // Imports says that the files of any server are restored: the engine has to be asked what they are.
