@@ -146,6 +146,8 @@ func (b *taken) list(t *testing.T) []backups.Kept {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// They are read several at a time, and come in any order.
+	slices.SortFunc(stored.Sets, func(a, b backups.Kept) int { return a.Finished.Compare(b.Finished) })
 	return stored.Sets
 }
 
