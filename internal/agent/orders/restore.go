@@ -20,6 +20,8 @@ type Restore struct {
 	// Stores that may have the sets, and the folder of the database in each, below the store's prefix.
 	Stores []BackupStore `json:"stores"`
 	Folder string        `json:"folder"`
+	// Import says which files are restored that any server wrote, instead of a folder's sets.
+	Import *Import `json:"import,omitempty"`
 	// Database that is made; empty for the name that it had.
 	Database string `json:"database,omitempty"`
 	// Time, LSN or Backup say to when; none is the newest point.
@@ -28,6 +30,21 @@ type Restore struct {
 	Backup string    `json:"backup,omitempty"`
 	// DryRun finds the chain, and changes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// ImportFolder is the Folder of a Restore with an Import: agents of releases that know of no files find nothing there,
+// and refuse. Without one they would take the newest database of the whole store.
+const ImportFolder = "files-need-a-newer-agent"
+
+// Import says which files of a store are restored that any server wrote.
+type Import struct {
+	// Files are keys of objects, Folder is where more of them are, each below the store's prefix.
+	Files  []string `json:"files,omitempty"`
+	Folder string   `json:"folder,omitempty"`
+	// Database that is meant, empty where they have one.
+	Database string `json:"database,omitempty"`
+	// TimeZone of the server that wrote them, by its name in the tz database; empty for what the files say.
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // Encode makes the value of the key.
