@@ -4,6 +4,7 @@ package backups
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -255,7 +256,13 @@ func (r *runner) forgetAll() {
 		asked = append(asked, free)
 		r.try(lane, free, func() error { return r.sets.forget(own) })
 	}
-	r.try(lane, missing, func() error { return r.engine.account(r.order.Policy, o.all(), r.server) })
+	r.try(lane, missing, func() error {
+		var past error
+		if o.listed() {
+			past = r.engine.endPasts(r.order.Policy, o.all(), r.server)
+		}
+		return errors.Join(past, r.engine.account(r.order.Policy, o.all(), r.server))
+	})
 	r.only(lane, asked...)
 }
 
