@@ -391,6 +391,7 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 	})
 
 	t.Run("a store that fails", func(t *testing.T) { failingStores(t, s, b) })
+	t.Run("ended within answers", func(t *testing.T) { endedWithinAnswers(t, s, b) })
 	t.Run("ended at every step", func(t *testing.T) { endedAtEveryStep(t, s, b) })
 	t.Run("a flipped bit", func(t *testing.T) { flipped(t, s, b) })
 }

@@ -119,3 +119,50 @@ func failingStores(t *testing.T, s *target, b *taken) {
 		})
 	}
 }
+
+// endedWithinAnswers ends the sidecar in the middle of each kind of answer of the store: the next life goes on with
+// what came of a download.
+func endedWithinAnswers(t *testing.T, s *target, b *taken) {
+	g := NewWithT(t)
+	between := b.bucket.Between(t)
+	var mu sync.Mutex
+	var met []string
+	reached := make(chan struct{}, 100)
+	between.Do(once(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		answer := httptest.NewRecorder()
+		next.ServeHTTP(answer, r)
+		maps.Copy(w.Header(), answer.Header())
+		w.WriteHeader(answer.Code)
+		_, _ = w.Write(half(answer.Body.Bytes()))
+		w.(http.Flusher).Flush()
+		mu.Lock()
+		met = append(met, bucket.Asked(r))
+		mu.Unlock()
+		reached <- struct{}{}
+		<-r.Context().Done()
+		panic(http.ErrAbortHandler)
+	}))
+	o := orders.Restore{Name: "within", UID: "uid-within", Folder: folder, Database: "within", Time: b.after[28],
+		Stores: []orders.BackupStore{backups.StoreOf("bucket", between.Bucket)}}
+	s.end()
+	for lives := 0; ; lives++ {
+		g.Expect(lives).To(BeNumerically("<", 50))
+		s.begin()
+		s.tell(o)
+		select {
+		case <-reached:
+			s.end()
+			continue
+		case <-time.After(2 * time.Second):
+		}
+		if s.status(o.Name).Result != nil {
+			break
+		}
+		s.end()
+	}
+	status := s.ended(o.Name)
+	g.Expect(status.Result.Outcome).To(Equal(Succeeded), status.Result.Message)
+	g.Expect(s.rows(o.Database)).To(Equal(upTo(28)))
+	g.Expect(met).To(ContainElements("LIST", "GET set.json", "GET 1.bak", "GET 2.bak", "GET 1.trn"))
+	s.tell()
+}
