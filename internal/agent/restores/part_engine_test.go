@@ -392,6 +392,8 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 		s.begin()
 	})
 
+	t.Run("a store that fails", func(t *testing.T) { failingStores(t, s, b) })
+	t.Run("ended within answers", func(t *testing.T) { endedWithinAnswers(t, s, b) })
 	t.Run("ended at every step", func(t *testing.T) { endedAtEveryStep(t, s, b) })
 	t.Run("a flipped bit", func(t *testing.T) { flipped(t, s, b) })
 }
