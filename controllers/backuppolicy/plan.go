@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -196,7 +197,8 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 			p.Leave("the order of BackupPolicy %s at %s: %s", d.Policy.Name, credentials.HostName(name), why)
 		case err != nil:
 			p.Done = false
-			p.Outcome.Message += fmt.Sprintf("; %s does not answer: %v", credentials.HostName(name), err)
+			p.Outcome.Message += fmt.Sprintf("; %s does not answer: %v; %s", credentials.HostName(name), err,
+				sites.GoneForGood(name))
 		case len(told) > 0:
 			p.Add(Tell{Server: name})
 		}
