@@ -26,8 +26,8 @@ type Observed struct {
 // Own is a set on this server's backup volume.
 type Own struct {
 	backup.Description
-	// In are the stores that have it.
-	In map[string]bool
+	// In are the stores that got it, each since when by this server's clock.
+	In map[string]time.Time
 }
 
 // Stored is what a store has of the policy's target.

@@ -158,7 +158,7 @@ func (r *runner) count(of backup.Identity, d *DatabaseStatus, o *Observed) {
 	for _, own := range o.Own {
 		note(own.Description)
 		for _, s := range r.order.Stores {
-			if own.Identity() == of && !own.In[s.Name] {
+			if own.Identity() == of && own.In[s.Name].IsZero() {
 				d.Waiting++
 				d.WaitingBytes += own.Stored()
 				break
