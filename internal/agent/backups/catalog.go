@@ -43,7 +43,11 @@ type catalog struct {
 // Folder is what a store has below a folder: the sets that are described there, each with whether it was found damaged.
 func Folder(ctx context.Context, from *store.Store, folder string) (Stored, error) {
 	c := &catalog{folder: folder, store: from}
-	return c.read(ctx)
+	objects, err := from.List(ctx, folder+"/")
+	if err != nil {
+		return Stored{}, err
+	}
+	return c.described(ctx, objects)
 }
 
 // current is what was last listed.
@@ -89,6 +93,13 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
+	read, err := c.described(ctx, objects)
+	read.Leftovers = leftovers(objects, uploads)
+	return read, err
+}
+
+// described are the sets of these objects.
+func (c *catalog) described(ctx context.Context, objects []store.Object) (Stored, error) {
 	folders := map[string]map[string]int64{}
 	for _, o := range objects {
 		folder := path.Dir(o.Key)
@@ -100,7 +111,7 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 	known := c.knownKeys()
 	var (
 		mu   sync.Mutex
-		read = Stored{Leftovers: leftovers(objects, uploads)}
+		read Stored
 	)
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(readAtOnce)
