@@ -94,8 +94,23 @@ func (c *catalog) read(ctx context.Context) (Stored, error) {
 		return Stored{}, err
 	}
 	read, err := c.described(ctx, objects)
-	read.Leftovers = leftovers(objects, uploads)
-	return read, err
+	if err != nil {
+		return Stored{}, err
+	}
+	mark := func(o store.Object) bool { return o.Key == backup.OwnerKey(c.folder) }
+	read.Leftovers = leftovers(slices.DeleteFunc(slices.Clone(objects), mark), uploads)
+	// Where the list does not show it, it is not asked for: a store may refuse to say of one object that it is not there.
+	if slices.ContainsFunc(objects, mark) {
+		owner, err := c.owner(ctx)
+		switch {
+		case errors.Is(err, store.ErrNotFound):
+		case err != nil:
+			return Stored{}, err
+		default:
+			read.Owner = &owner
+		}
+	}
+	return read, nil
 }
 
 // described are the sets of these objects.

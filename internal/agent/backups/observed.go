@@ -36,6 +36,8 @@ type Stored struct {
 	Name string
 	// Listed is when all of it was last listed; zero while it never was.
 	Listed time.Time
+	// Owner says whose the target's folder is; nil while it is nobody's.
+	Owner *backup.Owner
 	// Sets that are whole, by their descriptions.
 	Sets []Kept
 	// Leftovers are folders of sets without a description.

@@ -234,6 +234,8 @@ type StoreStatus struct {
 	Listed     time.Time `json:"listed,omitzero"`
 	Error      string    `json:"error,omitempty"`
 	Unreadable []string  `json:"unreadable,omitempty"`
+	// OtherHub says whose the policy's folder there is, where it is not this hub's: nothing is sent there or removed.
+	OtherHub *backup.Owner `json:"otherHub,omitempty"`
 }
 
 // TakingStatus is a backup that goes on.

@@ -33,10 +33,14 @@ type Send struct {
 // planSends are the sets that stores lack, the oldest first: what comes later restores nothing without them. A store
 // that was not listed gets them all the same: a file that is there stays as it is. A set that a store has damaged, or
 // does not have any more though the retention needs it, is sent again after what was never sent: it may be the store
-// that damages or loses whatever it gets.
+// that damages or loses whatever it gets. A store in which the folder is not known to be this
+// hub's gets nothing.
 func (p planner) planSends(o *Observed) []Send {
 	var all []Send
 	for _, s := range p.order.Stores {
+		if !p.ownsStore(o, s.Name) {
+			continue
+		}
 		kept := o.kept(s.Name)
 		gone := p.gone(o, s.Name)
 		for _, own := range o.Own {
@@ -77,7 +81,10 @@ func (p planner) planForget(o *Observed) []Own {
 		for _, own := range o.Own {
 			lacks := func(s orders.BackupStore) bool {
 				k := kept[s.Name][own.ID]
-				if gone[s.Name][own.ID] == goneNeedless {
+				switch {
+				case !p.ownsStore(o, s.Name): // who has it removes what this one keeps
+					return true
+				case gone[s.Name][own.ID] == goneNeedless:
 					return false
 				}
 				return own.In[s.Name].IsZero() || k == nil || k.Damaged || p.order.Verify && !k.Verified
@@ -155,15 +162,15 @@ type Remove struct {
 }
 
 // planRemovals are what may go from the stores. It goes by a store's own list, which has to be whole and newer than a
-// set that is about to be sent: what is not known to be there is needed by nothing. One server does it for all: the
-// primary of the group.
+// set that is about to be sent: what is not known to be there is needed by nothing. Where the folder is not this hub's
+// nothing goes. One server does it for all: the primary of the group.
 func (p planner) planRemovals(o *Observed) []Remove {
 	if !p.leads(o) {
 		return nil
 	}
 	var all []Remove
 	for _, s := range o.Stores {
-		if s.Listed.IsZero() || s.Err != nil {
+		if s.Listed.IsZero() || s.Err != nil || !p.owns(s) {
 			continue
 		}
 		removable := p.removable(p.keptDescriptions(s.Sets), o.Now)
@@ -233,6 +240,9 @@ func (p planner) planChecks(o *Observed, server string) []Check {
 	leads := p.leads(o)
 	var all []Check
 	for _, s := range o.Stores {
+		if !p.owns(s) {
+			continue
+		}
 		for _, kept := range s.Sets {
 			mine := strings.EqualFold(kept.Server, server) || leads && o.Now.Sub(kept.Finished) > checkPatience
 			if !kept.Verified && !kept.Damaged && mine {

@@ -16,6 +16,9 @@ func (r *runner) status() Status {
 	s := Status{Policy: r.order.Policy, Databases: r.databases(o), Requests: answers(o)}
 	for _, store := range o.Stores {
 		one := StoreStatus{Name: store.Name, Listed: store.Listed, Unreadable: store.Unreadable}
+		if store.Owner != nil && !r.owns(store) {
+			one.OtherHub = store.Owner
+		}
 		if store.Err != nil {
 			one.Error = store.Err.Error()
 		}

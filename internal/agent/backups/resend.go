@@ -19,6 +19,9 @@ func (r *runner) clear(ctx context.Context, c *catalog, s Send) error {
 	if s.Damaged == nil {
 		return nil
 	}
+	if err := r.mine(ctx, c); err != nil {
+		return err
+	}
 	if err := r.sets.lost(s.Own, r.place(c.name)); err != nil {
 		return err
 	}

@@ -45,6 +45,10 @@ type Backup struct {
 	KeepFulls int           `json:"keepFulls,omitempty"`
 	// Verify says that each file is read back from the store after it was written.
 	Verify bool `json:"verify,omitempty"`
+	// Owner is the hub whose the target's folder in the stores is to be, by the UID of its namespace kube-system. TakeOver
+	// are the claims of other hubs that may be taken over.
+	Owner    string   `json:"owner,omitempty"`
+	TakeOver []string `json:"takeOver,omitempty"`
 	// Requests are backups that people have asked for.
 	Requests []BackupRequest `json:"requests,omitempty"`
 }

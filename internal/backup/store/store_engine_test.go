@@ -66,6 +66,10 @@ func TestObjects(t *testing.T) {
 	g.Expect(s.Remove(t.Context(), "web/a/set.json")).To(Succeed())
 	g.Expect(s.List(t.Context(), "web/a/")).To(BeEmpty())
 
+	g.Expect(s.PutNew(t.Context(), "web/owner.json", []byte("one"))).To(Succeed())
+	g.Expect(s.PutNew(t.Context(), "web/owner.json", []byte("two"))).To(MatchError(store.ErrExists))
+	g.Expect(s.Read(t.Context(), "web/owner.json", 3)).To(BeEquivalentTo("one"))
+
 	wrong := server.Bucket
 	wrong.SecretKey = "another-key"
 	err = opened(t, wrong).Put(t.Context(), "x", nil)
