@@ -32,6 +32,9 @@ const (
 	ReasonBackupUnknown = "BackupUnknown"
 	// ReasonBackupConflict: another BackupPolicy came first for the target.
 	ReasonBackupConflict = "BackupConflict"
+	// ReasonBackupOtherHub: the target's folder in a store is another hub's, which removes there what this one keeps.
+	// Backups go on and stay on the servers' backup volumes; the message names the annotation that takes the folder over.
+	ReasonBackupOtherHub = "BackupOtherHub"
 )
 
 // ConditionBackupObjectiveMet is False while the newest moment to which a group's databases can be restored from a

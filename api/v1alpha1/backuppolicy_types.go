@@ -162,6 +162,11 @@ type BackupPolicySpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 }
 
+// TakeOverBackupsAnnotation on a BackupPolicy names the claims of other hubs, with commas between them, whose folders
+// in the policy's stores this hub takes over: the other one is gone for good, or is to back the target up no more. A
+// claim is taken over once; the message of the reason BackupOtherHub has those of now.
+const TakeOverBackupsAnnotation = "geosql.dev/take-over-backups"
+
 // RestorableWindow is between which moments a database can be restored to any.
 type RestorableWindow struct {
 	// from is the oldest of them.

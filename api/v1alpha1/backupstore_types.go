@@ -45,8 +45,8 @@ type S3Bucket struct {
 	// +kubebuilder:default=Path
 	Addressing S3Addressing `json:"addressing,omitempty"`
 	// credentialsSecretRef names the Secret with the keys accessKeyID and secretAccessKey. They need GetObject, PutObject,
-	// DeleteObject, ListBucket, ListMultipartUploadParts and AbortMultipartUpload for the prefix. A changed Secret is
-	// taken over at every site.
+	// DeleteObject, ListMultipartUploadParts and AbortMultipartUpload for the prefix, and ListBucket and
+	// ListBucketMultipartUploads for the bucket. A changed Secret is taken over at every site.
 	CredentialsSecretRef SecretName `json:"credentialsSecretRef"`
 	// caSecretRef names the Secret with the CA that signed the store's certificate, key ca.crt unless given; those that
 	// the image trusts otherwise.

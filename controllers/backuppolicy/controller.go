@@ -71,8 +71,10 @@ type Reconciler struct {
 	sidecars  Sidecars
 	engines   Engines
 	connector *mssql.Connector
-	reporter  reconcile.Reporter
-	now       func() time.Time
+	// hubUID is what the hub is known by in stores.
+	hubUID   func(context.Context) (string, error)
+	reporter reconcile.Reporter
+	now      func() time.Time
 }
 
 // SetupWithManager adds the controller to the manager.
@@ -88,6 +90,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	}
 	local := mgr.GetLocalManager()
 	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), connector: o.Connector, now: time.Now,
+		hubUID:   o.Sites.HubUID,
 		engines:  engines{o.Connector},
 		sidecars: sidecars.Sidecars{Sites: o.Sites, Hub: local.GetClient(), Access: o.Connector, Address: o.Sidecar},
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("backuppolicy"),

@@ -155,6 +155,11 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 		AtPrimary: spec.Replica != v1alpha1.BackupPreferSecondary, Compression: ptr.Deref(spec.Compression, true),
 		Checksum: ptr.Deref(spec.Checksum, true), Stripes: int(spec.Stripes), MaxTransferSize: int(spec.MaxTransferSize),
 		BufferCount: int(spec.BufferCount), Verify: spec.Verification != v1alpha1.VerifyNone}
+	var err error
+	if o.Owner, err = r.hubUID(ctx); err != nil {
+		return err
+	}
+	o.TakeOver = takenOver(d.Policy)
 	if group := spec.Target.AvailabilityGroup; group != "" {
 		o.Target, o.Group = "group/"+string(group), string(group)
 	}
@@ -174,7 +179,6 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 		}
 	}
 	o.Verification = d.verification()
-	var err error
 	if o.Requests, err = r.requests(ctx, d.Policy); err != nil {
 		return err
 	}
@@ -187,6 +191,12 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 	}
 	d.Order = o
 	return nil
+}
+
+// takenOver are the claims of other hubs that the policy may take over.
+func takenOver(p *v1alpha1.BackupPolicy) []string {
+	named := p.Annotations[v1alpha1.TakeOverBackupsAnnotation]
+	return strings.FieldsFunc(named, func(c rune) bool { return c == ',' || c == ' ' })
 }
 
 func (r *Reconciler) store(ctx context.Context, d *Desired, name v1alpha1.ObjectName) (orders.BackupStore, error) {

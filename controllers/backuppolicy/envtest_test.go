@@ -125,6 +125,13 @@ func (b *bed) secretKey(at *apiserver.Server, server v1alpha1.ServerName) func()
 	}
 }
 
+// uid is what the hub is known by.
+func (b *bed) uid() string {
+	uid, err := sites.HubUID(b.Context(), b.hub.Client)
+	NewWithT(b.T).Expect(err).NotTo(HaveOccurred())
+	return uid
+}
+
 // policy as it is now.
 func (b *bed) policy() (v1alpha1.BackupPolicy, error) {
 	var p v1alpha1.BackupPolicy
@@ -146,7 +153,7 @@ func TestThePolicysOrderIsAtTheServersSites(t *testing.T) {
 	g.Expect(others).To(ConsistOf("group.content"))
 	g.Expect(all[0]).To(And(HaveField("Policy", "nightly"), HaveField("Target", "group/content"),
 		HaveField("Group", "content"), HaveField("LogEvery", 5*time.Minute), HaveField("AtPrimary", true),
-		HaveField("KeepFulls", 2), HaveField("Verify", true)))
+		HaveField("KeepFulls", 2), HaveField("Verify", true), HaveField("Owner", b.uid()), HaveField("TakeOver", BeEmpty())))
 	g.Expect(all[0].Stores[0]).To(And(HaveField("Endpoint", "https://s3.example:9000"), HaveField("Bucket", "backups"),
 		HaveField("Prefix", "sql/live"), HaveField("AccessKey", "somebody")))
 
@@ -160,6 +167,16 @@ func TestThePolicysOrderIsAtTheServersSites(t *testing.T) {
 		p, err := b.policy()
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(p.Status.Servers).To(ConsistOf(v1alpha1.ServerName("tukpub"), v1alpha1.ServerName("dubsec")))
+	})
+	t.Run("what may be taken over is what a person says", func(t *testing.T) {
+		g := NewWithT(t)
+		p, err := b.policy()
+		g.Expect(err).NotTo(HaveOccurred())
+		before := p.DeepCopy()
+		p.Annotations = map[string]string{v1alpha1.TakeOverBackupsAnnotation: "theirs"}
+		g.Expect(b.hub.Client.Patch(t.Context(), &p, client.MergeFrom(before))).To(Succeed())
+		g.Eventually(func() []string { all, _ := b.told(b.site, "tukpub"); return all[0].TakeOver }, patient, often).
+			Should(Equal([]string{"theirs"}))
 	})
 	t.Run("credentials that are changed are everywhere", func(t *testing.T) {
 		g := NewWithT(t)

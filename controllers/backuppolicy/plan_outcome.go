@@ -26,7 +26,11 @@ func outcome(d Desired, o Observed) conditions.Outcome {
 		return conditions.Unknown(v1alpha1.ReasonBackupUnknown, "no server says what is backed up: "+
 			strings.Join(silent, "; "))
 	}
-	if failing = append(failing, shut(d, o)...); len(failing) > 0 {
+	failing = append(failing, shut(d, o)...)
+	if foreign := foreign(d, o); len(foreign) > 0 {
+		return taken(d, foreign, failing)
+	}
+	if len(failing) > 0 {
 		return conditions.InProgress(v1alpha1.ReasonBackupFailing, strings.Join(failing, "; "))
 	}
 	if lacks := lacking(d, o); lacks != "" {

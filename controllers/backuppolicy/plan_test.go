@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -29,7 +30,7 @@ func desired() Desired {
 			Status: v1alpha1.BackupPolicyStatus{Servers: []v1alpha1.ServerName{"tukpub", "quisec"}}},
 		Servers: []v1alpha1.ServerName{"tukpub", "quisec"}, Primary: "tukpub",
 		Databases: []v1alpha1.DatabaseName{"Content"},
-		Order: orders.Backup{Policy: "nightly", Target: "group/content", LogEvery: 5 * time.Minute,
+		Order: orders.Backup{Policy: "nightly", Namespace: "web", Target: "group/content", LogEvery: 5 * time.Minute,
 			Full:   orders.BackupTimes{Schedule: "0 1 * * 0"},
 			Stores: []orders.BackupStore{{Name: "bucket", SecretKey: "secret"}}},
 	}
@@ -101,6 +102,25 @@ func TestAStoreThatIsNotListedYetIsNotEmpty(t *testing.T) {
 	g.Expect(status.Databases).To(Equal(d.Policy.Status.Databases))
 }
 
+// otherHub has tukpub find another hub's claim in the store, and fail with something.
+func otherHub(d *Desired, o *Observed, owner *backup.Owner) {
+	d.Policy.Spec.Stores = []v1alpha1.ObjectName{"bucket"}
+	says, _ := o.Servers["tukpub"].Says.Get()
+	says.Stores = []backups.StoreStatus{{Name: "bucket", Listed: noon.Add(-time.Minute), OtherHub: owner}}
+	if owner.Policy != "" {
+		says.Failing = map[string]string{"x": "y"}
+	}
+}
+
+// What a person says may be taken over, as it is written.
+func TestWhatMayBeTakenOver(t *testing.T) {
+	for value, want := range map[string][]string{"": nil, "a": {"a"}, "a,b": {"a", "b"}, " a, b ": {"a", "b"}} {
+		p := desired().Policy
+		p.Annotations = map[string]string{v1alpha1.TakeOverBackupsAnnotation: value}
+		NewWithT(t).Expect(takenOver(p)).To(ConsistOf(want), value)
+	}
+}
+
 func TestPlan(t *testing.T) {
 	away := errors.New("nobody answers")
 	for _, row := range []struct {
@@ -110,6 +130,8 @@ func TestPlan(t *testing.T) {
 		steps  []string
 		reason string
 		says   string
+		// stalled says that it needs a person.
+		stalled bool
 	}{
 		{why: "everything is backed up", until: noon.Add(-time.Minute), reason: v1alpha1.ReasonBackedUp,
 			says: "2026-03-01T11:59:00Z"},
@@ -200,18 +222,38 @@ func TestPlan(t *testing.T) {
 					Unreadable: []string{"web/group/content/1 cannot be used"}}}
 			}
 		}, reason: v1alpha1.ReasonBackupDamaged, says: "1 descriptions of backups cannot be used: web/group/content/1"},
+		{why: "another hub has the folder", until: noon, edit: func(d *Desired, o *Observed) {
+			otherHub(d, o, &backup.Owner{Hub: "other", Claim: "theirs", Policy: "web/theirs", At: noon})
+		}, reason: v1alpha1.ReasonBackupOtherHub, says: "web/group/content in store bucket is that of the hub other, by " +
+			"its BackupPolicy web/theirs, since 2026-03-01T12:00:00Z. Nothing is sent or removed there, and backups stay on " +
+			"the servers' backup volumes. If that hub is gone for good, or is to back this up no more: kubectl annotate " +
+			"--overwrite backuppolicy nightly -n web geosql.dev/take-over-backups=theirs; besides: tukpub-0 cannot x: y",
+			stalled: true},
+		{why: "another hub's folder is taken over", until: noon, edit: func(d *Desired, o *Observed) {
+			d.Order.TakeOver = []string{"former", "theirs"}
+			otherHub(d, o, &backup.Owner{Hub: "other", Claim: "theirs"})
+		}, steps: []string{"tell tukpub-0", "tell quisec-0"}, reason: v1alpha1.ReasonBackupOtherHub,
+			says: "It is being taken over"},
+		{why: "nobody can read whose the folder is", until: noon, edit: func(d *Desired, o *Observed) {
+			otherHub(d, o, &backup.Owner{Claim: "unreadable-1"})
+		}, reason: v1alpha1.ReasonBackupOtherHub, says: "its owner.json cannot be read", stalled: true},
+		{why: "who has looked last knows whose the folder is", until: noon, edit: func(d *Desired, o *Observed) {
+			otherHub(d, o, &backup.Owner{Hub: "other", Claim: "theirs"})
+			says, _ := o.Servers["quisec"].Says.Get()
+			says.Stores = []backups.StoreStatus{{Name: "bucket", Listed: noon}}
+		}, reason: v1alpha1.ReasonBackedUp},
 		{why: "something is missing", edit: func(d *Desired, _ *Observed) { d.Missing = "there is no BackupStore bucket" },
 			reason: v1alpha1.ReasonReferenceMissing},
 		{why: "another policy came first, and this one was told before it was there", edit: func(d *Desired, _ *Observed) {
 			d.First = "older"
 		}, steps: []string{"tell tukpub-0 to take no backups", "tell quisec-0 to take no backups"},
-			reason: v1alpha1.ReasonBackupConflict},
+			reason: v1alpha1.ReasonBackupConflict, stalled: true},
 		{why: "another policy came first", edit: func(d *Desired, o *Observed) {
 			d.First = "older"
 			for name := range o.Servers {
 				o.Servers[name] = Server{Order: reconcile.Read[[]byte](nil)}
 			}
-		}, reason: v1alpha1.ReasonBackupConflict},
+		}, reason: v1alpha1.ReasonBackupConflict, stalled: true},
 		{why: "a database that the target does not have", until: noon, edit: func(d *Desired, _ *Observed) {
 			d.Policy.Spec.Databases = []v1alpha1.DatabaseName{"content", "Contnet"}
 		}, reason: v1alpha1.ReasonReferenceMissing, says: "the target has no database Contnet: mend databases"},
@@ -233,6 +275,7 @@ func TestPlan(t *testing.T) {
 			p := plan(d, o)
 			g.Expect(p.Outcome.Reason).To(Equal(row.reason), p.Outcome.Message)
 			g.Expect(p.Outcome.Message).To(ContainSubstring(row.says))
+			g.Expect(p.Outcome.Progress == conditions.Stuck).To(Equal(row.stalled))
 			g.Expect(p.Steps).To(HaveLen(len(row.steps)))
 			for i, s := range p.Steps {
 				g.Expect(s.Describe()).To(And(ContainSubstring(row.steps[i]), Not(ContainSubstring("secret"))))

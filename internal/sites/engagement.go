@@ -155,7 +155,7 @@ func (run *engagement) engage(parent context.Context, aware multicluster.Aware, 
 func (run *engagement) claimed(ctx context.Context, probe *prober, first answer) (*ownership, error) {
 	ctx, cancel := context.WithTimeout(ctx, run.p.opts.ProbeTimeout)
 	defer cancel()
-	hub, err := run.p.hubUID(ctx)
+	hub, err := run.p.HubUID(ctx)
 	if err != nil {
 		// The hub's own answer says nothing of the site or its credentials.
 		return nil, fmt.Errorf("it cannot be told whose site %s is: %w", run.name, err)

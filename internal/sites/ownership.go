@@ -188,8 +188,8 @@ func (o *ownership) other() error {
 	return nil
 }
 
-// hubUID is what this hub is known by; empty for a process that is no hub's.
-func (p *Provider) hubUID(ctx context.Context) (string, error) {
+// HubUID is what this hub is known by; empty for a process that is no hub's.
+func (p *Provider) HubUID(ctx context.Context) (string, error) {
 	if p.opts.Anonymous {
 		return "", nil
 	}

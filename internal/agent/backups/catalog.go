@@ -40,14 +40,19 @@ type catalog struct {
 	changed map[string]bool
 }
 
-// Folder is what a store has below a folder: the sets that are described there, each with whether it was found damaged.
+// Folder is what a store has below a folder: the sets that are described there, each with whether it was found damaged,
+// and, of a target's folder, whose it is.
 func Folder(ctx context.Context, from *store.Store, folder string) (Stored, error) {
 	objects, err := from.List(ctx, folder+"/")
 	if err != nil {
 		return Stored{}, err
 	}
 	c := &catalog{folder: folder, store: from}
-	return c.described(ctx, objects)
+	read, err := c.described(ctx, objects)
+	if err == nil {
+		read.Owner, err = c.claimed(ctx, objects)
+	}
+	return read, err
 }
 
 // current is what was last listed.
@@ -102,8 +107,30 @@ func (c *catalog) readAll(ctx context.Context) (Stored, error) {
 		return Stored{}, err
 	}
 	read, err := c.described(ctx, objects)
-	read.Leftovers = leftovers(objects, uploads)
+	if err != nil {
+		return Stored{}, err
+	}
+	read.Leftovers = leftovers(slices.DeleteFunc(slices.Clone(objects), c.isOwner), uploads)
+	read.Owner, err = c.claimed(ctx, objects)
 	return read, err
+}
+
+func (c *catalog) isOwner(o store.Object) bool { return o.Key == backup.OwnerKey(c.folder) }
+
+// claimed says whose the folder with these objects is; nil where nobody's. Where the list does not show it, it is not
+// asked for: a store may refuse to say of one object that it is not there.
+func (c *catalog) claimed(ctx context.Context, objects []store.Object) (*backup.Owner, error) {
+	if !slices.ContainsFunc(objects, c.isOwner) {
+		return nil, nil
+	}
+	owner, err := c.owner(ctx)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	return &owner, nil
 }
 
 // described are the sets of these objects.

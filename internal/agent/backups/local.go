@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -121,17 +122,13 @@ func readOwn(file string) (Own, error) {
 	if err != nil {
 		return Own{}, fmt.Errorf("%s: %w", file, err)
 	}
-	own := Own{Description: d, In: map[string]bool{}}
-	var stored map[string]time.Time
+	own := Own{Description: d, In: map[string]time.Time{}}
 	content, err = os.ReadFile(filepath.Join(filepath.Dir(file), storedName))
 	if err == nil {
-		err = json.Unmarshal(content, &stored)
+		err = json.Unmarshal(content, &own.In)
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return Own{}, fmt.Errorf("%s: %w", filepath.Join(filepath.Dir(file), storedName), err)
-	}
-	for name := range stored {
-		own.In[name] = true
 	}
 	return own, nil
 }
@@ -164,7 +161,7 @@ func (l *local) add(taken string, d backup.Description) error {
 		return fmt.Errorf("describe the %s: %w", d.Set, err)
 	}
 	l.reached("described", d.Kind)
-	own := Own{Description: d, In: map[string]bool{}}
+	own := Own{Description: d, In: map[string]time.Time{}}
 	folder := l.path(own, "")
 	if err := os.MkdirAll(filepath.Dir(folder), 0o750); err != nil {
 		return fmt.Errorf("keep the %s: %w", d.Set, err)
@@ -190,10 +187,9 @@ func (l *local) stored(o Own, store string, now time.Time) error {
 	if !there {
 		return nil
 	}
-	in := map[string]time.Time{store: now}
-	for name := range o.In {
-		in[name] = now
-	}
+	in := map[string]time.Time{}
+	maps.Copy(in, o.In)
+	in[store] = now
 	content, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("note where the %s is: %w", o.Set, err)
@@ -202,11 +198,7 @@ func (l *local) stored(o Own, store string, now time.Time) error {
 		return fmt.Errorf("note where the %s is: %w", o.Set, err)
 	}
 	l.reached("noted as stored", o.Kind)
-	next := Own{Description: o.Description, In: map[string]bool{}}
-	for name := range in {
-		next.In[name] = true
-	}
-	l.own[o.ID] = next
+	l.own[o.ID] = Own{Description: o.Description, In: in}
 	return nil
 }
 

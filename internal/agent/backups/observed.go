@@ -26,8 +26,8 @@ type Observed struct {
 // Own is a set on this server's backup volume.
 type Own struct {
 	backup.Description
-	// In are the stores that have it.
-	In map[string]bool
+	// In are the stores that got it, each since when by this server's clock.
+	In map[string]time.Time
 }
 
 // Stored is what a store has of the policy's target.
@@ -36,6 +36,8 @@ type Stored struct {
 	Name string
 	// Listed is when all of it was last listed; zero while it never was.
 	Listed time.Time
+	// Owner says whose the target's folder is; nil while it is nobody's.
+	Owner *backup.Owner
 	// Sets that are whole, by their descriptions.
 	Sets []Kept
 	// Leftovers are folders of sets without a description.

@@ -253,6 +253,8 @@ type StoreStatus struct {
 	Unreadable []string  `json:"unreadable,omitempty"`
 	// Verification is how far a request to read everything back is; nil when there is none, or it was not listed yet.
 	Verification *VerificationStatus `json:"verification,omitempty"`
+	// OtherHub says whose the policy's folder there is, where it is not this hub's: nothing is sent there or removed.
+	OtherHub *backup.Owner `json:"otherHub,omitempty"`
 }
 
 // VerificationStatus is how far a request to read everything back is.

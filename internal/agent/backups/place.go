@@ -2,16 +2,18 @@
 
 package backups
 
+import "time"
+
 // own are the sets of the order's target on the backup volume, with the order's stores that have them. What is noted
 // beside a set are the stores' places: a BackupStore that was made anew under its name has what is at its place, not
 // what its predecessor had.
 func (r *runner) own() []Own {
 	all := r.sets.all(r.order.Namespace, r.order.Target)
 	for i := range all {
-		in := map[string]bool{}
+		in := map[string]time.Time{}
 		for _, s := range r.order.Stores {
-			if all[i].In[s.Place()] {
-				in[s.Name] = true
+			if at, has := all[i].In[s.Place()]; has {
+				in[s.Name] = at
 			}
 		}
 		all[i].In = in

@@ -19,7 +19,7 @@ func TestAStoreOfTheSameNameElsewhereHasNothing(t *testing.T) {
 	g := NewWithT(t)
 	full := backup.Set{ID: "1", Database: "Content", Family: "f", Kind: backup.Full}
 	one := Own{Description: backup.Description{Set: full, Namespace: "web", Target: "group/content"},
-		In: map[string]bool{}}
+		In: map[string]time.Time{}}
 	sets := &local{dir: t.TempDir(), own: map[string]Own{"1": one}}
 	g.Expect(os.MkdirAll(sets.path(one, ""), 0o750)).To(Succeed())
 	with := func(s orders.BackupStore) *runner {

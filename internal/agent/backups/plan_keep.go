@@ -27,27 +27,37 @@ type Send struct {
 	Store string
 	// Damaged is what the store has of it, which goes first; nil for nothing.
 	Damaged *Kept
+	// Again says that the store had got it.
+	Again bool
 }
 
 // planSends are the sets that stores lack, the oldest first: what comes later restores nothing without them. A store
-// that was not listed gets them all the same: a file that is there is written again, and is the same. A set that a
-// store has damaged is sent again after what was never sent: it may be the store that damages whatever it gets.
+// that was not listed gets them all the same: a file that is there stays as it is. A set that a store has damaged, or
+// does not have any more though the retention needs it, is sent again after what was never sent: it may be the store
+// that damages or loses whatever it gets. A store in which the folder is not known to be this
+// hub's gets nothing.
 func (p planner) planSends(o *Observed) []Send {
 	var all []Send
 	for _, s := range p.order.Stores {
+		if !p.ownsStore(o, s.Name) {
+			continue
+		}
 		kept := o.kept(s.Name)
+		gone := p.gone(o, s.Name)
 		for _, own := range o.Own {
 			switch k := kept[own.ID]; {
 			case k != nil && k.Damaged:
-				all = append(all, Send{Own: own, Store: s.Name, Damaged: k})
-			case !own.In[s.Name]:
+				all = append(all, Send{Own: own, Store: s.Name, Damaged: k, Again: true})
+			case own.In[s.Name].IsZero():
 				all = append(all, Send{Own: own, Store: s.Name})
+			case gone[own.ID] == goneNeeded:
+				all = append(all, Send{Own: own, Store: s.Name, Again: true})
 			}
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Send) int {
-		if (a.Damaged != nil) != (b.Damaged != nil) {
-			if a.Damaged != nil {
+		if a.Again != b.Again {
+			if a.Again {
 				return 1
 			}
 			return -1
@@ -59,18 +69,26 @@ func (p planner) planSends(o *Observed) []Send {
 
 // planForget are the own sets whose files may go from the backup volume: those that every store of the policy has, as
 // its list shows, whole as far as anybody has looked, and read back where the policy asks for it. Until then the own
-// one may be the only one that is good. Where there is no store, those that the retention has no need of.
+// one may be the only one that is good. One that is gone from a store goes too where the retention has no need of it:
+// whoever removes for all may do so before the list of whoever sent it shows it. Where there is no store, those that
+// the retention has no need of.
 func (p planner) planForget(o *Observed) []Own {
 	var all []Own
 	if len(p.order.Stores) > 0 {
-		kept := map[string]map[string]*Kept{}
+		kept, gone := map[string]map[string]*Kept{}, map[string]map[string]absence{}
 		for _, s := range p.order.Stores {
-			kept[s.Name] = o.kept(s.Name)
+			kept[s.Name], gone[s.Name] = o.kept(s.Name), p.gone(o, s.Name)
 		}
 		for _, own := range o.Own {
 			lacks := func(s orders.BackupStore) bool {
 				k := kept[s.Name][own.ID]
-				return !own.In[s.Name] || k == nil || k.Damaged || p.order.Verify && !k.Verified
+				switch {
+				case !p.ownsStore(o, s.Name): // who has it removes what this one keeps
+					return true
+				case gone[s.Name][own.ID] == goneNeedless:
+					return false
+				}
+				return own.In[s.Name].IsZero() || k == nil || k.Damaged || p.order.Verify && !k.Verified
 			}
 			if !slices.ContainsFunc(p.order.Stores, lacks) {
 				all = append(all, own)
@@ -82,6 +100,42 @@ func (p planner) planForget(o *Observed) []Own {
 	for _, own := range o.Own {
 		if needed[own.ID] == "" {
 			all = append(all, own)
+		}
+	}
+	return all
+}
+
+// absence is what the retention has to say of a set that a store got and does not have any more.
+type absence string
+
+const (
+	goneNeeded   absence = "GoneNeeded"
+	goneNeedless absence = "GoneNeedless"
+)
+
+// gone are the own sets, by their IDs, that a store got before its last list was begun, which does not show them. Which
+// of them are needed is asked as if it had them all.
+func (p planner) gone(o *Observed, store string) map[string]absence {
+	all := map[string]absence{}
+	for _, s := range o.Stores {
+		if s.Name != store || s.Listed.IsZero() {
+			continue
+		}
+		kept, sets := o.kept(store), keptDescriptions(s.Sets, p.order.Verify)
+		for _, own := range o.Own {
+			if at := own.In[store]; kept[own.ID] == nil && !at.IsZero() && s.Listed.After(at) {
+				all[own.ID] = goneNeeded
+				sets = append(sets, own.Description)
+			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		needed := p.needed(sets, o.Now)
+		for id := range all {
+			if needed[id] == "" {
+				all[id] = goneNeedless
+			}
 		}
 	}
 	return all
@@ -109,15 +163,15 @@ type Remove struct {
 }
 
 // planRemovals are what may go from the stores. It goes by a store's own list, which has to be whole and newer than a
-// set that is about to be sent: what is not known to be there is needed by nothing. One server does it for all: the
-// primary of the group.
+// set that is about to be sent: what is not known to be there is needed by nothing. Where the folder is not this hub's
+// nothing goes. One server does it for all: the primary of the group.
 func (p planner) planRemovals(o *Observed) []Remove {
 	if !p.leads(o) {
 		return nil
 	}
 	var all []Remove
 	for _, s := range o.Stores {
-		if s.Listed.IsZero() || s.Err != nil {
+		if s.Listed.IsZero() || s.Err != nil || !p.owns(s) {
 			continue
 		}
 		needed := p.needed(keptDescriptions(s.Sets, p.order.Verify), o.Now)
@@ -196,6 +250,9 @@ func (p planner) planChecks(o *Observed, server string) []Check {
 	leads := p.leads(o)
 	var all []Check
 	for _, s := range o.Stores {
+		if !p.owns(s) {
+			continue
+		}
 		for _, kept := range s.Sets {
 			mine := strings.EqualFold(kept.Server, server) || leads && o.Now.Sub(kept.Finished) > checkPatience
 			if !kept.Verified && !kept.Damaged && mine {

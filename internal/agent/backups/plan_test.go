@@ -207,7 +207,7 @@ func TestWhatIsSentForgottenRemovedAndReadBack(t *testing.T) {
 	old := taken("old", backup.Full, 90*24*time.Hour, "1", "2")
 	full := taken("full", backup.Full, 24*time.Hour, "10", "20")
 	log := taken("log", backup.Log, time.Hour, "15", "30")
-	own := Own{Description: log, In: map[string]bool{}}
+	own := Own{Description: log, In: map[string]time.Time{}}
 	p := planned(t, order(func(o *orders.Backup) { o.KeepAge, o.Verify = 14*24*time.Hour, true }))
 	lead := []mssql.BackupSource{source(primary)}
 
@@ -215,7 +215,7 @@ func TestWhatIsSentForgottenRemovedAndReadBack(t *testing.T) {
 	g.Expect(p.planSends(o)).To(HaveLen(1))
 	g.Expect(p.planForget(o)).To(BeEmpty())
 
-	own.In = map[string]bool{"bucket": true}
+	own.In = map[string]time.Time{"bucket": noon}
 	o.Own = []Own{own}
 	g.Expect(p.planSends(o)).To(BeEmpty())
 	g.Expect(p.planForget(o)).To(BeEmpty(), "the list is older than the set: it would be known to nobody meanwhile")
@@ -271,8 +271,8 @@ func TestASetThatAStoreHasDamagedIsSentAgain(t *testing.T) {
 	log := taken("log", backup.Log, time.Hour, "15", "30")
 	for _, verify := range []bool{true, false} {
 		p := planned(t, order(func(o *orders.Backup) { o.Verify = verify }))
-		o := &Observed{Now: noon, Own: []Own{{Description: full, In: map[string]bool{"bucket": true}}, {Description: log}},
-			Stores: []Stored{stored(full)}}
+		o := &Observed{Now: noon, Stores: []Stored{stored(full)},
+			Own: []Own{{Description: full, In: map[string]time.Time{"bucket": noon}}, {Description: log}}}
 		o.Stores[0].Sets[0].Damaged = true
 		g.Expect(p.planForget(o)).To(BeEmpty())
 		sends := p.planSends(o)

@@ -17,6 +17,9 @@ func (r *runner) status() Status {
 		Answers: r.answers(o)}
 	for _, store := range o.Stores {
 		one := StoreStatus{Name: store.Name, Listed: store.Listed, Unreadable: store.Unreadable}
+		if store.Owner != nil && !r.owns(store) {
+			one.OtherHub = store.Owner
+		}
 		if store.Err != nil {
 			one.Error = store.Err.Error()
 		}
@@ -212,7 +215,7 @@ func (r *runner) count(of backup.Identity, d *DatabaseStatus, o *Observed) {
 	for _, own := range o.Own {
 		note(own.Description)
 		for _, s := range r.order.Stores {
-			if own.Identity() == of && !own.In[s.Name] {
+			if own.Identity() == of && own.In[s.Name].IsZero() {
 				d.Waiting++
 				d.WaitingBytes += own.Stored()
 				break

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	"geosql.dev/operator/internal/agent/durable"
@@ -18,7 +19,10 @@ func (r *runner) clear(ctx context.Context, c *catalog, s Send) error {
 	if s.Damaged == nil {
 		return nil
 	}
-	if err := r.sets.lost(s.Own, r.place(c.name), r.now()); err != nil {
+	if err := r.mine(ctx, c); err != nil {
+		return err
+	}
+	if err := r.sets.lost(s.Own, r.place(c.name)); err != nil {
 		return err
 	}
 	if err := remove(ctx, c.store, Remove{Store: c.name, Set: s.Damaged}, r.now()); err != nil {
@@ -29,20 +33,16 @@ func (r *runner) clear(ctx context.Context, c *catalog, s Send) error {
 }
 
 // lost notes that the store at a place does not have a set any more.
-func (l *local) lost(o Own, place string, now time.Time) error {
+func (l *local) lost(o Own, place string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	o, there := l.own[o.ID]
 	if !there {
 		return fmt.Errorf("note that the %s is not stored: the backup volume does not have it any more", o.Set)
 	}
-	next := Own{Description: o.Description, In: map[string]bool{}}
 	in := map[string]time.Time{}
-	for name := range o.In {
-		if name != place {
-			next.In[name], in[name] = true, now
-		}
-	}
+	maps.Copy(in, o.In)
+	delete(in, place)
 	content, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("note that the %s is not stored: %w", o.Set, err)
@@ -50,6 +50,6 @@ func (l *local) lost(o Own, place string, now time.Time) error {
 	if err := durable.Replace(l.path(o, storedName), content); err != nil {
 		return fmt.Errorf("note that the %s is not stored: %w", o.Set, err)
 	}
-	l.own[o.ID] = next
+	l.own[o.ID] = Own{Description: o.Description, In: in}
 	return nil
 }

@@ -31,8 +31,17 @@ type shipping struct {
 // newShipping has one set of two files on the backup volume, which the bucket got.
 func newShipping(t *testing.T, edit func(*orders.Backup)) *shipping {
 	t.Helper()
+	s := shippingTo(t, bucket.Start(t), "full", edit)
+	s.sendAll(t.Context(), s.catalog, false)
+	NewWithT(t).Expect(s.list(t.Context())).To(Succeed())
+	return s
+}
+
+// shippingTo has one set of two files on the backup volume, and nothing sent.
+func shippingTo(t *testing.T, to *bucket.Server, id string, edit func(*orders.Backup)) *shipping {
+	t.Helper()
 	g := NewWithT(t)
-	s := &shipping{bucket: bucket.Start(t)}
+	s := &shipping{bucket: to}
 	b := s.bucket.Bucket
 	p := NewPart(nil, "tukpub-0", t.TempDir(), Engine{}, slog.New(slog.DiscardHandler))
 	r, err := newRunner(order(func(o *orders.Backup) {
@@ -48,7 +57,7 @@ func newShipping(t *testing.T, edit func(*orders.Backup)) *shipping {
 	t.Cleanup(s.catalog.store.Close)
 	taking := filepath.Join(p.sets.dir, newPrefix+"1")
 	g.Expect(os.MkdirAll(taking, 0o750)).To(Succeed())
-	s.own = taken("full", backup.Full, time.Hour, "10", "20")
+	s.own = taken(id, backup.Full, time.Hour, "10", "20")
 	s.own.Files = nil
 	for name, content := range map[string]string{"1.bak": "one", "2.bak": "two"} {
 		g.Expect(os.WriteFile(filepath.Join(taking, name), []byte(content), 0o640)).To(Succeed())
@@ -56,8 +65,6 @@ func newShipping(t *testing.T, edit func(*orders.Backup)) *shipping {
 		s.own.Files = append(s.own.Files, backup.File{Name: name, Bytes: 3, SHA256: hex.EncodeToString(sum[:])})
 	}
 	g.Expect(p.sets.add(taking, s.own)).To(Succeed())
-	s.sendAll(t.Context(), s.catalog, false)
-	g.Expect(s.list(t.Context())).To(Succeed())
 	return s
 }
 

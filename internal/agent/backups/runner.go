@@ -100,6 +100,7 @@ func (r *runner) run(life, ctx context.Context) {
 	for _, c := range r.stores {
 		lane(r.listEvery, func(ctx context.Context) {
 			r.try("list", "list "+c.name, func() error { return c.list(ctx) })
+			r.try("list", "claim the folder in "+c.name, func() error { return r.claim(ctx, c) })
 		})
 		for _, logs := range []bool{false, true} {
 			lane(r.tick, func(ctx context.Context) { r.sendAll(ctx, c, logs) })
@@ -217,7 +218,8 @@ func (r *runner) sendAll(ctx context.Context, c *catalog, logs bool) {
 			if err := r.clear(ctx, c, s); err != nil {
 				return err
 			}
-			err := send(ctx, c.store, r.sets, s.Own, func(bytes int64) {
+			may := func(ctx context.Context) error { return r.mine(ctx, c) }
+			err := send(ctx, c.store, r.sets, s.Own, may, func(bytes int64) {
 				r.note(step, &Sending{Set: s.Set, Store: c.name, Bytes: bytes, Of: s.Stored()})
 			})
 			if err != nil {
@@ -276,6 +278,9 @@ func (r *runner) removeAll(ctx context.Context, c *catalog) {
 	}
 	for _, one := range gone {
 		r.try(step, step, func() error {
+			if err := r.mine(ctx, c); err != nil {
+				return err
+			}
 			if err := remove(ctx, c.store, one, r.now()); err != nil || one.Set == nil {
 				return err
 			}
@@ -304,7 +309,8 @@ func (r *runner) checkAll(ctx context.Context, c *catalog) {
 }
 
 func (r *runner) check(ctx context.Context, c *catalog, one Check) error {
-	damage, err := check(ctx, c.store, one.Kept, r.server, r.now)
+	may := func(ctx context.Context) error { return r.mine(ctx, c) }
+	damage, err := check(ctx, c.store, one.Kept, r.server, may, r.now)
 	if errors.Is(err, errRemoved) {
 		c.change(one.ID, func(Kept) *Kept { return nil })
 		return nil

@@ -22,8 +22,13 @@ type mark struct {
 }
 
 // send brings a set into a store, its description last. Files are looked for before and after it: whoever removes what
-// is left of sets may have begun before the description was there.
-func send(ctx context.Context, to *store.Store, l *local, own Own, progress func(bytes int64)) error {
+// is left of sets may have begun before the description was there. may is asked before it begins, and before there is a
+// description.
+func send(ctx context.Context, to *store.Store, l *local, own Own, may func(context.Context) error,
+	progress func(bytes int64)) error {
+	if err := may(ctx); err != nil {
+		return err
+	}
 	before := int64(0)
 	for _, f := range own.Files {
 		err := to.Upload(ctx, own.KeyOf(f.Name), l.path(own, f.Name), func(bytes int64) { progress(before + bytes) })
@@ -36,7 +41,7 @@ func send(ctx context.Context, to *store.Store, l *local, own Own, progress func
 	if err != nil {
 		return err
 	}
-	if err := there(ctx, to, own.Description); err != nil {
+	if err := errors.Join(may(ctx), there(ctx, to, own.Description)); err != nil {
 		return err
 	}
 	if err := to.Put(ctx, own.Key(), content); err != nil {
@@ -73,10 +78,10 @@ func there(ctx context.Context, in *store.Store, d backup.Description) error {
 // errRemoved says that a set that was to be read back is there no more.
 var errRemoved = errors.New("it was removed meanwhile")
 
-// check reads the files of a set back and marks it as verified or damaged. An error says that neither is known. Of a
-// set that was marked before the other mark goes before this one is written: with both it counts as damaged.
-func check(ctx context.Context, from *store.Store, k Kept, server string, now func() time.Time) (damage string,
-	err error) {
+// check reads the files of a set back and marks it as verified or damaged, if it may. An error says that neither is
+// known. Of a set that was marked before the other mark goes before this one is written: with both it counts as damaged.
+func check(ctx context.Context, from *store.Store, k Kept, server string, may func(context.Context) error,
+	now func() time.Time) (damage string, err error) {
 	for _, f := range k.Files {
 		bytes, sum, err := from.Sum(ctx, k.KeyOf(f.Name), nil)
 		switch {
@@ -96,6 +101,9 @@ func check(ctx context.Context, from *store.Store, k Kept, server string, now fu
 		if errors.Is(err, store.ErrNotFound) {
 			err = errRemoved
 		}
+		return "", err
+	}
+	if err := may(ctx); err != nil {
 		return "", err
 	}
 	name, other := verifiedName, damagedName

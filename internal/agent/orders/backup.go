@@ -47,6 +47,10 @@ type Backup struct {
 	Verify bool `json:"verify,omitempty"`
 	// Verification has everything read back once more; nil when nobody has asked for it, or it is done.
 	Verification *BackupVerification `json:"verification,omitempty"`
+	// Owner is the hub whose the target's folder in the stores is to be, by the UID of its namespace kube-system. TakeOver
+	// are the claims of other hubs that may be taken over.
+	Owner    string   `json:"owner,omitempty"`
+	TakeOver []string `json:"takeOver,omitempty"`
 	// Requests are backups that people have asked for.
 	Requests []BackupRequest `json:"requests,omitempty"`
 }

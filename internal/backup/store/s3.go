@@ -181,6 +181,27 @@ func (s *Store) Put(ctx context.Context, key string, content []byte) error {
 	return s.failed("store", key, err)
 }
 
+// ErrExists says that there is an object of the key already.
+var ErrExists = errors.New("there is such an object")
+
+// PutNew stores a small object where there is none of the key; where there is one it is ErrExists. A store that knows
+// no conditions stores it in any case.
+func (s *Store) PutNew(ctx context.Context, key string, content []byte) error {
+	options := minio.PutObjectOptions{DisableMultipart: true, ContentType: "application/octet-stream"}
+	options.SetMatchETagExcept("*")
+	_, err := s.core.Client.PutObject(ctx, s.bucket.Name, s.key(key), bytes.NewReader(content), int64(len(content)),
+		options)
+	var answer minio.ErrorResponse
+	switch {
+	case !errors.As(err, &answer):
+	case answer.StatusCode == http.StatusPreconditionFailed || answer.StatusCode == http.StatusConflict:
+		err = ErrExists
+	case answer.StatusCode == http.StatusNotImplemented:
+		return s.Put(ctx, key, content)
+	}
+	return s.failed("store", key, err)
+}
+
 // Read returns a small object; one with more than limit bytes is an error.
 func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, error) {
 	body, _, _, err := s.core.GetObject(ctx, s.bucket.Name, s.key(key), minio.GetObjectOptions{})

@@ -66,6 +66,10 @@ func TestObjects(t *testing.T) {
 	g.Expect(s.Remove(t.Context(), "web/a/set.json")).To(Succeed())
 	g.Expect(s.List(t.Context(), "web/a/")).To(BeEmpty())
 
+	g.Expect(s.PutNew(t.Context(), "web/owner.json", []byte("one"))).To(Succeed())
+	g.Expect(s.PutNew(t.Context(), "web/owner.json", []byte("two"))).To(MatchError(store.ErrExists))
+	g.Expect(s.Read(t.Context(), "web/owner.json", 3)).To(BeEquivalentTo("one"))
+
 	wrong := server.Bucket
 	wrong.SecretKey = "another-key"
 	err = opened(t, wrong).Put(t.Context(), "x", nil)
@@ -145,6 +149,36 @@ func same(t *testing.T, a, b string) bool {
 	return bytes.Equal(one, other)
 }
 
+// What is there with the file's bytes is not sent again; what differs is, also by a byte alone.
+func TestAFileThatIsThereIsNotSentAgain(t *testing.T) {
+	for _, row := range []struct {
+		why   string
+		bytes int
+	}{{"in one piece", 1 << 10}, {"empty", 0}, {"in parts", 40 << 20}} {
+		t.Run(row.why, func(t *testing.T) {
+			g := NewWithT(t)
+			server := bucket.Start(t)
+			s := opened(t, server.Bucket)
+			file, _ := written(t, row.bytes)
+			at := server.File("held/1.bak")
+			sent := func() os.FileInfo {
+				last := int64(-1)
+				g.Expect(s.Upload(t.Context(), "held/1.bak", file, func(bytes int64) { last = bytes })).To(Succeed())
+				info, err := os.Stat(at)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(last).To(Equal(info.Size()))
+				return info
+			}
+			first := sent()
+			g.Expect(os.SameFile(first, sent())).To(BeTrue(), "it was sent again")
+			other, _ := written(t, max(row.bytes, 1))
+			g.Expect(os.Rename(other, file)).To(Succeed())
+			g.Expect(os.SameFile(first, sent())).To(BeFalse(), "other bytes were not sent")
+			g.Expect(same(t, file, at)).To(BeTrue())
+		})
+	}
+}
+
 // Uploads that nobody ends cost room that no list shows.
 func TestUploadsThatWereGivenUpGo(t *testing.T) {
 	g := NewWithT(t)
@@ -177,8 +211,8 @@ func TestUploadsKeepTheirRate(t *testing.T) {
 	s := opened(t, server.Bucket)
 	file, _ := written(t, 1<<20)
 	begin := time.Now()
-	for range 2 {
-		g.Expect(s.Upload(t.Context(), "slow/1.bak", file, nil)).To(Succeed())
+	for _, key := range []string{"slow/1.bak", "slow/2.bak"} {
+		g.Expect(s.Upload(t.Context(), key, file, nil)).To(Succeed())
 	}
 	g.Expect(time.Since(begin)).To(BeNumerically(">", 1800*time.Millisecond))
 }

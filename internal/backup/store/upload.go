@@ -33,8 +33,9 @@ func partSize(bytes int64) int64 {
 	return max(size, partLeast)
 }
 
-// Upload stores a file that does not change any more. An upload of it that was cut off goes on: parts that are there
-// are kept when they have the file's bytes. progress is told how many bytes are stored, and may be nil.
+// Upload stores a file that does not change any more; one that is there with its bytes is left as it is. An upload of
+// it that was cut off goes on: parts that are there are kept when they have the file's bytes. progress is told how many
+// bytes are stored, and may be nil.
 func (s *Store) Upload(ctx context.Context, key, file string, progress func(bytes int64)) error {
 	if progress == nil {
 		progress = func(int64) {}
@@ -49,7 +50,14 @@ func (s *Store) Upload(ctx context.Context, key, file string, progress func(byte
 		return fmt.Errorf("upload: %w", err)
 	}
 	size := info.Size()
-	if size <= partLeast {
+	held, err := s.holds(ctx, s.key(key), f, size)
+	switch {
+	case err != nil:
+		return s.failed("store", key, err)
+	case held:
+		progress(size)
+		return nil
+	case size <= partLeast:
 		_, err := s.core.PutObject(ctx, s.bucket.Name, s.key(key), s.limited(ctx, f, 0, size), size, "", "",
 			minio.PutObjectOptions{})
 		if err == nil {
@@ -137,11 +145,8 @@ func sameBytes(part minio.ObjectPart, f *os.File, at, bytes int64) (bool, error)
 	if part.Size != bytes || len(tag) != 2*md5.Size {
 		return false, nil
 	}
-	sum := md5.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(f, at, bytes)); err != nil {
-		return false, fmt.Errorf("read a part of %s: %w", f.Name(), err)
-	}
-	return strings.EqualFold(tag, hex.EncodeToString(sum.Sum(nil))), nil
+	is, err := md5Of(f, at, bytes)
+	return strings.EqualFold(tag, hex.EncodeToString(is)), err
 }
 
 // Upload is one of a file that is not complete. No list of objects shows it, and its parts cost room.

@@ -3,12 +3,16 @@
 package backup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
@@ -117,6 +121,9 @@ func (l look) pruneStore(p *v1alpha1.BackupPolicy, name v1alpha1.ObjectName, f *
 		l.say("Nothing was changed.")
 		return nil
 	}
+	if err := l.owns(in); err != nil {
+		return err
+	}
 	// When it ends between two, what is left hangs together still: what goes on from others goes first.
 	slices.Reverse(going)
 	for _, k := range going {
@@ -124,6 +131,24 @@ func (l look) pruneStore(p *v1alpha1.BackupPolicy, name v1alpha1.ObjectName, f *
 			return fmt.Errorf("BackupStore %s: %w; what was not removed stays, and the same command goes on", name, err)
 		}
 		l.say("removed %s", k.Folder())
+	}
+	return nil
+}
+
+// owns refuses to remove from a folder that another hub has: that one keeps its backups by a policy of its own.
+func (l look) owns(in *inside) error {
+	if in.has.Owner == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(l.cmd.Context(), cli.ReadTimeout)
+	defer cancel()
+	var system corev1.Namespace
+	if err := l.hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+		return fmt.Errorf("read whose the backups in BackupStore %s are: %w", in.name, err)
+	}
+	if in.has.Owner.Hub != string(system.UID) {
+		return fmt.Errorf("refused, nothing was changed: the folder in BackupStore %s is that of another hub, by its "+
+			"BackupPolicy %s", in.name, in.has.Owner.Policy)
 	}
 	return nil
 }

@@ -154,7 +154,23 @@ func TestPrune(t *testing.T) {
 	g.Expect(pruned(true)).To(And(ContainSubstring("0 of 3 backups may go"),
 		MatchRegexp(`keep +Full +Content +2026-02-25T09:00:00Z +12 B +the newest point needs it`)))
 	newest("verified.json")
+	opened, err := store.Open(s.Bucket)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer opened.Close()
+	owner, err := backup.Owner{Hub: "another", Claim: "c", Policy: "web/theirs"}.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(opened.Put(t.Context(), backup.OwnerKey("web/group/content"), owner)).To(Succeed())
+	g.Expect(hub.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem,
+		UID: "this"}})).To(Succeed())
 	before = keys()
+	_, err = run(t, hub, func(l look) error {
+		return prune(l, "content", &pruneFlags{yes: true, now: func() time.Time { return noon }})
+	})
+	g.Expect(err).To(MatchError(ContainSubstring("that of another hub, by its BackupPolicy web/theirs")))
+	g.Expect(keys()).To(Equal(before))
+	owner, err = backup.Owner{Hub: "this", Claim: "d"}.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(opened.Put(t.Context(), backup.OwnerKey("web/group/content"), owner)).To(Succeed())
 	text := pruned(false)
 	g.Expect(text).To(And(MatchRegexp(`remove +Full +Content +2026-02-25T09:00:00Z +12 B +nothing needs it`),
 		MatchRegexp(`keep +Log .* the newest point needs it`), ContainSubstring("1 of 3 backups may go, with 12 B"),
