@@ -20,8 +20,14 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// notAllowed is the error of RESTORE without the right to make databases, which the manager gives.
-const notAllowed = 262
+const (
+	// notAllowed is the error of RESTORE without the right to make databases, which the manager gives.
+	notAllowed = 262
+	// notNoted is that of a server that could not note a restore in msdb: "The backup/restore operation was still
+	// successful"; terminated that of one that was not
+	// (docs/relational-databases/errors-events/database-engine-events-and-errors-3000-to-3999.md).
+	notNoted, terminated = 3009, 3013
+)
 
 // apply carries out a step. Each may be carried out again.
 func (r *runner) apply(ctx context.Context, o *observed, s step) error {
@@ -216,7 +222,15 @@ func (r *runner) execute(ctx context.Context, s tsql.Statement) error {
 	}
 	err = db.Exec(ctx, s)
 	r.at(ctx, "after: "+s.String())
-	return cmp.Or(ctx.Err(), err)
+	return cmp.Or(ctx.Err(), done(err))
+}
+
+// done is nil for an answer by which the engine did what it was told, though it could not note it.
+func done(err error) error {
+	if mssql.HasNumber(err, notNoted) && !mssql.HasNumber(err, terminated) {
+		return nil
+	}
+	return err
 }
 
 // judge tells a refusal by the engine from an answer that was lost, or a right that is to come.

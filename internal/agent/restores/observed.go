@@ -35,6 +35,8 @@ type record struct {
 	Recovering bool `json:"recovering,omitempty"`
 	// Refusals are how often the engine refused a step, and the restore began anew.
 	Refusals int `json:"refusals,omitempty"`
+	// Refusal is the step that it refused last, and its words.
+	Refusal string `json:"refusal,omitempty"`
 	// Result is how it ended; nil while it goes on.
 	Result *Result `json:"result,omitempty"`
 }

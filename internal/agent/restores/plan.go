@@ -89,6 +89,8 @@ func goOn(o *observed) step {
 		return wait{"the engine is at what it was told before"}
 	case o.Database == nil && r.Restored > 0:
 		return disturbed(o, "somebody dropped database "+r.Database+" while it was restored")
+	case o.Database == nil && r.Refusals >= refusalsMost:
+		return refusedAgain(o)
 	case o.Database == nil:
 		return restore{0}
 	case len(o.Database.Files) == 0:
@@ -98,6 +100,9 @@ func goOn(o *observed) step {
 	}
 	switch o.Database.State {
 	case "RESTORING":
+		if r.Refusals >= refusalsMost {
+			return refusedAgain(o)
+		}
 		if r.Restored < len(r.Plan.Sets) {
 			return restore{r.Restored}
 		}
@@ -107,6 +112,9 @@ func goOn(o *observed) step {
 			return disturbed(o, "somebody recovered database "+r.Database+" before all of it was restored")
 		}
 		return ended(o, Succeeded, v1alpha1.ReasonRestored, "database "+r.Database+" is restored")
+	}
+	if r.Refusals >= refusalsMost && o.Database.State != "RECOVERING" {
+		return refusedAgain(o)
 	}
 	return wait{"database " + r.Database + " is " + o.Database.State}
 }
@@ -120,19 +128,25 @@ func disturbed(o *observed, message string) step {
 }
 
 // refused is what becomes of the record when the engine refuses a step: the restore begins anew with the first set,
-// over what it made itself, or has failed.
+// over what it made itself. A recovery is told again: what the database is then says whether it was one.
 func refused(o *observed, at step, err error) record {
 	r := o.Record
 	r.Refusals++
-	r.Restored, r.Recovering = 0, false
-	if r.Refusals >= refusalsMost {
-		message := fmt.Sprintf("%s: %v", at, err)
-		if o.Database != nil {
-			message += fmt.Sprintf("; database %s is left RESTORING: drop it before another Restore", r.Database)
-		}
-		r.Result = &Result{Outcome: Failed, Reason: v1alpha1.ReasonEngineRefused, Message: message, Finished: o.Now}
+	r.Refusal = fmt.Sprintf("%s: %v", at, err)
+	if _, is := at.(recovery); !is {
+		r.Restored, r.Recovering = 0, false
 	}
 	return r
+}
+
+// refusedAgain ends a restore that the engine has refused too often.
+func refusedAgain(o *observed) step {
+	message := o.Record.Refusal
+	if o.Database != nil {
+		message += fmt.Sprintf("; database %s is left %s: drop it before another Restore", o.Record.Database,
+			o.Database.State)
+	}
+	return ended(o, Failed, v1alpha1.ReasonEngineRefused, message)
 }
 
 // statement restores a set of the chain from files in a folder.

@@ -133,8 +133,10 @@ func TestRefusals(t *testing.T) {
 		g.Expect(next(o)).To(Equal(restore{0}))
 	}
 	o.Record = refused(o, restore{2}, errors.New("3241: the media family is incorrectly formed"))
-	g.Expect(o.Record.Result.Outcome).To(Equal(Failed))
-	g.Expect(o.Record.Result.Message).To(And(HavePrefix("restore set 3: 3241"), ContainSubstring("is left RESTORING")))
+	f, ends := next(o).(finish)
+	g.Expect(ends).To(BeTrue())
+	g.Expect(f.Result.Outcome).To(Equal(Failed))
+	g.Expect(f.Result.Message).To(And(HavePrefix("restore set 3: 3241"), ContainSubstring("is left RESTORING")))
 }
 
 func TestStatements(t *testing.T) {

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package restores
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+
+	driver "github.com/microsoft/go-mssqldb"
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+)
+
+// said is an answer of the engine with these errors.
+func said(numbers ...int32) error {
+	var all []driver.Error
+	for _, n := range numbers {
+		all = append(all, driver.Error{Number: n, Message: "the engine's words"})
+	}
+	last := all[len(all)-1]
+	last.All = all
+	return &mssql.Error{Server: "quisec-0", Doing: "restore Content", Class: mssql.Refused, Number: last.Number, Err: last}
+}
+
+// runs is a runner with what is known of a restore.
+func runs(t *testing.T, o *observed) *runner {
+	t.Helper()
+	r := newRunner(o.Order, NewPart(nil, t.TempDir(), nil, slog.New(slog.DiscardHandler)))
+	r.record = o.Record
+	return r
+}
+
+// A server that cannot note a restore in msdb has restored (3009), unless it says too that it has not (3013).
+func TestAServerThatCannotNoteARestoreHasRestored(t *testing.T) {
+	g := NewWithT(t)
+	g.Expect(done(said(3009))).To(Succeed())
+	g.Expect(done(said(3009, 3013))).NotTo(Succeed())
+	g.Expect(done(said(3201, 3013))).NotTo(Succeed())
+	lost := &mssql.Error{Server: "quisec-0", Class: mssql.Unknown, Err: errors.New("the connection is gone")}
+	g.Expect(done(lost)).To(MatchError(lost))
+}
+
+// What the engine says of a recovery that it refused does not count against what the database is then.
+func TestARefusedRecoveryIsLookedAtAgain(t *testing.T) {
+	g := NewWithT(t)
+	o := known()
+	o.Record.Begun, o.Record.Restored, o.Record.Recovering, o.Database = true, 3, true, places("RESTORING")
+	r := runs(t, o)
+	for range refusalsMost {
+		g.Expect(r.judge(o, recovery{}, said(4333))).NotTo(Succeed())
+		o.Record = r.record
+	}
+	o.Database = places("ONLINE")
+	f, ends := next(o).(finish)
+	g.Expect(ends).To(BeTrue())
+	g.Expect(f.Result.Outcome).To(Equal(Succeeded), f.Result.Message)
+	o.Database = places("RESTORING")
+	f, ends = next(o).(finish)
+	g.Expect(ends).To(BeTrue())
+	g.Expect(f.Result.Outcome).To(Equal(Failed))
+	g.Expect(f.Result.Reason).To(Equal(v1alpha1.ReasonEngineRefused))
+	g.Expect(f.Result.Message).To(And(HavePrefix("recover the database: "), ContainSubstring("is left RESTORING")))
+}
