@@ -211,8 +211,7 @@ func (r *runner) restore(ctx context.Context, o *observed, set int) error {
 	if err != nil {
 		return r.judge(o, restore{set}, err)
 	}
-	kept.Restored = set + 1
-	return r.keep(kept)
+	return r.keep(went(kept, set+1))
 }
 
 func (r *runner) execute(ctx context.Context, s tsql.Statement) error {

@@ -64,3 +64,25 @@ func TestARefusedRecoveryIsLookedAtAgain(t *testing.T) {
 	g.Expect(f.Result.Reason).To(Equal(v1alpha1.ReasonEngineRefused))
 	g.Expect(f.Result.Message).To(And(HavePrefix("recover the database: "), ContainSubstring("is left RESTORING")))
 }
+
+// Between two refusals there are minutes, in which a passing cause may pass; a restore that gets further than ever
+// before has all its tries again.
+func TestRefusalsAreMinutesApart(t *testing.T) {
+	g := NewWithT(t)
+	o := known()
+	o.Record.Begun, o.Record.Restored, o.Database = true, 1, places("RESTORING")
+	o.Record = refused(o, restore{1}, said(3201))
+	g.Expect(next(o)).To(Equal(wait{"the engine refused to " + o.Record.Refusal + "; it is told again later"}))
+	g.Expect(o.Record.Refusal).To(HavePrefix("restore set 2: "))
+	o.Now = noon.Add(refusalPause)
+	g.Expect(next(o)).To(Equal(restore{0}))
+	o.Record = refused(o, restore{0}, said(3201))
+	g.Expect(o.Record.Refusals).To(Equal(2))
+	o.Record = went(o.Record, 1)
+	g.Expect(o.Record.Refusals).To(Equal(2), "so far it came before")
+	o.Record = went(o.Record, 2)
+	g.Expect(o.Record.Refusals).To(BeZero())
+	o.Record = refused(o, restore{0}, said(3201))
+	o.Record = went(o.Record, 2)
+	g.Expect(o.Record.Refusals).To(Equal(1), "each set gives new tries once")
+}

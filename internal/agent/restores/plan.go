@@ -19,6 +19,9 @@ import (
 // that somebody empties, or a restart, deserves another try.
 const refusalsMost = 3
 
+// refusalPause is the time after a refusal in which nothing is told the engine.
+const refusalPause = 2 * time.Minute
+
 // step is what comes next.
 type step interface{ String() string }
 
@@ -91,6 +94,8 @@ func goOn(o *observed) step {
 		return disturbed(o, "somebody dropped database "+r.Database+" while it was restored")
 	case o.Database == nil && r.Refusals >= refusalsMost:
 		return refusedAgain(o)
+	case o.Database == nil && o.pausing():
+		return pausing(o)
 	case o.Database == nil:
 		return restore{0}
 	case len(o.Database.Files) == 0:
@@ -102,6 +107,9 @@ func goOn(o *observed) step {
 	case "RESTORING":
 		if r.Refusals >= refusalsMost {
 			return refusedAgain(o)
+		}
+		if o.pausing() {
+			return pausing(o)
 		}
 		if r.Restored < len(r.Plan.Sets) {
 			return restore{r.Restored}
@@ -132,11 +140,26 @@ func disturbed(o *observed, message string) step {
 func refused(o *observed, at step, err error) record {
 	r := o.Record
 	r.Refusals++
+	r.Refused, r.Furthest = o.Now, max(r.Furthest, r.Restored)
 	r.Refusal = fmt.Sprintf("%s: %v", at, err)
 	if _, is := at.(recovery); !is {
 		r.Restored, r.Recovering = 0, false
 	}
 	return r
+}
+
+// went is the record of a restore of which so many sets are restored. One that was never that far has all its tries
+// again.
+func went(r record, sets int) record {
+	r.Restored = sets
+	if sets > r.Furthest {
+		r.Furthest, r.Refusals, r.Refusal = sets, 0, ""
+	}
+	return r
+}
+
+func pausing(o *observed) step {
+	return wait{"the engine refused to " + o.Record.Refusal + "; it is told again later"}
 }
 
 // refusedAgain ends a restore that the engine has refused too often.
