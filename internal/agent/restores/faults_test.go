@@ -86,3 +86,20 @@ func TestRefusalsAreMinutesApart(t *testing.T) {
 	o.Record = went(o.Record, 2)
 	g.Expect(o.Record.Refusals).To(Equal(1), "each set gives new tries once")
 }
+
+// The status is told while a restore that is withdrawn comes to its end.
+func TestTheStatusWaitsForNoRestore(t *testing.T) {
+	g := NewWithT(t)
+	p := NewPart(nil, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	cancelled, over := make(chan struct{}), make(chan struct{})
+	p.running["u1"] = &running{runner: newRunner(known().Order, p), cancel: func() { close(cancelled) }, done: over}
+	withdrawn := make(chan struct{})
+	go func() { defer close(withdrawn); p.set(t.Context(), nil, true) }()
+	<-cancelled
+	told := make(chan []Status, 1)
+	go func() { told <- p.Status().([]Status) }()
+	g.Eventually(told, "5s").Should(Receive(ConsistOf(HaveField("UID", "u1"))), "it is not over yet")
+	close(over)
+	<-withdrawn
+	g.Expect(p.Status()).To(BeEmpty())
+}

@@ -8,6 +8,7 @@ package restores
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -96,24 +97,37 @@ func (p *Part) Run(ctx context.Context) error {
 // endAll ends what goes on. What the engine was told goes on there or is broken off: the next life finds out.
 func (p *Part) endAll() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for uid, r := range p.running {
+	all := slices.Collect(maps.Values(p.running))
+	p.mu.Unlock()
+	p.endThese(all)
+}
+
+// endThese ends these. Others may ask for the status meanwhile.
+func (p *Part) endThese(stale []*running) {
+	for _, r := range stale {
 		r.cancel()
+	}
+	for _, r := range stale {
 		<-r.done
-		delete(p.running, uid)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range stale {
+		delete(p.running, r.order.UID)
 	}
 }
 
-// set has these orders carried out. What is withdrawn ends, and its downloads go; the database is left as it is.
+// set has these orders carried out. What is withdrawn ends, and its downloads go; the database is left as it is. It is
+// called by one goroutine.
 func (p *Part) set(ctx context.Context, all []orders.Restore, whole bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	wanted := map[string]orders.Restore{}
 	for _, order := range all {
 		if order.UID != "" && order.UID == filepath.Base(order.UID) && !strings.HasPrefix(order.UID, ".") {
 			wanted[order.UID] = order
 		}
 	}
+	var stale []*running
+	p.mu.Lock()
 	for uid, r := range p.running {
 		order, still := wanted[uid]
 		switch {
@@ -121,11 +135,20 @@ func (p *Part) set(ctx context.Context, all []orders.Restore, whole bool) {
 			r.tell(order)
 			delete(wanted, uid)
 		case whole:
-			r.cancel()
-			<-r.done
-			delete(p.running, uid)
+			stale = append(stale, r)
 		}
 	}
+	p.mu.Unlock()
+	p.endThese(stale)
+	p.begin(ctx, wanted)
+	if whole {
+		p.sweep()
+	}
+}
+
+func (p *Part) begin(ctx context.Context, wanted map[string]orders.Restore) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for uid, order := range wanted {
 		r := &running{runner: newRunner(order, p), done: make(chan struct{})}
 		var alive context.Context
@@ -136,9 +159,6 @@ func (p *Part) set(ctx context.Context, all []orders.Restore, whole bool) {
 		}()
 		p.running[uid] = r
 	}
-	if whole {
-		p.sweep()
-	}
 }
 
 // sweep removes the folders of Restores that are no more.
@@ -148,7 +168,10 @@ func (p *Part) sweep() {
 		return // there are none, or it is tried again with the next orders
 	}
 	for _, e := range entries {
-		if p.running[e.Name()] != nil {
+		p.mu.Lock()
+		known := p.running[e.Name()] != nil
+		p.mu.Unlock()
+		if known {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(p.dir, e.Name())); err != nil {
