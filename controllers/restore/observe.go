@@ -27,17 +27,15 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 	namespace, server := d.Restore.Namespace, d.server()
 	data, err := r.sidecars.Orders(ctx, namespace, server)
 	o.Order = reconcile.Asked(data[orders.RestoreKey(d.Restore.Name)], err)
-	if d.Restore.DeletionTimestamp == nil && d.Restore.Status.Outcome == "" {
-		var all []restores.Status
-		err = r.sidecars.Part(ctx, namespace, server, restores.PartName, &all)
-		var says *restores.Status
-		for i := range all {
-			if all[i].UID == string(d.Restore.UID) {
-				says = &all[i]
-			}
+	var all []restores.Status
+	err = r.sidecars.Part(ctx, namespace, server, restores.PartName, &all)
+	var says *restores.Status
+	for i := range all {
+		if all[i].UID == string(d.Restore.UID) {
+			says = &all[i]
 		}
-		o.Says = reconcile.Asked(says, err)
 	}
+	o.Says = reconcile.Asked(says, err)
 	if !d.Restore.Spec.DryRun {
 		r.engine(ctx, d, &o)
 	}

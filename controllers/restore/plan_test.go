@@ -114,7 +114,8 @@ func TestPlan(t *testing.T) {
 			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
 		{why: "the server does not say what the agent may", edit: func(d *Desired, o *Observed) {
 			ended(d, v1alpha1.RestoreFailed)
-			o.Order, o.Rights = reconcile.Read[[]byte](nil), reconcile.NotRead[[]string](away)
+			o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+			o.Rights = reconcile.NotRead[[]string](away)
 		}, reason: v1alpha1.ReasonRestoreFinishing, says: "cannot be taken back yet: nobody answers",
 			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
 		{why: "all is taken back", edit: func(d *Desired, o *Observed) {
@@ -173,10 +174,26 @@ func TestPlanDelete(t *testing.T) {
 	g := NewWithT(t)
 	d, o := desired(), observed(t)
 	p := planDelete(d, o)
-	g.Expect(p.Done).To(BeTrue())
+	g.Expect(p.Done).To(BeFalse(), "the agent hears of it first")
 	g.Expect(p.Steps).To(HaveLen(2))
-	g.Expect(p.Steps[0]).To(Equal(Tell{Server: "quisec"}))
+	mark := p.Steps[0].(Tell)
+	g.Expect(mark.Withdrawn).To(BeTrue())
+	g.Expect(mark.Order).NotTo(ContainSubstring("secret"))
 	g.Expect(p.Steps[1].Describe()).To(ContainSubstring("REVOKE CREATE ANY DATABASE"))
+	o.Order, o.Rights = reconcile.Read(mark.Order), reconcile.Read[[]string](nil)
+	p = planDelete(d, o)
+	g.Expect(p.Done).To(BeFalse(), "it has not ended it yet")
+	g.Expect(p.Steps).To(BeEmpty())
+	o.Says = reconcile.NotRead[*restores.Status](errors.New("nobody answers"))
+	g.Expect(planDelete(d, o).Done).To(BeFalse())
+	o.Says = reconcile.Read[*restores.Status](nil)
+	p = planDelete(d, o)
+	g.Expect(p.Done).To(BeTrue())
+	g.Expect(p.Steps).To(HaveExactElements(Tell{Server: "quisec"}))
+	lost := observed(t)
+	lost.Order = reconcile.Read[[]byte](nil)
+	g.Expect(planDelete(d, lost).Steps[0]).To(Equal(mark), "somebody deleted the Secret")
+	o = observed(t)
 	d.Others = []string{"other"}
 	g.Expect(planDelete(d, o).Steps).To(HaveLen(1))
 	o = Observed{Order: reconcile.NotRead[[]byte](errors.New("nobody answers"))}

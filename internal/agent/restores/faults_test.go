@@ -5,12 +5,16 @@ package restores
 import (
 	"errors"
 	"log/slog"
+	"os"
+	"sync"
 	"testing"
+	"time"
 
 	driver "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -94,7 +98,10 @@ func TestTheStatusWaitsForNoRestore(t *testing.T) {
 	cancelled, over := make(chan struct{}), make(chan struct{})
 	p.running["u1"] = &running{runner: newRunner(known().Order, p), cancel: func() { close(cancelled) }, done: over}
 	withdrawn := make(chan struct{})
-	go func() { defer close(withdrawn); p.set(t.Context(), nil, true) }()
+	go func() {
+		defer close(withdrawn)
+		p.set(t.Context(), []orders.Restore{{Name: "one", UID: "u1", Withdrawn: true}}, true)
+	}()
 	<-cancelled
 	told := make(chan []Status, 1)
 	go func() { told <- p.Status().([]Status) }()
@@ -102,4 +109,77 @@ func TestTheStatusWaitsForNoRestore(t *testing.T) {
 	close(over)
 	<-withdrawn
 	g.Expect(p.Status()).To(BeEmpty())
+}
+
+// The record is gone, with the backup volume say, and the database is there by this restore's own hand: by the names of
+// its files it is known.
+func TestARestoreWhoseRecordIsLostKnowsItsDatabase(t *testing.T) {
+	g := NewWithT(t)
+	o := known()
+	o.Database = places("RESTORING")
+	g.Expect(next(o)).To(Equal(restore{0}))
+	o.Working = true
+	g.Expect(next(o)).To(BeAssignableToTypeOf(wait{}), "the engine is at it still")
+	o.Working, o.Record.Downloaded = false, 1
+	g.Expect(next(o)).To(Equal(download{1}))
+	o.Database = places("ONLINE")
+	f, ends := next(o).(finish)
+	g.Expect(ends).To(BeTrue())
+	g.Expect(f.Result.Outcome).To(Equal(Failed))
+	g.Expect(f.Result.Reason).To(Equal(v1alpha1.ReasonRestoreDisturbed))
+}
+
+// under is a part that carries these restores out, each with a folder, until they are cancelled.
+func under(t *testing.T, all ...orders.Restore) *Part {
+	t.Helper()
+	p := NewPart(nil, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	for _, order := range all {
+		over := make(chan struct{})
+		r := &running{runner: newRunner(order, p), cancel: sync.OnceFunc(func() { close(over) }), done: over}
+		p.running[order.UID] = r
+		if err := r.load(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return p
+}
+
+func left(p *Part) (names []string) {
+	entries, _ := os.ReadDir(p.dir)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// An order that is missing may be so because somebody deleted the Secret, and not every controller has written its part
+// again: by a mark alone, or another order of the name, a restore is withdrawn.
+func TestAnOrderThatIsMissingIsNotWithdrawn(t *testing.T) {
+	g := NewWithT(t)
+	one, two := orders.Restore{Name: "one", UID: "u1"}, orders.Restore{Name: "two", UID: "u2"}
+	p := under(t, one, two)
+	p.set(t.Context(), []orders.Restore{two}, true)
+	p.set(t.Context(), nil, true)
+	g.Expect(p.Status()).To(HaveLen(2))
+	g.Expect(left(p)).To(ConsistOf("u1", "u2"))
+	p.set(t.Context(), []orders.Restore{{Name: "one", UID: "u1", Withdrawn: true}}, true)
+	g.Expect(p.Status()).To(ConsistOf(HaveField("UID", "u2")))
+	g.Expect(left(p)).To(ConsistOf("u2"))
+	p.set(t.Context(), []orders.Restore{{Name: "two", UID: "u3", Withdrawn: true}}, true)
+	g.Expect(p.Status()).To(BeEmpty())
+	g.Expect(left(p)).To(BeEmpty())
+}
+
+// What a life without the order finds of a restore stays as long as the order may come back.
+func TestWhatIsLeftOfARestoreStaysForDays(t *testing.T) {
+	g := NewWithT(t)
+	p := under(t, orders.Restore{Name: "one", UID: "u1"})
+	p.endAll()
+	p.set(t.Context(), nil, true)
+	g.Expect(left(p)).To(ConsistOf("u1"))
+	p.now = func() time.Time { return time.Now().Add(strayFor) }
+	p.set(t.Context(), nil, false)
+	g.Expect(left(p)).To(ConsistOf("u1"), "an order that cannot be read may be its")
+	p.set(t.Context(), nil, true)
+	g.Expect(left(p)).To(BeEmpty())
 }

@@ -7,6 +7,8 @@ package restores
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -24,6 +26,10 @@ import (
 
 // PartName is the part's name, under which /status has the Statuses.
 const PartName = "restores"
+
+// strayFor is how long what is left of a restore stays of which there is neither an order nor a mark: the order comes
+// back when only the Secret was lost.
+const strayFor = 7 * 24 * time.Hour
 
 // restoresDir is the folder of the downloads on the backup volume.
 const restoresDir = "restores"
@@ -89,7 +95,6 @@ func (p *Part) Run(ctx context.Context) error {
 		for _, err := range errs {
 			p.log.Warn("orders that cannot be read", "error", err)
 		}
-		// While one cannot be read nothing is taken for withdrawn.
 		p.set(ctx, all, len(errs) == 0)
 	})
 }
@@ -99,30 +104,39 @@ func (p *Part) endAll() {
 	p.mu.Lock()
 	all := slices.Collect(maps.Values(p.running))
 	p.mu.Unlock()
-	p.endThese(all)
+	forget := p.endThese(all)
+	forget()
 }
 
-// endThese ends these. Others may ask for the status meanwhile.
-func (p *Part) endThese(stale []*running) {
+// endThese ends these, and returns what forgets them. Others may ask for the status meanwhile.
+func (p *Part) endThese(stale []*running) (forget func()) {
 	for _, r := range stale {
 		r.cancel()
 	}
 	for _, r := range stale {
 		<-r.done
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range stale {
-		delete(p.running, r.order.UID)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, r := range stale {
+			delete(p.running, r.order.UID)
+		}
 	}
 }
 
-// set has these orders carried out. What is withdrawn ends, and its downloads go; the database is left as it is. It is
-// called by one goroutine.
+// set has these orders carried out. What is withdrawn ends, and its downloads go; the database is left as it is. One
+// whose order is missing goes on. It is called by one goroutine.
 func (p *Part) set(ctx context.Context, all []orders.Restore, whole bool) {
-	wanted := map[string]orders.Restore{}
+	wanted, withdrawn, names := map[string]orders.Restore{}, map[string]bool{}, map[string]string{}
 	for _, order := range all {
-		if order.UID != "" && order.UID == filepath.Base(order.UID) && !strings.HasPrefix(order.UID, ".") {
+		if order.UID == "" || order.UID != filepath.Base(order.UID) || strings.HasPrefix(order.UID, ".") {
+			continue
+		}
+		names[order.Name] = order.UID
+		if order.Withdrawn {
+			withdrawn[order.UID] = true
+		} else {
 			wanted[order.UID] = order
 		}
 	}
@@ -130,20 +144,22 @@ func (p *Part) set(ctx context.Context, all []orders.Restore, whole bool) {
 	p.mu.Lock()
 	for uid, r := range p.running {
 		order, still := wanted[uid]
+		other := names[r.order.Name]
 		switch {
 		case still:
 			r.tell(order)
 			delete(wanted, uid)
-		case whole:
+		case withdrawn[uid], other != "" && other != uid:
+			withdrawn[uid] = true
 			stale = append(stale, r)
 		}
 	}
 	p.mu.Unlock()
-	p.endThese(stale)
+	forget := p.endThese(stale)
 	p.begin(ctx, wanted)
-	if whole {
-		p.sweep()
-	}
+	p.sweep(withdrawn, whole)
+	// From then on the manager takes it for withdrawn.
+	forget()
 }
 
 func (p *Part) begin(ctx context.Context, wanted map[string]orders.Restore) {
@@ -161,8 +177,9 @@ func (p *Part) begin(ctx context.Context, wanted map[string]orders.Restore) {
 	}
 }
 
-// sweep removes the folders of Restores that are no more.
-func (p *Part) sweep() {
+// sweep removes the folders of Restores that are withdrawn, and, where all orders could be read, those of which nobody
+// has known anything for long.
+func (p *Part) sweep(withdrawn map[string]bool, whole bool) {
 	entries, err := os.ReadDir(p.dir)
 	if err != nil {
 		return // there are none, or it is tried again with the next orders
@@ -171,7 +188,7 @@ func (p *Part) sweep() {
 		p.mu.Lock()
 		known := p.running[e.Name()] != nil
 		p.mu.Unlock()
-		if known {
+		if !withdrawn[e.Name()] && (known || !whole || !p.stray(e.Name())) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(p.dir, e.Name())); err != nil {
@@ -179,6 +196,15 @@ func (p *Part) sweep() {
 				err)
 		}
 	}
+}
+
+// stray says that nothing was written down of a restore for long.
+func (p *Part) stray(uid string) bool {
+	info, err := os.Stat(filepath.Join(p.dir, uid, recordName))
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = os.Stat(filepath.Join(p.dir, uid))
+	}
+	return err == nil && p.now().Sub(info.ModTime()) >= strayFor
 }
 
 // Status of the restores, by name.

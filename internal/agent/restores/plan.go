@@ -65,12 +65,15 @@ func next(o *observed) step {
 		return wait{o.Err.Error()}
 	case o.Order.DryRun:
 		return dryRun(o)
-	case !r.Begun && o.Database != nil:
+	case !r.Begun && o.Database != nil && !o.ours():
 		return ended(o, Refused, v1alpha1.ReasonDatabaseExists, "there is a database "+r.Database+" on the server, which is "+
 			"never restored over: drop it, or make another Restore with another spec.target.database")
+	case !r.Begun && o.Database != nil && o.Database.State == "ONLINE":
+		return disturbed(o, "this Restore made database "+r.Database+", which is ONLINE; what the agent had written down of "+
+			"it is lost, so that nobody knows whether all of it was restored")
 	case r.Downloaded < len(r.Plan.Sets):
 		return download{r.Downloaded}
-	case !r.Begun:
+	case !r.Begun && o.Database == nil:
 		return restore{0}
 	}
 	return goOn(o)

@@ -52,8 +52,8 @@ func TestNext(t *testing.T) {
 			step: "wait: no answer"},
 		{why: "there is a database", edit: func(o *observed) { o.Database = &mssql.DatabasePlaces{State: "ONLINE"} },
 			step: "finish", as: Refused, says: "spec.target.database"},
-		{why: "there is a database that is RESTORING, and this restore has begun nothing", edit: func(o *observed) {
-			o.Database = places("RESTORING")
+		{why: "there is a database that is RESTORING, and it is not this restore's", edit: func(o *observed) {
+			o.Database = &mssql.DatabasePlaces{State: "RESTORING", Files: []string{"/d/Content.mdf"}}
 		}, step: "finish", as: Refused, says: "never restored over"},
 		{why: "not all is downloaded", edit: func(o *observed) { o.Record.Downloaded = 1 }, step: "download set 2"},
 		{why: "all is downloaded", step: "restore set 1"},
