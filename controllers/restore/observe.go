@@ -19,7 +19,7 @@ import (
 const serverTimeout = 12 * time.Second
 
 func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err error) {
-	if d.over() && d.Restore.DeletionTimestamp == nil || d.Missing != "" {
+	if d.over() && d.Restore.DeletionTimestamp == nil {
 		return o, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)

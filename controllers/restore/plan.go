@@ -56,7 +56,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	case s.Outcome != "":
 		planFinish(&p, d, o)
 		return p
-	case d.Missing != "":
+	case d.Missing != "" && !known(d, o):
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
 		return p
 	}
@@ -70,11 +70,22 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		p.Note = end{v1alpha1.RestoreRefused, v1alpha1.ReasonRestoreRefused, d.Refused}
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, d.Refused)
 		return p
-	case d.Refused == "":
+	case d.Refused == "" && d.Missing == "":
 		planTell(&p, d, o, told)
 	}
 	planSays(&p, d, o)
+	if d.Missing != "" && p.Note == nil {
+		p.Outcome.Message += "; " + d.Missing
+	}
 	return p
+}
+
+// known says that the agent was told, or may have been: what is missing since keeps nothing from its end.
+func known(d Desired, o Observed) bool {
+	told, unread := o.Order.Get()
+	says, silent := o.Says.Get()
+	return len(told) > 0 || says != nil ||
+		d.Restore.Status.Phase == v1alpha1.RestoreRunning && (unread != nil || silent != nil)
 }
 
 // planTell gives the agent the right, and then the order.

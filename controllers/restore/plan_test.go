@@ -64,6 +64,20 @@ func TestPlan(t *testing.T) {
 			d.Missing = "there is no BackupStore bucket"
 			*o = Observed{}
 		}, reason: v1alpha1.ReasonReferenceMissing, phase: v1alpha1.RestorePending},
+		{why: "something is missing of one that was told", edit: func(d *Desired, _ *Observed) {
+			d.Missing = "there is no BackupPolicy content"
+		}, reason: v1alpha1.ReasonRestoring, says: "1 of 3 sets; there is no BackupPolicy content",
+			phase: v1alpha1.RestoreRunning},
+		{why: "something is missing of one that has ended", edit: func(d *Desired, o *Observed) {
+			d.Missing = "there is no BackupPolicy content"
+			says, _ := o.Says.Get()
+			says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored, Message: "it is so",
+				Finished: noon}
+		}, reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "something is missing of one that nobody answers for", edit: func(d *Desired, o *Observed) {
+			d.Missing, d.Restore.Status.Phase = "there is no BackupPolicy content", v1alpha1.RestoreRunning
+			*o = Observed{Order: reconcile.NotRead[[]byte](away), Says: reconcile.NotRead[*restores.Status](away)}
+		}, reason: v1alpha1.ReasonRestoreUnknown, phase: v1alpha1.RestoreRunning},
 		{why: "it is begun with the right, and then the order", edit: func(_ *Desired, o *Observed) {
 			*o = Observed{Order: reconcile.Read[[]byte](nil), Says: reconcile.Read[*restores.Status](nil),
 				Rights: reconcile.Read[[]string](nil)}
