@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/mssql"
@@ -55,14 +54,14 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 		r.connector.Forget(d.Restore.Namespace, d.server())
 	}
 	o.Rights = reconcile.Asked(principals.Permissions[credentials.RoleAgent.Login()], err)
-	if d.Restore.Status.Outcome != v1alpha1.RestoreSucceeded {
+	if d.Restore.Status.Database == "" {
 		return
 	}
 	all, err := mssql.ReadDatabases(ctx, db)
 	owner := ""
 	for name, database := range all {
 		if strings.EqualFold(name, d.Restore.Status.Database) {
-			owner = database.Owner
+			owner, o.State = database.Owner, database.State
 		}
 	}
 	o.Owner = reconcile.Asked(owner, err)

@@ -152,7 +152,7 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, s.Message)
 	planRights(p, d, o)
 	agent := credentials.RoleAgent.Login()
-	if owner, err := o.Owner.Get(); err == nil && owner == agent && s.Outcome == v1alpha1.RestoreSucceeded {
+	if owner, err := o.Owner.Get(); err == nil && owner == agent && given(d, o) {
 		execute(p, d, tsql.SetDatabaseOwner(s.Database, credentials.RoleSA.Login()).
 			Because("the server's agent has restored the database, and owns it no more"))
 	}
@@ -161,7 +161,7 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	if !d.Restore.Spec.DryRun {
 		unread = append(unread, o.Rights.Err())
 	}
-	if !d.Restore.Spec.DryRun && s.Outcome == v1alpha1.RestoreSucceeded {
+	if !d.Restore.Spec.DryRun && s.Database != "" && s.Outcome != v1alpha1.RestoreRefused {
 		unread = append(unread, o.Owner.Err())
 	}
 	if err := errors.Join(unread...); err != nil {
@@ -172,6 +172,12 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 		p.Note = v1alpha1.RestoreCompleted
 		p.Outcome = outcome(s)
 	}
+}
+
+// given says that the database is to be the agent's no more. While it is RESTORING the engine gives it to nobody.
+func given(d Desired, o Observed) bool {
+	return d.Restore.Status.Outcome == v1alpha1.RestoreSucceeded ||
+		d.Restore.Status.Outcome != v1alpha1.RestoreRefused && o.State == "ONLINE"
 }
 
 // planWithdraw ends the order by a mark, by which the agent ends what it has begun; once it says nothing of the Restore
@@ -233,6 +239,10 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		"database stays as it is")
 	withdrawn, err := planWithdraw(&p, d, o)
 	planRights(&p, d, o)
+	if owner, err := o.Owner.Get(); err == nil && owner == credentials.RoleAgent.Login() && o.State == "ONLINE" {
+		execute(&p, d, tsql.SetDatabaseOwner(d.Restore.Status.Database, credentials.RoleSA.Login()).
+			Because("the Restore of the database is deleted"))
+	}
 	if !d.Restore.Spec.DryRun {
 		err = errors.Join(err, o.Rights.Err())
 	}

@@ -121,6 +121,18 @@ func TestPlan(t *testing.T) {
 		}, steps: []string{"REVOKE CREATE ANY DATABASE FROM [geosql_agent]", "ALTER AUTHORIZATION ON DATABASE::[Content]",
 			"tell quisec-0 that the restore is no more"}, reason: v1alpha1.ReasonRestoreFinishing,
 			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "a database of which a part was restored is the agent's no more", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreFailed)
+			o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+			o.Rights, o.Owner = reconcile.Read[[]string](nil), reconcile.Read("geosql_agent")
+			o.State = "ONLINE"
+		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content]"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
+		{why: "nobody else can own one that is RESTORING", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreFailed)
+			o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+			o.Rights, o.Owner, o.State = reconcile.Read[[]string](nil), reconcile.Read("geosql_agent"), "RESTORING"
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreFailed},
 		{why: "another restore needs the right", edit: func(d *Desired, o *Observed) {
 			ended(d, v1alpha1.RestoreFailed)
 			d.Others = []string{"other"}
@@ -204,6 +216,9 @@ func TestPlanDelete(t *testing.T) {
 	p = planDelete(d, o)
 	g.Expect(p.Done).To(BeTrue())
 	g.Expect(p.Steps).To(HaveExactElements(Tell{Server: "quisec"}))
+	o.Owner, o.State = reconcile.Read("geosql_agent"), "ONLINE"
+	d.Restore.Status.Database = "Content"
+	g.Expect(planDelete(d, o).Steps).To(HaveLen(2), "it was recovered when it was deleted")
 	lost := observed(t)
 	lost.Order = reconcile.Read[[]byte](nil)
 	g.Expect(planDelete(d, lost).Steps[0]).To(Equal(mark), "somebody deleted the Secret")
