@@ -185,7 +185,8 @@ func (r *runner) room(o *observed, set int) error {
 		return fmt.Errorf("ask what is free of the backup volume: %w", err)
 	}
 	if left < needed {
-		return fmt.Errorf("the backup volume has %d bytes free, and the backups take %d more", left, needed)
+		return fmt.Errorf("the backup volume has %d bytes free, beside those that stay free for backups of logs, and the "+
+			"backups take %d more", left, needed)
 	}
 	return nil
 }

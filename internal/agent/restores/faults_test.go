@@ -12,8 +12,10 @@ import (
 
 	driver "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
+	"golang.org/x/sys/unix"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 )
@@ -182,4 +184,21 @@ func TestWhatIsLeftOfARestoreStaysForDays(t *testing.T) {
 	g.Expect(left(p)).To(ConsistOf("u1"), "an order that cannot be read may be its")
 	p.set(t.Context(), nil, true)
 	g.Expect(left(p)).To(BeEmpty())
+}
+
+// A download leaves the backups of logs the room that backups of data leave them.
+func TestADownloadLeavesRoomForLogs(t *testing.T) {
+	g := NewWithT(t)
+	for _, row := range []struct{ capacity, left, usable int64 }{
+		{100 << 30, 50 << 30, 45 << 30}, {1000 << 30, 50 << 30, 40 << 30}, {100 << 30, 5 << 30, 0}, {100 << 30, 1 << 30, 0},
+	} {
+		g.Expect(usable(row.capacity, row.left)).To(Equal(row.usable))
+	}
+	var s unix.Statfs_t
+	dir := t.TempDir()
+	g.Expect(unix.Statfs(dir, &s)).To(Succeed())
+	got, err := free(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	most := int64(s.Bavail)*s.Bsize - backups.Reserved(int64(s.Blocks)*s.Bsize)/2 // others write meanwhile
+	g.Expect(got).To(BeNumerically("<=", max(most, 0)))
 }

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 )
@@ -47,7 +48,7 @@ type Part struct {
 	open   func(context.Context) (*mssql.DB, error)
 	log    *slog.Logger
 	now    func() time.Time
-	// free is how many bytes a folder's file system has left.
+	// free is how many bytes of a folder's file system downloads may take.
 	free func(dir string) (int64, error)
 	// at is called before each step, and when the engine has answered and nothing is written down yet; tests end the part
 	// there.
@@ -81,8 +82,13 @@ func free(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, err
 	}
-	return int64(s.Bavail) * s.Bsize, nil //nolint:gosec // no file system has 2^63 bytes
+	//nolint:gosec // no file system has 2^63 bytes
+	return usable(int64(s.Blocks)*s.Bsize, int64(s.Bavail)*s.Bsize), nil
 }
+
+// usable leaves the log backups of the server's databases their room, as backups of data do: without them the
+// databases stop.
+func usable(capacity, left int64) int64 { return max(left-backups.Reserved(capacity), 0) }
 
 // Name of the part.
 func (p *Part) Name() string { return PartName }
