@@ -199,7 +199,7 @@ func (r *runner) progress(bytes int64) {
 
 // restore restores a set. What is about to be told the engine is on disk before.
 func (r *runner) restore(ctx context.Context, o *observed, set int) error {
-	kept := o.Record
+	kept, begun := o.Record, o.Record.Begun
 	kept.Begun, kept.Restored = true, set
 	if err := r.keep(kept); err != nil {
 		return err
@@ -208,6 +208,11 @@ func (r *runner) restore(ctx context.Context, o *observed, set int) error {
 	err := r.execute(ctx, statement(kept, set, r.setDir(set)))
 	if kept.Plan.Sets[set].Kind == backup.Log && mssql.HasNumber(err, tsql.LogTooEarly) {
 		err = nil // it is restored already: the answer of an earlier life was lost
+	}
+	if mssql.HasNumber(err, tsql.ForeignDatabase) {
+		// Somebody has made one since it was looked for. Of a restore that begins here nothing was made.
+		kept.Begun = begun
+		return errors.Join(err, r.keep(kept))
 	}
 	if err != nil {
 		return r.judge(o, restore{set}, err)

@@ -398,6 +398,7 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 		s.begin()
 	})
 
+	t.Run("never over a database that came meanwhile", func(t *testing.T) { behindTheLook(t, s, b) })
 	t.Run("the orders are lost", func(t *testing.T) {
 		g := NewWithT(t)
 		o := order("lost", func(*orders.Restore) {})

@@ -189,6 +189,9 @@ func statement(r record, set int, dir string) tsql.Statement {
 	if d.Kind == backup.Log {
 		return tsql.RestoreLog(r.Database, form).Because("a Restore asks for it")
 	}
+	if set == 0 {
+		return tsql.RestoreFirst(r.Database, r.UID, form).Because("a Restore asks for it")
+	}
 	return tsql.RestoreDatabase(r.Database, form).Because("a Restore asks for it")
 }
 
