@@ -21,6 +21,8 @@ import (
 )
 
 const (
+	// describedMost are the bytes of a description that are read to see that there is one.
+	describedMost = 1 << 20
 	// notAllowed is the error of RESTORE without the right to make databases, which the manager gives.
 	notAllowed = 262
 	// notNoted is that of a server that could not note a restore in msdb: "The backup/restore operation was still
@@ -146,6 +148,9 @@ func (r *runner) download(ctx context.Context, o *observed, set int) error {
 			// What was there of a download that was cut off may be what is damaged: it is gone now.
 			err = from.Download(ctx, d.KeyOf(f.Name), file, f.SHA256, progress)
 		}
+		if errors.Is(err, store.ErrNotFound) && removed(ctx, from, d) {
+			return r.chooseAnew(o)
+		}
 		if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
 			return r.refuse(o, v1alpha1.ReasonSetDamaged, fmt.Sprintf("the %s (%s) is damaged: %v; nothing was restored. "+
 				"Name a time before it, or one behind the next full backup", d.Set, d.ID, err))
@@ -157,6 +162,23 @@ func (r *runner) download(ctx context.Context, o *observed, set int) error {
 	}
 	kept.Downloaded = set + 1
 	return r.keep(kept)
+}
+
+// removed says that a set is none any more: its description goes first.
+func removed(ctx context.Context, from *store.Store, d backup.Description) bool {
+	_, err := from.Read(ctx, d.Key(), describedMost)
+	return errors.Is(err, store.ErrNotFound)
+}
+
+// chooseAnew forgets the chain, and what was downloaded of it: the retention may remove a set while it is downloaded.
+func (r *runner) chooseAnew(o *observed) error {
+	kept := o.Record
+	kept.Plan, kept.Store, kept.Downloaded = backup.Plan{}, "", 0
+	if err := r.keep(kept); err != nil {
+		return err
+	}
+	r.progress(0)
+	return r.clean()
 }
 
 func (r *runner) chosenStore(o *observed) (*store.Store, error) {

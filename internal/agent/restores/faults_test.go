@@ -5,7 +5,10 @@ package restores
 import (
 	"errors"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
+	"path"
 	"sync"
 	"testing"
 	"time"
@@ -17,6 +20,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -201,4 +205,37 @@ func TestADownloadLeavesRoomForLogs(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	most := int64(s.Bavail)*s.Bsize - backups.Reserved(int64(s.Blocks)*s.Bsize)/2 // others write meanwhile
 	g.Expect(got).To(BeNumerically("<=", max(most, 0)))
+}
+
+// A set that the retention removed during a long download is no damaged one: the chain is looked for anew. One that is
+// described still, and lacks a file, is.
+func TestASetThatWasRemovedMeanwhileIsNoDamage(t *testing.T) {
+	for _, described := range []bool{false, true} {
+		g := NewWithT(t)
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if described && path.Base(r.URL.Path) == backup.DescriptionName {
+				w.Header().Set("Last-Modified", noon.Format(http.TimeFormat))
+				_, _ = w.Write([]byte("{}"))
+				return
+			}
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte("<Error><Code>NoSuchKey</Code></Error>"))
+		}))
+		o := known()
+		o.Record.Downloaded, o.Record.Store = 1, "s3"
+		o.Order.Stores = []orders.BackupStore{{Name: "s3", Endpoint: server.URL, Bucket: "backups", AccessKey: "who",
+			SecretKey: "secret"}}
+		r := runs(t, o)
+		g.Expect(os.MkdirAll(r.setDir(0), 0o750)).To(Succeed())
+		g.Expect(r.download(t.Context(), o, 1)).To(Succeed())
+		server.Close()
+		if described {
+			g.Expect(r.record.Result.Reason).To(Equal(v1alpha1.ReasonSetDamaged))
+			continue
+		}
+		g.Expect(r.record.Result).To(BeNil())
+		g.Expect(r.setDir(0)).NotTo(BeADirectory(), "another chain has other files")
+		o.Record = r.record
+		g.Expect(next(o)).To(Equal(choose{}))
+	}
 }
