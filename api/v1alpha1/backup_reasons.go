@@ -28,7 +28,7 @@ const (
 	// ReasonBackupDamaged: a store did not give a backup, or the description of one, back as it was written. Everything
 	// can be restored to a moment that is new enough; to those of the damaged backup perhaps not.
 	ReasonBackupDamaged = "BackupDamaged"
-	// ReasonBackupUnknown (Unknown): no server of the target says what is backed up.
+	// ReasonBackupUnknown (Unknown): no server of the target says what is backed up, or none has listed a store yet.
 	ReasonBackupUnknown = "BackupUnknown"
 	// ReasonBackupConflict: another BackupPolicy came first for the target.
 	ReasonBackupConflict = "BackupConflict"

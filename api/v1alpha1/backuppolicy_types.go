@@ -92,11 +92,11 @@ const (
 // BackupPolicySpec declares which backups are taken of the databases of a group or a server, where they are kept, and
 // for how long. The servers' agents carry it out, also while the hub is away.
 //
-// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target",message="target is immutable: declare another BackupPolicy"
-// +kubebuilder:validation:XValidation:rule="!has(self.differential) || has(self.target.server) || !has(self.replica) || self.replica == 'Primary'",message="differential goes with replica Primary: a full backup of a secondary is a copy, which is no base of a differential"
+// +kubebuilder:validation:XValidation:rule="!has(self.differential) || (has(self.target) && has(self.target.server)) || !has(self.replica) || self.replica == 'Primary'",message="differential goes with replica Primary: a full backup of a secondary is a copy, which is no base of a differential"
 type BackupPolicySpec struct {
-	// target is the group or the server whose databases are backed up.
-	Target ServerOrGroup `json:"target"`
+	// target is the group or the server whose databases are backed up. Only an entry of a Topology may be without.
+	// +optional
+	Target ServerOrGroup `json:"target,omitzero"`
 	// databases of the target; all of them unless given, those that come later too.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
@@ -299,6 +299,8 @@ type BackupPolicyStatus struct {
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.target.server`
 // +kubebuilder:printcolumn:name="Restorable",type=date,JSONPath=`.status.restorable`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="has(self.spec.target)",message="spec.target is required: server or availabilityGroup",fieldPath=".spec.target"
+// +kubebuilder:validation:XValidation:rule="!has(self.spec.target) || !has(oldSelf.spec.target) || self.spec.target == oldSelf.spec.target",message="target is immutable: declare another BackupPolicy",fieldPath=".spec.target"
 type BackupPolicy struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`

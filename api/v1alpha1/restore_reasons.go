@@ -26,6 +26,17 @@ const (
 	ReasonRestoreRefused = "RestoreRefused"
 	// ReasonSetDamaged: a backup was not given back as it was written; nothing was restored.
 	ReasonSetDamaged = "SetDamaged"
+	// ReasonFileNotUsable: a file is not there, was stored anew meanwhile, is no backup, or is damaged; nothing was
+	// restored.
+	ReasonFileNotUsable = "FileNotUsable"
+	// ReasonDatabaseNotNamed: the files have backups of several databases; nothing was restored.
+	ReasonDatabaseNotNamed = "DatabaseNotNamed"
+	// ReasonBackupNewer: a newer version of the engine wrote the backup; nothing was restored.
+	ReasonBackupNewer = "BackupNewer"
+	// ReasonCertificateMissing: the server lacks the certificate that opens the backup; nothing was restored.
+	ReasonCertificateMissing = "CertificateMissing"
+	// ReasonNoRoom: the backup volume has no room for the files; nothing was downloaded.
+	ReasonNoRoom = "NoRoom"
 	// ReasonEngineRefused: the server refused it again and again: the message has its words.
 	ReasonEngineRefused = "EngineRefused"
 	// ReasonRestoreDisturbed: somebody else dropped, made or recovered the database meanwhile.

@@ -13,14 +13,17 @@ import (
 
 // RestoreSource says which backups of which database are restored.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.policy) != has(self.store)",message="name exactly one of policy, with database, and store, with path"
-// +kubebuilder:validation:XValidation:rule="has(self.policy) == has(self.database)",message="database goes with policy, and is needed there"
-// +kubebuilder:validation:XValidation:rule="has(self.store) == has(self.path)",message="path goes with store, and is needed there"
+// +kubebuilder:validation:XValidation:rule="has(self.policy) != has(self.store)",message="name exactly one of policy, with database, and store, with path, or with files or folder"
+// +kubebuilder:validation:XValidation:rule="!has(self.policy) || has(self.database)",message="database is needed with policy"
+// +kubebuilder:validation:XValidation:rule="!has(self.database) || has(self.policy) || has(self.files) || has(self.folder)",message="database goes with policy, or with files or folder"
+// +kubebuilder:validation:XValidation:rule="has(self.store) == (has(self.path) || has(self.files) || has(self.folder))",message="path, or files or folder, go with store, and one is needed there"
+// +kubebuilder:validation:XValidation:rule="!has(self.path) || !(has(self.files) || has(self.folder))",message="path is of backups that the operator's agents took: files and folder do not go with it"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.files) || has(self.folder)",message="timeZone goes with files or folder: other backups say it"
 type RestoreSource struct {
 	// policy is the name of the BackupPolicy that had them taken; it needs a store.
 	// +optional
 	Policy ObjectName `json:"policy,omitempty"`
-	// database of the policy's target.
+	// database of the policy's target; with files or folder the one that is meant, where they have several.
 	// +optional
 	Database DatabaseName `json:"database,omitempty"`
 	// store is the name of the BackupStore that has them, where nothing else is known any more: what they are is read from
@@ -32,7 +35,34 @@ type RestoreSource struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/]+/(group|server)/[^/]+/[^/]+$') && !self.split('/').exists(p, p in ['.', '..'])",message="path is NAMESPACE/group/NAME/DATABASE or NAMESPACE/server/NAME/DATABASE, as it is below the store's prefix"
 	Path string `json:"path,omitempty"`
+	// files are keys of objects below the store's prefix, which any SQL Server wrote with BACKUP, in any order: such as
+	// imports/Sales.bak and imports/Sales_1.trn. All files of a striped backup are needed.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	Files []ObjectKey `json:"files,omitempty"`
+	// folder below the store's prefix: every object in it and in its folders is such a file, 1024 at most. It goes beside
+	// files, or alone.
+	// +optional
+	Folder ObjectKey `json:"folder,omitempty"`
+	// timeZone of the server that wrote the files by its name in the tz database, such as Europe/Dublin: its clock is what
+	// they tell times by. SQL Server 2022 and later write it into the files; for others it is needed with to.time.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*$') && self != 'Local'",message="timeZone is a name in the tz database, such as Europe/Dublin or Etc/UTC"
+	TimeZone string `json:"timeZone,omitempty"`
 }
+
+// ObjectKey is the key of an object, or of a folder of them, below a store's prefix.
+//
+// +kubebuilder:validation:MinLength=1
+// +kubebuilder:validation:MaxLength=1024
+// +kubebuilder:validation:XValidation:rule="self.split('/').all(p, size(p) > 0 && p != '.' && p != '..')",message="a key has no slash at either end, and no part that is empty, . or .., such as imports/Sales.bak"
+type ObjectKey string
+
+// Imports says that the files of any server are restored: the engine has to be asked what they are.
+func (s *RestoreSource) Imports() bool { return len(s.Files) > 0 || s.Folder != "" }
 
 // RestorePoint says to when a database is restored: a moment, a position in the log, or the end of a backup; without
 // any the newest point that there is.
@@ -74,6 +104,7 @@ type RestoreTarget struct {
 // RestoreSpec declares one restore of a database. It is carried out once and never changes.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Restore is carried out once: create another one"
+// +kubebuilder:validation:XValidation:rule="!(has(self.source.files) || has(self.source.folder)) || has(self.target.database)",message="target.database is needed with source.files and source.folder: nobody knows which name it has in them"
 type RestoreSpec struct {
 	// source says which backups of which database.
 	Source RestoreSource `json:"source"`
@@ -102,6 +133,10 @@ func (s *RestoreSpec) DatabaseName() DatabaseName {
 	}
 	return DatabaseName(name)
 }
+
+// AsksEngine says that the server's engine is told something, also what only reads: its agent needs the right to make
+// databases then.
+func (s *RestoreSpec) AsksEngine() bool { return !s.DryRun || s.Source.Imports() }
 
 // Holds says whether a server has, or is to have, a copy of a database of the group.
 func (s *AvailabilityGroupSpec) Holds(server ServerName, database DatabaseName) bool {
@@ -152,6 +187,29 @@ type RestoredSet struct {
 	Finished metav1.Time `json:"finished"`
 	// bytes of its files in the store.
 	Bytes int64 `json:"bytes"`
+	// files that have it, by their keys, where it is restored from files; of a striped backup several, the first 8.
+	// +optional
+	// +listType=atomic
+	Files []string `json:"files,omitempty"`
+	// position of the backup in them, from 1.
+	// +optional
+	Position int32 `json:"position,omitempty"`
+}
+
+// UnusedSet is a backup that a file has and that is not restored.
+type UnusedSet struct {
+	// file that has it, by its key; of a striped backup the first.
+	File string `json:"file"`
+	// position of the backup in it, from 1.
+	Position int32 `json:"position"`
+	// type is Full, Differential or Log, absent where it is none of these.
+	// +optional
+	Type string `json:"type,omitempty"`
+	// database that it is of.
+	// +optional
+	Database string `json:"database,omitempty"`
+	// why it is not restored.
+	Why string `json:"why"`
 }
 
 // RestoredTo is to where a database is, or would be, restored.
@@ -194,7 +252,7 @@ type RestoreStatus struct {
 	// sets that the chain has.
 	// +optional
 	Sets int32 `json:"sets,omitempty"`
-	// bytes of all of them.
+	// bytes of all of them; with files or folder, of all files: what they have is known once they are downloaded.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`
 	// downloadedBytes of them.
@@ -203,6 +261,14 @@ type RestoreStatus struct {
 	// restoredSets are those that the server has restored.
 	// +optional
 	RestoredSets int32 `json:"restoredSets,omitempty"`
+	// unused are backups in the files that are not restored, and why: of many the first 64.
+	// +optional
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	Unused []UnusedSet `json:"unused,omitempty"`
+	// unusedSets is how many there are.
+	// +optional
+	UnusedSets int32 `json:"unusedSets,omitempty"`
 	// restoredTo is to where the chain leads: with outcome Succeeded, where the database is.
 	// +optional
 	RestoredTo *RestoredTo `json:"restoredTo,omitempty"`

@@ -49,6 +49,24 @@ type TopologyAgentProfile struct {
 	AgentProfileSpec `json:",inline"`
 }
 
+// TopologyBackupStore is a store of a topology's backups.
+type TopologyBackupStore struct {
+	// name of the BackupStore.
+	Name            ObjectName `json:"name"`
+	BackupStoreSpec `json:",inline"`
+}
+
+// TopologyBackupPolicy is a policy of a topology's backups. Without a target there is one BackupPolicy, called
+// NAME-TARGET, for each group of the topology and each server of it that declares databases or publishes one, but for
+// those that another entry names.
+// +kubebuilder:validation:XValidation:rule="!has(self.target) || !has(oldSelf.target) || self.target == oldSelf.target",message="target is immutable: declare another entry"
+// +kubebuilder:validation:XValidation:rule="has(self.target) || !has(self.databases) || self.databases.size() == 0",message="databases goes with target: without one all databases of the topology are backed up",fieldPath=".databases"
+type TopologyBackupPolicy struct {
+	// name of the BackupPolicy; without a target what the names of the BackupPolicies begin with.
+	Name             ObjectName `json:"name"`
+	BackupPolicySpec `json:",inline"`
+}
+
 // TopologySpec declares a whole system; the sites are named by reference.
 type TopologySpec struct {
 	// serverDefaults apply to every server that does not say otherwise, field by field.
@@ -90,6 +108,20 @@ type TopologySpec struct {
 	// +listType=map
 	// +listMapKey=name
 	Subscriptions []TopologySubscription `json:"subscriptions,omitempty"`
+	// backupStores are where backups are kept besides the servers' own backup volumes. What they have stays when an entry
+	// or the topology goes.
+	// +optional
+	// +kubebuilder:validation:MaxItems=8
+	// +listType=map
+	// +listMapKey=name
+	BackupStores []TopologyBackupStore `json:"backupStores,omitempty"`
+	// backupPolicies say which backups are taken. One entry may be without a target: it is for every group, and every
+	// server that declares databases or publishes one, that no other entry names, those that come later too.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=map
+	// +listMapKey=name
+	BackupPolicies []TopologyBackupPolicy `json:"backupPolicies,omitempty"`
 	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
 	// and reported on, and so is every object of it.
 	// +optional
@@ -125,7 +157,8 @@ type TopologyStatus struct {
 	Summary string `json:"summary,omitempty"`
 }
 
-// Topology declares servers, groups, distributors, publications and subscriptions of one system in one manifest.
+// Topology declares servers, groups, distributors, publications, subscriptions and backups of one system in one
+// manifest.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=gtopo,categories=geosql

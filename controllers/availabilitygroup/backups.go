@@ -20,6 +20,9 @@ import (
 // is listed twice a minute, and the policy is looked at thrice.
 const readAgain = 2 * time.Minute
 
+// ahead is how far the clocks of servers may be apart.
+const ahead = 2 * time.Minute
+
 // observeBackups reads the BackupPolicy of a group that has an objective for backups; of several the one that came
 // first, which alone is carried out.
 func (r *Reconciler) observeBackups(ctx context.Context, d Desired, o *Observed) {
@@ -106,6 +109,10 @@ func bestPlace(p *v1alpha1.BackupPolicy, now time.Time) (best *v1alpha1.BackupPl
 		s := &p.Status.Stores[i]
 		if now.Sub(s.Listed.Time) > readFor(p) {
 			away = append(away, fmt.Sprintf("%s last did at %s", name, s.Listed.UTC().Format(time.RFC3339)))
+			continue
+		}
+		if s.Listed.After(now.Add(ahead)) || s.Verified != nil && s.Verified.After(now.Add(ahead)) {
+			away = append(away, fmt.Sprintf("%s tells of a time that is yet to come, since a clock is wrong, or was", name))
 			continue
 		}
 		if best == nil || best.Verified == nil || best.Verified.Before(s.Verified) {

@@ -55,6 +55,15 @@ func TestTheObjectiveForBackups(t *testing.T) {
 			p.Spec.Log.Every.Duration = time.Minute
 			p.Status.Stores[1].Listed = ago(2 * time.Minute)
 		}, status: metav1.ConditionTrue, reason: met, at: ago(9 * time.Minute)},
+		"a moment that is yet to come meets nothing": {edit: func(p *v1alpha1.BackupPolicy) {
+			p.Status.Stores = []v1alpha1.BackupPlace{place("far", time.Minute, -24*time.Hour)}
+		}, status: metav1.ConditionUnknown, reason: v1alpha1.ReasonBackupNotRead, says: "far tells of a time that is yet"},
+		"nor does what was listed tomorrow": {edit: func(p *v1alpha1.BackupPolicy) {
+			p.Status.Stores = []v1alpha1.BackupPlace{place("far", -24*time.Hour, time.Minute)}
+		}, status: metav1.ConditionUnknown, reason: v1alpha1.ReasonBackupNotRead, says: "far tells of a time that is yet"},
+		"clocks that are somewhat apart": {edit: func(p *v1alpha1.BackupPolicy) {
+			p.Status.Stores = []v1alpha1.BackupPlace{place("far", -time.Minute, -time.Minute)}
+		}, status: metav1.ConditionTrue, reason: met, at: ago(-time.Minute)},
 		"the newest moment is too old": {edit: func(p *v1alpha1.BackupPolicy) {
 			p.Status.Stores = []v1alpha1.BackupPlace{place("far", 0, 15*time.Minute+time.Second)}
 		}, status: metav1.ConditionFalse, reason: missed, says: "is more than 15m0s ago", at: ago(15*time.Minute +

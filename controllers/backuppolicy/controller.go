@@ -18,6 +18,7 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/sidecars"
+	"geosql.dev/operator/internal/topology"
 )
 
 const (
@@ -79,6 +80,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=backupstores;backups;sqlservers;availabilitygroups;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=topologies,verbs=get
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if o.Sidecar == nil {
@@ -112,8 +114,24 @@ func (r *Reconciler) frame() *reconcile.Reconciler[*v1alpha1.BackupPolicy, Desir
 		Name: "BackupPolicy", New: func() *v1alpha1.BackupPolicy { return &v1alpha1.BackupPolicy{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout,
 		RequeueAfter: reconcile.RequeueAfter{Steps: lookSoon / 4, Progress: lookSoon, Stalled: lookAgain, Resync: lookAgain},
+		Stays:        r.stays,
 		Desire:       r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
+}
+
+// stays keeps what the servers are told of a policy that its Topology makes anew. A server that has left the target is
+// told first: nothing remembers it afterwards.
+func (r *Reconciler) stays(ctx context.Context, p *v1alpha1.BackupPolicy) (string, error) {
+	d := Desired{Policy: p}
+	if err := r.target(ctx, &d); err != nil {
+		return "", err
+	}
+	for _, name := range p.Status.Servers {
+		if !slices.Contains(d.Servers, name) {
+			return "", nil
+		}
+	}
+	return reconcile.WhileDeclared[*v1alpha1.BackupPolicy](r.fresh, topology.Declares)(ctx, p)
 }
 
 func (r *Reconciler) policiesOfStore(ctx context.Context, _ v1alpha1.SiteName,

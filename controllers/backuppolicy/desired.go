@@ -18,7 +18,6 @@ import (
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup/declared"
-	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
 )
 
@@ -86,16 +85,7 @@ func (r *Reconciler) target(ctx context.Context, d *Desired) error {
 	if err != nil {
 		return fmt.Errorf("read AvailabilityGroup %s/%s: %w", d.Policy.Namespace, name, err)
 	}
-	d.Databases = d.named(group.Spec.DatabaseNames())
-	for _, replica := range group.Spec.Replicas {
-		if replica.AvailabilityMode == v1alpha1.ConfigurationOnly {
-			continue
-		}
-		d.Servers = append(d.Servers, replica.Server)
-		if strings.EqualFold(group.Status.Primary, credentials.HostName(replica.Server)) {
-			d.Primary = replica.Server
-		}
-	}
+	d.ofGroup(&group)
 	return r.editions(ctx, d)
 }
 
@@ -123,12 +113,7 @@ func (r *Reconciler) server(ctx context.Context, d *Desired, name v1alpha1.Serve
 	if err != nil {
 		return fmt.Errorf("read SQLServer %s/%s: %w", d.Policy.Namespace, name, err)
 	}
-	d.Servers, d.Primary = []v1alpha1.ServerName{name}, name
-	var all []v1alpha1.DatabaseName
-	for _, database := range server.Spec.Databases {
-		all = append(all, database.Name)
-	}
-	d.Databases = d.named(all)
+	d.ofServer(&server)
 	return nil
 }
 

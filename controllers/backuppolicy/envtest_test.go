@@ -181,6 +181,33 @@ func TestThePolicysOrderIsAtTheServersSites(t *testing.T) {
 		g.Eventually(func() []v1alpha1.ServerName { p, _ := b.policy(); return p.Status.Servers }, patient, often).
 			Should(ConsistOf(v1alpha1.ServerName("tukpub"), v1alpha1.ServerName("tuksec")))
 	})
+	t.Run("what a Topology makes anew goes on", func(t *testing.T) {
+		g := NewWithT(t)
+		declared := &v1alpha1.Topology{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "all"},
+			Spec: v1alpha1.TopologySpec{Servers: []v1alpha1.TopologyServer{{Name: "other"}},
+				BackupPolicies: []v1alpha1.TopologyBackupPolicy{{Name: "nightly", BackupPolicySpec: policy.Spec}}}}
+		g.Expect(b.hub.Client.Create(t.Context(), declared)).To(Succeed())
+		anew := &v1alpha1.BackupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "nightly",
+			Labels: map[string]string{v1alpha1.LabelTopology: "all"}}, Spec: policy.Spec}
+		g.Eventually(func() error {
+			p, err := b.policy()
+			if err != nil {
+				return err
+			}
+			p.Labels = anew.Labels
+			return b.hub.Client.Update(t.Context(), &p)
+		}, patient, often).Should(Succeed())
+		g.Expect(b.hub.Client.Delete(t.Context(), policy)).To(Succeed())
+		g.Eventually(func() bool { _, err := b.policy(); return apierrors.IsNotFound(err) }, patient, often).Should(BeTrue())
+		for _, server := range []v1alpha1.ServerName{"tukpub", "tuksec"} {
+			g.Expect(b.secretKey(b.site, server)()).To(Equal("second-secret"), string(server))
+		}
+		g.Expect(b.hub.Client.Create(t.Context(), anew)).To(Succeed())
+		g.Eventually(func() []v1alpha1.ServerName { p, _ := b.policy(); return p.Status.Servers }, patient, often).
+			Should(ConsistOf(v1alpha1.ServerName("tukpub"), v1alpha1.ServerName("tuksec")))
+		g.Expect(b.hub.Client.Delete(t.Context(), declared)).To(Succeed())
+		policy = anew
+	})
 	t.Run("a deleted policy stays until every site has heard of it", func(t *testing.T) {
 		g := NewWithT(t)
 		b.site.Wire.Cut()
@@ -191,7 +218,8 @@ func TestThePolicysOrderIsAtTheServersSites(t *testing.T) {
 				return c.Reason + ": " + c.Message
 			}
 			return ""
-		}, patient, often).Should(And(HavePrefix(v1alpha1.ReasonDeleting), ContainSubstring("tukpub-0 does not answer")))
+		}, patient, often).Should(And(HavePrefix(v1alpha1.ReasonDeleting), ContainSubstring("tukpub-0 does not answer"),
+			ContainSubstring("if server tukpub is gone for good")))
 		g.Expect(b.secretKey(b.site, "tukpub")()).To(Equal("second-secret"))
 		b.site.Wire.Mend()
 		g.Eventually(func() bool { _, err := b.policy(); return apierrors.IsNotFound(err) }, patient, often).Should(BeTrue())

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -51,6 +52,13 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
 		return p
 	case d.First != "":
+		// It may have been told before the other was there. Carried out both, the shorter retention removes what the other
+		// promises.
+		for _, name := range d.Servers {
+			if told, err := o.Servers[name].Order.Get(); err == nil && len(told) > 0 {
+				p.Add(Tell{Server: name})
+			}
+		}
 		p.Outcome = conditions.Stalled(v1alpha1.ReasonBackupConflict, fmt.Sprintf("BackupPolicy %s is about the same "+
 			"target, and came first: delete one of the two", d.First))
 		return p
@@ -189,7 +197,8 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 			p.Leave("the order of BackupPolicy %s at %s: %s", d.Policy.Name, credentials.HostName(name), why)
 		case err != nil:
 			p.Done = false
-			p.Outcome.Message += fmt.Sprintf("; %s does not answer: %v", credentials.HostName(name), err)
+			p.Outcome.Message += fmt.Sprintf("; %s does not answer: %v; %s", credentials.HostName(name), err,
+				sites.GoneForGood(name))
 		case len(told) > 0:
 			p.Add(Tell{Server: name})
 		}

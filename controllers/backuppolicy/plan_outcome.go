@@ -4,6 +4,7 @@ package backuppolicy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,13 @@ func outcome(d Desired, o Observed) conditions.Outcome {
 	}
 	if failing = append(failing, shut(d, o)...); len(failing) > 0 {
 		return conditions.InProgress(v1alpha1.ReasonBackupFailing, strings.Join(failing, "; "))
+	}
+	if lacks := lacking(d, o); lacks != "" {
+		return conditions.InProgress(v1alpha1.ReasonReferenceMissing, lacks)
+	}
+	if !listed(d, o) {
+		return conditions.Unknown(v1alpha1.ReasonBackupUnknown, "no server has listed a store yet since it began to carry "+
+			"the policy out as it is now; what was known before stays in the status")
 	}
 	databases, since := merged(d, o), o.Now
 	var none, late, ahead []string
@@ -64,6 +72,47 @@ func outcome(d Desired, o Observed) conditions.Outcome {
 	}
 	return conditions.Ready(v1alpha1.ReasonBackedUp, "every database can be restored to "+
 		since.UTC().Format(time.RFC3339)+" or later"+aside(silent))
+}
+
+// lacking says which databases the policy names and the target does not have, as far as its primary has spoken, or that
+// it has none; empty where it lacks nothing.
+func lacking(d Desired, o Observed) string {
+	if says, err := o.Servers[d.Primary].Says.Get(); err != nil || says == nil {
+		return ""
+	}
+	covered := o.covered(d)
+	var names []string
+	for _, name := range d.Policy.Spec.Databases {
+		same := func(n v1alpha1.DatabaseName) bool { return strings.EqualFold(string(n), string(name)) }
+		if !slices.ContainsFunc(covered, same) {
+			names = append(names, string(name))
+		}
+	}
+	switch {
+	case len(names) > 0:
+		return "the target has no database " + strings.Join(names, ", ") + ": mend databases, or declare it there"
+	case len(covered) == 0:
+		return "the target has no database yet"
+	}
+	return ""
+}
+
+// listed says that some server knows what a store has, or that there is none: until one does, since the sidecars or
+// their orders are new, what they tell of databases is what lies on their own volumes.
+func listed(d Desired, o Observed) bool {
+	told := false
+	for _, name := range d.Servers {
+		says, err := o.Servers[name].Says.Get()
+		if err != nil || says == nil {
+			continue
+		}
+		for _, s := range says.Stores {
+			if told = true; !s.Listed.IsZero() {
+				return true
+			}
+		}
+	}
+	return !told
 }
 
 // simple is the recovery model without backups of the log.

@@ -79,6 +79,28 @@ func readOnly(u *mssql.UserState) func(*Desired, *Observed) {
 	}
 }
 
+// unlisted has the sidecars begin anew: they do not know yet what a store has.
+func unlisted(_ *Desired, o *Observed) {
+	for name := range o.Servers {
+		says, _ := o.Servers[name].Says.Get()
+		says.Stores = []backups.StoreStatus{{Name: "bucket"}}
+	}
+}
+
+// What was known of backups stays in the status until a store was listed again.
+func TestAStoreThatIsNotListedYetIsNotEmpty(t *testing.T) {
+	g := NewWithT(t)
+	d, o := desired(), observed(t, time.Time{})
+	unlisted(&d, &o)
+	at := metav1.NewTime(noon.Add(-5 * time.Minute))
+	d.Policy.Status.Restorable = &at
+	d.Policy.Status.Databases = []v1alpha1.BackedUpDatabase{{Name: "Content",
+		Windows: []v1alpha1.RestorableWindow{{From: at, To: at}}}}
+	status := reported(d, o)
+	g.Expect(status.Restorable).To(Equal(&at))
+	g.Expect(status.Databases).To(Equal(d.Policy.Status.Databases))
+}
+
 func TestPlan(t *testing.T) {
 	away := errors.New("nobody answers")
 	for _, row := range []struct {
@@ -174,13 +196,33 @@ func TestPlan(t *testing.T) {
 		{why: "a description is not as it was written", until: noon, edit: func(_ *Desired, o *Observed) {
 			for name := range o.Servers {
 				says, _ := o.Servers[name].Says.Get()
-				says.Stores = []backups.StoreStatus{{Name: "bucket", Unreadable: []string{"web/group/content/1 cannot be used"}}}
+				says.Stores = []backups.StoreStatus{{Name: "bucket", Listed: noon,
+					Unreadable: []string{"web/group/content/1 cannot be used"}}}
 			}
 		}, reason: v1alpha1.ReasonBackupDamaged, says: "1 descriptions of backups cannot be used: web/group/content/1"},
 		{why: "something is missing", edit: func(d *Desired, _ *Observed) { d.Missing = "there is no BackupStore bucket" },
 			reason: v1alpha1.ReasonReferenceMissing},
-		{why: "another policy came first", edit: func(d *Desired, _ *Observed) { d.First = "older" },
+		{why: "another policy came first, and this one was told before it was there", edit: func(d *Desired, _ *Observed) {
+			d.First = "older"
+		}, steps: []string{"tell tukpub-0 to take no backups", "tell quisec-0 to take no backups"},
 			reason: v1alpha1.ReasonBackupConflict},
+		{why: "another policy came first", edit: func(d *Desired, o *Observed) {
+			d.First = "older"
+			for name := range o.Servers {
+				o.Servers[name] = Server{Order: reconcile.Read[[]byte](nil)}
+			}
+		}, reason: v1alpha1.ReasonBackupConflict},
+		{why: "a database that the target does not have", until: noon, edit: func(d *Desired, _ *Observed) {
+			d.Policy.Spec.Databases = []v1alpha1.DatabaseName{"content", "Contnet"}
+		}, reason: v1alpha1.ReasonReferenceMissing, says: "the target has no database Contnet: mend databases"},
+		{why: "a target without databases", edit: func(d *Desired, o *Observed) {
+			d.Databases, o.Users = nil, nil
+			for name := range o.Servers {
+				says, _ := o.Servers[name].Says.Get()
+				says.Databases = nil
+			}
+		}, reason: v1alpha1.ReasonReferenceMissing, says: "the target has no database yet"},
+		{why: "no store was listed yet", edit: unlisted, reason: v1alpha1.ReasonBackupUnknown, says: "no server has listed"},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			g := NewWithT(t)

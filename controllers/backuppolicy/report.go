@@ -40,7 +40,7 @@ func reported(d Desired, o Observed) v1alpha1.BackupPolicyStatus {
 	}
 	told := merged(d, o)
 	status.Stores, status.Verification, status.Answers = places(d, o, told), verified(d, o), answered(d, o)
-	if len(told) == 0 {
+	if len(told) == 0 || !listed(d, o) {
 		return status
 	}
 	status.Databases, status.Restorable = nil, nil

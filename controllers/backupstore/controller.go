@@ -18,6 +18,7 @@ import (
 	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/topology"
 )
 
 const (
@@ -54,6 +55,7 @@ type attempt struct {
 // +kubebuilder:rbac:groups=geosql.dev,resources=backupstores,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=backupstores/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=topologies,verbs=get
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
@@ -77,6 +79,7 @@ func (r *Reconciler) frame() *reconcile.Reconciler[*v1alpha1.BackupStore, Desire
 		Name: "BackupStore", New: func() *v1alpha1.BackupStore { return &v1alpha1.BackupStore{} },
 		Finalizer: v1alpha1.Finalizer, Timeout: reconcileTimeout, Repeats: true,
 		RequeueAfter: reconcile.RequeueAfter{Steps: lookSoon / 4, Progress: lookSoon, Stalled: lookAgain, Resync: lookAgain},
+		Stays:        reconcile.WhileDeclared[*v1alpha1.BackupStore](r.fresh, topology.Declares),
 		Desire:       r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
 }

@@ -66,3 +66,8 @@ func planDelete(d Desired, _ Observed) (p reconcile.Plan) {
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "what the store has stays")
 	return p
 }
+
+// Preview are the steps for a store that was not tried yet: what `kubectl geosql plan` prints. It does nothing.
+func Preview(s *v1alpha1.BackupStore) []reconcile.Step {
+	return plan(Desired{Store: s}, Observed{}).Steps
+}

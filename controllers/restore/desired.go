@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,6 +99,18 @@ func (r *Reconciler) source(ctx context.Context, d *Desired) error {
 	source := d.Restore.Spec.Source
 	stores := []v1alpha1.ObjectName{source.Store}
 	d.Order.Folder = source.Path
+	if source.Imports() {
+		if _, err := time.LoadLocation(source.TimeZone); err != nil {
+			d.Refused = fmt.Sprintf("spec.source.timeZone: %v", err)
+			return nil
+		}
+		d.Order.Folder = orders.ImportFolder
+		d.Order.Import = &orders.Import{Folder: string(source.Folder), Database: string(source.Database),
+			TimeZone: source.TimeZone}
+		for _, key := range source.Files {
+			d.Order.Import.Files = append(d.Order.Import.Files, string(key))
+		}
+	}
 	if source.Policy != "" {
 		var policy v1alpha1.BackupPolicy
 		if there, err := r.read(ctx, d, "BackupPolicy", string(source.Policy), &policy); err != nil || !there {
@@ -164,7 +177,7 @@ func (r *Reconciler) others(ctx context.Context, d *Desired) error {
 	for i := range list.Items {
 		other := &list.Items[i]
 		if other.UID != d.Restore.UID && other.Spec.Target.Server == d.server() && other.DeletionTimestamp == nil &&
-			other.Status.Outcome == "" && !other.Spec.DryRun {
+			other.Status.Outcome == "" && other.Spec.AsksEngine() {
 			d.Others = append(d.Others, other.Name)
 		}
 	}

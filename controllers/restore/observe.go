@@ -35,7 +35,7 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 		}
 	}
 	o.Says = reconcile.Asked(says, err)
-	if !d.Restore.Spec.DryRun {
+	if d.Restore.Spec.AsksEngine() {
 		r.engine(ctx, d, &o)
 	}
 	return o, nil

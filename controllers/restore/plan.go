@@ -95,10 +95,10 @@ func planTell(p *reconcile.Plan, d Desired, o Observed, told []byte) {
 		p.Outcome = conditions.Stalled(v1alpha1.ReasonRestoreRefused, err.Error())
 		return
 	}
-	if rights, err := o.Rights.Get(); !d.Restore.Spec.DryRun && err == nil &&
+	if rights, err := o.Rights.Get(); d.Restore.Spec.AsksEngine() && err == nil &&
 		!slices.Contains(rights, string(tsql.CreateAnyDatabase)) {
 		execute(p, d, tsql.GrantServerPermission(tsql.CreateAnyDatabase, credentials.RoleAgent.Login()).
-			Because("the server's agent restores a database, which is its own until it is ONLINE"))
+			Because("the server's agent restores a database, which is its own until it is ONLINE, or asks what files have"))
 	}
 	if !bytes.Equal(told, order) {
 		p.Add(Tell{Server: d.server(), Order: order})
@@ -122,7 +122,7 @@ func planSays(p *reconcile.Plan, d Desired, o Observed) {
 	default:
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, progress(says))
 	}
-	if err := o.Rights.Err(); err != nil && !d.Restore.Spec.DryRun && p.Note == nil {
+	if err := o.Rights.Err(); err != nil && d.Restore.Spec.AsksEngine() && p.Note == nil {
 		p.Outcome.Message += "; whether the agent has the right to cannot be read: " + err.Error()
 	}
 }
@@ -132,6 +132,9 @@ func progress(s *restores.Status) string {
 	switch s.Step {
 	case restores.Downloading:
 		text = fmt.Sprintf("downloading: %d of %d bytes, %d sets", s.Downloaded, s.Bytes, s.Sets)
+		if s.Sets == 0 {
+			text = fmt.Sprintf("downloading the files, to look into them: %d of %d bytes", s.Downloaded, s.Bytes)
+		}
 	case restores.Restoring:
 		text = fmt.Sprintf("restoring: %d of %d sets", s.Restored, s.Sets)
 	case restores.Choosing:
@@ -152,13 +155,14 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, s.Message)
 	planRights(p, d, o)
 	agent := credentials.RoleAgent.Login()
-	if owner, err := o.Owner.Get(); err == nil && owner == agent && given(d, o) {
+	if owner, err := o.Owner.Get(); err == nil && owner == agent && given(d, o) &&
+		!d.Restore.Spec.DryRun {
 		execute(p, d, tsql.SetDatabaseOwner(s.Database, credentials.RoleSA.Login()).
 			Because("the server's agent has restored the database, and owns it no more"))
 	}
 	withdrawn, err := planWithdraw(p, d, o)
 	unread := []error{err}
-	if !d.Restore.Spec.DryRun {
+	if d.Restore.Spec.AsksEngine() {
 		unread = append(unread, o.Rights.Err())
 	}
 	if !d.Restore.Spec.DryRun && s.Database != "" && s.Outcome != v1alpha1.RestoreRefused {
@@ -239,11 +243,12 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		"database stays as it is")
 	withdrawn, err := planWithdraw(&p, d, o)
 	planRights(&p, d, o)
-	if owner, err := o.Owner.Get(); err == nil && owner == credentials.RoleAgent.Login() && o.State == "ONLINE" {
+	if owner, err := o.Owner.Get(); err == nil && owner == credentials.RoleAgent.Login() && o.State == "ONLINE" &&
+		!d.Restore.Spec.DryRun {
 		execute(&p, d, tsql.SetDatabaseOwner(d.Restore.Status.Database, credentials.RoleSA.Login()).
 			Because("the Restore of the database is deleted"))
 	}
-	if !d.Restore.Spec.DryRun {
+	if d.Restore.Spec.AsksEngine() {
 		err = errors.Join(err, o.Rights.Err())
 	}
 	switch why := d.Gone.Why(d.server()); {

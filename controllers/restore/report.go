@@ -72,7 +72,13 @@ func say(s *v1alpha1.RestoreStatus, says *restores.Status) {
 	s.Chain = nil
 	for _, set := range says.Chain[:min(len(says.Chain), maxChain)] {
 		s.Chain = append(s.Chain, v1alpha1.RestoredSet{ID: set.ID, Type: string(set.Kind), FirstLSN: set.FirstLSN,
-			LastLSN: set.LastLSN, Finished: metav1.NewTime(set.Finished), Bytes: set.Bytes})
+			LastLSN: set.LastLSN, Finished: metav1.NewTime(set.Finished), Bytes: set.Bytes,
+			Files: set.Files, Position: bounded(set.Position)})
+	}
+	s.Unused, s.UnusedSets = nil, bounded(says.UnusedSets)
+	for _, u := range says.Unused[:min(len(says.Unused), maxChain)] {
+		s.Unused = append(s.Unused, v1alpha1.UnusedSet{File: u.Key, Position: bounded(u.Position), Type: string(u.Kind),
+			Database: u.Database, Why: u.Why})
 	}
 	s.RestoredTo = nil
 	if says.Sets > 0 {

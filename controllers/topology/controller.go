@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package topology expands a Topology into SQLServers, AvailabilityGroups, Distributors, AgentProfiles, Publications
-// and Subscriptions, keeps them as the manifest says, takes away those that left it, and sums up their state. It works
-// on objects of the hub alone; what becomes of data is decided by each object's own reclaim policy.
+// Package topology expands a Topology into SQLServers, AvailabilityGroups, Distributors, AgentProfiles, Publications,
+// Subscriptions, BackupStores and BackupPolicies, keeps them as the manifest says, takes away those that left it, and
+// sums up their state. It works on objects of the hub alone; what becomes of data is decided by each object's own
+// reclaim policy.
 package topology
 
 import (
@@ -23,7 +24,7 @@ import (
 )
 
 const (
-	// reconcileTimeout bounds one reconciliation: at most 112 objects are written.
+	// reconcileTimeout bounds one reconciliation: at most 175 objects are written.
 	reconcileTimeout = time.Minute
 	// callTimeout bounds one call of the hub's API server.
 	callTimeout = 10 * time.Second
@@ -48,7 +49,7 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=topologies,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=topologies/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;availabilitygroups;distributors;agentprofiles;publications;subscriptions,verbs=get;list;watch;create;patch;delete
+// +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;availabilitygroups;distributors;agentprofiles;publications;subscriptions;backupstores;backuppolicies,verbs=get;list;watch;create;patch;delete
 func SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), events: local.GetEventRecorder("topology")}

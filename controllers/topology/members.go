@@ -25,6 +25,11 @@ var kinds = []struct {
 		func() client.ObjectList { return &v1alpha1.AgentProfileList{} },
 	},
 	{
+		"BackupStore",
+		func() client.Object { return &v1alpha1.BackupStore{} },
+		func() client.ObjectList { return &v1alpha1.BackupStoreList{} },
+	},
+	{
 		"SQLServer",
 		func() client.Object { return &v1alpha1.SQLServer{} },
 		func() client.ObjectList { return &v1alpha1.SQLServerList{} },
@@ -48,6 +53,11 @@ var kinds = []struct {
 		"Subscription",
 		func() client.Object { return &v1alpha1.Subscription{} },
 		func() client.ObjectList { return &v1alpha1.SubscriptionList{} },
+	},
+	{
+		"BackupPolicy",
+		func() client.Object { return &v1alpha1.BackupPolicy{} },
+		func() client.ObjectList { return &v1alpha1.BackupPolicyList{} },
 	},
 }
 
@@ -94,6 +104,10 @@ func statusOf(obj client.Object) *v1alpha1.StatusBase {
 	case *v1alpha1.Publication:
 		return &x.Status.StatusBase
 	case *v1alpha1.Subscription:
+		return &x.Status.StatusBase
+	case *v1alpha1.BackupStore:
+		return &x.Status.StatusBase
+	case *v1alpha1.BackupPolicy:
 		return &x.Status.StatusBase
 	}
 	return nil

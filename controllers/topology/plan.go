@@ -163,10 +163,18 @@ func planLeaving(t *v1alpha1.Topology, o Observed, goes func(Key) bool) ([]recon
 		leaving = append(leaving, leavingStatus(key, obj))
 		if key.Kind == keys[0].Kind && obj.GetDeletionTimestamp() == nil {
 			steps = append(steps, Step{Verb: Remove, Key: key, Object: obj, Existing: obj,
-				Reason: "the manifest does not have it; its reclaimPolicy says what becomes of data"})
+				Reason: "the manifest does not have it; " + fate(key.Kind)})
 		}
 	}
 	return steps, leaving
+}
+
+// fate says what becomes of the data of an object that is removed.
+func fate(kind string) string {
+	if kind == "BackupStore" || kind == "BackupPolicy" {
+		return "what was backed up stays"
+	}
+	return "its reclaimPolicy says what becomes of data"
 }
 
 // orphanFinalizer is what `kubectl delete --cascade=orphan` leaves for the garbage collector.
@@ -181,7 +189,8 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Plan{Steps: steps, Apart: true, Note: Members{All: leaving}, Done: len(leaving) == 0,
 		Outcome: conditions.InProgress(
 			v1alpha1.ReasonDeleting,
-			"waiting for "+list(leaving)+" to go; volumes and databases stay unless their reclaimPolicy is Delete",
+			"waiting for "+list(leaving)+" to go; volumes and databases stay unless their reclaimPolicy is Delete, and so do "+
+				"backups, whatever it is",
 		)}
 }
 

@@ -171,7 +171,7 @@ func TestAdmission(t *testing.T) {
 	ctx := t.Context()
 	cached := mgr.GetClient()
 	tables := slices.Concat(refusals, replicationRefusals, shapeRefusals, updateRefusals, backupRefusals,
-		schemaRefusals, restoreRefusals)
+		topologyBackupRefusals, schemaRefusals, restoreRefusals)
 	var answers []said
 	ran := 0
 	for _, r := range tables {
@@ -224,6 +224,7 @@ func TestAdmission(t *testing.T) {
 		g.Expect(apply(ctx, hub.Client, parseOne(t, with(group, "NAME", "g")))).To(Succeed())
 	})
 	t.Run("stores and policies of backups may change", func(t *testing.T) { backupsMayChange(t, hub, cached) })
+	t.Run("a topology's backups may change", func(t *testing.T) { topologyBackupsMayChange(t, hub, cached) })
 	t.Run("of a group that exists initialPrimary may name a server that is gone", func(t *testing.T) {
 		initialPrimaryMayGo(t, hub, cached)
 	})

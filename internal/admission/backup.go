@@ -31,24 +31,30 @@ func backupTimes(at *field.Path, t v1alpha1.BackupTimes) field.ErrorList {
 	return nil
 }
 
-// warnBackupPolicy says what a policy does not protect from.
+// warnBackupPolicy tells what a policy waits for, and what it does not protect from.
 func warnBackupPolicy(w *World, p *v1alpha1.BackupPolicy) admission.Warnings {
+	return append(awaits(w.ofPolicy(top, p)...), w.backupRisks(top, p)...)
+}
+
+// backupRisks says what a policy does not protect from.
+func (w *World) backupRisks(at *field.Path, p *v1alpha1.BackupPolicy) admission.Warnings {
 	var warnings admission.Warnings
 	if len(p.Spec.Stores) == 0 {
-		warnings = append(warnings, "spec.stores: without a store backups stay on the backup volume of the server that took "+
-			"them, and are lost with it")
+		warnings = append(warnings, at.Child("stores").String()+": without a store backups stay on the backup volume of the "+
+			"server that took them, and are lost with it")
 	}
 	if p.Spec.Retention == nil {
-		warnings = append(warnings, "spec.retention: without it no backup is ever removed")
+		warnings = append(warnings, at.Child("retention").String()+": without it no backup is ever removed")
 	}
 	if log := p.Spec.Log; log != nil && log.Mode == v1alpha1.LogBackupNone {
-		warnings = append(warnings, "spec.log.mode: unless something else backs the log up, that of a database in the full "+
-			"recovery model, as all of a group are, grows until its volume is full and every write fails (9002)")
+		warnings = append(warnings, at.Child("log", "mode").String()+": unless something else backs the log up, that of a "+
+			"database in the full recovery model, as all of a group are, grows until its volume is full and every write fails "+
+			"(9002)")
 	}
 	if server := w.basicOf(p.Spec.Target.AvailabilityGroup); server != "" &&
 		p.Spec.Replica == v1alpha1.BackupPreferSecondary {
-		warnings = append(warnings, fmt.Sprintf("spec.replica: AvailabilityGroup %s is a basic one by the edition of "+
-			"SQLServer %s: its primary takes all backups", p.Spec.Target.AvailabilityGroup, server))
+		warnings = append(warnings, fmt.Sprintf("%s: AvailabilityGroup %s is a basic one by the edition of "+
+			"SQLServer %s: its primary takes all backups", at.Child("replica"), p.Spec.Target.AvailabilityGroup, server))
 	}
 	return warnings
 }

@@ -65,10 +65,12 @@ var backupRefusals = []refusal{
 		[]string{"spec.uploadRate", "uploadRate must be at least 64Ki"}},
 
 	{"another target", with(backupPolicy, "NAME", "p"), with(backupPolicy, "NAME", "p", "content", "orders"),
-		[]string{"spec: Invalid value", "target is immutable"}},
+		[]string{"spec.target: Invalid value", "target is immutable: declare another BackupPolicy"}},
 	{"a server in place of a group", with(backupPolicy, "NAME", "p"),
 		with(backupPolicy, "NAME", "p", "availabilityGroup: content", "server: a"),
-		[]string{"spec: Invalid value", "target is immutable"}},
+		[]string{"spec.target: Invalid value", "target is immutable: declare another BackupPolicy"}},
+	{"no target", "", with(backupPolicy, "NAME", "p", "  target: {availabilityGroup: content}\n", ""),
+		[]string{"spec.target", "spec.target is required: server or availabilityGroup"}},
 	{"two targets", "", with(backupPolicy, "NAME", "p", "content}", "content, server: a}"),
 		[]string{"spec.target", "exactly one of server and availabilityGroup"}},
 	{"differentials of copies", "", with(backupPolicy, "NAME", "p") +

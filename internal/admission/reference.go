@@ -78,6 +78,15 @@ func (w *World) ofSubscription(at *field.Path, s *v1alpha1.Subscription) []refer
 		w.profileOf(at.Child("profile"), s.Spec.Profile))
 }
 
+// ofPolicy is what a policy names; whose target comes from what a Topology has, has one.
+func (w *World) ofPolicy(at *field.Path, p *v1alpha1.BackupPolicy) []reference {
+	all := w.either(at.Child("target"), p.Spec.Target)
+	for i, s := range p.Spec.Stores {
+		all = append(all, to(at.Child("stores").Index(i), "BackupStore", string(s), w.Stores))
+	}
+	return all
+}
+
 // references refuses those of a Topology that lead nowhere.
 func (w *World) references(at *field.Path, o *topology.Objects) field.ErrorList {
 	var all []reference
@@ -92,6 +101,12 @@ func (w *World) references(at *field.Path, o *topology.Objects) field.ErrorList 
 	}
 	for i, s := range o.Subscriptions {
 		all = append(all, w.ofSubscription(at.Child("subscriptions").Index(i), s)...)
+	}
+	for i, p := range o.Policies {
+		if i > 0 && o.PolicyEntries[i] == o.PolicyEntries[i-1] {
+			continue // of the same entry, which names the same stores
+		}
+		all = append(all, w.ofPolicy(at.Child("backupPolicies").Index(o.PolicyEntries[i]), p)...)
 	}
 	var errs field.ErrorList
 	for _, r := range all {

@@ -68,7 +68,7 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 		errs = append(append(errs, next.subscription(path, s)...), next.receivesForItself(path, was, s)...)
 		errs = append(errs, groupReceives(path, was, s)...)
 	}
-	return errs
+	return append(errs, w.topologyBackups(at, t, objects)...)
 }
 
 // ownership refuses objects that somebody else declares: another Topology, or a person, unless the Topology says that
@@ -116,6 +116,12 @@ func (w *World) ownership(at *field.Path, t *v1alpha1.Topology, objects *topolog
 	claim(at.Child("agentProfiles"), "AgentProfile", objects.Profiles, w.Profiles, check)
 	claim(at.Child("publications"), "Publication", objects.Publications, w.Publications, check)
 	claim(at.Child("subscriptions"), "Subscription", objects.Subscriptions, w.Subscriptions, check)
+	claim(at.Child("backupStores"), "BackupStore", objects.Stores, w.Stores, check)
+	for i, p := range objects.Policies {
+		if e, ok := w.Policies[p.Name]; ok {
+			check(at.Child("backupPolicies").Index(objects.PolicyEntries[i]).Child("name"), "BackupPolicy", e, p.Name)
+		}
+	}
 	return append(errs, w.rivals(at, t, objects)...)
 }
 
@@ -183,6 +189,8 @@ func (w *World) with(t *v1alpha1.Topology, objects *topology.Objects) *World {
 	overlay(next.Profiles, w.Profiles, objects.Profiles, t.Name)
 	overlay(next.Publications, w.Publications, objects.Publications, t.Name)
 	overlay(next.Subscriptions, w.Subscriptions, objects.Subscriptions, t.Name)
+	overlay(next.Stores, w.Stores, objects.Stores, t.Name)
+	overlay(next.Policies, w.Policies, objects.Policies, t.Name)
 	return next
 }
 

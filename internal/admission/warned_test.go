@@ -46,6 +46,12 @@ var warned = []struct {
 		[][]string{{"spec.publication"}, {"spec.subscriber.server"}}},
 	{"a distributor before its server", "", with(distributor, "NAME", "d", "SERVER", "d"), [][]string{{"spec.server"}}},
 	{"a login before its server", "", with(login, "NAME", "l"), [][]string{{"spec.target.server"}}},
+	{"a policy before its target and store", "", with(backupPolicy, "NAME", "p") +
+		"  stores: [s3]\n  retention: {fulls: 2}\n", [][]string{{"spec.target.availabilityGroup"},
+		{"spec.stores[0]: there is no BackupStore s3"}}},
+	{"a topology whose backups stay for ever", with(site, "NAME", "tukwila"),
+		with(backedUp(entry("all", "")), ", retention: {fulls: 2}", "", "image: engine", "image: engine:1\n    "+
+			"resources: {limits: {memory: 8Gi}}"), [][]string{{"spec.backupPolicies[0].retention: without it"}}},
 	{"a failover before its group", "", with(failover, "NAME", "f"), [][]string{{"spec.group"}}},
 	{"a drill before its target", "", drill, [][]string{{"spec.target.availabilityGroup"}}},
 	{"a drill of production", with(allowed, "{geosql.dev/drills: allowed}", "{geosql.dev/drills: allowed, env: prod}"),

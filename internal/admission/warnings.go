@@ -46,7 +46,7 @@ func warnTopology(w *World, t *v1alpha1.Topology) admission.Warnings {
 		all = append(all, shaped(at, &s.Spec)...)
 		all = append(all, windowRisks(at, s.Spec.MaintenanceWindows, time.Now())...)
 	}
-	return append(all, sharedRisks(top, objects.Servers)...)
+	return append(append(all, next.topologyBackupRisks(top, objects)...), sharedRisks(top, objects.Servers)...)
 }
 
 // warnGroup tells what a group waits for, what its timings cost, and what its declaration risks.

@@ -93,12 +93,15 @@ func TestWhatABackupPolicyDoesNotProtectFrom(t *testing.T) {
 	w := withEditions(map[string]v1alpha1.Edition{"a": v1alpha1.EditionStandard, "b": v1alpha1.EditionStandard})
 	w.Groups["content"] = &v1alpha1.AvailabilityGroup{Spec: v1alpha1.AvailabilityGroupSpec{
 		Replicas: []v1alpha1.Replica{{Server: "a"}, {Server: "b"}}}}
+	w.Stores["s3"] = &v1alpha1.BackupStore{}
 	for name, c := range map[string]struct {
 		change func(*v1alpha1.BackupPolicySpec)
 		warns  []any
 	}{
 		"nothing is missing": {func(*v1alpha1.BackupPolicySpec) {}, nil},
-		"no store":           {func(p *v1alpha1.BackupPolicySpec) { p.Stores = nil }, []any{HavePrefix("spec.stores:")}},
+		"another store": {func(p *v1alpha1.BackupPolicySpec) { p.Stores[0] = "s4" },
+			[]any{HavePrefix("spec.stores[0]: there is no BackupStore s4 yet")}},
+		"no store": {func(p *v1alpha1.BackupPolicySpec) { p.Stores = nil }, []any{HavePrefix("spec.stores:")}},
 		"no retention": {func(p *v1alpha1.BackupPolicySpec) { p.Retention = nil },
 			[]any{HavePrefix("spec.retention:")}},
 		"no log": {func(p *v1alpha1.BackupPolicySpec) { p.Log.Mode = v1alpha1.LogBackupNone },

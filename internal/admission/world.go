@@ -25,6 +25,8 @@ type World struct {
 	Publications  map[string]*v1alpha1.Publication
 	Subscriptions map[string]*v1alpha1.Subscription
 	Logins        map[string]*v1alpha1.Login
+	Stores        map[string]*v1alpha1.BackupStore
+	Policies      map[string]*v1alpha1.BackupPolicy
 	Topologies    map[string]*v1alpha1.Topology
 	// strict is set for the world that a Topology makes: what is not there will not come later.
 	strict bool
@@ -42,7 +44,8 @@ func NewWorld() *World {
 		Groups:       map[string]*v1alpha1.AvailabilityGroup{},
 		Distributors: map[string]*v1alpha1.Distributor{}, Profiles: map[string]*v1alpha1.AgentProfile{},
 		Publications: map[string]*v1alpha1.Publication{}, Subscriptions: map[string]*v1alpha1.Subscription{},
-		Logins:     map[string]*v1alpha1.Login{},
+		Logins: map[string]*v1alpha1.Login{},
+		Stores: map[string]*v1alpha1.BackupStore{}, Policies: map[string]*v1alpha1.BackupPolicy{},
 		Topologies: map[string]*v1alpha1.Topology{}, Placed: map[string][]string{},
 		Voting: map[string][]string{},
 	}
@@ -68,10 +71,12 @@ func load(ctx context.Context, reader client.Reader, namespace string) (*World, 
 		publications  v1alpha1.PublicationList
 		subscriptions v1alpha1.SubscriptionList
 		logins        v1alpha1.LoginList
+		stores        v1alpha1.BackupStoreList
+		policies      v1alpha1.BackupPolicyList
 		topologies    v1alpha1.TopologyList
 	)
 	for _, list := range []client.ObjectList{&servers, &groups, &distributors, &profiles, &publications, &subscriptions,
-		&logins, &topologies} {
+		&logins, &stores, &policies, &topologies} {
 		if err := reader.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil, fmt.Errorf("listing the objects of namespace %s: %w", namespace, err)
 		}
@@ -83,6 +88,8 @@ func load(ctx context.Context, reader client.Reader, namespace string) (*World, 
 	index(w.Publications, publications.Items)
 	index(w.Subscriptions, subscriptions.Items)
 	index(w.Logins, logins.Items)
+	index(w.Stores, stores.Items)
+	index(w.Policies, policies.Items)
 	index(w.Topologies, topologies.Items)
 	return w, nil
 }

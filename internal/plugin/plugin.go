@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package plugin is `kubectl geosql`, with which people look at topologies, join sites, and ask for switchovers,
-// failovers, restarts, new copies, moves of publishers and drills.
+// failovers, restarts, restores, new copies, moves of publishers and drills.
 package plugin
 
 import (
@@ -23,6 +23,7 @@ import (
 	"geosql.dev/operator/internal/plugin/primary"
 	"geosql.dev/operator/internal/plugin/reinitialize"
 	"geosql.dev/operator/internal/plugin/restart"
+	"geosql.dev/operator/internal/plugin/restore"
 	"geosql.dev/operator/internal/plugin/site"
 	"geosql.dev/operator/internal/plugin/status"
 	"geosql.dev/operator/internal/plugin/version"
@@ -42,8 +43,8 @@ var groups = []group{
 	{"former", "After a failover with data loss:",
 		[]func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
 	{"rest", "Sites, servers, backups, publishing, logins and drills:", []func() *cobra.Command{
-		site.NewCommand, restart.NewCommand, restart.NewUpdateCommand, backup.NewCommand, reinitialize.NewCommand,
-		login.NewCommand, move.NewCommand, drill.NewCommand}},
+		site.NewCommand, restart.NewCommand, restart.NewUpdateCommand, backup.NewCommand, restore.NewCommand,
+		reinitialize.NewCommand, login.NewCommand, move.NewCommand, drill.NewCommand}},
 }
 
 // newRoot is the plugin with all its commands.

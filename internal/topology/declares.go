@@ -2,7 +2,11 @@
 
 package topology
 
-import "geosql.dev/operator/api/v1alpha1"
+import (
+	"slices"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
 
 // Declares tells whether a Topology's manifest has the object.
 func Declares(t *v1alpha1.Topology, kind, object string) bool {
@@ -23,6 +27,14 @@ func Declares(t *v1alpha1.Topology, kind, object string) bool {
 		return has(t.Spec.Publications, object, func(x v1alpha1.TopologyPublication) string { return string(x.Name) })
 	case "Subscription":
 		return has(t.Spec.Subscriptions, object, func(x v1alpha1.TopologySubscription) string { return string(x.Name) })
+	case "BackupStore":
+		return has(t.Spec.BackupStores, object, func(x v1alpha1.TopologyBackupStore) string { return string(x.Name) })
+	case "BackupPolicy":
+		for i := range t.Spec.BackupPolicies {
+			if names, _ := policiesOf(&t.Spec, &t.Spec.BackupPolicies[i]); slices.Contains(names, object) {
+				return true
+			}
+		}
 	}
 	return false
 }

@@ -22,12 +22,19 @@ type Objects struct {
 	Profiles      []*v1alpha1.AgentProfile
 	Publications  []*v1alpha1.Publication
 	Subscriptions []*v1alpha1.Subscription
+	Stores        []*v1alpha1.BackupStore
+	Policies      []*v1alpha1.BackupPolicy
+	// PolicyEntries are, for each of Policies, the index of the entry of spec.backupPolicies that it is made of.
+	PolicyEntries []int
 }
 
 // All returns the objects, each after those that it refers to.
 func (o *Objects) All() []client.Object {
 	var all []client.Object
 	for _, x := range o.Profiles {
+		all = append(all, x)
+	}
+	for _, x := range o.Stores {
 		all = append(all, x)
 	}
 	for _, x := range o.Servers {
@@ -45,21 +52,15 @@ func (o *Objects) All() []client.Object {
 	for _, x := range o.Subscriptions {
 		all = append(all, x)
 	}
+	for _, x := range o.Policies {
+		all = append(all, x)
+	}
 	return all
 }
 
 // Expand returns the objects of a Topology, in its namespace and with its label. They share nothing with it.
 func Expand(t *v1alpha1.Topology) (*Objects, error) {
-	meta := func(name string) metav1.ObjectMeta {
-		return metav1.ObjectMeta{
-			Namespace: t.Namespace,
-			Name:      name,
-			Labels:    map[string]string{v1alpha1.LabelTopology: t.Name},
-		}
-	}
-	kind := func(k string) metav1.TypeMeta {
-		return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: k}
-	}
+	meta := func(name string) metav1.ObjectMeta { return meta(t, name) }
 	spec := t.Spec.DeepCopy()
 	o := &Objects{}
 	for _, s := range spec.Servers {
@@ -106,7 +107,20 @@ func Expand(t *v1alpha1.Topology) (*Objects, error) {
 			&v1alpha1.Subscription{TypeMeta: kind("Subscription"), ObjectMeta: meta(string(s.Name)), Spec: s.SubscriptionSpec},
 		)
 	}
+	o.backups(t, spec)
 	return o, nil
+}
+
+func meta(t *v1alpha1.Topology, name string) metav1.ObjectMeta {
+	return metav1.ObjectMeta{
+		Namespace: t.Namespace,
+		Name:      name,
+		Labels:    map[string]string{v1alpha1.LabelTopology: t.Name},
+	}
+}
+
+func kind(k string) metav1.TypeMeta {
+	return metav1.TypeMeta{APIVersion: v1alpha1.GroupVersion.String(), Kind: k}
 }
 
 // MergeServer lays a server's spec over the defaults, field by field: objects and maps are merged, and whatever else

@@ -12,6 +12,8 @@ import (
 type RestoreForm struct {
 	// Files are those of the set, in any order.
 	Files []string
+	// Position of the set in its files, from 1; 0 for the only one.
+	Position int
 	// Moves say where the database's files go: all of them with a full backup, with another set those that came since.
 	Moves []FileMove
 	// StopAt is the time by the clock of the server that wrote the log at which a restore of the log stops, StopBefore the
@@ -69,6 +71,9 @@ func RecoverDatabase(name string) Statement {
 
 func (f RestoreForm) write(b *builder) {
 	b.disks(f.Files).sql(" WITH NORECOVERY")
+	if f.Position > 0 {
+		b.sql(", FILE = ", strconv.Itoa(f.Position))
+	}
 	for _, m := range f.Moves {
 		b.sql(", MOVE ").str(m.Name).sql(" TO ").str(m.To)
 	}
@@ -79,6 +84,45 @@ func (f RestoreForm) write(b *builder) {
 		b.sql(", STOPAT = ").str(f.StopAt.Format(stopForm))
 	}
 }
+
+// BackupLabel reads what a file of backups says of itself: of which media set it is, and which of its families.
+// Source: docs/t-sql/statements/restore-statements-labelonly-transact-sql.md.
+func BackupLabel(file string) Statement {
+	return new(builder).sql("RESTORE LABELONLY FROM ").disks([]string{file}).
+		takesLong("RESTORE LABELONLY", file).done("ask which file of backups this is")
+}
+
+// BackupHeaders reads the header of each backup set in a file, a row for each; versions have different columns.
+// Source: docs/t-sql/statements/restore-statements-headeronly-transact-sql.md.
+func BackupHeaders(file string) Statement {
+	return new(builder).sql("RESTORE HEADERONLY FROM ").disks([]string{file}).
+		takesLong("RESTORE HEADERONLY", file).done("ask which backups a file has")
+}
+
+// BackupFileList reads the files of the database whose backup set is at a position of a file, from 1.
+// Source: docs/t-sql/statements/restore-statements-filelistonly-transact-sql.md.
+func BackupFileList(file string, position int) Statement {
+	return new(builder).sql("RESTORE FILELISTONLY FROM ").disks([]string{file}).
+		sql(" WITH FILE = ", strconv.Itoa(position)).takesLong("RESTORE FILELISTONLY", file).
+		done("ask which files a backup has")
+}
+
+// CertificateThumbprints reads the thumbprints of the certificates in the connection's database: backups and database
+// encryption keys name by them what opens them.
+// Source: docs/relational-databases/system-catalog-views/sys-certificates-transact-sql.md.
+func CertificateThumbprints() Statement {
+	return text("SELECT thumbprint FROM sys.certificates").Because("ask which certificates are there")
+}
+
+// Errors by which the engine tells that a file has no backups that it can read: no media family (3241), no backup at
+// all (3242), of another format (3243), empty (3254), or damaged (3189). IncompatibleBackup is that of a database
+// of a newer version, NoEncryptor that the certificate or key is not there which opens it.
+// Source: docs/relational-databases/errors-events/database-engine-events-and-errors-3000-to-3999.md.
+var (
+	NoBackupFile       = []int32{3241, 3242, 3243, 3254, 3189}
+	IncompatibleBackup = int32(3169)
+	NoEncryptor        = int32(33111)
+)
 
 // LogTooEarly is the error by which the engine tells that the log of a set ends before the position of a database: all
 // of it is there already.

@@ -25,11 +25,15 @@ func init() {
 		{Name: "it's the log", To: "/var/opt/mssql-log/Content.ldf"}}
 	stop := time.Date(2026, 3, 1, 11, 59, 0, 123_456_789, time.UTC)
 	add("RestoreDatabase", tsql.RestoreDatabase("Content", tsql.RestoreForm{Files: one, Moves: moves}),
-		tsql.RestoreDatabase("Or]ders", tsql.RestoreForm{Files: four}))
+		tsql.RestoreDatabase("Or]ders", tsql.RestoreForm{Files: four, Position: 3}))
 	add("RestoreFirst", tsql.RestoreFirst("Or]ders", "6f9619ff", tsql.RestoreForm{Files: one, Moves: moves}))
 	add("RestoreLog", tsql.RestoreLog("Content", tsql.RestoreForm{Files: one}),
 		tsql.RestoreLog("Content", tsql.RestoreForm{Files: four, Moves: moves[:1], StopAt: stop}),
 		tsql.RestoreLog("Content", tsql.RestoreForm{Files: one, StopBefore: "34000000012300001"}))
+	add("BackupLabel", tsql.BackupLabel(one[0]), tsql.BackupLabel("it's.bak"))
+	add("BackupHeaders", tsql.BackupHeaders(one[0]), tsql.BackupHeaders("it's.bak"))
+	add("BackupFileList", tsql.BackupFileList(one[0], 2))
+	add("CertificateThumbprints", tsql.CertificateThumbprints())
 	add("RecoverDatabase", tsql.RecoverDatabase("Content"))
 	add("DatabasePlaces", tsql.DatabasePlaces("Content"))
 }

@@ -308,10 +308,11 @@ var covered = []*regexp.Regexp{
 	),
 	regexp.MustCompile(
 		`^RESTORE (DATABASE|LOG) ` + nameForm + ` FROM DISK = ` + stringForm + `(, DISK = ` + stringForm +
-			`)* WITH NORECOVERY(, MOVE ` + stringForm + ` TO ` + stringForm +
+			`)* WITH NORECOVERY(, FILE = \d+)?(, MOVE ` + stringForm + ` TO ` + stringForm +
 			`)*(, STOPAT = N'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}'|, STOPBEFOREMARK = N'lsn:\d+')?$`,
 	),
 	regexp.MustCompile(`^RESTORE DATABASE ` + nameForm + ` WITH RECOVERY$`),
+	regexp.MustCompile(`^RESTORE (LABELONLY|HEADERONLY|FILELISTONLY) FROM DISK = ` + stringForm + `( WITH FILE = \d+)?$`),
 	regexp.MustCompile(`(?i)^EXEC `),
 }
 

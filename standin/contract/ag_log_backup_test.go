@@ -228,3 +228,37 @@ func TestLogBackupsInADistributedGroup(t *testing.T) {
 	_, err := d.admins[2].ExecContext(t.Context(), "BACKUP LOG [app] TO DISK = N'far.trn'")
 	g.Expect(severe(err)).To(Equal([]int32{35294, 3013}))
 }
+
+// TestAFormerPrimaryTruncatesItsLog: log that was backed up at the new primary is let go of at the former one, too,
+// which kept it for its secondaries while it was primary.
+func TestAFormerPrimaryTruncatesItsLog(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	c := newGroup(t, "ASYNCHRONOUS_COMMIT", agLease)
+	c.synchronized(0, 1)
+	l := newLogBackups(c)
+	l.take(0)
+	c.promote(1)
+	mustExec(t, c.admins[0], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
+	mustExec(t, c.admins[2], "ALTER AVAILABILITY GROUP [ag] SET (ROLE = SECONDARY)")
+	c.synchronized(1, 0)
+	app := c.servers[1].open(t, "app")
+	defer app.Close()
+	mustExec(t, app, "CREATE TABLE dbo.big (v varbinary(max))")
+	virtual := func(n int) func() []string {
+		return func() []string {
+			files, err := filepath.Glob(filepath.Join(c.servers[n].root, "data", "app_log.ldf", "*.vlf"))
+			g.Expect(err).NotTo(HaveOccurred())
+			return files
+		}
+	}
+	g.Eventually(func() int {
+		mustExec(t, app, "INSERT dbo.big VALUES (CAST(REPLICATE(CAST('x' AS varchar(max)), 1000000) AS varbinary(max)))")
+		return len(virtual(0)())
+	}, patient).Should(BeNumerically(">", 5))
+	g.Eventually(func() []string {
+		mustExec(t, app, "CHECKPOINT")
+		l.take(1)
+		return virtual(0)()
+	}, patient, "100ms").Should(HaveLen(1))
+}

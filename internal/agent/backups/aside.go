@@ -108,6 +108,28 @@ func (e *taker) account(policy string, sets []backup.Description, server string)
 	return errors.Join(append(errs, missed(all, policy))...)
 }
 
+// endPasts removes what is past of a policy's logs once none of these sets, all that there are, is from before it: it
+// is missed between such a set and the full backup behind it alone. A policy that keeps so many full backups has no age
+// at which it would go.
+func (e *taker) endPasts(policy string, sets []backup.Description, server string) error {
+	all, err := e.asides()
+	errs := []error{err}
+	for _, a := range all {
+		if a.Policy == policy && a.Past && a.outlived(sets, server) {
+			errs = append(errs, os.RemoveAll(a.Dir))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// outlived says that there are sets of the database, and that each is from behind it.
+func (a aside) outlived(sets []backup.Description, server string) bool {
+	of := slices.DeleteFunc(slices.Clone(sets), func(d backup.Description) bool { return !a.covers(d) })
+	return len(of) > 0 && !slices.ContainsFunc(of, func(d backup.Description) bool {
+		return d.Begun.Add(-apart(d, server)).Before(a.At)
+	})
+}
+
 // asides are what is aside now: people may take it away.
 func (e *taker) asides() ([]aside, error) {
 	entries, err := os.ReadDir(e.sets.dir)
@@ -147,24 +169,26 @@ func (a aside) needless(sets []backup.Description, server string) bool {
 	if a.Kind != backup.Log {
 		return false
 	}
-	apart := func(d backup.Description) time.Duration {
-		if d.Server == server {
-			return 0
-		}
-		return time.Minute
-	}
 	for _, later := range sets {
-		if later.Kind != backup.Log || !a.covers(later) || later.Begun.Add(-apart(later)).Before(a.At) {
+		if later.Kind != backup.Log || !a.covers(later) || later.Begun.Add(-apart(later, server)).Before(a.At) {
 			continue
 		}
 		for _, before := range sets {
-			if a.covers(before) && before.Finished.Add(apart(before)).Before(a.At) && before.Fork == later.Fork &&
+			if a.covers(before) && before.Finished.Add(apart(before, server)).Before(a.At) && before.Fork == later.Fork &&
 				later.FirstLSN.Compare(before.LastLSN) <= 0 {
 				return true
 			}
 		}
 	}
 	return false
+}
+
+// apart is how far the clock of the server that took a set may be from a server's.
+func apart(d backup.Description, server string) time.Duration {
+	if d.Server == server {
+		return 0
+	}
+	return time.Minute
 }
 
 func (a aside) covers(d backup.Description) bool {

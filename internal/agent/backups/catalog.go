@@ -47,7 +47,7 @@ func Folder(ctx context.Context, from *store.Store, folder string) (Stored, erro
 		return Stored{}, err
 	}
 	c := &catalog{folder: folder, store: from}
-	return c.read(ctx, objects)
+	return c.described(ctx, objects)
 }
 
 // current is what was last listed.
@@ -101,13 +101,13 @@ func (c *catalog) readAll(ctx context.Context) (Stored, error) {
 	if err != nil {
 		return Stored{}, err
 	}
-	read, err := c.read(ctx, objects)
+	read, err := c.described(ctx, objects)
 	read.Leftovers = leftovers(objects, uploads)
 	return read, err
 }
 
-// read reads the sets that objects are of.
-func (c *catalog) read(ctx context.Context, objects []store.Object) (Stored, error) {
+// described are the sets of these objects.
+func (c *catalog) described(ctx context.Context, objects []store.Object) (Stored, error) {
 	folders := map[string]map[string]store.Object{}
 	for _, o := range objects {
 		folder := path.Dir(o.Key)

@@ -31,11 +31,20 @@ const (
 // local are the sets on the server's backup volume, each in a folder as in a store.
 type local struct {
 	dir string
+	// at is called when something was done that the next life of the sidecar has to find; nil outside of tests, which end
+	// the process there.
+	at func(point string)
 
 	mu  sync.Mutex
 	own map[string]Own
 	// looked says that all folders were looked through, known that each could be read.
 	looked, known bool
+}
+
+func (l *local) reached(point string, kind backup.Kind) {
+	if l.at != nil {
+		l.at(point + " " + string(kind))
+	}
 }
 
 // load reads which sets are there, unless all are known. A folder whose description cannot be read is left alone and
@@ -154,6 +163,7 @@ func (l *local) add(taken string, d backup.Description) error {
 	if err := durable.Replace(filepath.Join(taken, backup.DescriptionName), content); err != nil {
 		return fmt.Errorf("describe the %s: %w", d.Set, err)
 	}
+	l.reached("described", d.Kind)
 	own := Own{Description: d, In: map[string]bool{}}
 	folder := l.path(own, "")
 	if err := os.MkdirAll(filepath.Dir(folder), 0o750); err != nil {
@@ -162,6 +172,7 @@ func (l *local) add(taken string, d backup.Description) error {
 	if err := os.Rename(taken, folder); err != nil {
 		return fmt.Errorf("keep the %s: %w", d.Set, err)
 	}
+	l.reached("kept", d.Kind)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.own == nil {
@@ -190,6 +201,7 @@ func (l *local) stored(o Own, store string, now time.Time) error {
 	if err := durable.Replace(l.path(o, storedName), content); err != nil {
 		return fmt.Errorf("note where the %s is: %w", o.Set, err)
 	}
+	l.reached("noted as stored", o.Kind)
 	next := Own{Description: o.Description, In: map[string]bool{}}
 	for name := range in {
 		next.In[name] = true
@@ -205,6 +217,7 @@ func (l *local) forget(o Own) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("remove the %s from the backup volume: %w", o.Set, err)
 	}
+	l.reached("put away", o.Kind)
 	l.mu.Lock()
 	delete(l.own, o.ID)
 	l.mu.Unlock()

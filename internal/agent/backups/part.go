@@ -47,8 +47,8 @@ type Part struct {
 	server string
 	sets   *local
 	engine *taker
-	// listEvery is the time between two lists of a store.
-	listEvery time.Duration
+	// tick is the time between two looks at what is due, listEvery that between two lists of a store.
+	tick, listEvery time.Duration
 
 	mu      sync.Mutex
 	running map[string]*running
@@ -64,8 +64,9 @@ type running struct {
 // NewPart takes backups of an instance to its backup volume.
 func NewPart(source Source, server, backupDir string, engine Engine, log *slog.Logger) *Part {
 	sets := &local{dir: filepath.Join(backupDir, setsDir)}
-	return &Part{steps: newSteps(log, time.Now), source: source, server: server, sets: sets, listEvery: listEvery,
-		engine: newTaker(engine, sets, time.Now), running: map[string]*running{}, refused: map[string]string{}}
+	return &Part{steps: newSteps(log, time.Now), source: source, server: server, sets: sets, tick: tick,
+		listEvery: listEvery, engine: newTaker(engine, sets, time.Now), running: map[string]*running{},
+		refused: map[string]string{}}
 }
 
 // Name of the part.
@@ -79,9 +80,9 @@ func (p *Part) Run(ctx context.Context) error {
 	var lanes sync.WaitGroup
 	defer lanes.Wait()
 	defer cancel()
-	lanes.Go(func() { each(ctx, tick, func(context.Context) { p.load() }) })
+	lanes.Go(func() { each(ctx, p.tick, func(context.Context) { p.load() }) })
 	for _, log := range []bool{false, true} {
-		lanes.Go(func() { each(ctx, tick, func(ctx context.Context) { p.settle(ctx, log) }) })
+		lanes.Go(func() { each(ctx, p.tick, func(ctx context.Context) { p.settle(ctx, log) }) })
 	}
 	defer p.engine.lanes.Wait()
 	defer p.set(ctx, nil)

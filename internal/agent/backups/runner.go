@@ -36,8 +36,8 @@ type runner struct {
 	sets   *local
 	stores map[string]*catalog
 	begun  time.Time
-	// listEvery is the time between two lists of a store.
-	listEvery time.Duration
+	// tick is the time between two looks at what is due, listEvery that between two lists of a store.
+	tick, listEvery time.Duration
 
 	mu      sync.Mutex
 	seen    []mssql.BackupSource
@@ -48,7 +48,7 @@ type runner struct {
 // newRunner makes the runner of an order. An order that cannot be read is an error.
 func newRunner(order orders.Backup, p *Part) (*runner, error) {
 	r := &runner{planner: planner{order: order}, steps: newSteps(p.log.With("policy", order.Policy), p.now), part: p.steps,
-		server: p.server, engine: p.engine, sets: p.sets, begun: p.now(), listEvery: p.listEvery,
+		server: p.server, engine: p.engine, sets: p.sets, begun: p.now(), tick: p.tick, listEvery: p.listEvery,
 		stores: map[string]*catalog{}, sending: map[string]Sending{}}
 	var err error
 	if r.schedules, err = schedules(order); err != nil {
@@ -93,21 +93,21 @@ func schedules(order orders.Backup) (backup.Schedules, error) {
 func (r *runner) run(life, ctx context.Context) {
 	var lanes sync.WaitGroup
 	lane := func(pause time.Duration, do func(context.Context)) { lanes.Go(func() { each(ctx, pause, do) }) }
-	lane(tick, r.readSources)
-	r.engine.lanes.Go(func() { each(ctx, tick, func(ctx context.Context) { r.takeData(life, ctx) }) })
-	lane(tick, func(context.Context) { r.takeLogs(life) })
-	lane(tick, func(context.Context) { r.forgetAll() })
+	lane(r.tick, r.readSources)
+	r.engine.lanes.Go(func() { each(ctx, r.tick, func(ctx context.Context) { r.takeData(life, ctx) }) })
+	lane(r.tick, func(context.Context) { r.takeLogs(life) })
+	lane(r.tick, func(context.Context) { r.forgetAll() })
 	for _, c := range r.stores {
 		lane(r.listEvery, func(ctx context.Context) {
 			r.try("list", "list "+c.name, func() error { return c.list(ctx) })
 		})
 		for _, logs := range []bool{false, true} {
-			lane(tick, func(ctx context.Context) { r.sendAll(ctx, c, logs) })
+			lane(r.tick, func(ctx context.Context) { r.sendAll(ctx, c, logs) })
 		}
 		// What goes is told by a list.
 		lane(r.listEvery, func(ctx context.Context) { r.removeAll(ctx, c) })
-		lane(tick, func(ctx context.Context) { r.checkAll(ctx, c) })
-		lane(tick, func(ctx context.Context) { r.checkAgain(ctx, c) })
+		lane(r.tick, func(ctx context.Context) { r.checkAll(ctx, c) })
+		lane(r.tick, func(ctx context.Context) { r.checkAgain(ctx, c) })
 	}
 	lanes.Wait()
 	for _, c := range r.stores {
@@ -257,7 +257,13 @@ func (r *runner) forgetAll() {
 		asked = append(asked, free)
 		r.try(lane, free, func() error { return r.sets.forget(own) })
 	}
-	r.try(lane, missing, func() error { return r.engine.account(r.order.Policy, o.all(), r.server) })
+	r.try(lane, missing, func() error {
+		var past error
+		if o.listed() {
+			past = r.engine.endPasts(r.order.Policy, o.all(), r.server)
+		}
+		return errors.Join(past, r.engine.account(r.order.Policy, o.all(), r.server))
+	})
 	r.only(lane, asked...)
 }
 

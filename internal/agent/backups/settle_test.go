@@ -184,6 +184,29 @@ func TestWhatIsAsideAndMissedByNobody(t *testing.T) {
 	g.Expect(dir).NotTo(BeADirectory())
 }
 
+// What is past is missed as long as a set from before it is kept, from which moments between could be restored.
+func TestWhatIsPastGoesWithAllBeforeIt(t *testing.T) {
+	g := NewWithT(t)
+	e := aTaker(t)
+	at := ago(10 * time.Minute)
+	dir := e.folder(t, ".past-log", Take{Database: "Content", Family: "f", Kind: backup.Log})
+	g.Expect(os.Chtimes(filepath.Join(dir, takeName), at, at)).To(Succeed())
+	before := taken("before", backup.Full, 15*time.Minute, "10", "20")
+	full := taken("full", backup.Full, 5*time.Minute, "40", "50")
+	near, other := full, full
+	near.Server, near.Begun = "quisec-0", at.Add(30*time.Second)
+	other.Family = "g"
+	for why, sets := range map[string][]backup.Description{"one is from before": {before, full}, "none is known": nil,
+		"another database's": {other}, "its clock may be apart": {near, full}} {
+		g.Expect(e.endPasts("nightly", sets, "tukpub-0")).To(Succeed())
+		g.Expect(dir).To(BeADirectory(), why)
+	}
+	g.Expect(e.endPasts("other", []backup.Description{full}, "tukpub-0")).To(Succeed())
+	g.Expect(dir).To(BeADirectory())
+	g.Expect(e.endPasts("nightly", []backup.Description{full}, "tukpub-0")).To(Succeed())
+	g.Expect(dir).NotTo(BeADirectory())
+}
+
 // A set may have terabytes: reading it ends with the sidecar.
 func TestReadingWhatWasBackedUpEnds(t *testing.T) {
 	g := NewWithT(t)

@@ -139,6 +139,7 @@ func (e *taker) take(ctx context.Context, order orders.Backup, t Take, size int6
 	if err != nil {
 		return err
 	}
+	e.sets.reached("begun", t.Kind)
 	open, most := e.open.Data, longest
 	if t.Kind == backup.Log {
 		open, most = e.open.Log, longestLog
@@ -150,6 +151,7 @@ func (e *taker) take(ctx context.Context, order orders.Backup, t Take, size int6
 	executing, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	execution := db.Exec(executing, b.statement(dir, order))
+	e.sets.reached("executed", t.Kind)
 	// What became of it is told from what the engine notes, whatever its answer was.
 	if refused(execution) {
 		e.note(dir)

@@ -20,6 +20,8 @@ type Restore struct {
 	// Stores that may have the sets, and the folder of the database in each, below the store's prefix.
 	Stores []BackupStore `json:"stores"`
 	Folder string        `json:"folder"`
+	// Import says which files are restored that any server wrote, instead of a folder's sets.
+	Import *Import `json:"import,omitempty"`
 	// Database that is made; empty for the name that it had.
 	Database string `json:"database,omitempty"`
 	// Time, LSN or Backup say to when; none is the newest point.
@@ -31,6 +33,21 @@ type Restore struct {
 	// Withdrawn ends it: what was begun is broken off, and what was downloaded goes. By this alone it ends: an order that
 	// is missing may be so because somebody deleted the Secret.
 	Withdrawn bool `json:"withdrawn,omitempty"`
+}
+
+// ImportFolder is the Folder of a Restore with an Import: agents of releases that know of no files find nothing there,
+// and refuse. Without one they would take the newest database of the whole store.
+const ImportFolder = "files-need-a-newer-agent"
+
+// Import says which files of a store are restored that any server wrote.
+type Import struct {
+	// Files are keys of objects, Folder is where more of them are, each below the store's prefix.
+	Files  []string `json:"files,omitempty"`
+	Folder string   `json:"folder,omitempty"`
+	// Database that is meant, empty where they have one.
+	Database string `json:"database,omitempty"`
+	// TimeZone of the server that wrote them, by its name in the tz database; empty for what the files say.
+	TimeZone string `json:"timeZone,omitempty"`
 }
 
 // Encode makes the value of the key.

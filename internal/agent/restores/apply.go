@@ -36,7 +36,16 @@ func (r *runner) apply(ctx context.Context, o *observed, s step) error {
 	ctx, cancel := context.WithTimeout(ctx, longest)
 	defer cancel()
 	switch s := s.(type) {
+	case list:
+		return r.list(ctx, o)
+	case bring:
+		return r.bring(ctx, o, s.File)
+	case examine:
+		return r.examine(ctx, o, s.File)
 	case choose:
+		if o.Order.Import != nil {
+			return r.chooseFiles(ctx, o)
+		}
 		return r.choose(ctx, o)
 	case download:
 		return r.download(ctx, o, s.Set)
@@ -119,8 +128,13 @@ func chosen(ctx context.Context, s orders.BackupStore, order orders.Restore) (ba
 	return backup.PlanOf(all, backup.Target{Time: order.Time, LSN: backup.LSN(order.LSN), ID: order.Backup})
 }
 
-// setDir is where the files of a set are, on the backup volume.
-func (r *runner) setDir(set int) string { return filepath.Join(r.dir, strconv.Itoa(set)) }
+// setDir is where the files of a set are, on the backup volume; those of all sets that are of files.
+func (r *runner) setDir(set int) string {
+	if r.order.Import != nil {
+		return r.filesDir()
+	}
+	return filepath.Join(r.dir, strconv.Itoa(set))
+}
 
 // download brings the files of a set to the backup volume. One that is not as its description says is refused, and
 // named: nothing was restored by then.

@@ -22,6 +22,11 @@ type record struct {
 	// Store that the sets are in, Plan which they are; no Plan yet where it has no sets.
 	Store string      `json:"store,omitempty"`
 	Plan  backup.Plan `json:"plan"`
+	// Files that any server wrote, each with what is known of it; none while they are not looked for. Positions are those
+	// of the plan's sets in them, Unused is what else they have.
+	Files     []gathered      `json:"files,omitempty"`
+	Positions []int           `json:"positions,omitempty"`
+	Unused    []backup.Unused `json:"unused,omitempty"`
 	// Database that is made.
 	Database string `json:"database,omitempty"`
 	// Downloaded are the sets, from the first on, that are on the backup volume as they were written.
@@ -42,6 +47,16 @@ type record struct {
 	Furthest int `json:"furthest,omitempty"`
 	// Result is how it ended; nil while it goes on.
 	Result *Result `json:"result,omitempty"`
+}
+
+// gathered is a file that any server wrote.
+type gathered struct {
+	backup.ImportFile
+	// Tag is the object's: another content has another.
+	Tag string `json:"tag"`
+	// Whole says that it is on the backup volume, Read that the engine has said what is in it.
+	Whole bool `json:"whole,omitempty"`
+	Read  bool `json:"read,omitempty"`
 }
 
 // Outcome of a restore.

@@ -146,6 +146,8 @@ func (b *taken) list(t *testing.T) []backups.Kept {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// They are read several at a time, and come in any order.
+	slices.SortFunc(stored.Sets, func(a, b backups.Kept) int { return a.Finished.Compare(b.Finished) })
 	return stored.Sets
 }
 
@@ -411,6 +413,8 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 		g.Expect(s.rows("lost")).To(Equal(upTo(30)))
 	})
 
+	t.Run("a store that fails", func(t *testing.T) { failingStores(t, s, b) })
+	t.Run("ended within answers", func(t *testing.T) { endedWithinAnswers(t, s, b) })
 	t.Run("ended at every step", func(t *testing.T) { endedAtEveryStep(t, s, b) })
 	t.Run("a flipped bit", func(t *testing.T) { flipped(t, s, b) })
 }
@@ -427,9 +431,16 @@ func (b *taken) of(kind backup.Kind) backup.Description {
 // endedAtEveryStep ends the sidecar once at each point of a restore, before each step and when the engine has answered
 // and nothing is written down: in the end the database is there, and nothing else of it.
 func endedAtEveryStep(t *testing.T, s *target, b *taken) {
+	endsAtEveryStep(t, s, orders.Restore{Name: "ended", UID: "uid-ended", Stores: []orders.BackupStore{b.store()},
+		Folder: folder, Database: "ended", Time: b.after[28]}, 28,
+		HavePrefix("before: find"), HavePrefix("before: download set 1"), HavePrefix("before: restore set 1"),
+		HavePrefix("after: RESTORE DATABASE"), HavePrefix("after: RESTORE LOG"), HavePrefix("before: recover"),
+		HaveSuffix("WITH RECOVERY"), HavePrefix("before: finish"), HavePrefix("before: remove"))
+}
+
+// endsAtEveryStep carries an order out so, at whose end there are rows, and which meets points.
+func endsAtEveryStep(t *testing.T, s *target, o orders.Restore, rows int, through ...any) {
 	g := NewWithT(t)
-	o := orders.Restore{Name: "ended", UID: "uid-ended", Stores: []orders.BackupStore{b.store()}, Folder: folder,
-		Database: "ended", Time: b.after[28]}
 	s.end()
 	met, reached := map[string]bool{}, make(chan string, 1)
 	s.at = func(ctx context.Context, point string) {
@@ -461,11 +472,8 @@ func endedAtEveryStep(t *testing.T, s *target, b *taken) {
 	}
 	slices.Sort(points)
 	t.Logf("ended %d times: %s", lives, strings.Join(points, "\n"))
-	g.Expect(points).To(ContainElements(HavePrefix("before: find"), HavePrefix("before: download set 1"),
-		HavePrefix("before: restore set 1"), HavePrefix("after: RESTORE DATABASE"), HavePrefix("after: RESTORE LOG"),
-		HavePrefix("before: recover"), HaveSuffix("WITH RECOVERY"), HavePrefix("before: finish"),
-		HavePrefix("before: remove")))
-	g.Expect(s.rows("ended")).To(Equal(upTo(28)))
+	g.Expect(points).To(ContainElements(through...))
+	g.Expect(s.rows("ended")).To(Equal(upTo(rows)))
 	g.Expect(s.kept(o.UID)).To(ConsistOf(recordName))
 	s.end()
 	s.at = func(context.Context, string) {}

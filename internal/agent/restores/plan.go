@@ -27,7 +27,11 @@ type step interface{ String() string }
 
 // Steps.
 type (
-	// choose finds the chain in the stores.
+	// list finds the files, bring brings one to the backup volume, and examine asks the engine what is in it.
+	list    struct{}
+	bring   struct{ File int }
+	examine struct{ File int }
+	// choose finds the chain in the stores, or in the files.
 	choose struct{}
 	// download brings a set of the chain to the backup volume.
 	download struct{ Set int }
@@ -43,6 +47,9 @@ type (
 	wait struct{ Why string }
 )
 
+func (list) String() string       { return "find the files" }
+func (s bring) String() string    { return fmt.Sprintf("download file %d", s.File+1) }
+func (s examine) String() string  { return fmt.Sprintf("look into file %d", s.File+1) }
 func (choose) String() string     { return "find the backups" }
 func (s download) String() string { return fmt.Sprintf("download set %d", s.Set+1) }
 func (s restore) String() string  { return fmt.Sprintf("restore set %d", s.Set+1) }
@@ -59,6 +66,8 @@ func next(o *observed) step {
 		return clean{}
 	case r.Result != nil:
 		return nil
+	case len(r.Plan.Sets) == 0 && o.Order.Import != nil:
+		return gather(o)
 	case len(r.Plan.Sets) == 0:
 		return choose{}
 	case o.Err != nil:
@@ -66,8 +75,7 @@ func next(o *observed) step {
 	case o.Order.DryRun:
 		return dryRun(o)
 	case !r.Begun && o.Database != nil && !o.ours():
-		return ended(o, Refused, v1alpha1.ReasonDatabaseExists, "there is a database "+r.Database+" on the server, which is "+
-			"never restored over: drop it, or make another Restore with another spec.target.database")
+		return exists(o)
 	case !r.Begun && o.Database != nil && o.Database.State == "ONLINE":
 		return disturbed(o, "this Restore made database "+r.Database+", which is ONLINE; what the agent had written down of "+
 			"it is lost, so that nobody knows whether all of it was restored")
@@ -77,6 +85,34 @@ func next(o *observed) step {
 		return restore{0}
 	}
 	return goOn(o)
+}
+
+// gather is the next step of a restore from files of which the chain is not known yet.
+func gather(o *observed) step {
+	r := o.Record
+	switch {
+	case len(r.Files) == 0:
+		return list{}
+	case o.Err != nil:
+		return wait{o.Err.Error()}
+	case o.Database != nil && !o.ours() && !o.Order.DryRun:
+		return exists(o)
+	}
+	for n, f := range r.Files {
+		switch {
+		case f.Read:
+		case f.Whole:
+			return examine{n}
+		default:
+			return bring{n}
+		}
+	}
+	return choose{}
+}
+
+func exists(o *observed) step {
+	return ended(o, Refused, v1alpha1.ReasonDatabaseExists, "there is a database "+o.Record.Database+" on the server, "+
+		"which is never restored over: drop it, or make another Restore with another spec.target.database")
 }
 
 func dryRun(o *observed) step {
@@ -179,6 +215,9 @@ func refusedAgain(o *observed) step {
 func statement(r record, set int, dir string) tsql.Statement {
 	d := r.Plan.Sets[set]
 	form := tsql.RestoreForm{Moves: moves(r, set), StopBefore: string(r.Plan.StopBefore)}
+	if len(r.Positions) > set {
+		form.Position = r.Positions[set]
+	}
 	if last := r.Plan.Sets[len(r.Plan.Sets)-1]; !r.Plan.StopAt.IsZero() {
 		// Every set is told the same time, by the clock of the server that wrote the log in which it lies.
 		form.StopAt = r.Plan.StopAt.UTC().Add(clock(last))

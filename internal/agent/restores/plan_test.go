@@ -38,6 +38,13 @@ func places(state string) *mssql.DatabasePlaces {
 		`C:\log\Content-u1.ldf`}}
 }
 
+// gathering is a restore from two files, of which the first was looked into, and the second downloaded.
+func gathering(o *observed) {
+	o.Order.Import = &orders.Import{}
+	o.Record.Plan, o.Record.Downloaded = backup.Plan{}, 0
+	o.Record.Files = []gathered{{Whole: true, Read: true}, {Whole: true}}
+}
+
 // What comes next, in each state in which a life of the sidecar may find a restore.
 func TestNext(t *testing.T) {
 	for _, row := range []struct {
@@ -100,6 +107,25 @@ func TestNext(t *testing.T) {
 		}, step: "wait: database Content is RECOVERING"},
 		{why: "it is over, and downloads are left", edit: func(o *observed) { o.Record.Result, o.Left = &Result{}, true },
 			step: "remove what was downloaded"},
+		{why: "files are not looked for", edit: func(o *observed) { gathering(o); o.Record.Files = nil },
+			step: "find the files"},
+		{why: "a file is not there", edit: func(o *observed) { gathering(o); o.Record.Files[1].Whole = false },
+			step: "download file 2"},
+		{why: "nobody knows what is in a file", edit: gathering, step: "look into file 2"},
+		{why: "files, and the engine does not answer", edit: func(o *observed) {
+			gathering(o)
+			o.Err = errors.New("no answer")
+		}, step: "wait: no answer"},
+		{why: "files, and a database", edit: func(o *observed) {
+			gathering(o)
+			o.Database = &mssql.DatabasePlaces{State: "ONLINE"}
+		}, step: "finish", as: Refused, says: "never restored over"},
+		{why: "a look into files, and a database", edit: func(o *observed) {
+			gathering(o)
+			o.Order.DryRun, o.Database = true, places("ONLINE")
+		}, step: "look into file 2"},
+		{why: "it is known what is in the files", edit: func(o *observed) { gathering(o); o.Record.Files[1].Read = true },
+			step: "find the backups"},
 		{why: "it is over", edit: func(o *observed) { o.Record.Result = &Result{} }, step: "<nil>"},
 	} {
 		t.Run(row.why, func(t *testing.T) {

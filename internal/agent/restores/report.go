@@ -11,6 +11,9 @@ import (
 // shownMost is how many sets of a chain are shown: as many of its begin as of its end.
 const shownMost = 64
 
+// keysMost is how many files of a set are shown.
+const keysMost = 8
+
 // Steps of a Status.
 const (
 	Choosing    = "Choosing"
@@ -42,6 +45,9 @@ type Status struct {
 	// of it is restored.
 	ToTime time.Time `json:"toTime,omitzero"`
 	ToLSN  string    `json:"toLSN,omitempty"`
+	// Unused are backups that files have which are not restored, of many the first; UnusedSets is how many there are.
+	Unused     []backup.Unused `json:"unused,omitempty"`
+	UnusedSets int             `json:"unusedSets,omitempty"`
 	// Started is when the order was taken up.
 	Started time.Time `json:"started,omitzero"`
 	// Result is how it ended; nil while it goes on.
@@ -56,6 +62,9 @@ type SetStatus struct {
 	LastLSN  string      `json:"lastLSN"`
 	Finished time.Time   `json:"finished"`
 	Bytes    int64       `json:"bytes"`
+	// Files are the keys of the objects that have it, where any server wrote them, and Position its place in them.
+	Files    []string `json:"files,omitempty"`
+	Position int      `json:"position,omitempty"`
 }
 
 func (r *runner) status() Status {
@@ -70,9 +79,14 @@ func (r *runner) status() Status {
 		if len(k.Plan.Sets) > shownMost && n >= shownMost/2 && n < len(k.Plan.Sets)-shownMost/2 {
 			continue
 		}
-		s.Chain = append(s.Chain, SetStatus{ID: d.ID, Kind: d.Kind, FirstLSN: string(d.FirstLSN),
-			LastLSN: string(d.LastLSN), Finished: d.Finished, Bytes: d.Stored()})
+		shown := SetStatus{ID: d.ID, Kind: d.Kind, FirstLSN: string(d.FirstLSN), LastLSN: string(d.LastLSN),
+			Finished: d.Finished, Bytes: d.Stored()}
+		if len(k.Positions) > n {
+			shown.Files, shown.Position = k.keys(d), k.Positions[n]
+		}
+		s.Chain = append(s.Chain, shown)
 	}
+	k.gathered(&s, r.downloaded)
 	switch n := len(k.Plan.Sets); {
 	case n == 0:
 	case k.Plan.StopBefore != "":
@@ -83,10 +97,33 @@ func (r *runner) status() Status {
 	return s
 }
 
+// gathered adds what is known of files that any server wrote: all of them are downloaded, to see what they have.
+func (k record) gathered(s *Status, downloaded int64) {
+	if len(k.Files) == 0 {
+		return
+	}
+	s.Bytes, s.Downloaded = k.total(), max(k.whole(), downloaded)
+	s.Unused, s.UnusedSets = k.Unused[:min(len(k.Unused), shownMost)], len(k.Unused)
+}
+
+// keys are those of the objects that have a set, of many the first.
+func (k record) keys(d backup.Description) (keys []string) {
+	for _, file := range d.Files[:min(len(d.Files), keysMost)] {
+		for _, f := range k.Files {
+			if f.Name == file.Name {
+				keys = append(keys, f.Key)
+			}
+		}
+	}
+	return keys
+}
+
 func stepOf(k record) string {
 	switch {
 	case k.Result != nil:
 		return Ended
+	case len(k.Plan.Sets) == 0 && k.whole() < k.total():
+		return Downloading
 	case len(k.Plan.Sets) == 0:
 		return Choosing
 	case k.Downloaded < len(k.Plan.Sets):

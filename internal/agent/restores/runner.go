@@ -42,6 +42,8 @@ type runner struct {
 	at    func(ctx context.Context, point string)
 	tick  time.Duration
 	pause time.Duration
+	// begun is the number of the file, from 1, that this life has begun to download.
+	begun int
 
 	mu         sync.Mutex
 	order      orders.Restore

@@ -100,6 +100,74 @@ func (r reading) Read(p []byte) (int, error) {
 	return r.Reader.Read(p)
 }
 
+// Version is what an object has at a time: another content has another tag.
+type Version struct {
+	// Bytes that it has.
+	Bytes int64 `json:"bytes"`
+	// Tag is its ETag.
+	Tag string `json:"tag"`
+}
+
+// ErrChanged says that an object is no more what it was when it was looked at.
+var ErrChanged = errors.New("it was stored anew meanwhile")
+
+// Look is the version of an object.
+func (s *Store) Look(ctx context.Context, key string) (Version, error) {
+	info, err := s.core.StatObject(ctx, s.bucket.Name, s.key(key), minio.StatObjectOptions{})
+	if err != nil {
+		return Version{}, s.failed("look at", key, err)
+	}
+	return Version{Bytes: info.Size, Tag: info.ETag}, nil
+}
+
+// Bring brings a version of an object into a file, where nothing is known of its content. What the file has is taken
+// for the begin of it: whoever asks knows that. An object of another version is ErrChanged.
+func (s *Store) Bring(ctx context.Context, key, file string, v Version, progress func(bytes int64)) error {
+	if progress == nil {
+		progress = func(int64) {}
+	}
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o640)
+	if err != nil {
+		return fmt.Errorf("bring %s: %w", key, err)
+	}
+	defer func() { _ = f.Close() }()
+	have, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return fmt.Errorf("bring %s: %w", key, err)
+	}
+	if have < v.Bytes {
+		if have, err = s.rest(ctx, key, v, &counting{Writer: f, bytes: have, tell: progress}); err != nil {
+			return err
+		}
+	}
+	if have != v.Bytes {
+		return s.failed("read", key, fmt.Errorf("%d bytes came instead of %d", have, v.Bytes))
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// rest reads a version of an object from where a file is on.
+func (s *Store) rest(ctx context.Context, key string, v Version, into *counting) (int64, error) {
+	o := minio.GetObjectOptions{}
+	if into.bytes > 0 {
+		if err := o.SetRange(into.bytes, 0); err != nil {
+			return into.bytes, s.failed("read", key, err)
+		}
+	}
+	body, info, _, err := s.core.GetObject(ctx, s.bucket.Name, s.key(key), o)
+	if err != nil {
+		return into.bytes, s.failed("read", key, err)
+	}
+	defer func() { _ = body.Close() }()
+	if info.ETag != v.Tag {
+		return into.bytes, s.failed("read", key, ErrChanged)
+	}
+	if _, err := io.Copy(into, body); err != nil {
+		return into.bytes, s.failed("read", key, err)
+	}
+	return into.bytes, nil
+}
+
 type counting struct {
 	io.Writer
 	bytes int64

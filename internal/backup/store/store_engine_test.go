@@ -182,3 +182,39 @@ func TestUploadsKeepTheirRate(t *testing.T) {
 	}
 	g.Expect(time.Since(begin)).To(BeNumerically(">", 1800*time.Millisecond))
 }
+
+// An object of which nothing is known but its tag is brought whole; one that is stored anew is another.
+func TestObjectsOfAnyContentAreBrought(t *testing.T) {
+	g := NewWithT(t)
+	server := bucket.Start(t)
+	s := opened(t, server.Bucket)
+	file, _ := written(t, 40<<20)
+	g.Expect(s.Upload(t.Context(), "in/a.bak", file, nil)).To(Succeed())
+	_, err := s.Look(t.Context(), "in/none.bak")
+	g.Expect(err).To(MatchError(store.ErrNotFound))
+	v, err := s.Look(t.Context(), "in/a.bak")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(v.Bytes).To(BeEquivalentTo(40 << 20))
+	back := filepath.Join(t.TempDir(), "back.bak")
+	ctx, cut := context.WithCancel(t.Context())
+	g.Expect(s.Bring(ctx, "in/a.bak", back, v, func(bytes int64) {
+		if bytes > 10<<20 {
+			cut()
+		}
+	})).To(MatchError(context.Canceled))
+	first := int64(0)
+	g.Expect(s.Bring(t.Context(), "in/a.bak", back, v, func(bytes int64) {
+		if first == 0 {
+			first = bytes
+		}
+	})).To(Succeed())
+	g.Expect(first).To(BeNumerically(">", 10<<20), "it went on")
+	g.Expect(same(t, file, back)).To(BeTrue())
+
+	g.Expect(os.Truncate(back, 1<<20)).To(Succeed())
+	other, _ := written(t, 40<<20)
+	g.Expect(s.Upload(t.Context(), "in/a.bak", other, nil)).To(Succeed())
+	g.Expect(s.Bring(t.Context(), "in/a.bak", back, v, nil)).To(MatchError(store.ErrChanged))
+	g.Expect(s.Remove(t.Context(), "in/a.bak")).To(Succeed())
+	g.Expect(s.Bring(t.Context(), "in/a.bak", back, v, nil)).To(MatchError(store.ErrNotFound))
+}

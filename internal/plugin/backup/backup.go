@@ -78,19 +78,7 @@ func target(p *v1alpha1.BackupPolicy) string {
 }
 
 // size is a number of bytes for people.
-func size(bytes int64) string {
-	value, unit := float64(bytes), "B"
-	for _, next := range []string{"KiB", "MiB", "GiB", "TiB"} {
-		if value < 1024 {
-			break
-		}
-		value, unit = value/1024, next
-	}
-	if unit == "B" {
-		return fmt.Sprintf("%d B", bytes)
-	}
-	return fmt.Sprintf("%.1f %s", value, unit)
-}
+func size(bytes int64) string { return cli.Bytes(bytes) }
 
 // known says whether an output is one that the commands have.
 func known(output string) error {

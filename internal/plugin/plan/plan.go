@@ -19,6 +19,8 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/availabilitygroup"
+	"geosql.dev/operator/controllers/backuppolicy"
+	"geosql.dev/operator/controllers/backupstore"
 	"geosql.dev/operator/controllers/distributor"
 	"geosql.dev/operator/controllers/publication"
 	"geosql.dev/operator/controllers/sqlserver"
@@ -242,6 +244,10 @@ func (p *planner) steps(s topologies.Step) {
 	case *v1alpha1.Publication:
 		d, primary := p.publication(object)
 		all = publication.Preview(d, primary, p.now)
+	case *v1alpha1.BackupStore:
+		all = backupstore.Preview(object)
+	case *v1alpha1.BackupPolicy:
+		all = backuppolicy.Preview(p.policy(object))
 	case *v1alpha1.Subscription:
 		fmt.Fprintln(p.out, "    its steps are planned when its engines have answered; its conditions then say which is next")
 	}
@@ -347,6 +353,21 @@ func (p *planner) writes(g *v1alpha1.AvailabilityGroup) v1alpha1.ServerName {
 		}
 	}
 	return g.Spec.InitialPrimary
+}
+
+// policy is what a BackupPolicy asks for, once its target serves.
+func (p *planner) policy(x *v1alpha1.BackupPolicy) backuppolicy.Desired {
+	for _, g := range p.groups() {
+		if g.Name == string(x.Spec.Target.AvailabilityGroup) {
+			return backuppolicy.ImagineGroup(x, g, p.writes(g))
+		}
+	}
+	server := &v1alpha1.SQLServer{}
+	if server.Name = string(x.Spec.Target.Server); server.Name == "" {
+		return backuppolicy.ImagineGroup(x, &v1alpha1.AvailabilityGroup{}, "") // of a group that no file has
+	}
+	server.Spec = p.servers()[x.Spec.Target.Server]
+	return backuppolicy.ImagineServer(x, server)
 }
 
 // distributors that the Topology declares, and others.

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/api/v1alpha1"
 	topologies "geosql.dev/operator/controllers/topology"
@@ -183,6 +184,55 @@ func TestPlanOfAGroupThatNobodyMakes(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(text).To(And(ContainSubstring("+ create AvailabilityGroup content"),
 		Not(ContainSubstring("CREATE AVAILABILITY GROUP"))))
+}
+
+// Backups are planned like all else: what a new policy asks of its servers, in T-SQL too, and what an entry that is
+// changed or taken away does with the objects that are there.
+func TestPlanOfBackups(t *testing.T) {
+	g := NewWithT(t)
+	manifest, err := os.ReadFile(examples + "msdn.yaml")
+	g.Expect(err).NotTo(HaveOccurred())
+	const backups = `
+  backupStores:
+  - {name: s3, s3: {endpoint: "https://s3.example", bucket: sql, credentialsSecretRef: {name: keys}}}
+  backupPolicies:
+  - {name: all, full: {schedule: 0 1 * * 0}, stores: [s3]}
+  - {name: copy, target: {server: dubsub}, full: {schedule: 0 1 * * 0}, stores: [s3]}
+  - {name: theirs, target: {availabilityGroup: elsewhere}, full: {schedule: 0 1 * * 0}, stores: [s3]}
+`
+	text, err := terminal.Run(t, NewCommand(), string(manifest)+backups,
+		"-f", examples+"sites.yaml", "-f", "-", "--offline")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(text).To(HavePrefix("Topology web/msdn: 13 to create"))
+	g.Expect(text).To(And(
+		ContainSubstring("+ create BackupStore s3: it is declared and does not exist\n    1. write an object to "+
+			"https://s3.example/sql"),
+		ContainSubstring("+ create BackupPolicy all-content: it is declared and does not exist\n    1. tell tukpub-0 which "+
+			"backups to take"),
+		ContainSubstring("tell quisec-0 which backups to take"),
+		ContainSubstring("on tukpub-0 in Content: the server's agent takes backups: IF DATABASE_PRINCIPAL_ID"),
+		ContainSubstring("ALTER ROLE [db_backupoperator] ADD MEMBER [geosql_agent]"),
+		ContainSubstring("tell dubsub-0 which backups to take"),
+		ContainSubstring("+ create BackupPolicy theirs: it is declared and does not exist\n\nNot yet tried"),
+		Not(ContainSubstring("dubcfg-0 which backups"))))
+
+	hub, declared := world(t)
+	g.Expect(yaml.Unmarshal([]byte(string(manifest)+backups), declared)).To(Succeed())
+	objects, err := topology.Expand(declared)
+	g.Expect(err).NotTo(HaveOccurred())
+	for _, object := range objects.Policies {
+		g.Expect(hub.Create(t.Context(), object)).To(Succeed())
+	}
+	g.Expect(hub.Create(t.Context(), objects.Stores[0])).To(Succeed())
+	declared.Spec.BackupPolicies[0].Full.Schedule = "0 3 * * 0"
+	declared.Spec.BackupPolicies = declared.Spec.BackupPolicies[:2]
+	var out bytes.Buffer
+	p := planner{out: &out, topology: declared, agentImage: "geosql", now: time.Now()}
+	g.Expect(p.observe(t.Context(), hub)).To(Succeed())
+	g.Expect(p.print()).To(Succeed())
+	g.Expect(out.String()).To(And(HavePrefix("Topology web/msdn: 0 to create, 1 to change, 0 to adopt, 1 to remove"),
+		ContainSubstring("~ change BackupPolicy all-content: spec.full differs from the manifest"),
+		ContainSubstring("- remove BackupPolicy theirs: the manifest does not have it; what was backed up stays")))
 }
 
 // What the hub would refuse is said, not planned.

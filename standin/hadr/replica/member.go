@@ -374,6 +374,23 @@ func (g *Group) releaseHolds(c *group.Configuration) {
 	}
 }
 
+// releaseFormer lets go of log that this copy kept for each replica while it was the one that is written to: what the
+// primary says that all may need is held instead, and the holds of before would stand still.
+func (g *Group) releaseFormer(c *group.Configuration, db *storage.Database) error {
+	if db.Holds()[holdGroup].IsZero() {
+		return nil
+	}
+	for owner := range db.Holds() {
+		name, ok := strings.CutPrefix(owner, holdOwnerPrefix)
+		if id, err := uuid.Parse(name); ok && err == nil && c.Replica(id) != nil && !g.heldByAnother(id) {
+			if err := db.HoldLog(owner, storage.LSN{}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
 // AddDatabase is ADD DATABASE of a database that the statement has checked.
 func (g *Group) AddDatabase(ctx context.Context, name string) error {
 	db := g.host.Database(name)

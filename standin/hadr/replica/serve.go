@@ -269,6 +269,7 @@ func (g *Group) applyPrimary(req controlRequest) {
 			// The log reader goes on here after a failover: what it has not read must be here then.
 			err := errors.Join(
 				db.HoldLog(holdGroup, p.Keep),
+				g.releaseFormer(c, db),
 				db.HoldLog(storage.HoldReplication, p.Replication),
 				g.takeChain(req.Epoch, p, db),
 				g.takeSettings(p),

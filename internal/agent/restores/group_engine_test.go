@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package restores
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/test/support/engine"
+)
+
+// group is an availability group of three processes: two with the database Content, and one that votes. Beside each of
+// the two a sidecar's part takes the backups.
+type group struct {
+	t        *testing.T
+	servers  [3]*engine.Engine
+	sa       [3]*mssql.DB
+	sidecars [2]*sidecar
+}
+
+// sidecar is what is beside a server.
+type sidecar struct {
+	orders told
+	end    func()
+}
+
+const groupName = "content"
+
+// newGroup has the group with server 0 as its primary, and no sidecars.
+func newGroup(t *testing.T) *group {
+	t.Helper()
+	c := &group{t: t}
+	var urls [3]string
+	var public [3][]byte
+	for n, name := range []v1alpha1.ServerName{"tukpub", "tuksec", "tukvot"} {
+		c.servers[n] = engine.Start(t, "web", name)
+		c.sa[n] = connect(t, c.servers[n], credentials.RoleSA)
+		port := endpointPort(t)
+		urls[n] = fmt.Sprintf("TCP://127.0.0.1:%d", port)
+		c.exec(n, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")
+		c.exec(n, fmt.Sprintf("CREATE CERTIFICATE own%d WITH SUBJECT = N'own', EXPIRY_DATE = N'2099-12-31'", n))
+		c.exec(n, fmt.Sprintf("CREATE ENDPOINT Hadr STATE = STARTED AS TCP (LISTENER_PORT = %d, LISTENER_IP = (127.0.0.1)) "+
+			"FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE own%d, ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)",
+			port, n))
+		ask := fmt.Sprintf("SELECT CERTENCODED(CERT_ID('own%d'))", n)
+		if err := c.sa[n].Handle().QueryRowContext(t.Context(), ask).Scan(&public[n]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for n := range 3 {
+		for m := range 3 {
+			if n == m {
+				continue
+			}
+			c.exec(n, fmt.Sprintf("CREATE LOGIN l%d WITH PASSWORD = N'P4rtner-Password'", m))
+			c.exec(n, fmt.Sprintf("CREATE USER u%[1]d FOR LOGIN l%[1]d", m))
+			c.exec(n, fmt.Sprintf("CREATE CERTIFICATE own%[1]d AUTHORIZATION u%[1]d FROM BINARY = 0x%[2]s", m,
+				hex.EncodeToString(public[m])))
+			c.exec(n, fmt.Sprintf("GRANT CONNECT ON ENDPOINT::Hadr TO l%d", m))
+		}
+	}
+	c.exec(0, "CREATE DATABASE Content")
+	c.exec(0, "ALTER DATABASE Content SET RECOVERY FULL")
+	c.exec(0, "CREATE TABLE Content.dbo.t (id int PRIMARY KEY)")
+	c.exec(0, "BACKUP DATABASE Content TO DISK = N'"+t.TempDir()+"/first.bak'")
+	c.create(urls)
+	return c
+}
+
+func (c *group) create(urls [3]string) {
+	c.t.Helper()
+	const data = ", AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = EXTERNAL, SEEDING_MODE = AUTOMATIC, " +
+		"SESSION_TIMEOUT = 5, SECONDARY_ROLE (ALLOW_CONNECTIONS = ALL)"
+	text := "CREATE AVAILABILITY GROUP " + groupName + " WITH (CLUSTER_TYPE = EXTERNAL, WRITE_LEASE_VALIDITY = 600) " +
+		"FOR DATABASE Content REPLICA ON "
+	for n, options := range [3]string{data, data, ", AVAILABILITY_MODE = CONFIGURATION_ONLY, SESSION_TIMEOUT = 5"} {
+		if n > 0 {
+			text += ", "
+		}
+		text += fmt.Sprintf("N'%s' WITH (ENDPOINT_URL = N'%s'%s)", credentials.HostName(c.servers[n].Server), urls[n],
+			options)
+	}
+	c.exec(0, text)
+	for n := 1; n < 3; n++ {
+		c.exec(n, "ALTER AVAILABILITY GROUP "+groupName+" JOIN WITH (CLUSTER_TYPE = EXTERNAL)")
+	}
+	c.exec(1, "ALTER AVAILABILITY GROUP "+groupName+" GRANT CREATE ANY DATABASE")
+	c.follows(1)
+}
+
+// endpointPort is a port within LISTENER_PORT's range that nobody listens on
+// (docs/t-sql/statements/create-endpoint-transact-sql.md).
+func endpointPort(t *testing.T) int {
+	t.Helper()
+	for range 1000 {
+		port := 15000 + rand.IntN(17000)
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+			_ = l.Close()
+			return port
+		}
+	}
+	t.Fatal("no port is free")
+	return 0
+}
+
+func (c *group) exec(n int, text string) {
+	c.t.Helper()
+	execute(c.t, c.sa[n], text)
+}
+
+// synchronization is that of a server's copy, as it says itself.
+func (c *group) synchronization(n int) (state string) {
+	sources, err := mssql.ReadBackupSources(c.t.Context(), c.sa[n])
+	for _, s := range sources {
+		if s.Database == "Content" {
+			state = s.Synchronization
+		}
+	}
+	if err != nil {
+		return err.Error()
+	}
+	return state
+}
+
+// follows waits until a server's copy has all that the primary's has.
+func (c *group) follows(n int) {
+	c.t.Helper()
+	NewWithT(c.t).Eventually(func() string { return c.synchronization(n) }, patient, often).Should(Equal("SYNCHRONIZED"))
+}
+
+// promote makes a server the primary, as who manages the group does, and has the others follow it that are there.
+func (c *group) promote(n int, others ...int) {
+	c.t.Helper()
+	g := NewWithT(c.t)
+	c.exec(n, "ALTER AVAILABILITY GROUP "+groupName+" SET (WRITE_LEASE_VALIDITY = 600)")
+	ctx, cancel := context.WithTimeout(c.t.Context(), patient)
+	defer cancel()
+	conn, err := c.sa[n].Handle().Conn(ctx)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = conn.Close() }()
+	for _, text := range []string{"EXEC sys.sp_set_session_context @key = N'external_cluster', @value = N'yes'",
+		"ALTER AVAILABILITY GROUP " + groupName + " FAILOVER"} {
+		_, err := conn.ExecContext(ctx, text)
+		g.Expect(err).NotTo(HaveOccurred(), text)
+	}
+	for _, other := range others {
+		c.follow(other)
+	}
+}
+
+// follow has a server follow the primary.
+func (c *group) follow(n int) {
+	c.exec(n, "ALTER AVAILABILITY GROUP "+groupName+" SET (ROLE = SECONDARY)")
+}
+
+// begin starts the sidecar beside a server, with these orders.
+func (c *group) begin(n int, data map[string][]byte) {
+	c.t.Helper()
+	open := func(context.Context) (*mssql.DB, error) { return c.sa[n], nil }
+	orders := make(told)
+	part := backups.NewPart(orders, credentials.HostName(c.servers[n].Server), c.servers[n].OnDisk(conf.BackupDir),
+		backups.Engine{Ask: open, Data: open, Log: open}, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() { defer close(done); _ = part.Run(ctx) }()
+	c.sidecars[n] = &sidecar{orders: orders, end: func() { cancel(); <-done }}
+	c.t.Cleanup(c.sidecars[n].end)
+	orders <- data
+}
