@@ -7,6 +7,7 @@ package restore_test
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -62,12 +63,22 @@ func (a *agent) say(all ...restores.Status) {
 	a.says = all
 }
 
-// Part decodes what the test has the agent say.
-func (a *agent) Part(_ context.Context, _ string, _ v1alpha1.ServerName, part string, into any) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+// Part decodes what the test has the agent say, which forgets what is withdrawn.
+func (a *agent) Part(ctx context.Context, namespace string, server v1alpha1.ServerName, part string, into any) error {
 	if part != restores.PartName {
 		return nil
+	}
+	data, err := a.Orders(ctx, namespace, server)
+	if err != nil {
+		return err
+	}
+	told, _ := orders.Restores(data)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, o := range told {
+		if o.Withdrawn {
+			a.says = slices.DeleteFunc(a.says, func(s restores.Status) bool { return s.UID == o.UID })
+		}
 	}
 	content, err := json.Marshal(a.says)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/mssql"
@@ -19,7 +18,7 @@ import (
 const serverTimeout = 12 * time.Second
 
 func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err error) {
-	if d.over() && d.Restore.DeletionTimestamp == nil || d.Missing != "" {
+	if d.over() && d.Restore.DeletionTimestamp == nil {
 		return o, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
@@ -27,17 +26,15 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 	namespace, server := d.Restore.Namespace, d.server()
 	data, err := r.sidecars.Orders(ctx, namespace, server)
 	o.Order = reconcile.Asked(data[orders.RestoreKey(d.Restore.Name)], err)
-	if d.Restore.DeletionTimestamp == nil && d.Restore.Status.Outcome == "" {
-		var all []restores.Status
-		err = r.sidecars.Part(ctx, namespace, server, restores.PartName, &all)
-		var says *restores.Status
-		for i := range all {
-			if all[i].UID == string(d.Restore.UID) {
-				says = &all[i]
-			}
+	var all []restores.Status
+	err = r.sidecars.Part(ctx, namespace, server, restores.PartName, &all)
+	var says *restores.Status
+	for i := range all {
+		if all[i].UID == string(d.Restore.UID) {
+			says = &all[i]
 		}
-		o.Says = reconcile.Asked(says, err)
 	}
+	o.Says = reconcile.Asked(says, err)
 	if d.Restore.Spec.AsksEngine() {
 		r.engine(ctx, d, &o)
 	}
@@ -57,14 +54,14 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 		r.connector.Forget(d.Restore.Namespace, d.server())
 	}
 	o.Rights = reconcile.Asked(principals.Permissions[credentials.RoleAgent.Login()], err)
-	if d.Restore.Status.Outcome != v1alpha1.RestoreSucceeded {
+	if d.Restore.Status.Database == "" {
 		return
 	}
 	all, err := mssql.ReadDatabases(ctx, db)
 	owner := ""
 	for name, database := range all {
 		if strings.EqualFold(name, d.Restore.Status.Database) {
-			owner = database.Owner
+			owner, o.State = database.Owner, database.State
 		}
 	}
 	o.Owner = reconcile.Asked(owner, err)

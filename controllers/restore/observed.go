@@ -15,6 +15,7 @@ type Observed struct {
 	Says reconcile.Reading[*restores.Status]
 	// Rights are the permissions on the server that its agent has.
 	Rights reconcile.Reading[[]string]
-	// Owner of the database that was restored, empty where there is none.
+	// Owner of the database that was restored, empty where there is none; State is its state, such as RESTORING.
 	Owner reconcile.Reading[string]
+	State string
 }

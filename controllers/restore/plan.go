@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -22,11 +23,16 @@ type Tell struct {
 	Server v1alpha1.ServerName
 	// Order is nil to tell it nothing any more.
 	Order []byte
+	// Withdrawn says that the order is the mark by which it ends.
+	Withdrawn bool
 }
 
 // Describe names the server; an order has credentials.
 func (s Tell) Describe() string {
-	if s.Order == nil {
+	switch {
+	case s.Order == nil:
+		return "tell " + credentials.HostName(s.Server) + " nothing of the restore any more"
+	case s.Withdrawn:
 		return "tell " + credentials.HostName(s.Server) + " that the restore is no more"
 	}
 	return "tell " + credentials.HostName(s.Server) + " to restore"
@@ -50,7 +56,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	case s.Outcome != "":
 		planFinish(&p, d, o)
 		return p
-	case d.Missing != "":
+	case d.Missing != "" && !known(d, o):
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
 		return p
 	}
@@ -64,11 +70,22 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		p.Note = end{v1alpha1.RestoreRefused, v1alpha1.ReasonRestoreRefused, d.Refused}
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, d.Refused)
 		return p
-	case d.Refused == "":
+	case d.Refused == "" && d.Missing == "":
 		planTell(&p, d, o, told)
 	}
 	planSays(&p, d, o)
+	if d.Missing != "" && p.Note == nil {
+		p.Outcome.Message += "; " + d.Missing
+	}
 	return p
+}
+
+// known says that the agent was told, or may have been: what is missing since keeps nothing from its end.
+func known(d Desired, o Observed) bool {
+	told, unread := o.Order.Get()
+	says, silent := o.Says.Get()
+	return len(told) > 0 || says != nil ||
+		d.Restore.Status.Phase == v1alpha1.RestoreRunning && (unread != nil || silent != nil)
 }
 
 // planTell gives the agent the right, and then the order.
@@ -138,30 +155,58 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, s.Message)
 	planRights(p, d, o)
 	agent := credentials.RoleAgent.Login()
-	if owner, err := o.Owner.Get(); err == nil && owner == agent && s.Outcome == v1alpha1.RestoreSucceeded &&
+	if owner, err := o.Owner.Get(); err == nil && owner == agent && given(d, o) &&
 		!d.Restore.Spec.DryRun {
 		execute(p, d, tsql.SetDatabaseOwner(s.Database, credentials.RoleSA.Login()).
 			Because("the server's agent has restored the database, and owns it no more"))
 	}
-	told, err := o.Order.Get()
-	if err == nil && len(told) > 0 {
-		p.Add(Tell{Server: d.server()})
-	}
+	withdrawn, err := planWithdraw(p, d, o)
 	unread := []error{err}
 	if d.Restore.Spec.AsksEngine() {
 		unread = append(unread, o.Rights.Err())
 	}
-	if !d.Restore.Spec.DryRun && s.Outcome == v1alpha1.RestoreSucceeded {
+	if !d.Restore.Spec.DryRun && s.Database != "" && s.Outcome != v1alpha1.RestoreRefused {
 		unread = append(unread, o.Owner.Err())
 	}
 	if err := errors.Join(unread...); err != nil {
 		p.Outcome.Message += "; what it needed cannot be taken back yet: " + err.Error()
 		return
 	}
-	if len(p.Steps) == 0 {
+	if withdrawn && len(p.Steps) == 0 {
 		p.Note = v1alpha1.RestoreCompleted
 		p.Outcome = outcome(s)
 	}
+}
+
+// given says that the database is to be the agent's no more. While it is RESTORING the engine gives it to nobody.
+func given(d Desired, o Observed) bool {
+	return d.Restore.Status.Outcome == v1alpha1.RestoreSucceeded ||
+		d.Restore.Status.Outcome != v1alpha1.RestoreRefused && o.State == "ONLINE"
+}
+
+// planWithdraw ends the order by a mark, by which the agent ends what it has begun; once it says nothing of the Restore
+// any more the mark goes. It says whether that is all; the error is what cannot be read.
+func planWithdraw(p *reconcile.Plan, d Desired, o Observed) (all bool, err error) {
+	told, err := o.Order.Get()
+	if err != nil {
+		return false, err
+	}
+	mark, err := orders.Restore{Name: d.Restore.Name, UID: string(d.Restore.UID), Withdrawn: true}.Encode()
+	if err != nil {
+		return false, err
+	}
+	says, silent := o.Says.Get()
+	lost := silent != nil && d.Restore.Status.Phase == v1alpha1.RestoreRunning
+	switch {
+	case bytes.Equal(told, mark) && (silent != nil || says != nil):
+		return false, silent
+	case bytes.Equal(told, mark):
+		p.Add(Tell{Server: d.server()})
+	case len(told) > 0 || says != nil || lost:
+		p.Add(Tell{Server: d.server(), Order: mark, Withdrawn: true})
+		return false, nil
+	}
+	return true, nil
 }
 
 // planRights takes the agent's right back.
@@ -196,16 +241,19 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Plan{Done: true}
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "the server is told that the restore is no more; the "+
 		"database stays as it is")
-	told, err := o.Order.Get()
-	if len(told) > 0 {
-		p.Add(Tell{Server: d.server()})
-	}
+	withdrawn, err := planWithdraw(&p, d, o)
 	planRights(&p, d, o)
+	if owner, err := o.Owner.Get(); err == nil && owner == credentials.RoleAgent.Login() && o.State == "ONLINE" &&
+		!d.Restore.Spec.DryRun {
+		execute(&p, d, tsql.SetDatabaseOwner(d.Restore.Status.Database, credentials.RoleSA.Login()).
+			Because("the Restore of the database is deleted"))
+	}
 	if d.Restore.Spec.AsksEngine() {
 		err = errors.Join(err, o.Rights.Err())
 	}
 	switch why := d.Gone.Why(d.server()); {
 	case err == nil:
+		p.Done = withdrawn
 	case why != "":
 		p.Leave("the order of Restore %s and the rights of the agent at %s: %s", d.Restore.Name,
 			credentials.HostName(d.server()), why)

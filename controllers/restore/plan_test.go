@@ -64,6 +64,20 @@ func TestPlan(t *testing.T) {
 			d.Missing = "there is no BackupStore bucket"
 			*o = Observed{}
 		}, reason: v1alpha1.ReasonReferenceMissing, phase: v1alpha1.RestorePending},
+		{why: "something is missing of one that was told", edit: func(d *Desired, _ *Observed) {
+			d.Missing = "there is no BackupPolicy content"
+		}, reason: v1alpha1.ReasonRestoring, says: "1 of 3 sets; there is no BackupPolicy content",
+			phase: v1alpha1.RestoreRunning},
+		{why: "something is missing of one that has ended", edit: func(d *Desired, o *Observed) {
+			d.Missing = "there is no BackupPolicy content"
+			says, _ := o.Says.Get()
+			says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored, Message: "it is so",
+				Finished: noon}
+		}, reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "something is missing of one that nobody answers for", edit: func(d *Desired, o *Observed) {
+			d.Missing, d.Restore.Status.Phase = "there is no BackupPolicy content", v1alpha1.RestoreRunning
+			*o = Observed{Order: reconcile.NotRead[[]byte](away), Says: reconcile.NotRead[*restores.Status](away)}
+		}, reason: v1alpha1.ReasonRestoreUnknown, phase: v1alpha1.RestoreRunning},
 		{why: "it is begun with the right, and then the order", edit: func(_ *Desired, o *Observed) {
 			*o = Observed{Order: reconcile.Read[[]byte](nil), Says: reconcile.Read[*restores.Status](nil),
 				Rights: reconcile.Read[[]string](nil)}
@@ -107,6 +121,18 @@ func TestPlan(t *testing.T) {
 		}, steps: []string{"REVOKE CREATE ANY DATABASE FROM [geosql_agent]", "ALTER AUTHORIZATION ON DATABASE::[Content]",
 			"tell quisec-0 that the restore is no more"}, reason: v1alpha1.ReasonRestoreFinishing,
 			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "a database of which a part was restored is the agent's no more", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreFailed)
+			o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+			o.Rights, o.Owner = reconcile.Read[[]string](nil), reconcile.Read("geosql_agent")
+			o.State = "ONLINE"
+		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content]"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
+		{why: "nobody else can own one that is RESTORING", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreFailed)
+			o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+			o.Rights, o.Owner, o.State = reconcile.Read[[]string](nil), reconcile.Read("geosql_agent"), "RESTORING"
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreFailed},
 		{why: "another restore needs the right", edit: func(d *Desired, o *Observed) {
 			ended(d, v1alpha1.RestoreFailed)
 			d.Others = []string{"other"}
@@ -114,7 +140,8 @@ func TestPlan(t *testing.T) {
 			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
 		{why: "the server does not say what the agent may", edit: func(d *Desired, o *Observed) {
 			ended(d, v1alpha1.RestoreFailed)
-			o.Order, o.Rights = reconcile.Read[[]byte](nil), reconcile.NotRead[[]string](away)
+			o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+			o.Rights = reconcile.NotRead[[]string](away)
 		}, reason: v1alpha1.ReasonRestoreFinishing, says: "cannot be taken back yet: nobody answers",
 			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
 		{why: "all is taken back", edit: func(d *Desired, o *Observed) {
@@ -173,10 +200,29 @@ func TestPlanDelete(t *testing.T) {
 	g := NewWithT(t)
 	d, o := desired(), observed(t)
 	p := planDelete(d, o)
-	g.Expect(p.Done).To(BeTrue())
+	g.Expect(p.Done).To(BeFalse(), "the agent hears of it first")
 	g.Expect(p.Steps).To(HaveLen(2))
-	g.Expect(p.Steps[0]).To(Equal(Tell{Server: "quisec"}))
+	mark := p.Steps[0].(Tell)
+	g.Expect(mark.Withdrawn).To(BeTrue())
+	g.Expect(mark.Order).NotTo(ContainSubstring("secret"))
 	g.Expect(p.Steps[1].Describe()).To(ContainSubstring("REVOKE CREATE ANY DATABASE"))
+	o.Order, o.Rights = reconcile.Read(mark.Order), reconcile.Read[[]string](nil)
+	p = planDelete(d, o)
+	g.Expect(p.Done).To(BeFalse(), "it has not ended it yet")
+	g.Expect(p.Steps).To(BeEmpty())
+	o.Says = reconcile.NotRead[*restores.Status](errors.New("nobody answers"))
+	g.Expect(planDelete(d, o).Done).To(BeFalse())
+	o.Says = reconcile.Read[*restores.Status](nil)
+	p = planDelete(d, o)
+	g.Expect(p.Done).To(BeTrue())
+	g.Expect(p.Steps).To(HaveExactElements(Tell{Server: "quisec"}))
+	o.Owner, o.State = reconcile.Read("geosql_agent"), "ONLINE"
+	d.Restore.Status.Database = "Content"
+	g.Expect(planDelete(d, o).Steps).To(HaveLen(2), "it was recovered when it was deleted")
+	lost := observed(t)
+	lost.Order = reconcile.Read[[]byte](nil)
+	g.Expect(planDelete(d, lost).Steps[0]).To(Equal(mark), "somebody deleted the Secret")
+	o = observed(t)
 	d.Others = []string{"other"}
 	g.Expect(planDelete(d, o).Steps).To(HaveLen(1))
 	o = Observed{Order: reconcile.NotRead[[]byte](errors.New("nobody answers"))}

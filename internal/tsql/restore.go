@@ -37,6 +37,23 @@ func RestoreDatabase(name string, f RestoreForm) Statement {
 	return b.takesLong("RESTORE DATABASE", name).done("restore " + name)
 }
 
+// ForeignDatabase is the error of RestoreFirst where there is another database of the name.
+const ForeignDatabase = 50003
+
+// RestoreFirst restores a full backup set, unless there is a database of the name any of whose files is without own in
+// its name: the engine would restore over one of the same family that is RESTORING or in simple recovery.
+// Sources: docs/t-sql/statements/restore-statements-transact-sql.md,
+// docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md.
+func RestoreFirst(name, own string, f RestoreForm) Statement {
+	f.StopAt, f.StopBefore = time.Time{}, ""
+	b := new(builder).sql("IF EXISTS (SELECT 1 FROM sys.databases AS d JOIN sys.master_files AS f ON f.database_id = ").
+		sql("d.database_id WHERE d.name = ").str(name).sql(" AND CHARINDEX(").str(own).sql(", f.physical_name) = 0)\n").
+		sql("    THROW ", strconv.Itoa(ForeignDatabase), ", N'There is another database of the name.', 1;\n").
+		sql("RESTORE DATABASE ").name(name).sql(" FROM ")
+	f.write(b)
+	return b.takesLong("RESTORE DATABASE", name).done("restore " + name)
+}
+
 // RestoreLog restores a backup set of the log over a database that is RESTORING. Where to stop is named with each set
 // of a restore, in the same words. Source: docs/t-sql/statements/restore-statements-arguments-transact-sql.md.
 func RestoreLog(name string, f RestoreForm) Statement {

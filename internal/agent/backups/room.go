@@ -24,6 +24,10 @@ const (
 	writeFailed = 3202
 )
 
+// Reserved are the bytes of a backup volume of this capacity that stay free for backups of logs, whatever else is
+// written there.
+func Reserved(capacity int64) int64 { return min(capacity/reservedPart, reservedMost) }
+
 // short is a backup that could not be written with so many bytes free.
 type short struct {
 	free  int64
@@ -53,7 +57,7 @@ func (e *taker) fits(t Take, size int64) (free int64, err error) {
 		if capacity, free, err = e.room(e.sets.dir); err != nil {
 			return 0, fmt.Errorf("ask how much room the backup volume has: %w", err)
 		}
-		reserved := min(capacity/reservedPart, reservedMost)
+		reserved := Reserved(capacity)
 		e.mu.Lock()
 		known, now := e.short[t.lane()], e.now()
 		e.mu.Unlock()

@@ -30,6 +30,9 @@ type Restore struct {
 	Backup string    `json:"backup,omitempty"`
 	// DryRun finds the chain, and changes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
+	// Withdrawn ends it: what was begun is broken off, and what was downloaded goes. By this alone it ends: an order that
+	// is missing may be so because somebody deleted the Secret.
+	Withdrawn bool `json:"withdrawn,omitempty"`
 }
 
 // ImportFolder is the Folder of a Restore with an Import: agents of releases that know of no files find nothing there,

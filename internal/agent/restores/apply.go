@@ -20,8 +20,16 @@ import (
 	"geosql.dev/operator/internal/tsql"
 )
 
-// notAllowed is the error of RESTORE without the right to make databases, which the manager gives.
-const notAllowed = 262
+const (
+	// describedMost are the bytes of a description that are read to see that there is one.
+	describedMost = 1 << 20
+	// notAllowed is the error of RESTORE without the right to make databases, which the manager gives.
+	notAllowed = 262
+	// notNoted is that of a server that could not note a restore in msdb: "The backup/restore operation was still
+	// successful"; terminated that of one that was not
+	// (docs/relational-databases/errors-events/database-engine-events-and-errors-3000-to-3999.md).
+	notNoted, terminated = 3009, 3013
+)
 
 // apply carries out a step. Each may be carried out again.
 func (r *runner) apply(ctx context.Context, o *observed, s step) error {
@@ -154,6 +162,9 @@ func (r *runner) download(ctx context.Context, o *observed, set int) error {
 			// What was there of a download that was cut off may be what is damaged: it is gone now.
 			err = from.Download(ctx, d.KeyOf(f.Name), file, f.SHA256, progress)
 		}
+		if errors.Is(err, store.ErrNotFound) && removed(ctx, from, d) {
+			return r.chooseAnew(o)
+		}
 		if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
 			return r.refuse(o, v1alpha1.ReasonSetDamaged, fmt.Sprintf("the %s (%s) is damaged: %v; nothing was restored. "+
 				"Name a time before it, or one behind the next full backup", d.Set, d.ID, err))
@@ -165,6 +176,23 @@ func (r *runner) download(ctx context.Context, o *observed, set int) error {
 	}
 	kept.Downloaded = set + 1
 	return r.keep(kept)
+}
+
+// removed says that a set is none any more: its description goes first.
+func removed(ctx context.Context, from *store.Store, d backup.Description) bool {
+	_, err := from.Read(ctx, d.Key(), describedMost)
+	return errors.Is(err, store.ErrNotFound)
+}
+
+// chooseAnew forgets the chain, and what was downloaded of it: the retention may remove a set while it is downloaded.
+func (r *runner) chooseAnew(o *observed) error {
+	kept := o.Record
+	kept.Plan, kept.Store, kept.Downloaded = backup.Plan{}, "", 0
+	if err := r.keep(kept); err != nil {
+		return err
+	}
+	r.progress(0)
+	return r.clean()
 }
 
 func (r *runner) chosenStore(o *observed) (*store.Store, error) {
@@ -193,7 +221,8 @@ func (r *runner) room(o *observed, set int) error {
 		return fmt.Errorf("ask what is free of the backup volume: %w", err)
 	}
 	if left < needed {
-		return fmt.Errorf("the backup volume has %d bytes free, and the backups take %d more", left, needed)
+		return fmt.Errorf("the backup volume has %d bytes free, beside those that stay free for backups of logs, and the "+
+			"backups take %d more", left, needed)
 	}
 	return nil
 }
@@ -206,7 +235,7 @@ func (r *runner) progress(bytes int64) {
 
 // restore restores a set. What is about to be told the engine is on disk before.
 func (r *runner) restore(ctx context.Context, o *observed, set int) error {
-	kept := o.Record
+	kept, begun := o.Record, o.Record.Begun
 	kept.Begun, kept.Restored = true, set
 	if err := r.keep(kept); err != nil {
 		return err
@@ -216,11 +245,15 @@ func (r *runner) restore(ctx context.Context, o *observed, set int) error {
 	if kept.Plan.Sets[set].Kind == backup.Log && mssql.HasNumber(err, tsql.LogTooEarly) {
 		err = nil // it is restored already: the answer of an earlier life was lost
 	}
+	if mssql.HasNumber(err, tsql.ForeignDatabase) {
+		// Somebody has made one since it was looked for. Of a restore that begins here nothing was made.
+		kept.Begun = begun
+		return errors.Join(err, r.keep(kept))
+	}
 	if err != nil {
 		return r.judge(o, restore{set}, err)
 	}
-	kept.Restored = set + 1
-	return r.keep(kept)
+	return r.keep(went(kept, set+1))
 }
 
 func (r *runner) execute(ctx context.Context, s tsql.Statement) error {
@@ -230,7 +263,15 @@ func (r *runner) execute(ctx context.Context, s tsql.Statement) error {
 	}
 	err = db.Exec(ctx, s)
 	r.at(ctx, "after: "+s.String())
-	return cmp.Or(ctx.Err(), err)
+	return cmp.Or(ctx.Err(), done(err))
+}
+
+// done is nil for an answer by which the engine did what it was told, though it could not note it.
+func done(err error) error {
+	if mssql.HasNumber(err, notNoted) && !mssql.HasNumber(err, terminated) {
+		return nil
+	}
+	return err
 }
 
 // judge tells a refusal by the engine from an answer that was lost, or a right that is to come.

@@ -40,6 +40,11 @@ type record struct {
 	Recovering bool `json:"recovering,omitempty"`
 	// Refusals are how often the engine refused a step, and the restore began anew.
 	Refusals int `json:"refusals,omitempty"`
+	// Refusal is the step that it refused last, and its words; Refused is when.
+	Refusal string    `json:"refusal,omitempty"`
+	Refused time.Time `json:"refused,omitzero"`
+	// Furthest is how many sets were restored at most.
+	Furthest int `json:"furthest,omitempty"`
 	// Result is how it ended; nil while it goes on.
 	Result *Result `json:"result,omitempty"`
 }
@@ -87,6 +92,12 @@ type observed struct {
 	Working bool
 	// Left says that there are downloads.
 	Left bool
+}
+
+// pausing says that the engine refused something a short while ago.
+func (o *observed) pausing() bool {
+	since := o.Now.Sub(o.Record.Refused)
+	return o.Record.Refusals > 0 && since >= 0 && since < refusalPause
 }
 
 // ours says whether the database was made by this restore: each of its files has the restore's UID in its name, which

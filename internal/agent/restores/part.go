@@ -7,7 +7,10 @@ package restores
 
 import (
 	"context"
+	"errors"
+	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,12 +20,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 )
 
 // PartName is the part's name, under which /status has the Statuses.
 const PartName = "restores"
+
+// strayFor is how long what is left of a restore stays of which there is neither an order nor a mark: the order comes
+// back when only the Secret was lost.
+const strayFor = 7 * 24 * time.Hour
 
 // restoresDir is the folder of the downloads on the backup volume.
 const restoresDir = "restores"
@@ -40,7 +48,7 @@ type Part struct {
 	open   func(context.Context) (*mssql.DB, error)
 	log    *slog.Logger
 	now    func() time.Time
-	// free is how many bytes a folder's file system has left.
+	// free is how many bytes of a folder's file system downloads may take.
 	free func(dir string) (int64, error)
 	// at is called before each step, and when the engine has answered and nothing is written down yet; tests end the part
 	// there.
@@ -74,8 +82,13 @@ func free(dir string) (int64, error) {
 	if err := unix.Statfs(dir, &s); err != nil {
 		return 0, err
 	}
-	return int64(s.Bavail) * s.Bsize, nil //nolint:gosec // no file system has 2^63 bytes
+	//nolint:gosec // no file system has 2^63 bytes
+	return usable(int64(s.Blocks)*s.Bsize, int64(s.Bavail)*s.Bsize), nil
 }
+
+// usable leaves the log backups of the server's databases their room, as backups of data do: without them the
+// databases stop.
+func usable(capacity, left int64) int64 { return max(left-backups.Reserved(capacity), 0) }
 
 // Name of the part.
 func (p *Part) Name() string { return PartName }
@@ -88,7 +101,6 @@ func (p *Part) Run(ctx context.Context) error {
 		for _, err := range errs {
 			p.log.Warn("orders that cannot be read", "error", err)
 		}
-		// While one cannot be read nothing is taken for withdrawn.
 		p.set(ctx, all, len(errs) == 0)
 	})
 }
@@ -96,36 +108,69 @@ func (p *Part) Run(ctx context.Context) error {
 // endAll ends what goes on. What the engine was told goes on there or is broken off: the next life finds out.
 func (p *Part) endAll() {
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	for uid, r := range p.running {
+	all := slices.Collect(maps.Values(p.running))
+	p.mu.Unlock()
+	forget := p.endThese(all)
+	forget()
+}
+
+// endThese ends these, and returns what forgets them. Others may ask for the status meanwhile.
+func (p *Part) endThese(stale []*running) (forget func()) {
+	for _, r := range stale {
 		r.cancel()
+	}
+	for _, r := range stale {
 		<-r.done
-		delete(p.running, uid)
+	}
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		for _, r := range stale {
+			delete(p.running, r.order.UID)
+		}
 	}
 }
 
-// set has these orders carried out. What is withdrawn ends, and its downloads go; the database is left as it is.
+// set has these orders carried out. What is withdrawn ends, and its downloads go; the database is left as it is. One
+// whose order is missing goes on. It is called by one goroutine.
 func (p *Part) set(ctx context.Context, all []orders.Restore, whole bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	wanted := map[string]orders.Restore{}
+	wanted, withdrawn, names := map[string]orders.Restore{}, map[string]bool{}, map[string]string{}
 	for _, order := range all {
-		if order.UID != "" && order.UID == filepath.Base(order.UID) && !strings.HasPrefix(order.UID, ".") {
+		if order.UID == "" || order.UID != filepath.Base(order.UID) || strings.HasPrefix(order.UID, ".") {
+			continue
+		}
+		names[order.Name] = order.UID
+		if order.Withdrawn {
+			withdrawn[order.UID] = true
+		} else {
 			wanted[order.UID] = order
 		}
 	}
+	var stale []*running
+	p.mu.Lock()
 	for uid, r := range p.running {
 		order, still := wanted[uid]
+		other := names[r.order.Name]
 		switch {
 		case still:
 			r.tell(order)
 			delete(wanted, uid)
-		case whole:
-			r.cancel()
-			<-r.done
-			delete(p.running, uid)
+		case withdrawn[uid], other != "" && other != uid:
+			withdrawn[uid] = true
+			stale = append(stale, r)
 		}
 	}
+	p.mu.Unlock()
+	forget := p.endThese(stale)
+	p.begin(ctx, wanted)
+	p.sweep(withdrawn, whole)
+	// From then on the manager takes it for withdrawn.
+	forget()
+}
+
+func (p *Part) begin(ctx context.Context, wanted map[string]orders.Restore) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for uid, order := range wanted {
 		r := &running{runner: newRunner(order, p), done: make(chan struct{})}
 		var alive context.Context
@@ -136,19 +181,20 @@ func (p *Part) set(ctx context.Context, all []orders.Restore, whole bool) {
 		}()
 		p.running[uid] = r
 	}
-	if whole {
-		p.sweep()
-	}
 }
 
-// sweep removes the folders of Restores that are no more.
-func (p *Part) sweep() {
+// sweep removes the folders of Restores that are withdrawn, and, where all orders could be read, those of which nobody
+// has known anything for long.
+func (p *Part) sweep(withdrawn map[string]bool, whole bool) {
 	entries, err := os.ReadDir(p.dir)
 	if err != nil {
 		return // there are none, or it is tried again with the next orders
 	}
 	for _, e := range entries {
-		if p.running[e.Name()] != nil {
+		p.mu.Lock()
+		known := p.running[e.Name()] != nil
+		p.mu.Unlock()
+		if !withdrawn[e.Name()] && (known || !whole || !p.stray(e.Name())) {
 			continue
 		}
 		if err := os.RemoveAll(filepath.Join(p.dir, e.Name())); err != nil {
@@ -156,6 +202,15 @@ func (p *Part) sweep() {
 				err)
 		}
 	}
+}
+
+// stray says that nothing was written down of a restore for long.
+func (p *Part) stray(uid string) bool {
+	info, err := os.Stat(filepath.Join(p.dir, uid, recordName))
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = os.Stat(filepath.Join(p.dir, uid))
+	}
+	return err == nil && p.now().Sub(info.ModTime()) >= strayFor
 }
 
 // Status of the restores, by name.

@@ -174,6 +174,7 @@ type target struct {
 	sa, agent *mssql.DB
 	part      *Part
 	orders    told
+	told      map[string]orders.Restore
 	at        func(ctx context.Context, point string)
 	end       func()
 }
@@ -181,7 +182,8 @@ type target struct {
 func newTarget(t *testing.T) *target {
 	t.Helper()
 	g := NewWithT(t)
-	s := &target{Engine: engine.Start(t, "web", "quisec"), t: t, at: func(context.Context, string) {}}
+	s := &target{Engine: engine.Start(t, "web", "quisec"), t: t, told: map[string]orders.Restore{},
+		at: func(context.Context, string) {}}
 	s.sa = connect(t, s.Engine, credentials.RoleSA)
 	role := credentials.RoleAgent
 	g.Expect(s.sa.Exec(t.Context(), tsql.CreateLogin(tsql.Login{Name: role.Login(),
@@ -212,8 +214,14 @@ func (s *target) begin() {
 // tell orders these restores, and withdraws all others.
 func (s *target) tell(all ...orders.Restore) {
 	s.t.Helper()
-	data := map[string][]byte{}
+	for name, o := range s.told {
+		s.told[name] = orders.Restore{Name: name, UID: o.UID, Withdrawn: true}
+	}
 	for _, o := range all {
+		s.told[o.Name] = o
+	}
+	data := map[string][]byte{}
+	for _, o := range s.told {
 		content, err := o.Encode()
 		if err != nil {
 			s.t.Fatal(err)
@@ -390,6 +398,19 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 		s.tell()
 		s.end()
 		s.begin()
+	})
+
+	t.Run("never over a database that came meanwhile", func(t *testing.T) { behindTheLook(t, s, b) })
+	t.Run("the orders are lost", func(t *testing.T) {
+		g := NewWithT(t)
+		o := order("lost", func(*orders.Restore) {})
+		s.tell(o)
+		g.Expect(s.ended("lost").Result.Outcome).To(Equal(Succeeded))
+		s.orders <- nil // somebody deleted the Secret
+		s.tell(o)
+		g.Consistently(func() *Result { return s.status("lost").Result }, 2*time.Second, often).
+			Should(HaveField("Outcome", Succeeded))
+		g.Expect(s.rows("lost")).To(Equal(upTo(30)))
 	})
 
 	t.Run("a store that fails", func(t *testing.T) { failingStores(t, s, b) })

@@ -19,6 +19,9 @@ import (
 // that somebody empties, or a restart, deserves another try.
 const refusalsMost = 3
 
+// refusalPause is the time after a refusal in which nothing is told the engine.
+const refusalPause = 2 * time.Minute
+
 // step is what comes next.
 type step interface{ String() string }
 
@@ -71,11 +74,14 @@ func next(o *observed) step {
 		return wait{o.Err.Error()}
 	case o.Order.DryRun:
 		return dryRun(o)
-	case !r.Begun && o.Database != nil:
+	case !r.Begun && o.Database != nil && !o.ours():
 		return exists(o)
+	case !r.Begun && o.Database != nil && o.Database.State == "ONLINE":
+		return disturbed(o, "this Restore made database "+r.Database+", which is ONLINE; what the agent had written down of "+
+			"it is lost, so that nobody knows whether all of it was restored")
 	case r.Downloaded < len(r.Plan.Sets):
 		return download{r.Downloaded}
-	case !r.Begun:
+	case !r.Begun && o.Database == nil:
 		return restore{0}
 	}
 	return goOn(o)
@@ -89,7 +95,7 @@ func gather(o *observed) step {
 		return list{}
 	case o.Err != nil:
 		return wait{o.Err.Error()}
-	case o.Database != nil && !o.Order.DryRun:
+	case o.Database != nil && !o.ours() && !o.Order.DryRun:
 		return exists(o)
 	}
 	for n, f := range r.Files {
@@ -125,6 +131,10 @@ func goOn(o *observed) step {
 		return wait{"the engine is at what it was told before"}
 	case o.Database == nil && r.Restored > 0:
 		return disturbed(o, "somebody dropped database "+r.Database+" while it was restored")
+	case o.Database == nil && r.Refusals >= refusalsMost:
+		return refusedAgain(o)
+	case o.Database == nil && o.pausing():
+		return pausing(o)
 	case o.Database == nil:
 		return restore{0}
 	case len(o.Database.Files) == 0:
@@ -134,6 +144,12 @@ func goOn(o *observed) step {
 	}
 	switch o.Database.State {
 	case "RESTORING":
+		if r.Refusals >= refusalsMost {
+			return refusedAgain(o)
+		}
+		if o.pausing() {
+			return pausing(o)
+		}
 		if r.Restored < len(r.Plan.Sets) {
 			return restore{r.Restored}
 		}
@@ -143,6 +159,9 @@ func goOn(o *observed) step {
 			return disturbed(o, "somebody recovered database "+r.Database+" before all of it was restored")
 		}
 		return ended(o, Succeeded, v1alpha1.ReasonRestored, "database "+r.Database+" is restored")
+	}
+	if r.Refusals >= refusalsMost && o.Database.State != "RECOVERING" {
+		return refusedAgain(o)
 	}
 	return wait{"database " + r.Database + " is " + o.Database.State}
 }
@@ -156,19 +175,40 @@ func disturbed(o *observed, message string) step {
 }
 
 // refused is what becomes of the record when the engine refuses a step: the restore begins anew with the first set,
-// over what it made itself, or has failed.
+// over what it made itself. A recovery is told again: what the database is then says whether it was one.
 func refused(o *observed, at step, err error) record {
 	r := o.Record
 	r.Refusals++
-	r.Restored, r.Recovering = 0, false
-	if r.Refusals >= refusalsMost {
-		message := fmt.Sprintf("%s: %v", at, err)
-		if o.Database != nil {
-			message += fmt.Sprintf("; database %s is left RESTORING: drop it before another Restore", r.Database)
-		}
-		r.Result = &Result{Outcome: Failed, Reason: v1alpha1.ReasonEngineRefused, Message: message, Finished: o.Now}
+	r.Refused, r.Furthest = o.Now, max(r.Furthest, r.Restored)
+	r.Refusal = fmt.Sprintf("%s: %v", at, err)
+	if _, is := at.(recovery); !is {
+		r.Restored, r.Recovering = 0, false
 	}
 	return r
+}
+
+// went is the record of a restore of which so many sets are restored. One that was never that far has all its tries
+// again.
+func went(r record, sets int) record {
+	r.Restored = sets
+	if sets > r.Furthest {
+		r.Furthest, r.Refusals, r.Refusal = sets, 0, ""
+	}
+	return r
+}
+
+func pausing(o *observed) step {
+	return wait{"the engine refused to " + o.Record.Refusal + "; it is told again later"}
+}
+
+// refusedAgain ends a restore that the engine has refused too often.
+func refusedAgain(o *observed) step {
+	message := o.Record.Refusal
+	if o.Database != nil {
+		message += fmt.Sprintf("; database %s is left %s: drop it before another Restore", o.Record.Database,
+			o.Database.State)
+	}
+	return ended(o, Failed, v1alpha1.ReasonEngineRefused, message)
 }
 
 // statement restores a set of the chain from files in a folder.
@@ -187,6 +227,9 @@ func statement(r record, set int, dir string) tsql.Statement {
 	}
 	if d.Kind == backup.Log {
 		return tsql.RestoreLog(r.Database, form).Because("a Restore asks for it")
+	}
+	if set == 0 {
+		return tsql.RestoreFirst(r.Database, r.UID, form).Because("a Restore asks for it")
 	}
 	return tsql.RestoreDatabase(r.Database, form).Because("a Restore asks for it")
 }

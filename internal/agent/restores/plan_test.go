@@ -59,8 +59,8 @@ func TestNext(t *testing.T) {
 			step: "wait: no answer"},
 		{why: "there is a database", edit: func(o *observed) { o.Database = &mssql.DatabasePlaces{State: "ONLINE"} },
 			step: "finish", as: Refused, says: "spec.target.database"},
-		{why: "there is a database that is RESTORING, and this restore has begun nothing", edit: func(o *observed) {
-			o.Database = places("RESTORING")
+		{why: "there is a database that is RESTORING, and it is not this restore's", edit: func(o *observed) {
+			o.Database = &mssql.DatabasePlaces{State: "RESTORING", Files: []string{"/d/Content.mdf"}}
 		}, step: "finish", as: Refused, says: "never restored over"},
 		{why: "not all is downloaded", edit: func(o *observed) { o.Record.Downloaded = 1 }, step: "download set 2"},
 		{why: "all is downloaded", step: "restore set 1"},
@@ -118,7 +118,7 @@ func TestNext(t *testing.T) {
 		}, step: "wait: no answer"},
 		{why: "files, and a database", edit: func(o *observed) {
 			gathering(o)
-			o.Database = places("ONLINE")
+			o.Database = &mssql.DatabasePlaces{State: "ONLINE"}
 		}, step: "finish", as: Refused, says: "never restored over"},
 		{why: "a look into files, and a database", edit: func(o *observed) {
 			gathering(o)
@@ -155,12 +155,14 @@ func TestRefusals(t *testing.T) {
 	o.Record.Begun, o.Record.Restored, o.Database = true, 2, places("RESTORING")
 	for n := 1; n < refusalsMost; n++ {
 		o.Record = refused(o, restore{2}, errors.New("3241: the media family is incorrectly formed"))
-		g.Expect(o.Record.Result).To(BeNil())
+		o.Now = o.Now.Add(refusalPause)
 		g.Expect(next(o)).To(Equal(restore{0}))
 	}
 	o.Record = refused(o, restore{2}, errors.New("3241: the media family is incorrectly formed"))
-	g.Expect(o.Record.Result.Outcome).To(Equal(Failed))
-	g.Expect(o.Record.Result.Message).To(And(HavePrefix("restore set 3: 3241"), ContainSubstring("is left RESTORING")))
+	f, ends := next(o).(finish)
+	g.Expect(ends).To(BeTrue())
+	g.Expect(f.Result.Outcome).To(Equal(Failed))
+	g.Expect(f.Result.Message).To(And(HavePrefix("restore set 3: 3241"), ContainSubstring("is left RESTORING")))
 }
 
 func TestStatements(t *testing.T) {
@@ -169,8 +171,8 @@ func TestStatements(t *testing.T) {
 	r.Database = "Co/ntent"
 	r.Plan.Sets[2].ClockOffset = 60
 	r.Plan.StopAt = noon.Add(1500 * time.Millisecond)
-	g.Expect(statement(r, 0, "/b/0").String()).To(Equal("RESTORE DATABASE [Co/ntent] FROM DISK = N'/b/0/1.bak' WITH " +
-		"NORECOVERY, MOVE N'data' TO N'/var/opt/mssql/data/Co_ntent-u1.mdf', MOVE N'log' TO " +
+	g.Expect(statement(r, 0, "/b/0").String()).To(HaveSuffix("\nRESTORE DATABASE [Co/ntent] FROM DISK = N'/b/0/1.bak' " +
+		"WITH NORECOVERY, MOVE N'data' TO N'/var/opt/mssql/data/Co_ntent-u1.mdf', MOVE N'log' TO " +
 		"N'/var/opt/mssql-log/Co_ntent-u1.ldf'"))
 	g.Expect(statement(r, 1, "/b/1").String()).To(Equal("RESTORE LOG [Co/ntent] FROM DISK = N'/b/1/1.bak' WITH "+
 		"NORECOVERY, STOPAT = N'2026-03-01T13:00:01.500'"), "in the same words as the last")

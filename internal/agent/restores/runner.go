@@ -183,13 +183,11 @@ func (r *runner) observe(ctx context.Context) *observed {
 		return o
 	}
 	// Whether the engine is at it is asked first: what ends between the two questions shows in the second.
-	if o.Record.Begun {
-		for _, command := range []string{"RESTORE DATABASE", "RESTORE LOG"} {
-			err := db.Query(ctx, tsql.TaskProgress(command, db.Login()), func(mssql.Row) error { o.Working = true; return nil })
-			if err != nil {
-				o.Err = err
-				return o
-			}
+	for _, command := range []string{"RESTORE DATABASE", "RESTORE LOG"} {
+		err := db.Query(ctx, tsql.TaskProgress(command, db.Login()), func(mssql.Row) error { o.Working = true; return nil })
+		if err != nil {
+			o.Err = err
+			return o
 		}
 	}
 	o.Database, o.Err = mssql.ReadDatabasePlaces(ctx, db, o.Record.Database)

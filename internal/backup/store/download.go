@@ -33,7 +33,7 @@ func (s *Store) Download(ctx context.Context, key, file, sum string, progress fu
 	}
 	defer func() { _ = f.Close() }()
 	seen := sha256.New()
-	have, err := io.Copy(seen, f)
+	have, err := io.Copy(seen, reading{ctx, f})
 	if err != nil {
 		return fmt.Errorf("download: read what is there: %w", err)
 	}
@@ -85,6 +85,19 @@ func (s *Store) fetch(
 		return 0, "", s.failed("read", key, fmt.Errorf("%d bytes came instead of %d", from, info.Size))
 	}
 	return info.Size, hex.EncodeToString(seen.Sum(nil)), nil
+}
+
+// reading ends with its context.
+type reading struct {
+	context.Context
+	io.Reader
+}
+
+func (r reading) Read(p []byte) (int, error) {
+	if err := r.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(p)
 }
 
 // Version is what an object has at a time: another content has another tag.
