@@ -145,26 +145,42 @@ func (c *group) follows(n int) {
 // promote makes a server the primary, as who manages the group does, and has the others follow it that are there.
 func (c *group) promote(n int, others ...int) {
 	c.t.Helper()
+	c.asManager(n, "FAILOVER")
+	for _, other := range others {
+		c.follow(other)
+	}
+}
+
+// asManager has a server take the primary's role.
+func (c *group) asManager(n int, failover string) {
+	c.t.Helper()
 	g := NewWithT(c.t)
-	c.exec(n, "ALTER AVAILABILITY GROUP "+groupName+" SET (WRITE_LEASE_VALIDITY = 600)")
+	c.set(n, "WRITE_LEASE_VALIDITY = 600")
 	ctx, cancel := context.WithTimeout(c.t.Context(), patient)
 	defer cancel()
 	conn, err := c.sa[n].Handle().Conn(ctx)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = conn.Close() }()
 	for _, text := range []string{"EXEC sys.sp_set_session_context @key = N'external_cluster', @value = N'yes'",
-		"ALTER AVAILABILITY GROUP " + groupName + " FAILOVER"} {
+		"ALTER AVAILABILITY GROUP " + groupName + " " + failover} {
 		_, err := conn.ExecContext(ctx, text)
 		g.Expect(err).NotTo(HaveOccurred(), text)
-	}
-	for _, other := range others {
-		c.follow(other)
 	}
 }
 
 // follow has a server follow the primary.
 func (c *group) follow(n int) {
-	c.exec(n, "ALTER AVAILABILITY GROUP "+groupName+" SET (ROLE = SECONDARY)")
+	c.t.Helper()
+	c.set(n, "ROLE = SECONDARY")
+}
+
+// set changes the group at a server. A change of roles ends connections: it is tried again.
+func (c *group) set(n int, option string) {
+	c.t.Helper()
+	NewWithT(c.t).Eventually(func() error {
+		_, err := c.sa[n].Handle().ExecContext(c.t.Context(), "ALTER AVAILABILITY GROUP "+groupName+" SET ("+option+")")
+		return err
+	}, patient, often).Should(Succeed())
 }
 
 // begin starts the sidecar beside a server, with these orders.
