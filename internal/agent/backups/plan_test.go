@@ -286,18 +286,6 @@ func TestASetThatAStoreHasDamagedIsSentAgain(t *testing.T) {
 	}
 }
 
-// A server takes and sends a full backup for hours, and logs that belong to it are in the store before.
-func TestTheLogOfAFullBackupThatIsOnItsWayStays(t *testing.T) {
-	g := NewWithT(t)
-	p := planned(t, order(func(o *orders.Backup) { o.KeepFulls = 1 }))
-	o := &Observed{Now: noon, Sources: []mssql.BackupSource{source(primary)}, Stores: []Stored{stored(
-		taken("full", backup.Full, 96*time.Hour, "10", "20"), taken("old", backup.Log, 90*time.Hour, "25", "30"),
-		taken("log", backup.Log, 10*time.Hour, "40", "50"))}}
-	removals := p.planRemovals(o)
-	g.Expect(removals).To(HaveLen(1))
-	g.Expect(removals[0].Set.ID).To(Equal("old"))
-}
-
 // A database that was restored under another name has the family of the one that it was made of.
 func TestDatabasesOfOneFamilyHaveTheirOwnBackups(t *testing.T) {
 	g := NewWithT(t)
