@@ -107,6 +107,14 @@ type Remove struct {
 	Leftover string
 }
 
+// folder that goes.
+func (r Remove) folder() string {
+	if r.Set != nil {
+		return r.Set.Folder()
+	}
+	return r.Leftover
+}
+
 // planRemovals are what may go from the stores. It goes by a store's own list, which has to be whole and newer than a
 // set that is about to be sent: what is not known to be there makes nothing needless. What waits here to be sent needs
 // what it will go on from. One server does it for all: the primary of the group.

@@ -56,7 +56,8 @@ func TestTheLogOfAFullBackupThatIsOnItsWayStays(t *testing.T) {
 func TestWhatWaitsToBeSentKeepsItsBase(t *testing.T) {
 	g := NewWithT(t)
 	p := planned(t, order(func(o *orders.Backup) { o.KeepFulls = 1 }))
-	base, next := taken("base", backup.Full, 96*time.Hour, "10", "20"), taken("next", backup.Full, 48*time.Hour, "30", "40")
+	base := taken("base", backup.Full, 96*time.Hour, "10", "20")
+	next := taken("next", backup.Full, 48*time.Hour, "30", "40")
 	next.CopyOnly = true
 	differential := taken("differential", backup.Differential, 47*time.Hour, "20", "50")
 	differential.BaseID = "base"
