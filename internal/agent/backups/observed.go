@@ -82,7 +82,9 @@ func (o *Observed) all() []backup.Description {
 	all := descriptions(o.Own)
 	for _, s := range o.Stores {
 		for _, k := range s.Sets {
-			all = append(all, k.Description)
+			d := k.Description
+			d.Damaged = k.Damaged
+			all = append(all, d)
 		}
 	}
 	return all
