@@ -18,9 +18,11 @@ var now = regexp.MustCompile(`(^|\.)[nN]ow$`)
 // byTheClock are the functions that measure how long something is so from a time that was written down, and why a clock
 // that is put forward does no harm there.
 var byTheClock = map[string]string{
-	"availabilitygroup.note":          "both times are of this process, by its monotonic clock",
-	"availabilitygroup.absence":       "the time that this process has seen counts, too: the lesser of both",
-	"availabilitygroup.votesComplete": "what is told of a vote that is silent; the silence is of this process",
+	"availabilitygroup.note":            "both times are of this process, by its monotonic clock",
+	"availabilitygroup.absence":         "the time that this process has seen counts, too: the lesser of both",
+	"availabilitygroup.votesComplete":   "what is told of a vote that is silent; the silence is of this process",
+	"availabilitygroup.backupObjective": "what is told of backups, whose times are the servers'",
+	"availabilitygroup.bestPlace":       "what is told of stores, whose times are the servers'",
 
 	"publication.newest":       "how often the status is written",
 	"publication.outdated":     "tables are measured earlier",

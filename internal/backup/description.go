@@ -137,11 +137,12 @@ func DatabaseFolder(namespace, target, database string) string {
 	return path.Join(Folder(namespace, target), databaseFolder(database))
 }
 
-// databaseFolder is the one of a database, whose name may have any character.
+// databaseFolder is the one of a database, whose name may have any character. None begins with a dot: . and .. are no
+// names, and others that begin so are not shown by everybody.
 func databaseFolder(name string) string {
 	escaped := url.PathEscape(name)
-	if strings.Trim(escaped, ".") == "" {
-		escaped = strings.ReplaceAll(escaped, ".", "%2E")
+	if after, dotted := strings.CutPrefix(escaped, "."); dotted {
+		return "%2E" + after
 	}
 	return escaped
 }

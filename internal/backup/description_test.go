@@ -55,7 +55,7 @@ func TestFoldersAreInTheOrderOfTheirSets(t *testing.T) {
 	g.Expect(described("Content").Key()).To(Equal(
 		"web/group/content/Content/20260301T000002Z-log-6f9619ff-8b86-d011-b42d-00c04fc964ff/set.json"))
 	g.Expect(described("a/b é..").Folder()).To(HavePrefix("web/group/content/a%2Fb%20%C3%A9../2026"))
-	for _, name := range []string{".", ".."} {
+	for _, name := range []string{".", "..", ".archive"} {
 		g.Expect(described(name).Folder()).To(HavePrefix("web/group/content/%2E"))
 	}
 	at, ok := backup.FolderTime(described("x").Folder())

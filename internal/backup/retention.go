@@ -21,8 +21,9 @@ type Retention struct {
 // Needed says of each set of one database (one Identity) that is kept, by its ID, what for, for people; the others may
 // go. Kept is what promises need: a moment of the last Age, one of the newest Fulls, the newest point. What is
 // Unverified, or was taken at a time that is yet to come, is kept, and makes nothing needless: while there is any, all
-// since the newest full backup from which everything promised can be reached without it is kept, with the bases. With
-// no Age and no Fulls everything is kept: nobody said that anything may go.
+// since the newest full backup from which everything promised can be reached without it is kept, with the bases. What
+// comes behind the newest full backup is kept too, as long as another on its way may need it. With no Age and no Fulls
+// everything is kept: nobody said that anything may go.
 func Needed(sets []Set, keep Retention, now time.Time) map[string]string {
 	why := reasons{}
 	if keep.Age <= 0 && keep.Fulls <= 0 {
@@ -37,6 +38,7 @@ func Needed(sets []Set, keep Retention, now time.Time) map[string]string {
 		keep.need(sure, now, why)
 		why.hold(sets, doubtful, since(sure, oldest(doubtful, now.Add(-keep.Age))))
 	}
+	why.holdBehind(sure)
 	young := max(keep.Age, keep.Young)
 	for _, s := range sets {
 		if !later(s.Finished, s.end()).Before(now.Add(-young)) {
@@ -69,6 +71,31 @@ func (r reasons) hold(sets, doubtful []Set, from time.Time) {
 		r.note(s.ID, until)
 		if s.Kind == Differential {
 			r.note(s.BaseID, until)
+		}
+	}
+}
+
+// holdBehind notes what may belong to a full backup that is not here yet: it may be taken and sent for days, while what
+// goes on from it comes. Those are the log backups from behind the newest that is here, all of them where there is
+// none, and the differentials of a base that is not here. A log backup without anything is never needed for more than
+// the newest at its position is.
+func (r reasons) holdBehind(sets []Set) {
+	const behind = "a full backup that is on its way may need it"
+	var from time.Time
+	if fulls := newestFirst(sets, Full); len(fulls) > 0 {
+		from = fulls[0].Begun
+	}
+	here, idle := map[string]bool{}, newHistory(sets).idle
+	for _, s := range sets {
+		here[s.ID] = true
+	}
+	for _, s := range sets {
+		switch {
+		case s.Damaged || s.Finished.Before(from):
+		case s.Kind == Differential && !here[s.BaseID]:
+			r.note(s.ID, behind)
+		case s.Kind == Log && (!s.idle() || idle[placeOf(s.LastLSN, s.Fork)].ID == s.ID):
+			r.note(s.ID, behind)
 		}
 	}
 }

@@ -60,13 +60,19 @@ func (e *taker) replaced(d backup.Description) error {
 	errs = append(errs, err)
 	for _, a := range all {
 		if d.Kind == backup.Full && !a.Past && strings.EqualFold(a.Database, d.Database) && a.At.Before(d.Begun) {
-			past := filepath.Join(e.sets.dir, pastPrefix+strings.TrimPrefix(filepath.Base(a.Dir), asidePrefix))
-			if err := os.Rename(a.Dir, past); !errors.Is(err, fs.ErrNotExist) {
-				errs = append(errs, err)
-			}
+			errs = append(errs, e.makePast(a))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// makePast notes of what is aside of a log that a full backup is behind it. People may have taken it away.
+func (e *taker) makePast(a aside) error {
+	past := filepath.Join(e.sets.dir, pastPrefix+strings.TrimPrefix(filepath.Base(a.Dir), asidePrefix))
+	if err := os.Rename(a.Dir, past); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // dropAside removes what is aside of a database's data, but for one folder.
@@ -94,18 +100,23 @@ func (e *taker) endAsides(now time.Time) error {
 }
 
 // account removes what is aside of a policy's logs and missed by nobody, and says in its error what is not accounted
-// for.
+// for. What a full backup is behind, of whichever server, is past: after a failover another takes it.
 func (e *taker) account(policy string, sets []backup.Description, server string) error {
 	all, err := e.asides()
 	errs := []error{err}
-	all = slices.DeleteFunc(all, func(a aside) bool {
-		if a.Policy != policy || !a.needless(sets, server) {
-			return false
+	var left []aside
+	for _, a := range all {
+		switch {
+		case a.Policy != policy || a.Past || a.Kind != backup.Log:
+		case a.needless(sets, server):
+			errs = append(errs, os.RemoveAll(a.Dir))
+		case a.passed(sets, server):
+			errs = append(errs, e.makePast(a))
+		default:
+			left = append(left, a)
 		}
-		errs = append(errs, os.RemoveAll(a.Dir))
-		return true
-	})
-	return errors.Join(append(errs, missed(all, policy))...)
+	}
+	return errors.Join(append(errs, missed(left, policy))...)
 }
 
 // endPasts removes what is past of a policy's logs once none of these sets, all that there are, is from before it: it
@@ -164,23 +175,38 @@ func (e *taker) asides() ([]aside, error) {
 }
 
 // needless says that nothing that a log backup may have is missed: a later one goes on from where one before it ended,
-// so that its outcome was none, or the later one has its log too. Servers' clocks may be apart.
+// so that its outcome was none, or the later one has its log too. It is asked again and again, of all sets of months.
 func (a aside) needless(sets []backup.Description, server string) bool {
 	if a.Kind != backup.Log {
 		return false
 	}
-	for _, later := range sets {
-		if later.Kind != backup.Log || !a.covers(later) || later.Begun.Add(-apart(later, server)).Before(a.At) {
+	// Of each fork, how far those before it go, and where those behind it begin at the earliest.
+	before, behind := map[string]backup.LSN{}, map[string]backup.LSN{}
+	for _, d := range sets {
+		if d.Damaged || !a.covers(d) {
 			continue
 		}
-		for _, before := range sets {
-			if a.covers(before) && before.Finished.Add(apart(before, server)).Before(a.At) && before.Fork == later.Fork &&
-				later.FirstLSN.Compare(before.LastLSN) <= 0 {
-				return true
-			}
+		if d.Finished.Add(apart(d, server)).Before(a.At) && d.LastLSN.Compare(before[d.Fork]) > 0 {
+			before[d.Fork] = d.LastLSN
+		}
+		first, one := behind[d.Fork]
+		if d.Kind == backup.Log && !d.Begun.Add(-apart(d, server)).Before(a.At) && (!one || d.FirstLSN.Compare(first) < 0) {
+			behind[d.Fork] = d.FirstLSN
+		}
+	}
+	for fork, first := range behind {
+		if last, one := before[fork]; one && first.Compare(last) <= 0 {
+			return true
 		}
 	}
 	return false
+}
+
+// passed says that a full backup was taken since.
+func (a aside) passed(sets []backup.Description, server string) bool {
+	return slices.ContainsFunc(sets, func(d backup.Description) bool {
+		return d.Kind == backup.Full && !d.Damaged && a.covers(d) && !d.Begun.Add(-apart(d, server)).Before(a.At)
+	})
 }
 
 // apart is how far the clock of the server that took a set may be from a server's.

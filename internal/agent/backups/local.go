@@ -68,11 +68,11 @@ func (l *local) load() error {
 			return nil
 		case err != nil:
 			return err
-		case e.IsDir() && strings.HasPrefix(e.Name(), gonePrefix):
+		case e.IsDir() && filepath.Dir(file) == l.dir && strings.HasPrefix(e.Name(), gonePrefix):
 			errs = append(errs, os.RemoveAll(file))
 			return fs.SkipDir
-		case e.IsDir() && file != l.dir && strings.HasPrefix(e.Name(), "."):
-			return fs.SkipDir // no database's folder and no target's begins so
+		case e.IsDir() && filepath.Dir(file) == l.dir && strings.HasPrefix(e.Name(), "."):
+			return fs.SkipDir // no namespace begins so
 		case e.IsDir() && folders[file]:
 			return fs.SkipDir
 		case e.Name() != backup.DescriptionName:

@@ -84,7 +84,9 @@ func (o *Observed) all() []backup.Description {
 	all := descriptions(o.Own)
 	for _, s := range o.Stores {
 		for _, k := range s.Sets {
-			all = append(all, k.Description)
+			d := k.Description
+			d.Damaged = k.Damaged
+			all = append(all, d)
 		}
 	}
 	return all
@@ -102,6 +104,19 @@ func (o *Observed) listed() bool {
 		}
 	}
 	return true
+}
+
+// told says that the volume and a store have told what they have, and that each other one has too, or does not answer.
+// All sets go to all stores: one that tells of no full backup needs one, whatever another has.
+func (o *Observed) told() bool {
+	told := len(o.Stores) == 0
+	for _, s := range o.Stores {
+		if s.Listed.IsZero() && s.Err == nil {
+			return false
+		}
+		told = told || !s.Listed.IsZero()
+	}
+	return told && !o.Unread
 }
 
 // known are all sets of a database, from everywhere. One that some place has whole counts, though another has it

@@ -341,13 +341,13 @@ func TestALogBackupThatIsNotNotedIsKept(t *testing.T) {
 	g.Eventually(func() int { return s.content().Sets }, patient, often).Should(BeNumerically(">=", 3))
 	family := s.content().Family
 	s.end()
-	left := func(name string, at time.Time) {
+	left := func(name, family string, at time.Time) {
 		take := Take{Database: "Content", Family: family, Kind: backup.Log}
 		dir := s.part.engine.folder(t, name, take)
 		g.Expect(os.Chtimes(filepath.Join(dir, takeName), at, at)).To(Succeed())
 	}
-	left(".new-missed", time.Now().Add(-time.Hour)) // before all that is known
-	left(".new-needless", time.Now())
+	left(".new-missed", "another", time.Now().Add(-time.Hour)) // nothing that is known is of its history
+	left(".new-needless", family, time.Now())
 	s.begin()
 	s.order(nil)
 	g.Eventually(func() map[string]string { return s.status().Failing }, patient, often).

@@ -53,8 +53,8 @@ func (p planner) planData(o *Observed) []Take {
 			all = append(all, *t)
 			continue
 		}
-		// A full backup of a database of which a store may have one is not taken because nobody can look.
-		if !o.listed() {
+		// A full backup of a database of which the stores may have one is not taken because nobody can look.
+		if !o.told() {
 			continue
 		}
 		due := p.schedules.Data(known, o.Now)

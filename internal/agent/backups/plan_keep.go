@@ -17,8 +17,7 @@ import (
 // yet, however long that takes.
 const leftFor = 24 * time.Hour
 
-// youngFor is how long a set stays whatever the retention says: log backups that nothing needs now may belong to a full
-// backup that is being taken, or is on its way to the store.
+// youngFor is how long a set stays whatever the retention says.
 const youngFor = 24 * time.Hour
 
 // Send is a set that a store lacks.
@@ -162,9 +161,18 @@ type Remove struct {
 	Leftover string
 }
 
+// folder that goes.
+func (r Remove) folder() string {
+	if r.Set != nil {
+		return r.Set.Folder()
+	}
+	return r.Leftover
+}
+
 // planRemovals are what may go from the stores. It goes by a store's own list, which has to be whole and newer than a
-// set that is about to be sent: what is not known to be there is needed by nothing. Where the folder is not this hub's
-// nothing goes. One server does it for all: the primary of the group.
+// set that is about to be sent: what is not known to be there makes nothing needless. What waits here to be sent needs
+// what it will go on from. Where the folder is not this hub's nothing goes. One server does it for all: the primary of
+// the group.
 func (p planner) planRemovals(o *Observed) []Remove {
 	if !p.leads(o) {
 		return nil
@@ -174,7 +182,7 @@ func (p planner) planRemovals(o *Observed) []Remove {
 		if s.Listed.IsZero() || s.Err != nil || !p.owns(s) {
 			continue
 		}
-		needed := p.needed(keptDescriptions(s.Sets, p.order.Verify), o.Now)
+		needed := p.needed(append(keptDescriptions(s.Sets, p.order.Verify), o.waiting(s.Name)...), o.Now)
 		for i := range s.Sets {
 			if needed[s.Sets[i].ID] == "" {
 				all = append(all, Remove{Store: s.Name, Set: &s.Sets[i]})
@@ -185,6 +193,20 @@ func (p planner) planRemovals(o *Observed) []Remove {
 			if ofSet && !left.Touched.IsZero() && o.Now.Sub(left.Touched) > leftFor && !o.owns(left.Folder) {
 				all = append(all, Remove{Store: s.Name, Leftover: left.Folder})
 			}
+		}
+	}
+	return all
+}
+
+// waiting are the own sets that a store does not show yet. Whether they ever come is not known.
+func (o *Observed) waiting(store string) []backup.Description {
+	kept := o.kept(store)
+	var all []backup.Description
+	for _, own := range o.Own {
+		if kept[own.ID] == nil {
+			d := own.Description
+			d.Unverified = true
+			all = append(all, d)
 		}
 	}
 	return all

@@ -102,6 +102,13 @@ func TestWhichBackupsAServerTakes(t *testing.T) {
 		{why: "a full backup is not taken while nobody can look whether there is one", source: source(preferred),
 			o:    Observed{Begun: ago(time.Hour), Stores: []Stored{{Name: "bucket", Err: errors.New("away")}}},
 			logs: takes{logged}},
+		{why: "it is by what another store tells", source: source(preferred),
+			o:    Observed{Begun: ago(time.Hour), Stores: []Stored{{Name: "far", Err: errors.New("away")}, stored()}},
+			data: takes{copied}, logs: takes{logged}},
+		{why: "which may be that there is one", source: source(preferred),
+			o: Observed{Begun: ago(time.Hour), Stores: []Stored{{Name: "far", Err: errors.New("away")}, stored(full, recent)}}},
+		{why: "once the other was asked", source: source(preferred),
+			o: Observed{Begun: ago(time.Hour), Stores: []Stored{{Name: "far"}, stored()}}, logs: takes{logged}},
 		{why: "nor are logs that wait for the store the last", source: source(preferred), o: Observed{Begun: ago(time.Hour),
 			Own: []Own{{Description: log}}, Stores: []Stored{{Name: "bucket"}}}, logs: takes{logged}},
 		{why: "but they are taken in their time", source: source(preferred), o: Observed{Begun: ago(time.Hour),
@@ -284,18 +291,6 @@ func TestASetThatAStoreHasDamagedIsSentAgain(t *testing.T) {
 		g.Expect(p.planSends(o)).To(HaveLen(1))
 		g.Expect(p.planForget(o)).To(HaveLen(1))
 	}
-}
-
-// A server takes and sends a full backup for hours, and logs that belong to it are in the store before.
-func TestTheLogOfAFullBackupThatIsOnItsWayStays(t *testing.T) {
-	g := NewWithT(t)
-	p := planned(t, order(func(o *orders.Backup) { o.KeepFulls = 1 }))
-	o := &Observed{Now: noon, Sources: []mssql.BackupSource{source(primary)}, Stores: []Stored{stored(
-		taken("full", backup.Full, 96*time.Hour, "10", "20"), taken("old", backup.Log, 90*time.Hour, "25", "30"),
-		taken("log", backup.Log, 10*time.Hour, "40", "50"))}}
-	removals := p.planRemovals(o)
-	g.Expect(removals).To(HaveLen(1))
-	g.Expect(removals[0].Set.ID).To(Equal("old"))
 }
 
 // A database that was restored under another name has the family of the one that it was made of.

@@ -198,39 +198,37 @@ func (r *runner) expected(o *Observed, t Take) (bytes int64) {
 
 // sendAll brings to a store what it lacks of logs, or of data.
 func (r *runner) sendAll(ctx context.Context, c *catalog, logs bool) {
-	step := "send data to " + c.name
+	lane := "send data to " + c.name
 	if logs {
-		step = "send logs to " + c.name
+		lane = "send logs to " + c.name
 	}
-	var lacks []Send
+	var all []errand
 	for _, s := range r.planSends(r.observed()) {
 		if s.Store == c.name && (s.Kind == backup.Log) == logs {
-			lacks = append(lacks, s)
+			all = append(all, errand{fmt.Sprintf("send the %s to %s", s.Set, c.name), s.Folder(),
+				func() error { return r.sendOne(ctx, c, lane, s) }})
 		}
 	}
-	if len(lacks) == 0 {
-		r.only(step)
+	r.each(ctx, lane, c.store, all)
+}
+
+func (r *runner) sendOne(ctx context.Context, c *catalog, lane string, s Send) error {
+	r.note(lane, &Sending{Set: s.Set, Store: c.name, Of: s.Stored()})
+	defer r.note(lane, nil)
+	if err := r.sets.whole(ctx, s.Own, s.Damaged != nil); err != nil {
+		return err
 	}
-	for _, s := range lacks {
-		r.try(step, step, func() error {
-			r.note(step, &Sending{Set: s.Set, Store: c.name, Of: s.Stored()})
-			defer r.note(step, nil)
-			if err := r.clear(ctx, c, s); err != nil {
-				return err
-			}
-			may := func(ctx context.Context) error { return r.mine(ctx, c) }
-			err := send(ctx, c.store, r.sets, s.Own, may, func(bytes int64) {
-				r.note(step, &Sending{Set: s.Set, Store: c.name, Bytes: bytes, Of: s.Stored()})
-			})
-			if err != nil {
-				return err
-			}
-			return r.sets.stored(s.Own, r.place(c.name), r.now())
-		})
-		if ctx.Err() != nil {
-			return
-		}
+	if err := r.clear(ctx, c, s); err != nil {
+		return err
 	}
+	may := func(ctx context.Context) error { return r.mine(ctx, c) }
+	err := send(ctx, c.store, r.sets, s.Own, may, func(bytes int64) {
+		r.note(lane, &Sending{Set: s.Set, Store: c.name, Bytes: bytes, Of: s.Stored()})
+	})
+	if err != nil {
+		return err
+	}
+	return r.sets.stored(s.Own, r.place(c.name), r.now())
 }
 
 // Sending is how far a set is on its way to a store.
@@ -253,12 +251,13 @@ func (r *runner) note(step string, s *Sending) {
 // forgetAll frees the backup volume.
 func (r *runner) forgetAll() {
 	const lane, free, missing = "forget", "free the backup volume", "account for what was backed up"
-	asked := []string{missing}
 	o := r.observed()
+	var all []errand
 	for _, own := range r.planForget(o) {
-		asked = append(asked, free)
-		r.try(lane, free, func() error { return r.sets.forget(own) })
+		all = append(all, errand{fmt.Sprintf("remove the %s from the backup volume", own.Set), "",
+			func() error { return r.sets.forget(own) }})
 	}
+	r.each(context.Background(), free, nil, all)
 	r.try(lane, missing, func() error {
 		var past error
 		if o.listed() {
@@ -266,18 +265,14 @@ func (r *runner) forgetAll() {
 		}
 		return errors.Join(past, r.engine.account(r.order.Policy, o.all(), r.server))
 	})
-	r.only(lane, asked...)
+	r.only(lane, missing)
 }
 
 // removeAll removes from a store what nobody has need of.
 func (r *runner) removeAll(ctx context.Context, c *catalog) {
-	step := "remove from " + c.name
-	gone := r.planRemovals(r.observed().in(c.name))
-	if len(gone) == 0 {
-		r.only(step)
-	}
-	for _, one := range gone {
-		r.try(step, step, func() error {
+	var all []errand
+	for _, one := range r.planRemovals(r.observed().in(c.name)) {
+		all = append(all, errand{fmt.Sprintf("remove %s from %s", one.folder(), c.name), one.folder(), func() error {
 			if err := r.mine(ctx, c); err != nil {
 				return err
 			}
@@ -286,26 +281,29 @@ func (r *runner) removeAll(ctx context.Context, c *catalog) {
 			}
 			c.change(one.Set.ID, func(Kept) *Kept { return nil })
 			return nil
-		})
-		if ctx.Err() != nil {
-			return
-		}
+		}})
 	}
+	r.each(ctx, "remove from "+c.name, c.store, all)
 }
 
 // checkAll reads back what a store has.
 func (r *runner) checkAll(ctx context.Context, c *catalog) {
-	step := "read back from " + c.name
-	unread := r.planChecks(r.observed().in(c.name), r.server)
-	if len(unread) == 0 {
-		r.only(step)
+	r.readBack(ctx, c, "read back from "+c.name, r.planChecks(r.observed().in(c.name), r.server))
+}
+
+// checkAgain reads back what a person wants to have read back once more. It is a lane of its own: it may take hours,
+// and what was taken meanwhile is to be read back as well.
+func (r *runner) checkAgain(ctx context.Context, c *catalog) {
+	r.readBack(ctx, c, "read back again from "+c.name, r.planChecksAgain(r.observed().in(c.name)))
+}
+
+func (r *runner) readBack(ctx context.Context, c *catalog, lane string, checks []Check) {
+	var all []errand
+	for _, one := range checks {
+		all = append(all, errand{fmt.Sprintf("read the %s back from %s", one.Set, c.name), one.Folder(),
+			func() error { return r.check(ctx, c, one) }})
 	}
-	for _, one := range unread {
-		r.try(step, step, func() error { return r.check(ctx, c, one) })
-		if ctx.Err() != nil {
-			return
-		}
-	}
+	r.each(ctx, lane, c.store, all)
 }
 
 func (r *runner) check(ctx context.Context, c *catalog, one Check) error {
@@ -329,27 +327,6 @@ func (r *runner) check(ctx context.Context, c *catalog, one Check) error {
 		return &k
 	})
 	return nil
-}
-
-// checkAgain reads back what a person wants to have read back once more. It is a lane of its own: it may take hours,
-// and what was taken meanwhile is to be read back as well.
-func (r *runner) checkAgain(ctx context.Context, c *catalog) {
-	step := "read back again from " + c.name
-	asked := r.planChecksAgain(r.observed().in(c.name))
-	if len(asked) == 0 {
-		r.only(step)
-	}
-	for _, one := range asked {
-		done := false
-		r.try(step, step, func() error {
-			err := r.check(ctx, c, one)
-			done = err == nil
-			return err
-		})
-		if !done || ctx.Err() != nil {
-			return
-		}
-	}
 }
 
 // failing are the steps that failed the last time, the policy's and the server's, for the status.

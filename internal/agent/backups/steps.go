@@ -5,6 +5,7 @@ package backups
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -35,6 +36,8 @@ type failure struct {
 	Err   error
 	Times int
 	Next  time.Time
+	// Errand says that it is one of many of its lane.
+	Errand bool
 }
 
 func newSteps(log *slog.Logger, now func() time.Time) *steps {
@@ -78,13 +81,25 @@ func (s *steps) only(lane string, asked ...string) {
 	}
 }
 
-// failures are the steps that failed the last time, with why.
+// failures are the steps that failed the last time, with why. Of errands of one lane the first says how many more there
+// are: a backlog has thousands.
 func (s *steps) failures() map[string]error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := map[string]error{}
+	all, errands := map[string]error{}, map[string][]string{}
 	for what, f := range s.failing {
+		if f.Errand {
+			errands[f.Lane] = append(errands[f.Lane], what)
+			continue
+		}
 		all[what] = f.Err
+	}
+	for _, of := range errands {
+		first := slices.Min(of)
+		all[first] = s.failing[first].Err
+		if more := len(of) - 1; more > 0 {
+			all[first] = fmt.Errorf("%w; and so it is with %d more", all[first], more)
+		}
 	}
 	return all
 }

@@ -48,3 +48,37 @@ func TestAStepThatFailedPausesAndEnds(t *testing.T) {
 	s.try("logs", "take", func() error { return context.Canceled })
 	g.Expect(s.failures()).To(BeEmpty())
 }
+
+// One errand that fails holds up no other, and is tried again behind those that never failed.
+func TestAnErrandThatFailsHoldsUpNoOther(t *testing.T) {
+	g := NewWithT(t)
+	now := noon
+	s := newSteps(slog.New(slog.DiscardHandler), func() time.Time { return now })
+	var did []string
+	bad := map[string]bool{"a": true, "b": true}
+	var all []errand
+	for _, what := range []string{"a", "b", "c", "d"} {
+		all = append(all, errand{what: what, do: func() error {
+			did = append(did, what)
+			if bad[what] {
+				return errors.New("unreadable")
+			}
+			return nil
+		}})
+	}
+	s.each(t.Context(), "send", nil, all)
+	g.Expect(did).To(Equal([]string{"a", "b", "c", "d"}))
+	g.Expect(s.failures()).To(HaveKeyWithValue("a", MatchError(And(ContainSubstring("unreadable"),
+		ContainSubstring("with 1 more")))))
+	g.Expect(s.failures()).To(HaveLen(1), "a backlog has thousands")
+	did = nil
+	s.each(t.Context(), "send", nil, all)
+	g.Expect(did).To(Equal([]string{"c", "d"}), "those that failed pause")
+	did, now = nil, now.Add(pauseMost)
+	bad["a"] = false
+	s.each(t.Context(), "send", nil, all)
+	g.Expect(did).To(Equal([]string{"c", "d", "a", "b"}))
+	now = now.Add(pauseMost)
+	s.each(t.Context(), "send", nil, nil)
+	g.Expect(s.failures()).To(BeEmpty())
+}

@@ -61,7 +61,7 @@ func (s *Store) fetch(
 	}
 	info, err := s.core.StatObject(ctx, s.bucket.Name, s.key(key), minio.StatObjectOptions{})
 	if err != nil {
-		return 0, "", s.failed("read", key, err)
+		return 0, "", s.unread(ctx, key, err)
 	}
 	if from < info.Size {
 		o := minio.GetObjectOptions{}
@@ -72,7 +72,7 @@ func (s *Store) fetch(
 		}
 		body, _, _, err := s.core.GetObject(ctx, s.bucket.Name, s.key(key), o)
 		if err != nil {
-			return 0, "", s.failed("read", key, err)
+			return 0, "", s.unread(ctx, key, err)
 		}
 		defer func() { _ = body.Close() }()
 		counted := &counting{Writer: io.MultiWriter(into, seen), bytes: from, tell: progress}

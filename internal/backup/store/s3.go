@@ -18,6 +18,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -55,7 +56,7 @@ type Bucket struct {
 	UploadRate int64
 }
 
-// ErrNotFound says that there is no object of the key.
+// ErrNotFound says that there is no object of the key: a read finds none, and a list shows none.
 var ErrNotFound = errors.New("there is no such object")
 
 // Object is one of the bucket's.
@@ -161,17 +162,30 @@ func (s *Store) below(prefix string) (full, cut string) {
 	return full, cut
 }
 
-// failed says what was attempted; a key that is not there is ErrNotFound.
+// failed says what was attempted.
 func (s *Store) failed(what, key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var answer minio.ErrorResponse
-	if errors.As(err, &answer) && (answer.Code == "NoSuchKey" || answer.Code == "" &&
-		answer.StatusCode == http.StatusNotFound) {
-		err = ErrNotFound
-	}
 	return fmt.Errorf("%s %s in %s: %w", what, key, s, err)
+}
+
+// unread says why an object could not be read. It is ErrNotFound when a list does not show it either: whatever is
+// between here and the store may answer that there is none, with a page of its own, and the library does not tell the
+// two apart.
+func (s *Store) unread(ctx context.Context, key string, err error) error {
+	var answer minio.ErrorResponse
+	if !errors.As(err, &answer) || answer.StatusCode != http.StatusNotFound || answer.Code == "NoSuchBucket" {
+		return s.failed("read", key, err)
+	}
+	objects, unlisted := s.List(ctx, key)
+	switch {
+	case unlisted != nil:
+		return s.failed("read", key, fmt.Errorf("%w, which may be so or not: %w", err, unlisted))
+	case slices.ContainsFunc(objects, func(o Object) bool { return o.Key == key }):
+		return s.failed("read", key, fmt.Errorf("%w, and a list shows it", err))
+	}
+	return s.failed("read", key, ErrNotFound)
 }
 
 // Put stores a small object, in place of one of the key.
@@ -206,7 +220,7 @@ func (s *Store) PutNew(ctx context.Context, key string, content []byte) error {
 func (s *Store) Read(ctx context.Context, key string, limit int64) ([]byte, error) {
 	body, _, _, err := s.core.GetObject(ctx, s.bucket.Name, s.key(key), minio.GetObjectOptions{})
 	if err != nil {
-		return nil, s.failed("read", key, err)
+		return nil, s.unread(ctx, key, err)
 	}
 	defer func() { _ = body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(body, limit+1))

@@ -96,7 +96,18 @@ func (s *Store) uploadParts(ctx context.Context, key string, f *os.File, size in
 		progress(at + bytes)
 	}
 	_, err = s.core.CompleteMultipartUpload(ctx, s.bucket.Name, key, id, parts, minio.PutObjectOptions{})
+	if err != nil && s.completed(ctx, key, size) {
+		return nil
+	}
 	return err
+}
+
+// completed says whether an upload whose end failed is complete all the same. A store may take minutes to put the parts
+// of a large file together: the answer is lost by then, and whoever asks again hears that there is no such upload. What
+// else has the key was removed before, or is the same.
+func (s *Store) completed(ctx context.Context, key string, size int64) bool {
+	info, err := s.core.StatObject(ctx, s.bucket.Name, key, minio.StatObjectOptions{})
+	return err == nil && info.Size == size
 }
 
 // begun is the newest upload of a key that is not complete, with its parts; empty when there is none.
