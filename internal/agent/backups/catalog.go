@@ -42,7 +42,7 @@ type catalog struct {
 
 // Folder is what a store has below a folder: the sets that are described there, each with whether it was found damaged.
 func Folder(ctx context.Context, from *store.Store, folder string) (Stored, error) {
-	c := &catalog{folder: folder, store: from}
+	c := &catalog{folder: folder, store: from, now: time.Now}
 	return c.read(ctx)
 }
 
