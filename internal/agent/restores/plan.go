@@ -67,6 +67,8 @@ func next(o *observed) step {
 			"never restored over: drop it, or make another Restore with another spec.target.database")
 	case r.Downloaded < len(r.Plan.Sets):
 		return download{r.Downloaded}
+	case !r.Begun && o.away() != "":
+		return wait{o.away()}
 	case !r.Begun:
 		return restore{0}
 	}
@@ -100,6 +102,9 @@ func goOn(o *observed) step {
 	case "RESTORING":
 		if r.Restored < len(r.Plan.Sets) {
 			return restore{r.Restored}
+		}
+		if away := o.away(); away != "" {
+			return wait{away}
 		}
 		return recovery{}
 	case "ONLINE":
