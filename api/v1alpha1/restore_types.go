@@ -30,7 +30,7 @@ type RestoreSource struct {
 	// path of the database's folder below the store's prefix, such as web/group/content/Content.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/]+/(group|server)/[^/]+/[^/]+$') && !self.split('/').exists(p, p in ['.', '..'])",message="path is NAMESPACE/group/NAME/DATABASE or NAMESPACE/server/NAME/DATABASE, as it is below the store's prefix"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/]+/(group|server)/[^/]+/[^/]+$') && !self.matches('(^|/)[.][.]?(/|$)')",message="path is NAMESPACE/group/NAME/DATABASE or NAMESPACE/server/NAME/DATABASE, as it is below the store's prefix"
 	Path string `json:"path,omitempty"`
 }
 

@@ -36,6 +36,9 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 		database, exists := database(instance.Mirroring, name)
 		switch {
 		case waits.of(name) != nil:
+			if made := waits.of(name).made; made != nil {
+				p.Add(MakeRestore{made})
+			}
 		case !exists && instance.Group != nil && contains(instance.Group.Databases, name):
 			return p.Settle(databaseMissing(d, o, server, name))
 		case !exists && len(o.copies(d, name)) > 0:

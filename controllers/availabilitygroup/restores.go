@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -25,4 +26,22 @@ func (r *Reconciler) restores(ctx context.Context, group *v1alpha1.AvailabilityG
 		}
 	}
 	return all, nil
+}
+
+// makeRestore makes a Restore. One that is there counts as made if it is of this group: a manager ended before it could
+// see it.
+func (r *Reconciler) makeRestore(ctx context.Context, wanted *v1alpha1.Restore) error {
+	err := r.hub.Create(ctx, wanted.DeepCopy())
+	if !apierrors.IsAlreadyExists(err) {
+		return err
+	}
+	var there v1alpha1.Restore
+	if err := r.secrets.Get(ctx, client.ObjectKeyFromObject(wanted), &there); err != nil {
+		return fmt.Errorf("look at Restore %s/%s, which is there already: %w", wanted.Namespace, wanted.Name, err)
+	}
+	if !there.Spec.ToGroup(string(wanted.Spec.Target.AvailabilityGroup), wanted.Spec.Target.Database) {
+		return fmt.Errorf("a Restore %s/%s is there, and does not bring database %s to this group: delete it",
+			wanted.Namespace, wanted.Name, wanted.Spec.Target.Database)
+	}
+	return nil
 }

@@ -18,14 +18,15 @@ import (
 	"geosql.dev/operator/internal/mssql"
 )
 
-// group declares one, which has these databases.
-func (b *bed) group(databases ...v1alpha1.Database) {
+// group declares one, with the database Content.
+func (b *bed) group() {
+	b.Helper()
 	b.create(&v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
 		Spec: v1alpha1.AvailabilityGroupSpec{InitialPrimary: "quisec", Replicas: []v1alpha1.Replica{
 			{Server: "tukpub", AvailabilityMode: v1alpha1.SynchronousCommit},
 			{Server: "quisec", AvailabilityMode: v1alpha1.SynchronousCommit},
 			{Server: "dubcfg", AvailabilityMode: v1alpha1.ConfigurationOnly}},
-			Databases: databases}})
+			Databases: []v1alpha1.Database{{Name: "Content"}}}})
 }
 
 // seen is what the group's status says.
@@ -48,7 +49,7 @@ func TestARestoreGoesToTheGroupsPrimary(t *testing.T) {
 	b := newBed(t)
 	g := NewWithT(t)
 	b.store()
-	b.group(v1alpha1.Database{Name: "Content"})
+	b.group()
 	b.seen(func(s *v1alpha1.AvailabilityGroupStatus) { s.GroupID = "6f9619ff-8b86-d011-b42d-00c04fc964ff" })
 	spec := v1alpha1.RestoreSpec{Source: v1alpha1.RestoreSource{Policy: "nightly", Database: "Content"},
 		Target: v1alpha1.RestoreTarget{AvailabilityGroup: "content"}}
@@ -94,7 +95,7 @@ func TestARestoreGoesToTheFirstPrimaryOrNowhere(t *testing.T) {
 	b := newBed(t)
 	g := NewWithT(t)
 	b.store()
-	b.group(v1alpha1.Database{Name: "Content"})
+	b.group()
 	spec := v1alpha1.RestoreSpec{Source: v1alpha1.RestoreSource{Store: "s3", Path: "web/group/content/Content"},
 		Target: v1alpha1.RestoreTarget{AvailabilityGroup: "content"}}
 	b.restore("first", spec)
