@@ -503,9 +503,9 @@ func endedAtEveryStep(t *testing.T, s *target, b *taken) {
 // flipped flips a bit of a log backup in the store: the restore is refused before anything is made, and says of which.
 func flipped(t *testing.T, s *target, b *taken) {
 	g := NewWithT(t)
-	last := b.sets[len(b.sets)-1]
+	var last backups.Kept // of those with anything; they come in no order
 	for _, k := range b.sets {
-		if k.Kind == backup.Log && k.LastLSN.Compare(k.FirstLSN) > 0 {
+		if k.Kind == backup.Log && k.LastLSN.Compare(k.FirstLSN) > 0 && k.Finished.After(last.Finished) {
 			last = k
 		}
 	}
