@@ -46,6 +46,10 @@ const (
 	ReasonEndpointConflict = "EndpointConflict"
 	// ReasonSeedingFailed: a seeding failed and is started again.
 	ReasonSeedingFailed = "SeedingFailed"
+	// ReasonRestoreAwaited: a database of the group comes from a Restore that is not over; the group serves what it has.
+	ReasonRestoreAwaited = "RestoreAwaited"
+	// ReasonRestoreFailed (Stalled): the Restore from which a database of the group is to come has ended without it.
+	ReasonRestoreFailed = "RestoreFailed"
 )
 
 // Condition types of an AvailabilityGroup beside Ready, Reconciling and Stalled.

@@ -153,7 +153,8 @@ type AvailabilityGroupSpec struct {
 	// initialPrimary is the synchronous replica that creates the group; it is not a desired primary. It is used once: when
 	// the group is there, its server may be made asynchronous, be replaced and be gone, and this field stays as it is.
 	InitialPrimary ServerName `json:"initialPrimary"`
-	// databases of the group; those that do not exist are created. Their properties are kept at the primary.
+	// databases of the group; those that do not exist are created, or restored where they have a source. Their properties
+	// are kept at the primary.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map

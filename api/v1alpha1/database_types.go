@@ -33,6 +33,27 @@ type Database struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:MinLength=1
 	Owner string `json:"owner,omitempty"`
+	// from says where the database comes from instead of being made empty. It counts once: only while no server has a
+	// database of the name.
+	// +optional
+	From *DatabaseSource `json:"from,omitempty"`
+}
+
+// DatabaseSource says where a database comes from that is not made empty.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.restore)",message="restore is needed"
+type DatabaseSource struct {
+	// restore is the backup from which the database comes.
+	// +optional
+	Restore *DatabaseRestore `json:"restore,omitempty"`
+}
+
+// DatabaseRestore says which backups of which database, and to when.
+type DatabaseRestore struct {
+	RestoreSource `json:",inline"`
+	// to says to when; without it the newest point.
+	// +optional
+	To *RestorePoint `json:"to,omitempty"`
 }
 
 func databaseOf(databases []Database, name string) *Database {

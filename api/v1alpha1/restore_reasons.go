@@ -39,6 +39,9 @@ const (
 	ReasonNoRoom = "NoRoom"
 	// ReasonEngineRefused: the server refused it again and again: the message has its words.
 	ReasonEngineRefused = "EngineRefused"
+	// ReasonPrimaryMoved: another server has become the group's primary before the restore was over; what was restored
+	// stays where it is, and is in no group.
+	ReasonPrimaryMoved = "PrimaryMoved"
 	// ReasonRestoreDisturbed: somebody else dropped, made or recovered the database meanwhile.
 	ReasonRestoreDisturbed = "RestoreDisturbed"
 )

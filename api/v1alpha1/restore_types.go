@@ -33,7 +33,7 @@ type RestoreSource struct {
 	// path of the database's folder below the store's prefix, such as web/group/content/Content.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/]+/(group|server)/[^/]+/[^/]+$') && !self.split('/').exists(p, p in ['.', '..'])",message="path is NAMESPACE/group/NAME/DATABASE or NAMESPACE/server/NAME/DATABASE, as it is below the store's prefix"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/]+/(group|server)/[^/]+/[^/]+$') && !self.matches('(^|/)[.][.]?(/|$)')",message="path is NAMESPACE/group/NAME/DATABASE or NAMESPACE/server/NAME/DATABASE, as it is below the store's prefix"
 	Path string `json:"path,omitempty"`
 	// files are keys of objects below the store's prefix, which any SQL Server wrote with BACKUP, in any order: such as
 	// imports/Sales.bak and imports/Sales_1.trn. All files of a striped backup are needed.
@@ -87,13 +87,14 @@ type RestorePoint struct {
 
 // RestoreTarget says where a database is restored.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.availabilityGroup)",message="availabilityGroup is not supported yet: restore to a server that is no replica of a group with the database, and declare the database in the group's spec then"
-// +kubebuilder:validation:XValidation:rule="has(self.server) || has(self.availabilityGroup)",message="server is needed"
+// +kubebuilder:validation:XValidation:rule="has(self.server) != has(self.availabilityGroup)",message="name exactly one of server and availabilityGroup"
 type RestoreTarget struct {
 	// server is the name of a SQLServer. It is no replica of a group that declares the database.
 	// +optional
 	Server ServerName `json:"server,omitempty"`
-	// availabilityGroup is the name of an AvailabilityGroup. It is refused so far.
+	// availabilityGroup is the name of an AvailabilityGroup: the database is restored at its primary, or, before there is
+	// the group, at its initialPrimary, which then has it alone. The group takes it up and seeds it to the others once its
+	// spec.databases declares it; until the restore has ended it makes no empty one in its place.
 	// +optional
 	AvailabilityGroup ObjectName `json:"availabilityGroup,omitempty"`
 	// database that is made; the name that it had unless given. One that is there is never restored over.
@@ -137,6 +138,35 @@ func (s *RestoreSpec) DatabaseName() DatabaseName {
 // AsksEngine says that the server's engine is told something, also what only reads: its agent needs the right to make
 // databases then.
 func (s *RestoreSpec) AsksEngine() bool { return !s.DryRun || s.Source.Imports() }
+
+// Has says whether a replica was last seen to have a database in the group.
+func (s *AvailabilityGroupStatus) Has(database DatabaseName) bool {
+	return slices.ContainsFunc(s.Replicas, func(r ReplicaStatus) bool {
+		return slices.ContainsFunc(r.Databases, func(d ReplicaDatabaseStatus) bool {
+			// Of a server that never answered every declared database is listed, with nothing known of it.
+			return strings.EqualFold(d.Name, string(database)) &&
+				(d.SynchronizationState != "Unknown" || d.LastHardenedLSN != "")
+		})
+	})
+}
+
+// ToGroup says whether the Restore is to bring a database into a group. A dry run brings nothing.
+func (s *RestoreSpec) ToGroup(group string, database DatabaseName) bool {
+	return string(s.Target.AvailabilityGroup) == group && !s.DryRun &&
+		strings.EqualFold(string(s.DatabaseName()), string(database))
+}
+
+// UnderWay says whether the Restore may still make, or be about to hand over, a database: it has not ended, or it has
+// succeeded and what it needed is not taken back yet.
+func (r *Restore) UnderWay() bool {
+	switch r.Status.Outcome {
+	case "":
+		return true
+	case RestoreSucceeded:
+		return r.Status.Phase != RestoreCompleted
+	}
+	return false
+}
 
 // Holds says whether a server has, or is to have, a copy of a database of the group.
 func (s *AvailabilityGroupSpec) Holds(server ServerName, database DatabaseName) bool {
@@ -238,6 +268,10 @@ type RestoreStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	Message string `json:"message,omitempty"`
+	// server on which it is restored: that of the target, or the one that was the group's primary when it began. It does
+	// not change once the server's agent was told.
+	// +optional
+	Server ServerName `json:"server,omitempty"`
 	// database that is made on the target.
 	// +optional
 	Database string `json:"database,omitempty"`
@@ -286,7 +320,7 @@ type RestoreStatus struct {
 // +kubebuilder:resource:shortName=grest,categories=geosql
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
-// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.target.server`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.status.server`
 // +kubebuilder:printcolumn:name="Database",type=string,JSONPath=`.status.database`
 // +kubebuilder:printcolumn:name="Phase",type=string,JSONPath=`.status.phase`
 // +kubebuilder:printcolumn:name="Outcome",type=string,JSONPath=`.status.outcome`

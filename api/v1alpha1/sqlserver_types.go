@@ -305,6 +305,7 @@ type SQLServerSpec struct {
 	// out of the list stays as it is.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(d, !has(d.from))",message="from is for databases of a group: leave it out, and bring the database here with a Restore (spec.target.server) before it is declared"
 	// +listType=map
 	// +listMapKey=name
 	Databases []Database `json:"databases,omitempty"`

@@ -68,6 +68,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return r.markEnding(ctx, d, o, s)
 	case RemoveVotes:
 		return r.removeVotes(ctx, d, s)
+	case MakeRestore:
+		return r.makeRestore(ctx, s.Restore)
 	}
 	return fmt.Errorf("step %T is not known", step)
 }

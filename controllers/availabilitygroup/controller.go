@@ -92,6 +92,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;backuppolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=restores,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if o.Timings == (ballot.Timings{}) {

@@ -43,6 +43,8 @@ type Desired struct {
 	StartsWithFlag map[v1alpha1.ServerName]bool
 	// Editions of the servers as they are declared.
 	Editions map[v1alpha1.ServerName]v1alpha1.Edition
+	// Restores are those that are to bring databases into the group.
+	Restores []v1alpha1.Restore
 	// NeverAnswered are the servers that are being deleted before an engine of theirs has ever answered.
 	NeverAnswered map[v1alpha1.ServerName]bool
 	// Timings of the votes of new groups that declare none.
@@ -80,7 +82,9 @@ func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGro
 			d.NeverAnswered[name] = !server.DeletionTimestamp.IsZero() && server.Status.Engine == ""
 		}
 	}
-	return d, nil
+	var err error
+	d.Restores, err = r.restores(ctx, group)
+	return d, err
 }
 
 func (d Desired) name() string { return d.Group.Name }

@@ -30,10 +30,15 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 	if server == "" || !ok || instance.Err != nil {
 		return true
 	}
+	waits := awaitedDatabases(d, o)
 	for _, declared := range d.Group.Spec.Databases {
 		name := string(declared.Name)
 		database, exists := database(instance.Mirroring, name)
 		switch {
+		case waits.of(name) != nil:
+			if made := waits.of(name).made; made != nil {
+				p.Add(MakeRestore{made})
+			}
 		case !exists && instance.Group != nil && contains(instance.Group.Databases, name):
 			return p.Settle(databaseMissing(d, o, server, name))
 		case !exists && len(o.copies(d, name)) > 0:
@@ -60,6 +65,9 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	if len(p.Steps) > 0 {
 		return p.Settle(creating("the databases are being prepared on %s", host(server)))
+	}
+	if len(waits) > 0 && !o.exists(d) {
+		return p.Settle(waits.outcome())
 	}
 	return true
 }
@@ -157,8 +165,9 @@ func planMembership(d Desired, o Observed, p *reconcile.Plan) bool {
 		return true
 	}
 	group := o.Instances[primary].Group
+	waits := awaitedDatabases(d, o)
 	for _, name := range d.databases() {
-		if !contains(group.Databases, name) {
+		if !contains(group.Databases, name) && waits.of(name) == nil {
 			execute(p, primary, tsql.AddGroupDatabase(d.name(), name))
 		}
 	}

@@ -72,6 +72,11 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 	if outcome, waits := held(d, o, primary); waits {
 		return p.Settle(outcome)
 	}
+	if waits := awaitedDatabases(d, o); len(waits) > 0 {
+		outcome := waits.outcome()
+		outcome.Message = host(primary) + " is primary and serves what the group has; " + outcome.Message
+		return p.Settle(outcome)
+	}
 	if lagging := notSynchronized(d, o, primary); len(lagging) > 0 {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonSynchronizing, fmt.Sprintf(
 			"%s is primary and serves; not synchronized yet: %s", host(primary), strings.Join(lagging, ", "))))

@@ -45,3 +45,25 @@ func TestPreviewIsWhatIsDone(t *testing.T) {
 		})
 	}
 }
+
+// The Restores from which databases come are announced as well, and none of these is made empty.
+func TestPreviewTellsOfRestores(t *testing.T) {
+	g := NewWithT(t)
+	group := declared()
+	group.Spec.Databases = []v1alpha1.Database{fromBucket("Content"), {Name: "Plain"}}
+	e := newEnviron(t, group)
+	var announced, done []string
+	for _, s := range Preview(e.d, begin) {
+		announced = append(announced, normal(s.Describe()))
+	}
+	e.rounds(30)
+	for i := range e.d.Restores {
+		e.ends(&e.d.Restores[i], v1alpha1.RestoreSucceeded, "ONLINE")
+	}
+	e.settle(everything)
+	for _, s := range e.done {
+		done = append(done, normal(s))
+	}
+	g.Expect(announced).To(ContainElement(ContainSubstring("which restores database Content at the primary")))
+	g.Expect(announced).To(ConsistOf(done))
+}

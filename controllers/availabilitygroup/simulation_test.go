@@ -357,6 +357,8 @@ func (e *environ) do(step reconcile.Step) error {
 		e.orders[s.Server] = &told
 	case TakeOrders, MarkEnding:
 		e.order(s)
+	case MakeRestore:
+		e.d.Restores = append(e.d.Restores, *s.Restore)
 	case RestartEndpoint:
 		e.restarts.add(types.NamespacedName{Namespace: "web", Name: e.d.name()}, s.For, begin.Add(e.up))
 		if err := e.send(s.statement()); err != nil {

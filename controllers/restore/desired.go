@@ -5,8 +5,10 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
@@ -29,6 +31,9 @@ type Desired struct {
 	Missing string
 	// Refused says why it can never be begun with as it is declared.
 	Refused string
+	// Pin is the server that a Restore to a group is to be carried out at, while none is written down; Moved is the
+	// group's primary where that is another one than what is.
+	Pin, Moved v1alpha1.ServerName
 	// Order is what the server is told.
 	Order orders.Restore
 	// Others are other Restores to the server that are not over: they need the agent's right too.
@@ -37,8 +42,12 @@ type Desired struct {
 	Gone sites.Gone
 }
 
-// server is the one at which it is restored.
-func (d *Desired) server() v1alpha1.ServerName { return d.Restore.Spec.Target.Server }
+// server is the one at which it is restored; empty while none of a group is chosen.
+func (d *Desired) server() v1alpha1.ServerName { return serverOf(d.Restore) }
+
+func serverOf(r *v1alpha1.Restore) v1alpha1.ServerName {
+	return cmp.Or(r.Spec.Target.Server, r.Status.Server)
+}
 
 // over says that nothing is to be done any more: it is a record.
 func (d *Desired) over() bool { return d.Restore.Status.Phase == v1alpha1.RestoreCompleted }
@@ -91,7 +100,12 @@ func (r *Reconciler) read(ctx context.Context, d *Desired, kind, name string, in
 }
 
 func (r *Reconciler) target(ctx context.Context, d *Desired) error {
-	_, err := r.read(ctx, d, "SQLServer", string(d.server()), &v1alpha1.SQLServer{})
+	if d.Restore.Spec.Target.AvailabilityGroup != "" {
+		if err := r.targetGroup(ctx, d); err != nil || d.Missing != "" || d.Refused != "" {
+			return err
+		}
+	}
+	_, err := r.read(ctx, d, "SQLServer", string(cmp.Or(d.server(), d.Pin)), &v1alpha1.SQLServer{})
 	return err
 }
 
@@ -151,17 +165,20 @@ func (r *Reconciler) store(ctx context.Context, d *Desired, name string) error {
 	return nil
 }
 
-// groups refuses a database that a group of the server's declares: what is restored there stands in its way.
+// groups refuses a database that a group of the server's declares: what is restored there stands in its way. A group
+// that is the target takes it up.
 func (r *Reconciler) groups(ctx context.Context, d *Desired) error {
+	server := cmp.Or(d.server(), d.Pin)
 	var list v1alpha1.AvailabilityGroupList
 	if err := r.hub.List(ctx, &list, client.InNamespace(d.Restore.Namespace)); err != nil {
 		return fmt.Errorf("list the AvailabilityGroups of namespace %s: %w", d.Restore.Namespace, err)
 	}
 	for i := range list.Items {
 		group := &list.Items[i]
-		if group.Spec.Holds(d.server(), d.Restore.Spec.DatabaseName()) {
+		if string(d.Restore.Spec.Target.AvailabilityGroup) != group.Name &&
+			group.Spec.Holds(server, d.Restore.Spec.DatabaseName()) {
 			d.Refused = fmt.Sprintf("AvailabilityGroup %s, of which server %s is a replica, declares database %s: restore to "+
-				"another server, or under another name (spec.target.database of another Restore)", group.Name, d.server(),
+				"another server, or under another name (spec.target.database of another Restore)", group.Name, server,
 				d.Restore.Spec.DatabaseName())
 		}
 	}
@@ -176,7 +193,7 @@ func (r *Reconciler) others(ctx context.Context, d *Desired) error {
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		if other.UID != d.Restore.UID && other.Spec.Target.Server == d.server() && other.DeletionTimestamp == nil &&
+		if other.UID != d.Restore.UID && serverOf(other) == d.server() && other.DeletionTimestamp == nil &&
 			other.Status.Outcome == "" && other.Spec.AsksEngine() {
 			d.Others = append(d.Others, other.Name)
 		}
@@ -184,22 +201,35 @@ func (r *Reconciler) others(ctx context.Context, d *Desired) error {
 	return nil
 }
 
-// rests says why nothing is done with a Restore: its server is suspended. One that is over is a record.
+// rests says why nothing is done with a Restore: its group or server is suspended. One that is over is a record.
 func (r *Reconciler) rests(ctx context.Context, x *v1alpha1.Restore) (string, error) {
 	if x.Status.Phase == v1alpha1.RestoreCompleted || x.DeletionTimestamp != nil {
 		return "", nil
 	}
-	var server v1alpha1.SQLServer
-	err := r.hub.Get(ctx, client.ObjectKey{Namespace: x.Namespace, Name: string(x.Spec.Target.Server)}, &server)
+	group := string(x.Spec.Target.AvailabilityGroup)
+	why, err := r.suspended(ctx, x.Namespace, group, &v1alpha1.AvailabilityGroup{})
+	if err != nil || why != "" {
+		return why, err
+	}
+	return r.suspended(ctx, x.Namespace, string(serverOf(x)), &v1alpha1.SQLServer{})
+}
+
+// suspended says that the object of this name is suspended; empty where it is not, or there is none.
+func (r *Reconciler) suspended(ctx context.Context, namespace, name string, obj client.Object) (string, error) {
+	if name == "" {
+		return "", nil
+	}
+	kind := reflect.TypeOf(obj).Elem().Name()
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: namespace, Name: name}, obj)
 	if client.IgnoreNotFound(err) != nil {
-		return "", fmt.Errorf("read SQLServer %s/%s: %w", x.Namespace, x.Spec.Target.Server, err)
+		return "", fmt.Errorf("read %s %s/%s: %w", kind, namespace, name, err)
 	}
 	if err != nil {
 		return "", nil
 	}
-	why, err := reconcile.Suspension(ctx, r.hub, &server)
+	why, err := reconcile.Suspension(ctx, r.hub, obj)
 	if err != nil || why == "" {
 		return "", err
 	}
-	return fmt.Sprintf("SQLServer %s is suspended (%s)", server.Name, why), nil
+	return fmt.Sprintf("%s %s is suspended (%s)", kind, name, why), nil
 }

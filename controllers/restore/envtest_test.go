@@ -100,9 +100,11 @@ func newBed(t *testing.T) *bed {
 	var err error
 	b.sa, err = connector.Open(t.Context(), instance.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())
-	login := tsql.Login{Name: credentials.RoleAgent.Login(), SID: credentials.SID("web", credentials.RoleAgent.Login()),
-		Password: instance.Access.Passwords.Of(credentials.RoleAgent)}
-	g.Expect(b.sa.Exec(t.Context(), tsql.CreateLogin(login))).To(Succeed())
+	for _, role := range []credentials.Role{credentials.RoleAgent, credentials.RoleOperator} {
+		login := tsql.Login{Name: role.Login(), SID: credentials.SID("web", role.Login()),
+			Password: instance.Access.Passwords.Of(role)}
+		g.Expect(b.sa.Exec(t.Context(), tsql.CreateLogin(login))).To(Succeed())
+	}
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond,
 		UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
 	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())

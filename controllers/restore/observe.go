@@ -21,6 +21,10 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 	if d.over() && d.Restore.DeletionTimestamp == nil {
 		return o, nil
 	}
+	if d.server() == "" {
+		// Which server it is, is written down before any is told.
+		return Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil)}, nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
 	namespace, server := d.Restore.Namespace, d.server()

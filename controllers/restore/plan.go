@@ -61,12 +61,16 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		return p
 	}
 	told, err := o.Order.Get()
+	refused := d.Refused != "" && err == nil && len(told) == 0
+	if !refused && planGroup(&p, d, err == nil && len(told) == 0) {
+		return p
+	}
 	switch {
 	case err != nil:
 		p.Outcome = conditions.Unknown(v1alpha1.ReasonRestoreUnknown, "what the agent of "+
 			credentials.HostName(d.server())+" was told cannot be read: "+err.Error())
 		return p
-	case d.Refused != "" && len(told) == 0:
+	case refused:
 		p.Note = end{v1alpha1.RestoreRefused, v1alpha1.ReasonRestoreRefused, d.Refused}
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, d.Refused)
 		return p
@@ -154,10 +158,14 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	s := d.Restore.Status
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, s.Message)
 	planRights(p, d, o)
-	agent := credentials.RoleAgent.Login()
+	agent, becomes := credentials.RoleAgent.Login(), credentials.RoleSA
+	if d.Restore.Spec.Target.AvailabilityGroup != "" && s.Outcome == v1alpha1.RestoreSucceeded {
+		// What the operator owns the group takes up, as what it made itself.
+		becomes = credentials.RoleOperator
+	}
 	if owner, err := o.Owner.Get(); err == nil && owner == agent && given(d, o) &&
 		!d.Restore.Spec.DryRun {
-		execute(p, d, tsql.SetDatabaseOwner(s.Database, credentials.RoleSA.Login()).
+		execute(p, d, tsql.SetDatabaseOwner(s.Database, becomes.Login()).
 			Because("the server's agent has restored the database, and owns it no more"))
 	}
 	withdrawn, err := planWithdraw(p, d, o)

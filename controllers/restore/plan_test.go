@@ -42,6 +42,12 @@ func observed(t *testing.T) Observed {
 			Chain: []restores.SetStatus{{ID: "f", Kind: backup.Full, FirstLSN: "1", LastLSN: "2", Finished: noon, Bytes: 10}}})}
 }
 
+// toGroup makes it a Restore to a group, which is at quisec.
+func toGroup(d *Desired) {
+	d.Restore.Spec.Target = v1alpha1.RestoreTarget{AvailabilityGroup: "content"}
+	d.Restore.Status.Server = "quisec"
+}
+
 // ended has the outcome written down.
 func ended(d *Desired, as v1alpha1.RestoreOutcome) {
 	d.Restore.Status.Phase, d.Restore.Status.Outcome = v1alpha1.RestoreFinishing, as
@@ -59,6 +65,7 @@ func TestPlan(t *testing.T) {
 		says    string
 		phase   v1alpha1.RestorePhase
 		outcome v1alpha1.RestoreOutcome
+		at      v1alpha1.ServerName
 	}{
 		{why: "something is missing", edit: func(d *Desired, o *Observed) {
 			d.Missing = "there is no BackupStore bucket"
@@ -95,6 +102,56 @@ func TestPlan(t *testing.T) {
 			outcome: v1alpha1.RestoreRefused},
 		{why: "a group that came later changes nothing", edit: func(d *Desired, _ *Observed) { d.Refused = "it has it" },
 			reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestoreRunning},
+		{why: "a group's primary is chosen, and written down first", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			d.Restore.Status.Server, d.Pin = "", "quisec"
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil)}
+		}, reason: v1alpha1.ReasonRestoring, says: "it is restored at quisec-0", phase: v1alpha1.RestorePending,
+			at: "quisec"},
+		{why: "the group has the database", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			d.Restore.Status.Server, d.Pin, d.Refused = "", "quisec", "AvailabilityGroup content has it"
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil)}
+		}, reason: v1alpha1.ReasonRestoreFinishing, says: "content has it", phase: v1alpha1.RestoreFinishing,
+			outcome: v1alpha1.RestoreRefused},
+		{why: "a refusal that no server heard of is over", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			ended(d, v1alpha1.RestoreRefused)
+			d.Restore.Status.Server = ""
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil)}
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreRefused},
+		{why: "then the primary's agent is told", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+		}, steps: []string{"tell quisec-0 to restore"}, reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestorePending,
+			at: "quisec"},
+		{why: "another has become primary before anybody was told", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			d.Moved = "tukpub"
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil),
+				Says: reconcile.Read[*restores.Status](nil)}
+		}, reason: v1alpha1.ReasonRestoring, says: "tukpub-0 has become primary", phase: v1alpha1.RestorePending,
+			at: "tukpub"},
+		{why: "another has become primary meanwhile", edit: func(d *Desired, _ *Observed) {
+			toGroup(d)
+			d.Moved = "tukpub"
+		}, reason: v1alpha1.ReasonRestoreFinishing, says: "is in no group, and stays", phase: v1alpha1.RestoreFinishing,
+			outcome: v1alpha1.RestoreFailed, at: "quisec"},
+		{why: "another has become primary, and the former one does not answer", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			d.Moved = "tukpub"
+			*o = Observed{Order: reconcile.NotRead[[]byte](away), Rights: reconcile.NotRead[[]string](away),
+				Says: reconcile.NotRead[*restores.Status](away)}
+		}, reason: v1alpha1.ReasonRestoreFinishing, says: "tukpub-0 has become primary", phase: v1alpha1.RestoreFinishing,
+			outcome: v1alpha1.RestoreFailed, at: "quisec"},
+		{why: "what is restored for a group becomes the operator's", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			ended(d, v1alpha1.RestoreSucceeded)
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil),
+				Owner: reconcile.Read("geosql_agent")}
+		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content] TO [geosql_operator]"},
+			reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded,
+			at: "quisec"},
 		{why: "nobody knows what was told", edit: func(_ *Desired, o *Observed) {
 			o.Order = reconcile.NotRead[[]byte](away)
 		}, reason: v1alpha1.ReasonRestoreUnknown, phase: v1alpha1.RestoreRunning},
@@ -175,6 +232,9 @@ func TestPlan(t *testing.T) {
 			s := reported(d, o, p, metav1.NewTime(noon))
 			g.Expect(s.Phase).To(Equal(row.phase))
 			g.Expect(s.Outcome).To(Equal(row.outcome))
+			if row.at != "" {
+				g.Expect(s.Server).To(Equal(row.at))
+			}
 		})
 	}
 }

@@ -40,6 +40,7 @@ func reported(d Desired, o Observed, p reconcile.Plan, now metav1.Time) v1alpha1
 	if s.Phase == "" {
 		s.Phase = v1alpha1.RestorePending
 	}
+	s.Server = serverOf(d.Restore)
 	says, silent := o.Says.Get()
 	told, unread := o.Order.Get()
 	switch {
@@ -56,6 +57,8 @@ func reported(d Desired, o Observed, p reconcile.Plan, now metav1.Time) v1alpha1
 		if s.Finished == nil {
 			s.Finished = &now
 		}
+	case pin:
+		s.Server = note.server
 	case v1alpha1.RestorePhase:
 		s.Phase = note
 	}

@@ -19,6 +19,10 @@ func (w *World) restore(at *field.Path, old, r *v1alpha1.Restore) field.ErrorLis
 		return nil
 	}
 	var errs field.ErrorList
+	if g := w.Groups[string(r.Spec.Target.AvailabilityGroup)]; g != nil && g.Status.Has(name) {
+		errs = append(errs, field.Invalid(at.Child("target", "availabilityGroup"), g.Name, fmt.Sprintf(
+			"the group has database %s already, which is never restored over: name another one in target.database", name)))
+	}
 	for _, g := range w.Groups {
 		if g.Spec.Holds(r.Spec.Target.Server, name) {
 			errs = append(errs, field.Invalid(at.Child("target", "server"), r.Spec.Target.Server, fmt.Sprintf(
@@ -29,9 +33,25 @@ func (w *World) restore(at *field.Path, old, r *v1alpha1.Restore) field.ErrorLis
 	return errs
 }
 
+// warnRestoreToGroup tells of a group that is not there yet, and of one that does not declare the database: it stays
+// outside of the group then.
+func warnRestoreToGroup(w *World, r *v1alpha1.Restore) admission.Warnings {
+	name := string(r.Spec.Target.AvailabilityGroup)
+	warnings := awaits(to(top.Child("target", "availabilityGroup"), "AvailabilityGroup", name, w.Groups))
+	if g := w.Groups[name]; g != nil && g.Spec.Database(string(r.Spec.DatabaseName())) == nil {
+		warnings = append(warnings, fmt.Sprintf("spec.target.database: AvailabilityGroup %s does not declare database %s: "+
+			"it is restored at the primary, and in the group once the group's spec.databases has it", name,
+			r.Spec.DatabaseName()))
+	}
+	return warnings
+}
+
 // warnRestore tells of a server that is not there yet, and of one that declares the database itself: what is made empty
 // first is never restored over.
 func warnRestore(w *World, r *v1alpha1.Restore) admission.Warnings {
+	if r.Spec.Target.AvailabilityGroup != "" {
+		return warnRestoreToGroup(w, r)
+	}
 	warnings := awaits(to(top.Child("target", "server"), "SQLServer", string(r.Spec.Target.Server), w.Servers))
 	if s := w.Servers[string(r.Spec.Target.Server)]; s != nil {
 		for _, d := range s.Spec.Databases {

@@ -16,6 +16,13 @@ const (
 	byPath   = "store: s3, path: web/group/content/Content"
 )
 
+// hasContent is the status of a group of which one replica was seen with the database, and one never was.
+const hasContent = `status:
+  replicas:
+  - {server: a-0, role: PRIMARY, databases: [{name: Content, synchronizationState: SYNCHRONIZED}]}
+  - {server: b-0, role: Unknown, databases: [{name: Orders, synchronizationState: Unknown}]}
+`
+
 // restoreRefusals are about Restores.
 var restoreRefusals = []refusal{
 	{"a restore of nothing", "", with(restore, "NAME", "r", byPolicy, ""),
@@ -41,9 +48,24 @@ var restoreRefusals = []refusal{
 		[]string{"spec.to.lsn", "an LSN has decimal digits alone"}},
 	{"a backup that is none", "", with(restore, "NAME", "r", ", target", ", to: {backup: newest}, target"),
 		[]string{"spec.to.backup", "a backup's ID is a GUID"}},
-	{"a restore to nowhere", "", with(restore, "NAME", "r", "server: x", ""), []string{"spec.target", "server is needed"}},
-	{"a restore to a group", "", with(restore, "NAME", "r", "server: x", "availabilityGroup: content"),
-		[]string{"spec.target", "availabilityGroup is not supported yet: restore to a server"}},
+	{"a restore to nowhere", "", with(restore, "NAME", "r", "server: x", ""),
+		[]string{"spec.target", "name exactly one of server and availabilityGroup"}},
+	{"a restore to two", "", with(restore, "NAME", "r", "server: x", "server: x, availabilityGroup: content"),
+		[]string{"spec.target", "name exactly one of server and availabilityGroup"}},
+	{"a restore over a group's database", with(group, "NAME", "content") + hasContent, with(restore, "NAME", "r",
+		"server: x", "availabilityGroup: content", "database: Content", "database: content"),
+		[]string{"spec.target.availabilityGroup", "the group has database content already", "target.database"}},
+	{"a database from nowhere", "", with(group, "NAME", "g", "{name: Content}", "{name: Content, from: {}}"),
+		[]string{"spec.databases[0].from", "restore is needed"}},
+	{"a database from two", "", with(group, "NAME", "g", "{name: Content}",
+		"{name: Content, from: {restore: {"+byPolicy+", "+byPath+"}}}"),
+		[]string{"spec.databases[0].from.restore", "name exactly one of policy"}},
+	{"a database from two moments", "", with(group, "NAME", "g", "{name: Content}",
+		"{name: Content, from: {restore: {"+byPath+", to: {lsn: '1', time: '2026-03-01T11:59:00Z'}}}}"),
+		[]string{"spec.databases[0].from.restore.to", "name one of time, lsn and backup"}},
+	{"a server's database from a backup", "", with(server, "NAME", "s") +
+		"  databases: [{name: Content, from: {restore: {" + byPath + "}}}]\n",
+		[]string{"spec.databases", "from is for databases of a group", "spec.target.server"}},
 	{"a restore that becomes another", with(restore, "NAME", "once"),
 		with(restore, "NAME", "once", "server: x", "server: other"),
 		[]string{"a Restore is carried out once: create another one"}},

@@ -52,6 +52,13 @@ var warned = []struct {
 	{"a topology whose backups stay for ever", with(site, "NAME", "tukwila"),
 		with(backedUp(entry("all", "")), ", retention: {fulls: 2}", "", "image: engine", "image: engine:1\n    "+
 			"resources: {limits: {memory: 8Gi}}"), [][]string{{"spec.backupPolicies[0].retention: without it"}}},
+	{"a restore before its group", "", with(restore, "NAME", "r", "server: x", "availabilityGroup: content"),
+		[][]string{{"spec.target.availabilityGroup: there is no AvailabilityGroup content yet"}}},
+	{"a restore of what a group is to have", with(group, "NAME", "content"),
+		with(restore, "NAME", "r", "server: x", "availabilityGroup: content"), nil},
+	{"a restore of what a group does not declare", with(group, "NAME", "content") + hasContent,
+		with(restore, "NAME", "r", "server: x", "availabilityGroup: content, database: Orders"),
+		[][]string{{"AvailabilityGroup content does not declare database Orders"}}},
 	{"a failover before its group", "", with(failover, "NAME", "f"), [][]string{{"spec.group"}}},
 	{"a drill before its target", "", drill, [][]string{{"spec.target.availabilityGroup"}}},
 	{"a drill of production", with(allowed, "{geosql.dev/drills: allowed}", "{geosql.dev/drills: allowed, env: prod}"),

@@ -28,6 +28,10 @@ type Restore struct {
 	Time   time.Time `json:"time,omitzero"`
 	LSN    string    `json:"lsn,omitempty"`
 	Backup string    `json:"backup,omitempty"`
+	// Group whose primary the server is to be when the restore begins and when it ends; empty for a server alone. Unmade
+	// says that there was no such group yet: then the server may have none of the name.
+	Group  string `json:"group,omitempty"`
+	Unmade bool   `json:"unmade,omitempty"`
 	// DryRun finds the chain, and changes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
 	// Withdrawn ends it: what was begun is broken off, and what was downloaded goes. By this alone it ends: an order that

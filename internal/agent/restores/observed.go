@@ -88,6 +88,9 @@ type observed struct {
 	// neither is set before it is known which name it has.
 	Database *mssql.DatabasePlaces
 	Err      error
+	// Role of the server in the order's group, such as PRIMARY; empty where the order names none, and where the server has
+	// no such group.
+	Role string
 	// Working says that the engine restores something for this login still: an earlier life of the sidecar asked for it.
 	Working bool
 	// Left says that there are downloads.
@@ -98,6 +101,19 @@ type observed struct {
 func (o *observed) pausing() bool {
 	since := o.Now.Sub(o.Record.Refused)
 	return o.Record.Refusals > 0 && since >= 0 && since < refusalPause
+}
+
+// away says why a database of a group is neither begun nor recovered at this server; empty where nothing keeps it. A
+// copy that came ONLINE beside the group's primary would stand outside of the group, and could be written to there.
+func (o *observed) away() string {
+	group := o.Order.Group
+	switch {
+	case group == "" || o.Role == "PRIMARY" || o.Role == "" && o.Order.Unmade:
+		return ""
+	case o.Role == "":
+		return "the server has no availability group " + group
+	}
+	return "the server is " + o.Role + " in availability group " + group + ", and not its primary"
 }
 
 // ours says whether the database was made by this restore: each of its files has the restore's UID in its name, which

@@ -415,6 +415,7 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 
 	t.Run("a store that fails", func(t *testing.T) { failingStores(t, s, b) })
 	t.Run("ended within answers", func(t *testing.T) { endedWithinAnswers(t, s, b) })
+	t.Run("into a group", func(t *testing.T) { intoGroup(t, s, b) })
 	t.Run("ended at every step", func(t *testing.T) { endedAtEveryStep(t, s, b) })
 	t.Run("a flipped bit", func(t *testing.T) { flipped(t, s, b) })
 }
@@ -426,6 +427,54 @@ func (b *taken) of(kind backup.Kind) backup.Description {
 		}
 	}
 	panic("no backup of kind " + kind)
+}
+
+// intoGroup restores a database where the server is the group's primary, and nowhere else; the group takes it then.
+func intoGroup(t *testing.T, s *target, b *taken) {
+	g := NewWithT(t)
+	o := orders.Restore{Name: "grouped", UID: "uid-grouped", Stores: []orders.BackupStore{b.store()}, Folder: folder,
+		Database: "grouped", Time: b.after[20], Group: "content"}
+	without := ContainSubstring("the server has no availability group content")
+	failing := func() string { return s.status("grouped").Failing }
+	group := tsql.CreateGroup(tsql.Group{Name: "content", ClusterType: tsql.ClusterNone, Replicas: []tsql.Replica{
+		{Server: "quisec-0", EndpointURL: "TCP://quisec-0:5022", Mode: tsql.SynchronousCommit}}})
+	s.tell(o)
+	g.Eventually(failing, patient, often).Should(without)
+	g.Expect(s.status("grouped").Downloaded).To(Equal(s.status("grouped").Bytes), "all is there already")
+	g.Expect(s.exists("grouped")).To(BeFalse(), "nothing is begun")
+
+	// It is the primary when the restore begins, and no more when it would end.
+	s.at = func(_ context.Context, point string) {
+		if point == "before: restore set 2" {
+			g.Expect(s.sa.Exec(t.Context(), tsql.DropGroup("content"))).To(Succeed())
+		}
+	}
+	defer func() { s.at = func(context.Context, string) {} }()
+	g.Expect(s.sa.Exec(t.Context(), group)).To(Succeed())
+	g.Eventually(func() int { return s.status("grouped").Restored }, patient, often).
+		Should(Equal(s.status("grouped").Sets))
+	g.Eventually(failing, patient, often).Should(without)
+	places, err := mssql.ReadDatabasePlaces(t.Context(), s.sa, "grouped")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(places.State).To(Equal("RESTORING"), "nobody can write to it")
+
+	g.Expect(s.sa.Exec(t.Context(), group)).To(Succeed())
+	g.Expect(s.ended("grouped").Result.Outcome).To(Equal(Succeeded))
+	g.Expect(s.rows("grouped")).To(Equal(upTo(20)))
+	for _, statement := range []tsql.Statement{tsql.SetDatabaseOwner("grouped", "sa"), tsql.SetRecoveryFull("grouped"),
+		tsql.BackupDatabaseFull("grouped", conf.BackupDir+"/grouped-first.bak"),
+		tsql.AddGroupDatabase("content", "grouped")} {
+		g.Expect(s.sa.Exec(t.Context(), statement)).To(Succeed(), statement.Redacted())
+	}
+	have, err := mssql.ReadGroup(t.Context(), s.sa, "content")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(have.Databases).To(ConsistOf("grouped"))
+
+	early := o
+	early.Name, early.UID, early.Database, early.Group, early.Unmade = "early", "uid-early", "early", "yet-to-be", true
+	s.tell(early)
+	g.Expect(s.ended("early").Result.Outcome).To(Equal(Succeeded), "the group is made of it")
+	g.Expect(s.rows("early")).To(Equal(upTo(20)))
 }
 
 // endedAtEveryStep ends the sidecar once at each point of a restore, before each step and when the engine has answered
@@ -483,9 +532,9 @@ func endsAtEveryStep(t *testing.T, s *target, o orders.Restore, rows int, throug
 // flipped flips a bit of a log backup in the store: the restore is refused before anything is made, and says of which.
 func flipped(t *testing.T, s *target, b *taken) {
 	g := NewWithT(t)
-	last := b.sets[len(b.sets)-1]
+	var last backups.Kept // of those with anything; they come in no order
 	for _, k := range b.sets {
-		if k.Kind == backup.Log && k.LastLSN.Compare(k.FirstLSN) > 0 {
+		if k.Kind == backup.Log && k.LastLSN.Compare(k.FirstLSN) > 0 && k.Finished.After(last.Finished) {
 			last = k
 		}
 	}

@@ -81,6 +81,8 @@ func next(o *observed) step {
 			"it is lost, so that nobody knows whether all of it was restored")
 	case r.Downloaded < len(r.Plan.Sets):
 		return download{r.Downloaded}
+	case !r.Begun && o.Database == nil && o.away() != "":
+		return wait{o.away()}
 	case !r.Begun && o.Database == nil:
 		return restore{0}
 	}
@@ -152,6 +154,9 @@ func goOn(o *observed) step {
 		}
 		if r.Restored < len(r.Plan.Sets) {
 			return restore{r.Restored}
+		}
+		if away := o.away(); away != "" {
+			return wait{away}
 		}
 		return recovery{}
 	case "ONLINE":

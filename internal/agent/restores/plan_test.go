@@ -64,6 +64,33 @@ func TestNext(t *testing.T) {
 		}, step: "finish", as: Refused, says: "never restored over"},
 		{why: "not all is downloaded", edit: func(o *observed) { o.Record.Downloaded = 1 }, step: "download set 2"},
 		{why: "all is downloaded", step: "restore set 1"},
+		{why: "another is primary of the group", edit: func(o *observed) { o.Order.Group, o.Role = "content", "SECONDARY" },
+			step: "wait: the server is SECONDARY in availability group content, and not its primary"},
+		{why: "the server has left the group", edit: func(o *observed) { o.Order.Group = "content" },
+			step: "wait: the server has no availability group content"},
+		{why: "the group is yet to be made", edit: func(o *observed) { o.Order.Group, o.Order.Unmade = "content", true },
+			step: "restore set 1"},
+		{why: "the group has been made meanwhile, with another primary", edit: func(o *observed) {
+			o.Order.Group, o.Order.Unmade, o.Role = "content", true, "RESOLVING"
+		}, step: "wait: the server is RESOLVING in availability group content, and not its primary"},
+		{why: "the server is primary of the group", edit: func(o *observed) {
+			o.Order.Group, o.Role = "content", "PRIMARY"
+		}, step: "restore set 1"},
+		{why: "another has become primary between two sets", edit: func(o *observed) {
+			o.Order.Group, o.Role = "content", "SECONDARY"
+			o.Record.Begun, o.Record.Restored, o.Database = true, 2, places("RESTORING")
+		}, step: "restore set 3"},
+		{why: "another has become primary before the end", edit: func(o *observed) {
+			o.Order.Group, o.Role = "content", "SECONDARY"
+			o.Record.Begun, o.Record.Restored, o.Database = true, 3, places("RESTORING")
+		}, step: "wait: the server is SECONDARY in availability group content, and not its primary"},
+		{why: "another has become primary behind the end", edit: func(o *observed) {
+			o.Order.Group, o.Role = "content", "SECONDARY"
+			o.Record.Begun, o.Record.Restored, o.Record.Recovering, o.Database = true, 3, true, places("ONLINE")
+		}, step: "finish", as: Succeeded, says: "is restored"},
+		{why: "a dry run at a group", edit: func(o *observed) {
+			o.Order.DryRun, o.Order.Group, o.Role, o.Record.Downloaded = true, "content", "SECONDARY", 0
+		}, step: "finish", as: Succeeded, says: "3 sets would be restored"},
 		{why: "a dry run", edit: func(o *observed) { o.Order.DryRun, o.Record.Downloaded = true, 0 }, step: "finish",
 			as: Succeeded, says: "3 sets would be restored"},
 		{why: "a dry run, and a database", edit: func(o *observed) {

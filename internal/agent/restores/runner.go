@@ -190,6 +190,11 @@ func (r *runner) observe(ctx context.Context) *observed {
 			return o
 		}
 	}
+	if o.Order.Group != "" {
+		if o.Role, o.Err = mssql.ReadLocalRole(ctx, db, o.Order.Group); o.Err != nil {
+			return o
+		}
+	}
 	o.Database, o.Err = mssql.ReadDatabasePlaces(ctx, db, o.Record.Database)
 	return o
 }
