@@ -21,8 +21,8 @@ type Retention struct {
 // Needed says of each set of one database (one Identity) that is kept, by its ID, what for, for people; the others may
 // go. Kept is what promises need: a moment of the last Age, one of the newest Fulls, the newest point. What is
 // Unverified, or was taken at a time that is yet to come, is kept, and makes nothing needless: while there is any, all
-// since the newest full backup from which everything promised can be reached without it is kept, with the bases. With no
-// Age and no Fulls everything is kept: nobody said that anything may go.
+// since the newest full backup from which everything promised can be reached without it is kept, with the bases. With
+// no Age and no Fulls everything is kept: nobody said that anything may go.
 func Needed(sets []Set, keep Retention, now time.Time) map[string]string {
 	why := reasons{}
 	if keep.Age <= 0 && keep.Fulls <= 0 {
