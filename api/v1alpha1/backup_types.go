@@ -17,10 +17,26 @@ const (
 	BackupDifferential BackupType = "Differential"
 )
 
-// BackupSpec asks for one backup now, by what a BackupPolicy declares of how it is taken and where it is kept.
+// LabelBackupPolicy names the policy whose schedule had the set taken that a Backup is the record of. Those that people
+// declare have none.
+const LabelBackupPolicy = "geosql.dev/backup-policy"
+
+// BackupRecord is the set that a Backup is the record of.
+type BackupRecord struct {
+	// set is its BackupSetGUID.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=36
+	Set string `json:"set"`
+	// finished is when its taking ended.
+	Finished metav1.Time `json:"finished"`
+}
+
+// BackupSpec asks for one backup now, by what a BackupPolicy declares of how it is taken and where it is kept; or it is
+// the record of one that was taken by the policy's schedule.
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec is immutable: a Backup is taken once; declare another"
 // +kubebuilder:validation:XValidation:rule="self.type == 'Full' || !has(self.copyOnly)",message="copyOnly goes with type Full: there are no copies of differential backups"
+// +kubebuilder:validation:XValidation:rule="!has(self.record) || has(self.databases) && size(self.databases) == 1",message="record goes with the one database that the set is of"
 type BackupSpec struct {
 	// policy by which it is taken and kept. Its retention removes it like any other.
 	Policy ObjectName `json:"policy"`
@@ -37,6 +53,10 @@ type BackupSpec struct {
 	// the policy takes by itself is a copy where secondaries are preferred. False where it is left out.
 	// +optional
 	CopyOnly bool `json:"copyOnly,omitempty"`
+	// record says that the set was taken by the policy's schedule already: nothing is taken for it. The operator writes
+	// it; left out for a Backup that is to be taken.
+	// +optional
+	Record *BackupRecord `json:"record,omitempty"`
 }
 
 // BackupOutcome is how a Backup ended.
@@ -130,7 +150,8 @@ type BackupStatus struct {
 	Completed *metav1.Time `json:"completed,omitempty"`
 }
 
-// Backup asks for one full or differential backup, which is taken once.
+// Backup asks for one full or differential backup, which is taken once, or is the record of one that was taken by a
+// policy's schedule.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=gbackup,categories=geosql

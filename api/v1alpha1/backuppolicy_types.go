@@ -156,6 +156,14 @@ type BackupPolicySpec struct {
 	// +optional
 	// +kubebuilder:default=ReadBack
 	Verification BackupVerification `json:"verification,omitempty"`
+	// historyLimit is how many of the newest full and differential backups that the schedule had taken have a Backup as
+	// their record, 10 unless given: of all databases together. It removes no backup. Those that people asked for are not
+	// counted.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	HistoryLimit int32 `json:"historyLimit,omitempty"`
 	// suspend has the operator do nothing with the object until it is false again: it is looked at and reported on. The
 	// servers go on by what they were told last.
 	// +optional
@@ -252,7 +260,7 @@ type BackupVerificationStatus struct {
 	Completed *metav1.Time `json:"completed,omitempty"`
 }
 
-// BackupAnswer is a set that was taken for a Backup.
+// BackupAnswer is a set that was taken for a Backup, or that one is the record of.
 type BackupAnswer struct {
 	// request that it answers: the Backup's UID, a slash and the database.
 	Request string `json:"request"`

@@ -45,10 +45,11 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 		// The status remembers what its policy does not tell any more.
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("backup"), Owner: statusOwner,
 			Lock: true}}
+	frame := r.frame()
 	err := reconcile.Controller(mgr, "backup", &v1alpha1.Backup{}, workers, reconcile.SpecOrAnnotations()).
 		Watches(&v1alpha1.BackupPolicy{}, sites.EnqueueHub(r.backupsOf), mcbuilder.WithEngageWithLocalCluster(true),
 			mcbuilder.WithEngageWithProviderClusters(false)).
-		Complete(r.frame())
+		Complete(frame)
 	if err != nil {
 		return fmt.Errorf("making the controller of Backups: %w", err)
 	}

@@ -43,9 +43,10 @@ func outcome(d Desired) conditions.Outcome {
 	return conditions.InProgress(v1alpha1.ReasonBackupTaking, strings.Join(open(d, databases), "; "))
 }
 
-// refusal says why nothing is taken for a Backup; empty when something is. What was begun is not refused any more.
+// refusal says why nothing is taken for a Backup; empty when something is. What was begun is not refused any more, and
+// what was taken is not.
 func refusal(d Desired) string {
-	if d.Policy == nil || len(d.Backup.Status.Databases) > 0 {
+	if d.Policy == nil || len(d.Backup.Status.Databases) > 0 || d.Backup.Spec.Record != nil {
 		return ""
 	}
 	if d.Backup.Spec.Type == v1alpha1.BackupDifferential && d.Policy.Spec.Target.Server == "" &&
@@ -67,13 +68,19 @@ func refusal(d Desired) string {
 }
 
 // databases are those of a Backup with what was taken of each. They are decided when the policy has told of its own:
-// one that is made afterwards is none of it.
+// one that is made afterwards is none of it. That of a record is known.
 func databases(d Desired) []v1alpha1.BackupOfDatabase {
 	all := slices.Clone(d.Backup.Status.Databases)
 	if d.Policy == nil || d.Backup.Status.Outcome != "" {
 		return all
 	}
-	if len(all) == 0 && refusal(d) == "" {
+	switch {
+	case len(all) > 0:
+	case d.Backup.Spec.Record != nil:
+		for _, name := range d.Backup.Spec.Databases {
+			all = append(all, v1alpha1.BackupOfDatabase{Name: name})
+		}
+	case refusal(d) == "":
 		for _, known := range d.Policy.Status.Databases {
 			if len(d.Backup.Spec.Databases) == 0 || slices.ContainsFunc(d.Backup.Spec.Databases,
 				func(n v1alpha1.DatabaseName) bool { return strings.EqualFold(string(n), string(known.Name)) }) {
@@ -108,6 +115,11 @@ func ended(d Desired, all []v1alpha1.BackupOfDatabase) v1alpha1.BackupOutcome {
 func open(d Desired, all []v1alpha1.BackupOfDatabase) []string {
 	var left []string
 	for _, one := range all {
+		if one.Set == nil && d.Backup.Spec.Record != nil {
+			left = append(left, fmt.Sprintf("%s was backed up, and no server tells of set %s yet", one.Name,
+				d.Backup.Spec.Record.Set))
+			continue
+		}
 		if one.Set == nil {
 			left = append(left, fmt.Sprintf("%s waits to be taken, or is being taken", one.Name))
 			continue

@@ -31,6 +31,12 @@ func answers(d Desired, database v1alpha1.DatabaseName, places ...v1alpha1.Backu
 		Request: d.Backup.Request(database), Set: v1alpha1.BackupSet{ID: "set-" + string(database), Places: places}})
 }
 
+// record makes it the record of a differential set of a database that the policy does not know any more.
+func record(d *Desired) {
+	d.Backup.Spec = v1alpha1.BackupSpec{Policy: "content", Type: v1alpha1.BackupDifferential,
+		Databases: []v1alpha1.DatabaseName{"Former"}, Record: &v1alpha1.BackupRecord{Set: "6f"}}
+}
+
 func TestABackup(t *testing.T) {
 	verified := []v1alpha1.BackupSetPlace{{Store: "near", Verified: true}, {Store: "far", Verified: true}}
 	for why, c := range map[string]struct {
@@ -88,6 +94,19 @@ func TestABackup(t *testing.T) {
 			answers(*d, "Orders", verified[0], v1alpha1.BackupSetPlace{Store: "far", Damaged: true})
 		}, reason: v1alpha1.ReasonBackupDamaged, says: "store far did not give the backup of Orders back",
 			databases: []v1alpha1.DatabaseName{"Content", "Orders"}, outcome: v1alpha1.BackupFailed},
+		"a record is of its own database, whatever the policy knows": {edit: func(d *Desired) { record(d) },
+			reason: v1alpha1.ReasonBackupTaking, says: "no server tells of set 6f yet",
+			databases: []v1alpha1.DatabaseName{"Former"}},
+		"a record of what was taken": {edit: func(d *Desired) {
+			record(d)
+			answers(*d, "Former", verified...)
+		}, reason: v1alpha1.ReasonBackupTaken, databases: []v1alpha1.DatabaseName{"Former"},
+			outcome: v1alpha1.BackupSucceeded},
+		"a record of what a store has damaged": {edit: func(d *Desired) {
+			record(d)
+			answers(*d, "Former", verified[0], v1alpha1.BackupSetPlace{Store: "far", Damaged: true})
+		}, reason: v1alpha1.ReasonBackupDamaged, databases: []v1alpha1.DatabaseName{"Former"},
+			outcome: v1alpha1.BackupFailed},
 	} {
 		t.Run(why, func(t *testing.T) {
 			g := NewWithT(t)

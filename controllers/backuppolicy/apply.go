@@ -26,6 +26,10 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconci
 			}
 			return r.sidecars.Write(ctx, d.Policy.Namespace, s.Server, client.FieldOwner("geosql-backuppolicy-"+d.Policy.Name),
 				data)
+		case Record:
+			return r.record(ctx, s.Backup)
+		case Forget:
+			return reconcile.Remove(ctx, r.hub, s.Backup)
 		case mssql.Execute:
 			db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Policy.Namespace, Server: s.Server,
 				Database: s.Database, Role: credentials.RoleSA})
@@ -39,7 +43,7 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconci
 	})
 }
 
-// place is the server of a step.
+// place is the server of a step; the hub has none.
 func place(s reconcile.Step) v1alpha1.ServerName {
 	switch s := s.(type) {
 	case Tell:

@@ -40,6 +40,8 @@ type Options struct {
 	Connector *mssql.Connector
 	// Sidecar is the address of a server's sidecar; its Service's unless given.
 	Sidecar func(namespace string, server v1alpha1.ServerName) string
+	// Sidecars are told and asked instead of those of the sites; tests speak for them.
+	Sidecars Sidecars
 }
 
 // Sidecars are those of the servers of all sites.
@@ -81,7 +83,8 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=backupstores;backups;sqlservers;availabilitygroups;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=backups,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=geosql.dev,resources=backupstores;sqlservers;availabilitygroups;sites,verbs=get;list;watch
 // +kubebuilder:rbac:groups=geosql.dev,resources=topologies,verbs=get
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
@@ -89,10 +92,13 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		o.Sidecar = sidecars.Address
 	}
 	local := mgr.GetLocalManager()
+	if o.Sidecars == nil {
+		o.Sidecars = sidecars.Sidecars{Sites: o.Sites, Hub: local.GetClient(), Access: o.Connector, Address: o.Sidecar}
+	}
 	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), connector: o.Connector, now: time.Now,
 		hubUID:   o.Sites.HubUID,
 		engines:  engines{o.Connector},
-		sidecars: sidecars.Sidecars{Sites: o.Sites, Hub: local.GetClient(), Access: o.Connector, Address: o.Sidecar},
+		sidecars: o.Sidecars,
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("backuppolicy"),
 			Owner: statusOwner}}
 	hubOnly := []mcbuilder.WatchesOption{

@@ -38,6 +38,8 @@ type Desired struct {
 	Databases []v1alpha1.DatabaseName
 	// Editions are those that the servers declare; a server with a product key has none.
 	Editions map[v1alpha1.ServerName]v1alpha1.Edition
+	// Backups of the policy: what people ask for, and the records of what was taken; the oldest first.
+	Backups []v1alpha1.Backup
 	// Order is what the servers are told, but for what their engines say of themselves.
 	Order orders.Backup
 	// Gone are servers that nobody expects back; read for a deletion, and where there are Former.
@@ -179,9 +181,10 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 		}
 	}
 	o.Verification = d.verification()
-	if o.Requests, err = r.requests(ctx, d.Policy); err != nil {
+	if d.Backups, err = r.backups(ctx, d.Policy); err != nil {
 		return err
 	}
+	o.Requests = asks(d.Backups)
 	for _, name := range spec.Stores {
 		s, err := r.store(ctx, d, name)
 		if err != nil || d.Missing != "" {

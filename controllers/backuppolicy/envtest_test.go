@@ -5,6 +5,9 @@
 package backuppolicy_test
 
 import (
+	"context"
+	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,10 +23,12 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/backuppolicy"
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/sidecars"
 	"geosql.dev/operator/test/support/apiserver"
 )
 
@@ -39,6 +44,34 @@ const (
 type bed struct {
 	*testing.T
 	hub, site *apiserver.Server
+	agents    *agents
+}
+
+// agents are what the sidecars are told, for true, and what they say, by the test: nothing while it has none say it.
+type agents struct {
+	sidecars.Sidecars
+	mu   sync.Mutex
+	says []backups.Status
+}
+
+func (a *agents) say(all ...backups.Status) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.says = all
+}
+
+// Part decodes what the test has every sidecar say.
+func (a *agents) Part(ctx context.Context, namespace string, server v1alpha1.ServerName, part string, into any) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.says == nil {
+		return a.Sidecars.Part(ctx, namespace, server, part, into)
+	}
+	content, err := json.Marshal(a.says)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(content, into)
 }
 
 func newBed(t *testing.T) *bed {
@@ -63,8 +96,10 @@ func newBed(t *testing.T) *bed {
 	provider := sites.NewProvider(sites.Options{Namespace: system, Heartbeat: 300 * time.Millisecond,
 		UnknownAfter: 1500 * time.Millisecond, ProbeTimeout: time.Second, CallTimeout: 2 * time.Second})
 	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
+	b.agents = &agents{Sidecars: sidecars.Sidecars{Sites: provider, Hub: mgr.GetLocalManager().GetClient(),
+		Access: connector, Address: func(string, v1alpha1.ServerName) string { return nobody }}}
 	g.Expect(backuppolicy.SetupWithManager(mgr, backuppolicy.Options{Sites: provider, Connector: connector,
-		Sidecar: func(string, v1alpha1.ServerName) string { return nobody }})).To(Succeed())
+		Sidecars: b.agents})).To(Succeed())
 	apiserver.Run(t, mgr)
 	return b
 }

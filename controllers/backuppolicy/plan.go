@@ -39,7 +39,7 @@ func (s Tell) Describe() string {
 	return "tell " + credentials.HostName(s.Server) + " which backups to take"
 }
 
-// plan tells the servers, and gives their agents the rights. It is pure.
+// plan tells the servers, gives their agents the rights, and records what was taken. It is pure.
 func plan(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Plan{Apart: true}
 	for _, name := range d.Former {
@@ -87,6 +87,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 			planUser(&p, d.Primary, string(database), o.Users[database])
 		}
 	}
+	planRecords(&p, d, o)
 	p.Outcome = outcome(d, o)
 	if len(unrecorded) > 0 {
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonBackupPreparing, "about to tell "+strings.Join(unrecorded, ", ")+

@@ -19,25 +19,29 @@ import (
 // maxRequests is how many are told at once: so many answers status takes.
 const maxRequests = 64
 
-// requests are what Backups of the policy ask for that have no outcome yet, the oldest first.
-func (r *Reconciler) requests(ctx context.Context, p *v1alpha1.BackupPolicy) ([]orders.BackupRequest, error) {
+// backups are those of the policy, the oldest first.
+func (r *Reconciler) backups(ctx context.Context, p *v1alpha1.BackupPolicy) ([]v1alpha1.Backup, error) {
 	var list v1alpha1.BackupList
 	if err := r.hub.List(ctx, &list, client.InNamespace(p.Namespace)); err != nil {
 		return nil, fmt.Errorf("list the Backups of namespace %s: %w", p.Namespace, err)
 	}
-	return asks(p, list.Items), nil
+	return ofPolicy(p, list.Items), nil
 }
 
-// asks are the requests of Backups.
-func asks(p *v1alpha1.BackupPolicy, all []v1alpha1.Backup) []orders.BackupRequest {
-	all = slices.Clone(all)
+func ofPolicy(p *v1alpha1.BackupPolicy, all []v1alpha1.Backup) []v1alpha1.Backup {
+	all = slices.DeleteFunc(slices.Clone(all), func(b v1alpha1.Backup) bool { return string(b.Spec.Policy) != p.Name })
 	slices.SortStableFunc(all, func(a, b v1alpha1.Backup) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
+	return all
+}
+
+// asks are the requests of Backups that have no outcome yet. A record of what was taken asks for nothing.
+func asks(all []v1alpha1.Backup) []orders.BackupRequest {
 	var requests []orders.BackupRequest
 	for i := range all {
 		b := &all[i]
-		if string(b.Spec.Policy) != p.Name || b.Status.Outcome != "" || b.DeletionTimestamp != nil {
+		if b.Spec.Record != nil || b.Status.Outcome != "" || b.DeletionTimestamp != nil {
 			continue
 		}
 		for _, d := range b.Status.Databases {
@@ -50,21 +54,45 @@ func asks(p *v1alpha1.BackupPolicy, all []v1alpha1.Backup) []orders.BackupReques
 	return requests
 }
 
-// answered are the sets that answer them. Of a set that several servers tell of a store has it, and has it verified or
-// damaged, if any of them says so: each has looked at another moment. Where nobody tells, what was told last stays.
+// answered are the sets that answer them, and those of records that have no outcome yet. Of a set that several servers
+// tell of a store has it, and has it verified or damaged, if any of them says so: each has looked at another moment.
+// Where nobody tells, what was told last stays.
 func answered(d Desired, o Observed) []v1alpha1.BackupAnswer {
 	var all []v1alpha1.BackupAnswer
+	add := func(request string, set *backups.PastSet) {
+		before := slices.IndexFunc(d.Policy.Status.Answers,
+			func(b v1alpha1.BackupAnswer) bool { return b.Request == request })
+		switch {
+		case len(all) == maxRequests:
+		case set != nil:
+			all = append(all, v1alpha1.BackupAnswer{Request: request, Set: described(*set)})
+		case before >= 0:
+			all = append(all, d.Policy.Status.Answers[before])
+		}
+	}
 	for _, asked := range d.Order.Requests {
 		a := answer(d, o, asked.ID)
 		if a == nil {
-			before := slices.IndexFunc(d.Policy.Status.Answers,
-				func(b v1alpha1.BackupAnswer) bool { return b.Request == asked.ID })
-			if before >= 0 {
-				all = append(all, d.Policy.Status.Answers[before])
-			}
+			add(asked.ID, nil)
 			continue
 		}
-		all = append(all, v1alpha1.BackupAnswer{Request: asked.ID, Set: described(*a)})
+		set := backups.PastOf(a.Description, a.In)
+		add(asked.ID, &set)
+	}
+	told, _ := past(d, o)
+	for i := range d.Backups {
+		b := &d.Backups[i]
+		if b.Spec.Record == nil || b.Status.Outcome != "" || b.DeletionTimestamp != nil {
+			continue
+		}
+		at := slices.IndexFunc(told, func(s backups.PastSet) bool { return s.ID == b.Spec.Record.Set })
+		for _, database := range b.Spec.Databases {
+			if at < 0 {
+				add(b.Request(database), nil)
+				continue
+			}
+			add(b.Request(database), &told[at])
+		}
 	}
 	return all
 }
@@ -104,15 +132,16 @@ func together(a, b []backups.AnswerPlace) []backups.AnswerPlace {
 }
 
 // described is a set as status has it.
-func described(a backups.Answer) v1alpha1.BackupSet {
-	s := v1alpha1.BackupSet{ID: a.ID, Type: v1alpha1.BackupType(a.Kind), CopyOnly: a.CopyOnly, Folder: a.Folder(),
+func described(a backups.PastSet) v1alpha1.BackupSet {
+	took := a.Finished.Sub(a.Begun)
+	s := v1alpha1.BackupSet{ID: a.ID, Type: v1alpha1.BackupType(a.Kind), CopyOnly: a.CopyOnly, Folder: a.Folder,
 		Server: a.Server, FirstLSN: string(a.FirstLSN), LastLSN: string(a.LastLSN), Begun: metav1.NewTime(a.Begun),
-		Finished: metav1.NewTime(a.Finished), Duration: metav1.Duration{Duration: a.Duration()}, Bytes: a.Bytes,
-		StoredBytes: a.Stored()}
+		Finished: metav1.NewTime(a.Finished), Duration: metav1.Duration{Duration: took}, Bytes: a.Bytes,
+		StoredBytes: a.Stored}
 	if s.StoredBytes > 0 && s.Bytes > 0 {
 		s.Ratio = fmt.Sprintf("%.1f", float64(s.Bytes)/float64(s.StoredBytes))
 	}
-	if seconds := a.Duration().Seconds(); seconds > 0 {
+	if seconds := took.Seconds(); seconds > 0 {
 		s.BytesPerSecond = int64(float64(s.Bytes) / seconds)
 	}
 	for _, p := range a.In {

@@ -29,7 +29,7 @@ func TestWhatBackupsAskFor(t *testing.T) {
 		}
 		return b
 	}
-	got := asks(desired().Policy, []v1alpha1.Backup{
+	got := asks(ofPolicy(desired().Policy, []v1alpha1.Backup{
 		one("new", 0, func(b *v1alpha1.Backup) { b.Spec.CopyOnly = true }),
 		one("old", time.Hour, func(b *v1alpha1.Backup) {
 			b.Status.Databases = append(b.Status.Databases, v1alpha1.BackupOfDatabase{Name: "Orders"})
@@ -38,7 +38,8 @@ func TestWhatBackupsAskFor(t *testing.T) {
 		one("done", time.Hour, func(b *v1alpha1.Backup) { b.Status.Outcome = v1alpha1.BackupSucceeded }),
 		one("gone", time.Hour, func(b *v1alpha1.Backup) { b.DeletionTimestamp = moment(noon) }),
 		one("undecided", time.Hour, func(b *v1alpha1.Backup) { b.Status.Databases = nil }),
-	})
+		one("record", time.Hour, func(b *v1alpha1.Backup) { b.Spec.Record = &v1alpha1.BackupRecord{Set: "6f"} }),
+	}))
 	g.Expect(got).To(Equal([]orders.BackupRequest{
 		{ID: "old/Content", Kind: "Full", Database: "Content"},
 		{ID: "old/Orders", Kind: "Full", Database: "Orders"},

@@ -95,6 +95,9 @@ var backupRefusals = []refusal{
 		[]string{"spec: Invalid value", "spec is immutable: a Backup is taken once"}},
 	{"a differential copy", "", with(oneBackup, "NAME", "b", "copyOnly: true", "copyOnly: true, type: Differential"),
 		[]string{"copyOnly goes with type Full"}},
+	{"a record of no database", "", with(oneBackup, "NAME", "b", "copyOnly: true",
+		`record: {set: 6f, finished: "2026-03-01T01:00:00Z"}`),
+		[]string{"spec: Invalid value", "record goes with the one database that the set is of"}},
 }
 
 // backupsMayChange applies what a store and a policy may become: everything but what says where backups are.

@@ -40,6 +40,9 @@ func BenchmarkBackups(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	if err := os.MkdirAll(e.OnDisk(conf.BackupDir), 0o750); err != nil {
+		b.Fatal(err)
+	}
 	exec("CREATE DATABASE Content")
 	exec("ALTER DATABASE Content SET RECOVERY FULL")
 	exec("CREATE TABLE Content.dbo.t (id int IDENTITY PRIMARY KEY, v varbinary(500), filler char(500))")

@@ -193,6 +193,39 @@ type Status struct {
 	Requests map[string]string `json:"requests,omitempty"`
 	// Answers are the sets that answer requests which the order has.
 	Answers []Answer `json:"answers,omitempty"`
+	// Past are the newest full and differential sets that nobody has asked for, the newest first; PastMost at most.
+	Past []PastSet `json:"past,omitempty"`
+	// PastWhole says that nothing is missed among them: the backup volume and every store have told what they have.
+	PastWhole bool `json:"pastWhole,omitempty"`
+}
+
+// PastMost is how many sets that nobody has asked for are told.
+const PastMost = 100
+
+// PastSet is a set that was due by the policy, without what a restore alone needs of it.
+type PastSet struct {
+	ID       string      `json:"id"`
+	Kind     backup.Kind `json:"kind"`
+	Database string      `json:"database"`
+	CopyOnly bool        `json:"copyOnly,omitempty"`
+	Folder   string      `json:"folder"`
+	Server   string      `json:"server"`
+	FirstLSN backup.LSN  `json:"firstLSN"`
+	LastLSN  backup.LSN  `json:"lastLSN"`
+	Begun    time.Time   `json:"begun"`
+	Finished time.Time   `json:"finished"`
+	// Bytes are those that were backed up, Stored those of the files.
+	Bytes  int64 `json:"bytes"`
+	Stored int64 `json:"stored"`
+	// In are the stores that have it.
+	In []AnswerPlace `json:"in,omitempty"`
+}
+
+// PastOf is what is told of a set that stores have.
+func PastOf(d backup.Description, in []AnswerPlace) PastSet {
+	return PastSet{ID: d.ID, Kind: d.Kind, Database: d.Database, CopyOnly: d.CopyOnly, Folder: d.Folder(),
+		Server: d.Server, FirstLSN: d.FirstLSN, LastLSN: d.LastLSN, Begun: d.Begun, Finished: d.Finished, Bytes: d.Bytes,
+		Stored: d.Stored(), In: in}
 }
 
 // Answer is a set that was taken for a request.

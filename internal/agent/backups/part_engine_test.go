@@ -470,4 +470,10 @@ func TestABackupThatIsAskedForIsTakenOnce(t *testing.T) {
 		}
 	}
 	g.Expect(taken).To(ConsistOf(answer().ID))
+	past := s.status().Past
+	g.Expect(past).To(HaveLen(1), "what was asked for is none of what was due")
+	g.Expect(past[0]).To(And(HaveField("Kind", backup.Full), HaveField("Database", "Content"),
+		HaveField("Server", Not(BeEmpty())), HaveField("Bytes", BeNumerically(">", 0)),
+		HaveField("In", Equal([]AnswerPlace{{Store: "bucket", Verified: true}}))))
+	g.Expect(s.status().PastWhole).To(BeTrue())
 }

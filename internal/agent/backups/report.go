@@ -15,6 +15,7 @@ func (r *runner) status() Status {
 	o := r.observed()
 	s := Status{Policy: r.order.Policy, Databases: r.databases(o), Requests: answers(o),
 		Answers: r.answers(o)}
+	s.Past, s.PastWhole = r.past(o)
 	for _, store := range o.Stores {
 		one := StoreStatus{Name: store.Name, Listed: store.Listed, Unreadable: store.Unreadable}
 		if store.Owner != nil && !r.owns(store) {

@@ -3,6 +3,8 @@
 package backups
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -84,4 +86,48 @@ func TestWhatAStoreRestoresByWhatWasReadBack(t *testing.T) {
 			NewWithT(t).Expect(Stored{Name: "bucket", Sets: row.sets}.of(backup.IdentityOf("f", "Content"))).To(Equal(row.want))
 		})
 	}
+}
+
+// Sets that were due by the policy are told with the stores that have them, the newest first; those that people asked
+// for, of other policies, and of logs are not.
+func TestWhatWasTakenByTheSchedule(t *testing.T) {
+	with := func(d backup.Description, edit func(*backup.Description)) backup.Description {
+		edit(&d)
+		return d
+	}
+	old := taken("old", backup.Full, 2*time.Hour, "10", "20")
+	new := taken("new", backup.Differential, time.Hour, "20", "30")
+	new.Files = []backup.File{{Name: "1.bak", Bytes: 1}, {Name: "2.bak", Bytes: 2}}
+	o := &Observed{Now: noon, Own: []Own{{Description: new}}, Stores: []Stored{
+		{Name: "near", Listed: noon, Sets: []Kept{{Description: old, Verified: true}, {Description: new, Damaged: true}}},
+		{Name: "far", Listed: noon, Sets: []Kept{{Description: old},
+			{Description: taken("log", backup.Log, time.Hour, "20", "30")},
+			{Description: with(old, func(d *backup.Description) { d.ID, d.Request = "asked", "u1/Content" })},
+			{Description: with(old, func(d *backup.Description) { d.ID, d.Policy = "other", "weekly" })}}}}}
+	r := &runner{planner: planned(t, order(nil))}
+	all, whole := r.past(o)
+	g := NewWithT(t)
+	g.Expect(whole).To(BeTrue())
+	g.Expect(all).To(Equal([]PastSet{
+		PastOf(new, []AnswerPlace{{Store: "near", Damaged: true}}),
+		PastOf(old, []AnswerPlace{{Store: "near", Verified: true}, {Store: "far"}}),
+	}))
+	g.Expect(all[0]).To(And(HaveField("Stored", int64(3)), HaveField("Folder", new.Folder())))
+	for why, edit := range map[string]func(*Observed){
+		"a store was never listed":      func(o *Observed) { o.Stores[1].Listed = time.Time{} },
+		"a store does not answer":       func(o *Observed) { o.Stores[1].Err = errors.New("away") },
+		"the volume was not looked at ": func(o *Observed) { o.Unread = true },
+	} {
+		some := *o
+		some.Stores = append([]Stored{}, o.Stores...)
+		edit(&some)
+		_, whole := r.past(&some)
+		g.Expect(whole).To(BeFalse(), why)
+	}
+	for n := range PastMost + 1 {
+		o.Own = append(o.Own, Own{Description: taken(fmt.Sprint(n), backup.Full, time.Duration(n)*time.Second, "1", "2")})
+	}
+	all, _ = r.past(o)
+	g.Expect(all).To(HaveLen(PastMost))
+	g.Expect(all[0].ID).To(Equal("0"))
 }

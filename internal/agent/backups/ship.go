@@ -79,7 +79,8 @@ func there(ctx context.Context, in *store.Store, d backup.Description) error {
 var errRemoved = errors.New("it was removed meanwhile")
 
 // check reads the files of a set back and marks it as verified or damaged, if it may. An error says that neither is
-// known. Of a set that was marked before the other mark goes before this one is written: with both it counts as damaged.
+// known. Of a set that was marked before the other mark goes before this one is written: with both it counts as
+// damaged.
 func check(ctx context.Context, from *store.Store, k Kept, server string, may func(context.Context) error,
 	now func() time.Time) (damage string, err error) {
 	for _, f := range k.Files {
