@@ -54,11 +54,12 @@ type RestoreSource struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// ObjectKey is the key of an object, or of a folder of them, below a store's prefix.
+// ObjectKey is the key of an object, or of a folder of them, below a store's prefix, such as imports/Sales.bak: no
+// slash at either end, and no part that is empty, . or ...
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=1024
-// +kubebuilder:validation:XValidation:rule="self.split('/').all(p, size(p) > 0 && p != '.' && p != '..')",message="a key has no slash at either end, and no part that is empty, . or .., such as imports/Sales.bak"
+// +kubebuilder:validation:Pattern=`^([^/.][^/]*|[.][^/.][^/]*|[.][.][^/]+)(/([^/.][^/]*|[.][^/.][^/]*|[.][.][^/]+))*$`
 type ObjectKey string
 
 // Imports says that the files of any server are restored: the engine has to be asked what they are.

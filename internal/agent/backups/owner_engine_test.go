@@ -146,7 +146,8 @@ func TestAFolderOfBackupsIsTakenOver(t *testing.T) {
 	g.Expect(first.planSends(first.observed())).NotTo(BeEmpty(), "it does not know it yet")
 	first.write(t)
 	g.Expect(first.objects(t)).To(Equal(before))
-	g.Expect(first.status().Failing).To(HaveKeyWithValue("send logs to bucket", ContainSubstring(errOtherHub.Error())))
+	g.Expect(first.status().Failing).To(HaveKeyWithValue(ContainSubstring("send the log backup"),
+		ContainSubstring(errOtherHub.Error())))
 	first.look(t)
 	g.Expect(first.status().Stores[0].OtherHub.Hub).To(Equal("second"))
 

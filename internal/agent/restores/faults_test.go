@@ -218,6 +218,10 @@ func TestASetThatWasRemovedMeanwhileIsNoDamage(t *testing.T) {
 				_, _ = w.Write([]byte("{}"))
 				return
 			}
+			if r.URL.Query().Has("list-type") {
+				_, _ = w.Write([]byte("<ListBucketResult></ListBucketResult>"))
+				return
+			}
 			w.WriteHeader(http.StatusNotFound)
 			_, _ = w.Write([]byte("<Error><Code>NoSuchKey</Code></Error>"))
 		}))

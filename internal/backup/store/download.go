@@ -111,11 +111,11 @@ type Version struct {
 // ErrChanged says that an object is no more what it was when it was looked at.
 var ErrChanged = errors.New("it was stored anew meanwhile")
 
-// Look is the version of an object.
+// Look is the version of an object; ErrNotFound where there is none.
 func (s *Store) Look(ctx context.Context, key string) (Version, error) {
 	info, err := s.core.StatObject(ctx, s.bucket.Name, s.key(key), minio.StatObjectOptions{})
 	if err != nil {
-		return Version{}, s.failed("look at", key, err)
+		return Version{}, s.unread(ctx, key, err)
 	}
 	return Version{Bytes: info.Size, Tag: info.ETag}, nil
 }
@@ -156,7 +156,7 @@ func (s *Store) rest(ctx context.Context, key string, v Version, into *counting)
 	}
 	body, info, _, err := s.core.GetObject(ctx, s.bucket.Name, s.key(key), o)
 	if err != nil {
-		return into.bytes, s.failed("read", key, err)
+		return into.bytes, s.unread(ctx, key, err)
 	}
 	defer func() { _ = body.Close() }()
 	if info.ETag != v.Tag {
