@@ -50,10 +50,37 @@ type DatabaseSource struct {
 
 // DatabaseRestore says which backups of which database, and to when.
 type DatabaseRestore struct {
-	RestoreSource `json:",inline"`
+	BackupSource `json:",inline"`
 	// to says to when; without it the newest point.
 	// +optional
 	To *RestorePoint `json:"to,omitempty"`
+}
+
+// BackupSource says which backups that the operator's agents took of which database are restored.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.policy) != has(self.store)",message="name exactly one of policy, with database, and store, with path"
+// +kubebuilder:validation:XValidation:rule="has(self.policy) == has(self.database)",message="database goes with policy, and is needed there"
+// +kubebuilder:validation:XValidation:rule="has(self.store) == has(self.path)",message="path goes with store, and is needed there"
+type BackupSource struct {
+	// policy is the name of the BackupPolicy that had them taken; it needs a store.
+	// +optional
+	Policy ObjectName `json:"policy,omitempty"`
+	// database of the policy's target.
+	// +optional
+	Database DatabaseName `json:"database,omitempty"`
+	// store is the name of the BackupStore that has them, where nothing else is known any more.
+	// +optional
+	Store ObjectName `json:"store,omitempty"`
+	// path of the database's folder below the store's prefix, such as web/group/content/Content.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[^/]+/(group|server)/[^/]+/[^/]+$') && !self.matches('(^|/)[.][.]?(/|$)')",message="path is NAMESPACE/group/NAME/DATABASE or NAMESPACE/server/NAME/DATABASE, as it is below the store's prefix"
+	Path string `json:"path,omitempty"`
+}
+
+// Restored is the source of a Restore of these backups.
+func (s BackupSource) Restored() RestoreSource {
+	return RestoreSource{Policy: s.Policy, Database: s.Database, Store: s.Store, Path: s.Path}
 }
 
 func databaseOf(databases []Database, name string) *Database {

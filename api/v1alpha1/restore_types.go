@@ -54,12 +54,11 @@ type RestoreSource struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// ObjectKey is the key of an object, or of a folder of them, below a store's prefix, such as imports/Sales.bak: no
-// slash at either end, and no part that is empty, . or ...
+// ObjectKey is the key of an object, or of a folder of them, below a store's prefix.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=1024
-// +kubebuilder:validation:Pattern=`^([^/.][^/]*|[.][^/.][^/]*|[.][.][^/]+)(/([^/.][^/]*|[.][^/.][^/]*|[.][.][^/]+))*$`
+// +kubebuilder:validation:XValidation:rule="self.split('/').all(p, size(p) > 0 && p != '.' && p != '..')",message="a key has no slash at either end, and no part that is empty, . or .., such as imports/Sales.bak"
 type ObjectKey string
 
 // Imports says that the files of any server are restored: the engine has to be asked what they are.

@@ -131,7 +131,7 @@ func (d Desired) restoreOf(declared v1alpha1.Database) *v1alpha1.Restore {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: "AvailabilityGroup",
 				Name: d.Group.Name, UID: d.Group.UID}},
 		},
-		Spec: v1alpha1.RestoreSpec{Source: from.RestoreSource, To: from.To, Target: v1alpha1.RestoreTarget{
+		Spec: v1alpha1.RestoreSpec{Source: from.Restored(), To: from.To, Target: v1alpha1.RestoreTarget{
 			AvailabilityGroup: v1alpha1.ObjectName(d.Group.Name), Database: declared.Name}},
 	}
 }

@@ -134,8 +134,8 @@ func TestWhatARestoreSaysOfADatabase(t *testing.T) {
 // fromBucket is a database that comes from another's backups.
 func fromBucket(name v1alpha1.DatabaseName) v1alpha1.Database {
 	return v1alpha1.Database{Name: name, From: &v1alpha1.DatabaseSource{Restore: &v1alpha1.DatabaseRestore{
-		RestoreSource: v1alpha1.RestoreSource{Store: "s3", Path: "shop/group/live/Orders"},
-		To:            &v1alpha1.RestorePoint{LSN: "34000000012300001"}}}}
+		BackupSource: v1alpha1.BackupSource{Store: "s3", Path: "shop/group/live/Orders"},
+		To:           &v1alpha1.RestorePoint{LSN: "34000000012300001"}}}}
 }
 
 // ends ends a Restore, with the database at its server in a state.
