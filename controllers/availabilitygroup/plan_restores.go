@@ -157,7 +157,7 @@ func restoreName(group, database string) string {
 // does not wait.
 func awaits(d Desired, declared v1alpha1.Database, server v1alpha1.ServerName,
 	state string) (conditions.Outcome, bool) {
-	var left *v1alpha1.Restore
+	var left, elsewhere *v1alpha1.Restore
 	for i := range d.Restores {
 		r := &d.Restores[i]
 		switch {
@@ -167,12 +167,24 @@ func awaits(d Desired, declared v1alpha1.Database, server v1alpha1.ServerName,
 				declared.Name, r.Name, progressOf(r))), true
 		case state == "RESTORING" && r.Status.Server == server && r.Status.Outcome == v1alpha1.RestoreFailed:
 			left = r
+		case state == "" && r.Status.Server != "" && r.Status.Server != server && r.Status.Outcome != v1alpha1.RestoreRefused:
+			elsewhere = r
 		}
+	}
+	if elsewhere != nil {
+		return conditions.Stalled(v1alpha1.ReasonDatabaseMissing, fmt.Sprintf("Restore %s ended as %s on %s, and %s has no "+
+			"database %s. No empty one is made in its place: see what is on %s, restore it again, or delete that Restore",
+			elsewhere.Name, elsewhere.Status.Outcome, host(elsewhere.Status.Server), host(server), declared.Name,
+			host(elsewhere.Status.Server))), true
 	}
 	if left != nil {
 		return conditions.Stalled(v1alpha1.ReasonRestoreFailed, fmt.Sprintf("database %s on %s is RESTORING, as Restore %s "+
 			"left it (%s): drop it there, and restore it by another Restore", declared.Name, host(server), left.Name,
 			left.Status.Message)), true
+	}
+	if state != "" && state != "ONLINE" {
+		return conditions.Stalled(v1alpha1.ReasonDatabaseOutside, fmt.Sprintf("database %s on %s is %s and in no group: "+
+			"recover it there, or drop it", declared.Name, host(server), state)), true
 	}
 	return conditions.Outcome{}, false
 }

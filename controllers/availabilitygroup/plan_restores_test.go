@@ -115,6 +115,14 @@ func TestWhatARestoreSaysOfADatabase(t *testing.T) {
 			r.Status.Outcome, r.Status.Phase = v1alpha1.RestoreFailed, v1alpha1.RestoreCompleted
 			e.restored("tukpub", "Orders", "RESTORING", "geosql_agent")
 		}, v1alpha1.ReasonRestoreFailed, false},
+		"another server became primary while it went on": {func(_ *environ, r *v1alpha1.Restore) {
+			r.Status = v1alpha1.RestoreStatus{Server: "quisec", Outcome: v1alpha1.RestoreFailed,
+				Phase: v1alpha1.RestoreCompleted, Reason: v1alpha1.ReasonPrimaryMoved}
+		}, v1alpha1.ReasonDatabaseMissing, false},
+		"it is no more, and what it began is there": {func(e *environ, r *v1alpha1.Restore) {
+			r.Spec.Target.Database = "Aside"
+			e.restored("tukpub", "Orders", "RESTORING", "geosql_agent")
+		}, v1alpha1.ReasonDatabaseOutside, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -48,9 +48,6 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		}
 	}
 	switch {
-	case d.Missing != "":
-		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
-		return p
 	case d.First != "":
 		// It may have been told before the other was there. Carried out both, the shorter retention removes what the other
 		// promises.
@@ -61,6 +58,9 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		}
 		p.Outcome = conditions.Stalled(v1alpha1.ReasonBackupConflict, fmt.Sprintf("BackupPolicy %s is about the same "+
 			"target, and came first: delete one of the two", d.First))
+		return p
+	case d.Missing != "":
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
 		return p
 	}
 	order, err := order(d, o).Encode()

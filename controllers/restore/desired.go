@@ -38,12 +38,17 @@ type Desired struct {
 	Order orders.Restore
 	// Others are other Restores to the server that are not over: they need the agent's right too.
 	Others []string
-	// Gone are servers that nobody expects back; read for a deletion alone.
+	// Gone are servers that nobody expects back; read for what comes to its end alone.
 	Gone sites.Gone
 }
 
 // server is the one at which it is restored; empty while none of a group is chosen.
 func (d *Desired) server() v1alpha1.ServerName { return serverOf(d.Restore) }
+
+// database that is made: as the agent said, or as far as it is declared.
+func (d *Desired) database() string {
+	return cmp.Or(d.Restore.Status.Database, string(d.Restore.Spec.DatabaseName()))
+}
 
 func serverOf(r *v1alpha1.Restore) v1alpha1.ServerName {
 	return cmp.Or(r.Spec.Target.Server, r.Status.Server)
@@ -67,7 +72,9 @@ func (r *Reconciler) desire(ctx context.Context, x *v1alpha1.Restore) (Desired, 
 		return d, err
 	}
 	if x.Status.Outcome != "" {
-		return d, nil
+		var err error
+		d.Gone, err = sites.ReadGone(ctx, r.hub, x.Namespace, r.now())
+		return d, err
 	}
 	spec := x.Spec
 	d.Order = orders.Restore{Name: x.Name, UID: string(x.UID), Database: string(spec.Target.Database),

@@ -58,13 +58,10 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 		r.connector.Forget(d.Restore.Namespace, d.server())
 	}
 	o.Rights = reconcile.Asked(principals.Permissions[credentials.RoleAgent.Login()], err)
-	if d.Restore.Status.Database == "" {
-		return
-	}
 	all, err := mssql.ReadDatabases(ctx, db)
 	owner := ""
 	for name, database := range all {
-		if strings.EqualFold(name, d.Restore.Status.Database) {
+		if strings.EqualFold(name, d.database()) {
 			owner, o.State = database.Owner, database.State
 		}
 	}

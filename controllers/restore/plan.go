@@ -158,14 +158,10 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	s := d.Restore.Status
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, s.Message)
 	planRights(p, d, o)
-	agent, becomes := credentials.RoleAgent.Login(), credentials.RoleSA
-	if d.Restore.Spec.Target.AvailabilityGroup != "" && s.Outcome == v1alpha1.RestoreSucceeded {
-		// What the operator owns the group takes up, as what it made itself.
-		becomes = credentials.RoleOperator
-	}
+	agent := credentials.RoleAgent.Login()
 	if owner, err := o.Owner.Get(); err == nil && owner == agent && given(d, o) &&
 		!d.Restore.Spec.DryRun {
-		execute(p, d, tsql.SetDatabaseOwner(s.Database, becomes.Login()).
+		execute(p, d, tsql.SetDatabaseOwner(d.database(), becomes(d).Login()).
 			Because("the server's agent has restored the database, and owns it no more"))
 	}
 	withdrawn, err := planWithdraw(p, d, o)
@@ -177,6 +173,10 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 		unread = append(unread, o.Owner.Err())
 	}
 	if err := errors.Join(unread...); err != nil {
+		if d.Gone.Why(d.server()) != "" { // nobody expects it back
+			p.Note, p.Outcome = v1alpha1.RestoreCompleted, outcome(s)
+			return
+		}
 		p.Outcome.Message += "; what it needed cannot be taken back yet: " + err.Error()
 		return
 	}
@@ -184,6 +184,14 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 		p.Note = v1alpha1.RestoreCompleted
 		p.Outcome = outcome(s)
 	}
+}
+
+// becomes is who owns the database then. What the operator owns a group takes up, as what it made itself.
+func becomes(d Desired) credentials.Role {
+	if d.Restore.Spec.Target.AvailabilityGroup != "" && d.Restore.Status.Outcome == v1alpha1.RestoreSucceeded {
+		return credentials.RoleOperator
+	}
+	return credentials.RoleSA
 }
 
 // given says that the database is to be the agent's no more. While it is RESTORING the engine gives it to nobody.
@@ -253,11 +261,14 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	planRights(&p, d, o)
 	if owner, err := o.Owner.Get(); err == nil && owner == credentials.RoleAgent.Login() && o.State == "ONLINE" &&
 		!d.Restore.Spec.DryRun {
-		execute(&p, d, tsql.SetDatabaseOwner(d.Restore.Status.Database, credentials.RoleSA.Login()).
+		execute(&p, d, tsql.SetDatabaseOwner(d.database(), becomes(d).Login()).
 			Because("the Restore of the database is deleted"))
 	}
 	if d.Restore.Spec.AsksEngine() {
 		err = errors.Join(err, o.Rights.Err())
+	}
+	if !d.Restore.Spec.DryRun {
+		err = errors.Join(err, o.Owner.Err())
 	}
 	switch why := d.Gone.Why(d.server()); {
 	case err == nil:

@@ -259,6 +259,7 @@ func TestReported(t *testing.T) {
 func TestPlanDelete(t *testing.T) {
 	g := NewWithT(t)
 	d, o := desired(), observed(t)
+	o.Owner = reconcile.Read("sa")
 	p := planDelete(d, o)
 	g.Expect(p.Done).To(BeFalse(), "the agent hears of it first")
 	g.Expect(p.Steps).To(HaveLen(2))

@@ -87,7 +87,7 @@ func (r reasons) holdBehind(sets []Set) {
 	}
 	here, idle := map[string]bool{}, newHistory(sets).idle
 	for _, s := range sets {
-		here[s.ID] = true
+		here[s.ID] = here[s.ID] || !s.Damaged
 	}
 	for _, s := range sets {
 		switch {

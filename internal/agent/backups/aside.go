@@ -181,13 +181,17 @@ func (a aside) needless(sets []backup.Description, server string) bool {
 		return false
 	}
 	// Of each fork, how far those before it go, and where those behind it begin at the earliest.
-	before, behind := map[string]backup.LSN{}, map[string]backup.LSN{}
+	before, data, behind := map[string]backup.LSN{}, map[string]backup.LSN{}, map[string]backup.LSN{}
 	for _, d := range sets {
 		if d.Damaged || !a.covers(d) {
 			continue
 		}
-		if d.Finished.Add(apart(d, server)).Before(a.At) && d.LastLSN.Compare(before[d.Fork]) > 0 {
-			before[d.Fork] = d.LastLSN
+		into := before
+		if d.Kind != backup.Log {
+			into = data
+		}
+		if d.Finished.Add(apart(d, server)).Before(a.At) && d.LastLSN.Compare(into[d.Fork]) > 0 {
+			into[d.Fork] = d.LastLSN
 		}
 		first, one := behind[d.Fork]
 		if d.Kind == backup.Log && !d.Begun.Add(-apart(d, server)).Before(a.At) && (!one || d.FirstLSN.Compare(first) < 0) {
@@ -196,6 +200,10 @@ func (a aside) needless(sets []backup.Description, server string) bool {
 	}
 	for fork, first := range behind {
 		if last, one := before[fork]; one && first.Compare(last) <= 0 {
+			return true
+		}
+		// One that begins where a full backup ends may go on from what is aside: the log before that is in nothing else.
+		if last, one := data[fork]; one && first.Compare(last) < 0 {
 			return true
 		}
 	}

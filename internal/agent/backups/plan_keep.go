@@ -122,10 +122,16 @@ func (p planner) gone(o *Observed, store string) map[string]absence {
 		}
 		kept, sets := o.kept(store), keptDescriptions(s.Sets, p.order.Verify)
 		for _, own := range o.Own {
-			if at := own.In[store]; kept[own.ID] == nil && !at.IsZero() && s.Listed.After(at) {
-				all[own.ID] = goneNeeded
-				sets = append(sets, own.Description)
+			if kept[own.ID] != nil {
+				continue
 			}
+			d := own.Description
+			if at := own.In[store]; !at.IsZero() && s.Listed.After(at) {
+				all[own.ID] = goneNeeded
+			} else {
+				d.Unverified = true // it waits to be sent
+			}
+			sets = append(sets, d)
 		}
 		if len(all) == 0 {
 			continue
@@ -198,12 +204,12 @@ func (p planner) planRemovals(o *Observed) []Remove {
 	return all
 }
 
-// waiting are the own sets that a store does not show yet. Whether they ever come is not known.
+// waiting are the own sets that a store does not show yet, or not whole. Whether they ever come is not known.
 func (o *Observed) waiting(store string) []backup.Description {
 	kept := o.kept(store)
 	var all []backup.Description
 	for _, own := range o.Own {
-		if kept[own.ID] == nil {
+		if k := kept[own.ID]; k == nil || k.Damaged {
 			d := own.Description
 			d.Unverified = true
 			all = append(all, d)
@@ -294,6 +300,9 @@ func (p planner) planChecksAgain(o *Observed) []Check {
 	}
 	var all []Check
 	for _, s := range o.Stores {
+		if !p.owns(s) {
+			continue
+		}
 		for _, kept := range s.Sets {
 			if p.checkedBefore(kept) {
 				all = append(all, Check{kept, s.Name})

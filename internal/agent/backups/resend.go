@@ -36,10 +36,11 @@ func (r *runner) clear(ctx context.Context, c *catalog, s Send) error {
 func (l *local) lost(o Own, place string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	o, there := l.own[o.ID]
+	now, there := l.own[o.ID]
 	if !there {
 		return fmt.Errorf("note that the %s is not stored: the backup volume does not have it any more", o.Set)
 	}
+	o = now
 	in := map[string]time.Time{}
 	maps.Copy(in, o.In)
 	delete(in, place)

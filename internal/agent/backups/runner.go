@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -205,7 +206,7 @@ func (r *runner) sendAll(ctx context.Context, c *catalog, logs bool) {
 	var all []errand
 	for _, s := range r.planSends(r.observed()) {
 		if s.Store == c.name && (s.Kind == backup.Log) == logs {
-			all = append(all, errand{fmt.Sprintf("send the %s to %s", s.Set, c.name), s.Folder(),
+			all = append(all, errand{fmt.Sprintf("send the %s (%s) to %s", s.Set, s.ID, c.name), s.Folder(),
 				func() error { return r.sendOne(ctx, c, lane, s) }})
 		}
 	}
@@ -213,6 +214,9 @@ func (r *runner) sendAll(ctx context.Context, c *catalog, logs bool) {
 }
 
 func (r *runner) sendOne(ctx context.Context, c *catalog, lane string, s Send) error {
+	if s.Damaged != nil && !slices.ContainsFunc(c.current().Sets, func(k Kept) bool { return k.ID == s.ID && k.Damaged }) {
+		return nil // it was read back whole meanwhile, or removed
+	}
 	r.note(lane, &Sending{Set: s.Set, Store: c.name, Of: s.Stored()})
 	defer r.note(lane, nil)
 	if err := r.sets.whole(ctx, s.Own, s.Damaged != nil); err != nil {
@@ -254,7 +258,7 @@ func (r *runner) forgetAll() {
 	o := r.observed()
 	var all []errand
 	for _, own := range r.planForget(o) {
-		all = append(all, errand{fmt.Sprintf("remove the %s from the backup volume", own.Set), "",
+		all = append(all, errand{fmt.Sprintf("remove the %s (%s) from the backup volume", own.Set, own.ID), "",
 			func() error { return r.sets.forget(own) }})
 	}
 	r.each(context.Background(), free, nil, all)
@@ -300,7 +304,7 @@ func (r *runner) checkAgain(ctx context.Context, c *catalog) {
 func (r *runner) readBack(ctx context.Context, c *catalog, lane string, checks []Check) {
 	var all []errand
 	for _, one := range checks {
-		all = append(all, errand{fmt.Sprintf("read the %s back from %s", one.Set, c.name), one.Folder(),
+		all = append(all, errand{fmt.Sprintf("%s: the %s (%s)", lane, one.Set, one.ID), one.Folder(),
 			func() error { return r.check(ctx, c, one) }})
 	}
 	r.each(ctx, lane, c.store, all)

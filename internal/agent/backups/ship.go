@@ -41,13 +41,25 @@ func send(ctx context.Context, to *store.Store, l *local, own Own, may func(cont
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(may(ctx), there(ctx, to, own.Description)); err != nil {
+	if err := may(ctx); err != nil {
 		return err
+	}
+	has, err := there(ctx, to, own.Description)
+	if err != nil {
+		return err
+	}
+	// A mark that is there is of what was there before: these files were not read back.
+	for _, name := range []string{verifiedName, damagedName} {
+		if mark := path.Join(own.Folder(), name); has[mark] {
+			if err := to.Remove(ctx, mark); err != nil {
+				return err
+			}
+		}
 	}
 	if err := to.Put(ctx, own.Key(), content); err != nil {
 		return err
 	}
-	err = there(ctx, to, own.Description)
+	_, err = there(ctx, to, own.Description)
 	if errors.Is(err, errGone) {
 		return errors.Join(err, to.Remove(ctx, own.Key()))
 	}
@@ -57,22 +69,23 @@ func send(ctx context.Context, to *store.Store, l *local, own Own, may func(cont
 // errGone says that files are not in a store any more that were sent.
 var errGone = errors.New("what was sent is not there any more")
 
-// there says whether the files of a set are in a store, with their bytes.
-func there(ctx context.Context, in *store.Store, d backup.Description) error {
+// there says whether the files of a set are in a store, with their bytes, and which objects its folder has.
+func there(ctx context.Context, in *store.Store, d backup.Description) (has map[string]bool, err error) {
 	objects, err := in.List(ctx, d.Folder()+"/")
 	if err != nil {
-		return err
+		return nil, err
 	}
-	has := map[string]int64{}
+	bytes := map[string]int64{}
+	has = map[string]bool{}
 	for _, o := range objects {
-		has[o.Key] = o.Bytes
+		bytes[o.Key], has[o.Key] = o.Bytes, true
 	}
 	for _, f := range d.Files {
-		if bytes, ok := has[d.KeyOf(f.Name)]; !ok || bytes != f.Bytes {
-			return fmt.Errorf("%s in %s: %w", d.KeyOf(f.Name), in, errGone)
+		if !has[d.KeyOf(f.Name)] || bytes[d.KeyOf(f.Name)] != f.Bytes {
+			return has, fmt.Errorf("%s in %s: %w", d.KeyOf(f.Name), in, errGone)
 		}
 	}
-	return nil
+	return has, nil
 }
 
 // errRemoved says that a set that was to be read back is there no more.

@@ -304,6 +304,7 @@ func (r *runner) chooseFiles(ctx context.Context, o *observed) error {
 		return r.refuse(o, reason, err.Error())
 	}
 	kept.Downloaded = len(kept.Plan.Sets)
+	kept.Refusals, kept.Refusal = 0, "" // those were of looking into the files
 	if err := r.keep(kept); err != nil {
 		return err
 	}

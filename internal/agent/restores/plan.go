@@ -100,6 +100,12 @@ func gather(o *observed) step {
 	case o.Database != nil && !o.ours() && !o.Order.DryRun:
 		return exists(o)
 	}
+	switch {
+	case r.Refusals >= refusalsMost:
+		return ended(o, Refused, v1alpha1.ReasonFileNotUsable, r.Refusal)
+	case o.pausing():
+		return pausing(o)
+	}
 	for n, f := range r.Files {
 		switch {
 		case f.Read:
@@ -137,6 +143,8 @@ func goOn(o *observed) step {
 		return refusedAgain(o)
 	case o.Database == nil && o.pausing():
 		return pausing(o)
+	case o.Database == nil && o.away() != "":
+		return wait{o.away()}
 	case o.Database == nil:
 		return restore{0}
 	case len(o.Database.Files) == 0:

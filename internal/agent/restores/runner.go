@@ -57,11 +57,11 @@ func newRunner(order orders.Restore, p *Part) *runner {
 		at: p.at, tick: p.tick, pause: p.pause, order: order, record: record{UID: order.UID}}
 }
 
-// tell changes how the stores are reached; all else of an order stays as it was.
+// tell changes how the stores are reached, and whether the group is made; all else of an order stays as it was.
 func (r *runner) tell(order orders.Restore) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.order.Stores = order.Stores
+	r.order.Stores, r.order.Unmade = order.Stores, order.Unmade
 }
 
 // run carries the order out until ctx ends or it is over.

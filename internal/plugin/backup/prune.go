@@ -65,6 +65,9 @@ func prune(l look, name string, f *pruneFlags) error {
 	if f.yes && p.DeletionTimestamp != nil {
 		return errors.New("refused, nothing was changed: the BackupPolicy is being deleted")
 	}
+	if err := l.alone(p, f); err != nil {
+		return err
+	}
 	var failed []error
 	for _, store := range p.Spec.Stores {
 		if err := l.pruneStore(p, store, f); err != nil {
@@ -131,6 +134,32 @@ func (l look) pruneStore(p *v1alpha1.BackupPolicy, name v1alpha1.ObjectName, f *
 			return fmt.Errorf("BackupStore %s: %w; what was not removed stays, and the same command goes on", name, err)
 		}
 		l.say("removed %s", k.Folder())
+	}
+	return nil
+}
+
+// alone refuses to remove by a policy that is not the only one of its target, whose retention is not the one that
+// counts, or while sets wait to be sent, which go on from what would go.
+func (l look) alone(p *v1alpha1.BackupPolicy, f *pruneFlags) error {
+	if !f.yes {
+		return nil
+	}
+	for _, d := range p.Status.Databases {
+		if d.Waiting > 0 {
+			return fmt.Errorf("refused, nothing was changed: %d backups of %s wait to be sent, and may go on from those that "+
+				"would go", d.Waiting, d.Name)
+		}
+	}
+	ctx, cancel := context.WithTimeout(l.cmd.Context(), cli.ReadTimeout)
+	defer cancel()
+	var all v1alpha1.BackupPolicyList
+	if err := l.hub.List(ctx, &all, client.InNamespace(l.namespace)); err != nil {
+		return fmt.Errorf("list the BackupPolicies of namespace %s: %w", l.namespace, err)
+	}
+	for i := range all.Items {
+		if other := &all.Items[i]; other.Name != p.Name && other.Spec.Target == p.Spec.Target {
+			return fmt.Errorf("refused, nothing was changed: BackupPolicy %s is about the same target", other.Name)
+		}
 	}
 	return nil
 }

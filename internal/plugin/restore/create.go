@@ -170,6 +170,6 @@ func (l look) ended(r *v1alpha1.Restore) error {
 		l.chain(r)
 		return nil
 	}
-	l.say("database %s is ONLINE on %s, as of %s", s.Database, r.Spec.Target.Server, reached(s.RestoredTo))
+	l.say("database %s is ONLINE on %s, as of %s", s.Database, where(r), reached(s.RestoredTo))
 	return nil
 }

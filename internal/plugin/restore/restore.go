@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -71,7 +72,7 @@ func show(l look, text string) error {
 		what = "Dry run of Restore"
 	}
 	l.say("%s %s: %s", what, r.Name, progress(r))
-	l.say("%s of %s, to %s, as %s on %s", database(r), source(r), point(r), r.Spec.DatabaseName(), r.Spec.Target.Server)
+	l.say("%s of %s, to %s, as %s on %s", database(r), source(r), point(r), r.Spec.DatabaseName(), where(r))
 	if r.Status.Outcome != "" {
 		l.say("%s (%s): %s", r.Status.Outcome, r.Status.Reason, r.Status.Message)
 	}
@@ -156,4 +157,12 @@ func (l look) chain(r *v1alpha1.Restore) {
 	if to := reached(r.Status.RestoredTo); to != "" {
 		l.say("they lead to %s", to)
 	}
+}
+
+// where is the server of a Restore, or whose it will be.
+func where(r *v1alpha1.Restore) string {
+	if group := r.Spec.Target.AvailabilityGroup; group != "" && r.Status.Server == "" {
+		return "the primary of " + string(group)
+	}
+	return string(cmp.Or(r.Status.Server, r.Spec.Target.Server))
 }
