@@ -126,7 +126,8 @@ func endedWithinAnswers(t *testing.T, s *target, b *taken) {
 	between := b.bucket.Between(t)
 	var mu sync.Mutex
 	var met []string
-	reached := make(chan struct{}, 100)
+	reached, over := make(chan struct{}, 100), make(chan struct{})
+	defer close(over) // nobody may end the connection of an answer of which half is enough
 	between.Do(once(func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		answer := httptest.NewRecorder()
 		next.ServeHTTP(answer, r)
@@ -138,7 +139,10 @@ func endedWithinAnswers(t *testing.T, s *target, b *taken) {
 		met = append(met, bucket.Asked(r))
 		mu.Unlock()
 		reached <- struct{}{}
-		<-r.Context().Done()
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
 		panic(http.ErrAbortHandler)
 	}))
 	o := orders.Restore{Name: "within", UID: "uid-within", Folder: folder, Database: "within", Time: b.after[28],
