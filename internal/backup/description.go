@@ -184,6 +184,3 @@ func Sets(all []Description) []Set {
 	}
 	return sets
 }
-
-// Duration is how long it took.
-func (d Description) Duration() time.Duration { return d.Finished.Sub(d.Begun) }

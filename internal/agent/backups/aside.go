@@ -177,9 +177,6 @@ func (e *taker) asides() ([]aside, error) {
 // needless says that nothing that a log backup may have is missed: a later one goes on from where one before it ended,
 // so that its outcome was none, or the later one has its log too. It is asked again and again, of all sets of months.
 func (a aside) needless(sets []backup.Description, server string) bool {
-	if a.Kind != backup.Log {
-		return false
-	}
 	// Of each fork, how far those before it go, and where those behind it begin at the earliest.
 	before, data, behind := map[string]backup.LSN{}, map[string]backup.LSN{}, map[string]backup.LSN{}
 	for _, d := range sets {

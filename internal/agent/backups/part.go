@@ -189,8 +189,6 @@ type Status struct {
 	Sending []SendingStatus `json:"sending,omitempty"`
 	// Failing are steps that failed the last time, by what they are, with why.
 	Failing map[string]string `json:"failing,omitempty"`
-	// Requests that a set answers, with the set's key.
-	Requests map[string]string `json:"requests,omitempty"`
 	// Answers are the sets that answer requests which the order has.
 	Answers []Answer `json:"answers,omitempty"`
 	// Past are the newest full and differential sets that nobody has asked for, the newest first; PastMost at most.

@@ -13,8 +13,7 @@ import (
 // status is what a policy's runner knows.
 func (r *runner) status() Status {
 	o := r.observed()
-	s := Status{Policy: r.order.Policy, Databases: r.databases(o), Requests: answers(o),
-		Answers: r.answers(o)}
+	s := Status{Policy: r.order.Policy, Databases: r.databases(o), Answers: r.answers(o)}
 	s.Past, s.PastWhole = r.past(o)
 	for _, store := range o.Stores {
 		one := StoreStatus{Name: store.Name, Listed: store.Listed, Unreadable: store.Unreadable}
@@ -92,28 +91,6 @@ func (r *runner) answers(o *Observed) []Answer {
 		}
 		if best != nil {
 			all = append(all, *best)
-		}
-	}
-	return all
-}
-
-func answers(o *Observed) map[string]string {
-	var all map[string]string
-	note := func(d backup.Description) {
-		if d.Request == "" {
-			return
-		}
-		if all == nil {
-			all = map[string]string{}
-		}
-		all[d.Request] = d.Key()
-	}
-	for _, own := range o.Own {
-		note(own.Description)
-	}
-	for _, s := range o.Stores {
-		for _, k := range s.Sets {
-			note(k.Description)
 		}
 	}
 	return all
