@@ -37,8 +37,7 @@ func (r *Reconciler) observeBackups(ctx context.Context, d Desired, o *Observed)
 		if string(p.Spec.Target.AvailabilityGroup) != d.Group.Name || !p.DeletionTimestamp.IsZero() {
 			continue
 		}
-		if first == nil || p.CreationTimestamp.Before(&first.CreationTimestamp) ||
-			p.CreationTimestamp.Equal(&first.CreationTimestamp) && p.Name < first.Name {
+		if first == nil || v1alpha1.Older(p, first) {
 			first = p
 		}
 	}

@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -47,8 +46,7 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 			Lock: true}}
 	frame := r.frame()
 	err := reconcile.Controller(mgr, "backup", &v1alpha1.Backup{}, workers, reconcile.SpecOrAnnotations()).
-		Watches(&v1alpha1.BackupPolicy{}, sites.EnqueueHub(r.backupsOf), mcbuilder.WithEngageWithLocalCluster(true),
-			mcbuilder.WithEngageWithProviderClusters(false)).
+		Watches(&v1alpha1.BackupPolicy{}, sites.EnqueueHub(r.backupsOf), reconcile.HubOnly()...).
 		Complete(frame)
 	if err != nil {
 		return fmt.Errorf("making the controller of Backups: %w", err)

@@ -10,7 +10,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -101,16 +100,12 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		sidecars: o.Sidecars,
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("backuppolicy"),
 			Owner: statusOwner}}
-	hubOnly := []mcbuilder.WatchesOption{
-		mcbuilder.WithEngageWithLocalCluster(true),
-		mcbuilder.WithEngageWithProviderClusters(false),
-	}
 	frame := r.frame()
 	err := reconcile.Controller(mgr, "backuppolicy", &v1alpha1.BackupPolicy{}, reconcile.AsConfigured,
 		reconcile.SpecOrAnnotations()).
-		Watches(&v1alpha1.BackupStore{}, sites.EnqueueHub(r.policiesOfStore), hubOnly...).
-		Watches(&v1alpha1.Backup{}, sites.EnqueueHub(policyOf), hubOnly...).
-		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.policiesOfGroup), hubOnly...).
+		Watches(&v1alpha1.BackupStore{}, sites.EnqueueHub(r.policiesOfStore), reconcile.HubOnly()...).
+		Watches(&v1alpha1.Backup{}, sites.EnqueueHub(policyOf), reconcile.HubOnly()...).
+		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.policiesOfGroup), reconcile.HubOnly()...).
 		Complete(frame)
 	if err != nil {
 		return fmt.Errorf("making the controller of BackupPolicies: %w", err)

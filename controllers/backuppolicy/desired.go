@@ -139,9 +139,7 @@ func (r *Reconciler) others(ctx context.Context, d *Desired) error {
 	}
 	for i := range list.Items {
 		other := &list.Items[i]
-		before := other.CreationTimestamp.Before(&d.Policy.CreationTimestamp) ||
-			other.CreationTimestamp.Equal(&d.Policy.CreationTimestamp) && other.Name < d.Policy.Name
-		if other.UID != d.Policy.UID && other.Spec.Target == d.Policy.Spec.Target && before {
+		if other.UID != d.Policy.UID && other.Spec.Target == d.Policy.Spec.Target && v1alpha1.Older(other, d.Policy) {
 			d.First = other.Name
 		}
 	}

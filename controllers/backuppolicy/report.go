@@ -109,25 +109,16 @@ func (x *database) newest() time.Time {
 }
 
 func (x *database) status() v1alpha1.BackedUpDatabase {
-	s := v1alpha1.BackedUpDatabase{Name: v1alpha1.DatabaseName(x.Name), Sets: bounded(x.Sets), Bytes: x.Bytes,
-		Waiting: bounded(x.Waiting), WaitingBytes: x.WaitingBytes, Damaged: bounded(x.Damaged), LastFull: moment(x.Full),
-		LastDifferential: moment(x.Differential), LastLog: moment(x.Log)}
+	s := v1alpha1.BackedUpDatabase{Name: v1alpha1.DatabaseName(x.Name), Sets: reconcile.Count(x.Sets), Bytes: x.Bytes,
+		Waiting: reconcile.Count(x.Waiting), WaitingBytes: x.WaitingBytes, Damaged: reconcile.Count(x.Damaged),
+		LastFull: reconcile.Moment(x.Full), LastDifferential: reconcile.Moment(x.Differential),
+		LastLog: reconcile.Moment(x.Log)}
 	for _, w := range slices.Backward(x.Windows) {
 		if len(s.Windows) < maxWindows {
 			s.Windows = append(s.Windows, v1alpha1.RestorableWindow{From: metav1.NewTime(w.From), To: metav1.NewTime(w.To)})
 		}
 	}
 	return s
-}
-
-func bounded(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // it is bounded
-
-func moment(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	at := metav1.NewTime(t)
-	return &at
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

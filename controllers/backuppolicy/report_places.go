@@ -11,6 +11,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // listedLeast and listedMost bound the time between two moments at which status says that a store was listed, a quarter
@@ -33,7 +34,7 @@ func places(d Desired, o Observed, told map[string]*database) []v1alpha1.BackupP
 			all = append(all, was)
 			continue
 		}
-		next.Listed = moment(listed)
+		next.Listed = reconcile.Moment(listed)
 		next.Verified, next.Damaged = d.place(says, o, told, string(name))
 		if was.Listed != nil && same(was.Verified, next.Verified) && same(was.Damaged, next.Damaged) &&
 			listed.Sub(was.Listed.Time) < min(max(d.Order.LogEvery/4, listedLeast), listedMost) {
@@ -77,7 +78,7 @@ func (d Desired) place(says *backups.Status, o Observed, told map[string]*databa
 			worst = in.Damaged
 		}
 	}
-	return moment(oldest), moment(worst)
+	return reconcile.Moment(oldest), reconcile.Moment(worst)
 }
 
 func storedIn(says *backups.Status, database backup.Identity, store string) backups.StoredDatabase {

@@ -10,6 +10,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // What a store restores is what the server tells that has listed it last, and what restores all of the databases.
@@ -23,8 +24,8 @@ func TestWhatStoresAreToldToRestore(t *testing.T) {
 		x.Store = "bucket"
 		return backups.DatabaseStatus{Name: "Content", Family: "f", Here: true, Stores: []in{x}}
 	}
-	before := v1alpha1.BackupPlace{Name: "bucket", Listed: moment(noon.Add(-time.Minute)),
-		Verified: moment(noon.Add(-5 * time.Minute))}
+	before := v1alpha1.BackupPlace{Name: "bucket", Listed: reconcile.Moment(noon.Add(-time.Minute)),
+		Verified: reconcile.Moment(noon.Add(-5 * time.Minute))}
 	for _, row := range []struct {
 		why            string
 		before         []v1alpha1.BackupPlace
@@ -38,28 +39,29 @@ func TestWhatStoresAreToldToRestore(t *testing.T) {
 		{why: "who has listed it last counts, also when that is less",
 			tukpub: &told{noon, []backups.DatabaseStatus{content(in{Verified: noon.Add(-time.Hour)})}},
 			quisec: &told{noon.Add(-time.Second), []backups.DatabaseStatus{content(in{Verified: noon})}},
-			want:   v1alpha1.BackupPlace{Name: "bucket", Listed: moment(noon), Verified: moment(noon.Add(-time.Hour))}},
+			want: v1alpha1.BackupPlace{Name: "bucket", Listed: reconcile.Moment(noon),
+				Verified: reconcile.Moment(noon.Add(-time.Hour))}},
 		{why: "a database without any restores nothing", databases: []v1alpha1.DatabaseName{"Content", "Orders"},
 			tukpub: &told{noon, []backups.DatabaseStatus{content(in{Verified: noon})}},
-			want:   v1alpha1.BackupPlace{Name: "bucket", Listed: moment(noon)}},
+			want:   v1alpha1.BackupPlace{Name: "bucket", Listed: reconcile.Moment(noon)}},
 		{why: "what is kept of a former database of the name is not its",
 			tukpub: &told{noon, []backups.DatabaseStatus{content(in{}), {Name: "content", Family: "former",
 				Stores: []in{{Store: "bucket", Verified: noon}}}}},
-			want: v1alpha1.BackupPlace{Name: "bucket", Listed: moment(noon)}},
+			want: v1alpha1.BackupPlace{Name: "bucket", Listed: reconcile.Moment(noon)}},
 		{why: "a set is damaged", tukpub: &told{noon, []backups.DatabaseStatus{content(in{Verified: noon.Add(-time.Hour),
 			Damaged: noon.Add(-time.Minute)})}},
-			want: v1alpha1.BackupPlace{Name: "bucket", Listed: moment(noon), Verified: moment(noon.Add(-time.Hour)),
-				Damaged: moment(noon.Add(-time.Minute))}},
+			want: v1alpha1.BackupPlace{Name: "bucket", Listed: reconcile.Moment(noon),
+				Verified: reconcile.Moment(noon.Add(-time.Hour)), Damaged: reconcile.Moment(noon.Add(-time.Minute))}},
 		{why: "what was told before stays, with its time", before: []v1alpha1.BackupPlace{before}, want: before},
 		{why: "a look that shows the same is not written each time", before: []v1alpha1.BackupPlace{before},
 			tukpub: &told{noon, []backups.DatabaseStatus{content(in{Verified: noon.Add(-5 * time.Minute)})}}, want: before},
 		{why: "but from time to time", before: []v1alpha1.BackupPlace{before},
 			tukpub: &told{noon.Add(time.Minute), []backups.DatabaseStatus{content(in{Verified: noon.Add(-5 * time.Minute)})}},
-			want: v1alpha1.BackupPlace{Name: "bucket", Listed: moment(noon.Add(time.Minute)),
-				Verified: moment(noon.Add(-5 * time.Minute))}},
+			want: v1alpha1.BackupPlace{Name: "bucket", Listed: reconcile.Moment(noon.Add(time.Minute)),
+				Verified: reconcile.Moment(noon.Add(-5 * time.Minute))}},
 		{why: "one that shows another is", before: []v1alpha1.BackupPlace{before},
 			tukpub: &told{noon, []backups.DatabaseStatus{content(in{})}},
-			want:   v1alpha1.BackupPlace{Name: "bucket", Listed: moment(noon)}},
+			want:   v1alpha1.BackupPlace{Name: "bucket", Listed: reconcile.Moment(noon)}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			d, o := desired(), observed(t, noon)

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // What Backups of the policy ask for is told, the oldest first, until each has its outcome.
@@ -36,7 +37,7 @@ func TestWhatBackupsAskFor(t *testing.T) {
 		}),
 		one("other", time.Hour, func(b *v1alpha1.Backup) { b.Spec.Policy = "weekly" }),
 		one("done", time.Hour, func(b *v1alpha1.Backup) { b.Status.Outcome = v1alpha1.BackupSucceeded }),
-		one("gone", time.Hour, func(b *v1alpha1.Backup) { b.DeletionTimestamp = moment(noon) }),
+		one("gone", time.Hour, func(b *v1alpha1.Backup) { b.DeletionTimestamp = reconcile.Moment(noon) }),
 		one("undecided", time.Hour, func(b *v1alpha1.Backup) { b.Status.Databases = nil }),
 		one("record", time.Hour, func(b *v1alpha1.Backup) { b.Spec.Record = &v1alpha1.BackupRecord{Set: "6f"} }),
 	}))

@@ -11,6 +11,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // verification is what a person has asked to have read back, until it is: nil for nothing. A request for another object
@@ -42,9 +43,9 @@ func verified(d Desired, o Observed) *v1alpha1.BackupVerificationStatus {
 		}
 		left += least.Left
 		status.LeftBytes += least.LeftBytes
-		status.Damaged += bounded(least.Damaged)
+		status.Damaged += reconcile.Count(least.Damaged)
 	}
-	count := bounded(left)
+	count := reconcile.Count(left)
 	status.Left = &count
 	if left == 0 {
 		status.Completed = &metav1.Time{Time: o.Now.Truncate(time.Second)}

@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 const asked = "u1/2026-03-01T11:50:00Z"
@@ -32,9 +33,10 @@ func TestWhichVerificationIsTold(t *testing.T) {
 		{why: "it is under way", annotation: asked, before: &v1alpha1.BackupVerificationStatus{Request: asked},
 			want: &orders.BackupVerification{Request: asked, Since: noon.Add(-10 * time.Minute)}},
 		{why: "it is done", annotation: asked, before: &v1alpha1.BackupVerificationStatus{Request: asked,
-			Completed: moment(noon)}},
+			Completed: reconcile.Moment(noon)}},
 		{why: "another is", annotation: asked, before: &v1alpha1.BackupVerificationStatus{Request: "u1/former",
-			Completed: moment(noon)}, want: &orders.BackupVerification{Request: asked, Since: noon.Add(-10 * time.Minute)}},
+			Completed: reconcile.Moment(noon)}, want: &orders.BackupVerification{Request: asked,
+			Since: noon.Add(-10 * time.Minute)}},
 	} {
 		t.Run(row.why, func(t *testing.T) {
 			d := desired()
@@ -80,6 +82,6 @@ func TestHowFarAVerificationIs(t *testing.T) {
 	}
 	g := NewWithT(t)
 	d, o := desired(), observed(t, noon)
-	d.Policy.Status.Verification = &v1alpha1.BackupVerificationStatus{Request: asked, Completed: moment(noon)}
+	d.Policy.Status.Verification = &v1alpha1.BackupVerificationStatus{Request: asked, Completed: reconcile.Moment(noon)}
 	g.Expect(reported(d, o).Verification).To(Equal(d.Policy.Status.Verification), "one that is done is remembered")
 }

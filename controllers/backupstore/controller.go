@@ -11,7 +11,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -65,8 +64,7 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 			Owner: statusOwner}}
 	frame := r.frame()
 	err := reconcile.Controller(mgr, "backupstore", &v1alpha1.BackupStore{}, workers, reconcile.SpecOrAnnotations()).
-		Watches(&v1alpha1.BackupPolicy{}, sites.EnqueueHub(storesOf), mcbuilder.WithEngageWithLocalCluster(true),
-			mcbuilder.WithEngageWithProviderClusters(false)).
+		Watches(&v1alpha1.BackupPolicy{}, sites.EnqueueHub(storesOf), reconcile.HubOnly()...).
 		Complete(frame)
 	if err != nil {
 		return fmt.Errorf("making the controller of BackupStores: %w", err)

@@ -13,7 +13,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -110,12 +109,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		r.pods = podExec{}
 	}
 	frame := reconcile.New(r.hub, r.kind())
-	hubOnly := []mcbuilder.WatchesOption{
-		mcbuilder.WithEngageWithLocalCluster(true),
-		mcbuilder.WithEngageWithProviderClusters(false),
-	}
 	err = reconcile.Controller(mgr, "drill", &v1alpha1.Drill{}, workers, reconcile.SpecOrAnnotations()).
-		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.waiting), hubOnly...).
+		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.waiting), reconcile.HubOnly()...).
 		WatchesRawSource(o.Sites.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
 			return reconcile.Keys[*v1alpha1.Drill](ctx, r.hub, &v1alpha1.DrillList{}, "", nil)
 		})).

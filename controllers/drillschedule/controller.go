@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -47,8 +46,7 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 	local := mgr.GetLocalManager()
 	r := New(local.GetClient(), local.GetAPIReader(), local.GetEventRecorder("drillschedule"), time.Now)
 	err := reconcile.Controller(mgr, "drillschedule", &v1alpha1.DrillSchedule{}, workers, reconcile.SpecOrAnnotations()).
-		Watches(&v1alpha1.Drill{}, sites.EnqueueHub(scheduleOf), mcbuilder.WithEngageWithLocalCluster(true),
-			mcbuilder.WithEngageWithProviderClusters(false)).
+		Watches(&v1alpha1.Drill{}, sites.EnqueueHub(scheduleOf), reconcile.HubOnly()...).
 		Complete(r.Frame())
 	if err != nil {
 		return fmt.Errorf("making the controller of DrillSchedules: %w", err)

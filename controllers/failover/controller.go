@@ -97,13 +97,9 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider, statuses 
 		voters:    siteVoters{provider}, hub: local.GetClient(), fresh: local.GetAPIReader(), now: time.Now,
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("failover"), Owner: statusOwner},
 	}
-	hubOnly := []mcbuilder.WatchesOption{
-		mcbuilder.WithEngageWithLocalCluster(true),
-		mcbuilder.WithEngageWithProviderClusters(false),
-	}
 	err := reconcile.Controller(mgr, "failover", &v1alpha1.AvailabilityGroup{}, reconcile.AsConfigured, electionSeen()).
 		Watches(&v1alpha1.Failover{}, sites.EnqueueHub(groupOf),
-			append(hubOnly, mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{}))...).
+			reconcile.HubOnly(predicate.GenerationChangedPredicate{})...).
 		Watches(&coordinationv1.Lease{}, sites.EnqueueOwner(v1alpha1.LabelGroup), mcbuilder.WithPredicates(requests.Moved())).
 		WatchesRawSource(provider.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
 			return reconcile.Keys[*v1alpha1.AvailabilityGroup](ctx, r.hub, &v1alpha1.AvailabilityGroupList{}, "", nil)

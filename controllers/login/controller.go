@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
-	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -65,13 +64,9 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		RequeueAfter: reconcile.RequeueAfter{Steps: lookSoon / 4, Progress: lookSoon, Stalled: lookAgain, Resync: lookAgain},
 		Desire:       r.desireLogin, Observe: r.observe, Plan: plan, PlanDelete: planDelete, Apply: r.apply, Report: r.report,
 	})
-	hubOnly := []mcbuilder.WatchesOption{
-		mcbuilder.WithEngageWithLocalCluster(true),
-		mcbuilder.WithEngageWithProviderClusters(false),
-	}
 	err := reconcile.Controller(mgr, "login", &v1alpha1.Login{}, reconcile.AsConfigured, reconcile.SpecOrAnnotations()).
 		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.loginsOfGroup),
-			append(hubOnly, mcbuilder.WithPredicates(primaryMoved()))...).
+			reconcile.HubOnly(primaryMoved())...).
 		WatchesRawSource(o.Sites.Watch(func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName {
 			return reconcile.Keys[*v1alpha1.Login](ctx, r.hub, &v1alpha1.LoginList{}, "", nil)
 		})).

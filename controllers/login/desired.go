@@ -365,7 +365,8 @@ func (r *Reconciler) others(ctx context.Context, d *Desired) error {
 	}
 	for i := range list.Items {
 		other := Desired{Login: &list.Items[i]}
-		if other.Login.Name == d.Login.Name || !strings.EqualFold(other.name(), d.name()) || !first(other.Login, d.Login) {
+		if other.Login.Name == d.Login.Name || !strings.EqualFold(other.name(), d.name()) ||
+			!v1alpha1.Older(other.Login, d.Login) {
 			continue
 		}
 		if err := r.target(ctx, &other); err != nil {
@@ -376,14 +377,6 @@ func (r *Reconciler) others(ctx context.Context, d *Desired) error {
 		}
 	}
 	return nil
-}
-
-// first orders Logins by age, then by name.
-func first(a, b *v1alpha1.Login) bool {
-	if !a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.CreationTimestamp.Before(&b.CreationTimestamp)
-	}
-	return a.Name < b.Name
 }
 
 // secrets reads the password and the CA.

@@ -37,10 +37,6 @@ type declarer struct{ *reconciler }
 
 // setupDeclarations adds the controller to the manager.
 func setupDeclarations(mgr mcmanager.Manager, r *reconciler, provider *sites.Provider) error {
-	hub := []mcbuilder.WatchesOption{
-		mcbuilder.WithEngageWithLocalCluster(true),
-		mcbuilder.WithEngageWithProviderClusters(false),
-	}
 	named := func(names ...string) mcbuilder.WatchesOption {
 		return mcbuilder.WithPredicates(
 			predicate.NewPredicateFuncs(func(obj client.Object) bool { return slices.Contains(names, obj.GetName()) }),
@@ -52,10 +48,10 @@ func setupDeclarations(mgr mcmanager.Manager, r *reconciler, provider *sites.Pro
 		DeleteFunc:  func(event.DeleteEvent) bool { return false }})
 	everywhere := func(ctx context.Context, _ v1alpha1.SiteName) []types.NamespacedName { return r.namespaces(ctx) }
 	err := mcbuilder.ControllerManagedBy(mgr).Named("names-declared").
-		Watches(&v1alpha1.SQLServer{}, sites.EnqueueHub(itsNamespace), hub[0], hub[1]).
-		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(itsNamespace), hub[0], hub[1]).
-		Watches(&v1alpha1.Site{}, sites.EnqueueHub(itsNamespaces), hub[0], hub[1],
-			mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&v1alpha1.SQLServer{}, sites.EnqueueHub(itsNamespace), reconcile.HubOnly()...).
+		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(itsNamespace), reconcile.HubOnly()...).
+		Watches(&v1alpha1.Site{}, sites.EnqueueHub(itsNamespaces),
+			reconcile.HubOnly(predicate.GenerationChangedPredicate{})...).
 		Watches(&coordinationv1.Lease{}, sites.EnqueueHub(itsNamespace), named(orders.PresenceLease), begun).
 		Watches(&corev1.ConfigMap{}, sites.EnqueueHub(itsNamespace), named(orders.NamesObject)).
 		Watches(&corev1.Secret{}, sites.EnqueueHub(itsNamespace), named(orders.PeersObject)).

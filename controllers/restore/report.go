@@ -69,19 +69,19 @@ func reported(d Desired, o Observed, p reconcile.Plan, now metav1.Time) v1alpha1
 func say(s *v1alpha1.RestoreStatus, says *restores.Status) {
 	s.Phase = v1alpha1.RestoreRunning
 	s.Database, s.Store = says.Database, v1alpha1.ObjectName(says.Store)
-	s.Sets, s.Bytes = bounded(says.Sets), says.Bytes
-	s.DownloadedBytes, s.RestoredSets = says.Downloaded, bounded(says.Restored)
-	s.Started = moment(says.Started)
+	s.Sets, s.Bytes = reconcile.Count(says.Sets), says.Bytes
+	s.DownloadedBytes, s.RestoredSets = says.Downloaded, reconcile.Count(says.Restored)
+	s.Started = reconcile.Moment(says.Started)
 	s.Chain = nil
 	for _, set := range says.Chain[:min(len(says.Chain), maxChain)] {
 		s.Chain = append(s.Chain, v1alpha1.RestoredSet{ID: set.ID, Type: string(set.Kind), FirstLSN: set.FirstLSN,
 			LastLSN: set.LastLSN, Finished: metav1.NewTime(set.Finished), Bytes: set.Bytes,
-			Files: set.Files, Position: bounded(set.Position)})
+			Files: set.Files, Position: reconcile.Count(set.Position)})
 	}
-	s.Unused, s.UnusedSets = nil, bounded(says.UnusedSets)
+	s.Unused, s.UnusedSets = nil, reconcile.Count(says.UnusedSets)
 	for _, u := range says.Unused[:min(len(says.Unused), maxChain)] {
-		s.Unused = append(s.Unused, v1alpha1.UnusedSet{File: u.Key, Position: bounded(u.Position), Type: string(u.Kind),
-			Database: u.Database, Why: u.Why})
+		s.Unused = append(s.Unused, v1alpha1.UnusedSet{File: u.Key, Position: reconcile.Count(u.Position),
+			Type: string(u.Kind), Database: u.Database, Why: u.Why})
 	}
 	s.RestoredTo = nil
 	if says.Sets > 0 {
@@ -92,16 +92,6 @@ func say(s *v1alpha1.RestoreStatus, says *restores.Status) {
 		}
 	}
 	if says.Result != nil {
-		s.Finished = moment(says.Result.Finished)
+		s.Finished = reconcile.Moment(says.Result.Finished)
 	}
-}
-
-func bounded(n int) int32 { return int32(min(n, 1<<30)) } //nolint:gosec // it is bounded
-
-func moment(t time.Time) *metav1.Time {
-	if t.IsZero() {
-		return nil
-	}
-	at := metav1.NewTime(t)
-	return &at
 }

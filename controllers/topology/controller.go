@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -62,8 +61,7 @@ func SetupWithManager(mgr mcmanager.Manager) error {
 	// One at a time: two Topologies that declare one object are decided one after the other.
 	builder := reconcile.Controller(mgr, "topology", &v1alpha1.Topology{}, 1)
 	for _, k := range kinds {
-		builder = builder.Watches(k.object(), sites.EnqueueHub(r.declaring(k.name)),
-			mcbuilder.WithEngageWithLocalCluster(true), mcbuilder.WithEngageWithProviderClusters(false))
+		builder = builder.Watches(k.object(), sites.EnqueueHub(r.declaring(k.name)), reconcile.HubOnly()...)
 	}
 	if err := builder.Complete(frame); err != nil {
 		return fmt.Errorf("making the controller of Topologies: %w", err)

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 
 	"geosql.dev/operator/internal/agent/backups"
-	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
@@ -19,11 +18,7 @@ func addBackups(a *Agent, o Options, log *slog.Logger) error {
 	if o.PodUID == "" {
 		return nil
 	}
-	server, err := o.server()
-	if err != nil {
-		return err
-	}
-	client, err := siteClient()
+	server, source, err := o.orders()
 	if err != nil {
 		return err
 	}
@@ -35,7 +30,6 @@ func addBackups(a *Agent, o Options, log *slog.Logger) error {
 	}
 	engine := backups.Engine{Ask: pool("geosql-agent backups"), Data: pool("geosql-agent backups of data"),
 		Log: pool("geosql-agent backups of logs")}
-	source := holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)}
 	a.Add(backups.NewPart(source, credentials.HostName(server), conf.BackupDir, engine, log))
 	a.Add(restores.NewPart(source, conf.BackupDir, engine.Data, log))
 	return nil

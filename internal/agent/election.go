@@ -16,11 +16,7 @@ func addElection(a *Agent, o Options, log *slog.Logger) error {
 		log.Info("no part in elections: the pod's UID is not known")
 		return nil
 	}
-	server, err := o.server()
-	if err != nil {
-		return err
-	}
-	client, err := siteClient()
+	server, source, err := o.orders()
 	if err != nil {
 		return err
 	}
@@ -29,7 +25,7 @@ func addElection(a *Agent, o Options, log *slog.Logger) error {
 		PodUID:     o.PodUID,
 		Connector:  a.NewConnector("geosql-agent election"),
 		Process:    holder.ProcFS{},
-		Source:     holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)},
+		Source:     source,
 		TLSDir:     o.TLSDir,
 		StateDir:   o.StateDir,
 		DataDir:    o.DataDir,

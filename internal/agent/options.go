@@ -18,6 +18,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/durable"
+	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
@@ -180,4 +181,17 @@ func (o *Options) server() (v1alpha1.ServerName, error) {
 		return "", fmt.Errorf("--server-name: %q is not of the form <object name>-0", o.ServerName)
 	}
 	return v1alpha1.ServerName(name), nil
+}
+
+// orders are where the server's are, at the pod's own site.
+func (o *Options) orders() (v1alpha1.ServerName, holder.SecretSource, error) {
+	server, err := o.server()
+	if err != nil {
+		return "", holder.SecretSource{}, err
+	}
+	client, err := siteClient()
+	if err != nil {
+		return "", holder.SecretSource{}, err
+	}
+	return server, holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)}, nil
 }

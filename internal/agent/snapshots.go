@@ -6,9 +6,7 @@ import (
 	"log/slog"
 
 	"geosql.dev/operator/internal/agent/files"
-	"geosql.dev/operator/internal/agent/holder"
 	"geosql.dev/operator/internal/mssql/conf"
-	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // addSnapshots adds the part that serves and mirrors replication snapshots. Outside of a pod there is none.
@@ -16,15 +14,10 @@ func addSnapshots(a *Agent, o Options, log *slog.Logger) error {
 	if o.PodUID == "" {
 		return nil
 	}
-	server, err := o.server()
+	server, source, err := o.orders()
 	if err != nil {
 		return err
 	}
-	client, err := siteClient()
-	if err != nil {
-		return err
-	}
-	source := holder.SecretSource{Client: client, Namespace: o.Namespace, Name: credentials.OrdersName(server)}
 	part := files.NewPart(source, o.Namespace, conf.SnapshotDir, conf.MirrorDir, log)
 	part.Link(conf.Mirror(server))
 	a.Handle(files.Pattern, part.Server())

@@ -128,13 +128,7 @@ func watchTopologies(b *mcbuilder.Builder, mgr mcmanager.Manager, object client.
 			return requests
 		})
 	}
-	return b.Watches(
-		&v1alpha1.Topology{},
-		enqueue,
-		mcbuilder.WithEngageWithLocalCluster(true),
-		mcbuilder.WithEngageWithProviderClusters(false),
-		mcbuilder.WithPredicates(predicate.GenerationChangedPredicate{}),
-	)
+	return b.Watches(&v1alpha1.Topology{}, enqueue, HubOnly(predicate.GenerationChangedPredicate{})...)
 }
 
 // membersOf are the objects of a kind that are of a Topology.

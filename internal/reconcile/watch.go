@@ -93,15 +93,22 @@ func watchHub(
 	objects ...client.Object,
 ) *mcbuilder.Builder {
 	for _, object := range objects {
-		b = b.Watches(
-			object,
-			enqueue,
-			mcbuilder.WithEngageWithLocalCluster(true),
-			mcbuilder.WithEngageWithProviderClusters(false),
-			mcbuilder.WithPredicates(seen),
-		)
+		b = b.Watches(object, enqueue, HubOnly(seen)...)
 	}
 	return b
+}
+
+// HubOnly lets changes of a kind in the hub count, and those at sites not; of them those that are seen, all unless some
+// are given.
+func HubOnly(seen ...predicate.Predicate) []mcbuilder.WatchesOption {
+	options := []mcbuilder.WatchesOption{
+		mcbuilder.WithEngageWithLocalCluster(true),
+		mcbuilder.WithEngageWithProviderClusters(false),
+	}
+	if len(seen) > 0 {
+		options = append(options, mcbuilder.WithPredicates(seen...))
+	}
+	return options
 }
 
 // Keys are the names of the objects in the hub's cache that are wanted, of a namespace or, without one, of all. list is

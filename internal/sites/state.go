@@ -115,16 +115,9 @@ func (run *engagement) claim(got answer) error {
 		if name == run.name || other.health.ClusterUID != got.clusterUID || other.site.Spec.Lifecycle == v1alpha1.SiteLost {
 			continue
 		}
-		if older(other.site, run.site) {
+		if v1alpha1.Older(other.site, run.site) {
 			return &DuplicateClusterError{Site: run.name, Other: name, ClusterUID: got.clusterUID}
 		}
 	}
 	return nil
-}
-
-func older(a, b *v1alpha1.Site) bool {
-	if a.CreationTimestamp.Equal(&b.CreationTimestamp) {
-		return a.Name < b.Name
-	}
-	return a.CreationTimestamp.Before(&b.CreationTimestamp)
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/mssql"
 )
 
@@ -61,24 +62,11 @@ func sum(ctx context.Context, path string) (backup.File, error) {
 	}
 	defer func() { _ = f.Close() }()
 	digest := sha256.New()
-	bytes, err := io.Copy(digest, reading{ctx, f})
+	bytes, err := io.Copy(digest, store.Reading(ctx, f))
 	if err != nil {
 		return backup.File{}, fmt.Errorf("read what was backed up: %w", err)
 	}
 	return backup.File{Name: filepath.Base(path), Bytes: bytes,
 			SHA256: strings.ToLower(hex.EncodeToString(digest.Sum(nil)))},
 		nil
-}
-
-// reading ends with its context.
-type reading struct {
-	context.Context
-	io.Reader
-}
-
-func (r reading) Read(p []byte) (int, error) {
-	if err := r.Err(); err != nil {
-		return 0, err
-	}
-	return r.Reader.Read(p)
 }

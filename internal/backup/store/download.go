@@ -33,7 +33,7 @@ func (s *Store) Download(ctx context.Context, key, file, sum string, progress fu
 	}
 	defer func() { _ = f.Close() }()
 	seen := sha256.New()
-	have, err := io.Copy(seen, reading{ctx, f})
+	have, err := io.Copy(seen, Reading(ctx, f))
 	if err != nil {
 		return fmt.Errorf("download: read what is there: %w", err)
 	}
@@ -87,7 +87,9 @@ func (s *Store) fetch(
 	return info.Size, hex.EncodeToString(seen.Sum(nil)), nil
 }
 
-// reading ends with its context.
+// Reading reads from a file until its context ends: one of a terabyte takes long.
+func Reading(ctx context.Context, from io.Reader) io.Reader { return reading{ctx, from} }
+
 type reading struct {
 	context.Context
 	io.Reader

@@ -10,14 +10,12 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/plugin/cli"
+	"geosql.dev/operator/internal/sites"
 )
 
 type pruneFlags struct {
@@ -150,14 +148,12 @@ func (l look) alone(p *v1alpha1.BackupPolicy, f *pruneFlags) error {
 				"would go", d.Waiting, d.Name)
 		}
 	}
-	ctx, cancel := context.WithTimeout(l.cmd.Context(), cli.ReadTimeout)
-	defer cancel()
-	var all v1alpha1.BackupPolicyList
-	if err := l.hub.List(ctx, &all, client.InNamespace(l.namespace)); err != nil {
-		return fmt.Errorf("list the BackupPolicies of namespace %s: %w", l.namespace, err)
+	all, err := l.policies("")
+	if err != nil {
+		return err
 	}
-	for i := range all.Items {
-		if other := &all.Items[i]; other.Name != p.Name && other.Spec.Target == p.Spec.Target {
+	for i := range all {
+		if other := &all[i]; other.Name != p.Name && other.Spec.Target == p.Spec.Target {
 			return fmt.Errorf("refused, nothing was changed: BackupPolicy %s is about the same target", other.Name)
 		}
 	}
@@ -171,11 +167,11 @@ func (l look) owns(in *inside) error {
 	}
 	ctx, cancel := context.WithTimeout(l.cmd.Context(), cli.ReadTimeout)
 	defer cancel()
-	var system corev1.Namespace
-	if err := l.hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+	hub, err := sites.HubUID(ctx, l.hub)
+	if err != nil {
 		return fmt.Errorf("read whose the backups in BackupStore %s are: %w", in.name, err)
 	}
-	if in.has.Owner.Hub != string(system.UID) {
+	if in.has.Owner.Hub != hub {
 		return fmt.Errorf("refused, nothing was changed: the folder in BackupStore %s is that of another hub, by its "+
 			"BackupPolicy %s", in.name, in.has.Owner.Policy)
 	}
