@@ -278,8 +278,9 @@ func toldOf(sets []backups.Kept) (text string) {
 	return text
 }
 
-// restoreAll restores to so many moments of each period on a server that knows the bucket alone. There are so many
-// windows at most, and what is in none is refused.
+// restoreAll restores to so many moments of each period, and to one behind each differential backup, which none that is
+// drawn need be, on a server that knows the bucket alone. There are so many windows at most, and what is in none is
+// refused.
 func (p *policed) restoreAll(periods []period, each, most int) {
 	p.t.Helper()
 	g := NewWithT(p.t)
@@ -288,14 +289,23 @@ func (p *policed) restoreAll(periods []period, each, most int) {
 	g.Expect(len(windows)).To(BeNumerically("<=", most), func() string { return toldOf(sets) })
 	s := newTarget(p.t)
 	var all []orders.Restore
+	var when []string
+	restore := func(period string, moment time.Time) {
+		name := fmt.Sprint("r", len(all))
+		when = append(when, period)
+		all = append(all, orders.Restore{Name: name, UID: "uid-" + name, Folder: groupFolder, Database: name,
+			Time:   moment.Truncate(time.Millisecond),
+			Stores: []orders.BackupStore{backups.StoreOf("bucket", p.bucket.Bucket)}})
+	}
 	for _, period := range periods {
 		p.t.Logf("%s: %s for %s", period.name, period.from.Format(time.StampMilli), period.to.Sub(period.from))
 		for range each {
-			after := time.Duration(p.random.Int64N(int64(period.to.Sub(period.from))))
-			moment := period.from.Add(after).Truncate(time.Millisecond)
-			name := fmt.Sprint("r", len(all))
-			all = append(all, orders.Restore{Name: name, UID: "uid-" + name, Folder: groupFolder, Database: name, Time: moment,
-				Stores: []orders.BackupStore{backups.StoreOf("bucket", p.bucket.Bucket)}})
+			restore(period.name, period.from.Add(time.Duration(p.random.Int64N(int64(period.to.Sub(period.from))))))
+		}
+	}
+	for _, k := range sets {
+		if k.Kind == backup.Differential {
+			restore("behind a differential", k.Finished.Add(grain))
 		}
 	}
 	s.tell(all...)
@@ -310,7 +320,7 @@ func (p *policed) restoreAll(periods []period, each, most int) {
 		}
 		g.Expect(status.Result.Outcome).To(Equal(Succeeded), status.Result.Message)
 		rows := s.rows(o.Name)
-		g.Expect(p.writer.allowed(rows, o.Time)).To(BeEmpty(), "%s, at %s", periods[n/each].name,
+		g.Expect(p.writer.allowed(rows, o.Time)).To(BeEmpty(), "%s, at %s", when[n],
 			o.Time.Format(time.StampMilli))
 		for _, set := range status.Chain {
 			kinds[set.Kind]++
