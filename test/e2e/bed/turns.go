@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 )
 
 // manyTests is the limit of the testing package where turns are taken: a test that waits for its turn must not keep
@@ -26,6 +27,8 @@ func Main(m *testing.M) int {
 	flag.Parse()
 	// Whoever uses a connection says that it broke; the client's library says so of each that is closed, too.
 	klog.SetLogger(logr.Discard())
+	// A warning of the API server to a client without a logger is a stack in the output.
+	log.SetLogger(logr.Discard())
 	parallel := flag.Lookup("test.parallel")
 	if limit, err := strconv.Atoi(parallel.Value.String()); err == nil && limit > 0 {
 		turns.limit = limit
