@@ -35,6 +35,46 @@ func (v *fullVolume) Room(path string, offset int64, n int) error {
 	return &os.PathError{Op: "write", Path: path, Err: syscall.ENOSPC}
 }
 
+// emptying is a volume of logs of so many bytes. Whatever is written takes of them.
+type emptying struct {
+	fullVolume
+	free atomic.Int64
+}
+
+func (v *emptying) Free(string) int64 { return v.free.Load() }
+
+func (v *emptying) Room(path string, _ int64, n int) error {
+	if v.free.Load() < int64(n) {
+		return &os.PathError{Op: "write", Path: path, Err: syscall.ENOSPC}
+	}
+	v.free.Add(-int64(n))
+	return nil
+}
+
+// A log that is full leaves room for the database's state, which is beside it: a primary whose log's volume is full
+// leaves its role.
+func TestAFullLogLeavesRoomForTheState(t *testing.T) {
+	g := NewWithT(t)
+	root := t.TempDir()
+	volume := &emptying{}
+	volume.free.Store(8 << 20)
+	files := filesIn(root, "db")
+	t.Cleanup(disk.Watch(files.Log, volume))
+	db, err := storage.Create(t.Context(), files, storage.Options{SegmentBytes: 64 << 10})
+	g.Expect(err).NotTo(HaveOccurred())
+	t.Cleanup(func() { db.Close() })
+	mustWrite(t, db, "CREATE TABLE t (id INTEGER PRIMARY KEY, v BLOB)")
+	g.Expect(db.HoldLog(storage.HoldReplication, db.Log().End())).To(Succeed())
+	for bytes := 64_000; bytes > 0; bytes /= 2 {
+		for err == nil {
+			_, err = write(db, fmt.Sprintf("INSERT INTO t (v) VALUES (randomblob(%d))", bytes))
+		}
+		g.Expect(errors.Is(err, storage.ErrLogFull)).To(BeTrue(), "%v", err)
+		err = nil
+	}
+	g.Expect(db.HoldLog("another", db.Log().End())).To(Succeed(), "the state is written")
+}
+
 // A log whose volume has no room is full, as one at its greatest size is: the transaction is rolled back, and says what
 // keeps the log. Once there is room the database goes on, and a restart finds what was acknowledged and nothing else.
 func TestTheLogsVolumeIsFull(t *testing.T) {

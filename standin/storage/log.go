@@ -333,9 +333,16 @@ func (l *Log) writeBlockLocked(raw []byte, now time.Time) error {
 	return l.putLocked(raw)
 }
 
+// stateRoom is what the log leaves free of its volume: the database's state is on it, too, and is written anew when the
+// log is full: to leave the primary role, for one.
+const stateRoom = 64 << 10
+
 // putLocked writes a sealed block at the end of the active file.
 func (l *Log) putLocked(raw []byte) error {
 	s := l.segments[len(l.segments)-1]
+	if disk.Free(s.path) < stateRoom+int64(len(raw)) {
+		return fmt.Errorf("write log: %w", ErrLogFull)
+	}
 	if _, err := l.active.WriteAt(raw, int64(s.size)); err != nil {
 		return fmt.Errorf("write log: %w", fullVolume(err))
 	}

@@ -58,6 +58,11 @@ func (f *File) Write(b []byte) (int, error) {
 			return 0, err
 		}
 	}
+	if filler, ok := f.watcher.(Filler); ok {
+		if err := filler.Room(f.Name(), offset, len(b)); err != nil {
+			return 0, err
+		}
+	}
 	n, err := f.File.Write(b)
 	if f.watcher != nil {
 		f.watcher.Wrote(f.Name(), offset, b[:n])
