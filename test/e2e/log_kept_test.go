@@ -19,7 +19,7 @@ import (
 
 // Three times as much is written as the log's volume has room for, with a switchover in between, and a while in which
 // the store cannot be reached: no write is refused since the log is full, and what was written can be restored. Without
-// the policy less than one volume's room is written until writes are refused.
+// the policy less than one volume's room is written until writes are refused, and a policy has them go on.
 func TestBackupsKeepTheLogSmall(t *testing.T) {
 	onlyInAll(t)
 	const (
@@ -79,4 +79,10 @@ func TestBackupsKeepTheLogSmall(t *testing.T) {
 		return rows.full > 0, fmt.Sprint(rows.written-since, " more rows are written"), nil
 	})
 	g.Expect(rows.written - since).To(BeNumerically("<", volume))
+
+	gt.backUp("e2e-kept-again", "e2e-kept")
+	bed.Wait(t, "a policy ends it", 5*time.Minute, func(ctx context.Context) (bool, string, error) {
+		err := rows.insert(ctx, rows.written+1)
+		return err == nil, fmt.Sprint(err), nil
+	})
 }
