@@ -14,6 +14,8 @@ const (
 	KeySecretAccessKey = "secretAccessKey"
 	// KeyStoreCA is that of caSecretRef.
 	KeyStoreCA = "ca.crt"
+	// KeyStoreEncryption is that of encryption.keySecretRef.
+	KeyStoreEncryption = "age.key"
 )
 
 // S3Bucket is a bucket of a store that speaks S3. What says which one it is does not change: backups would be looked
@@ -69,10 +71,26 @@ type SecretName struct {
 	Name string `json:"name"`
 }
 
+// BackupEncryption says to which key the files of backups are encrypted before they are sent.
+type BackupEncryption struct {
+	// keySecretRef names the Secret with the keys as age-keygen writes them, key age.key unless given: one a line, of
+	// which the first encrypts new backups, and all decrypt. To rotate, put the new key on the first line and keep the
+	// former ones below for as long as there are backups of theirs. The first may be the public key alone (age1...):
+	// backups are taken with it, and nothing is restored before the private one is there. Servers that take backups get
+	// the public key alone. Keep the private key outside of the cluster, too: without it nothing in the bucket can be
+	// restored.
+	KeySecretRef SecretReference `json:"keySecretRef"`
+}
+
 // BackupStoreSpec declares where backups are kept besides the servers' own backup volumes.
+// +kubebuilder:validation:XValidation:rule="!has(oldSelf.encryption) || has(self.encryption)",message="encryption stays once it is declared, or later backups would lie beside it as they are: declare another BackupStore for those",fieldPath=".encryption"
 type BackupStoreSpec struct {
 	// s3 is a bucket of a store that speaks S3.
 	S3 S3Bucket `json:"s3"`
+	// encryption has every file of a backup encrypted by the server's agent before it is sent; without it the store alone
+	// encrypts, if it does. Backups that are there already stay as they are.
+	// +optional
+	Encryption *BackupEncryption `json:"encryption,omitempty"`
 	// uploadRate is how many bytes a second each server sends to it at most, such as 20Mi; no bound unless given. It keeps
 	// backups from starving the log that goes to the secondaries.
 	// +optional
@@ -89,6 +107,10 @@ type BackupStoreStatus struct {
 	// tested is when an object was last written, read back and removed there by the manager.
 	// +optional
 	Tested *metav1.Time `json:"tested,omitempty"`
+	// recipient is the public key to which new backups are encrypted; empty without spec.encryption.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Recipient string `json:"recipient,omitempty"`
 	// policies that keep backups in it.
 	// +optional
 	Policies int32 `json:"policies,omitempty"`

@@ -5,6 +5,7 @@
 package backuppolicy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -211,8 +212,13 @@ func (r *Reconciler) store(ctx context.Context, d *Desired, name v1alpha1.Object
 		return orders.BackupStore{}, fmt.Errorf("read BackupStore %s/%s: %w", d.Policy.Namespace, name, err)
 	}
 	b, missing, err := declared.Bucket(ctx, r.fresh, &s)
-	if missing != "" {
+	keys, lacking, unread := declared.Keys(ctx, r.fresh, &s)
+	if missing = cmp.Or(missing, lacking); missing != "" {
 		d.Missing = fmt.Sprintf("BackupStore %s: %s", name, missing)
 	}
-	return backups.StoreOf(s.Name, b), err
+	order := backups.StoreOf(s.Name, b)
+	if s.Spec.Encryption != nil {
+		order = order.Encrypted(keys.Recipient, nil) // who takes backups decrypts none
+	}
+	return order, cmp.Or(err, unread)
 }

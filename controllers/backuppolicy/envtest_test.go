@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -221,6 +222,37 @@ func TestThePolicysOrderIsAtTheServersSites(t *testing.T) {
 		g.Expect(b.hub.Client.Update(t.Context(), &keys)).To(Succeed())
 		g.Eventually(b.secretKey(b.site, "tukpub"), patient, often).Should(Equal("second-secret"))
 		g.Eventually(b.secretKey(b.hub, "dubsec"), patient, often).Should(Equal("second-secret"))
+	})
+	t.Run("of an encryption the public key alone is told", func(t *testing.T) {
+		g := NewWithT(t)
+		key, err := age.GenerateX25519Identity()
+		g.Expect(err).NotTo(HaveOccurred())
+		var s v1alpha1.BackupStore
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "bucket"}, &s)).To(Succeed())
+		s.Spec.Encryption = &v1alpha1.BackupEncryption{KeySecretRef: v1alpha1.SecretReference{Name: "backup-key"}}
+		g.Expect(b.hub.Client.Update(t.Context(), &s)).To(Succeed())
+		condition := func() *metav1.Condition {
+			p, _ := b.policy()
+			return meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionReady)
+		}
+		g.Eventually(condition, patient, often).Should(And(HaveField("Reason", v1alpha1.ReasonReferenceMissing),
+			HaveField("Message", ContainSubstring("Secret backup-key is not there"))))
+		all, _ := b.told(b.site, "tukpub")
+		g.Expect(all[0].Stores[0].Recipient()).To(BeEmpty(), "what was told stays")
+		g.Expect(b.hub.Client.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web",
+			Name: "backup-key"}, Data: map[string][]byte{v1alpha1.KeyStoreEncryption: []byte(key.String())}})).To(Succeed())
+		g.Eventually(func() string { all, _ := b.told(b.site, "tukpub"); return all[0].Stores[0].Recipient() }, patient,
+			often).Should(Equal(key.Recipient().String()))
+		all, _ = b.told(b.site, "tukpub")
+		g.Expect(all[0].Stores[0].Identities()).To(BeEmpty())
+		g.Expect(all[0].Stores[0].Reached()).To(Equal("https://s3.example:9000"))
+		g.Expect(all[0].Stores[0].Endpoint).To(Equal(orders.EncryptedEndpoint), "an earlier release sends nothing")
+		var told corev1.Secret
+		g.Expect(b.site.Client.Get(t.Context(), client.ObjectKey{Namespace: "web",
+			Name: credentials.OrdersName("tukpub")}, &told)).To(Succeed())
+		for _, value := range told.Data {
+			g.Expect(string(value)).NotTo(ContainSubstring("AGE-SECRET-KEY"))
+		}
 	})
 	t.Run("a server that leaves the group has the credentials no more", func(t *testing.T) {
 		g := NewWithT(t)

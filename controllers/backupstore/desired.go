@@ -23,6 +23,8 @@ type Desired struct {
 	Missing string
 	// Bucket is how it is reached, unless something is missing.
 	Bucket store.Bucket
+	// Recipient is the public key to which its backups are encrypted; empty for none.
+	Recipient string
 	// Policies name it.
 	Policies []string
 }
@@ -40,6 +42,10 @@ func (r *Reconciler) desire(ctx context.Context, s *v1alpha1.BackupStore) (Desir
 	}
 	slices.Sort(d.Policies)
 	var err error
-	d.Bucket, d.Missing, err = declared.Bucket(ctx, r.fresh, s)
+	if d.Bucket, d.Missing, err = declared.Bucket(ctx, r.fresh, s); err != nil || d.Missing != "" {
+		return d, err
+	}
+	keys, missing, err := declared.Keys(ctx, r.fresh, s)
+	d.Recipient, d.Missing = keys.Recipient, missing
 	return d, err
 }

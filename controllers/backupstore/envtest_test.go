@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +67,24 @@ func TestAStoreIsTriedAndLetGoOf(t *testing.T) {
 	keys.Data[v1alpha1.KeySecretAccessKey] = []byte(s3.Bucket.SecretKey)
 	g.Expect(hub.Client.Update(t.Context(), keys)).To(Succeed())
 	g.Eventually(ready, patient, often).Should(HavePrefix(v1alpha1.ReasonStoreReady))
+
+	// With an encryption it needs a key, of which the public one is shown; none that cannot be read is.
+	pair, err := age.GenerateX25519Identity()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(hub.Client.Get(t.Context(), key, store)).To(Succeed())
+	store.Spec.Encryption = &v1alpha1.BackupEncryption{KeySecretRef: v1alpha1.SecretReference{Name: "keys"}}
+	g.Expect(hub.Client.Update(t.Context(), store)).To(Succeed())
+	g.Eventually(ready, patient, often).Should(And(HavePrefix(v1alpha1.ReasonReferenceMissing),
+		ContainSubstring("Secret keys has no key age.key")))
+	for _, row := range []struct{ value, says string }{
+		{pair.String()[:40], "line 1: a private key is none"}, {pair.String(), v1alpha1.ReasonStoreReady}} {
+		keys.Data[v1alpha1.KeyStoreEncryption] = []byte(row.value)
+		g.Expect(hub.Client.Update(t.Context(), keys)).To(Succeed())
+		g.Eventually(ready, patient, often).Should(And(ContainSubstring(row.says),
+			Not(ContainSubstring(pair.String()[16:30]))))
+	}
+	g.Expect(hub.Client.Get(t.Context(), key, store)).To(Succeed())
+	g.Expect(store.Status.Recipient).To(Equal(pair.Recipient().String()))
 
 	policy := &v1alpha1.BackupPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "nightly"},
 		Spec: v1alpha1.BackupPolicySpec{Target: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"},

@@ -21,6 +21,9 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 func reported(d Desired, o Observed) v1alpha1.BackupStoreStatus {
 	status := *d.Store.Status.DeepCopy()
 	status.Policies = int32(min(len(d.Policies), 1<<20))
+	if d.Missing == "" {
+		status.Recipient = d.Recipient
+	}
 	if o.Tried != nil && o.Tried.Err == nil {
 		at := metav1.NewTime(o.Tried.At)
 		status.Tested = &at

@@ -165,10 +165,18 @@ func (r *Reconciler) store(ctx context.Context, d *Desired, name string) error {
 	if err != nil {
 		return err
 	}
-	if missing != "" {
+	keys, lacking, err := declared.Keys(ctx, r.fresh, &s)
+	if err != nil {
+		return err
+	}
+	if missing = cmp.Or(missing, lacking); missing != "" {
 		d.Missing = fmt.Sprintf("BackupStore %s: %s", name, missing)
 	}
-	d.Order.Stores = append(d.Order.Stores, backups.StoreOf(name, b))
+	order := backups.StoreOf(name, b)
+	if s.Spec.Encryption != nil {
+		order = order.Encrypted(keys.Recipient, keys.Identities)
+	}
+	d.Order.Stores = append(d.Order.Stores, order)
 	return nil
 }
 

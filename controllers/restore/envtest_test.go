@@ -8,10 +8,12 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	"github.com/go-logr/logr"
 	. "github.com/onsi/gomega"
 	"github.com/onsi/gomega/types"
@@ -261,9 +263,24 @@ func TestARestoreIsRefusedOrWithdrawn(t *testing.T) {
 		HaveField("Outcome", v1alpha1.RestoreRefused), HaveField("Message", ContainSubstring("AvailabilityGroup content"))))
 	g.Expect(b.order("beside")()).To(BeNil())
 
+	// The private keys are with the order of a Restore alone, the former ones too, and go with it.
+	var keys []string
+	for range 2 {
+		key, err := age.GenerateX25519Identity()
+		g.Expect(err).NotTo(HaveOccurred())
+		keys = append(keys, key.String())
+	}
+	b.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "backup-key"},
+		Data: map[string][]byte{"keys": []byte("# two\n" + strings.Join(keys, "\n") + "\n")}})
+	var s v1alpha1.BackupStore
+	g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKey{Namespace: "web", Name: "s3"}, &s)).To(Succeed())
+	s.Spec.Encryption = &v1alpha1.BackupEncryption{KeySecretRef: v1alpha1.SecretReference{Name: "backup-key", Key: "keys"}}
+	g.Expect(b.hub.Client.Update(t.Context(), &s)).To(Succeed())
 	r := b.restore("away", v1alpha1.RestoreSpec{Source: source,
 		Target: v1alpha1.RestoreTarget{Server: "quisec", Database: "Aside"}})
-	g.Eventually(b.order("away"), patient, often).ShouldNot(BeNil())
+	g.Eventually(b.order("away"), patient, often).Should(And(Not(BeNil()), HaveField("Stores", ConsistOf(And(
+		HaveField("Identities()", keys), HaveField("Reached()", "https://s3.example"))))))
+	g.Expect(json.Marshal(b.status("away")())).NotTo(ContainSubstring("AGE-SECRET-KEY"))
 	g.Expect(b.hub.Client.Delete(t.Context(), r)).To(Succeed())
 	g.Eventually(func() bool {
 		return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(r), r))

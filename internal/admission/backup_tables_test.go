@@ -37,6 +37,9 @@ metadata: {name: NAME, namespace: web}
 spec: {policy: content, copyOnly: true}
 `
 
+// encrypted is what a store says whose backups are.
+const encrypted = "  encryption: {keySecretRef: {name: backup-key}}\n"
+
 // anotherBucket is how a store refuses to become another.
 const anotherBucket = "endpoint, bucket and prefix are immutable"
 
@@ -55,6 +58,12 @@ var backupRefusals = []refusal{
 		[]string{"spec.s3: Invalid value", anotherBucket}},
 	{"a prefix that comes later", with(backupStore, "NAME", "s", "prefix: sql/live, ", ""), with(backupStore, "NAME", "s"),
 		[]string{"spec.s3: Invalid value", anotherBucket}},
+	{"an encryption that is taken away", with(backupStore, "NAME", "s") + encrypted, with(backupStore, "NAME", "s"),
+		[]string{"spec.encryption: Invalid value", "encryption stays once it is declared"}},
+	{"an encryption of no key", "", with(backupStore, "NAME", "s") + "  encryption: {}\n",
+		[]string{"spec.encryption.keySecretRef: Required value"}},
+	{"an encryption of a key without a name", "", with(backupStore, "NAME", "s") +
+		"  encryption: {keySecretRef: {name: \"\"}}\n", []string{"spec.encryption.keySecretRef.name: Invalid value"}},
 	{"an endpoint without TLS", "", with(backupStore, "NAME", "s", "https://", "http://"),
 		[]string{"spec.s3.endpoint", "an endpoint is https://host"}},
 	{"credentials in an endpoint", "", with(backupStore, "NAME", "s", "https://", "https://key:secret@"),
@@ -107,6 +116,7 @@ func backupsMayChange(t *testing.T, hub *apiserver.Server, cached client.Reader)
 	bare := with(backupStore, "NAME", "bare", "prefix: sql/live, ", "")
 	for _, manifest := range []string{with(backupStore, "NAME", "s"),
 		with(backupStore, "NAME", "s", "{name: keys}", "{name: others}") + "  uploadRate: 20Mi\n",
+		with(backupStore, "NAME", "s") + encrypted, with(backupStore, "NAME", "s") + with(encrypted, "backup-key", "other"),
 		bare, with(bare, "bucket: backups", `bucket: backups, prefix: ""`), bare,
 		with(backupPolicy, "NAME", "p"),
 		with(backupPolicy, "NAME", "p", "0 1 * * 0", "0 2 * * 0") + "  log: {mode: None}\n  stores: [s, bare]\n",

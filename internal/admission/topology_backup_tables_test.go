@@ -30,6 +30,9 @@ func backedUp(entries ...string) string {
 	return with(oneStore, "NAME", "t") + strings.Join(entries, "")
 }
 
+// sealable is behind what of a store's entry more may be said.
+const sealable = "credentialsSecretRef: {name: keys}}"
+
 // ofP is the target that another entry may have, too.
 const ofP = ", target: {server: p}"
 
@@ -47,6 +50,9 @@ var topologyBackupRefusals = []refusal{
 	{"a topology's differentials of copies", "", backedUp(entry("all",
 		", replica: PreferSecondary, differential: {schedule: 0 2 * * *}")),
 		[]string{"spec.backupPolicies[0]", "differential goes with replica Primary"}},
+	{"an encryption that is taken away in a topology", with(backedUp(entry("all", "")), sealable, sealable+
+		", encryption: {keySecretRef: {name: k}}"), backedUp(entry("all", "")),
+		[]string{"spec.backupStores[0].encryption: Invalid value", "encryption stays once it is declared"}},
 	{"another target in a topology", backedUp(entry("x", ofP)), backedUp(entry("x", ", target: {server: d}")),
 		[]string{"spec.backupPolicies[0]", "target is immutable: declare another entry"}},
 	{"databases of a whole topology", "", backedUp(entry("all", ", databases: [Content]")),

@@ -16,8 +16,11 @@ import (
 )
 
 // Format is the version of a Description's form. A reader refuses a higher one: what it does not know may change what
-// the files are.
-const Format = 1
+// the files are. A set whose files are not encrypted is described in the first form, which every release reads.
+const (
+	Format      = 2
+	formatPlain = 1
+)
 
 // DescriptionName is the name of the object that describes a set, beside its files. It is written last: a set without
 // one is not whole.
@@ -39,6 +42,8 @@ type Description struct {
 	Build  string `json:"build"`
 	// ClockOffset is how far the server's clock was from UTC, in minutes: times in the log are in its own time.
 	ClockOffset int `json:"clockOffsetMinutes"`
+	// Encryption is how the files are encrypted; nil for files as the engine wrote them.
+	Encryption *Encryption `json:"encryption,omitempty"`
 	// Files are those of the set, in the order in which a restore names them.
 	Files []File `json:"files"`
 	// DatabaseFiles are those of the database.
@@ -52,13 +57,34 @@ type Description struct {
 	Sum string `json:"sum"`
 }
 
+// Encryption is how the files of a set are encrypted.
+type Encryption struct {
+	// Scheme is age: each file is one of age-encryption.org/v1.
+	Scheme string `json:"scheme"`
+	// Recipient is the public key to which they are encrypted; whoever has the private one can read them.
+	Recipient string `json:"recipient"`
+}
+
+// SchemeAge is the Scheme that this release knows.
+const SchemeAge = "age"
+
 // File is one of a set.
 type File struct {
 	// Name beside the description.
 	Name string `json:"name"`
-	// Bytes and SHA256, hexadecimal, of what the engine wrote.
+	// Bytes and SHA256, hexadecimal, of what lies beside the description.
 	Bytes  int64  `json:"bytes"`
 	SHA256 string `json:"sha256"`
+	// Plain is, of one that is encrypted, what the engine wrote; nil where that lies there.
+	Plain *File `json:"plain,omitempty"`
+}
+
+// Written is the file as the engine wrote it.
+func (f File) Written() File {
+	if f.Plain == nil {
+		return f
+	}
+	return *f.Plain
 }
 
 // DatabaseFile is a file of a database by its logical name.
@@ -79,7 +105,10 @@ func (d Description) Stored() (bytes int64) {
 
 // Encode makes the description's object.
 func (d Description) Encode() ([]byte, error) {
-	d.Format = Format
+	d.Format = formatPlain
+	if d.Encryption != nil {
+		d.Format = Format
+	}
 	var err error
 	if d.Sum, err = d.sum(); err != nil {
 		return nil, err
@@ -122,11 +151,27 @@ func Decode(content []byte) (Description, error) {
 		return d, fmt.Errorf("a description of a backup lacks id, kind, database, family, lastLSN, fork, finished or files")
 	}
 	for _, f := range d.Files {
-		if f.Name == "" || f.Name != path.Base(f.Name) || f.Name == DescriptionName || strings.HasPrefix(f.Name, ".") {
-			return d, fmt.Errorf("a description of a backup names the file %q", f.Name)
+		for _, name := range []string{f.Name, f.Written().Name} {
+			if name == "" || name != path.Base(name) || name == DescriptionName || strings.HasPrefix(name, ".") {
+				return d, fmt.Errorf("a description of a backup names the file %q", name)
+			}
 		}
 	}
-	return d, nil
+	return d, d.encryptionKnown()
+}
+
+// encryptionKnown says that the files can be decrypted by who has the key.
+func (d Description) encryptionKnown() error {
+	if d.Encryption != nil && (d.Encryption.Scheme != SchemeAge || d.Encryption.Recipient == "") {
+		return fmt.Errorf("a description of a backup says that its files are encrypted by %q for %q; this release knows %s",
+			d.Encryption.Scheme, d.Encryption.Recipient, SchemeAge)
+	}
+	for _, f := range d.Files {
+		if (f.Plain != nil) != (d.Encryption != nil) || f.Plain != nil && (f.Plain.Plain != nil || f.Plain.Name == f.Name) {
+			return fmt.Errorf("a description of a backup does not say of the file %s what it is decrypted to", f.Name)
+		}
+	}
+	return nil
 }
 
 // Folder is where all backups of a target are, below a store's prefix.

@@ -35,7 +35,7 @@ func TestDescriptionsAreReadAsTheyWereWritten(t *testing.T) {
 	for what, change := range map[string]func(string) string{
 		"another position": func(s string) string { return strings.Replace(s, "34000000015200001", "34000000015200003", 1) },
 		"another file":     func(s string) string { return strings.Replace(s, `"bytes": 4`, `"bytes": 5`, 1) },
-		"a newer form":     func(s string) string { return strings.Replace(s, `"format": 1`, `"format": 2`, 1) },
+		"a newer form":     func(s string) string { return strings.Replace(s, `"format": 1`, `"format": 3`, 1) },
 		"cut off":          func(s string) string { return s[:len(s)/2] },
 		"nothing":          func(string) string { return "{}" },
 	} {
@@ -48,6 +48,44 @@ func TestDescriptionsAreReadAsTheyWereWritten(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = backup.Decode(content)
 	g.Expect(err).To(MatchError(ContainSubstring("names the file")))
+}
+
+// A set that is encrypted has a form that earlier releases refuse, and says of each file what it is decrypted to.
+func TestEncryptedSetsAreDescribed(t *testing.T) {
+	g := NewWithT(t)
+	plain := described("Content")
+	content, err := plain.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(content)).To(ContainSubstring(`"format": 1`), "every release reads it")
+	encrypted := func() backup.Description {
+		d := described("Content")
+		d.Encryption = &backup.Encryption{Scheme: backup.SchemeAge, Recipient: "age1somebody"}
+		d.Files = []backup.File{{Name: "1.trn.age", Bytes: 220, SHA256: "01", Plain: &plain.Files[0]}}
+		return d
+	}
+	content, err = encrypted().Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	read, err := backup.Decode(content)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(read.Format).To(Equal(2))
+	g.Expect(read.Files[0].Written()).To(Equal(plain.Files[0]))
+	g.Expect(read.Stored()).To(BeEquivalentTo(220))
+	g.Expect(plain.Files[0].Written()).To(Equal(plain.Files[0]))
+	for what, change := range map[string]func(*backup.Description){
+		"another scheme": func(d *backup.Description) { d.Encryption.Scheme = "rot13" },
+		"for nobody":     func(d *backup.Description) { d.Encryption.Recipient = "" },
+		"to nothing":     func(d *backup.Description) { d.Files[0].Plain = nil },
+		"of nothing":     func(d *backup.Description) { d.Encryption = nil },
+		"to itself":      func(d *backup.Description) { d.Files[0].Plain = &backup.File{Name: "1.trn.age"} },
+		"to elsewhere":   func(d *backup.Description) { d.Files[0].Plain = &backup.File{Name: "../1.trn"} },
+	} {
+		d := encrypted()
+		change(&d)
+		content, err := d.Encode()
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = backup.Decode(content)
+		g.Expect(err).To(HaveOccurred(), what)
+	}
 }
 
 func TestFoldersAreInTheOrderOfTheirSets(t *testing.T) {

@@ -28,7 +28,8 @@ const (
 	readAtOnce = 8
 )
 
-// catalog knows what a store has of a target. Descriptions do not change, so that each is read once.
+// catalog knows what a store has of a target. Each description is read once, and again where another was stored in its
+// place: a set that is sent again may be encrypted to another key.
 type catalog struct {
 	name, folder string
 	store        *store.Store
@@ -183,10 +184,11 @@ func (c *catalog) readSet(
 	ctx context.Context,
 	folder string,
 	beside map[string]store.Object,
-	known map[string]backup.Description,
+	known map[string]Kept,
 ) (Kept, error) {
-	d, there := known[folder]
-	if !there {
+	k, there := known[folder]
+	d, at := k.Description, beside[backup.DescriptionName].Modified
+	if !there || !k.Described.Equal(at) {
 		var err error
 		if d, err = c.describe(ctx, folder); err != nil {
 			return Kept{}, err
@@ -206,7 +208,9 @@ func (c *catalog) readSet(
 			return Kept{}, fmt.Errorf("%s: %w", folder, store.ErrNotFound)
 		}
 	}
-	return marked(d, beside), nil
+	k = marked(d, beside)
+	k.Described = at
+	return k, nil
 }
 
 // marked is a set with what the objects beside its description say of it. Of both marks that of damage counts.
@@ -232,12 +236,12 @@ func hasFiles(beside map[string]store.Object, d backup.Description) bool {
 // errDescription says that a description is there and is none: the set restores nothing, and others are not concerned.
 var errDescription = errors.New("it cannot be used")
 
-func (c *catalog) knownKeys() map[string]backup.Description {
+func (c *catalog) knownKeys() map[string]Kept {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	known := map[string]backup.Description{}
+	known := map[string]Kept{}
 	for _, s := range c.stored.Sets {
-		known[s.Folder()] = s.Description
+		known[s.Folder()] = s
 	}
 	return known
 }

@@ -23,6 +23,7 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -363,19 +364,43 @@ func around(requests ...string) (all []string) {
 	return all
 }
 
+// onTheWay are all points from a backup's begin until the bucket alone has it, of files with an extension.
+func onTheWay(extension string, more ...string) []string {
+	points := around("PUT set.json", "PUT verified.json", "GET set.json", "LIST", "LIST uploads")
+	for _, file := range []string{"1.bak", "1.trn"} {
+		points = append(points, around("PUT "+file+extension, "HEAD "+file+extension, "GET "+file+extension)...)
+	}
+	for _, kind := range []backup.Kind{backup.Full, backup.Differential, backup.Log} {
+		for _, step := range append(more, "begun", "executed", "described", "kept", "noted as stored", "put away") {
+			points = append(points, step+" "+string(kind))
+		}
+	}
+	return points
+}
+
+// The same of sets that are encrypted before they are sent: each life goes on with what the former one has begun, and
+// all that the bucket gets is opened.
+func TestASidecarThatIsKilledAsItEncryptsLosesNothing(t *testing.T) {
+	g := NewWithT(t)
+	m := newMortal(t)
+	key, err := age.GenerateX25519Identity()
+	g.Expect(err).NotTo(HaveOccurred())
+	m.identities = []string{key.String()}
+	m.policy.Stores[0] = m.policy.Stores[0].Encrypted(key.Recipient().String(), nil)
+	m.die(onTheWay(".age", "sealed")...)
+	m.settled()
+	for _, k := range m.kept() {
+		g.Expect(k.Encryption).NotTo(BeNil(), "%s", k.Set)
+	}
+	g.Expect(m.restored(m.kept(), backup.Target{})).To(Equal(m.rows))
+}
+
 // The process of the sidecar is ended at every step of a backup, of its way to the bucket, of reading back, and of what
 // removes it: the bucket restores what it ever did, in the end all that was written, and nothing else is left.
 func TestASidecarThatIsKilledAtAnyStepLosesNothing(t *testing.T) {
 	g := NewWithT(t)
 	m := newMortal(t)
-	points := around("PUT 1.bak", "PUT 1.trn", "PUT set.json", "PUT verified.json", "HEAD 1.bak", "GET 1.bak",
-		"HEAD 1.trn", "GET 1.trn", "GET set.json", "LIST", "LIST uploads")
-	for _, kind := range []backup.Kind{backup.Full, backup.Differential, backup.Log} {
-		for _, step := range []string{"begun", "executed", "described", "kept", "noted as stored", "put away"} {
-			points = append(points, step+" "+string(kind))
-		}
-	}
-	m.die(points...)
+	m.die(onTheWay("")...)
 	t.Logf("%d lives until all was kept", m.lives)
 	m.settled()
 	g.Expect(m.restored(m.kept(), backup.Target{})).To(Equal(m.rows))

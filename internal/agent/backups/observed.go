@@ -63,6 +63,8 @@ type Kept struct {
 	Verified, Damaged bool
 	// Checked is when that was found, by the store's clock; zero where it was not.
 	Checked time.Time
+	// Described is when its description was stored, by the store's clock; zero where the store does not say it.
+	Described time.Time
 	// CheckedFor is the request for which this sidecar has read it back; empty for none.
 	CheckedFor string
 }

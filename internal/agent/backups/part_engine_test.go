@@ -19,6 +19,7 @@ import (
 
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/backup/seal"
 	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
@@ -55,6 +56,8 @@ type server struct {
 	part   *Part
 	orders told
 	end    func()
+	// identities are the private keys of what is encrypted.
+	identities []string
 }
 
 func newServer(t *testing.T) *server {
@@ -226,6 +229,12 @@ func (s *server) restored(sets []Kept, to backup.Target) (rows int) {
 			}
 			if i > 0 {
 				from += ", "
+			}
+			if f.Plain != nil {
+				was := seal.Content{Bytes: f.Plain.Bytes, SHA256: f.Plain.SHA256}
+				if err := seal.Open(s.t.Context(), file, was, s.identities); err != nil {
+					s.t.Fatal(err)
+				}
 			}
 			from += "DISK = '" + file + "'"
 		}

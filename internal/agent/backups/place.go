@@ -2,7 +2,11 @@
 
 package backups
 
-import "time"
+import (
+	"time"
+
+	"geosql.dev/operator/internal/agent/orders"
+)
 
 // own are the sets of the order's target on the backup volume, with the order's stores that have them. What is noted
 // beside a set are the stores' places: a BackupStore that was made anew under its name has what is at its place, not
@@ -21,12 +25,17 @@ func (r *runner) own() []Own {
 	return all
 }
 
-// place is that of one of the order's stores.
-func (r *runner) place(store string) string {
+// storeOf is one of the order's stores.
+func (r *runner) storeOf(name string) orders.BackupStore {
 	for _, s := range r.order.Stores {
-		if s.Name == store {
-			return s.Place()
+		if s.Name == name {
+			return s
 		}
 	}
-	return ""
+	return orders.BackupStore{}
+}
+
+// place is that of one of the order's stores.
+func (r *runner) place(store string) string {
+	return r.storeOf(store).Place()
 }

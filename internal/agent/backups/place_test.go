@@ -26,6 +26,12 @@ func TestAStoreOfTheSameNameElsewhereHasNothing(t *testing.T) {
 		return &runner{sets: sets, planner: planner{order: orders.Backup{Namespace: "web", Target: "group/content",
 			Stores: []orders.BackupStore{s}}}}
 	}
+	// An encryption that is declared makes it no other place: what is there is not sent again.
+	plain := orders.BackupStore{Name: "s3", Endpoint: "https://s3.example", Bucket: "backups"}
+	sealed := plain.Encrypted("age1somebody", nil)
+	g.Expect(sealed.Place()).To(Equal(plain.Place()))
+	g.Expect(sealed.Endpoint).To(Equal(orders.EncryptedEndpoint))
+	g.Expect([]string{plain.Recipient(), sealed.Recipient()}).To(Equal([]string{"", "age1somebody"}))
 	first := orders.BackupStore{Name: "s3", Endpoint: "https://s3.example", Bucket: "backups", SecretKey: "first"}
 	r := with(first)
 	g.Expect(r.planSends(&Observed{Own: r.own()})).To(HaveLen(1))

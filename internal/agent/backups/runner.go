@@ -217,7 +217,8 @@ func (r *runner) sendOne(ctx context.Context, c *catalog, lane string, s Send) e
 	if s.Damaged != nil && !slices.ContainsFunc(c.current().Sets, func(k Kept) bool { return k.ID == s.ID && k.Damaged }) {
 		return nil // it was read back whole meanwhile, or removed
 	}
-	r.note(lane, &Sending{Set: s.Set, Store: c.name, Of: s.Stored()})
+	going := Sending{Set: s.Set, Store: c.name, Of: s.Stored()}
+	r.note(lane, &going)
 	defer r.note(lane, nil)
 	if err := r.sets.whole(ctx, s.Own, s.Damaged != nil); err != nil {
 		return err
@@ -225,9 +226,15 @@ func (r *runner) sendOne(ctx context.Context, c *catalog, lane string, s Send) e
 	if err := r.clear(ctx, c, s); err != nil {
 		return err
 	}
+	to := r.storeOf(c.name)
+	parcel, err := r.sets.pack(ctx, s.Own, to.Place(), to.Recipient())
+	if err != nil {
+		return err
+	}
 	may := func(ctx context.Context) error { return r.mine(ctx, c) }
-	err := send(ctx, c.store, r.sets, s.Own, may, func(bytes int64) {
-		r.note(lane, &Sending{Set: s.Set, Store: c.name, Bytes: bytes, Of: s.Stored()})
+	err = send(ctx, c.store, r.sets, parcel, may, func(bytes int64) {
+		going.Bytes, going.Of = bytes, parcel.Stored()
+		r.note(lane, &going)
 	})
 	if err != nil {
 		return err

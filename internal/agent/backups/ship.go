@@ -21,49 +21,59 @@ type mark struct {
 	Message string    `json:"message,omitempty"`
 }
 
-// send brings a set into a store, its description last. Files are looked for before and after it: whoever removes what
-// is left of sets may have begun before the description was there. may is asked before it begins, and before there is a
-// description.
-func send(ctx context.Context, to *store.Store, l *local, own Own, may func(context.Context) error,
+// send brings a set into a store as it was packed for it, its description last. Files are looked for before and after
+// it: whoever removes what is left of sets may have begun before the description was there. may is asked before it
+// begins, and before there is a description.
+func send(ctx context.Context, to *store.Store, l *local, p parcel, may func(context.Context) error,
 	progress func(bytes int64)) error {
 	if err := may(ctx); err != nil {
 		return err
 	}
 	before := int64(0)
-	for _, f := range own.Files {
-		err := to.Upload(ctx, own.KeyOf(f.Name), l.path(own, f.Name), func(bytes int64) { progress(before + bytes) })
-		if err != nil {
+	for n, f := range p.Files {
+		if err := l.upload(ctx, to, p, n, func(bytes int64) { progress(before + bytes) }); err != nil {
 			return err
 		}
 		before += f.Bytes
 	}
-	content, err := own.Encode()
+	content, err := p.Encode()
 	if err != nil {
 		return err
 	}
 	if err := may(ctx); err != nil {
 		return err
 	}
-	has, err := there(ctx, to, own.Description)
+	has, err := there(ctx, to, p.Description)
 	if err != nil {
 		return err
 	}
-	// A mark that is there is of what was there before: these files were not read back.
-	for _, name := range []string{verifiedName, damagedName} {
-		if mark := path.Join(own.Folder(), name); has[mark] {
-			if err := to.Remove(ctx, mark); err != nil {
+	for _, name := range p.stale() {
+		if key := p.KeyOf(name); has[key] {
+			if err := to.Remove(ctx, key); err != nil {
 				return err
 			}
 		}
 	}
-	if err := to.Put(ctx, own.Key(), content); err != nil {
+	if err := to.Put(ctx, p.Key(), content); err != nil {
 		return err
 	}
-	_, err = there(ctx, to, own.Description)
+	_, err = there(ctx, to, p.Description)
 	if errors.Is(err, errGone) {
-		return errors.Join(err, to.Remove(ctx, own.Key()))
+		return errors.Join(err, to.Remove(ctx, p.Key()))
 	}
 	return err
+}
+
+// stale are the names of what may be there of an earlier sending: a mark is of what was there before, since these files
+// were not read back, and files of a set that is encrypted now may have come as they are.
+func (p parcel) stale() []string {
+	names := []string{verifiedName, damagedName}
+	for _, f := range p.Files {
+		if f.Plain != nil {
+			names = append(names, f.Plain.Name)
+		}
+	}
+	return names
 }
 
 // errGone says that files are not in a store any more that were sent.
@@ -111,10 +121,7 @@ func check(ctx context.Context, from *store.Store, k Kept, server string, may fu
 			break
 		}
 	}
-	if _, err := from.Read(ctx, k.Key(), describedMost); err != nil {
-		if errors.Is(err, store.ErrNotFound) {
-			err = errRemoved
-		}
+	if err := described(ctx, from, k); err != nil {
 		return "", err
 	}
 	if err := may(ctx); err != nil {
@@ -134,6 +141,22 @@ func check(ctx context.Context, from *store.Store, k Kept, server string, may fu
 		return "", fmt.Errorf("mark the %s: %w", k.Set, err)
 	}
 	return damage, from.Put(ctx, path.Join(k.Folder(), name), content)
+}
+
+// described says that a set has the description still by which it was read back: one that was sent again may have
+// another, with files that are encrypted anew.
+func described(ctx context.Context, from *store.Store, k Kept) error {
+	content, err := from.Read(ctx, k.Key(), describedMost)
+	if errors.Is(err, store.ErrNotFound) {
+		return errRemoved
+	}
+	if err != nil {
+		return err
+	}
+	if d, err := backup.Decode(content); err == nil && d.Sum != k.Sum {
+		return fmt.Errorf("the %s was sent again while it was read back: it is read once more", k.Set)
+	}
+	return nil
 }
 
 // remove removes a set from a store: first its description, so that what is left of it is no set, then the rest. What

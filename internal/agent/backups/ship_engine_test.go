@@ -79,7 +79,7 @@ func TestASetWhoseFilesAreGoneIsNotSent(t *testing.T) {
 		g.Expect(os.WriteFile(filepath.Join(dir, f.Name), []byte("abc"), 0o600)).To(Succeed())
 	}
 	g.Expect(l.add(dir, d)).To(Succeed())
-	own := Own{Description: d}
+	own := parcel{Description: d, own: Own{Description: d}}
 	g.Expect(send(t.Context(), s, l, own, anybody, func(bytes int64) {
 		if bytes > 3 {
 			g.Expect(s.Remove(t.Context(), d.KeyOf("1.bak"))).To(Succeed())

@@ -15,6 +15,6 @@ func StoreOf(name string, b store.Bucket) orders.BackupStore {
 
 // Open opens the bucket of an order; it sends nothing.
 func Open(s orders.BackupStore) (*store.Store, error) {
-	return store.Open(store.Bucket{Endpoint: s.Endpoint, Name: s.Bucket, Prefix: s.Prefix, Region: s.Region,
+	return store.Open(store.Bucket{Endpoint: s.Reached(), Name: s.Bucket, Prefix: s.Prefix, Region: s.Region,
 		VirtualHosted: s.VirtualHosted, AccessKey: s.AccessKey, SecretKey: s.SecretKey, CA: s.CA, UploadRate: s.UploadRate})
 }

@@ -74,12 +74,59 @@ type BackupStore struct {
 	CA            []byte `json:"ca,omitempty"`
 	// UploadRate is bytes a second at most; 0 sets no bound.
 	UploadRate int64 `json:"uploadRate,omitempty"`
+	// Encryption is how what is kept there is encrypted; nil where it is not.
+	Encryption *Encryption `json:"encryption,omitempty"`
+}
+
+// Encryption is how the files of a store are encrypted.
+type Encryption struct {
+	// Endpoint of the store, in place of the one that agents go to which know of no encryption.
+	Endpoint string `json:"endpoint"`
+	// Recipient is the public key to which files are encrypted.
+	Recipient string `json:"recipient"`
+	// Identities are the private keys that decrypt them; a restore alone has them.
+	Identities []string `json:"identities,omitempty"`
+}
+
+// EncryptedEndpoint is the Endpoint of a store with an Encryption: agents of releases that know of none reach nothing
+// there, and keep their backups until they are of this one. They would send them as they are.
+const EncryptedEndpoint = "https://encryption-needs-a-newer-agent.invalid"
+
+// Encrypted is the store with its files encrypted to a recipient; identities decrypt them, where that is asked for.
+func (s BackupStore) Encrypted(recipient string, identities []string) BackupStore {
+	s.Encryption = &Encryption{Endpoint: s.Endpoint, Recipient: recipient, Identities: identities}
+	s.Endpoint = EncryptedEndpoint
+	return s
+}
+
+// Recipient is the public key to which the store's files are encrypted; empty for none.
+func (s BackupStore) Recipient() string {
+	if s.Encryption == nil {
+		return ""
+	}
+	return s.Encryption.Recipient
+}
+
+// Identities are the private keys that the order has for the store.
+func (s BackupStore) Identities() []string {
+	if s.Encryption == nil {
+		return nil
+	}
+	return s.Encryption.Identities
+}
+
+// Reached is the endpoint at which the store answers.
+func (s BackupStore) Reached() string {
+	if s.Encryption == nil {
+		return s.Endpoint
+	}
+	return s.Encryption.Endpoint
 }
 
 // Place says where in the world a store is, without credentials: one that is made anew under its name elsewhere has
 // another.
 func (s BackupStore) Place() string {
-	return strings.Join([]string{s.Endpoint, s.Bucket, s.Prefix}, "/")
+	return strings.Join([]string{s.Reached(), s.Bucket, s.Prefix}, "/")
 }
 
 // BackupVerification is a request to read back everything that was not since a moment.

@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/backup/seal"
 	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
@@ -82,14 +84,22 @@ func (r *runner) refuse(o *observed, reason, message string) error {
 }
 
 // choose finds the chain that takes the database furthest, or to where it is asked for, in any of the stores. While one
-// of them does not answer and no other reaches the target, nothing is decided.
+// of them does not answer and no other reaches the target, nothing is decided. A chain without its key is none, and
+// where the newest point is asked for no older one of another store is taken instead: nobody would see that it is.
 func (r *runner) choose(ctx context.Context, o *observed) error {
 	kept, found := o.Record, false
 	var away, missing error
+	var closed *locked
+	var closedUntil time.Time
 	for _, s := range o.Order.Stores {
 		plan, err := chosen(ctx, s, o.Order)
 		var none *backup.NoChain
+		lacks := lockedSet(s, plan)
 		switch {
+		case lacks != nil:
+			if closed == nil || plan.Until.After(closedUntil) {
+				closed, closedUntil = lacks, plan.Until
+			}
 		case errors.As(err, &none):
 			missing = cmp.Or(missing, fmt.Errorf("store %s: %w", s.Name, err))
 		case err != nil:
@@ -102,6 +112,8 @@ func (r *runner) choose(ctx context.Context, o *observed) error {
 	switch {
 	case away != nil && (!found || latest):
 		return away
+	case closed != nil && (!found || latest && closedUntil.After(kept.Plan.Until)):
+		return r.refuse(o, v1alpha1.ReasonKeyMissing, closed.Error()+"; nothing was changed")
 	case !found:
 		return r.refuse(o, v1alpha1.ReasonNoChain, fmt.Sprintf("%s: %v", o.Order.Folder, cmp.Or(missing,
 			errors.New("there is no store"))))
@@ -155,17 +167,12 @@ func (r *runner) download(ctx context.Context, o *observed, set int) error {
 	}
 	before := backup.Plan{Sets: kept.Plan.Sets[:set]}.Stored()
 	for _, f := range d.Files {
-		file := filepath.Join(dir, f.Name)
-		progress := func(bytes int64) { r.progress(before + bytes) }
-		err := from.Download(ctx, d.KeyOf(f.Name), file, f.SHA256, progress)
-		if errors.Is(err, store.ErrDamaged) {
-			// What was there of a download that was cut off may be what is damaged: it is gone now.
-			err = from.Download(ctx, d.KeyOf(f.Name), file, f.SHA256, progress)
-		}
-		if errors.Is(err, store.ErrNotFound) && removed(ctx, from, d) {
+		err := r.bringFile(ctx, o, from, dir, d, f, func(bytes int64) { r.progress(before + bytes) })
+		damaged := errors.Is(err, store.ErrDamaged) || errors.Is(err, seal.ErrDamaged) || errors.Is(err, store.ErrNotFound)
+		if damaged && replaced(ctx, from, d) {
 			return r.chooseAnew(o)
 		}
-		if errors.Is(err, store.ErrDamaged) || errors.Is(err, store.ErrNotFound) {
+		if damaged {
 			return r.refuse(o, v1alpha1.ReasonSetDamaged, fmt.Sprintf("the %s (%s) is damaged: %v; nothing was restored. "+
 				"Name a time before it, or one behind the next full backup", d.Set, d.ID, err))
 		}
@@ -178,13 +185,19 @@ func (r *runner) download(ctx context.Context, o *observed, set int) error {
 	return r.keep(kept)
 }
 
-// removed says that a set is none any more: its description goes first.
-func removed(ctx context.Context, from *store.Store, d backup.Description) bool {
-	_, err := from.Read(ctx, d.Key(), describedMost)
-	return errors.Is(err, store.ErrNotFound)
+// replaced says that a set is none any more, whose description goes first, or has another description: one that is sent
+// again may be encrypted anew.
+func replaced(ctx context.Context, from *store.Store, d backup.Description) bool {
+	content, err := from.Read(ctx, d.Key(), describedMost)
+	if err != nil {
+		return errors.Is(err, store.ErrNotFound)
+	}
+	now, err := backup.Decode(content)
+	return err == nil && d.Sum != "" && now.Sum != d.Sum
 }
 
-// chooseAnew forgets the chain, and what was downloaded of it: the retention may remove a set while it is downloaded.
+// chooseAnew forgets the chain, and what was downloaded of it: the retention may remove a set while it is downloaded,
+// and who took it may send it again.
 func (r *runner) chooseAnew(o *observed) error {
 	kept := o.Record
 	kept.Plan, kept.Store, kept.Downloaded = backup.Plan{}, "", 0
@@ -196,12 +209,20 @@ func (r *runner) chooseAnew(o *observed) error {
 }
 
 func (r *runner) chosenStore(o *observed) (*store.Store, error) {
+	s, err := r.chosenOrder(o)
+	if err != nil {
+		return nil, err
+	}
+	return backups.Open(s)
+}
+
+func (r *runner) chosenOrder(o *observed) (orders.BackupStore, error) {
 	for _, s := range o.Order.Stores {
 		if s.Name == o.Record.Store {
-			return backups.Open(s)
+			return s, nil
 		}
 	}
-	return nil, fmt.Errorf("store %s is no more among those of the order", o.Record.Store)
+	return orders.BackupStore{}, fmt.Errorf("store %s is no more among those of the order", o.Record.Store)
 }
 
 // room says how much the backup volume lacks for what is not downloaded yet.

@@ -56,9 +56,19 @@ type taken struct {
 	// after are moments: after[n] is one when n rows were there.
 	after [31]time.Time
 	sets  []backups.Kept
+	// recipient is the public key to which it is encrypted, empty for none, identities are the private ones.
+	recipient  string
+	identities []string
 }
 
 func (b *taken) store() orders.BackupStore {
+	if b.recipient != "" {
+		return b.plain().Encrypted(b.recipient, b.identities)
+	}
+	return b.plain()
+}
+
+func (b *taken) plain() orders.BackupStore {
 	return orders.BackupStore{Name: "bucket", Endpoint: b.bucket.Bucket.Endpoint, Bucket: b.bucket.Bucket.Name,
 		Prefix: b.bucket.Bucket.Prefix, AccessKey: b.bucket.Bucket.AccessKey, SecretKey: b.bucket.Bucket.SecretKey,
 		CA: b.bucket.Bucket.CA}
@@ -67,8 +77,12 @@ func (b *taken) store() orders.BackupStore {
 // backUp writes 30 rows while a policy is carried out, with a differential behind the tenth, and loses the server.
 func backUp(t *testing.T) *taken {
 	t.Helper()
+	return backUpTo(t, &taken{bucket: bucket.Start(t)})
+}
+
+func backUpTo(t *testing.T, b *taken) *taken {
+	t.Helper()
 	g := NewWithT(t)
-	b := &taken{bucket: bucket.Start(t)}
 	source := engine.Start(t, "web", "tukpub")
 	db := connect(t, source, credentials.RoleSA)
 	execute(t, db, "CREATE DATABASE Content")

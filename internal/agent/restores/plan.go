@@ -236,7 +236,7 @@ func statement(r record, set int, dir string) tsql.Statement {
 		form.StopAt = r.Plan.StopAt.UTC().Add(clock(last))
 	}
 	for _, f := range d.Files {
-		form.Files = append(form.Files, path.Join(dir, f.Name))
+		form.Files = append(form.Files, path.Join(dir, f.Written().Name))
 	}
 	if d.Kind == backup.Log {
 		return tsql.RestoreLog(r.Database, form).Because("a Restore asks for it")

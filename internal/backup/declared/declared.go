@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/backup/seal"
 	"geosql.dev/operator/internal/backup/store"
 )
 
@@ -42,6 +43,29 @@ func Bucket(
 		b.CA = read(ca.Name, cmp.Or(ca.Key, v1alpha1.KeyStoreCA))
 	}
 	return b, missing, err
+}
+
+// Keys reads the Secret with the keys of a BackupStore's encryption, in its namespace; one that declares none has none.
+// missing says what is not there, or what of it is no key. A store can be listed without them.
+func Keys(
+	ctx context.Context,
+	secrets client.Reader,
+	s *v1alpha1.BackupStore,
+) (keys seal.Keys, missing string, err error) {
+	if s.Spec.Encryption == nil {
+		return seal.Keys{}, "", nil
+	}
+	ref := s.Spec.Encryption.KeySecretRef
+	key := cmp.Or(ref.Key, v1alpha1.KeyStoreEncryption)
+	value, missing, err := secret(ctx, secrets, s.Namespace, ref.Name, key)
+	if err != nil || missing != "" {
+		return seal.Keys{}, missing, err
+	}
+	keys, bad := seal.Parse(value)
+	if bad != nil {
+		return seal.Keys{}, fmt.Sprintf("Secret %s, key %s, has no keys of age: %v", ref.Name, key, bad), nil
+	}
+	return keys, "", nil
 }
 
 func secret(

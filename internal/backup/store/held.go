@@ -8,7 +8,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/minio/minio-go/v7"
@@ -17,7 +16,7 @@ import (
 // holds says whether there is an object of the key with the file's bytes, by its size and its ETag: the MD5 of the
 // bytes, or that of its parts' MD5s. A store whose ETags are something else holds nothing, and gets the file again. A
 // list is asked: rights to list that are those of a prefix do not tell of a single object that it is not there.
-func (s *Store) holds(ctx context.Context, key string, f *os.File, size int64) (bool, error) {
+func (s *Store) holds(ctx context.Context, key string, f io.ReaderAt, size int64) (bool, error) {
 	listing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for o := range s.core.Client.ListObjects(listing, s.bucket.Name, minio.ListObjectsOptions{Prefix: key}) {
@@ -32,7 +31,7 @@ func (s *Store) holds(ctx context.Context, key string, f *os.File, size int64) (
 }
 
 // sameFile says whether an object has the bytes of a file, which is read for it where the object may.
-func sameFile(ctx context.Context, o minio.ObjectInfo, f *os.File, size int64) (bool, error) {
+func sameFile(ctx context.Context, o minio.ObjectInfo, f io.ReaderAt, size int64) (bool, error) {
 	sum, parts, inParts := strings.Cut(o.ETag, "-")
 	each := partSize(size)
 	count := (size + each - 1) / each
@@ -58,10 +57,10 @@ func sameFile(ctx context.Context, o minio.ObjectInfo, f *os.File, size int64) (
 }
 
 // md5Of is the MD5 of a part of a file.
-func md5Of(f *os.File, at, bytes int64) ([]byte, error) {
+func md5Of(f io.ReaderAt, at, bytes int64) ([]byte, error) {
 	sum := md5.New()
 	if _, err := io.Copy(sum, io.NewSectionReader(f, at, bytes)); err != nil {
-		return nil, fmt.Errorf("read a part of %s: %w", f.Name(), err)
+		return nil, fmt.Errorf("read a part of what is to be stored: %w", err)
 	}
 	return sum.Sum(nil), nil
 }

@@ -37,9 +37,6 @@ func partSize(bytes int64) int64 {
 // it that was cut off goes on: parts that are there are kept when they have the file's bytes. progress is told how many
 // bytes are stored, and may be nil.
 func (s *Store) Upload(ctx context.Context, key, file string, progress func(bytes int64)) error {
-	if progress == nil {
-		progress = func(int64) {}
-	}
 	f, err := os.Open(file)
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
@@ -49,7 +46,20 @@ func (s *Store) Upload(ctx context.Context, key, file string, progress func(byte
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
 	}
-	size := info.Size()
+	return s.UploadFrom(ctx, key, f, info.Size(), progress)
+}
+
+// UploadFrom is Upload of so many bytes that are the same whenever they are read.
+func (s *Store) UploadFrom(
+	ctx context.Context,
+	key string,
+	f io.ReaderAt,
+	size int64,
+	progress func(bytes int64),
+) error {
+	if progress == nil {
+		progress = func(int64) {}
+	}
 	held, err := s.holds(ctx, s.key(key), f, size)
 	switch {
 	case err != nil:
@@ -68,7 +78,8 @@ func (s *Store) Upload(ctx context.Context, key, file string, progress func(byte
 	return s.failed("store", key, s.uploadParts(ctx, s.key(key), f, size, progress))
 }
 
-func (s *Store) uploadParts(ctx context.Context, key string, f *os.File, size int64, progress func(int64)) error {
+func (s *Store) uploadParts(ctx context.Context, key string, f io.ReaderAt, size int64,
+	progress func(int64)) error {
 	id, there, err := s.begun(ctx, key)
 	if err != nil {
 		return err
@@ -151,7 +162,7 @@ func (s *Store) parts(ctx context.Context, key, id string) (map[int]minio.Object
 
 // sameBytes says whether a part that is stored has the bytes of the file, by its ETag, which is their MD5 unless the
 // store says otherwise by its form.
-func sameBytes(part minio.ObjectPart, f *os.File, at, bytes int64) (bool, error) {
+func sameBytes(part minio.ObjectPart, f io.ReaderAt, at, bytes int64) (bool, error) {
 	tag := strings.Trim(part.ETag, `"`)
 	if part.Size != bytes || len(tag) != 2*md5.Size {
 		return false, nil
@@ -216,7 +227,7 @@ func (s *Store) Abort(ctx context.Context, u Upload) error {
 }
 
 // limited reads a part of a file no faster than the declared rate.
-func (s *Store) limited(ctx context.Context, f *os.File, at, bytes int64) io.Reader {
+func (s *Store) limited(ctx context.Context, f io.ReaderAt, at, bytes int64) io.Reader {
 	section := io.NewSectionReader(f, at, bytes)
 	if s.sent == nil {
 		return section

@@ -109,15 +109,19 @@ func (f family) chains() []backup.Set {
 	return sets
 }
 
-// state is what is known of a set by reading it back.
+// state is what is known of a set by reading it back, for which no key is needed.
 func state(k backups.Kept) string {
+	known := "not read back"
 	switch {
 	case k.Damaged:
-		return "damaged"
+		known = "damaged"
 	case k.Verified:
-		return "verified"
+		known = "verified"
 	}
-	return "not read back"
+	if k.Encryption != nil {
+		known += ", encrypted"
+	}
+	return known
 }
 
 func at(t time.Time) string {

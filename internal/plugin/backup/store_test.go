@@ -64,6 +64,23 @@ func put(t *testing.T, s *bucket.Server, target string, set backup.Set, mark str
 	return d
 }
 
+// encrypt describes a set as one whose file is encrypted: a list goes by that, and by the sizes.
+func encrypt(t *testing.T, s *bucket.Server, d backup.Description) backup.Description {
+	t.Helper()
+	g := NewWithT(t)
+	opened, err := store.Open(s.Bucket)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer opened.Close()
+	plain := d.Files[0]
+	d.Encryption = &backup.Encryption{Scheme: backup.SchemeAge, Recipient: "age1somebody"}
+	d.Files = []backup.File{{Name: "1.bak.age", Bytes: plain.Bytes, SHA256: plain.SHA256, Plain: &plain}}
+	g.Expect(opened.Put(t.Context(), d.KeyOf("1.bak.age"), make([]byte, plain.Bytes))).To(Succeed())
+	encoded, err := d.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(opened.Put(t.Context(), d.Key(), encoded)).To(Succeed())
+	return d
+}
+
 // With a BackupStore and its Secrets alone everything in the bucket is shown: of a group whose policy there is, and of
 // a server of which the hub knows nothing.
 func TestListReadsTheStore(t *testing.T) {
@@ -90,6 +107,18 @@ func TestListReadsTheStore(t *testing.T) {
 		ContainSubstring("Full Content 2026-03-01T10:00:00Z 14 B damaged"),
 	))
 	g.Expect(text).NotTo(ContainSubstring(s.Bucket.SecretKey))
+
+	// What is encrypted is shown without the key; the Secret that has it need not be there.
+	sealed := encrypt(t, s, full)
+	objects := bucketAlone(s)
+	objects[2].(*v1alpha1.BackupStore).Spec.Encryption = &v1alpha1.BackupEncryption{
+		KeySecretRef: v1alpha1.SecretReference{Name: "not-here"}}
+	text, err = run(t, terminal.Hub(objects...).Build(), func(l look) error {
+		return list(l, "", &listFlags{output: "text", store: true})
+	})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(strings.Join(strings.Fields(text), " ")).
+		To(ContainSubstring("verified, encrypted tukpub-0 " + sealed.Folder()))
 
 	// A policy's alone, as JSON.
 	hub = terminal.Hub(append(bucketAlone(s), policy())...).Build()
