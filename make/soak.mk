@@ -13,7 +13,7 @@ SOAK_WALK_MINUTES ?= 120
 SOAK_PROPERTIES ?= ./internal/workload/history
 
 ##@ 6 Long forms
-.PHONY: soak soak-properties soak-interruptions soak-walks soak-moves soak-answers soak-standin soak-bed soak-faults
+.PHONY: soak soak-properties soak-interruptions soak-walks soak-moves soak-answers soak-standin soak-bed soak-faults bench-backups
 soak: soak-properties soak-interruptions soak-walks soak-moves soak-answers soak-standin soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
@@ -63,3 +63,15 @@ soak-faults: bed load-images install ## Do FAULTS alone, SOAK_ROUNDS times each 
 
 soak-standin: ## Run the long forms of the stand-in's tests, and its benchmarks.
 	@$(MAKE) --no-print-directory -C standin soak bench
+
+# MB of the databases of the two benchmarks of backups, and rounds of the first.
+BENCH_MB        ?= 100
+BENCH_ROUNDS    ?= 3
+BENCH_WRITES_MB ?= 1000
+
+bench-backups: ## Measure backups and restores in all forms, and writes during a backup: two tables. The machine does nothing else meanwhile.
+	@echo "bench: backups of $(BENCH_MB) MB, then writes during those of $(BENCH_WRITES_MB) MB; engine, agent and store on this machine"
+	@hack/tool versitygw
+	@standin=$$(hack/program standin) && export GEOSQL_STANDIN="$$standin" && \
+	  GEOSQL_BENCH_MB=$(BENCH_MB) go test -vet=off -tags integration -run '^$$' -bench 'Backups$$' -benchtime $(BENCH_ROUNDS)x -timeout 30m ./internal/agent/backups && \
+	  GEOSQL_BENCH_MB=$(BENCH_WRITES_MB) go test -vet=off -tags integration -run '^$$' -bench WritesDuringABackup -benchtime 1x -timeout 30m ./internal/agent/backups

@@ -46,9 +46,11 @@ const (
 	ReasonEndpointConflict = "EndpointConflict"
 	// ReasonSeedingFailed: a seeding failed and is started again.
 	ReasonSeedingFailed = "SeedingFailed"
-	// ReasonRestoreAwaited: a database of the group comes from a Restore that is not over; the group serves what it has.
+	// ReasonRestoreAwaited: a database of the group, or of a SQLServer alone, comes from a Restore that is not over; the
+	// group or server serves what it has.
 	ReasonRestoreAwaited = "RestoreAwaited"
-	// ReasonRestoreFailed (Stalled): the Restore from which a database of the group is to come has ended without it.
+	// ReasonRestoreFailed (Stalled): the Restore from which a database of the group, or of a SQLServer alone, is to come
+	// has ended without it.
 	ReasonRestoreFailed = "RestoreFailed"
 )
 
@@ -87,7 +89,7 @@ const (
 	// may be lost.
 	ReasonVoteMissing = "VoteMissing"
 	// ReasonDatabaseMissing: the group has, or is to have, a database that its primary lacks; the message says which
-	// replicas have it.
+	// replicas have it. Of a SQLServer alone (Stalled): one that was restored, and is not there.
 	ReasonDatabaseMissing = "DatabaseMissing"
 	// ReasonDatabaseOutside (Stalled): a replica's server has a database of the group's that is not in the group; the
 	// message says whether it is written to there, and how it comes back.

@@ -150,10 +150,19 @@ func (s *AvailabilityGroupStatus) Has(database DatabaseName) bool {
 	})
 }
 
-// ToGroup says whether the Restore is to bring a database into a group. A dry run brings nothing.
-func (s *RestoreSpec) ToGroup(group string, database DatabaseName) bool {
-	return string(s.Target.AvailabilityGroup) == group && !s.DryRun &&
+// Brings says whether the Restore is to bring a database to the server or the group that a target names. A dry run
+// brings nothing.
+func (s *RestoreSpec) Brings(database DatabaseName, to RestoreTarget) bool {
+	return s.Target.Server == to.Server && s.Target.AvailabilityGroup == to.AvailabilityGroup && !s.DryRun &&
 		strings.EqualFold(string(s.DatabaseName()), string(database))
+}
+
+// Named is the server or the group in words, such as "SQLServer quirep".
+func (t RestoreTarget) Named() string {
+	if t.AvailabilityGroup != "" {
+		return "AvailabilityGroup " + string(t.AvailabilityGroup)
+	}
+	return "SQLServer " + string(t.Server)
 }
 
 // UnderWay says whether the Restore may still make, or be about to hand over, a database: it has not ended, or it has

@@ -11,7 +11,7 @@ import (
 // unhindered are the reasons for which a SQLServer that serves as it should is not Ready.
 var unhindered = []string{ReasonVolumeCannotGrow, ReasonPartnerTrusted, ReasonCertificateKept, ReasonSecretKept,
 	ReasonPodKept, ReasonWaitingForDatabase, ReasonDatabaseConflict, ReasonDatabaseDiffers, ReasonDatabaseInUse,
-	ReasonVersionLower}
+	ReasonVersionLower, ReasonRestoreAwaited, ReasonRestoreFailed, ReasonDatabaseMissing}
 
 // Serves tells that the server is Ready, or would be but for what keeps nobody else from anything: groups are made with
 // it, and others restart beside it. One that is suspended serves as it did.

@@ -301,11 +301,10 @@ type SQLServerSpec struct {
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$')",message="a time zone is named as in the tz database, such as Europe/Dublin or Etc/UTC"
 	TimeZone string `json:"timeZone,omitempty"`
-	// databases of the server alone; those that do not exist are created. A group's stand at the group. One that is taken
-	// out of the list stays as it is.
+	// databases of the server alone; those that do not exist are created, or restored where they have a source. A group's
+	// stand at the group. One that is taken out of the list stays as it is.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
-	// +kubebuilder:validation:XValidation:rule="self.all(d, !has(d.from))",message="from is for databases of a group: leave it out, and bring the database here with a Restore (spec.target.server) before it is declared"
 	// +listType=map
 	// +listMapKey=name
 	Databases []Database `json:"databases,omitempty"`

@@ -18,6 +18,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/databases"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -68,8 +69,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return r.markEnding(ctx, d, o, s)
 	case RemoveVotes:
 		return r.removeVotes(ctx, d, s)
-	case MakeRestore:
-		return r.makeRestore(ctx, s.Restore)
+	case databases.MakeRestore:
+		return s.Apply(ctx, r.hub, r.secrets)
 	}
 	return fmt.Errorf("step %T is not known", step)
 }

@@ -16,6 +16,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/databases"
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
@@ -83,7 +84,7 @@ func (r *Reconciler) desire(ctx context.Context, group *v1alpha1.AvailabilityGro
 		}
 	}
 	var err error
-	d.Restores, err = r.restores(ctx, group)
+	d.Restores, err = databases.Bringing(ctx, r.hub, group.Namespace, d.declarer().Target())
 	return d, err
 }
 

@@ -35,9 +35,9 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 		name := string(declared.Name)
 		database, exists := database(instance.Mirroring, name)
 		switch {
-		case waits.of(name) != nil:
-			if made := waits.of(name).made; made != nil {
-				p.Add(MakeRestore{made})
+		case waits.Of(name) != nil:
+			if made := waits.Of(name).Made; made != nil {
+				p.Add(databases.MakeRestore{Restore: made})
 			}
 		case !exists && instance.Group != nil && contains(instance.Group.Databases, name):
 			return p.Settle(databaseMissing(d, o, server, name))
@@ -67,7 +67,7 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(creating("the databases are being prepared on %s", host(server)))
 	}
 	if len(waits) > 0 && !o.exists(d) {
-		return p.Settle(waits.outcome())
+		return p.Settle(waits.Outcome())
 	}
 	return true
 }
@@ -167,7 +167,7 @@ func planMembership(d Desired, o Observed, p *reconcile.Plan) bool {
 	group := o.Instances[primary].Group
 	waits := awaitedDatabases(d, o)
 	for _, name := range d.databases() {
-		if !contains(group.Databases, name) && waits.of(name) == nil {
+		if !contains(group.Databases, name) && waits.Of(name) == nil {
 			execute(p, primary, tsql.AddGroupDatabase(d.name(), name))
 		}
 	}

@@ -73,7 +73,7 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(outcome)
 	}
 	if waits := awaitedDatabases(d, o); len(waits) > 0 {
-		outcome := waits.outcome()
+		outcome := waits.Outcome()
 		outcome.Message = host(primary) + " is primary and serves what the group has; " + outcome.Message
 		return p.Settle(outcome)
 	}

@@ -254,13 +254,3 @@ func TestALostSiteKeepsNoDatabaseFromComing(t *testing.T) {
 	o.Instances["dubthird"] = Instance{Err: sites.ErrSiteLost}
 	g.Expect(steps(plan(e.d, o))).To(ContainSubstring("content-orders-"))
 }
-
-// Names of Restores differ where those of databases do, to the engine.
-func TestRestoreName(t *testing.T) {
-	g := NewWithT(t)
-	long := "An archive of everything that was ever ordered"
-	g.Expect(restoreName("content", "Content")).To(Equal(restoreName("content", "CONTENT")))
-	g.Expect(restoreName("content", "a b")).NotTo(Equal(restoreName("content", "a-b")))
-	g.Expect(restoreName("content", long)).NotTo(Equal(restoreName("content", long+" 2")))
-	g.Expect(restoreName("content", long+"ä")).To(MatchRegexp("^[a-z0-9-]{1,60}$"))
-}

@@ -40,7 +40,7 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 			Message: conditions.Shorten(fmt.Sprintf(format, args...), 1024),
 		}
 	}
-	d = awaitedDatabases(d, o).without(d)
+	d = without(d, awaitedDatabases(d, o))
 	mode, declared := modeOf(d, server)
 	switch {
 	case !declared:

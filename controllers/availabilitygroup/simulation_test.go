@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/databases"
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/mssql"
@@ -357,7 +358,7 @@ func (e *environ) do(step reconcile.Step) error {
 		e.orders[s.Server] = &told
 	case TakeOrders, MarkEnding:
 		e.order(s)
-	case MakeRestore:
+	case databases.MakeRestore:
 		e.d.Restores = append(e.d.Restores, *s.Restore)
 	case RestartEndpoint:
 		e.restarts.add(types.NamespacedName{Namespace: "web", Name: e.d.name()}, s.For, begin.Add(e.up))

@@ -142,15 +142,6 @@ func (s RestartEndpoint) statement() mssql.Execute {
 		Statement: tsql.RestartEndpoint(s.Endpoint)}
 }
 
-// MakeRestore makes the Restore from which a database of the group comes.
-type MakeRestore struct{ Restore *v1alpha1.Restore }
-
-// Describe names the Restore.
-func (s MakeRestore) Describe() string {
-	return fmt.Sprintf("make Restore %s, which restores database %s at the primary", s.Restore.Name,
-		s.Restore.Spec.Target.Database)
-}
-
 // placeOf is the server on which a step is carried out, empty for one that is not on a server alone.
 func placeOf(step reconcile.Step) v1alpha1.ServerName {
 	switch s := step.(type) {

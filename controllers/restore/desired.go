@@ -36,6 +36,8 @@ type Desired struct {
 	Pin, Moved v1alpha1.ServerName
 	// Order is what the server is told.
 	Order orders.Restore
+	// Kept says that the target is a server that declares the database for itself; read for what comes to its end alone.
+	Kept bool
 	// Others are other Restores to the server that are not over: they need the agent's right too.
 	Others []string
 	// Gone are servers that nobody expects back; read for what comes to its end alone.
@@ -66,14 +68,12 @@ func (r *Reconciler) desire(ctx context.Context, x *v1alpha1.Restore) (Desired, 
 	if err := r.others(ctx, &d); err != nil {
 		return d, err
 	}
-	if deleted {
+	if deleted || x.Status.Outcome != "" {
 		var err error
-		d.Gone, err = sites.ReadGone(ctx, r.hub, x.Namespace, r.now())
-		return d, err
-	}
-	if x.Status.Outcome != "" {
-		var err error
-		d.Gone, err = sites.ReadGone(ctx, r.hub, x.Namespace, r.now())
+		if d.Gone, err = sites.ReadGone(ctx, r.hub, x.Namespace, r.now()); err != nil {
+			return d, err
+		}
+		d.Kept, err = r.kept(ctx, &d)
 		return d, err
 	}
 	spec := x.Spec
@@ -114,6 +114,20 @@ func (r *Reconciler) target(ctx context.Context, d *Desired) error {
 	}
 	_, err := r.read(ctx, d, "SQLServer", string(cmp.Or(d.server(), d.Pin)), &v1alpha1.SQLServer{})
 	return err
+}
+
+// kept says whether the target is a server that declares the database.
+func (r *Reconciler) kept(ctx context.Context, d *Desired) (bool, error) {
+	name := string(d.Restore.Spec.Target.Server)
+	if name == "" {
+		return false, nil
+	}
+	var server v1alpha1.SQLServer
+	err := r.hub.Get(ctx, client.ObjectKey{Namespace: d.Restore.Namespace, Name: name}, &server)
+	if client.IgnoreNotFound(err) != nil {
+		return false, fmt.Errorf("read SQLServer %s/%s: %w", d.Restore.Namespace, name, err)
+	}
+	return err == nil && server.Spec.Database(d.database()) != nil, nil
 }
 
 func (r *Reconciler) source(ctx context.Context, d *Desired) error {

@@ -186,9 +186,11 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	}
 }
 
-// becomes is who owns the database then. What the operator owns a group takes up, as what it made itself.
+// becomes is who owns the database then. What the operator owns a group, or a server that declares it, takes up as what
+// it made itself.
 func becomes(d Desired) credentials.Role {
-	if d.Restore.Spec.Target.AvailabilityGroup != "" && d.Restore.Status.Outcome == v1alpha1.RestoreSucceeded {
+	if (d.Restore.Spec.Target.AvailabilityGroup != "" || d.Kept) &&
+		d.Restore.Status.Outcome == v1alpha1.RestoreSucceeded {
 		return credentials.RoleOperator
 	}
 	return credentials.RoleSA

@@ -152,6 +152,20 @@ func TestPlan(t *testing.T) {
 		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content] TO [geosql_operator]"},
 			reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded,
 			at: "quisec"},
+		{why: "what is restored for a server that declares it becomes the operator's", edit: func(d *Desired, o *Observed) {
+			d.Kept = true
+			ended(d, v1alpha1.RestoreSucceeded)
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil),
+				Owner: reconcile.Read("geosql_agent")}
+		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content] TO [geosql_operator]"},
+			reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "a part of it alone does not", edit: func(d *Desired, o *Observed) {
+			d.Kept = true
+			ended(d, v1alpha1.RestoreFailed)
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil),
+				Owner: reconcile.Read("geosql_agent"), State: "ONLINE"}
+		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content] TO [sa]"},
+			reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
 		{why: "nobody knows what was told", edit: func(_ *Desired, o *Observed) {
 			o.Order = reconcile.NotRead[[]byte](away)
 		}, reason: v1alpha1.ReasonRestoreUnknown, phase: v1alpha1.RestoreRunning},

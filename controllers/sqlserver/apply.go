@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/internal/databases"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -85,6 +86,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		policy := &networkingv1.NetworkPolicy{
 			ObjectMeta: metav1.ObjectMeta{Namespace: d.Server.Namespace, Name: s.Name, UID: s.UID}}
 		return asUnwritten(reconcile.Remove(ctx, d.member.Client, policy))
+	case databases.MakeRestore:
+		return s.Apply(ctx, r.hub, r.secrets)
 	case TakeAway:
 		return r.takeAway(ctx, d, s)
 	}

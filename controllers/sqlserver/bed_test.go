@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver"
@@ -41,7 +42,8 @@ type bed struct {
 	engine atomic.Pointer[string]
 }
 
-func newBed(t *testing.T) *bed {
+// newBed has the controller of servers alone, unless others are set up beside it.
+func newBed(t *testing.T, beside ...func(mcmanager.Manager, *sites.Provider, *mssql.Connector)) *bed {
 	t.Helper()
 	if testing.Verbose() {
 		log.SetLogger(zap.New(zap.UseDevMode(true)))
@@ -56,7 +58,7 @@ func newBed(t *testing.T) *bed {
 	site := b.site.Join(t, b.hub, system, "tukwila", "web")
 	site.Spec.StorageClasses = v1alpha1.VolumeClasses{Data: "fast", Log: "fast", TempDB: "fast", Backup: "capacity"}
 	NewWithT(t).Expect(b.hub.Client.Update(t.Context(), site)).To(Succeed())
-	b.startManager(t)
+	b.startManager(t, beside)
 	return b
 }
 
@@ -90,7 +92,7 @@ func (b *bed) storage(t *testing.T) {
 	}
 }
 
-func (b *bed) startManager(t *testing.T) {
+func (b *bed) startManager(t *testing.T, beside []func(mcmanager.Manager, *sites.Provider, *mssql.Connector)) {
 	t.Helper()
 	g := NewWithT(t)
 	provider := sites.NewProvider(
@@ -112,6 +114,9 @@ func (b *bed) startManager(t *testing.T) {
 	g.Expect(sqlserver.SetupWithManager(mgr,
 		sqlserver.Options{Sites: provider, Connector: connector, Namespace: system, AgentImage: "geosql:1"})).
 		To(Succeed())
+	for _, set := range beside {
+		set(mgr, provider, connector)
+	}
 	t.Cleanup(func() { _ = connector.Close() })
 	apiserver.Run(t, mgr)
 }

@@ -73,6 +73,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=distributors;publications;publishermoves;subscriptions,verbs=get;list;watch
 // +kubebuilder:rbac:groups=geosql.dev,resources=logins,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=restores,verbs=get;list;watch;create
 // +kubebuilder:rbac:groups=geosql.dev,resources=failovers,verbs=get;create
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {

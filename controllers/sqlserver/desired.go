@@ -17,6 +17,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/databases"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/podshape"
 	"geosql.dev/operator/internal/sites"
@@ -47,6 +48,8 @@ type Desired struct {
 	TempDBRefused bool
 	// Network is who connects to the server.
 	Network Network
+	// Restores are those that are to bring databases to the server alone.
+	Restores []v1alpha1.Restore
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
 
@@ -113,9 +116,10 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 		logins        v1alpha1.LoginList
 		servers       v1alpha1.SQLServerList
 		members       v1alpha1.SiteList
+		restores      v1alpha1.RestoreList
 	)
 	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins,
-		&servers, &members} {
+		&servers, &members, &restores} {
 		var within []client.ListOption
 		if list != &members {
 			within = append(within, client.InNamespace(namespace))
@@ -131,7 +135,7 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 	}
 	return Surroundings{Groups: groups.Items, Distributors: distributors.Items, Publications: publications.Items,
 		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items, Servers: servers.Items,
-		Sites: members.Items}, nil
+		Sites: members.Items, Restores: restores.Items}, nil
 }
 
 // name of the SQLServer.
@@ -264,6 +268,7 @@ type Surroundings struct {
 	Logins        []v1alpha1.Login
 	Servers       []v1alpha1.SQLServer
 	Sites         []v1alpha1.Site
+	Restores      []v1alpha1.Restore
 }
 
 // Desire resolves what a server asks for. It is pure.
@@ -323,6 +328,7 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 			d.Replicates = true
 		}
 	}
+	d.Restores = databases.Brings(around.Restores, d.declarer().Target())
 	d.Alone = alone(name, around)
 	if c := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionTempDBArranged); c != nil {
 		d.TempDBRefused = c.Reason == v1alpha1.ReasonTempDBRefused

@@ -15,15 +15,20 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 )
 
-// planDatabases makes the databases that the server declares for itself, and keeps their properties. It comes last:
-// nothing of the server waits for a database.
+// planDatabases makes the databases that the server declares for itself, or the Restores from which they come, and
+// keeps their properties. It comes last: nothing of the server waits for a database.
 func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 	server := databases.Server{Host: d.host(), Version: o.Engine.Instance.ProductVersion, Logins: o.Engine.Logins}
 	var kept databases.Kept
 	var making, waiting, passing []string
+	awaited := awaitedDatabases(d, o)
 	for _, declared := range d.Server.Spec.Databases {
 		have, exists := databaseOf(o, declared.Name)
+		comes := awaited.Of(string(declared.Name))
 		switch {
+		case comes != nil && comes.Made != nil:
+			p.Beside(databases.MakeRestore{Restore: comes.Made}, v1alpha1.ReasonRestoreAwaited)
+		case comes != nil:
 		case !exists:
 			making = append(making, string(declared.Name))
 			for _, s := range databases.Make(server, declared) {
@@ -60,14 +65,45 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonDatabaseDiffers,
 			"these databases change their owner: "+strings.Join(passing, ", ")))
 	}
+	if outcome, stuck := awaited.Stuck(); stuck {
+		return p.Settle(outcome)
+	}
 	if outcome, differs := kept.Outcome(); differs {
 		return p.Settle(outcome)
+	}
+	if len(awaited) > 0 {
+		return p.Settle(awaited.Outcome())
 	}
 	if len(waiting) > 0 {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase,
 			"not every declared database is online: "+strings.Join(waiting, ", ")))
 	}
 	return true
+}
+
+// declarer is the server with the Restores that bring its databases.
+func (d Desired) declarer() databases.Declarer {
+	return databases.Declarer{Object: &d.Server.ObjectMeta, Restores: d.Restores}
+}
+
+// awaitedDatabases are those that come from Restores, by what the engine has of them. One that is online belongs to the
+// agent until its Restore hands it over: another's is never restored over, and is kept as declared meanwhile.
+func awaitedDatabases(d Desired, o Observed) (all databases.AwaitedList) {
+	for _, declared := range d.Server.Spec.Databases {
+		have, exists := databaseOf(o, declared.Name)
+		if have.InGroup || have.State == "ONLINE" && have.Owner != credentials.RoleAgent.Login() {
+			continue
+		}
+		w := databases.Awaited{Name: string(declared.Name)}
+		var waits bool
+		if w.Outcome, waits = d.declarer().Awaits(declared, d.name(), have.State); !waits && !exists {
+			w.Outcome, w.Made, waits = d.declarer().Comes(declared, d.name())
+		}
+		if waits {
+			all = append(all, w)
+		}
+	}
+	return all
 }
 
 // ownersOf are the owners of a database that are on record as the operator's doing.

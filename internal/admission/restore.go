@@ -47,18 +47,17 @@ func warnRestoreToGroup(w *World, r *v1alpha1.Restore) admission.Warnings {
 }
 
 // warnRestore tells of a server that is not there yet, and of one that declares the database itself: what is made empty
-// first is never restored over.
+// before it hears of the Restore is never restored over.
 func warnRestore(w *World, r *v1alpha1.Restore) admission.Warnings {
 	if r.Spec.Target.AvailabilityGroup != "" {
 		return warnRestoreToGroup(w, r)
 	}
 	warnings := awaits(to(top.Child("target", "server"), "SQLServer", string(r.Spec.Target.Server), w.Servers))
 	if s := w.Servers[string(r.Spec.Target.Server)]; s != nil {
-		for _, d := range s.Spec.Databases {
-			if d.Name == r.Spec.DatabaseName() {
-				warnings = append(warnings, fmt.Sprintf("spec.target.database: SQLServer %s declares database %s, which is made "+
-					"empty where it is not there: nothing is restored over it", s.Name, d.Name))
-			}
+		if d := s.Spec.Database(string(r.Spec.DatabaseName())); d != nil && d.From == nil {
+			warnings = append(warnings, fmt.Sprintf("spec.target.database: SQLServer %s declares database %s, which is made "+
+				"empty where it is not there: nothing is restored over it. Give it the source in spec.databases[].from.restore",
+				s.Name, d.Name))
 		}
 	}
 	return warnings

@@ -84,9 +84,20 @@ var restoreRefusals = []refusal{
 	{"a database from two moments", "", with(group, "NAME", "g", "{name: Content}",
 		"{name: Content, from: {restore: {"+byPath+", to: {lsn: '1', time: '2026-03-01T11:59:00Z'}}}}"),
 		[]string{"spec.databases[0].from.restore.to", "name one of time, lsn and backup"}},
-	{"a server's database from a backup", "", with(server, "NAME", "s") +
-		"  databases: [{name: Content, from: {restore: {" + byPath + "}}}]\n",
-		[]string{"spec.databases", "from is for databases of a group", "spec.target.server"}},
+	{"a server's database from nowhere", "", with(server, "NAME", "s") + "  databases: [{name: Content, from: {}}]\n",
+		[]string{"spec.databases[0].from", "restore is needed"}},
+	{"a server's database from two", "", with(server, "NAME", "s") + "  databases: [{name: Content, from: {restore: {" +
+		byPolicy + ", " + byPath + "}}}]\n",
+		[]string{"spec.databases[0].from.restore", "name exactly one of policy, with database, and store, with path"}},
+	{"a server's database from a store that says no path", "", with(server, "NAME", "s") +
+		"  databases: [{name: Content, from: {restore: {store: s3}}}]\n",
+		[]string{"spec.databases[0].from.restore", "path goes with store, and is needed there"}},
+	{"a server's database from two moments", "", with(server, "NAME", "s") + "  databases: [{name: Content, " +
+		"from: {restore: {" + byPath + ", to: {lsn: '1', backup: 6f9619ff-8b86-d011-b42d-00c04fc964ff}}}}]\n",
+		[]string{"spec.databases[0].from.restore.to", "name one of time, lsn and backup"}},
+	{"a database of a Topology's server from two", "", with(topology, "NAME", "t", "{name: d, site: tukwila}",
+		"{name: d, site: tukwila, databases: [{name: Content, from: {restore: {"+byPolicy+", "+byPath+"}}}]}"),
+		[]string{"spec.servers[1].databases[0].from.restore", "name exactly one of policy"}},
 	{"a restore that becomes another", with(restore, "NAME", "once"),
 		with(restore, "NAME", "once", "server: x", "server: other"),
 		[]string{"a Restore is carried out once: create another one"}},

@@ -59,6 +59,12 @@ var warned = []struct {
 	{"a restore of what a group does not declare", with(group, "NAME", "content") + hasContent,
 		with(restore, "NAME", "r", "server: x", "availabilityGroup: content, database: Orders"),
 		[][]string{{"AvailabilityGroup content does not declare database Orders"}}},
+	{"a restore of what a server has made empty", with(server, "NAME", "s") + "  databases: [{name: content}]\n",
+		with(restore, "NAME", "r", "server: x", "server: s"),
+		[][]string{{"SQLServer s declares database content", "spec.databases[].from.restore"}}},
+	{"a restore of what a server has from a source", with(server, "NAME", "s") +
+		"  databases: [{name: content, from: {restore: {" + byPath + "}}}]\n",
+		with(restore, "NAME", "r", "server: x", "server: s"), nil},
 	{"a failover before its group", "", with(failover, "NAME", "f"), [][]string{{"spec.group"}}},
 	{"a drill before its target", "", drill, [][]string{{"spec.target.availabilityGroup"}}},
 	{"a drill of production", with(allowed, "{geosql.dev/drills: allowed}", "{geosql.dev/drills: allowed, env: prod}"),

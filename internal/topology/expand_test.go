@@ -107,3 +107,31 @@ func TestExpandTheExample(t *testing.T) {
 	objects.Servers[0].Spec.Storage.Data.Size.Neg()
 	g.Expect(declared.Spec.ServerDefaults.Storage.Data.Size.Sign()).To(Equal(1), "objects share nothing with the Topology")
 }
+
+// A server's databases keep their sources, those of the defaults on every server, and share nothing with the Topology.
+func TestExpandKeepsWhereDatabasesComeFrom(t *testing.T) {
+	g := NewWithT(t)
+	var declared v1alpha1.Topology
+	read(t, `
+metadata: {namespace: web, name: shop}
+spec:
+  serverDefaults: {databases: [{name: Archive, from: {restore: {store: s3, path: web/server/old/Archive}}}]}
+  servers:
+  - {name: one, site: tukwila}
+  - name: two
+    site: tukwila
+    databases: [{name: Blog, from: {restore: {policy: nightly, database: Live, to: {lsn: "7"}}}}]
+`, &declared)
+	objects, err := topology.Expand(&declared)
+	g.Expect(err).NotTo(HaveOccurred())
+	from := func(source v1alpha1.BackupSource, to *v1alpha1.RestorePoint) *v1alpha1.DatabaseSource {
+		return &v1alpha1.DatabaseSource{Restore: &v1alpha1.DatabaseRestore{BackupSource: source, To: to}}
+	}
+	g.Expect(objects.Servers[0].Spec.Databases).To(Equal([]v1alpha1.Database{{Name: "Archive",
+		From: from(v1alpha1.BackupSource{Store: "s3", Path: "web/server/old/Archive"}, nil)}}))
+	blog := objects.Servers[1].Spec.Database("Blog")
+	g.Expect(blog.From).To(Equal(from(v1alpha1.BackupSource{Policy: "nightly", Database: "Live"},
+		&v1alpha1.RestorePoint{LSN: "7"})))
+	blog.From.Restore.To.LSN = "8"
+	g.Expect(declared.Spec.Servers[1].Databases[0].From.Restore.To.LSN).To(Equal("7"))
+}
