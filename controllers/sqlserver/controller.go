@@ -72,7 +72,7 @@ type Reconciler struct {
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=availabilitygroups,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=distributors;publications;publishermoves;subscriptions,verbs=get;list;watch
-// +kubebuilder:rbac:groups=geosql.dev,resources=logins,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=logins;restores,verbs=get;list;watch
 // +kubebuilder:rbac:groups=geosql.dev,resources=failovers,verbs=get;create
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {

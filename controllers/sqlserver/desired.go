@@ -47,6 +47,9 @@ type Desired struct {
 	TempDBRefused bool
 	// Network is who connects to the server.
 	Network Network
+	// Replacing are the Restores that are about to give a restored database the name of one of the server's, by that name
+	// in lower case.
+	Replacing map[string]string
 	// References are all objects that name the server, as "Kind name", sorted. The server is not removed before them.
 	References []string
 
@@ -113,9 +116,10 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 		logins        v1alpha1.LoginList
 		servers       v1alpha1.SQLServerList
 		members       v1alpha1.SiteList
+		restores      v1alpha1.RestoreList
 	)
 	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins,
-		&servers, &members} {
+		&servers, &members, &restores} {
 		var within []client.ListOption
 		if list != &members {
 			within = append(within, client.InNamespace(namespace))
@@ -131,7 +135,7 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 	}
 	return Surroundings{Groups: groups.Items, Distributors: distributors.Items, Publications: publications.Items,
 		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items, Servers: servers.Items,
-		Sites: members.Items}, nil
+		Sites: members.Items, Restores: restores.Items}, nil
 }
 
 // name of the SQLServer.
@@ -264,6 +268,7 @@ type Surroundings struct {
 	Logins        []v1alpha1.Login
 	Servers       []v1alpha1.SQLServer
 	Sites         []v1alpha1.Site
+	Restores      []v1alpha1.Restore
 }
 
 // Desire resolves what a server asks for. It is pure.
@@ -275,6 +280,7 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 	}
 	d.shape, d.misshapen = podshape.Of(field.NewPath("spec"), server.Name, &server.Spec, others)
 	name := v1alpha1.ServerName(server.Name)
+	d.Replacing = replacing(name, around.Restores)
 	for _, g := range around.Groups {
 		if !slices.ContainsFunc(g.Spec.Replicas, func(r v1alpha1.Replica) bool { return r.Server == name }) {
 			continue

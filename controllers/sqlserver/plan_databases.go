@@ -23,7 +23,11 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 	var making, waiting, passing []string
 	for _, declared := range d.Server.Spec.Databases {
 		have, exists := databaseOf(o, declared.Name)
+		restore := d.Replacing[strings.ToLower(string(declared.Name))]
 		switch {
+		case restore != "" && (!exists || have.Owner == credentials.RoleAgent.Login()):
+			// Between two names an empty one would stand in the way of the restored.
+			waiting = append(waiting, fmt.Sprintf("%s comes from Restore %s", declared.Name, restore))
 		case !exists:
 			making = append(making, string(declared.Name))
 			for _, s := range databases.Make(server, declared) {
@@ -68,6 +72,17 @@ func planDatabases(d Desired, o Observed, p *reconcile.Plan) bool {
 			"not every declared database is online: "+strings.Join(waiting, ", ")))
 	}
 	return true
+}
+
+// replacing are the Restores that are about to give databases of the server their names, by these in lower case.
+func replacing(server v1alpha1.ServerName, restores []v1alpha1.Restore) map[string]string {
+	all := map[string]string{}
+	for i := range restores {
+		if r := &restores[i]; r.Replaces(server, r.Spec.Replace) {
+			all[strings.ToLower(string(r.Spec.Replace))] = r.Name
+		}
+	}
+	return all
 }
 
 // ownersOf are the owners of a database that are on record as the operator's doing.
