@@ -6,6 +6,8 @@ package v1alpha1
 const (
 	// ReasonRestoring: the server's agent is at it: the message says how far it is, and what it waits for.
 	ReasonRestoring = "Restoring"
+	// ReasonReplacing: the database is restored, and takes the place of the one that it replaces.
+	ReasonReplacing = "Replacing"
 	// ReasonRestoreFinishing: it has ended, and what it needed at the server is taken back.
 	ReasonRestoreFinishing = "RestoreFinishing"
 	// ReasonRestoreUnknown (Unknown): nobody says how far it is.
@@ -45,6 +47,9 @@ const (
 	// ReasonPrimaryMoved: another server has become the group's primary before the restore was over; what was restored
 	// stays where it is, and is in no group.
 	ReasonPrimaryMoved = "PrimaryMoved"
+	// ReasonReplaceRefused: what is restored stands beside the database that it was to replace, which stays as it is: a
+	// Publication or Subscription has that one, say.
+	ReasonReplaceRefused = "ReplaceRefused"
 	// ReasonRestoreDisturbed: somebody else dropped, made or recovered the database meanwhile.
 	ReasonRestoreDisturbed = "RestoreDisturbed"
 )

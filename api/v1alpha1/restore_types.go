@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
+	"unicode/utf16"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -97,7 +99,8 @@ type RestoreTarget struct {
 	// spec.databases declares it; until the restore has ended it makes no empty one in its place.
 	// +optional
 	AvailabilityGroup ObjectName `json:"availabilityGroup,omitempty"`
-	// database that is made; the name that it had unless given. One that is there is never restored over.
+	// database that is made; the name that it had unless given. One that is there is never restored over; with
+	// spec.replace it makes way, and stays under another name.
 	// +optional
 	Database DatabaseName `json:"database,omitempty"`
 }
@@ -106,6 +109,7 @@ type RestoreTarget struct {
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Restore is carried out once: create another one"
 // +kubebuilder:validation:XValidation:rule="!(has(self.source.files) || has(self.source.folder)) || has(self.target.database)",message="target.database is needed with source.files and source.folder: nobody knows which name it has in them"
+// +kubebuilder:validation:XValidation:rule="!has(self.replace) || has(self.target.database) && self.target.database == self.replace",message="replace is the name of the database that makes way, typed again: target.database is needed with it, and is the same, letter by letter"
 type RestoreSpec struct {
 	// source says which backups of which database.
 	Source RestoreSource `json:"source"`
@@ -114,9 +118,43 @@ type RestoreSpec struct {
 	To *RestorePoint `json:"to,omitempty"`
 	// target says where.
 	Target RestoreTarget `json:"target"`
+	// replace is the name of the database again, as target.database has it: one of the name makes way for what is
+	// restored. That is restored beside it first, under a name of its own. Once it is ONLINE the former one leaves its
+	// group, is renamed, which ends its connections, and stays until somebody drops it: status.replaced has its name.
+	// +optional
+	Replace DatabaseName `json:"replace,omitempty"`
 	// dryRun finds the backups that would be restored, shows them in the status, and changes nothing.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// restoredAside and replacedAside stand in the names that databases have beside the one that is meant; uidShown is how
+// much of a Restore's UID is in the former's, whose rest is cut so that the whole is a name (sysname, 128).
+const (
+	restoredAside, replacedAside = "_restored_", "_replaced_"
+	uidShown, nameMost           = 8, 123
+)
+
+// RestoredName is the name under which the database is restored: with replace one beside that which makes way.
+func (r *Restore) RestoredName() string {
+	if r.Spec.Replace == "" {
+		return string(r.Spec.Target.Database)
+	}
+	return beside(r.Spec.Replace, restoredAside+string(r.UID)[:min(len(r.UID), uidShown)])
+}
+
+// ReplacedName is the name that the database gets which makes way at this moment.
+func (r *Restore) ReplacedName(at time.Time) string {
+	return beside(r.Spec.Replace, replacedAside+at.UTC().Format("20060102150405"))
+}
+
+// beside is a name that begins with a database's, as far as there is room.
+func beside(database DatabaseName, end string) string {
+	begin := []rune(string(database))
+	for len(utf16.Encode(begin))+len(end) > nameMost {
+		begin = begin[:len(begin)-1]
+	}
+	return string(begin) + end
 }
 
 // DatabaseName is the name of the database that is made, as far as it is declared: that of a path is the name of the
@@ -261,6 +299,15 @@ type RestoredTo struct {
 	LSN string `json:"lsn,omitempty"`
 }
 
+// ReplacedDatabase is the database that makes way for what is restored. It is never dropped.
+type ReplacedDatabase struct {
+	// database is the name that it has, or is about to have, on status.server.
+	Database string `json:"database"`
+	// at is when it was seen that the restored database has the name instead.
+	// +optional
+	At *metav1.Time `json:"at,omitempty"`
+}
+
 // RestoreStatus is the observed state of a Restore.
 type RestoreStatus struct {
 	StatusBase `json:",inline"`
@@ -281,7 +328,7 @@ type RestoreStatus struct {
 	// not change once the server's agent was told.
 	// +optional
 	Server ServerName `json:"server,omitempty"`
-	// database that is made on the target.
+	// database that is made on the target; with spec.replace it has another name until it takes the place.
 	// +optional
 	Database string `json:"database,omitempty"`
 	// store that the backups come from.
@@ -315,6 +362,9 @@ type RestoreStatus struct {
 	// restoredTo is to where the chain leads: with outcome Succeeded, where the database is.
 	// +optional
 	RestoredTo *RestoredTo `json:"restoredTo,omitempty"`
+	// replaced is the database that makes way, with spec.replace, where there was one.
+	// +optional
+	Replaced *ReplacedDatabase `json:"replaced,omitempty"`
 	// started is when the agent took it up.
 	// +optional
 	Started *metav1.Time `json:"started,omitempty"`

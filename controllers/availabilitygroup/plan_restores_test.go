@@ -89,6 +89,47 @@ func TestAGroupGoesOnWhileADatabaseIsRestored(t *testing.T) {
 	g.Expect(e.group.databases).To(ConsistOf("Content", "Orders"))
 }
 
+// While what a Restore has brought takes a database's place, the group makes none and takes none in, under whatever
+// names these stand; then it takes in what has the name.
+func TestAGroupWaitsWhileADatabaseIsReplaced(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared())
+	e.settle(everything)
+	r := restoreTo("back", "Content")
+	r.Spec.Target.Database, r.Spec.Replace = "Content", "Content"
+	e.d.Restores = []v1alpha1.Restore{r}
+	e.restored("tukpub", "Content_restored_1", "ONLINE", "geosql_agent")
+	g.Expect(plan(e.d, e.observe()).All()).To(BeEmpty())
+	g.Expect(e.group.databases).To(ConsistOf("Content"), "until it makes way")
+	awaited := func(why string) {
+		t.Helper()
+		e.rounds(20)
+		p := plan(e.d, e.observe())
+		g.Expect(p.All()).To(BeEmpty(), why)
+		g.Expect(p.Outcome).To(And(HaveField("Reason", v1alpha1.ReasonRestoreAwaited)), why)
+	}
+	e.group.databases = nil
+	for server, state := range map[v1alpha1.ServerName]string{"tukpub": "ONLINE", "quisec": "RESTORING"} {
+		e.restored(server, "Content", state, "geosql_operator")
+	}
+	awaited("it has left the group")
+	have := e.servers["tukpub"].mirroring.Databases
+	have["Content_replaced_1"] = have["Content"]
+	delete(have, "Content")
+	awaited("nothing has the name")
+	e.restored("tukpub", "Content", "ONLINE", "geosql_operator")
+	awaited("what was restored has it")
+	for server := range e.servers {
+		if server != "tukpub" {
+			delete(e.servers[server].mirroring.Databases, "Content")
+		}
+	}
+	e.d.Restores[0].Status.Outcome, e.d.Restores[0].Status.Phase = v1alpha1.RestoreSucceeded, v1alpha1.RestoreCompleted
+	g.Expect(e.settle(everything).Outcome.Ready).To(Equal(metav1.ConditionTrue))
+	g.Expect(e.group.databases).To(ConsistOf("Content"))
+	g.Expect(e.servers["quisec"].mirroring.Databases["Content"].InGroup).To(BeTrue(), "the others are seeded")
+}
+
 // What a Restore says of a declared database decides whether one is made.
 func TestWhatARestoreSaysOfADatabase(t *testing.T) {
 	gone := metav1.Now()

@@ -66,7 +66,7 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=restores,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=restores/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies;backupstores;sqlservers;availabilitygroups;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies;backupstores;sqlservers;availabilitygroups;sites;publications;subscriptions,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()

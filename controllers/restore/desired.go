@@ -40,6 +40,16 @@ type Desired struct {
 	Kept bool
 	// Others are other Restores to the server that are not over: they need the agent's right too.
 	Others []string
+	// Held is what has the database that is to make way, and would go on with what takes its place; empty for nothing.
+	// HeldKnown says that this was looked for: what the target is may be missing.
+	Held      string
+	HeldKnown bool
+	// Copies are the servers of the target's group that may have a copy, beside the one at which it is restored.
+	Copies []v1alpha1.ServerName
+	// Owners are those of what is to make way that are on record as the operator's doing.
+	Owners []string
+	// Now is when it was read.
+	Now time.Time
 	// Gone are servers that nobody expects back; read for what comes to its end alone.
 	Gone sites.Gone
 }
@@ -60,7 +70,7 @@ func serverOf(r *v1alpha1.Restore) v1alpha1.ServerName {
 func (d *Desired) over() bool { return d.Restore.Status.Phase == v1alpha1.RestoreCompleted }
 
 func (r *Reconciler) desire(ctx context.Context, x *v1alpha1.Restore) (Desired, error) {
-	d := Desired{Restore: x}
+	d := Desired{Restore: x, Now: r.now()}
 	deleted := x.DeletionTimestamp != nil
 	if d.over() && !deleted {
 		return d, nil
@@ -77,7 +87,7 @@ func (r *Reconciler) desire(ctx context.Context, x *v1alpha1.Restore) (Desired, 
 		return d, err
 	}
 	spec := x.Spec
-	d.Order = orders.Restore{Name: x.Name, UID: string(x.UID), Database: string(spec.Target.Database),
+	d.Order = orders.Restore{Name: x.Name, UID: string(x.UID), Database: x.RestoredName(),
 		DryRun: spec.DryRun}
 	if to := spec.To; to != nil {
 		d.Order.LSN, d.Order.Backup = to.LSN, strings.ToLower(to.Backup)
@@ -85,7 +95,7 @@ func (r *Reconciler) desire(ctx context.Context, x *v1alpha1.Restore) (Desired, 
 			d.Order.Time = to.Time.UTC()
 		}
 	}
-	for _, find := range []func(context.Context, *Desired) error{r.target, r.source, r.groups} {
+	for _, find := range []func(context.Context, *Desired) error{r.target, r.held, r.source, r.groups} {
 		if err := find(ctx, &d); err != nil || d.Missing != "" || d.Refused != "" {
 			return d, err
 		}
@@ -112,7 +122,13 @@ func (r *Reconciler) target(ctx context.Context, d *Desired) error {
 			return err
 		}
 	}
-	_, err := r.read(ctx, d, "SQLServer", string(cmp.Or(d.server(), d.Pin)), &v1alpha1.SQLServer{})
+	var server v1alpha1.SQLServer
+	_, err := r.read(ctx, d, "SQLServer", string(cmp.Or(d.server(), d.Pin)), &server)
+	for _, database := range server.Status.Databases {
+		if d.replaces() && strings.EqualFold(string(database.Name), string(d.Restore.Spec.Replace)) {
+			d.Owners = database.Owners
+		}
+	}
 	return err
 }
 

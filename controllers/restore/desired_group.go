@@ -3,6 +3,7 @@
 package restore
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -33,12 +34,17 @@ func (r *Reconciler) targetGroup(ctx context.Context, d *Desired) error {
 		d.Missing = fmt.Sprintf("AvailabilityGroup %s has no primary that is known: the database is restored there", name)
 	case chosen == "":
 		d.Pin = primary
-		if database := d.Restore.Spec.DatabaseName(); group.Status.Has(database) {
+		if database := d.Restore.Spec.DatabaseName(); group.Status.Has(database) && !d.replaces() {
 			d.Refused = fmt.Sprintf("AvailabilityGroup %s has database %s already, which is never restored over: restore it "+
-				"under another name (spec.target.database of another Restore)", name, database)
+				"under another name, or in its place (spec.target.database and spec.replace of another Restore)", name, database)
 		}
 	case primary != "" && primary != chosen:
 		d.Moved = primary
+	}
+	for _, replica := range group.Spec.Replicas {
+		if s := replica.Server; s != cmp.Or(chosen, primary) && replica.AvailabilityMode != v1alpha1.ConfigurationOnly {
+			d.Copies = append(d.Copies, s)
+		}
 	}
 	return nil
 }

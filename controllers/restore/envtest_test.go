@@ -50,6 +50,8 @@ type bed struct {
 	hub, site *apiserver.Server
 	sa        *mssql.DB
 	agent     *agent
+	// engines are quisec and what the test has beside it.
+	engines []*engine.Engine
 }
 
 // agent is what the sidecar is told, for true, and what it says, by the test.
@@ -89,7 +91,7 @@ func (a *agent) Part(ctx context.Context, namespace string, server v1alpha1.Serv
 	return json.Unmarshal(content, into)
 }
 
-func newBed(t *testing.T) *bed {
+func newBed(t *testing.T, others ...v1alpha1.ServerName) *bed {
 	t.Helper()
 	g := NewWithT(t)
 	log.SetLogger(logr.Discard())
@@ -98,7 +100,11 @@ func newBed(t *testing.T) *bed {
 	b.hub.Namespace(t, "web")
 	b.site.Join(t, b.hub, system, "tukwila", "web")
 	instance := engine.Start(t, "web", "quisec")
-	connector := instance.Connector(t)
+	b.engines = append(b.engines, instance)
+	for _, other := range others {
+		b.engines = append(b.engines, engine.Start(t, "web", other))
+	}
+	connector := engine.Connect(t, b.engines...)
 	var err error
 	b.sa, err = connector.Open(t.Context(), instance.Target(credentials.RoleSA))
 	g.Expect(err).NotTo(HaveOccurred())

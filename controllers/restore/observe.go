@@ -39,6 +39,9 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 		}
 	}
 	o.Says = reconcile.Asked(says, err)
+	if d.replaces() {
+		r.stands(ctx, d, &o)
+	}
 	if d.Restore.Spec.AsksEngine() {
 		r.engine(ctx, d, &o)
 	}
@@ -47,8 +50,7 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 
 // engine reads what the agent may do, and whose the database is that was restored.
 func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
-	db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Restore.Namespace, Server: d.server(), Database: "master",
-		Role: credentials.RoleSA})
+	db, err := r.open(ctx, d, d.server())
 	if err != nil {
 		o.Rights, o.Owner = reconcile.NotRead[[]string](err), reconcile.NotRead[string](err)
 		return
@@ -61,7 +63,7 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 	all, err := mssql.ReadDatabases(ctx, db)
 	owner := ""
 	for name, database := range all {
-		if strings.EqualFold(name, d.database()) {
+		if strings.EqualFold(name, made(d, *o)) {
 			owner, o.State = database.Owner, database.State
 		}
 	}

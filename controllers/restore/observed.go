@@ -3,7 +3,9 @@
 package restore
 
 import (
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/restores"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -18,4 +20,8 @@ type Observed struct {
 	// Owner of the database that was restored, empty where there is none; State is its state, such as RESTORING.
 	Owner reconcile.Reading[string]
 	State string
+	// Stands is what stands under the names of a Restore that replaces, Copies what the group's other servers have under
+	// the name once the restored database has it; nil where there is none.
+	Stands reconcile.Reading[standing]
+	Copies map[v1alpha1.ServerName]reconcile.Reading[*mssql.Standing]
 }

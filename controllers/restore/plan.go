@@ -62,7 +62,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	}
 	told, err := o.Order.Get()
 	refused := d.Refused != "" && err == nil && len(told) == 0
-	if !refused && planGroup(&p, d, err == nil && len(told) == 0) {
+	if !refused && planGroup(&p, d, o, err == nil && len(told) == 0) {
 		return p
 	}
 	switch {
@@ -73,6 +73,8 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	case refused:
 		p.Note = end{v1alpha1.RestoreRefused, v1alpha1.ReasonRestoreRefused, d.Refused}
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, d.Refused)
+		return p
+	case len(told) == 0 && !known(d, o) && planRefuse(&p, d, o):
 		return p
 	case d.Refused == "" && d.Missing == "":
 		planTell(&p, d, o, told)
@@ -120,6 +122,12 @@ func planSays(p *reconcile.Plan, d Desired, o Observed) {
 	case says == nil:
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, "the agent of "+host+" has not heard of it yet; one of "+
 			"an earlier release cannot restore")
+	case says.Result != nil && says.Result.Outcome == restores.Succeeded && d.replaces():
+		if d.Restore.Spec.DryRun {
+			planWouldReplace(p, d, o, says.Result)
+		} else {
+			planReplace(p, d, o)
+		}
 	case says.Result != nil:
 		p.Note = end{v1alpha1.RestoreOutcome(says.Result.Outcome), says.Result.Reason, says.Result.Message}
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, says.Result.Message)
@@ -161,7 +169,7 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	agent := credentials.RoleAgent.Login()
 	if owner, err := o.Owner.Get(); err == nil && owner == agent && given(d, o) &&
 		!d.Restore.Spec.DryRun {
-		execute(p, d, tsql.SetDatabaseOwner(d.database(), becomes(d).Login()).
+		execute(p, d, tsql.SetDatabaseOwner(made(d, o), becomes(d).Login()).
 			Because("the server's agent has restored the database, and owns it no more"))
 	}
 	withdrawn, err := planWithdraw(p, d, o)
@@ -263,9 +271,10 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	planRights(&p, d, o)
 	if owner, err := o.Owner.Get(); err == nil && owner == credentials.RoleAgent.Login() && o.State == "ONLINE" &&
 		!d.Restore.Spec.DryRun {
-		execute(&p, d, tsql.SetDatabaseOwner(d.database(), becomes(d).Login()).
+		execute(&p, d, tsql.SetDatabaseOwner(made(d, o), becomes(d).Login()).
 			Because("the Restore of the database is deleted"))
 	}
+	err = errors.Join(err, planLeaveNamed(&p, d, o))
 	if d.Restore.Spec.AsksEngine() {
 		err = errors.Join(err, o.Rights.Err())
 	}

@@ -19,7 +19,7 @@ type pin struct{ server v1alpha1.ServerName }
 // is there of the database is in no group, and stays. It is not begun anew by itself, since nobody but a person can
 // tell whether the first copy is wanted. One that is known to be told to no agent yet (untold) goes to the new
 // primary. The answer says whether that is all for now.
-func planGroup(p *reconcile.Plan, d Desired, untold bool) bool {
+func planGroup(p *reconcile.Plan, d Desired, o Observed, untold bool) bool {
 	switch {
 	case d.Pin != "":
 		p.Note = pin{d.Pin}
@@ -37,6 +37,9 @@ func planGroup(p *reconcile.Plan, d Desired, untold bool) bool {
 			"%s). Then another Restore brings it to the new primary", credentials.HostName(d.Moved),
 			d.Restore.Spec.Target.AvailabilityGroup, credentials.HostName(d.server()), d.Restore.Spec.DatabaseName(),
 			d.Restore.UID)
+		if d.replaces() {
+			message += ". " + standsWhat(d, o)
+		}
 		p.Note = end{v1alpha1.RestoreFailed, v1alpha1.ReasonPrimaryMoved, message}
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, message)
 		return true

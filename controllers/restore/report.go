@@ -47,6 +47,9 @@ func reported(d Desired, o Observed, p reconcile.Plan, now metav1.Time) v1alpha1
 	case s.Outcome != "":
 	case silent == nil && says != nil:
 		say(&s, says)
+		if d.replaces() {
+			s.Database = string(d.Restore.Spec.Replace)
+		}
 	case unread == nil && len(told) > 0:
 		s.Phase = v1alpha1.RestoreRunning
 	}
@@ -61,6 +64,8 @@ func reported(d Desired, o Observed, p reconcile.Plan, now metav1.Time) v1alpha1
 		s.Server = note.server
 	case v1alpha1.RestorePhase:
 		s.Phase = note
+	default:
+		reportReplaced(&s, note, now)
 	}
 	return s
 }

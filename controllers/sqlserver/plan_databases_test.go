@@ -28,6 +28,7 @@ func TestDatabasesOfAServerAlone(t *testing.T) {
 		change     func(*mssql.Database)
 		missing    bool
 		adopt      bool
+		replacing  bool
 		ready      metav1.ConditionStatus
 		reason     string
 		says       string
@@ -37,6 +38,14 @@ func TestDatabasesOfAServerAlone(t *testing.T) {
 		"not there": {missing: true, ready: metav1.ConditionFalse, reason: v1alpha1.ReasonWaitingForDatabase, says: "Blog",
 			statements: []tsql.Statement{tsql.CreateDatabaseWith("Blog", "Latin1_General_100_CI_AS"),
 				tsql.SetCompatibilityLevel("Blog", 150), tsql.SetReadCommittedSnapshot("Blog", true)}},
+		"not there, while a Restore brings it": {missing: true, replacing: true, ready: metav1.ConditionFalse,
+			reason: v1alpha1.ReasonWaitingForDatabase, says: "Blog comes from Restore back"},
+		"there, and to make way": {change: func(x *mssql.Database) { x.CompatibilityLevel = 160 }, replacing: true,
+			ready: metav1.ConditionTrue, reason: v1alpha1.ReasonRunning,
+			statements: []tsql.Statement{tsql.SetCompatibilityLevel("blog", 150)}},
+		"the agent's, while a Restore brings it": {change: func(x *mssql.Database) { x.Owner = "geosql_agent" },
+			replacing: true, ready: metav1.ConditionFalse, reason: v1alpha1.ReasonWaitingForDatabase,
+			says: "Blog comes from Restore back"},
 		"not online": {change: func(x *mssql.Database) { x.State = "RECOVERING" },
 			ready: metav1.ConditionFalse, reason: v1alpha1.ReasonWaitingForDatabase, says: "blog is recovering"},
 		"somebody else's": {change: func(x *mssql.Database) { x.Owner, x.CompatibilityLevel = "sa", 130 },
@@ -61,6 +70,13 @@ func TestDatabasesOfAServerAlone(t *testing.T) {
 			e.d.Server.Spec.Databases = []v1alpha1.Database{blog}
 			if c.adopt {
 				e.d.Server.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			}
+			if c.replacing {
+				back := v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{Name: "back"}, Spec: v1alpha1.RestoreSpec{
+					Target: v1alpha1.RestoreTarget{Server: v1alpha1.ServerName(e.d.Server.Name), Database: "blog"}, Replace: "blog"}}
+				over := *back.DeepCopy()
+				over.Name, over.Status.Outcome = "over", v1alpha1.RestoreFailed
+				e.d.Restores = []v1alpha1.Restore{back, over}
 			}
 			have := is
 			if c.change != nil {

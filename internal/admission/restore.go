@@ -19,9 +19,11 @@ func (w *World) restore(at *field.Path, old, r *v1alpha1.Restore) field.ErrorLis
 		return nil
 	}
 	var errs field.ErrorList
-	if g := w.Groups[string(r.Spec.Target.AvailabilityGroup)]; g != nil && g.Status.Has(name) {
+	if g := w.Groups[string(r.Spec.Target.AvailabilityGroup)]; g != nil && g.Status.Has(name) &&
+		r.Spec.Replace == "" {
 		errs = append(errs, field.Invalid(at.Child("target", "availabilityGroup"), g.Name, fmt.Sprintf(
-			"the group has database %s already, which is never restored over: name another one in target.database", name)))
+			"the group has database %s already, which is never restored over: name another one in target.database, or have it "+
+				"make way by its name in target.database and in replace", name)))
 	}
 	for _, g := range w.Groups {
 		if g.Spec.Holds(r.Spec.Target.Server, name) {
@@ -54,7 +56,7 @@ func warnRestore(w *World, r *v1alpha1.Restore) admission.Warnings {
 	}
 	warnings := awaits(to(top.Child("target", "server"), "SQLServer", string(r.Spec.Target.Server), w.Servers))
 	if s := w.Servers[string(r.Spec.Target.Server)]; s != nil {
-		if d := s.Spec.Database(string(r.Spec.DatabaseName())); d != nil && d.From == nil {
+		if d := s.Spec.Database(string(r.Spec.DatabaseName())); d != nil && d.From == nil && r.Spec.Replace == "" {
 			warnings = append(warnings, fmt.Sprintf("spec.target.database: SQLServer %s declares database %s, which is made "+
 				"empty where it is not there: nothing is restored over it. Give it the source in spec.databases[].from.restore",
 				s.Name, d.Name))

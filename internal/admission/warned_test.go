@@ -56,6 +56,8 @@ var warned = []struct {
 		[][]string{{"spec.target.availabilityGroup: there is no AvailabilityGroup content yet"}}},
 	{"a restore of what a group is to have", with(group, "NAME", "content"),
 		with(restore, "NAME", "r", "server: x", "availabilityGroup: content"), nil},
+	{"a restore in place of what a group has", with(group, "NAME", "content") + hasContent, with(restore, "NAME", "r",
+		"server: x", "availabilityGroup: content, database: Content", "}}", "}, replace: Content}"), nil},
 	{"a restore of what a group does not declare", with(group, "NAME", "content") + hasContent,
 		with(restore, "NAME", "r", "server: x", "availabilityGroup: content, database: Orders"),
 		[][]string{{"AvailabilityGroup content does not declare database Orders"}}},

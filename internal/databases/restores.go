@@ -84,7 +84,8 @@ func (d Declarer) Awaits(declared v1alpha1.Database, server v1alpha1.ServerName,
 		case r.UnderWay() || r.DeletionTimestamp != nil:
 			return conditions.InProgress(v1alpha1.ReasonRestoreAwaited, fmt.Sprintf("database %s comes from Restore %s (%s)",
 				declared.Name, r.Name, progressOf(r))), true
-		case state == "RESTORING" && r.Status.Server == server && r.Status.Outcome == v1alpha1.RestoreFailed:
+		case state == "RESTORING" && r.Status.Server == server && r.Status.Outcome == v1alpha1.RestoreFailed &&
+			r.Spec.Replace == "": // that one is restored under another name
 			left = r
 		case state == "" && r.Status.Server != "" && r.Status.Server != server && r.Status.Outcome != v1alpha1.RestoreRefused:
 			elsewhere = r

@@ -93,6 +93,12 @@ var forms = []form{
 	of("docs/t-sql/language-elements/reconfigure-transact-sql.md", `RECONFIGURE`),
 	of("docs/t-sql/language-elements/kill-transact-sql.md", `KILL \d+`),
 	of("docs/t-sql/language-elements/throw-transact-sql.md", `THROW \d{5}, STRING, \d+;?`),
+	of("docs/t-sql/language-elements/try-catch-transact-sql.md", `(BEGIN|END) (TRY|CATCH)`),
+	of("docs/t-sql/language-elements/throw-transact-sql.md", `THROW`),
+	of("docs/t-sql/language-elements/begin-end-transact-sql.md", `(BEGIN|END)`),
+	of("docs/t-sql/statements/alter-database-transact-sql.md", `ALTER DATABASE NAME MODIFY NAME = NAME`),
+	of("docs/t-sql/statements/alter-database-transact-sql-set-options.md",
+		`ALTER DATABASE NAME SET (SINGLE_USER WITH ROLLBACK IMMEDIATE|MULTI_USER)`),
 	of("docs/t-sql/language-elements/if-else-transact-sql.md", `(IF .*|ELSE)`),
 	of("docs/t-sql/queries/select-transact-sql.md", `(?s)SELECT .*`),
 }

@@ -36,4 +36,9 @@ func init() {
 	add("CertificateThumbprints", tsql.CertificateThumbprints())
 	add("RecoverDatabase", tsql.RecoverDatabase("Content"))
 	add("DatabasePlaces", tsql.DatabasePlaces("Content"))
+	add("RenameDatabase", tsql.RenameDatabase("Content", "Or]ders"), tsql.RenameDatabase("it's", "Content"))
+	add("SetMultiUser", tsql.SetMultiUser("Or]ders"))
+	add("DropRestoringCopy", tsql.DropRestoringCopy("Or]ders", "6F9619FF-8B86-D011-B42D-00C04FC964FF"))
+	add("DatabaseStandings", tsql.DatabaseStandings("6f9619ff", "Content", "it's"),
+		tsql.DatabaseStandings("6f9619ff", "a"))
 }

@@ -6,11 +6,8 @@ package restores
 
 import (
 	"context"
-	"encoding/hex"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -44,35 +41,11 @@ const groupName = "content"
 func newGroup(t *testing.T) *group {
 	t.Helper()
 	c := &group{t: t}
-	var urls [3]string
-	var public [3][]byte
 	for n, name := range []v1alpha1.ServerName{"tukpub", "tuksec", "tukvot"} {
 		c.servers[n] = engine.Start(t, "web", name)
 		c.sa[n] = connect(t, c.servers[n], credentials.RoleSA)
-		port := endpointPort(t)
-		urls[n] = fmt.Sprintf("TCP://127.0.0.1:%d", port)
-		c.exec(n, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")
-		c.exec(n, fmt.Sprintf("CREATE CERTIFICATE own%d WITH SUBJECT = N'own', EXPIRY_DATE = N'2099-12-31'", n))
-		c.exec(n, fmt.Sprintf("CREATE ENDPOINT Hadr STATE = STARTED AS TCP (LISTENER_PORT = %d, LISTENER_IP = (127.0.0.1)) "+
-			"FOR DATABASE_MIRRORING (AUTHENTICATION = CERTIFICATE own%d, ENCRYPTION = REQUIRED ALGORITHM AES, ROLE = ALL)",
-			port, n))
-		ask := fmt.Sprintf("SELECT CERTENCODED(CERT_ID('own%d'))", n)
-		if err := c.sa[n].Handle().QueryRowContext(t.Context(), ask).Scan(&public[n]); err != nil {
-			t.Fatal(err)
-		}
 	}
-	for n := range 3 {
-		for m := range 3 {
-			if n == m {
-				continue
-			}
-			c.exec(n, fmt.Sprintf("CREATE LOGIN l%d WITH PASSWORD = N'P4rtner-Password'", m))
-			c.exec(n, fmt.Sprintf("CREATE USER u%[1]d FOR LOGIN l%[1]d", m))
-			c.exec(n, fmt.Sprintf("CREATE CERTIFICATE own%[1]d AUTHORIZATION u%[1]d FROM BINARY = 0x%[2]s", m,
-				hex.EncodeToString(public[m])))
-			c.exec(n, fmt.Sprintf("GRANT CONNECT ON ENDPOINT::Hadr TO l%d", m))
-		}
-	}
+	urls := engine.Partners(t, c.servers[:]...)
 	c.exec(0, "CREATE DATABASE Content")
 	c.exec(0, "ALTER DATABASE Content SET RECOVERY FULL")
 	c.exec(0, "CREATE TABLE Content.dbo.t (id int PRIMARY KEY)")
@@ -81,7 +54,7 @@ func newGroup(t *testing.T) *group {
 	return c
 }
 
-func (c *group) create(urls [3]string) {
+func (c *group) create(urls []string) {
 	c.t.Helper()
 	const data = ", AVAILABILITY_MODE = SYNCHRONOUS_COMMIT, FAILOVER_MODE = EXTERNAL, SEEDING_MODE = AUTOMATIC, " +
 		"SESSION_TIMEOUT = 5, SECONDARY_ROLE (ALLOW_CONNECTIONS = ALL)"
@@ -100,21 +73,6 @@ func (c *group) create(urls [3]string) {
 	}
 	c.exec(1, "ALTER AVAILABILITY GROUP "+groupName+" GRANT CREATE ANY DATABASE")
 	c.follows(1)
-}
-
-// endpointPort is a port within LISTENER_PORT's range that nobody listens on
-// (docs/t-sql/statements/create-endpoint-transact-sql.md).
-func endpointPort(t *testing.T) int {
-	t.Helper()
-	for range 1000 {
-		port := 15000 + rand.IntN(17000)
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			_ = l.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return 0
 }
 
 func (c *group) exec(n int, text string) {

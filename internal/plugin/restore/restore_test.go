@@ -23,7 +23,7 @@ var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 func around() []client.Object {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
 	return []client.Object{&v1alpha1.BackupPolicy{ObjectMeta: meta("content")},
-		&v1alpha1.SQLServer{ObjectMeta: meta("quirep")}}
+		&v1alpha1.SQLServer{ObjectMeta: meta("quirep")}, &v1alpha1.AvailabilityGroup{ObjectMeta: meta("news")}}
 }
 
 func flags() *createFlags {
@@ -60,11 +60,24 @@ func TestCreate(t *testing.T) {
 		}, v1alpha1.RestoreSpec{Source: v1alpha1.RestoreSource{Policy: "content", Database: "Content"},
 			To:     &v1alpha1.RestorePoint{Time: &moment},
 			Target: v1alpha1.RestoreTarget{Server: "quirep", Database: "Before"}, DryRun: true}, ""},
-		"no moment":       {func(f *createFlags) { f.toTime = "yesterday" }, none, `"yesterday" is no moment`},
-		"half a second":   {func(f *createFlags) { f.toTime = "2026-03-01T12:00:00.5Z" }, none, "whole seconds"},
-		"another policy":  {func(f *createFlags) { f.policy = "other" }, none, "there are: content"},
-		"another server":  {func(f *createFlags) { f.server = "other" }, none, "there are: quirep"},
-		"a store instead": {func(f *createFlags) { f.policy = "backupstore/s3" }, none, "is no BackupPolicy"},
+		"in place of one": {func(f *createFlags) { f.replace = "Content" }, v1alpha1.RestoreSpec{
+			Source:  v1alpha1.RestoreSource{Policy: "content", Database: "Content"},
+			Target:  v1alpha1.RestoreTarget{Server: "quirep", Database: "Content"},
+			Replace: "Content"}, ""},
+		"in place of a group's": {func(f *createFlags) {
+			f.server, f.group, f.as, f.replace = "", "availabilitygroup/news", "News", "News"
+		}, v1alpha1.RestoreSpec{Source: v1alpha1.RestoreSource{Policy: "content", Database: "Content"},
+			Target:  v1alpha1.RestoreTarget{AvailabilityGroup: "news", Database: "News"},
+			Replace: "News"}, ""},
+		"in place of one not meant": {func(f *createFlags) { f.as, f.replace = "News", "Content" }, none,
+			`--replace "Content" is not the name of the database that is made, which is "News"`},
+		"in place, in other letters": {func(f *createFlags) { f.replace = "content" }, none, "letter by letter"},
+		"another group":              {func(f *createFlags) { f.server, f.group = "", "other" }, none, "there are: news"},
+		"no moment":                  {func(f *createFlags) { f.toTime = "yesterday" }, none, `"yesterday" is no moment`},
+		"half a second":              {func(f *createFlags) { f.toTime = "2026-03-01T12:00:00.5Z" }, none, "whole seconds"},
+		"another policy":             {func(f *createFlags) { f.policy = "other" }, none, "there are: content"},
+		"another server":             {func(f *createFlags) { f.server = "other" }, none, "there are: quirep"},
+		"a store instead":            {func(f *createFlags) { f.policy = "backupstore/s3" }, none, "is no BackupPolicy"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -123,6 +136,8 @@ func TestCreateFollows(t *testing.T) {
 	planned := *done.DeepCopy()
 	planned.Sets, planned.Bytes, planned.Chain = 70, 1536, []v1alpha1.RestoredSet{{ID: "id", Type: "Full", FirstLSN: "1",
 		LastLSN: "2", Finished: metav1.NewTime(noon), Bytes: 1024}}
+	replaced := *done.DeepCopy()
+	replaced.Replaced = &v1alpha1.ReplacedDatabase{Database: "Content_replaced_20260301120000"}
 	refused := v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreCompleted, Outcome: v1alpha1.RestoreRefused,
 		Reason: v1alpha1.ReasonDatabaseExists, Message: "quirep has a database Content"}
 	failed := v1alpha1.RestoreStatus{Phase: v1alpha1.RestoreCompleted, Outcome: v1alpha1.RestoreFailed,
@@ -137,6 +152,8 @@ func TestCreateFollows(t *testing.T) {
 			"the operator has not looked at it yet\nPending: there is no BackupStore s3\n" +
 				"Running, 1.5 GiB of 3.0 GiB downloaded, 1 of 4 sets restored\n" +
 				"database Content is ONLINE on quirep, as of 2026-03-01T12:00:00Z\n", ""},
+		"in place of one": {states(replaced), false, "database Content is ONLINE on quirep, as of 2026-03-01T12:00:00Z\n" +
+			"the former one is Content_replaced_20260301120000 there\n", ""},
 		"a dry run": {states(planned), true, "70 sets, 1.5 KiB\n" +
 			"  Full         2026-03-01T12:00:00Z  id  LSN 1 to 2  1.0 KiB\n" +
 			"  and 69 between the first and the last of these\nthey lead to 2026-03-01T12:00:00Z\n", ""},
