@@ -117,6 +117,10 @@ type RestoreSpec struct {
 	// dryRun finds the backups that would be restored, shows them in the status, and changes nothing.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
+	// check has the server look through the database with DBCC CHECKDB once it is ONLINE: a Restore of one that is not as
+	// it should be has failed, with reason CheckFailed, and the database stays. False where it is left out.
+	// +optional
+	Check bool `json:"check,omitempty"`
 }
 
 // DatabaseName is the name of the database that is made, as far as it is declared: that of a path is the name of the
@@ -306,6 +310,9 @@ type RestoreStatus struct {
 	// restoredTo is to where the chain leads: with outcome Succeeded, where the database is.
 	// +optional
 	RestoredTo *RestoredTo `json:"restoredTo,omitempty"`
+	// checked says that DBCC CHECKDB has looked through the database, and found nothing.
+	// +optional
+	Checked bool `json:"checked,omitempty"`
 	// started is when the agent took it up.
 	// +optional
 	Started *metav1.Time `json:"started,omitempty"`

@@ -48,6 +48,7 @@ type bed struct {
 	hub, site *apiserver.Server
 	sa        *mssql.DB
 	agent     *agent
+	instance  *engine.Engine
 }
 
 // agent is what the sidecar is told, for true, and what it says, by the test.
@@ -96,6 +97,7 @@ func newBed(t *testing.T) *bed {
 	b.hub.Namespace(t, "web")
 	b.site.Join(t, b.hub, system, "tukwila", "web")
 	instance := engine.Start(t, "web", "quisec")
+	b.instance = instance
 	connector := instance.Connector(t)
 	var err error
 	b.sa, err = connector.Open(t.Context(), instance.Target(credentials.RoleSA))
@@ -271,3 +273,50 @@ func TestARestoreIsRefusedOrWithdrawn(t *testing.T) {
 	g.Expect(b.order("away")()).To(BeNil())
 	g.Expect(b.rights()).NotTo(ContainElement(mayMake))
 }
+
+// What is checked the agent may check for that time alone: it owns the database, or, being a user of it, has the role.
+func TestACheckIsAllowedForItsTime(t *testing.T) {
+	b := newBed(t)
+	b.store()
+	for _, row := range []struct{ name, database, user string }{
+		{name: "plain", database: "Plain"},
+		{name: "backed-up", database: "BackedUp", user: "CREATE USER geosql_agent FOR LOGIN geosql_agent"},
+		{name: "orphaned", database: "Orphaned", user: "CREATE LOGIN past WITH PASSWORD = 'L0gin-of-another-server'; " +
+			"CREATE USER geosql_agent FOR LOGIN past; DROP LOGIN past"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			g := NewWithT(t)
+			run := func(text string) {
+				_, err := b.sa.Handle().ExecContext(t.Context(), text)
+				g.Expect(err).NotTo(HaveOccurred(), text)
+			}
+			agent, err := b.instance.Connector(t).Open(t.Context(), b.instance.Target(credentials.RoleAgent))
+			g.Expect(err).NotTo(HaveOccurred())
+			check := func() error { return agent.Exec(t.Context(), tsql.CheckDatabase(row.database)) }
+			r := b.restore(row.name, v1alpha1.RestoreSpec{Check: true, Source: v1alpha1.RestoreSource{Policy: "nightly",
+				Database: "Content"}, Target: v1alpha1.RestoreTarget{Server: "quisec",
+				Database: v1alpha1.DatabaseName(row.database)}})
+			g.Eventually(b.order(row.name), patient, often).Should(HaveValue(HaveField("Check", true)))
+			run("CREATE DATABASE " + row.database)
+			if row.user != "" {
+				run("USE " + row.database + "; " + row.user + "; USE master")
+			}
+			g.Expect(check()).To(Satisfy(denied))
+			says := restores.Status{Name: row.name, UID: string(r.UID), Step: restores.Checking, Database: row.database,
+				Denied: true}
+			b.agent.say(says)
+			g.Eventually(check, patient, often).Should(Succeed())
+			says.Step, says.Denied, says.Checked = restores.Ended, false, true
+			says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored,
+				Message: "it is restored", Finished: time.Now()}
+			b.agent.say(says)
+			g.Eventually(b.order(row.name), patient, often).Should(HaveValue(HaveField("Withdrawn", true)))
+			b.agent.say()
+			g.Eventually(b.status(row.name), patient, often).Should(And(HaveField("Phase", v1alpha1.RestoreCompleted),
+				HaveField("Outcome", v1alpha1.RestoreSucceeded), HaveField("Checked", true)))
+			g.Expect(check()).To(Satisfy(denied))
+		})
+	}
+}
+
+func denied(err error) bool { return mssql.HasNumber(err, mssql.NotAllowedToCheck...) }

@@ -4,6 +4,7 @@ package restore
 
 import (
 	"geosql.dev/operator/internal/agent/restores"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -18,4 +19,6 @@ type Observed struct {
 	// Owner of the database that was restored, empty where there is none; State is its state, such as RESTORING.
 	Owner reconcile.Reading[string]
 	State string
+	// User is the agent's in the database, nil where it has none; read where the agent checks it, or has checked it.
+	User reconcile.Reading[*mssql.UserState]
 }

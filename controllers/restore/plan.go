@@ -120,11 +120,16 @@ func planSays(p *reconcile.Plan, d Desired, o Observed) {
 	case says == nil:
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, "the agent of "+host+" has not heard of it yet; one of "+
 			"an earlier release cannot restore")
+	case says.Result != nil && unchecked(d, says):
+		message := says.Result.Message + "; the agent of " + host + " is of an earlier release, which checks nothing"
+		p.Note = end{v1alpha1.RestoreFailed, v1alpha1.ReasonCheckFailed, message}
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, message)
 	case says.Result != nil:
 		p.Note = end{v1alpha1.RestoreOutcome(says.Result.Outcome), says.Result.Reason, says.Result.Message}
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, says.Result.Message)
 	default:
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, progress(says))
+		planCheck(p, d, o, says)
 	}
 	if err := o.Rights.Err(); err != nil && d.Restore.Spec.AsksEngine() && p.Note == nil {
 		p.Outcome.Message += "; whether the agent has the right to cannot be read: " + err.Error()
@@ -143,6 +148,8 @@ func progress(s *restores.Status) string {
 		text = fmt.Sprintf("restoring: %d of %d sets", s.Restored, s.Sets)
 	case restores.Choosing:
 		text = "looking for the backups"
+	case restores.Checking:
+		text = "checking the database"
 	case restores.Recovering:
 		text = "recovering the database"
 	}
@@ -164,8 +171,9 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 		execute(p, d, tsql.SetDatabaseOwner(d.database(), becomes(d).Login()).
 			Because("the server's agent has restored the database, and owns it no more"))
 	}
+	left := planLeave(p, d, o)
 	withdrawn, err := planWithdraw(p, d, o)
-	unread := []error{err}
+	unread := []error{err, left}
 	if d.Restore.Spec.AsksEngine() {
 		unread = append(unread, o.Rights.Err())
 	}
@@ -264,6 +272,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		execute(&p, d, tsql.SetDatabaseOwner(d.database(), becomes(d).Login()).
 			Because("the Restore of the database is deleted"))
 	}
+	err = errors.Join(err, planLeave(&p, d, o))
 	if d.Restore.Spec.AsksEngine() {
 		err = errors.Join(err, o.Rights.Err())
 	}
