@@ -44,6 +44,9 @@ const (
 	ReasonNoRoom = "NoRoom"
 	// ReasonEngineRefused: the server refused it again and again: the message has its words.
 	ReasonEngineRefused = "EngineRefused"
+	// ReasonCheckFailed: the database is restored, and DBCC CHECKDB found that it is not as it should be, or could not be
+	// carried out: the message has its words.
+	ReasonCheckFailed = "CheckFailed"
 	// ReasonPrimaryMoved: another server has become the group's primary before the restore was over; what was restored
 	// stays where it is, and is in no group.
 	ReasonPrimaryMoved = "PrimaryMoved"

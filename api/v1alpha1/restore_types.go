@@ -110,6 +110,8 @@ type RestoreTarget struct {
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Restore is carried out once: create another one"
 // +kubebuilder:validation:XValidation:rule="!(has(self.source.files) || has(self.source.folder)) || has(self.target.database)",message="target.database is needed with source.files and source.folder: nobody knows which name it has in them"
 // +kubebuilder:validation:XValidation:rule="!has(self.replace) || has(self.target.database) && self.target.database == self.replace",message="replace is the name of the database that makes way, typed again: target.database is needed with it, and is the same, letter by letter"
+// +kubebuilder:validation:XValidation:rule="!has(self.discard) || !self.discard || has(self.target.server)",message="discard goes with target.server: a group keeps what is restored into it"
+// +kubebuilder:validation:XValidation:rule="!has(self.discard) || !self.discard || !has(self.replace)",message="discard goes without replace: what takes the place of another database is kept"
 type RestoreSpec struct {
 	// source says which backups of which database.
 	Source RestoreSource `json:"source"`
@@ -126,6 +128,14 @@ type RestoreSpec struct {
 	// dryRun finds the backups that would be restored, shows them in the status, and changes nothing.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
+	// check has the server look through the database with DBCC CHECKDB once it is ONLINE: a Restore of one that is not as
+	// it should be has failed, with reason CheckFailed, and the database stays. False where it is left out.
+	// +optional
+	Check bool `json:"check,omitempty"`
+	// discard has the database dropped once the Restore has ended, however it has, or is deleted: it was made to see that
+	// it can be. Only what the Restore made itself is dropped. False where it is left out.
+	// +optional
+	Discard bool `json:"discard,omitempty"`
 }
 
 // restoredAside and replacedAside stand in the names that databases have beside the one that is meant; uidShown is how
@@ -365,6 +375,9 @@ type RestoreStatus struct {
 	// replaced is the database that makes way, with spec.replace, where there was one.
 	// +optional
 	Replaced *ReplacedDatabase `json:"replaced,omitempty"`
+	// checked says that DBCC CHECKDB has looked through the database, and found nothing.
+	// +optional
+	Checked bool `json:"checked,omitempty"`
 	// started is when the agent took it up.
 	// +optional
 	Started *metav1.Time `json:"started,omitempty"`

@@ -88,7 +88,7 @@ func (r *Reconciler) desire(ctx context.Context, x *v1alpha1.Restore) (Desired, 
 	}
 	spec := x.Spec
 	d.Order = orders.Restore{Name: x.Name, UID: string(x.UID), Database: x.RestoredName(),
-		DryRun: spec.DryRun}
+		DryRun: spec.DryRun, Check: spec.Check}
 	if to := spec.To; to != nil {
 		d.Order.LSN, d.Order.Backup = to.LSN, strings.ToLower(to.Backup)
 		if to.Time != nil {

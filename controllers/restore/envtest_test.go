@@ -294,3 +294,103 @@ func TestARestoreIsRefusedOrWithdrawn(t *testing.T) {
 	g.Expect(b.order("away")()).To(BeNil())
 	g.Expect(b.rights()).NotTo(ContainElement(mayMake))
 }
+
+// What is checked the agent may check for that time alone: it owns the database, or, being a user of it, has the role.
+func TestACheckIsAllowedForItsTime(t *testing.T) {
+	b := newBed(t)
+	b.store()
+	for _, row := range []struct{ name, database, user string }{
+		{name: "plain", database: "Plain"},
+		{name: "backed-up", database: "BackedUp", user: "CREATE USER geosql_agent FOR LOGIN geosql_agent"},
+		{name: "orphaned", database: "Orphaned", user: "CREATE LOGIN past WITH PASSWORD = 'L0gin-of-another-server'; " +
+			"CREATE USER geosql_agent FOR LOGIN past; DROP LOGIN past"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			g := NewWithT(t)
+			run := func(text string) {
+				_, err := b.sa.Handle().ExecContext(t.Context(), text)
+				g.Expect(err).NotTo(HaveOccurred(), text)
+			}
+			agent, err := b.engines[0].Connector(t).Open(t.Context(), b.engines[0].Target(credentials.RoleAgent))
+			g.Expect(err).NotTo(HaveOccurred())
+			check := func() error { return agent.Exec(t.Context(), tsql.CheckDatabase(row.database)) }
+			r := b.restore(row.name, v1alpha1.RestoreSpec{Check: true, Source: v1alpha1.RestoreSource{Policy: "nightly",
+				Database: "Content"}, Target: v1alpha1.RestoreTarget{Server: "quisec",
+				Database: v1alpha1.DatabaseName(row.database)}})
+			g.Eventually(b.order(row.name), patient, often).Should(HaveValue(HaveField("Check", true)))
+			run("CREATE DATABASE " + row.database)
+			if row.user != "" {
+				run("USE " + row.database + "; " + row.user + "; USE master")
+			}
+			g.Expect(check()).To(Satisfy(denied))
+			says := restores.Status{Name: row.name, UID: string(r.UID), Step: restores.Checking, Database: row.database,
+				Denied: true}
+			b.agent.say(says)
+			g.Eventually(check, patient, often).Should(Succeed())
+			says.Step, says.Denied, says.Checked = restores.Ended, false, true
+			says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored,
+				Message: "it is restored", Finished: time.Now()}
+			b.agent.say(says)
+			g.Eventually(b.order(row.name), patient, often).Should(HaveValue(HaveField("Withdrawn", true)))
+			b.agent.say()
+			g.Eventually(b.status(row.name), patient, often).Should(And(HaveField("Phase", v1alpha1.RestoreCompleted),
+				HaveField("Outcome", v1alpha1.RestoreSucceeded), HaveField("Checked", true)))
+			g.Expect(check()).To(Satisfy(denied))
+		})
+	}
+}
+
+func denied(err error) bool { return mssql.HasNumber(err, mssql.NotAllowedToCheck...) }
+
+// What was restored by way of trial is dropped when the Restore has ended, and when it is deleted before; what somebody
+// else made under the name stays.
+func TestWhatWasMadeForATrialIsDropped(t *testing.T) {
+	b := newBed(t)
+	b.store()
+	for _, row := range []struct {
+		name                   string
+		foreign, deleted, stay bool
+	}{{name: "ended"}, {name: "deleted", deleted: true}, {name: "foreign", foreign: true, stay: true}} {
+		t.Run(row.name, func(t *testing.T) {
+			g := NewWithT(t)
+			database := "Trial_" + row.name
+			r := b.restore(row.name, v1alpha1.RestoreSpec{Check: true, Discard: true,
+				Source: v1alpha1.RestoreSource{Policy: "nightly", Database: "Content"},
+				Target: v1alpha1.RestoreTarget{Server: "quisec", Database: v1alpha1.DatabaseName(database)}})
+			g.Eventually(b.order(row.name), patient, often).ShouldNot(BeNil())
+			uid := string(r.UID)
+			if row.foreign {
+				uid = "somebody-else"
+			}
+			_, err := b.sa.Handle().ExecContext(t.Context(), "CREATE DATABASE "+database+" ON (NAME = d, FILENAME = "+
+				"'/var/opt/mssql/data/t-"+uid+".mdf') LOG ON (NAME = l, FILENAME = '/var/opt/mssql-log/t-"+uid+".ldf')")
+			g.Expect(err).NotTo(HaveOccurred())
+			exists := func() bool {
+				found, err := mssql.ReadDatabasePlaces(t.Context(), b.sa, database)
+				g.Expect(err).NotTo(HaveOccurred())
+				return found != nil
+			}
+			says := restores.Status{Name: row.name, UID: string(r.UID), Step: restores.Checking, Database: database}
+			b.agent.say(says)
+			if row.deleted {
+				g.Expect(b.hub.Client.Delete(t.Context(), r)).To(Succeed())
+			} else {
+				says.Step, says.Checked = restores.Ended, true
+				says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored,
+					Message: "it is restored", Finished: time.Now()}
+				b.agent.say(says)
+			}
+			g.Eventually(b.order(row.name), patient, often).Should(HaveValue(HaveField("Withdrawn", true)))
+			g.Consistently(exists, time.Second, often).Should(BeTrue(), "its agent has not ended yet")
+			b.agent.say()
+			if row.deleted {
+				g.Eventually(func() bool {
+					return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(r), r))
+				}, patient, often).Should(BeTrue())
+			} else {
+				g.Eventually(b.status(row.name), patient, often).Should(HaveField("Phase", v1alpha1.RestoreCompleted))
+			}
+			g.Expect(exists()).To(Equal(row.stay))
+		})
+	}
+}

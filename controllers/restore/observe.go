@@ -68,4 +68,21 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 		}
 	}
 	o.Owner = reconcile.Asked(owner, err)
+	if discards(d) {
+		o.Places = reconcile.Asked(mssql.ReadDatabasePlaces(ctx, db, d.database()))
+	}
+	says, _ := o.Says.Get()
+	if err == nil && (says != nil && says.Denied || entered(d, *o)) {
+		o.User = r.user(ctx, d, made(d, *o))
+	}
+}
+
+// user reads the agent's user in the database that was restored.
+func (r *Reconciler) user(ctx context.Context, d Desired, database string) reconcile.Reading[*mssql.UserState] {
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Restore.Namespace, Server: d.server(),
+		Database: database, Role: credentials.RoleSA})
+	if err != nil {
+		return reconcile.NotRead[*mssql.UserState](err)
+	}
+	return reconcile.Asked(mssql.ReadUser(ctx, db, credentials.RoleAgent.Login()))
 }

@@ -122,6 +122,10 @@ func planSays(p *reconcile.Plan, d Desired, o Observed) {
 	case says == nil:
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, "the agent of "+host+" has not heard of it yet; one of "+
 			"an earlier release cannot restore")
+	case says.Result != nil && unchecked(d, says):
+		message := says.Result.Message + "; the agent of " + host + " is of an earlier release, which checks nothing"
+		p.Note = end{v1alpha1.RestoreFailed, v1alpha1.ReasonCheckFailed, message}
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, message)
 	case says.Result != nil && says.Result.Outcome == restores.Succeeded && d.replaces():
 		if d.Restore.Spec.DryRun {
 			planWouldReplace(p, d, o, says.Result)
@@ -133,6 +137,7 @@ func planSays(p *reconcile.Plan, d Desired, o Observed) {
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, says.Result.Message)
 	default:
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, progress(says))
+		planCheck(p, d, o, says)
 	}
 	if err := o.Rights.Err(); err != nil && d.Restore.Spec.AsksEngine() && p.Note == nil {
 		p.Outcome.Message += "; whether the agent has the right to cannot be read: " + err.Error()
@@ -151,6 +156,8 @@ func progress(s *restores.Status) string {
 		text = fmt.Sprintf("restoring: %d of %d sets", s.Restored, s.Sets)
 	case restores.Choosing:
 		text = "looking for the backups"
+	case restores.Checking:
+		text = "checking the database"
 	case restores.Recovering:
 		text = "recovering the database"
 	}
@@ -172,13 +179,17 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 		execute(p, d, tsql.SetDatabaseOwner(made(d, o), becomes(d).Login()).
 			Because("the server's agent has restored the database, and owns it no more"))
 	}
+	left := planLeave(p, d, o)
 	withdrawn, err := planWithdraw(p, d, o)
-	unread := []error{err}
+	unread := []error{err, left}
 	if d.Restore.Spec.AsksEngine() {
 		unread = append(unread, o.Rights.Err())
 	}
 	if !d.Restore.Spec.DryRun && s.Database != "" && s.Outcome != v1alpha1.RestoreRefused {
 		unread = append(unread, o.Owner.Err())
+	}
+	if discards(d) {
+		unread = append(unread, o.Places.Err())
 	}
 	if err := errors.Join(unread...); err != nil {
 		if d.Gone.Why(d.server()) != "" { // nobody expects it back
@@ -188,7 +199,7 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 		p.Outcome.Message += "; what it needed cannot be taken back yet: " + err.Error()
 		return
 	}
-	if withdrawn && len(p.Steps) == 0 {
+	if withdrawn && planDiscard(p, d, o) && len(p.Steps) == 0 {
 		p.Note = v1alpha1.RestoreCompleted
 		p.Outcome = outcome(s)
 	}
@@ -275,15 +286,19 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 			Because("the Restore of the database is deleted"))
 	}
 	err = errors.Join(err, planLeaveNamed(&p, d, o))
+	err = errors.Join(err, planLeave(&p, d, o))
 	if d.Restore.Spec.AsksEngine() {
 		err = errors.Join(err, o.Rights.Err())
 	}
 	if !d.Restore.Spec.DryRun {
 		err = errors.Join(err, o.Owner.Err())
 	}
+	if discards(d) {
+		err = errors.Join(err, o.Places.Err())
+	}
 	switch why := d.Gone.Why(d.server()); {
 	case err == nil:
-		p.Done = withdrawn
+		p.Done = withdrawn && planDiscard(&p, d, o)
 	case why != "":
 		p.Leave("the order of Restore %s and the rights of the agent at %s: %s", d.Restore.Name,
 			credentials.HostName(d.server()), why)

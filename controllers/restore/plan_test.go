@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -53,6 +54,19 @@ func ended(d *Desired, as v1alpha1.RestoreOutcome) {
 	d.Restore.Status.Phase, d.Restore.Status.Outcome = v1alpha1.RestoreFinishing, as
 	d.Restore.Status.Reason, d.Restore.Status.Message = v1alpha1.ReasonRestored, "it is so"
 	d.Restore.Status.Database = "Content"
+}
+
+func placesOf(files ...string) *mssql.DatabasePlaces {
+	return &mssql.DatabasePlaces{State: "ONLINE", Files: files}
+}
+
+// discarding is a Restore that has ended, as has its agent, and whose database is to be dropped.
+func discarding(d *Desired, o *Observed, files ...string) {
+	ended(d, v1alpha1.RestoreSucceeded)
+	d.Restore.Spec.Discard, d.Restore.Spec.Check = true, true
+	o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+	o.Owner, o.State, o.Rights = reconcile.Read("sa"), "ONLINE", reconcile.Read[[]string](nil)
+	o.Places = reconcile.Read(placesOf(files...))
 }
 
 func TestPlan(t *testing.T) {
@@ -176,6 +190,86 @@ func TestPlan(t *testing.T) {
 			says.Step, says.Failing = restores.Downloading, "access denied"
 		}, reason: v1alpha1.ReasonRestoring, says: "downloading: 30 of 30 bytes, 3 sets; it is tried again: access denied",
 			phase: v1alpha1.RestoreRunning},
+		{why: "it is checked", edit: func(_ *Desired, o *Observed) {
+			says, _ := o.Says.Get()
+			says.Step = restores.Checking
+		}, reason: v1alpha1.ReasonRestoring, says: "checking the database", phase: v1alpha1.RestoreRunning},
+		{why: "the agent is a user of what it restored", edit: func(_ *Desired, o *Observed) {
+			says, _ := o.Says.Get()
+			says.Step, says.Denied = restores.Checking, true
+			o.User = reconcile.Read(&mssql.UserState{Login: "geosql_agent", Roles: []string{"db_backupoperator"}})
+		}, steps: []string{"ALTER ROLE [db_owner] ADD MEMBER [geosql_agent]"}, reason: v1alpha1.ReasonRestoring,
+			phase: v1alpha1.RestoreRunning},
+		{why: "the agent's user in what it restored has another login", edit: func(_ *Desired, o *Observed) {
+			says, _ := o.Says.Get()
+			says.Step, says.Denied = restores.Checking, true
+			o.User = reconcile.Read(&mssql.UserState{Roles: []string{"db_owner"}})
+		}, steps: []string{"ALTER USER [geosql_agent] WITH LOGIN = [geosql_agent]"}, reason: v1alpha1.ReasonRestoring,
+			phase: v1alpha1.RestoreRunning},
+		{why: "nobody knows whether the agent is a user of what it restored", edit: func(_ *Desired, o *Observed) {
+			says, _ := o.Says.Get()
+			says.Step, says.Denied = restores.Checking, true
+			o.User = reconcile.NotRead[*mssql.UserState](away)
+		}, reason: v1alpha1.ReasonRestoring, says: "cannot be read: nobody answers", phase: v1alpha1.RestoreRunning},
+		{why: "the agent leaves the role once it has checked", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreSucceeded)
+			d.Restore.Spec.Check, o.Owner, o.State = true, reconcile.Read("sa"), "ONLINE"
+			o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+			o.Rights = reconcile.Read[[]string](nil)
+			o.User = reconcile.Read(&mssql.UserState{Login: "geosql_agent", Roles: []string{"db_owner"}})
+		}, steps: []string{"ALTER ROLE [db_owner] DROP MEMBER [geosql_agent]"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "nobody knows whether the agent has the role still", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreSucceeded)
+			d.Restore.Spec.Check, o.Owner, o.State = true, reconcile.Read("sa"), "ONLINE"
+			o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+			o.Rights, o.User = reconcile.Read[[]string](nil), reconcile.NotRead[*mssql.UserState](away)
+		}, reason: v1alpha1.ReasonRestoreFinishing, says: "cannot be taken back yet", phase: v1alpha1.RestoreFinishing,
+			outcome: v1alpha1.RestoreSucceeded},
+		{why: "the agent is not the owner of what it restored", edit: func(_ *Desired, o *Observed) {
+			says, _ := o.Says.Get()
+			says.Step, says.Denied, o.User = restores.Checking, true, reconcile.Read[*mssql.UserState](nil)
+		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content] TO [geosql_agent]"},
+			reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestoreRunning},
+		{why: "the check found something", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreFailed)
+			d.Restore.Status.Reason, o.Owner = v1alpha1.ReasonCheckFailed, reconcile.Read("geosql_agent")
+			o.State = "ONLINE"
+		}, steps: []string{"REVOKE CREATE ANY DATABASE FROM [geosql_agent]", "ALTER AUTHORIZATION ON DATABASE::[Content]",
+			"tell quisec-0 that the restore is no more"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
+		{why: "an agent of an earlier release has checked nothing", edit: func(d *Desired, o *Observed) {
+			d.Restore.Spec.Check = true
+			says, _ := o.Says.Get()
+			says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored, Message: "it is so",
+				Finished: noon}
+		}, reason: v1alpha1.ReasonRestoreFinishing, says: "which checks nothing", phase: v1alpha1.RestoreFinishing,
+			outcome: v1alpha1.RestoreFailed},
+		{why: "what is to be discarded is not before its agent has ended", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreSucceeded)
+			d.Restore.Spec.Discard, d.Restore.Spec.Check = true, true
+			o.Owner, o.State, o.Rights = reconcile.Read("sa"), "ONLINE", reconcile.Read[[]string](nil)
+			o.Places = reconcile.Read(placesOf("/data/Content-u1.mdf"))
+		}, steps: []string{"tell quisec-0 that the restore is no more"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "what is to be discarded is dropped", edit: func(d *Desired, o *Observed) {
+			discarding(d, o, "/data/Content-u1.mdf", `C:\log\Content-u1.ldf`)
+		}, steps: []string{"DROP DATABASE IF EXISTS [Content]"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "what is to be discarded is no more", edit: func(d *Desired, o *Observed) {
+			discarding(d, o)
+			o.Places = reconcile.Read[*mssql.DatabasePlaces](nil)
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "what is not the Restore's is not dropped", edit: func(d *Desired, o *Observed) {
+			discarding(d, o, "/data/Content-u1.mdf", "/data/u1/Content.ldf")
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "nobody knows whose it is", edit: func(d *Desired, o *Observed) { discarding(d, o) },
+			reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "nothing is dropped that was not looked at", edit: func(d *Desired, o *Observed) {
+			discarding(d, o)
+			o.Places = reconcile.NotRead[*mssql.DatabasePlaces](away)
+		}, reason: v1alpha1.ReasonRestoreFinishing,
+			says: "cannot be taken back yet", phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
 		{why: "other credentials", edit: func(d *Desired, _ *Observed) { d.Order.Stores[0].SecretKey = "secret of today" },
 			steps: []string{"tell quisec-0 to restore"}, reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestoreRunning},
 		{why: "the agent is silent", edit: func(_ *Desired, o *Observed) {

@@ -76,7 +76,7 @@ func say(s *v1alpha1.RestoreStatus, says *restores.Status) {
 	s.Database, s.Store = says.Database, v1alpha1.ObjectName(says.Store)
 	s.Sets, s.Bytes = reconcile.Count(says.Sets), says.Bytes
 	s.DownloadedBytes, s.RestoredSets = says.Downloaded, reconcile.Count(says.Restored)
-	s.Started = reconcile.Moment(says.Started)
+	s.Started, s.Checked = reconcile.Moment(says.Started), says.Checked
 	s.Chain = nil
 	for _, set := range says.Chain[:min(len(says.Chain), maxChain)] {
 		s.Chain = append(s.Chain, v1alpha1.RestoredSet{ID: set.ID, Type: string(set.Kind), FirstLSN: set.FirstLSN,

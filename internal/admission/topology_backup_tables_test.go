@@ -53,6 +53,11 @@ var topologyBackupRefusals = []refusal{
 	{"an encryption that is taken away in a topology", with(backedUp(entry("all", "")), sealable, sealable+
 		", encryption: {keySecretRef: {name: k}}"), backedUp(entry("all", "")),
 		[]string{"spec.backupStores[0].encryption: Invalid value", "encryption stays once it is declared"}},
+	{"a topology's tests at what it backs up", "", backedUp(entry("all",
+		", restoreTest: {schedule: 0 5 * * 0, server: p}")),
+		[]string{"spec.backupPolicies[0].restoreTest.server", "it is among what the entry backs up"}},
+	{"a topology's tests nowhere", "", backedUp(entry("all", ", restoreTest: {schedule: 0 5 * * 0, server: nobody}")),
+		[]string{"spec.backupPolicies[0].restoreTest.server: Not found", "nobody; declared are: d, p"}},
 	{"another target in a topology", backedUp(entry("x", ofP)), backedUp(entry("x", ", target: {server: d}")),
 		[]string{"spec.backupPolicies[0]", "target is immutable: declare another entry"}},
 	{"databases of a whole topology", "", backedUp(entry("all", ", databases: [Content]")),

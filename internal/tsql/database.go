@@ -112,6 +112,14 @@ func DatabaseCopy(group, name string) Statement {
 		done("ask for the state of database " + name)
 }
 
+// CheckDatabase has the server check that all of a database is what it should be; what it finds are errors, whose
+// numbers mssql.Findings tells apart. It needs sysadmin or db_owner. Source:
+// docs/t-sql/database-console-commands/dbcc-checkdb-transact-sql.md.
+func CheckDatabase(name string) Statement {
+	return new(builder).sql("DBCC CHECKDB (").str(name).sql(") WITH NO_INFOMSGS, ALL_ERRORMSGS").
+		takesLong("DBCC CHECKDB", name).done("check database " + name)
+}
+
 // DropDatabase drops a database with its files. Source: docs/t-sql/statements/drop-database-transact-sql.md.
 func DropDatabase(name string) Statement {
 	return new(builder).sql("DROP DATABASE IF EXISTS ").name(name).done("drop database " + name)

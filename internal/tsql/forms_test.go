@@ -89,6 +89,8 @@ var forms = []form{
 	),
 	of("docs/t-sql/statements/drop-certificate-transact-sql.md", `DROP CERTIFICATE NAME`),
 	of("docs/t-sql/statements/drop-availability-group-transact-sql.md", `DROP AVAILABILITY GROUP NAME`),
+	of("docs/t-sql/database-console-commands/dbcc-checkdb-transact-sql.md",
+		`DBCC CHECKDB \(STRING\) WITH NO_INFOMSGS, ALL_ERRORMSGS`),
 	of("docs/t-sql/database-console-commands/dbcc-traceon-transact-sql.md", `DBCC TRACE(ON|OFF|STATUS) \(\d+, -1\)`),
 	of("docs/t-sql/language-elements/reconfigure-transact-sql.md", `RECONFIGURE`),
 	of("docs/t-sql/language-elements/kill-transact-sql.md", `KILL \d+`),

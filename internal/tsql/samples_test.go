@@ -181,6 +181,7 @@ func init() {
 	add("RefusedWriters", tsql.RefusedWriters("content", 12, 50))
 	add("EndRefusedWriter", tsql.EndRefusedWriter("content", 12, 57))
 	add("EndLoginSession", tsql.EndLoginSession("geosql_replication_main", 57))
+	add("CheckDatabase", tsql.CheckDatabase("Content"))
 	add("TaskProgress", tsql.TaskProgress("BACKUP DATABASE", "geosql-operator"))
 	add("LoginSessions", tsql.LoginSessions("geosql_replication_main"))
 	add("StandingDatabases", tsql.StandingDatabases("content"))

@@ -228,7 +228,8 @@ func TestDBCCLooks(t *testing.T) {
 	name := value(t, pool, "SELECT DB_NAME()").(string)
 	other := connection(t, shared.openAs(t, limited, "L1mited-Looks", name))
 	converse(t, other, []say{
-		{"DBCC HELP ('?')", "!2571/14"}, {"DBCC PROCCACHE", "!262"}, {"DBCC SQLPERF ('sys.dm_os_wait_stats', CLEAR)", "!300"},
+		{"DBCC HELP ('?')", "!2571/14"}, {"DBCC PROCCACHE", "!262"}, {"DBCC CHECKDB", "!7983/14"},
+		{"DBCC SQLPERF ('sys.dm_os_wait_stats', CLEAR)", "!300"},
 	})
 	_, err := tryQuery(other, "DBCC SHOW_STATISTICS ('t', pk)")
 	g.Expect(err).To(HaveOccurred())

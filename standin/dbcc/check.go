@@ -4,6 +4,7 @@ package dbcc
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -97,6 +98,17 @@ func mayCheck(ctx context.Context, s *engine.Session, n *ast.DbccStatement, db *
 	return nil
 }
 
+// mayCheckDatabase is mayCheck of a whole database. Error 7983:
+// docs/relational-databases/errors-events/database-engine-events-and-errors-7000-to-7999.md.
+func mayCheckDatabase(ctx context.Context, s *engine.Session, n *ast.DbccStatement, db *engine.Database) error {
+	err := mayCheck(ctx, s, n, db)
+	if refused := (*sqlerr.Error)(nil); errors.As(err, &refused) && refused.Number == 262 {
+		return &sqlerr.Error{Number: 7983, Class: 14, State: 36, Message: "User '" + s.Login().Name +
+			"' does not have permission to run DBCC " + strings.ToLower(n.Command) + " for database '" + db.Name() + "'."}
+	}
+	return err
+}
+
 // quickCheck has SQLite look at a database's file, or at one table of it.
 func quickCheck(ctx context.Context, s *engine.Session, db *engine.Database, table *metadata.Object) error {
 	conn, release, err := s.Conn(ctx, db)
@@ -157,7 +169,7 @@ func checkDatabase(ctx context.Context, s *engine.Session, n *ast.DbccStatement,
 	if err != nil {
 		return err
 	}
-	if err := mayCheck(ctx, s, n, db); err != nil {
+	if err := mayCheckDatabase(ctx, s, n, db); err != nil {
 		return err
 	}
 	if !strings.EqualFold(n.Command, "checkcatalog") {

@@ -34,6 +34,8 @@ type Restore struct {
 	Unmade bool   `json:"unmade,omitempty"`
 	// DryRun finds the chain, and changes nothing.
 	DryRun bool `json:"dryRun,omitempty"`
+	// Check has the engine check the database once it is ONLINE.
+	Check bool `json:"check,omitempty"`
 	// Withdrawn ends it: what was begun is broken off, and what was downloaded goes. By this alone it ends: an order that
 	// is missing may be so because somebody deleted the Secret.
 	Withdrawn bool `json:"withdrawn,omitempty"`

@@ -61,6 +61,8 @@ func (r *runner) apply(ctx context.Context, o *observed, s step) error {
 		}
 		o.Record = kept
 		return r.judge(o, s, r.execute(ctx, tsql.RecoverDatabase(kept.Database).Because("a Restore asks for it")))
+	case check:
+		return r.check(ctx, o)
 	case finish:
 		kept := o.Record
 		kept.Result = &s.Result
@@ -301,6 +303,28 @@ func (r *runner) judge(o *observed, s step, err error) error {
 		return err
 	}
 	return errors.Join(err, r.keep(refused(o, s, err)))
+}
+
+// check has the engine check the database. The right to, which the manager gives, may be to come.
+func (r *runner) check(ctx context.Context, o *observed) error {
+	begun := began(o.Record)
+	if err := r.keep(begun); err != nil {
+		return err
+	}
+	o.Record = begun
+	err := r.execute(ctx, tsql.CheckDatabase(begun.Database).Because("a Restore asks for it"))
+	denied := mssql.HasNumber(err, mssql.NotAllowedToCheck...)
+	r.mu.Lock()
+	r.denied = denied
+	r.mu.Unlock()
+	if denied || err != nil && !mssql.Is(err, mssql.Refused) {
+		return err
+	}
+	kept := checked(o, err)
+	if kept.Result != nil {
+		return r.keep(kept)
+	}
+	return errors.Join(err, r.keep(kept))
 }
 
 // clean removes what was downloaded; the record stays until the order is withdrawn.

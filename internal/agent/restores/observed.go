@@ -38,6 +38,9 @@ type record struct {
 	Restored int `json:"restored,omitempty"`
 	// Recovering says that the engine was, or was about to be, told to recover the database.
 	Recovering bool `json:"recovering,omitempty"`
+	// Checking says that the engine was, or was about to be, told to check the database; Checked that it found nothing.
+	Checking bool `json:"checking,omitempty"`
+	Checked  bool `json:"checked,omitempty"`
 	// Refusals are how often the engine refused a step, and the restore began anew.
 	Refusals int `json:"refusals,omitempty"`
 	// Refusal is the step that it refused last, and its words; Refused is when.

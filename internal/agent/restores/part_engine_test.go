@@ -370,6 +370,27 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 		g.Expect(s.exists("dry")).To(BeFalse())
 	})
 
+	t.Run("and is checked", func(t *testing.T) {
+		g := NewWithT(t)
+		taken := false
+		s.at = func(_ context.Context, point string) {
+			if point == "before: "+(check{}).String() && !taken {
+				// Within the database its owner is who owned it when it was backed up.
+				taken = true
+				execute(t, s.sa, "ALTER AUTHORIZATION ON DATABASE::checked TO sa")
+			}
+		}
+		defer func() { s.at = func(context.Context, string) {} }()
+		s.tell(order("checked", func(o *orders.Restore) { o.Check = true }))
+		g.Eventually(func() Status { return s.status("checked") }, patient, often).Should(And(HaveField("Denied", true),
+			HaveField("Step", Checking), HaveField("Result", BeNil())))
+		execute(t, s.sa, "ALTER AUTHORIZATION ON DATABASE::checked TO geosql_agent")
+		status := s.ended("checked")
+		g.Expect(status.Result.Outcome).To(Equal(Succeeded), status.Result.Message)
+		g.Expect(status.Checked).To(BeTrue())
+		g.Expect(s.rows("checked")).To(Equal(upTo(30)))
+	})
+
 	t.Run("never over a database", func(t *testing.T) {
 		g := NewWithT(t)
 		execute(t, s.sa, "CREATE DATABASE there")

@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -39,6 +40,8 @@ type (
 	restore struct{ Set int }
 	// recovery ends the restore at the engine.
 	recovery struct{}
+	// check has the engine check the database.
+	check struct{}
 	// finish writes down how it ended.
 	finish struct{ Result Result }
 	// clean removes what was downloaded.
@@ -54,6 +57,7 @@ func (choose) String() string     { return "find the backups" }
 func (s download) String() string { return fmt.Sprintf("download set %d", s.Set+1) }
 func (s restore) String() string  { return fmt.Sprintf("restore set %d", s.Set+1) }
 func (recovery) String() string   { return "recover the database" }
+func (check) String() string      { return "check the database" }
 func (finish) String() string     { return "finish" }
 func (clean) String() string      { return "remove what was downloaded" }
 func (s wait) String() string     { return "wait: " + s.Why }
@@ -171,12 +175,56 @@ func goOn(o *observed) step {
 		if !r.Recovering {
 			return disturbed(o, "somebody recovered database "+r.Database+" before all of it was restored")
 		}
-		return ended(o, Succeeded, v1alpha1.ReasonRestored, "database "+r.Database+" is restored")
+		return online(o)
 	}
 	if r.Refusals >= refusalsMost && o.Database.State != "RECOVERING" {
 		return refusedAgain(o)
 	}
 	return wait{"database " + r.Database + " is " + o.Database.State}
+}
+
+// online is the next step once the engine has the database.
+func online(o *observed) step {
+	r := o.Record
+	switch {
+	case r.Checked:
+		return ended(o, Succeeded, v1alpha1.ReasonRestored, "database "+r.Database+" is restored, and DBCC CHECKDB has "+
+			"found nothing")
+	case !o.Order.Check:
+		return ended(o, Succeeded, v1alpha1.ReasonRestored, "database "+r.Database+" is restored")
+	case r.Checking && r.Refusals >= refusalsMost:
+		return ended(o, Failed, v1alpha1.ReasonCheckFailed, "database "+r.Database+" is restored, and could not be checked: "+
+			r.Refusal)
+	case r.Checking && o.pausing():
+		return pausing(o)
+	}
+	return check{}
+}
+
+// began is the record of a check that is about to begin: it has all its tries.
+func began(r record) record {
+	if !r.Checking {
+		r.Checking, r.Refusals, r.Refusal = true, 0, ""
+	}
+	return r
+}
+
+// checked is what becomes of the record once the engine has answered a check. What it found ends the restore; a check
+// that could not be carried out is tried again so often.
+func checked(o *observed, err error) record {
+	r := o.Record
+	found := mssql.Findings(err)
+	switch {
+	case err == nil:
+		r.Checked = true
+	case len(found) > 0:
+		r.Result = &Result{Outcome: Failed, Reason: v1alpha1.ReasonCheckFailed, Finished: o.Now, Message: fmt.Sprintf(
+			"database %s is restored, and DBCC CHECKDB found errors %v: %v", r.Database, found, err)}
+	default:
+		r.Refusals++
+		r.Refused, r.Refusal = o.Now, fmt.Sprintf("%s: %v", check{}, err)
+	}
+	return r
 }
 
 func ended(o *observed, as Outcome, reason, message string) step {

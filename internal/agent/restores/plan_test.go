@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	driver "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/agent/orders"
@@ -113,6 +114,18 @@ func TestNext(t *testing.T) {
 		{why: "it is recovered", edit: func(o *observed) {
 			o.Record.Begun, o.Record.Restored, o.Record.Recovering, o.Database = true, 3, true, places("ONLINE")
 		}, step: "finish", as: Succeeded, says: "is restored"},
+		{why: "it is to be checked", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored, o.Record.Recovering, o.Database = true, 3, true, places("ONLINE")
+			o.Order.Check = true
+		}, step: "check the database"},
+		{why: "it ended while the engine was at that", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored, o.Record.Recovering, o.Database = true, 3, true, places("ONLINE")
+			o.Order.Check, o.Record.Checking = true, true
+		}, step: "check the database"},
+		{why: "the check found nothing", edit: func(o *observed) {
+			o.Record.Begun, o.Record.Restored, o.Record.Recovering, o.Database = true, 3, true, places("ONLINE")
+			o.Order.Check, o.Record.Checking, o.Record.Checked = true, true, true
+		}, step: "finish", as: Succeeded, says: "DBCC CHECKDB has found nothing"},
 		{why: "somebody else recovered it", edit: func(o *observed) {
 			o.Record.Begun, o.Record.Restored, o.Database = true, 2, places("ONLINE")
 		}, step: "finish", as: Failed, says: "somebody recovered"},
@@ -190,6 +203,38 @@ func TestRefusals(t *testing.T) {
 	g.Expect(ends).To(BeTrue())
 	g.Expect(f.Result.Outcome).To(Equal(Failed))
 	g.Expect(f.Result.Message).To(And(HavePrefix("restore set 3: 3241"), ContainSubstring("is left RESTORING")))
+}
+
+// What a check finds ends the restore; one that could not be carried out is tried again, three times in all.
+func TestChecks(t *testing.T) {
+	g := NewWithT(t)
+	answer := func(numbers ...int32) error {
+		all := driver.Error{Number: numbers[0], Message: "words"}
+		for _, n := range numbers {
+			all.All = append(all.All, driver.Error{Number: n})
+		}
+		return &mssql.Error{Server: "quisec-0", Doing: "check database Content", Class: mssql.Refused, Err: all}
+	}
+	o := known()
+	o.Record.Begun, o.Record.Restored, o.Record.Recovering, o.Database = true, 3, true, places("ONLINE")
+	o.Record.Refusals, o.Order.Check = refusalsMost-1, true
+	o.Record = began(o.Record)
+	g.Expect(checked(o, nil)).To(And(HaveField("Checked", true), HaveField("Result", BeNil())))
+	g.Expect(checked(o, answer(8928, 8939, 8990)).Result).To(And(HaveField("Outcome", Failed),
+		HaveField("Reason", "CheckFailed"), HaveField("Message", ContainSubstring("found errors [8928 8939 8990]"))))
+	for range refusalsMost {
+		g.Expect(next(o)).To(Equal(check{}))
+		o.Record = checked(o, answer(8921))
+		g.Expect(o.Record.Result).To(BeNil())
+		if o.Record.Refusals < refusalsMost {
+			g.Expect(next(o)).To(BeAssignableToTypeOf(wait{}))
+		}
+		o.Now = o.Now.Add(refusalPause)
+	}
+	f, ends := next(o).(finish)
+	g.Expect(ends).To(BeTrue())
+	g.Expect(f.Result).To(And(HaveField("Outcome", Failed), HaveField("Reason", "CheckFailed"),
+		HaveField("Message", ContainSubstring("could not be checked: check the database"))))
 }
 
 func TestStatements(t *testing.T) {

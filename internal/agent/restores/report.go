@@ -20,6 +20,7 @@ const (
 	Downloading = "Downloading"
 	Restoring   = "Restoring"
 	Recovering  = "Recovering"
+	Checking    = "Checking"
 	Ended       = "Ended"
 )
 
@@ -50,6 +51,10 @@ type Status struct {
 	UnusedSets int             `json:"unusedSets,omitempty"`
 	// Started is when the order was taken up.
 	Started time.Time `json:"started,omitzero"`
+	// Denied says that the engine does not let the agent check the database: it is not its own within it.
+	Denied bool `json:"denied,omitempty"`
+	// Checked says that the engine has checked it and found nothing.
+	Checked bool `json:"checked,omitempty"`
 	// Result is how it ended; nil while it goes on.
 	Result *Result `json:"result,omitempty"`
 }
@@ -73,7 +78,7 @@ func (r *runner) status() Status {
 	k := r.record
 	s := Status{Name: r.order.Name, UID: r.order.UID, Step: stepOf(k), Failing: r.failing, Database: k.Database,
 		Store: k.Store, Sets: len(k.Plan.Sets), Bytes: k.Plan.Stored(), Restored: k.Restored, Started: k.Started,
-		Result: k.Result, ToTime: k.Plan.Until,
+		Result: k.Result, Denied: r.denied, Checked: k.Checked, ToTime: k.Plan.Until,
 		Downloaded: max(r.downloaded, backup.Plan{Sets: k.Plan.Sets[:k.Downloaded]}.Stored())}
 	for n, d := range k.Plan.Sets {
 		if len(k.Plan.Sets) > shownMost && n >= shownMost/2 && n < len(k.Plan.Sets)-shownMost/2 {
@@ -130,6 +135,8 @@ func stepOf(k record) string {
 		return Downloading
 	case k.Restored < len(k.Plan.Sets):
 		return Restoring
+	case k.Checking && !k.Checked:
+		return Checking
 	}
 	return Recovering
 }

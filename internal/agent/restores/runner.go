@@ -50,6 +50,8 @@ type runner struct {
 	record     record
 	failing    string
 	downloaded int64
+	// denied says that the engine does not let this login check the database.
+	denied bool
 }
 
 func newRunner(order orders.Restore, p *Part) *runner {
