@@ -87,7 +87,7 @@ func (r *runner) choose(ctx context.Context, o *observed) error {
 	kept, found := o.Record, false
 	var away, missing error
 	for _, s := range o.Order.Stores {
-		plan, err := chosen(ctx, s, o.Order)
+		plan, err := r.chosen(ctx, s, o.Order)
 		var none *backup.NoChain
 		switch {
 		case errors.As(err, &none):
@@ -110,8 +110,8 @@ func (r *runner) choose(ctx context.Context, o *observed) error {
 	return r.keep(kept)
 }
 
-func chosen(ctx context.Context, s orders.BackupStore, order orders.Restore) (backup.Plan, error) {
-	from, err := backups.Open(s)
+func (r *runner) chosen(ctx context.Context, s orders.BackupStore, order orders.Restore) (backup.Plan, error) {
+	from, err := backups.Open(s, r.who)
 	if err != nil {
 		return backup.Plan{}, err
 	}
@@ -198,7 +198,7 @@ func (r *runner) chooseAnew(o *observed) error {
 func (r *runner) chosenStore(o *observed) (*store.Store, error) {
 	for _, s := range o.Order.Stores {
 		if s.Name == o.Record.Store {
-			return backups.Open(s)
+			return backups.Open(s, r.who)
 		}
 	}
 	return nil, fmt.Errorf("store %s is no more among those of the order", o.Record.Store)
