@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup/declared"
 	"geosql.dev/operator/internal/sites"
@@ -210,9 +209,9 @@ func (r *Reconciler) store(ctx context.Context, d *Desired, name v1alpha1.Object
 	if err != nil {
 		return orders.BackupStore{}, fmt.Errorf("read BackupStore %s/%s: %w", d.Policy.Namespace, name, err)
 	}
-	b, missing, err := declared.Bucket(ctx, r.fresh, &s)
+	o, missing, err := declared.Order(ctx, r.fresh, r.keepers, &s)
 	if missing != "" {
 		d.Missing = fmt.Sprintf("BackupStore %s: %s", name, missing)
 	}
-	return backups.StoreOf(s.Name, b), err
+	return o, err
 }

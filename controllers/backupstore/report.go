@@ -21,6 +21,13 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 func reported(d Desired, o Observed) v1alpha1.BackupStoreStatus {
 	status := *d.Store.Status.DeepCopy()
 	status.Policies = int32(min(len(d.Policies), 1<<20))
+	if says, err := o.Says.Get(); d.keeper() != "" && err == nil && says != nil && !says.Tried.IsZero() {
+		status.Volume = &v1alpha1.ServerVolumeStatus{Bytes: says.Bytes, RoomBytes: says.RoomBytes}
+		if says.Error == "" {
+			at := metav1.NewTime(says.Tried)
+			status.Tested = &at
+		}
+	}
 	if o.Tried != nil && o.Tried.Err == nil {
 		at := metav1.NewTime(o.Tried.At)
 		status.Tested = &at

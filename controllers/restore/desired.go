@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/backup/declared"
@@ -161,14 +160,14 @@ func (r *Reconciler) store(ctx context.Context, d *Desired, name string) error {
 	if there, err := r.read(ctx, d, "BackupStore", name, &s); err != nil || !there {
 		return err
 	}
-	b, missing, err := declared.Bucket(ctx, r.fresh, &s)
+	o, missing, err := declared.Order(ctx, r.fresh, r.keepers, &s)
 	if err != nil {
 		return err
 	}
 	if missing != "" {
 		d.Missing = fmt.Sprintf("BackupStore %s: %s", name, missing)
 	}
-	d.Order.Stores = append(d.Order.Stores, backups.StoreOf(name, b))
+	d.Order.Stores = append(d.Order.Stores, o)
 	return nil
 }
 

@@ -112,10 +112,11 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 		moves         v1alpha1.PublisherMoveList
 		logins        v1alpha1.LoginList
 		servers       v1alpha1.SQLServerList
+		stores        v1alpha1.BackupStoreList
 		members       v1alpha1.SiteList
 	)
 	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins,
-		&servers, &members} {
+		&servers, &stores, &members} {
 		var within []client.ListOption
 		if list != &members {
 			within = append(within, client.InNamespace(namespace))
@@ -131,7 +132,7 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 	}
 	return Surroundings{Groups: groups.Items, Distributors: distributors.Items, Publications: publications.Items,
 		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items, Servers: servers.Items,
-		Sites: members.Items}, nil
+		Stores: stores.Items, Sites: members.Items}, nil
 }
 
 // name of the SQLServer.
@@ -263,6 +264,7 @@ type Surroundings struct {
 	Moves         []v1alpha1.PublisherMove
 	Logins        []v1alpha1.Login
 	Servers       []v1alpha1.SQLServer
+	Stores        []v1alpha1.BackupStore
 	Sites         []v1alpha1.Site
 }
 
@@ -321,6 +323,11 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		// Between the end of its Subscription and the change of the Publication, nothing else says that it replicates.
 		if m.Spec.To == name && m.Spec.Approved && m.Status.Phase != v1alpha1.MoveCompleted {
 			d.Replicates = true
+		}
+	}
+	for _, s := range around.Stores {
+		if v := s.Spec.Volume; v != nil && v.Server == name {
+			d.References = append(d.References, "BackupStore "+s.Name)
 		}
 	}
 	d.Alone = alone(name, around)

@@ -14,7 +14,8 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
-// addBackups adds the parts that take backups, restore them, and keep those of other servers. Outside of a pod there are none.
+// addBackups adds the parts that take backups, restore them, and keep those of other servers. Outside of a pod there
+// are none.
 func addBackups(a *Agent, o Options, log *slog.Logger) error {
 	if o.PodUID == "" {
 		return nil

@@ -126,8 +126,8 @@ func (p *Part) answer(w http.ResponseWriter, r *http.Request) error {
 // known says whether a server of the namespace asks.
 func (p *Part) known(r *http.Request) error {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
-		return refuse(http.StatusForbidden, "AccessDenied", "servers of namespace %s are answered alone, by their certificates",
-			p.namespace)
+		return refuse(http.StatusForbidden, "AccessDenied", "servers of namespace %s are answered alone, by their "+
+			"certificates", p.namespace)
 	}
 	if leaf := r.TLS.VerifiedChains[0][0]; !credentials.InNamespace(leaf, p.namespace) {
 		return refuse(http.StatusForbidden, "AccessDenied", "servers of namespace %s are answered alone, and the "+

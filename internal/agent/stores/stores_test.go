@@ -168,7 +168,7 @@ func TestAListOfManyObjects(t *testing.T) {
 	h := newHolder(t)
 	s := h.open("web", nil)
 	var keys []string
-	for i := range 2300 {
+	for i := range 1300 {
 		key := fmt.Sprintf("web/%d/x-%d/%d.bak", i%7, i%301, i)
 		keys = append(keys, key)
 		g.Expect(os.MkdirAll(filepath.Dir(h.path(key)), 0o750)).To(Succeed())
@@ -346,8 +346,8 @@ func TestWhoIsAnswered(t *testing.T) {
 	outside := filepath.Join(h.dir, "secret")
 	g.Expect(os.WriteFile(outside, []byte("secret"), 0o600)).To(Succeed())
 	g.Expect(os.Symlink(outside, h.path("link"))).To(Succeed())
-	for _, path := range []string{"..%2f..%2f..%2f..%2fsecret", "%2e%2e/%2e%2e/%2e%2e/%2e%2e/secret", "a//b", "a/./b", "link",
-		"a%00b", strings.Repeat("x", 300)} {
+	for _, path := range []string{"..%2f..%2f..%2f..%2fsecret", "%2e%2e/%2e%2e/%2e%2e/%2e%2e/secret", "a//b", "a/./b",
+		"link", "a%00b", strings.Repeat("x", 300)} {
 		for _, method := range []string{http.MethodGet, http.MethodPut, http.MethodDelete, http.MethodPost} {
 			target := "https://" + h.address + "/stores/web/away/" + path
 			if method == http.MethodPost {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps backup sets in an S3-compatible bucket, or with a sidecar that answers as one does: files that are uploaded in parts, so that an upload that
-// was cut off goes on where it was, and small objects. What is in the bucket is not believed: whoever needs to know
-// reads it back.
+// Package store keeps backup sets in an S3-compatible bucket, or with a sidecar that answers as one does: files that
+// are uploaded in parts, so that an upload that was cut off goes on where it was, and small objects. What is in the
+// bucket is not believed: whoever needs to know reads it back.
 package store
 
 import (
