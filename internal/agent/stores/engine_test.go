@@ -88,6 +88,7 @@ func keeper(t *testing.T, e *engine.Engine, authority *credentials.Authority, di
 	g.Expect(err).NotTo(HaveOccurred())
 	keeps <- map[string][]byte{orders.StoreKey("away"): order}
 	part := stores.NewPart(keeps, "web", dir, slog.New(slog.DiscardHandler))
+	stores.OnEmptyVolume(part)
 	a.Handle(stores.Pattern, part)
 	a.Add(part)
 	run(t, a)

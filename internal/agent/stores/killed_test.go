@@ -62,6 +62,7 @@ func live(file string) error {
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(l.Authority)
 	p := NewPart(nil, "web", l.Dir, slog.New(slog.DiscardHandler))
+	OnEmptyVolume(p)
 	p.at = func(point string) {
 		met, _ := os.ReadFile(l.Ledger)
 		if slices.Contains(strings.Split(string(met), "\n"), point) {
