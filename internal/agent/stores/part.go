@@ -10,6 +10,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,6 +53,10 @@ type Part struct {
 	at    func(point string)
 	every time.Duration
 	slots chan struct{}
+
+	// setting is held while folders are opened: a volume may not answer for long, and whoever asks for the status does not
+	// wait for it.
+	setting sync.Mutex
 
 	mu      sync.Mutex
 	shelves map[string]*shelf
@@ -100,45 +105,62 @@ func (p *Part) Run(ctx context.Context) error {
 
 // set has these stores kept. One that is told no more is not answered for any more, and what it has stays.
 func (p *Part) set(all []orders.Store) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.setting.Lock()
+	defer p.setting.Unlock()
 	wanted := map[string]orders.Store{}
 	for _, s := range all {
 		wanted[s.Name] = s
 	}
-	for name, s := range p.shelves {
-		if order, still := wanted[name]; still {
+	for _, s := range p.all() {
+		order, still := wanted[s.name]
+		if still {
 			s.setQuota(order.Quota)
-			delete(wanted, name)
+			delete(wanted, s.name)
 			continue
 		}
-		delete(p.shelves, name)
+		p.mu.Lock()
+		delete(p.shelves, s.name)
+		p.mu.Unlock()
 	}
+	p.mu.Lock()
 	p.refused = map[string]refused{}
-	for name, order := range wanted {
-		if err := p.begin(order); err != nil {
-			p.refused[name] = refused{order, err.Error()}
-			p.log.Error("a store cannot be kept", "store", name, "error", err)
-		}
+	p.mu.Unlock()
+	for _, order := range wanted {
+		p.begin(order)
 	}
 }
 
-// begin opens a store's folder. p.mu is held.
-func (p *Part) begin(order orders.Store) error {
+// begin has a store answered for once its folder is open. p.setting is held.
+func (p *Part) begin(order orders.Store) {
+	s, err := p.open(order)
+	if err != nil {
+		p.log.Error("a store cannot be kept", "store", order.Name, "error", err)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.refused[order.Name] = refused{order, err.Error()}
+		return
+	}
+	delete(p.refused, order.Name)
+	p.shelves[order.Name] = s
+}
+
+// open opens a store's folder.
+func (p *Part) open(order orders.Store) (*shelf, error) {
 	name := order.Name
 	if name == "" || name != filepath.Base(name) || strings.HasPrefix(name, ".") {
-		return fmt.Errorf("open the folder of store %q: that is no name", name)
+		return nil, fmt.Errorf("open the folder of store %q: that is no name", name)
 	}
 	dir := filepath.Join(p.dir, p.namespace, name)
 	if err := os.MkdirAll(dir, 0o750); err != nil {
-		return fmt.Errorf("open the folder of store %s: %w", name, err)
+		return nil, fmt.Errorf("open the folder of store %s: %w", name, err)
 	}
 	s, err := openShelf(dir, order, p.now, p.at, func() (int64, int64, error) { return p.fileSystem(dir) })
 	if err != nil {
-		return fmt.Errorf("open the folder of store %s: %w", name, err)
+		return nil, fmt.Errorf("open the folder of store %s: %w", name, err)
 	}
-	p.shelves[name] = s
-	return nil
+	return s, nil
 }
 
 // shelf is that of a store; nil where it is not kept here.
@@ -166,18 +188,24 @@ func (p *Part) tryAll(ctx context.Context) {
 		for _, s := range p.all() {
 			s.try(p.now)
 		}
-		p.mu.Lock()
-		for name, r := range p.refused {
-			if err := p.begin(r.order); err == nil {
-				delete(p.refused, name)
-			}
-		}
-		p.mu.Unlock()
+		p.beginAgain()
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
 		}
+	}
+}
+
+// beginAgain begins those whose folder could not be opened.
+func (p *Part) beginAgain() {
+	p.setting.Lock()
+	defer p.setting.Unlock()
+	p.mu.Lock()
+	left := slices.Collect(maps.Values(p.refused))
+	p.mu.Unlock()
+	for _, r := range left {
+		p.begin(r.order)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -49,7 +50,8 @@ type shelf struct {
 	quota, used, coming int64
 	// busy are uploads of which a part is being written.
 	busy map[string]bool
-	last Status
+	// last is what came of the last attempt. Nobody who asks waits for a volume that does not answer.
+	last atomic.Pointer[Status]
 }
 
 func openShelf(dir string, order orders.Store, now func() time.Time, at func(string),
@@ -59,7 +61,8 @@ func openShelf(dir string, order orders.Store, now func() time.Time, at func(str
 		return nil, err
 	}
 	s := &shelf{name: order.Name, root: root, now: now, at: at, volume: volume, quota: order.Quota,
-		busy: map[string]bool{}, last: Status{Store: order.Name}}
+		busy: map[string]bool{}}
+	s.last.Store(&Status{Store: order.Name})
 	// What an earlier life was writing is nobody's: whoever sent it has had no answer.
 	if err := root.RemoveAll(newDir); err != nil {
 		return nil, errors.Join(err, root.Close())
@@ -164,16 +167,15 @@ func (s *shelf) try(now func() time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	left, unknown := s.room()
-	switch err = errors.Join(err, unknown); {
-	case err == nil && left == 0:
+	if err = errors.Join(err, unknown); err == nil && left == 0 {
 		err = fmt.Errorf("%w: its quota is used, or what is free of the backup volume is left to the server's own backups",
 			errFull)
-	case err == nil:
 	}
-	s.last = Status{Store: s.name, Tried: now().UTC(), Bytes: s.used, RoomBytes: left}
+	last := &Status{Store: s.name, Tried: now().UTC(), Bytes: s.used, RoomBytes: left}
 	if err != nil {
-		s.last.Error = err.Error()
+		last.Error = err.Error()
 	}
+	s.last.Store(last)
 }
 
 func (s *shelf) tryOnce() error {
@@ -196,11 +198,7 @@ func (s *shelf) tryOnce() error {
 	return nil
 }
 
-func (s *shelf) status() Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.last
-}
+func (s *shelf) status() Status { return *s.last.Load() }
 
 // flush writes a folder's names down.
 func (s *shelf) flush(folder string) error {

@@ -444,3 +444,22 @@ func TestATagIsThatOfTheBytesThatAreThere(t *testing.T) {
 	g.Expect(other.Tag).To(HavePrefix("unknown-"))
 	g.Expect(bytes.Equal([]byte(known.Tag), []byte(other.Tag))).To(BeFalse())
 }
+
+// Whoever asks for the status does not wait for a volume that does not answer.
+func TestAVolumeThatDoesNotAnswer(t *testing.T) {
+	g := NewWithT(t)
+	h := newHolder(t)
+	asked, hangs := make(chan struct{}, 2), make(chan struct{})
+	h.fileSystem = func(string) (int64, int64, error) {
+		asked <- struct{}{}
+		<-hangs
+		return 1 << 40, 1 << 40, nil
+	}
+	tried := make(chan struct{})
+	go func() { defer close(tried); h.shelf("away").try(time.Now) }()
+	<-asked
+	g.Expect(h.Status().([]Status)[0].Tried.IsZero()).To(BeTrue())
+	close(hangs)
+	<-tried
+	g.Expect(h.Status().([]Status)[0].Tried.IsZero()).To(BeFalse())
+}
