@@ -4,6 +4,7 @@ package stores
 
 import (
 	"cmp"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -30,7 +31,7 @@ type listedObject struct {
 type commonPrefix struct{ Prefix string }
 
 type listing struct {
-	XMLName               struct{} `xml:"ListBucketResult"`
+	XMLName               xml.Name `xml:"ListBucketResult"`
 	Name, Prefix          string
 	Delimiter             string `xml:",omitempty"`
 	EncodingType          string `xml:",omitempty"`

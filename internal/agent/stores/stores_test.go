@@ -3,7 +3,6 @@
 package stores
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -442,7 +441,6 @@ func TestATagIsThatOfTheBytesThatAreThere(t *testing.T) {
 	other, err := s.Look(t.Context(), "a")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(other.Tag).To(HavePrefix("unknown-"))
-	g.Expect(bytes.Equal([]byte(known.Tag), []byte(other.Tag))).To(BeFalse())
 }
 
 // Whoever asks for the status does not wait for a volume that does not answer.
