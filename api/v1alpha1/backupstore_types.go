@@ -82,11 +82,32 @@ type BackupEncryption struct {
 	KeySecretRef SecretReference `json:"keySecretRef"`
 }
 
-// BackupStoreSpec declares where backups are kept besides the servers' own backup volumes.
+// ServerVolume is the backup volume of a SQLServer, whose sidecar keeps there what those of other servers send it.
+// Which server it is does not change: backups would be looked for where they are not.
+// +kubebuilder:validation:XValidation:rule="self.server == oldSelf.server",message="server is immutable: declare another BackupStore, and have backups taken anew"
+type ServerVolume struct {
+	// server is the SQLServer of the namespace whose backup volume it is, at another site than the servers whose backups
+	// are to survive theirs.
+	Server ServerName `json:"server"`
+	// quota is how many bytes the store takes at most. Without it, and besides it, twice what the server's own backups
+	// leave free for backups of logs stays free of the volume.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Gi')) >= 0",message="quota must be at least 1Gi"
+	Quota *resource.Quantity `json:"quota,omitempty"`
+}
+
+// BackupStoreSpec declares where backups are kept besides the servers' own backup volumes: in a bucket, or on the
+// volume of another server.
+// +kubebuilder:validation:XValidation:rule="has(self.s3) != has(self.volume)",message="exactly one of s3 and volume says where the store is"
+// +kubebuilder:validation:XValidation:rule="has(self.s3) == has(oldSelf.s3)",message="a store stays the bucket or the volume that it is: declare another BackupStore"
 // +kubebuilder:validation:XValidation:rule="!has(oldSelf.encryption) || has(self.encryption)",message="encryption stays once it is declared, or later backups would lie beside it as they are: declare another BackupStore for those",fieldPath=".encryption"
 type BackupStoreSpec struct {
 	// s3 is a bucket of a store that speaks S3.
-	S3 S3Bucket `json:"s3"`
+	// +optional
+	S3 *S3Bucket `json:"s3,omitempty"`
+	// volume is the backup volume of another server, where there is no bucket.
+	// +optional
+	Volume *ServerVolume `json:"volume,omitempty"`
 	// encryption has every file of a backup encrypted by the server's agent before it is sent; without it the store alone
 	// encrypts, if it does. Backups that are there already stay as they are.
 	// +optional
@@ -101,16 +122,28 @@ type BackupStoreSpec struct {
 	Suspend bool `json:"suspend,omitempty"`
 }
 
+// ServerVolumeStatus is what is known of a store on a server's volume.
+type ServerVolumeStatus struct {
+	// bytes that it has.
+	Bytes int64 `json:"bytes"`
+	// roomBytes that can be stored yet.
+	RoomBytes int64 `json:"roomBytes"`
+}
+
 // BackupStoreStatus is the observed state of a BackupStore.
 type BackupStoreStatus struct {
 	StatusBase `json:",inline"`
-	// tested is when an object was last written, read back and removed there by the manager.
+	// tested is when an object was last written, read back and removed there: by the manager, or on a server's volume by
+	// its sidecar.
 	// +optional
 	Tested *metav1.Time `json:"tested,omitempty"`
 	// recipient is the public key to which new backups are encrypted; empty without spec.encryption.
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Recipient string `json:"recipient,omitempty"`
+	// volume is what the sidecar of the server says of a store on its volume.
+	// +optional
+	Volume *ServerVolumeStatus `json:"volume,omitempty"`
 	// policies that keep backups in it.
 	// +optional
 	Policies int32 `json:"policies,omitempty"`
@@ -124,6 +157,7 @@ type BackupStoreStatus struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Endpoint",type=string,JSONPath=`.spec.s3.endpoint`
 // +kubebuilder:printcolumn:name="Bucket",type=string,JSONPath=`.spec.s3.bucket`
+// +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.volume.server`
 // +kubebuilder:printcolumn:name="Tested",type=date,JSONPath=`.status.tested`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type BackupStore struct {

@@ -68,7 +68,9 @@ var controllers = []struct {
 	{"login", func(e environment) error {
 		return login.SetupWithManager(e.Manager, login.Options{Sites: e.Sites, Connector: e.Connector})
 	}},
-	{"backupstore", func(e environment) error { return backupstore.SetupWithManager(e.Manager) }},
+	{"backupstore", func(e environment) error {
+		return backupstore.SetupWithManager(e.Manager, backupstore.Options{Sites: e.Sites, Connector: e.Connector})
+	}},
 	{"backuppolicy", func(e environment) error {
 		return backuppolicy.SetupWithManager(e.Manager, backuppolicy.Options{Sites: e.Sites, Connector: e.Connector})
 	}},

@@ -3,16 +3,19 @@
 package availabilitygroup
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -41,7 +44,59 @@ func (r *Reconciler) observeBackups(ctx context.Context, d Desired, o *Observed)
 			first = p
 		}
 	}
+	if err == nil && first != nil {
+		o.Volumes, err = r.volumes(ctx, first)
+	}
 	o.Backups = reconcile.Asked(first, err)
+}
+
+// volumes finds where the stores of a policy are that are on servers' volumes.
+func (r *Reconciler) volumes(ctx context.Context, p *v1alpha1.BackupPolicy) (
+	map[v1alpha1.ObjectName]v1alpha1.SiteName, error) {
+	all := map[v1alpha1.ObjectName]v1alpha1.SiteName{}
+	for _, name := range p.Spec.Stores {
+		var s v1alpha1.BackupStore
+		err := r.hub.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: string(name)}, &s)
+		if apierrors.IsNotFound(err) || err == nil && s.Spec.Volume == nil {
+			continue // nothing is listed of one that is not there
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read BackupStore %s/%s: %w", p.Namespace, name, err)
+		}
+		var server v1alpha1.SQLServer
+		err = r.hub.Get(ctx, client.ObjectKey{Namespace: p.Namespace, Name: string(s.Spec.Volume.Server)}, &server)
+		if client.IgnoreNotFound(err) != nil {
+			return nil, fmt.Errorf("read SQLServer %s/%s: %w", p.Namespace, s.Spec.Volume.Server, err)
+		}
+		all[name] = server.Spec.Site
+	}
+	return all, nil
+}
+
+// survivors are the stores of a policy that are not lost with the primary's site, and why the others are. A bucket is
+// taken to be elsewhere; of a server's volume its site says where it is. While nobody knows where the primary is, it
+// may be at any site of the group.
+func survivors(d Desired, o Observed, p *v1alpha1.BackupPolicy) (all []v1alpha1.ObjectName, lost []string) {
+	at := map[v1alpha1.SiteName]bool{}
+	primary := cmp.Or(o.primary(d), credentials.ServerOf(d.Group.Status.Primary))
+	if primary != "" && d.Sites[primary] != "" {
+		at[d.Sites[primary]] = true
+	} else {
+		for _, server := range d.servers() {
+			at[d.Sites[server]] = true
+		}
+	}
+	for _, name := range p.Spec.Stores {
+		switch site, volume := o.Volumes[name]; {
+		case !volume, site != "" && !at[site]:
+			all = append(all, name)
+		case site == "":
+			lost = append(lost, fmt.Sprintf("nothing says at which site the volume of %s is", name))
+		default:
+			lost = append(lost, fmt.Sprintf("%s is on a volume at site %s, which is or may be the primary's", name, site))
+		}
+	}
+	return all, lost
 }
 
 // backupRPO is the objective for backups; zero where there is none.
@@ -53,8 +108,8 @@ func (d Desired) backupRPO() time.Duration {
 }
 
 // backupObjective says whether what survives the primary's site restores a moment that is new enough, and which the
-// newest is; nil while that cannot be told. Stores alone count, since nothing says that a server's volume outlives its
-// site, and of them one that was listed a short time ago, with what was read back from it.
+// newest is; nil while that cannot be told. Stores alone count, of them those that are not at that site (survivors),
+// and of these one that was listed a short time ago, with what was read back from it.
 func backupObjective(d Desired, o Observed) (metav1.Condition, *metav1.Time) {
 	says := func(status metav1.ConditionStatus, reason, format string, with ...any) metav1.Condition {
 		return metav1.Condition{Type: v1alpha1.ConditionBackupObjectiveMet, Status: status, Reason: reason,
@@ -73,10 +128,15 @@ func backupObjective(d Desired, o Observed) (metav1.Condition, *metav1.Time) {
 		return says(metav1.ConditionUnknown, v1alpha1.ReasonBackupNotVerified, "BackupPolicy %s has nothing read back: "+
 			"whether its stores restore anything is not known", policy.Name), nil
 	}
-	best, away := bestPlace(policy, o.Now)
+	outlive, lost := survivors(d, o, policy)
+	if len(outlive) == 0 {
+		return says(metav1.ConditionFalse, v1alpha1.ReasonBackupObjectiveMissed, "no store of BackupPolicy %s outlives the "+
+			"primary's site: %s", policy.Name, strings.Join(lost, "; ")), nil
+	}
+	best, away := bestPlace(policy, outlive, o.Now)
 	if best == nil {
 		return says(metav1.ConditionUnknown, v1alpha1.ReasonBackupNotRead, "no store of BackupPolicy %s has told for %s "+
-			"what it has: %s", policy.Name, readFor(policy), strings.Join(away, "; ")), nil
+			"what it has: %s", policy.Name, readFor(policy), strings.Join(append(away, lost...), "; ")), nil
 	}
 	if none := unrestorable(d, policy); best.Verified == nil || len(none) > 0 {
 		return says(metav1.ConditionFalse, v1alpha1.ReasonBackupObjectiveMissed, "store %s does not restore every "+
@@ -96,10 +156,11 @@ func backupObjective(d Desired, o Observed) (metav1.Condition, *metav1.Time) {
 		best.Name, at), best.Verified
 }
 
-// bestPlace is the store that restores the newest moment, of those that were listed a short time ago; nil where none
-// was, and then what is known of each.
-func bestPlace(p *v1alpha1.BackupPolicy, now time.Time) (best *v1alpha1.BackupPlace, away []string) {
-	for _, name := range p.Spec.Stores {
+// bestPlace is the store that restores the newest moment, of those of names that were listed a short time ago; nil
+// where none was, and then what is known of each.
+func bestPlace(p *v1alpha1.BackupPolicy, names []v1alpha1.ObjectName, now time.Time) (best *v1alpha1.BackupPlace,
+	away []string) {
+	for _, name := range names {
 		i := slices.IndexFunc(p.Status.Stores, func(s v1alpha1.BackupPlace) bool { return s.Name == name })
 		if i < 0 || p.Status.Stores[i].Listed == nil {
 			away = append(away, fmt.Sprintf("%s never has", name))

@@ -3,6 +3,7 @@
 package availabilitygroup
 
 import (
+	"cmp"
 	"errors"
 	"testing"
 	"time"
@@ -34,15 +35,35 @@ func TestTheObjectiveForBackups(t *testing.T) {
 	}
 	met, missed := v1alpha1.ReasonBackupObjectiveMet, v1alpha1.ReasonBackupObjectiveMissed
 	for why, c := range map[string]struct {
-		edit   func(*v1alpha1.BackupPolicy)
-		read   func() reconcile.Reading[*v1alpha1.BackupPolicy]
-		status metav1.ConditionStatus
-		reason string
-		says   string
-		at     *metav1.Time
+		edit func(*v1alpha1.BackupPolicy)
+		read func() reconcile.Reading[*v1alpha1.BackupPolicy]
+		// volumes are stores on servers' volumes, at these sites; primary is where the primary is, tukpub unless given.
+		volumes map[v1alpha1.ObjectName]v1alpha1.SiteName
+		primary v1alpha1.ServerName
+		status  metav1.ConditionStatus
+		reason  string
+		says    string
+		at      *metav1.Time
 	}{
 		"the store that restores the newest moment counts": {status: metav1.ConditionTrue, reason: met,
 			says: "store far restores every database to 2026-03-01T11:51:00Z", at: ago(9 * time.Minute)},
+		"a volume at another site does": {volumes: map[v1alpha1.ObjectName]v1alpha1.SiteName{"far": "dublin"},
+			status: metav1.ConditionTrue, reason: met, says: "store far", at: ago(9 * time.Minute)},
+		"a volume at the primary's site does not": {volumes: map[v1alpha1.ObjectName]v1alpha1.SiteName{"far": "tukwila"},
+			status: metav1.ConditionTrue, reason: met, says: "store near", at: ago(12 * time.Minute)},
+		"the primary has gone to the volume's site": {primary: "dubsec",
+			volumes: map[v1alpha1.ObjectName]v1alpha1.SiteName{"far": "dublin", "near": "tukwila"},
+			status:  metav1.ConditionTrue, reason: met, says: "store near", at: ago(12 * time.Minute)},
+		"all volumes are at the primary's site": {
+			volumes: map[v1alpha1.ObjectName]v1alpha1.SiteName{"far": "tukwila", "near": "tukwila"},
+			status:  metav1.ConditionFalse, reason: missed, says: "no store of BackupPolicy nightly outlives the primary's " +
+				"site: near is on a volume at site tukwila"},
+		"nobody knows where the primary is": {primary: "none",
+			volumes: map[v1alpha1.ObjectName]v1alpha1.SiteName{"far": "dublin", "near": "quincy"},
+			status:  metav1.ConditionTrue, reason: met, says: "store near", at: ago(12 * time.Minute)},
+		"a volume of a server that is not there": {
+			volumes: map[v1alpha1.ObjectName]v1alpha1.SiteName{"far": "", "near": ""},
+			status:  metav1.ConditionFalse, reason: missed, says: "nothing says at which site the volume of near is"},
 		"one that is away does not": {edit: func(p *v1alpha1.BackupPolicy) {
 			p.Status.Stores[1].Listed = ago(5*time.Minute + time.Second)
 		}, status: metav1.ConditionTrue, reason: met, says: "store near", at: ago(12 * time.Minute)},
@@ -110,11 +131,16 @@ func TestTheObjectiveForBackups(t *testing.T) {
 			d := Desired{Group: &v1alpha1.AvailabilityGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "content"},
 				Spec: v1alpha1.AvailabilityGroupSpec{Databases: []v1alpha1.Database{{Name: "Content"}, {Name: "Orders"}},
 					Objectives: &v1alpha1.Objectives{BackupRPO: &metav1.Duration{Duration: 15 * time.Minute}}}}}
+			d.Group.Spec.Replicas = []v1alpha1.Replica{{Server: "tukpub"}, {Server: "dubsec"}}
+			d.Sites = map[v1alpha1.ServerName]v1alpha1.SiteName{"tukpub": "tukwila", "dubsec": "dublin"}
+			if d.Group.Status.Primary = string(cmp.Or(c.primary, "tukpub")) + "-0"; c.primary == "none" {
+				d.Group.Status.Primary = ""
+			}
 			p := policy()
 			if c.edit != nil {
 				c.edit(p)
 			}
-			o := Observed{Now: noon, Backups: reconcile.Read(p)}
+			o := Observed{Now: noon, Backups: reconcile.Read(p), Volumes: c.volumes}
 			if c.read != nil {
 				o.Backups = c.read()
 			}

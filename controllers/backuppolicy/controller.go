@@ -13,6 +13,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/backup/declared"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
@@ -68,7 +69,9 @@ type Engines interface {
 type Reconciler struct {
 	hub client.Client
 	// fresh reads from the hub's API server; Secrets are not cached.
-	fresh     client.Reader
+	fresh client.Reader
+	// keepers are the servers that keep stores.
+	keepers   declared.Servers
 	sidecars  Sidecars
 	engines   Engines
 	connector *mssql.Connector
@@ -95,6 +98,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		o.Sidecars = sidecars.Sidecars{Sites: o.Sites, Hub: local.GetClient(), Access: o.Connector, Address: o.Sidecar}
 	}
 	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), connector: o.Connector, now: time.Now,
+		keepers:  declared.Servers{Hub: local.GetClient(), Access: o.Connector, Address: o.Sidecar},
 		hubUID:   o.Sites.HubUID,
 		engines:  engines{o.Connector},
 		sidecars: o.Sidecars,

@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup/declared"
 	"geosql.dev/operator/internal/sites"
@@ -217,12 +216,11 @@ func (r *Reconciler) store(ctx context.Context, d *Desired, name v1alpha1.Object
 	if err != nil {
 		return orders.BackupStore{}, fmt.Errorf("read BackupStore %s/%s: %w", d.Policy.Namespace, name, err)
 	}
-	b, missing, err := declared.Bucket(ctx, r.fresh, &s)
+	order, missing, err := declared.Order(ctx, r.fresh, r.keepers, &s)
 	keys, lacking, unread := declared.Keys(ctx, r.fresh, &s)
 	if missing = cmp.Or(missing, lacking); missing != "" {
 		d.Missing = fmt.Sprintf("BackupStore %s: %s", name, missing)
 	}
-	order := backups.StoreOf(s.Name, b)
 	if s.Spec.Encryption != nil {
 		order = order.Encrypted(keys.Recipient, nil) // who takes backups decrypts none
 	}

@@ -126,7 +126,7 @@ func (b *bed) declare() *v1alpha1.BackupPolicy {
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "keys"}, Data: map[string][]byte{
 			v1alpha1.KeyAccessKeyID: []byte("somebody"), v1alpha1.KeySecretAccessKey: []byte("first-secret")}},
 		&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "bucket"},
-			Spec: v1alpha1.BackupStoreSpec{S3: v1alpha1.S3Bucket{Endpoint: "https://s3.example:9000/", Bucket: "backups",
+			Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Bucket{Endpoint: "https://s3.example:9000/", Bucket: "backups",
 				Prefix: "sql/live", CredentialsSecretRef: v1alpha1.SecretName{Name: "keys"}}}},
 		policy,
 	} {

@@ -11,14 +11,23 @@ import (
 	"path"
 
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/reconcile"
 )
 
 func (r *Reconciler) apply(ctx context.Context, d Desired, o Observed, p reconcile.Plan) error {
 	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s reconcile.Step) error {
-		switch s.(type) {
+		switch s := s.(type) {
+		case Tell:
+			var data map[string][]byte
+			if s.Order != nil {
+				data = map[string][]byte{orders.StoreKey(d.Store.Name): s.Order}
+			}
+			return r.sidecars.Write(ctx, d.Store.Namespace, s.Server, client.FieldOwner("geosql-backupstore-"+d.Store.Name),
+				data)
 		case Try:
 			err := r.try(ctx, d.Bucket)
 			r.mu.Lock()

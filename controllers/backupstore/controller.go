@@ -15,8 +15,10 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/backup/store"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/sidecars"
 	"geosql.dev/operator/internal/topology"
 )
 
@@ -25,10 +27,33 @@ const (
 	lookAgain        = 30 * time.Second
 	lookSoon         = 2 * time.Second
 	workers          = 2
+	// serverTimeout bounds the questions to the server of a volume.
+	serverTimeout = 12 * time.Second
 )
 
 // statusOwner is the field manager of a BackupStore's status.
 const statusOwner = client.FieldOwner("geosql-operator-backupstore")
+
+// Options of the controller.
+type Options struct {
+	// Sites reaches the member clusters.
+	Sites *sites.Provider
+	// Connector knows the servers' CAs.
+	Connector *mssql.Connector
+	// Sidecars are told and asked instead of those of the sites; tests speak for them.
+	Sidecars Sidecars
+}
+
+// Sidecars are those of the servers of all sites.
+type Sidecars interface {
+	// Orders are the data of a server's Secret of orders.
+	Orders(ctx context.Context, namespace string, server v1alpha1.ServerName) (map[string][]byte, error)
+	// Write replaces what an owner has told a server's sidecar.
+	Write(ctx context.Context, namespace string, server v1alpha1.ServerName, owner client.FieldOwner,
+		data map[string][]byte) error
+	// Part decodes what a part of a server's sidecar says of itself.
+	Part(ctx context.Context, namespace string, server v1alpha1.ServerName, part string, into any) error
+}
 
 // Reconciler of BackupStores.
 type Reconciler struct {
@@ -38,6 +63,7 @@ type Reconciler struct {
 	reporter reconcile.Reporter
 	now      func() time.Time
 	try      func(context.Context, store.Bucket) error
+	sidecars Sidecars
 
 	mu    sync.Mutex
 	tried map[types.UID]attempt
@@ -53,13 +79,18 @@ type attempt struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=backupstores,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=backupstores/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies;sqlservers;sites,verbs=get;list;watch
 // +kubebuilder:rbac:groups=geosql.dev,resources=topologies,verbs=get
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
-func SetupWithManager(mgr mcmanager.Manager) error {
+func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
+	if o.Sidecars == nil {
+		o.Sidecars = sidecars.Sidecars{Sites: o.Sites, Hub: local.GetClient(), Access: o.Connector,
+			Address: sidecars.Address}
+	}
 	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), now: time.Now, try: try,
-		tried: map[types.UID]attempt{},
+		sidecars: o.Sidecars,
+		tried:    map[types.UID]attempt{},
 		reporter: reconcile.Reporter{Hub: local.GetClient(), Events: local.GetEventRecorder("backupstore"),
 			Owner: statusOwner}}
 	frame := r.frame()

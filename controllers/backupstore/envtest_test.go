@@ -40,7 +40,7 @@ func TestAStoreIsTriedAndLetGoOf(t *testing.T) {
 	}
 	provider := sites.NewProvider(sites.Options{Namespace: "geosql-system"})
 	mgr := apiserver.NewManager(t, hub.ManagerConfig(t), provider, apiserver.HubOptions())
-	g.Expect(backupstore.SetupWithManager(mgr)).To(Succeed())
+	g.Expect(backupstore.SetupWithManager(mgr, backupstore.Options{Sites: provider})).To(Succeed())
 	apiserver.Run(t, mgr)
 
 	key := client.ObjectKey{Namespace: "web", Name: "s3"}
@@ -53,7 +53,7 @@ func TestAStoreIsTriedAndLetGoOf(t *testing.T) {
 		return ""
 	}
 	store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "s3"},
-		Spec: v1alpha1.BackupStoreSpec{S3: v1alpha1.S3Bucket{Endpoint: s3.Bucket.Endpoint, Bucket: s3.Bucket.Name,
+		Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Bucket{Endpoint: s3.Bucket.Endpoint, Bucket: s3.Bucket.Name,
 			CredentialsSecretRef: v1alpha1.SecretName{Name: "keys"}, CASecretRef: &v1alpha1.SecretReference{Name: "keys"}}}}
 	g.Expect(hub.Client.Create(t.Context(), store)).To(Succeed())
 	g.Eventually(ready, patient, often).Should(And(HavePrefix(v1alpha1.ReasonReferenceMissing),

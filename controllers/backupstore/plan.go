@@ -32,6 +32,9 @@ func plan(d Desired, o Observed) (p reconcile.Plan) {
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing+" in namespace "+d.Store.Namespace)
 		return p
 	}
+	if d.keeper() != "" {
+		return planVolume(d, o)
+	}
 	where := d.Store.Spec.S3.Endpoint + "/" + d.Store.Spec.S3.Bucket
 	if o.Tried == nil || o.Now.Sub(o.Tried.At) >= again(o.Tried.Err) {
 		p.Add(Try{Store: where})
@@ -56,11 +59,14 @@ func again(err error) time.Duration {
 }
 
 // planDelete lets go of a store that no policy names: what it has stays.
-func planDelete(d Desired, _ Observed) (p reconcile.Plan) {
+func planDelete(d Desired, o Observed) (p reconcile.Plan) {
 	if len(d.Policies) > 0 {
 		p.Outcome = conditions.Stalled(v1alpha1.ReasonStoreInUse, fmt.Sprintf("BackupPolicies name it: %s. Take it out of "+
 			"their spec.stores, or delete them", strings.Join(d.Policies, ", ")))
 		return p
+	}
+	if d.keeper() != "" {
+		return leave(d, o)
 	}
 	p.Done = true
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "what the store has stays")
@@ -69,5 +75,9 @@ func planDelete(d Desired, _ Observed) (p reconcile.Plan) {
 
 // Preview are the steps for a store that was not tried yet: what `kubectl geosql plan` prints. It does nothing.
 func Preview(s *v1alpha1.BackupStore) []reconcile.Step {
-	return plan(Desired{Store: s}, Observed{}).Steps
+	d := Desired{Store: s}
+	if d.keeper() != "" {
+		return []reconcile.Step{Tell{Server: d.keeper(), Order: []byte{}}}
+	}
+	return plan(d, Observed{}).Steps
 }

@@ -24,6 +24,13 @@ func reported(d Desired, o Observed) v1alpha1.BackupStoreStatus {
 	if d.Missing == "" {
 		status.Recipient = d.Recipient
 	}
+	if says, err := o.Says.Get(); d.keeper() != "" && err == nil && says != nil && !says.Tried.IsZero() {
+		status.Volume = &v1alpha1.ServerVolumeStatus{Bytes: says.Bytes, RoomBytes: says.RoomBytes}
+		if says.Error == "" {
+			at := metav1.NewTime(says.Tried)
+			status.Tested = &at
+		}
+	}
 	if o.Tried != nil && o.Tried.Err == nil {
 		at := metav1.NewTime(o.Tried.At)
 		status.Tested = &at

@@ -11,6 +11,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/backup/declared"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
@@ -55,7 +56,9 @@ type Sidecars interface {
 type Reconciler struct {
 	hub client.Client
 	// fresh reads from the hub's API server; Secrets are not cached.
-	fresh     client.Reader
+	fresh client.Reader
+	// keepers are the servers that keep stores.
+	keepers   declared.Servers
 	sidecars  Sidecars
 	connector *mssql.Connector
 	reporter  reconcile.Reporter
@@ -77,6 +80,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		o.Sidecars = sidecars.Sidecars{Sites: o.Sites, Hub: local.GetClient(), Access: o.Connector, Address: o.Sidecar}
 	}
 	r := &Reconciler{hub: local.GetClient(), fresh: local.GetAPIReader(), connector: o.Connector, now: time.Now,
+		keepers:  declared.Servers{Hub: local.GetClient(), Access: o.Connector, Address: o.Sidecar},
 		sidecars: o.Sidecars, reporter: reconcile.Reporter{Hub: local.GetClient(),
 			Events: local.GetEventRecorder("restore"), Owner: statusOwner}}
 	// The status is the record of what was restored.

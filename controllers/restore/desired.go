@@ -16,7 +16,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/backup/declared"
@@ -191,7 +190,7 @@ func (r *Reconciler) store(ctx context.Context, d *Desired, name string) error {
 	if there, err := r.read(ctx, d, "BackupStore", name, &s); err != nil || !there {
 		return err
 	}
-	b, missing, err := declared.Bucket(ctx, r.fresh, &s)
+	o, missing, err := declared.Order(ctx, r.fresh, r.keepers, &s)
 	if err != nil {
 		return err
 	}
@@ -202,11 +201,10 @@ func (r *Reconciler) store(ctx context.Context, d *Desired, name string) error {
 	if missing = cmp.Or(missing, lacking); missing != "" {
 		d.Missing = fmt.Sprintf("BackupStore %s: %s", name, missing)
 	}
-	order := backups.StoreOf(name, b)
 	if s.Spec.Encryption != nil {
-		order = order.Encrypted(keys.Recipient, keys.Identities)
+		o = o.Encrypted(keys.Recipient, keys.Identities)
 	}
-	d.Order.Stores = append(d.Order.Stores, order)
+	d.Order.Stores = append(d.Order.Stores, o)
 	return nil
 }
 

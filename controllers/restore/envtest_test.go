@@ -142,7 +142,7 @@ func (b *bed) create(object client.Object) {
 func (b *bed) store() {
 	b.Helper()
 	b.create(&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "s3"},
-		Spec: v1alpha1.BackupStoreSpec{S3: v1alpha1.S3Bucket{Endpoint: "https://s3.example", Bucket: "backups",
+		Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Bucket{Endpoint: "https://s3.example", Bucket: "backups",
 			Prefix: "sql", CredentialsSecretRef: v1alpha1.SecretName{Name: "s3"}}}})
 }
 

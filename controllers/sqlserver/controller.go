@@ -117,6 +117,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		&v1alpha1.Publication{},
 		&v1alpha1.Subscription{},
 		&v1alpha1.PublisherMove{},
+		&v1alpha1.BackupStore{},
 	)
 	for _, obj := range []client.Object{&appsv1.StatefulSet{}, &corev1.Pod{}, &corev1.PersistentVolumeClaim{},
 		&corev1.Secret{}, &corev1.ConfigMap{}} {

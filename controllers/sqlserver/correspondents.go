@@ -43,6 +43,22 @@ func correspondents(name v1alpha1.ServerName, around Surroundings) []v1alpha1.Se
 	return all
 }
 
+// senders are those whose sidecars may send backups to that of a server which keeps a store, or be told to restore from
+// it: all of the namespace.
+func senders(name v1alpha1.ServerName, around Surroundings) (all []v1alpha1.ServerName) {
+	if !slices.ContainsFunc(around.Stores, func(s v1alpha1.BackupStore) bool {
+		return s.Spec.Volume != nil && s.Spec.Volume.Server == name
+	}) {
+		return nil
+	}
+	for _, s := range around.Servers {
+		if s.Name != string(name) {
+			all = append(all, v1alpha1.ServerName(s.Name))
+		}
+	}
+	return all
+}
+
 // replicating are the servers of a publication: publisher, distributor and subscribers.
 func (s Surroundings) replicating(p v1alpha1.Publication) []v1alpha1.ServerName {
 	servers := append(s.serversOf(p.Spec.Publisher), s.distributing(p.Spec.Distributor)...)

@@ -115,11 +115,12 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 		moves         v1alpha1.PublisherMoveList
 		logins        v1alpha1.LoginList
 		servers       v1alpha1.SQLServerList
+		stores        v1alpha1.BackupStoreList
 		members       v1alpha1.SiteList
 		restores      v1alpha1.RestoreList
 	)
 	for _, list := range []client.ObjectList{&groups, &distributors, &publications, &subscriptions, &moves, &logins,
-		&servers, &members, &restores} {
+		&servers, &stores, &members, &restores} {
 		var within []client.ListOption
 		if list != &members {
 			within = append(within, client.InNamespace(namespace))
@@ -135,7 +136,7 @@ func (r *Reconciler) surroundings(ctx context.Context, namespace string) (Surrou
 	}
 	return Surroundings{Groups: groups.Items, Distributors: distributors.Items, Publications: publications.Items,
 		Subscriptions: subscriptions.Items, Moves: moves.Items, Logins: logins.Items, Servers: servers.Items,
-		Sites: members.Items, Restores: restores.Items}, nil
+		Stores: stores.Items, Sites: members.Items, Restores: restores.Items}, nil
 }
 
 // name of the SQLServer.
@@ -267,6 +268,7 @@ type Surroundings struct {
 	Moves         []v1alpha1.PublisherMove
 	Logins        []v1alpha1.Login
 	Servers       []v1alpha1.SQLServer
+	Stores        []v1alpha1.BackupStore
 	Sites         []v1alpha1.Site
 	Restores      []v1alpha1.Restore
 }
@@ -329,6 +331,11 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		}
 	}
 	d.Restores = databases.Brings(around.Restores, d.declarer().Target())
+	for _, s := range around.Stores {
+		if v := s.Spec.Volume; v != nil && v.Server == name {
+			d.References = append(d.References, "BackupStore "+s.Name)
+		}
+	}
 	d.Alone = alone(name, around)
 	if c := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionTempDBArranged); c != nil {
 		d.TempDBRefused = c.Reason == v1alpha1.ReasonTempDBRefused

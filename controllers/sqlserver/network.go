@@ -38,6 +38,8 @@ type Network struct {
 	Partners []Peer
 	// Correspondents are those with which it replicates: publishers, distributors and subscribers.
 	Correspondents []Peer
+	// Senders are those that may keep backups on its volume, by its sidecar.
+	Senders []Peer
 	// Ranges are the source ranges of each Site; a site that is not declared has no entry.
 	Ranges map[v1alpha1.SiteName][]string
 	// Hub is the Site that the hub is, empty when it is none.
@@ -59,6 +61,7 @@ func network(d Desired, around Surroundings) Network {
 	myself := func(s v1alpha1.ServerName) bool { return s == d.name() }
 	others := slices.DeleteFunc(correspondents(d.name(), around), myself)
 	n.Correspondents = peers(others, around.Servers)
+	n.Senders = peers(senders(d.name(), around), around.Servers)
 	return n
 }
 
@@ -199,7 +202,7 @@ func ingress(d Desired, o Observed) ([]networkingv1.NetworkPolicyIngressRule, []
 		engine.drills()
 	}
 	mirroring.admit(d, partners)
-	agent.admit(d, slices.Concat(partners, correspondents))
+	agent.admit(d, slices.Concat(partners, correspondents, d.Network.Senders))
 	agent.manager(d)
 	agent.named(declared.Scrapers)
 	elections.admit(d, partners)

@@ -161,6 +161,18 @@ func TestWhoMayConnectToAServer(t *testing.T) {
 			out: []way{{stranger, 8443}, {quincy, 8443}, {stranger, 5022}, {ofServer("dubsub"), 8443}},
 		},
 		{
+			name: "to a server that keeps a store every other one of the namespace sends backups, to its sidecar alone",
+			change: func(s *v1alpha1.SQLServer, around *Surroundings) {
+				clients(s)
+				s.Name, s.Spec.Site, s.Spec.Network.Scrapers = "other", "dublin", nil
+				around.Publications = nil
+				around.Stores = []v1alpha1.BackupStore{{Spec: v1alpha1.BackupStoreSpec{
+					Volume: &v1alpha1.ServerVolume{Server: "other"}}}}
+			},
+			in:  []way{{tukwila, 8443}, {quincy, 8443}, {ofServer("dubsub"), 8443}},
+			out: []way{{tukwila, 1433}, {quincy, 5022}, {ofServer("dubsub"), 1433}, {same, 8443}, {stranger, 8443}},
+		},
+		{
 			name:   "clients shut out others",
 			change: func(s *v1alpha1.SQLServer, _ *Surroundings) { clients(s) },
 			in: []way{{stranger, 1433}, {knock{range_: "192.168.7.0/24"}, 1433}, {ofServer("tukdist"), 1433},

@@ -83,6 +83,9 @@ func TestDesireLooksAround(t *testing.T) {
 			Publisher: v1alpha1.ServerOrGroup{AvailabilityGroup: "content"}, Distributor: "main"}}},
 		Subscriptions: []v1alpha1.Subscription{{ObjectMeta: meta("dublin"), Spec: v1alpha1.SubscriptionSpec{
 			Publication: "articles", Subscriber: v1alpha1.ServerOrGroup{Server: "dubsub"}}}},
+		Stores: []v1alpha1.BackupStore{
+			{ObjectMeta: meta("away"), Spec: v1alpha1.BackupStoreSpec{Volume: &v1alpha1.ServerVolume{Server: "quirep"}}},
+			{ObjectMeta: meta("s3"), Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Bucket{}}}},
 	}
 	of := func(name string) Desired {
 		s := server()
@@ -98,6 +101,7 @@ func TestDesireLooksAround(t *testing.T) {
 	g.Expect(configMap(dubsub).Data["mssql.conf"]).
 		To(ContainSubstring("//dist-0/ReplData = /var/opt/mssql-backup/mirror/dist-0"))
 	g.Expect(of("dist").References).To(Equal([]string{"Distributor main"}))
+	g.Expect(of("quirep").References).To(Equal([]string{"BackupStore away"}), "it is not deleted before the store")
 	lonely := of("lonely")
 	g.Expect(lonely.References).To(BeEmpty())
 	g.Expect(lonely.Replicates).To(BeFalse())

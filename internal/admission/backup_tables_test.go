@@ -21,6 +21,15 @@ spec:
   s3: {endpoint: "https://s3.example:9000", bucket: backups, prefix: sql/live, credentialsSecretRef: {name: keys}}
 `
 
+// volumeStore is a store on the volume of a server.
+const volumeStore = `
+apiVersion: geosql.dev/v1alpha1
+kind: BackupStore
+metadata: {name: NAME, namespace: web}
+spec:
+  volume: {server: quirep}
+`
+
 const backupPolicy = `
 apiVersion: geosql.dev/v1alpha1
 kind: BackupPolicy
@@ -45,6 +54,17 @@ const anotherBucket = "endpoint, bucket and prefix are immutable"
 
 // backupRefusals are checked like refusals: where backups are kept, and when they are taken.
 var backupRefusals = []refusal{
+	{"a store that is nowhere", "", with(backupStore, "NAME", "s", "  s3: {endpoint: \"https://s3.example:9000\", bucket: "+
+		"backups, prefix: sql/live, credentialsSecretRef: {name: keys}}", "  suspend: false"),
+		[]string{"spec: Invalid value", "exactly one of s3 and volume"}},
+	{"a store in two places", "", with(backupStore, "NAME", "s") + "  volume: {server: quirep}\n",
+		[]string{"spec: Invalid value", "exactly one of s3 and volume"}},
+	{"a volume in place of a bucket", with(backupStore, "NAME", "s"), with(volumeStore, "NAME", "s"),
+		[]string{"spec: Invalid value", "a store stays the bucket or the volume"}},
+	{"another server's volume", with(volumeStore, "NAME", "s"), with(volumeStore, "NAME", "s", "quirep", "dubrep"),
+		[]string{"spec.volume: Invalid value", "server is immutable: declare another BackupStore"}},
+	{"a quota of little", "", with(volumeStore, "NAME", "s", "quirep", "quirep, quota: 1Mi"),
+		[]string{"spec.volume.quota", "quota must be at least 1Gi"}},
 	{"another endpoint", with(backupStore, "NAME", "s"), with(backupStore, "NAME", "s", "s3.example", "s4.example"),
 		[]string{"spec.s3: Invalid value", anotherBucket}},
 	{"another bucket", with(backupStore, "NAME", "s"), with(backupStore, "NAME", "s", "bucket: backups", "bucket: other"),
@@ -136,6 +156,7 @@ func backupsMayChange(t *testing.T, hub *apiserver.Server, cached client.Reader)
 		with(backupStore, "NAME", "s", "{name: keys}", "{name: others}") + "  uploadRate: 20Mi\n",
 		with(backupStore, "NAME", "s") + encrypted, with(backupStore, "NAME", "s") + with(encrypted, "backup-key", "other"),
 		bare, with(bare, "bucket: backups", `bucket: backups, prefix: ""`), bare,
+		with(volumeStore, "NAME", "v"), with(volumeStore, "NAME", "v", "quirep", "quirep, quota: 1Gi"),
 		with(backupPolicy, "NAME", "p"),
 		with(backupPolicy, "NAME", "p", "0 1 * * 0", "0 2 * * 0") + "  log: {mode: None}\n  stores: [s, bare]\n",
 		with(backupPolicy, "NAME", "p") + "  differential: {schedule: 0 2 * * *}\n  retention: {fulls: 2}\n"} {

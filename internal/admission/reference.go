@@ -105,6 +105,12 @@ func (w *World) references(at *field.Path, o *topology.Objects) field.ErrorList 
 	for i, s := range o.Subscriptions {
 		all = append(all, w.ofSubscription(at.Child("subscriptions").Index(i), s)...)
 	}
+	for i, s := range o.Stores {
+		if v := s.Spec.Volume; v != nil {
+			all = append(all, to(at.Child("backupStores").Index(i).Child("volume", "server"), "SQLServer", string(v.Server),
+				w.Servers))
+		}
+	}
 	for i, p := range o.Policies {
 		if i > 0 && o.PolicyEntries[i] == o.PolicyEntries[i-1] {
 			continue // of the same entry, which names the same stores

@@ -78,6 +78,12 @@ var topologyBackupRefusals = []refusal{
 			"exists with another target, which is immutable"}},
 	{"a store that somebody else has made", with(backupStore, "NAME", "s3"), backedUp(entry("all", "")),
 		[]string{"spec.backupStores[0].name", "BackupStore s3 exists and no Topology declares it"}},
+	{"a topology's store that is nowhere", "", with(backedUp(entry("all", "")), "s3: {endpoint: "+
+		`"https://s3.example:9000", bucket: backups, credentialsSecretRef: {name: keys}}`, "suspend: false"),
+		[]string{"spec.backupStores[0]: Invalid value", "exactly one of s3 and volume"}},
+	{"a topology's store on the volume of nobody", "", with(backedUp(entry("all", "")), "s3: {endpoint: "+
+		`"https://s3.example:9000", bucket: backups, credentialsSecretRef: {name: keys}}`, "volume: {server: nobody}"),
+		[]string{"spec.backupStores[0].volume.server: Not found", "nobody; declared are: d, p"}},
 	{"another bucket in a topology", backedUp(entry("all", "")), with(backedUp(entry("all", "")), "bucket: backups",
 		"bucket: other"), []string{"spec.backupStores[0].s3: Invalid value", anotherBucket}},
 }
@@ -93,6 +99,7 @@ func topologyBackupsMayChange(t *testing.T, hub *apiserver.Server, cached client
 		backedUp(entry("all", ""), entry("p", ofP)),
 		backedUp(entry("p", ofP+", databases: [Content]")),
 		backedUp(entry("p", "")),
+		with(backedUp(entry("p", "")), "  backupStores:\n", "  backupStores:\n  - {name: away, volume: {server: d}}\n"),
 		with(backedUp(entry("all", ""), entry("x", ", target: {server: x}")), "stores: [s3]", "stores: [s3, other]"),
 	} {
 		g.Expect(apply(t.Context(), hub.Client, parseOne(t, manifest))).To(Succeed(), manifest)

@@ -8,12 +8,14 @@ import (
 
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/restores"
+	"geosql.dev/operator/internal/agent/stores"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
-// addBackups adds the parts that take backups and restore them. Outside of a pod there are none.
+// addBackups adds the parts that take backups, restore them, and keep those of other servers. Outside of a pod there
+// are none.
 func addBackups(a *Agent, o Options, log *slog.Logger) error {
 	if o.PodUID == "" {
 		return nil
@@ -30,7 +32,15 @@ func addBackups(a *Agent, o Options, log *slog.Logger) error {
 	}
 	engine := backups.Engine{Ask: pool("geosql-agent backups"), Data: pool("geosql-agent backups of data"),
 		Log: pool("geosql-agent backups of logs")}
-	a.Add(backups.NewPart(source, credentials.HostName(server), conf.BackupDir, engine, log))
-	a.Add(restores.NewPart(source, conf.BackupDir, engine.Data, log))
+	who := backups.Identity{Namespace: o.Namespace, TLSDir: o.TLSDir}
+	take := backups.NewPart(source, credentials.HostName(server), conf.BackupDir, engine, log)
+	take.Known(who)
+	a.Add(take)
+	restore := restores.NewPart(source, conf.BackupDir, engine.Data, log)
+	restore.Known(who)
+	a.Add(restore)
+	keep := stores.NewPart(source, o.Namespace, conf.BackupDir, log)
+	a.Handle(stores.Pattern, keep)
+	a.Add(keep)
 	return nil
 }

@@ -52,7 +52,7 @@ func bucketAt(t *testing.T, b *bed.Bed, site *bed.Site, name string) *bed.Shell 
 				v1alpha1.KeySecretAccessKey: []byte("e2e-secret-key"),
 				v1alpha1.KeyStoreCA:         certificate[credentials.KeyCA]}},
 		&v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
-			Spec: v1alpha1.BackupStoreSpec{S3: v1alpha1.S3Bucket{Endpoint: "https://" + pod.Pod.Status.PodIP + ":9000",
+			Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Bucket{Endpoint: "https://" + pod.Pod.Status.PodIP + ":9000",
 				Bucket: "backups", Prefix: "e2e", CredentialsSecretRef: v1alpha1.SecretName{Name: name},
 				CASecretRef: &v1alpha1.SecretReference{Name: name}}}},
 	} {

@@ -45,6 +45,7 @@ type Part struct {
 	*steps
 	source Source
 	server string
+	who    Identity
 	sets   *local
 	engine *taker
 	// tick is the time between two looks at what is due, listEvery that between two lists of a store.
@@ -68,6 +69,9 @@ func NewPart(source Source, server, backupDir string, engine Engine, log *slog.L
 		listEvery: listEvery, engine: newTaker(engine, sets, time.Now), running: map[string]*running{},
 		refused: map[string]string{}}
 }
+
+// Known has the part ask the sidecars of other servers as who they know it by. It must be called before Run.
+func (p *Part) Known(who Identity) { p.who = who }
 
 // Name of the part.
 func (p *Part) Name() string { return PartName }

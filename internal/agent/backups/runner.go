@@ -56,7 +56,7 @@ func newRunner(order orders.Backup, p *Part) (*runner, error) {
 		return nil, err
 	}
 	for _, s := range order.Stores {
-		opened, err := Open(s)
+		opened, err := Open(s, p.who)
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", s.Name, err)
 		}

@@ -3,9 +3,22 @@
 package backups
 
 import (
+	"crypto/tls"
+	"errors"
+	"path/filepath"
+
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup/store"
+	"geosql.dev/operator/internal/mssql/credentials"
 )
+
+// Identity is by what a sidecar is known to those of other servers.
+type Identity struct {
+	// Namespace of the server.
+	Namespace string
+	// TLSDir has its certificate; empty where it has none to show.
+	TLSDir string
+}
 
 // StoreOf is a bucket as orders have it, by the name of its BackupStore.
 func StoreOf(name string, b store.Bucket) orders.BackupStore {
@@ -13,8 +26,23 @@ func StoreOf(name string, b store.Bucket) orders.BackupStore {
 		VirtualHosted: b.VirtualHosted, AccessKey: b.AccessKey, SecretKey: b.SecretKey, CA: b.CA, UploadRate: b.UploadRate}
 }
 
-// Open opens the bucket of an order; it sends nothing.
-func Open(s orders.BackupStore) (*store.Store, error) {
-	return store.Open(store.Bucket{Endpoint: s.Reached(), Name: s.Bucket, Prefix: s.Prefix, Region: s.Region,
-		VirtualHosted: s.VirtualHosted, AccessKey: s.AccessKey, SecretKey: s.SecretKey, CA: s.CA, UploadRate: s.UploadRate})
+// Open opens the store of an order; it sends nothing. That of a server is asked as who.
+func Open(s orders.BackupStore, who Identity) (*store.Store, error) {
+	b := store.Bucket{Endpoint: s.Reached(), Name: s.Bucket, Prefix: s.Prefix, Region: s.Region,
+		VirtualHosted: s.VirtualHosted, AccessKey: s.AccessKey, SecretKey: s.SecretKey, CA: s.CA, UploadRate: s.UploadRate}
+	if s.Host != "" {
+		if len(s.CA) == 0 || who.TLSDir == "" {
+			return nil, errors.New("the store of a server is opened with its CA and a certificate of one's own")
+		}
+		b.AccessKey, b.SecretKey = "", ""
+		b.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: s.Host,
+			VerifyConnection: credentials.Of(s.Host, who.Namespace),
+			// It is read for each connection: it is renewed from time to time.
+			GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+				certificate, err := tls.LoadX509KeyPair(filepath.Join(who.TLSDir, credentials.KeyCertificate),
+					filepath.Join(who.TLSDir, credentials.KeyPrivateKey))
+				return &certificate, err
+			}}
+	}
+	return store.Open(b)
 }

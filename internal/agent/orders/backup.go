@@ -72,6 +72,9 @@ type BackupStore struct {
 	AccessKey     string `json:"accessKey"`
 	SecretKey     string `json:"secretKey"`
 	CA            []byte `json:"ca,omitempty"`
+	// Host is the name of the server whose sidecar keeps the store, without credentials: each other knows the other by its
+	// certificate, and CA is by which that of Host is verified. Empty for a bucket.
+	Host string `json:"host,omitempty"`
 	// UploadRate is bytes a second at most; 0 sets no bound.
 	UploadRate int64 `json:"uploadRate,omitempty"`
 	// Encryption is how what is kept there is encrypted; nil where it is not.

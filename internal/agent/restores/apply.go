@@ -94,7 +94,7 @@ func (r *runner) choose(ctx context.Context, o *observed) error {
 	var closed *locked
 	var closedUntil time.Time
 	for _, s := range o.Order.Stores {
-		plan, err := chosen(ctx, s, o.Order)
+		plan, err := r.chosen(ctx, s, o.Order)
 		var none *backup.NoChain
 		lacks := lockedSet(s, plan)
 		switch {
@@ -124,8 +124,8 @@ func (r *runner) choose(ctx context.Context, o *observed) error {
 	return r.keep(kept)
 }
 
-func chosen(ctx context.Context, s orders.BackupStore, order orders.Restore) (backup.Plan, error) {
-	from, err := backups.Open(s)
+func (r *runner) chosen(ctx context.Context, s orders.BackupStore, order orders.Restore) (backup.Plan, error) {
+	from, err := backups.Open(s, r.who)
 	if err != nil {
 		return backup.Plan{}, err
 	}
@@ -215,7 +215,7 @@ func (r *runner) chosenStore(o *observed) (*store.Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return backups.Open(s)
+	return backups.Open(s, r.who)
 }
 
 func (r *runner) chosenOrder(o *observed) (orders.BackupStore, error) {

@@ -37,7 +37,7 @@ func (r *runner) importStore(o *observed) (*store.Store, error) {
 	if len(o.Order.Stores) == 0 {
 		return nil, errors.New("the order has no store")
 	}
-	return backups.Open(o.Order.Stores[0])
+	return backups.Open(o.Order.Stores[0], r.who)
 }
 
 // list finds the files that are asked for, in the version that they have now. Those for which the backup volume has no

@@ -46,8 +46,10 @@ type Part struct {
 	source Source
 	dir    string
 	open   func(context.Context) (*mssql.DB, error)
-	log    *slog.Logger
-	now    func() time.Time
+	// who asks the sidecars of other servers.
+	who backups.Identity
+	log *slog.Logger
+	now func() time.Time
 	// free is how many bytes of a folder's file system downloads may take.
 	free func(dir string) (int64, error)
 	// at is called before each step, and when the engine has answered and nothing is written down yet; tests end the part
@@ -76,6 +78,9 @@ func NewPart(
 	return &Part{source: source, dir: filepath.Join(backupDir, restoresDir), open: open, log: log, now: time.Now,
 		free: free, at: func(context.Context, string) {}, tick: tick, pause: pauseLeast, running: map[string]*running{}}
 }
+
+// Known has the part ask the sidecars of other servers as who they know it by. It must be called before Run.
+func (p *Part) Known(who backups.Identity) { p.who = who }
 
 func free(dir string) (int64, error) {
 	var s unix.Statfs_t

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/durable"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
@@ -36,6 +37,7 @@ const (
 type runner struct {
 	dir   string
 	open  func(context.Context) (*mssql.DB, error)
+	who   backups.Identity
 	log   *slog.Logger
 	now   func() time.Time
 	free  func(dir string) (int64, error)
@@ -55,7 +57,7 @@ type runner struct {
 }
 
 func newRunner(order orders.Restore, p *Part) *runner {
-	return &runner{dir: filepath.Join(p.dir, order.UID), open: p.open, log: p.log, now: p.now, free: p.free,
+	return &runner{dir: filepath.Join(p.dir, order.UID), open: p.open, who: p.who, log: p.log, now: p.now, free: p.free,
 		at: p.at, tick: p.tick, pause: p.pause, order: order, record: record{UID: order.UID}}
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package store keeps backup sets in an S3-compatible bucket: files that are uploaded in parts, so that an upload that
-// was cut off goes on where it was, and small objects. What is in the bucket is not believed: whoever needs to know
-// reads it back.
+// Package store keeps backup sets in an S3-compatible bucket, or with a sidecar that answers as one does: files that
+// are uploaded in parts, so that an upload that was cut off goes on where it was, and small objects. What is in the
+// bucket is not believed: whoever needs to know reads it back.
 package store
 
 import (
@@ -52,6 +52,9 @@ type Bucket struct {
 	AccessKey, SecretKey string
 	// CA is the PEM bundle that is trusted; the system's unless given.
 	CA []byte
+	// TLS is by which it is reached instead, with a certificate that the other side knows: a sidecar keeps it, and nothing
+	// is signed where AccessKey is empty. Nil is everything else.
+	TLS *tls.Config `json:"-"`
 	// UploadRate is how many bytes a second are sent at most; 0 sets no bound.
 	UploadRate int64
 }
@@ -85,7 +88,7 @@ func open(b Bucket, idle time.Duration) (*Store, error) {
 	if err != nil || at.Host == "" || at.Scheme != "https" && at.Scheme != "http" || strings.Trim(at.Path, "/") != "" {
 		return nil, fmt.Errorf("endpoint %q must be https://host or https://host:port", b.Endpoint)
 	}
-	transport, err := transport(b.CA, idle)
+	transport, err := transport(b, idle)
 	if err != nil {
 		return nil, err
 	}
@@ -111,17 +114,20 @@ func open(b Bucket, idle time.Duration) (*Store, error) {
 	return s, nil
 }
 
-func transport(ca []byte, idle time.Duration) (*http.Transport, error) {
-	trust := &tls.Config{MinVersion: tls.VersionTLS12}
-	if len(ca) > 0 {
+func transport(b Bucket, idle time.Duration) (*http.Transport, error) {
+	trust, proxy := &tls.Config{MinVersion: tls.VersionTLS12}, http.ProxyFromEnvironment
+	if b.TLS != nil {
+		trust, proxy = b.TLS.Clone(), nil
+	}
+	if len(b.CA) > 0 {
 		trust.RootCAs = x509.NewCertPool()
-		if !trust.RootCAs.AppendCertsFromPEM(ca) {
+		if !trust.RootCAs.AppendCertsFromPEM(b.CA) {
 			return nil, errors.New("the CA of the store has no certificate in PEM")
 		}
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, KeepAlive: 15 * time.Second}
 	return &http.Transport{
-		Proxy: http.ProxyFromEnvironment,
+		Proxy: proxy,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, network, address)
 			if err != nil {

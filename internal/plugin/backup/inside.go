@@ -33,6 +33,10 @@ func (l look) read(ctx context.Context, name v1alpha1.ObjectName, folder string)
 	if err := cli.Find(ctx, l.hub, &s, l.namespace, string(name)); err != nil {
 		return nil, err
 	}
+	if v := s.Spec.Volume; v != nil {
+		return nil, fmt.Errorf("BackupStore %s is on the volume of server %s, whose sidecar answers servers alone: "+
+			"status.stores of the policies that name it say what it has", name, v.Server)
+	}
 	found, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	b, missing, err := declared.Bucket(found, l.hub, &s)
 	cancel()

@@ -33,7 +33,7 @@ func bucketAlone(s *bucket.Server) []client.Object {
 		&corev1.Secret{ObjectMeta: meta("keys"), Data: map[string][]byte{
 			v1alpha1.KeyAccessKeyID: []byte(b.AccessKey), v1alpha1.KeySecretAccessKey: []byte(b.SecretKey)}},
 		&corev1.Secret{ObjectMeta: meta("ca"), Data: map[string][]byte{v1alpha1.KeyStoreCA: b.CA}},
-		&v1alpha1.BackupStore{ObjectMeta: meta("s3"), Spec: v1alpha1.BackupStoreSpec{S3: v1alpha1.S3Bucket{
+		&v1alpha1.BackupStore{ObjectMeta: meta("s3"), Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Bucket{
 			Endpoint: b.Endpoint, Bucket: b.Name, Prefix: b.Prefix, CredentialsSecretRef: v1alpha1.SecretName{Name: "keys"},
 			CASecretRef: &v1alpha1.SecretReference{Name: "ca"}}}},
 	}

@@ -408,6 +408,9 @@ func (p *planner) surroundings() sqlserver.Surroundings {
 	for _, x := range p.objects.Subscriptions {
 		around.Subscriptions = append(around.Subscriptions, *x)
 	}
+	for _, x := range p.objects.Stores {
+		around.Stores = append(around.Stores, *x)
+	}
 	for _, x := range p.objects.Servers {
 		around.Servers = append(around.Servers, *x)
 	}
