@@ -83,6 +83,8 @@ type BackupTaken struct {
 	// Bytes that were backed up.
 	Bytes                       int64
 	CopyOnly, Damaged, Checksum bool
+	// BulkLogged says that a restore cannot stop within it.
+	BulkLogged bool
 }
 
 // ReadBackupTaken reads what a server notes of the set whose first file it wrote; nil where it notes none.
@@ -97,7 +99,8 @@ func ReadBackupTaken(ctx context.Context, q Querier, file string) (*BackupTaken,
 		var until sql.NullTime
 		var zone sql.NullInt64
 		if err := r.Scan(&t.Type, &t.ID, &t.Database, &t.Family, &t.FirstLSN, &t.LastLSN, &t.BaseID, &t.FirstFork, &t.Fork,
-			&t.ForkLSN, &t.Begun, &t.Finished, &until, &zone, &t.Bytes, &t.CopyOnly, &t.Damaged, &t.Checksum); err != nil {
+			&t.ForkLSN, &t.Begun, &t.Finished, &until, &zone, &t.Bytes, &t.CopyOnly, &t.Damaged, &t.Checksum,
+			&t.BulkLogged); err != nil {
 			return err
 		}
 		for _, id := range []*string{&t.ID, &t.Family, &t.BaseID, &t.FirstFork, &t.Fork} {

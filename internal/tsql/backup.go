@@ -98,7 +98,7 @@ func BackupTaken(file string, major int) Statement {
 			"    COALESCE(CONVERT(nvarchar(36), s.last_recovery_fork_guid), N''),\n"+
 			"    COALESCE(CONVERT(nvarchar(30), s.fork_point_lsn), N''), s.backup_start_date, s.backup_finish_date,\n"+
 			"    "+until+", s.time_zone, CONVERT(bigint, s.backup_size), s.is_copy_only, s.is_damaged,\n"+
-			"    s.has_backup_checksums\n"+
+			"    s.has_backup_checksums, s.has_bulk_logged_data\n"+
 			"FROM msdb.dbo.backupset AS s\n"+
 			"JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id AND f.family_sequence_number = 1\n"+
 			"WHERE f.physical_device_name = @file").
