@@ -156,14 +156,18 @@ type DatabaseFile struct {
 	Bytes int64
 }
 
-// ReadDatabaseFiles reads the files of a database, those with data first.
-func ReadDatabaseFiles(ctx context.Context, q Querier, database string) ([]DatabaseFile, error) {
+// ReadBackedUpFiles reads the files that a database had when a set of it was taken, by the set's identity, those with
+// data first. A server that notes none is an error.
+func ReadBackedUpFiles(ctx context.Context, q Querier, set string) ([]DatabaseFile, error) {
 	var files []DatabaseFile
-	err := q.Query(ctx, tsql.DatabaseFileSizes(database), func(r Row) error {
+	err := q.Query(ctx, tsql.BackedUpFiles(set), func(r Row) error {
 		var f DatabaseFile
 		err := r.Scan(&f.Name, &f.Log, &f.Bytes)
 		files = append(files, f)
 		return err
 	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("server %s notes no files of backup set %s", q.Server(), set)
+	}
 	return files, err
 }

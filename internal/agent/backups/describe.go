@@ -32,7 +32,7 @@ func describe(ctx context.Context, db *mssql.DB, dir string, b begun, t mssql.Ba
 		return d, err
 	}
 	d.Build = instance.ProductVersion
-	files, err := mssql.ReadDatabaseFiles(asks, db, t.Database)
+	files, err := mssql.ReadBackedUpFiles(asks, db, t.ID)
 	if err != nil {
 		return d, err
 	}
