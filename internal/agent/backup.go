@@ -31,6 +31,6 @@ func addBackups(a *Agent, o Options, log *slog.Logger) error {
 	engine := backups.Engine{Ask: pool("geosql-agent backups"), Data: pool("geosql-agent backups of data"),
 		Log: pool("geosql-agent backups of logs")}
 	a.Add(backups.NewPart(source, credentials.HostName(server), conf.BackupDir, engine, log))
-	a.Add(restores.NewPart(source, conf.BackupDir, engine.Data, log))
+	a.Add(restores.NewPart(source, conf.BackupDir, engine, log))
 	return nil
 }

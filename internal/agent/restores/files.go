@@ -198,7 +198,7 @@ func (r *runner) examine(ctx context.Context, o *observed, n int) error {
 	if _, err := os.Stat(r.place(f)); errors.Is(err, fs.ErrNotExist) {
 		return r.keepFile(o, n, func(f *gathered) { f.Whole = false })
 	}
-	db, err := r.open(ctx)
+	db, err := r.engine.Data(ctx)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func ability(ctx context.Context, db *mssql.DB) (major int, thumbprints []string
 
 // chooseFiles finds the chain in what the files said of themselves.
 func (r *runner) chooseFiles(ctx context.Context, o *observed) error {
-	db, err := r.open(ctx)
+	db, err := r.engine.Data(ctx)
 	if err != nil {
 		return err
 	}
