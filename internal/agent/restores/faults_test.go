@@ -250,3 +250,20 @@ func TestASetThatWasRemovedMeanwhileIsNoDamage(t *testing.T) {
 		g.Expect(next(o)).To(Equal(choose{}))
 	}
 }
+
+// That there is no group yet, and that it is made since, is heard while a restore is under way.
+func TestWhetherAGroupIsMadeIsHeardMeanwhile(t *testing.T) {
+	g := NewWithT(t)
+	o := known()
+	o.Order.Group, o.Record.Result = "content", &Result{}
+	r := runs(t, o)
+	away := func() string { return r.observe(t.Context()).away() }
+	g.Expect(away()).To(ContainSubstring("has no availability group content"))
+	order := o.Order
+	order.Unmade = true
+	r.tell(order)
+	g.Expect(away()).To(BeEmpty())
+	order.Unmade = false
+	r.tell(order)
+	g.Expect(away()).To(ContainSubstring("has no availability group content"))
+}
