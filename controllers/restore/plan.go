@@ -58,11 +58,15 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		return p
 	case d.Missing != "" && !known(d, o):
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
+		if d.Lost {
+			p.Outcome.Message += ", at which the database was to be restored: unless it is declared again, delete this " +
+				"Restore and make another, which goes to the group's primary of then"
+		}
 		return p
 	}
 	told, err := o.Order.Get()
 	refused := d.Refused != "" && err == nil && len(told) == 0
-	if !refused && planGroup(&p, d, err == nil && len(told) == 0) {
+	if !refused && planGroup(&p, d, o, err == nil && len(told) == 0) {
 		return p
 	}
 	switch {

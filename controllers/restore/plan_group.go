@@ -19,12 +19,16 @@ type pin struct{ server v1alpha1.ServerName }
 // is there of the database is in no group, and stays. It is not begun anew by itself, since nobody but a person can
 // tell whether the first copy is wanted. One that is known to be told to no agent yet (untold) goes to the new
 // primary. The answer says whether that is all for now.
-func planGroup(p *reconcile.Plan, d Desired, untold bool) bool {
+func planGroup(p *reconcile.Plan, d Desired, o Observed, untold bool) bool {
 	switch {
 	case d.Pin != "":
 		p.Note = pin{d.Pin}
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, fmt.Sprintf("it is restored at %s, primary of "+
 			"AvailabilityGroup %s", credentials.HostName(d.Pin), d.Restore.Spec.Target.AvailabilityGroup))
+		return true
+	case d.Moved != "" && untold && planLeaving(p, d, o):
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, fmt.Sprintf("%s has become primary before anything was "+
+			"begun: %s is left first", credentials.HostName(d.Moved), credentials.HostName(d.server())))
 		return true
 	case d.Moved != "" && untold:
 		p.Note = pin{d.Moved}
@@ -42,4 +46,11 @@ func planGroup(p *reconcile.Plan, d Desired, untold bool) bool {
 		return true
 	}
 	return false
+}
+
+// planLeaving takes back what the agent of a server was given that was never told, and says whether it does: nothing
+// remembers that server once another is written down. One that does not answer holds up no restore.
+func planLeaving(p *reconcile.Plan, d Desired, o Observed) bool {
+	planRights(p, d, o)
+	return len(p.Steps) > 0
 }
