@@ -31,17 +31,8 @@ func (r *Reconciler) observeBackups(ctx context.Context, d Desired, o *Observed)
 	}
 	var list v1alpha1.BackupPolicyList
 	err := r.hub.List(ctx, &list, client.InNamespace(d.Group.Namespace))
-	var first *v1alpha1.BackupPolicy
-	for i := range list.Items {
-		p := &list.Items[i]
-		if string(p.Spec.Target.AvailabilityGroup) != d.Group.Name || !p.DeletionTimestamp.IsZero() {
-			continue
-		}
-		if first == nil || v1alpha1.Older(p, first) {
-			first = p
-		}
-	}
-	o.Backups = reconcile.Asked(first, err)
+	target := v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(d.Group.Name)}
+	o.Backups = reconcile.Asked(v1alpha1.FirstBackupPolicy(list.Items, target), err)
 }
 
 // backupRPO is the objective for backups; zero where there is none.
