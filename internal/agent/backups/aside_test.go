@@ -47,7 +47,7 @@ func TestAFullBackupOfAnotherServerEndsWhatIsMissed(t *testing.T) {
 			if row.edit != nil {
 				row.edit(&full)
 			}
-			err := e.account("nightly", []backup.Description{before, full, after}, "tukpub-0")
+			err := e.account("nightly", []backup.Description{before, full, after}, "tukpub-0", false)
 			if row.missed {
 				g.Expect(err).To(MatchError(errAside))
 				g.Expect(filepath.Join(e.sets.dir, ".aside-log")).To(BeADirectory())
@@ -75,7 +75,7 @@ func TestWhatIsAsideIsAccountedForQuickly(t *testing.T) {
 	}
 	g := NewWithT(t)
 	begun := time.Now()
-	g.Expect(e.account("nightly", sets, "tukpub-0")).To(MatchError(errAside))
+	g.Expect(e.account("nightly", sets, "tukpub-0", false)).To(MatchError(errAside))
 	took := time.Since(begun)
 	t.Logf("%d sets took %s", n, took)
 	g.Expect(took).To(BeNumerically("<", 500*time.Millisecond))
@@ -129,4 +129,21 @@ func TestAFullBackupAloneEndsWhatIsMissed(t *testing.T) {
 		name := map[bool]string{true: ".past-log", false: ".aside-log"}[past]
 		g.Expect(filepath.Join(e.sets.dir, name)).To(BeADirectory(), string(kind))
 	}
+}
+
+// What was a set, and is not as it was taken any more, is told so: the server did note it.
+func TestASetThatIsNotAsItWasTakenIsTold(t *testing.T) {
+	g := NewWithT(t)
+	e := aTaker(t)
+	log := taken("log", backup.Log, time.Hour, "10", "20")
+	log.Files = []backup.File{{Name: "1.trn", Bytes: 3}}
+	take := Take{Database: "Content", Family: "f", Kind: backup.Log}
+	g.Expect(e.sets.add(e.folder(t, newPrefix+"log", take), log)).To(Succeed())
+	own := Own{Description: log}
+	g.Expect(os.Truncate(e.sets.path(own, "1.trn"), 2)).To(Succeed())
+	g.Expect(e.sets.whole(t.Context(), own, false)).To(MatchError(errNotAsTaken))
+	said := func() error { return e.account("nightly", nil, "tukpub-0", true) }
+	g.Expect(said()).To(And(MatchError(errNotAsTaken), Not(MatchError(errAside))))
+	e.logAside(t, ".aside-other", 2*time.Hour)
+	g.Expect(said()).To(And(MatchError(errNotAsTaken), MatchError(errAside)))
 }
