@@ -13,3 +13,15 @@ func Older(a, b metav1.Object) bool {
 	}
 	return first.Before(&second)
 }
+
+// FirstBackupPolicy is the one of a target that came first, of those of a namespace; nil where there is none. It alone
+// is carried out, also while it is being deleted: until it is gone its servers may go by it, and a second retention
+// would remove what it keeps.
+func FirstBackupPolicy(all []BackupPolicy, target ServerOrGroup) (first *BackupPolicy) {
+	for i := range all {
+		if all[i].Spec.Target == target && (first == nil || Older(&all[i], first)) {
+			first = &all[i]
+		}
+	}
+	return first
+}

@@ -34,16 +34,8 @@ func (r *Reconciler) observeBackups(ctx context.Context, d Desired, o *Observed)
 	}
 	var list v1alpha1.BackupPolicyList
 	err := r.hub.List(ctx, &list, client.InNamespace(d.Group.Namespace))
-	var first *v1alpha1.BackupPolicy
-	for i := range list.Items {
-		p := &list.Items[i]
-		if string(p.Spec.Target.AvailabilityGroup) != d.Group.Name || !p.DeletionTimestamp.IsZero() {
-			continue
-		}
-		if first == nil || v1alpha1.Older(p, first) {
-			first = p
-		}
-	}
+	target := v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(d.Group.Name)}
+	first := v1alpha1.FirstBackupPolicy(list.Items, target)
 	if err == nil && first != nil {
 		o.Volumes, err = r.volumes(ctx, first)
 	}

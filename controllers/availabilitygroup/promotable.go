@@ -79,6 +79,9 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 		return say(metav1.ConditionFalse, reasonVersionLower, "its engine, %s, is of a lower major version than the "+
 			"primary's, %s: there is no failing back to it; update it", i.Mirroring.ProductVersion, version)
 	}
+	if primary == "" {
+		d = unheard(d, i).without(d)
+	}
 	if reason, message := unfit(d, i); reason != "" {
 		return say(metav1.ConditionFalse, reason, "%s", message)
 	}
@@ -121,6 +124,17 @@ func modeOf(d Desired, server v1alpha1.ServerName) (v1alpha1.AvailabilityMode, b
 		}
 	}
 	return "", false
+}
+
+// unheard are databases of which a replica does not know that the group has them. Without a primary nobody says whether
+// they are to come, from backups say.
+func unheard(d Desired, i Instance) (all awaitedList) {
+	for _, name := range d.databases() {
+		if !contains(i.Group.Databases, name) {
+			all = append(all, awaitedDatabase{name: name})
+		}
+	}
+	return all
 }
 
 // unfit is what the replica itself says against it: a database that is not there, that is being reverted or

@@ -98,6 +98,15 @@ func TestPromotableOrWhyNot(t *testing.T) {
 		"without a primary": {server: "quisec",
 			change: func(_ *Desired, o Observed) { o.Instances["tukpub"] = Instance{Err: errSilent} },
 			status: metav1.ConditionUnknown, reason: "PrimaryUnknown"},
+		"without a primary that knows whether a database comes from backups": {server: "quisec",
+			change: func(d *Desired, o Observed) {
+				d.Group.Spec.Databases = append(d.Group.Spec.Databases, v1alpha1.Database{Name: "Orders"})
+				o.Instances["tukpub"] = Instance{Err: errSilent}
+			}, status: metav1.ConditionUnknown, reason: "PrimaryUnknown"},
+		"without a primary and not seeded": {server: "quisec", change: func(_ *Desired, o Observed) {
+			o.Instances["tukpub"] = Instance{Err: errSilent}
+			alter(o, "quisec", func(i *Instance) { i.Group.States = nil })
+		}, status: metav1.ConditionFalse, reason: "NotSeeded", message: "Content is not there yet"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

@@ -140,11 +140,9 @@ func (r *Reconciler) others(ctx context.Context, d *Desired) error {
 	if err := r.hub.List(ctx, &list, client.InNamespace(d.Policy.Namespace)); err != nil {
 		return fmt.Errorf("list the BackupPolicies of namespace %s: %w", d.Policy.Namespace, err)
 	}
-	for i := range list.Items {
-		other := &list.Items[i]
-		if other.UID != d.Policy.UID && other.Spec.Target == d.Policy.Spec.Target && v1alpha1.Older(other, d.Policy) {
-			d.First = other.Name
-		}
+	first := v1alpha1.FirstBackupPolicy(list.Items, d.Policy.Spec.Target)
+	if first != nil && first.UID != d.Policy.UID && v1alpha1.Older(first, d.Policy) {
+		d.First = first.Name
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func TestTheAgentsRightsAtAnEngine(t *testing.T) {
 		return o
 	}
 	p := plan(d, look())
-	g.Expect(p.Steps).To(HaveLen(5))
+	g.Expect(p.Steps).To(HaveLen(6))
 	g.Expect((&Reconciler{connector: connector}).apply(t.Context(), d, Observed{}, p)).To(Succeed())
 	p = plan(d, look())
 	g.Expect(p.Steps).To(BeEmpty())

@@ -22,7 +22,8 @@ import (
 const backupOperator = "db_backupoperator"
 
 // history are the tables of msdb in which a server notes its backups.
-var history = []tsql.Securable{{Schema: "dbo", Object: "backupset"}, {Schema: "dbo", Object: "backupmediafamily"}}
+var history = []tsql.Securable{{Schema: "dbo", Object: "backupset"}, {Schema: "dbo", Object: "backupmediafamily"},
+	{Schema: "dbo", Object: "backupfile"}}
 
 // Tell tells a server's sidecar what to do for the policy.
 type Tell struct {

@@ -195,7 +195,8 @@ func TestPlan(t *testing.T) {
 			s.History = reconcile.Read[*mssql.UserState](nil)
 			o.Servers["quisec"] = s
 		}, steps: []string{"CREATE USER [geosql_agent]", "GRANT SELECT ON OBJECT::[dbo].[backupset] TO [geosql_agent]",
-			"GRANT SELECT ON OBJECT::[dbo].[backupmediafamily] TO [geosql_agent]"}, reason: v1alpha1.ReasonBackedUp},
+			"GRANT SELECT ON OBJECT::[dbo].[backupmediafamily] TO [geosql_agent]",
+			"GRANT SELECT ON OBJECT::[dbo].[backupfile] TO [geosql_agent]"}, reason: v1alpha1.ReasonBackedUp},
 		{why: "a newest point that is to come tells nothing", until: noon.Add(time.Hour),
 			reason: v1alpha1.ReasonBackupFailing, says: "ends in the future"},
 		{why: "clocks that are somewhat apart", until: noon.Add(time.Minute), reason: v1alpha1.ReasonBackedUp},

@@ -28,6 +28,8 @@ type Desired struct {
 	Restore *v1alpha1.Restore
 	// Missing says what the Restore refers to and is not there; empty when everything is.
 	Missing string
+	// Lost says that it is the server that is missing which was written down for a Restore to a group.
+	Lost bool
 	// Refused says why it can never be begun with as it is declared.
 	Refused string
 	// Pin is the server that a Restore to a group is to be carried out at, while none is written down; Moved is the
@@ -122,12 +124,13 @@ func (r *Reconciler) target(ctx context.Context, d *Desired) error {
 		}
 	}
 	var server v1alpha1.SQLServer
-	_, err := r.read(ctx, d, "SQLServer", string(cmp.Or(d.server(), d.Pin)), &server)
+	there, err := r.read(ctx, d, "SQLServer", string(cmp.Or(d.server(), d.Pin)), &server)
 	for _, database := range server.Status.Databases {
 		if d.replaces() && strings.EqualFold(string(database.Name), string(d.Restore.Spec.Replace)) {
 			d.Owners = database.Owners
 		}
 	}
+	d.Lost = err == nil && !there && d.Restore.Status.Server != "" && d.Restore.Spec.Target.AvailabilityGroup != ""
 	return err
 }
 

@@ -58,6 +58,10 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		return p
 	case d.Missing != "" && !known(d, o):
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonReferenceMissing, d.Missing)
+		if d.Lost {
+			p.Outcome.Message += ", at which the database was to be restored: unless it is declared again, delete this " +
+				"Restore and make another, which goes to the group's primary of then"
+		}
 		return p
 	}
 	told, err := o.Order.Get()

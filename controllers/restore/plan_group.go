@@ -26,6 +26,10 @@ func planGroup(p *reconcile.Plan, d Desired, o Observed, untold bool) bool {
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, fmt.Sprintf("it is restored at %s, primary of "+
 			"AvailabilityGroup %s", credentials.HostName(d.Pin), d.Restore.Spec.Target.AvailabilityGroup))
 		return true
+	case d.Moved != "" && untold && planLeaving(p, d, o):
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, fmt.Sprintf("%s has become primary before anything was "+
+			"begun: %s is left first", credentials.HostName(d.Moved), credentials.HostName(d.server())))
+		return true
 	case d.Moved != "" && untold:
 		p.Note = pin{d.Moved}
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, fmt.Sprintf("%s has become primary before anything was "+
@@ -45,4 +49,11 @@ func planGroup(p *reconcile.Plan, d Desired, o Observed, untold bool) bool {
 		return true
 	}
 	return false
+}
+
+// planLeaving takes back what the agent of a server was given that was never told, and says whether it does: nothing
+// remembers that server once another is written down. One that does not answer holds up no restore.
+func planLeaving(p *reconcile.Plan, d Desired, o Observed) bool {
+	planRights(p, d, o)
+	return len(p.Steps) > 0
 }

@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/sites"
 )
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
@@ -85,6 +86,12 @@ func TestPlan(t *testing.T) {
 			d.Missing = "there is no BackupStore bucket"
 			*o = Observed{}
 		}, reason: v1alpha1.ReasonReferenceMissing, phase: v1alpha1.RestorePending},
+		{why: "the server is gone at which it was to be restored", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			d.Missing, d.Lost = "there is no SQLServer quisec", true
+			*o = Observed{Order: reconcile.NotRead[[]byte](away), Says: reconcile.NotRead[*restores.Status](away)}
+		}, reason: v1alpha1.ReasonReferenceMissing, says: "delete this Restore and make another",
+			phase: v1alpha1.RestorePending, at: "quisec"},
 		{why: "something is missing of one that was told", edit: func(d *Desired, _ *Observed) {
 			d.Missing = "there is no BackupPolicy content"
 		}, reason: v1alpha1.ReasonRestoring, says: "1 of 3 sets; there is no BackupPolicy content",
@@ -146,6 +153,25 @@ func TestPlan(t *testing.T) {
 				Says: reconcile.Read[*restores.Status](nil)}
 		}, reason: v1alpha1.ReasonRestoring, says: "tukpub-0 has become primary", phase: v1alpha1.RestorePending,
 			at: "tukpub"},
+		{why: "what its agent was given is taken back first", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			d.Moved = "tukpub"
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read([]string{"CREATE ANY DATABASE"}),
+				Says: reconcile.Read[*restores.Status](nil)}
+		}, steps: []string{"REVOKE CREATE ANY DATABASE FROM [geosql_agent]"}, reason: v1alpha1.ReasonRestoring,
+			says: "quisec-0 is left first", phase: v1alpha1.RestorePending, at: "quisec"},
+		{why: "unless another restore needs it", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			d.Moved, d.Others = "tukpub", []string{"other"}
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read([]string{"CREATE ANY DATABASE"}),
+				Says: reconcile.Read[*restores.Status](nil)}
+		}, reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestorePending, at: "tukpub"},
+		{why: "or the former one does not say what it may", edit: func(d *Desired, o *Observed) {
+			toGroup(d)
+			d.Moved = "tukpub"
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.NotRead[[]string](away),
+				Says: reconcile.NotRead[*restores.Status](away)}
+		}, reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestorePending, at: "tukpub"},
 		{why: "another has become primary meanwhile", edit: func(d *Desired, _ *Observed) {
 			toGroup(d)
 			d.Moved = "tukpub"
@@ -398,4 +424,43 @@ func TestPlanDelete(t *testing.T) {
 	p = planDelete(d, o)
 	g.Expect(p.Done).To(BeFalse())
 	g.Expect(p.Outcome.Message).To(ContainSubstring("quisec-0 does not answer"))
+}
+
+// What a Restore that has ended needed at a server that nobody expects back is not waited for.
+func TestWhatHasEndedDoesNotWaitForAServerThatIsGone(t *testing.T) {
+	away := errors.New("nobody answers")
+	for _, row := range []struct {
+		why  string
+		gone sites.Gone
+		edit func(*Observed)
+		over bool
+	}{
+		{why: "it is declared lost", over: true,
+			gone: sites.GoneFor(map[v1alpha1.ServerName]string{"quisec": "Site quincy is declared lost"})},
+		{why: "it is not declared any more", over: true, gone: sites.GoneFor(map[v1alpha1.ServerName]string{"tukpub": ""})},
+		{why: "it is expected back", gone: sites.GoneFor(map[v1alpha1.ServerName]string{"quisec": ""})},
+		{why: "nobody looked"},
+		{why: "it answers all the same", gone: sites.GoneFor(map[v1alpha1.ServerName]string{"tukpub": ""}),
+			edit: func(o *Observed) { *o = observed(t); o.Owner = reconcile.Read("sa") }},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			g := NewWithT(t)
+			d := desired()
+			ended(&d, v1alpha1.RestoreSucceeded)
+			d.Gone = row.gone
+			o := Observed{Order: reconcile.NotRead[[]byte](away), Says: reconcile.NotRead[*restores.Status](away),
+				Rights: reconcile.NotRead[[]string](away), Owner: reconcile.NotRead[string](away)}
+			if row.edit != nil {
+				row.edit(&o)
+			}
+			p := plan(d, o)
+			s := reported(d, o, p, metav1.NewTime(noon))
+			g.Expect(s.Phase == v1alpha1.RestoreCompleted).To(Equal(row.over), p.Outcome.Message)
+			if row.over {
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRestored))
+				return
+			}
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRestoreFinishing))
+		})
+	}
 }

@@ -36,7 +36,7 @@ func addBackups(a *Agent, o Options, log *slog.Logger) error {
 	take := backups.NewPart(source, credentials.HostName(server), conf.BackupDir, engine, log)
 	take.Known(who)
 	a.Add(take)
-	restore := restores.NewPart(source, conf.BackupDir, engine.Data, log)
+	restore := restores.NewPart(source, conf.BackupDir, engine, log)
 	restore.Known(who)
 	a.Add(restore)
 	keep := stores.NewPart(source, o.Namespace, conf.BackupDir, log)

@@ -98,6 +98,14 @@ func restoring(sets []Set, to Target) (Chain, string) {
 	case to.Time.IsZero():
 	case w.within(to.Time):
 		w.chain.StopAt, w.chain.Until, w.chain.Witness = to.Time, to.Time, nil
+		last := w.chain.last()
+		switch {
+		case last.BulkLogged && !to.Time.Equal(last.end()):
+			return Chain{}, last.bulk()
+		case last.BulkLogged:
+			// Any time to stop at is refused for it.
+			w.chain.StopAt = time.Time{}
+		}
 	default:
 		w.chain.Until = to.Time
 	}
@@ -113,7 +121,7 @@ func (h *history) missing(moment time.Time) string {
 		if s.begun(moment) {
 			w := h.walk(s)
 			w.to(moment)
-			return fmt.Sprintf("no log backup goes on behind the %s", w.chain.Sets[len(w.chain.Sets)-1])
+			return fmt.Sprintf("no log backup goes on behind the %s", w.chain.last())
 		}
 	}
 	return "no full backup was finished by then"
@@ -152,6 +160,14 @@ func newestFirst(sets []Set, kind Kind) []Set {
 		return cmp.Or(b.Finished.Compare(a.Finished), cmp.Compare(b.ID, a.ID))
 	})
 	return all
+}
+
+func (c *Chain) last() Set { return c.Sets[len(c.Sets)-1] }
+
+// bulk says that a restore cannot stop within a log backup.
+func (s Set) bulk() string {
+	return fmt.Sprintf("the %s has changes that were logged in bulk, so that a restore cannot stop within it: name the "+
+		"LSN at its end, %s, or one at or before its begin, %s", s, s.LastLSN, s.FirstLSN)
 }
 
 // witness takes the chain to the end of a log backup without anything in it.

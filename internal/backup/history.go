@@ -223,6 +223,6 @@ func (w *walk) to(moment time.Time) {
 
 // within says whether a moment is one that the last of the chain's sets has, in which it stops.
 func (w *walk) within(moment time.Time) bool {
-	last := w.chain.Sets[len(w.chain.Sets)-1]
+	last := w.chain.last()
 	return last.Kind == Log && !moment.IsZero() && !last.end().Before(moment)
 }

@@ -27,11 +27,9 @@ type Header struct {
 	Bytes int64 `json:"bytes"`
 	// BaseLSN is, of a differential, where the full backup begins that it needs.
 	BaseLSN LSN `json:"baseLSN,omitempty"`
-	// Faulty says that the database was damaged when it was backed up, Snapshot that the files have no content,
-	// BulkLogged that a restore of this log cannot stop within it.
-	Faulty     bool `json:"faulty,omitempty"`
-	Snapshot   bool `json:"snapshot,omitempty"`
-	BulkLogged bool `json:"bulkLogged,omitempty"`
+	// Faulty says that the database was damaged when it was backed up, Snapshot that the files have no content.
+	Faulty   bool `json:"faulty,omitempty"`
+	Snapshot bool `json:"snapshot,omitempty"`
 	// Thumbprints are those of the certificates that open the backup or the database in it, in hexadecimal digits.
 	Thumbprints []string `json:"thumbprints,omitempty"`
 	// Closed is what the engine said of a set that it cannot open, where it names no thumbprint otherwise.
@@ -145,10 +143,9 @@ func (i Import) Choose() (Imported, error) {
 		if err := i.restorable(f); err != nil {
 			return Imported{Unused: unused(all, "the chain to which it leads is refused")}, err
 		}
-		if n == len(plan.Sets)-1 {
-			if err := i.stops(f, &result.Plan); err != nil {
-				return Imported{Unused: unused(all, "no chain has it")}, err
-			}
+		if n == len(plan.Sets)-1 && (!plan.StopAt.IsZero() || plan.StopBefore != "") {
+			// It stops by the clock that the server had then.
+			plan.Sets[n].ClockOffset = i.offset(f.Header, plan.StopAt)
 		}
 		result.Positions = append(result.Positions, f.Position)
 	}
@@ -325,20 +322,6 @@ func (i Import) restorable(f *found) error {
 				"certificate", f.files[0].Key, thumbprint)}
 		}
 	}
-	return nil
-}
-
-// stops says whether the last set of a chain can stop where it is to, and by which clock.
-func (i Import) stops(last *found, plan *Plan) error {
-	if plan.StopAt.IsZero() && plan.StopBefore == "" {
-		return nil
-	}
-	if last.BulkLogged {
-		return &NoChain{Target: i.To, Missing: fmt.Sprintf("the %s has changes that were logged in bulk, so that a restore "+
-			"cannot stop within it: name the LSN at its end, %s, or one at or before its begin, %s", last.described.Set,
-			last.LastLSN, last.FirstLSN)}
-	}
-	plan.Sets[len(plan.Sets)-1].ClockOffset = i.offset(last.Header, plan.StopAt)
 	return nil
 }
 

@@ -91,10 +91,13 @@ func restoringLSN(sets []Set, to LSN) (Chain, string) {
 		for w.at.lsn.Compare(to) < 0 && w.step() {
 		}
 		if w.at.lsn.Compare(to) < 0 {
-			missing = fmt.Sprintf("no log backup goes on behind the %s", w.chain.Sets[len(w.chain.Sets)-1])
+			missing = fmt.Sprintf("no log backup goes on behind the %s", w.chain.last())
 			continue
 		}
 		if w.at.lsn.Compare(to) > 0 {
+			if w.chain.last().BulkLogged {
+				return Chain{}, w.chain.last().bulk()
+			}
 			w.chain.StopBefore = to
 		}
 		return w.chain, ""

@@ -68,6 +68,8 @@ type Set struct {
 	// Until is, of a log backup, the newest moment to which it restores (last_valid_restore_time). Every commit until then
 	// that the server had is in it.
 	Until time.Time `json:"until,omitzero"`
+	// BulkLogged says, of a log backup, that it has changes which were logged in bulk: a restore cannot stop within it.
+	BulkLogged bool `json:"bulkLogged,omitempty"`
 	// Damaged says that a reading of it did not give what was written: it restores nothing.
 	Damaged bool `json:"-"`
 	// Unverified says that it was not read back yet from where it ought to be.

@@ -83,6 +83,8 @@ type BackupTaken struct {
 	// Bytes that were backed up.
 	Bytes                       int64
 	CopyOnly, Damaged, Checksum bool
+	// BulkLogged says that a restore cannot stop within it.
+	BulkLogged bool
 }
 
 // ReadBackupTaken reads what a server notes of the set whose first file it wrote; nil where it notes none.
@@ -97,7 +99,8 @@ func ReadBackupTaken(ctx context.Context, q Querier, file string) (*BackupTaken,
 		var until sql.NullTime
 		var zone sql.NullInt64
 		if err := r.Scan(&t.Type, &t.ID, &t.Database, &t.Family, &t.FirstLSN, &t.LastLSN, &t.BaseID, &t.FirstFork, &t.Fork,
-			&t.ForkLSN, &t.Begun, &t.Finished, &until, &zone, &t.Bytes, &t.CopyOnly, &t.Damaged, &t.Checksum); err != nil {
+			&t.ForkLSN, &t.Begun, &t.Finished, &until, &zone, &t.Bytes, &t.CopyOnly, &t.Damaged, &t.Checksum,
+			&t.BulkLogged); err != nil {
 			return err
 		}
 		for _, id := range []*string{&t.ID, &t.Family, &t.BaseID, &t.FirstFork, &t.Fork} {
@@ -153,14 +156,18 @@ type DatabaseFile struct {
 	Bytes int64
 }
 
-// ReadDatabaseFiles reads the files of a database, those with data first.
-func ReadDatabaseFiles(ctx context.Context, q Querier, database string) ([]DatabaseFile, error) {
+// ReadBackedUpFiles reads the files that a database had when a set of it was taken, by the set's identity, those with
+// data first. A server that notes none is an error.
+func ReadBackedUpFiles(ctx context.Context, q Querier, set string) ([]DatabaseFile, error) {
 	var files []DatabaseFile
-	err := q.Query(ctx, tsql.DatabaseFileSizes(database), func(r Row) error {
+	err := q.Query(ctx, tsql.BackedUpFiles(set), func(r Row) error {
 		var f DatabaseFile
 		err := r.Scan(&f.Name, &f.Log, &f.Bytes)
 		files = append(files, f)
 		return err
 	})
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("server %s notes no files of backup set %s", q.Server(), set)
+	}
 	return files, err
 }

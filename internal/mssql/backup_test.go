@@ -4,8 +4,11 @@ package mssql_test
 
 import (
 	"context"
+	"database/sql"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -50,4 +53,44 @@ func TestWhatWasTakenIsReadByVersion(t *testing.T) {
 	g := NewWithT(t)
 	_, err := mssql.ReadBackupTaken(t.Context(), versioned{version: "new"}, "1.bak")
 	g.Expect(err).To(MatchError(ContainSubstring("tukpub-0")))
+}
+
+// noted is a server that notes one backup of the log with changes in bulk, whose times its clock shows an hour before
+// UTC.
+type noted struct{ versioned }
+
+var notedAt = time.Date(2026, 3, 1, 11, 0, 0, 0, time.UTC)
+
+func (n noted) Query(ctx context.Context, s tsql.Statement, scan func(mssql.Row) error) error {
+	if s.Text == tsql.ProductVersion().Text {
+		return n.versioned.Query(ctx, s, scan)
+	}
+	columns := strings.Split(s.Text[:strings.Index(s.Text, "FROM msdb")], "s.")
+	return scan(cells{"L", "AB", "Content", "CD", "10", "20", "", "EF", "EF", "", notedAt, notedAt, notedAt, int64(4),
+		int64(7), false, false, true, strings.HasPrefix(columns[len(columns)-1], "has_bulk_logged_data")})
+}
+
+// cells are a row with these values.
+type cells []any
+
+func (r cells) Scan(dest ...any) error {
+	for n, d := range dest {
+		if s, is := d.(sql.Scanner); is {
+			if err := s.Scan(r[n]); err != nil {
+				return err
+			}
+			continue
+		}
+		reflect.ValueOf(d).Elem().Set(reflect.ValueOf(r[n]))
+	}
+	return nil
+}
+
+func TestWhatWasTakenSaysThatItHasChangesInBulk(t *testing.T) {
+	g := NewWithT(t)
+	taken, err := mssql.ReadBackupTaken(t.Context(), noted{versioned{version: "16.0.4135.4"}}, "1.trn")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(taken.BulkLogged).To(BeTrue())
+	g.Expect(taken.ID).To(Equal("ab"))
+	g.Expect(taken.Until).To(Equal(notedAt.Add(-time.Hour)))
 }

@@ -15,8 +15,9 @@ import (
 )
 
 const (
-	// longest bounds a statement whose time grows with the data.
-	longest = 30 * time.Minute
+	// stillFor is how long a statement whose time grows with the data may get no further. Of those of which the engine
+	// does not say how far they are it is how long they may take.
+	stillFor = 30 * time.Minute
 	// atOnce is how long its sender waits for it: of a small database it takes no longer.
 	atOnce = 3 * time.Second
 	// progressTimeout bounds the question how far it is.
@@ -78,7 +79,9 @@ func (c *Connector) ExecLong(ctx context.Context, owner types.UID, t Target, s t
 			what := fmt.Sprintf("%s on server %s", s.Task.Command, db.server)
 			return &reconcile.UnderWay{What: what, Percent: percent}
 		}
-		r = c.lasting.start(w, func(ctx context.Context) error { return db.Exec(ctx, s) })
+		r = c.lasting.start(w, func(ctx context.Context) error { return db.Exec(ctx, s) }, func(ctx context.Context) string {
+			return Progress(ctx, db, s.Task.Command)
+		})
 	}
 	waiting := time.NewTimer(max(0, atOnce-time.Since(r.since)))
 	defer waiting.Stop()
@@ -122,7 +125,7 @@ func (l *lasting) running(w work) *run {
 }
 
 // start lets a statement go on by itself.
-func (l *lasting) start(w work, execute func(context.Context) error) *run {
+func (l *lasting) start(w work, execute func(context.Context) error, look func(context.Context) string) *run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r := l.runs[w]; r != nil {
@@ -131,7 +134,7 @@ func (l *lasting) start(w work, execute func(context.Context) error) *run {
 	r := &run{since: time.Now(), done: make(chan struct{})}
 	l.runs[w] = r
 	go func() {
-		ctx, cancel := context.WithTimeout(l.ctx, longest)
+		ctx, cancel := WhileMoving(l.ctx, stillFor, look)
 		defer cancel()
 		err := execute(ctx)
 		l.mu.Lock()

@@ -98,7 +98,7 @@ func BackupTaken(file string, major int) Statement {
 			"    COALESCE(CONVERT(nvarchar(36), s.last_recovery_fork_guid), N''),\n"+
 			"    COALESCE(CONVERT(nvarchar(30), s.fork_point_lsn), N''), s.backup_start_date, s.backup_finish_date,\n"+
 			"    "+until+", s.time_zone, CONVERT(bigint, s.backup_size), s.is_copy_only, s.is_damaged,\n"+
-			"    s.has_backup_checksums\n"+
+			"    s.has_backup_checksums, s.has_bulk_logged_data\n"+
 			"FROM msdb.dbo.backupset AS s\n"+
 			"JOIN msdb.dbo.backupmediafamily AS f ON f.media_set_id = s.media_set_id AND f.family_sequence_number = 1\n"+
 			"WHERE f.physical_device_name = @file").
@@ -106,13 +106,21 @@ func BackupTaken(file string, major int) Statement {
 		done("read what was backed up")
 }
 
-// DatabaseFileSizes reads the files of a database: logical name, whether it is one of the log, as a bit, and bytes.
-// Source: docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md.
-func DatabaseFileSizes(name string) Statement {
+// BackedUpFiles reads the files that a database had when it was backed up, by the identity of the backup set: logical
+// name, whether it is one of the log, as a bit, and bytes. A set with data may lack some, which are left out. Of a log
+// backup all count that are not dropped: whether it is noted as having those with data is not documented.
+// Source: docs/relational-databases/system-tables/backupfile-transact-sql.md.
+func BackedUpFiles(set string) Statement {
 	return new(builder).
-		sql("SELECT name, CAST(CASE WHEN type = 1 THEN 1 ELSE 0 END AS bit), CONVERT(bigint, size) * 8192\n" +
-			"FROM sys.master_files WHERE database_id = DB_ID(").str(name).sql(") ORDER BY type, file_id").
-		done("list the files of " + name)
+		sql("SELECT COALESCE(f.logical_name, N''), CAST(CASE WHEN f.file_type = 'L' THEN 1 ELSE 0 END AS bit),\n"+
+			"    COALESCE(CONVERT(bigint, f.file_size), 0)\n"+
+			"FROM msdb.dbo.backupfile AS f\n"+
+			"JOIN msdb.dbo.backupset AS s ON s.backup_set_id = f.backup_set_id\n"+
+			"WHERE s.backup_set_uuid = CONVERT(uniqueidentifier, @set) AND (f.is_present = 1 OR s.type = 'L') "+
+			"AND f.state <> 8\n"+
+			"ORDER BY f.file_type, f.file_number").
+		arg("set", set).
+		done("list the files that were backed up")
 }
 
 // BackupSources reads what tells whether backups of a database can be taken here: its state and recovery model, its

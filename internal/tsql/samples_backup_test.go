@@ -20,7 +20,7 @@ func init() {
 	add("BackupModels", tsql.BackupModels())
 	add("BackupSources", tsql.BackupSources())
 	add("BackupTaken", tsql.BackupTaken(one[0], 15), tsql.BackupTaken(one[0], 16))
-	add("DatabaseFileSizes", tsql.DatabaseFileSizes("Content"))
+	add("BackedUpFiles", tsql.BackedUpFiles("6f9619ff-8b86-d011-b42d-00c04fc964ff"))
 	moves := []tsql.FileMove{{Name: "Content", To: "/var/opt/mssql/data/Content.mdf"},
 		{Name: "it's the log", To: "/var/opt/mssql-log/Content.ldf"}}
 	stop := time.Date(2026, 3, 1, 11, 59, 0, 123_456_789, time.UTC)

@@ -30,8 +30,8 @@ type aside struct {
 	begun
 	Dir string
 	At  time.Time
-	// Past says that a full backup was taken since.
-	Past bool
+	// Past says that a full backup was taken since, Was that it was a set, whose files are no more as they were taken.
+	Past, Was bool
 }
 
 // putAside keeps the files of a backup, and says so in its error.
@@ -100,14 +100,19 @@ func (e *taker) endAsides(now time.Time) error {
 }
 
 // account removes what is aside of a policy's logs and missed by nobody, and says in its error what is not accounted
-// for. What a full backup is behind, of whichever server, is past: after a failover another takes it.
-func (e *taker) account(policy string, sets []backup.Description, server string) error {
+// for. What a full backup is behind, of whichever server, is past: after a failover another takes it. Where these sets
+// are all that there are (whole), what is past goes once none of them is from before it: it is missed between such a
+// set and the full backup behind it alone. A policy that keeps so many full backups has no age at which it would go.
+func (e *taker) account(policy string, sets []backup.Description, server string, whole bool) error {
 	all, err := e.asides()
 	errs := []error{err}
 	var left []aside
 	for _, a := range all {
 		switch {
-		case a.Policy != policy || a.Past || a.Kind != backup.Log:
+		case a.Policy != policy:
+		case a.Past && whole && a.outlived(sets, server):
+			errs = append(errs, os.RemoveAll(a.Dir))
+		case a.Past || a.Kind != backup.Log:
 		case a.needless(sets, server):
 			errs = append(errs, os.RemoveAll(a.Dir))
 		case a.passed(sets, server):
@@ -117,20 +122,6 @@ func (e *taker) account(policy string, sets []backup.Description, server string)
 		}
 	}
 	return errors.Join(append(errs, missed(left, policy))...)
-}
-
-// endPasts removes what is past of a policy's logs once none of these sets, all that there are, is from before it: it
-// is missed between such a set and the full backup behind it alone. A policy that keeps so many full backups has no age
-// at which it would go.
-func (e *taker) endPasts(policy string, sets []backup.Description, server string) error {
-	all, err := e.asides()
-	errs := []error{err}
-	for _, a := range all {
-		if a.Policy == policy && a.Past && a.outlived(sets, server) {
-			errs = append(errs, os.RemoveAll(a.Dir))
-		}
-	}
-	return errors.Join(errs...)
 }
 
 // outlived says that there are sets of the database, and that each is from behind it.
@@ -162,6 +153,10 @@ func (e *taker) asides() ([]aside, error) {
 		if err == nil {
 			a.At = info.ModTime()
 			a.begun, err = readBegun(a.Dir)
+		}
+		if err == nil {
+			_, missing := os.Stat(filepath.Join(a.Dir, backup.DescriptionName))
+			a.Was = missing == nil
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			errs = append(errs, err)
@@ -230,9 +225,13 @@ func (a aside) covers(d backup.Description) bool {
 func missed(all []aside, policy string) error {
 	var errs []error
 	for _, a := range all {
+		why := errAside
+		if a.Was {
+			why = errNotAsTaken
+		}
 		if a.Policy == policy && !a.Past && a.Kind == backup.Log {
 			errs = append(errs, fmt.Errorf("a log backup of %s begun at %s: %w: %s", a.Database,
-				a.At.UTC().Format(time.RFC3339), errAside, a.Dir))
+				a.At.UTC().Format(time.RFC3339), why, a.Dir))
 		}
 	}
 	return errors.Join(errs...)

@@ -47,7 +47,7 @@ func TestAFullBackupOfAnotherServerEndsWhatIsMissed(t *testing.T) {
 			if row.edit != nil {
 				row.edit(&full)
 			}
-			err := e.account("nightly", []backup.Description{before, full, after}, "tukpub-0")
+			err := e.account("nightly", []backup.Description{before, full, after}, "tukpub-0", false)
 			if row.missed {
 				g.Expect(err).To(MatchError(errAside))
 				g.Expect(filepath.Join(e.sets.dir, ".aside-log")).To(BeADirectory())
@@ -75,8 +75,75 @@ func TestWhatIsAsideIsAccountedForQuickly(t *testing.T) {
 	}
 	g := NewWithT(t)
 	begun := time.Now()
-	g.Expect(e.account("nightly", sets, "tukpub-0")).To(MatchError(errAside))
+	g.Expect(e.account("nightly", sets, "tukpub-0", false)).To(MatchError(errAside))
 	took := time.Since(begun)
 	t.Logf("%d sets took %s", n, took)
 	g.Expect(took).To(BeNumerically("<", 500*time.Millisecond))
+}
+
+// Of a log that is aside nothing is missed where the next begins before the end of a full backup that was taken before
+// it: one that begins right there may go on from what is aside.
+func TestAFullBackupBeforeWhatIsAside(t *testing.T) {
+	a := aside{begun: begun{Take: Take{Database: "Content", Family: "f", Kind: backup.Log}}, At: ago(10 * time.Minute)}
+	full := taken("full", backup.Full, 15*time.Minute, "10", "20")
+	for _, row := range []struct {
+		why      string
+		first    backup.LSN
+		edit     func(*backup.Description)
+		needless bool
+	}{
+		{why: "the log of before is in the next", first: "15", needless: true},
+		{why: "the next begins where the full backup ends", first: "20"},
+		{why: "the next begins behind it", first: "30"},
+		{why: "the full backup was taken since", first: "15", edit: func(d *backup.Description) {
+			d.Begun, d.Finished = ago(7*time.Minute), ago(7*time.Minute)
+		}},
+		{why: "it is damaged", first: "15", edit: func(d *backup.Description) { d.Damaged = true }},
+		{why: "it is of another fork", first: "15", edit: func(d *backup.Description) { d.Fork = "b" }},
+		{why: "the clock of its server may be apart", first: "15", edit: func(d *backup.Description) {
+			d.Server, d.Finished = "quisec-0", a.At.Add(-30*time.Second)
+		}},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			before := full
+			if row.edit != nil {
+				row.edit(&before)
+			}
+			sets := []backup.Description{before, taken("next", backup.Log, 5*time.Minute, row.first, "40")}
+			NewWithT(t).Expect(a.needless(sets, "tukpub-0")).To(Equal(row.needless))
+		})
+	}
+}
+
+// A full backup alone is behind what is aside of a log: a differential restores nothing without the full one before it,
+// and a log backup goes on from what is aside.
+func TestAFullBackupAloneEndsWhatIsMissed(t *testing.T) {
+	for kind, past := range map[backup.Kind]bool{backup.Full: true, backup.Differential: false, backup.Log: false} {
+		g := NewWithT(t)
+		e := aTaker(t)
+		e.logAside(t, ".aside-log", time.Hour)
+		d := taken("one", kind, time.Minute, "90", "100")
+		g.Expect(e.replaced(d)).To(Succeed())
+		a := aside{begun: begun{Take: Take{Database: "Content", Family: "f", Kind: backup.Log}}, At: ago(time.Hour)}
+		g.Expect(a.passed([]backup.Description{d}, "tukpub-0")).To(Equal(past), string(kind))
+		name := map[bool]string{true: ".past-log", false: ".aside-log"}[past]
+		g.Expect(filepath.Join(e.sets.dir, name)).To(BeADirectory(), string(kind))
+	}
+}
+
+// What was a set, and is not as it was taken any more, is told so: the server did note it.
+func TestASetThatIsNotAsItWasTakenIsTold(t *testing.T) {
+	g := NewWithT(t)
+	e := aTaker(t)
+	log := taken("log", backup.Log, time.Hour, "10", "20")
+	log.Files = []backup.File{{Name: "1.trn", Bytes: 3}}
+	take := Take{Database: "Content", Family: "f", Kind: backup.Log}
+	g.Expect(e.sets.add(e.folder(t, newPrefix+"log", take), log)).To(Succeed())
+	own := Own{Description: log}
+	g.Expect(os.Truncate(e.sets.path(own, "1.trn"), 2)).To(Succeed())
+	g.Expect(e.sets.whole(t.Context(), own, false)).To(MatchError(errNotAsTaken))
+	said := func() error { return e.account("nightly", nil, "tukpub-0", true) }
+	g.Expect(said()).To(And(MatchError(errNotAsTaken), Not(MatchError(errAside))))
+	e.logAside(t, ".aside-other", 2*time.Hour)
+	g.Expect(said()).To(And(MatchError(errNotAsTaken), MatchError(errAside)))
 }

@@ -21,14 +21,9 @@ import (
 // describe reads what a set is that the engine has finished.
 func describe(ctx context.Context, db *mssql.DB, dir string, b begun, t mssql.BackupTaken) (backup.Description, error) {
 	d := backup.Description{
-		Set: backup.Set{ID: t.ID, Kind: b.Kind, Database: t.Database, Family: t.Family, CopyOnly: t.CopyOnly,
-			FirstLSN: backup.LSN(t.FirstLSN), LastLSN: backup.LSN(t.LastLSN), BaseID: t.BaseID, FirstFork: t.FirstFork,
-			Fork: t.Fork, ForkLSN: backup.LSN(t.ForkLSN), Begun: t.Begun, Finished: t.Finished, Until: t.Until},
+		Set:       setOf(b.Kind, t),
 		Namespace: b.Namespace, Target: b.Target, Policy: b.Policy, Request: b.Request, Server: db.Server(),
 		ClockOffset: int(t.ClockOffset / time.Minute), Bytes: t.Bytes, Compressed: b.Compressed, Checksum: t.Checksum,
-	}
-	if d.Kind != backup.Log {
-		d.Until = time.Time{}
 	}
 	asks, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()
@@ -37,7 +32,7 @@ func describe(ctx context.Context, db *mssql.DB, dir string, b begun, t mssql.Ba
 		return d, err
 	}
 	d.Build = instance.ProductVersion
-	files, err := mssql.ReadDatabaseFiles(asks, db, t.Database)
+	files, err := mssql.ReadBackedUpFiles(asks, db, t.ID)
 	if err != nil {
 		return d, err
 	}
@@ -52,6 +47,17 @@ func describe(ctx context.Context, db *mssql.DB, dir string, b begun, t mssql.Ba
 		d.Files = append(d.Files, f)
 	}
 	return d, nil
+}
+
+// setOf is a set as the server notes it.
+func setOf(kind backup.Kind, t mssql.BackupTaken) backup.Set {
+	s := backup.Set{ID: t.ID, Kind: kind, Database: t.Database, Family: t.Family, CopyOnly: t.CopyOnly,
+		FirstLSN: backup.LSN(t.FirstLSN), LastLSN: backup.LSN(t.LastLSN), BaseID: t.BaseID, FirstFork: t.FirstFork,
+		Fork: t.Fork, ForkLSN: backup.LSN(t.ForkLSN), Begun: t.Begun, Finished: t.Finished}
+	if kind == backup.Log {
+		s.Until, s.BulkLogged = t.Until, t.BulkLogged
+	}
+	return s
 }
 
 // sum is what a file has on disk. Of a large one it takes long, and ends with ctx.

@@ -118,7 +118,7 @@ func TestASetThatCannotBeSentHoldsUpNoOther(t *testing.T) {
 			g.Expect(b.sets.all("web", "group/content")).To(HaveLen(2))
 			if why != "wholly gone" {
 				g.Expect(filepath.Join(b.sets.dir, asidePrefix+"bad")).To(BeADirectory())
-				g.Expect(b.engine.account("nightly", nil, "tukpub-0")).To(MatchError(errAside), "it is missed")
+				g.Expect(b.engine.account("nightly", nil, "tukpub-0", false)).To(MatchError(errNotAsTaken), "it is missed")
 			}
 		})
 	}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -485,4 +486,40 @@ func TestABackupThatIsAskedForIsTakenOnce(t *testing.T) {
 		HaveField("Server", Not(BeEmpty())), HaveField("Bytes", BeNumerically(">", 0)),
 		HaveField("In", Equal([]AnswerPlace{{Store: "bucket", Verified: true}}))))
 	g.Expect(s.status().PastWhole).To(BeTrue())
+}
+
+// A file that the database gets once it is backed up is none of the backup's.
+func TestASetHasTheFilesThatTheDatabaseHadThen(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newServer(t)
+	dir := conf.DataDir
+	s.exec("ALTER DATABASE Content ADD FILE (NAME = Content_2, FILENAME = '" + dir + "/Content_2.ndf')")
+	var once sync.Once
+	s.part.sets.at = func(point string) {
+		if point == "executed Full" {
+			once.Do(func() {
+				s.exec("ALTER DATABASE Content REMOVE FILE Content_2")
+				s.exec("ALTER DATABASE Content ADD FILE (NAME = Content_3, FILENAME = '" + dir + "/Content_3.ndf')")
+			})
+		}
+	}
+	s.order(func(o *orders.Backup) { o.Stores = nil })
+	names := func(kind backup.Kind) (all []string) {
+		for _, own := range s.part.sets.all("web", "server/tukpub") {
+			if own.Kind == kind {
+				for _, f := range own.DatabaseFiles {
+					all = append(all, f.Name)
+					g.Expect(f.Log).To(Equal(f.Name == "Content_log"))
+					g.Expect(f.Bytes).To(BeNumerically(">", 0))
+				}
+				return all
+			}
+		}
+		return nil
+	}
+	g.Eventually(func() []string { return names(backup.Full) }, patient, often).
+		Should(Equal([]string{"Content", "Content_2", "Content_log"}))
+	g.Eventually(func() []string { return names(backup.Log) }, patient, often).
+		Should(Equal([]string{"Content", "Content_3", "Content_log"}))
 }

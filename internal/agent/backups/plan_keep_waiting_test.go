@@ -67,3 +67,43 @@ func TestWhatWaitsToBeSentKeepsItsBase(t *testing.T) {
 	o.Own = nil
 	g.Expect(p.removes(o)).To(Equal([]string{"base"}))
 }
+
+// A set that the store has damaged waits to be sent again: it keeps its base, and makes nothing needless until then.
+func TestWhatIsDamagedWaitsToBeSentAgain(t *testing.T) {
+	g := NewWithT(t)
+	p := planned(t, order(func(o *orders.Backup) { o.KeepFulls = 1 }))
+	base := taken("base", backup.Full, 96*time.Hour, "10", "20")
+	next := taken("next", backup.Full, 48*time.Hour, "30", "40")
+	next.CopyOnly = true
+	differential := taken("differential", backup.Differential, 47*time.Hour, "20", "50")
+	differential.BaseID = "base"
+	shown := stored(base, next, differential)
+	shown.Sets[2].Damaged = true
+	o := &Observed{Now: noon, Sources: []mssql.BackupSource{source(primary)}, Stores: []Stored{shown}}
+	g.Expect(p.removes(o)).To(ContainElement("base"), "nobody sends it again")
+	o.Own = []Own{{Description: differential}}
+	g.Expect(p.removes(o)).NotTo(ContainElement("base"))
+	shown = stored(base, next)
+	shown.Sets[1].Damaged = true
+	o.Stores, o.Own = []Stored{shown}, []Own{{Description: next}}
+	g.Expect(p.removes(o)).NotTo(ContainElement("base"), "whether it ever comes is not known")
+}
+
+// What waits to be sent may never come: what is gone from the store is no less needed for it.
+func TestWhatWaitsMakesNothingThatIsGoneNeedless(t *testing.T) {
+	g := NewWithT(t)
+	p := planned(t, order(func(o *orders.Backup) { o.KeepFulls = 1 }))
+	old := taken("old", backup.Full, 96*time.Hour, "10", "20")
+	next := taken("next", backup.Full, 48*time.Hour, "30", "40")
+	shown := stored()
+	shown.Listed = ago(time.Minute)
+	sent := map[string]time.Time{"bucket": ago(time.Hour)}
+	o := &Observed{Now: noon, Stores: []Stored{shown}, Own: []Own{{Description: old, In: sent}, {Description: next}}}
+	g.Expect(p.gone(o, "bucket")).To(Equal(map[string]absence{"old": goneNeeded}))
+	shown = stored(next)
+	shown.Listed = ago(time.Minute)
+	o.Stores = []Stored{shown}
+	g.Expect(p.gone(o, "bucket")).To(Equal(map[string]absence{"old": goneNeedless}), "it has come")
+	o.Own[0].In = map[string]time.Time{"bucket": shown.Listed}
+	g.Expect(p.gone(o, "bucket")).To(BeEmpty(), "the list may be older than it")
+}

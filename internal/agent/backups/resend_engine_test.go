@@ -135,3 +135,22 @@ func TestASetWhoseFilesAreGoneIsDamaged(t *testing.T) {
 		})
 	}
 }
+
+// A set that was damaged when its sending was planned, and is whole by its turn, is neither taken out of the store nor
+// sent.
+func TestASetThatIsWholeAgainIsNotSent(t *testing.T) {
+	g := NewWithT(t)
+	s := newShipping(t, nil)
+	file := s.bucket.File(s.own.KeyOf("2.bak"))
+	g.Expect(os.WriteFile(file, []byte("twa"), 0o600)).To(Succeed())
+	s.checkAll(t.Context(), s.catalog)
+	sends := s.planSends(s.observed())
+	g.Expect(sends).To(HaveLen(1))
+	g.Expect(sends[0].Damaged).NotTo(BeNil())
+	g.Expect(os.WriteFile(file, []byte("two"), 0o600)).To(Succeed())
+	g.Expect(s.check(t.Context(), s.catalog, Check{*sends[0].Damaged, "bucket"})).To(Succeed())
+	g.Expect(s.sendOne(t.Context(), s.catalog, "lane", sends[0])).To(Succeed())
+	g.Expect(s.list(t.Context())).To(Succeed())
+	g.Expect(s.current().Sets).To(HaveLen(1))
+	g.Expect(s.current().Sets[0].Verified).To(BeTrue(), "its mark is there still")
+}

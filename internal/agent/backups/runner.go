@@ -269,13 +269,7 @@ func (r *runner) forgetAll() {
 			func() error { return r.sets.forget(own) }})
 	}
 	r.each(context.Background(), free, nil, all)
-	r.try(lane, missing, func() error {
-		var past error
-		if o.listed() {
-			past = r.engine.endPasts(r.order.Policy, o.all(), r.server)
-		}
-		return errors.Join(past, r.engine.account(r.order.Policy, o.all(), r.server))
-	})
+	r.try(lane, missing, func() error { return r.engine.account(r.order.Policy, o.all(), r.server, o.listed()) })
 	r.only(lane, missing)
 }
 

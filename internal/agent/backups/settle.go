@@ -221,11 +221,15 @@ func readBegun(dir string) (begun, error) {
 
 // atWork says whether the engine takes a backup of the kind for this login.
 func atWork(ctx context.Context, db *mssql.DB, b begun) (bool, error) {
-	command := "BACKUP DATABASE"
-	if b.Kind == backup.Log {
-		command = "BACKUP LOG"
-	}
 	busy := false
-	err := db.Query(ctx, tsql.TaskProgress(command, db.Login()), func(mssql.Row) error { busy = true; return nil })
+	err := db.Query(ctx, tsql.TaskProgress(b.command(), db.Login()), func(mssql.Row) error { busy = true; return nil })
 	return busy, err
+}
+
+// command of the engine's that takes the backup.
+func (b begun) command() string {
+	if b.Kind == backup.Log {
+		return "BACKUP LOG"
+	}
+	return "BACKUP DATABASE"
 }

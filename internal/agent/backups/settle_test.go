@@ -177,10 +177,10 @@ func TestWhatIsAsideAndMissedByNobody(t *testing.T) {
 	e := aTaker(t)
 	dir := e.folder(t, ".aside-log", a.Take)
 	g.Expect(os.Chtimes(filepath.Join(dir, takeName), a.At, a.At)).To(Succeed())
-	g.Expect(e.account("nightly", []backup.Description{before, hole}, "tukpub-0")).To(MatchError(errAside))
-	g.Expect(e.account("other", []backup.Description{before, goesOn}, "tukpub-0")).To(Succeed())
+	g.Expect(e.account("nightly", []backup.Description{before, hole}, "tukpub-0", false)).To(MatchError(errAside))
+	g.Expect(e.account("other", []backup.Description{before, goesOn}, "tukpub-0", false)).To(Succeed())
 	g.Expect(dir).To(BeADirectory())
-	g.Expect(e.account("nightly", []backup.Description{before, goesOn}, "tukpub-0")).To(Succeed())
+	g.Expect(e.account("nightly", []backup.Description{before, goesOn}, "tukpub-0", false)).To(Succeed())
 	g.Expect(dir).NotTo(BeADirectory())
 }
 
@@ -198,12 +198,12 @@ func TestWhatIsPastGoesWithAllBeforeIt(t *testing.T) {
 	other.Family = "g"
 	for why, sets := range map[string][]backup.Description{"one is from before": {before, full}, "none is known": nil,
 		"another database's": {other}, "its clock may be apart": {near, full}} {
-		g.Expect(e.endPasts("nightly", sets, "tukpub-0")).To(Succeed())
+		g.Expect(e.account("nightly", sets, "tukpub-0", true)).To(Succeed())
 		g.Expect(dir).To(BeADirectory(), why)
 	}
-	g.Expect(e.endPasts("other", []backup.Description{full}, "tukpub-0")).To(Succeed())
+	g.Expect(e.account("other", []backup.Description{full}, "tukpub-0", true)).To(Succeed())
 	g.Expect(dir).To(BeADirectory())
-	g.Expect(e.endPasts("nightly", []backup.Description{full}, "tukpub-0")).To(Succeed())
+	g.Expect(e.account("nightly", []backup.Description{full}, "tukpub-0", true)).To(Succeed())
 	g.Expect(dir).NotTo(BeADirectory())
 }
 

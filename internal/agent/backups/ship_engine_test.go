@@ -96,3 +96,20 @@ func TestASetWhoseFilesAreGoneIsNotSent(t *testing.T) {
 	}
 	g.Expect(names).To(ConsistOf("1.bak", "2.bak", backup.DescriptionName))
 }
+
+// A mark beside files that are sent again is of those that were there before: these were not read back.
+func TestMarksOfFormerFilesGoWhenASetIsSent(t *testing.T) {
+	g := NewWithT(t)
+	s := shippingTo(t, bucket.Start(t), "full", nil)
+	for _, mark := range []string{verifiedName, damagedName} {
+		g.Expect(s.catalog.store.Put(t.Context(), path.Join(s.own.Folder(), mark), []byte("{}"))).To(Succeed())
+	}
+	s.sendAll(t.Context(), s.catalog, false)
+	objects, err := s.catalog.store.List(t.Context(), s.own.Folder()+"/")
+	g.Expect(err).NotTo(HaveOccurred())
+	var names []string
+	for _, o := range objects {
+		names = append(names, path.Base(o.Key))
+	}
+	g.Expect(names).To(ConsistOf("1.bak", "2.bak", backup.DescriptionName))
+}

@@ -20,12 +20,13 @@ import (
 	"geosql.dev/operator/internal/agent/durable"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
 )
 
 const (
-	// longest bounds one backup of data, longestLog one of a log.
-	longest, longestLog = 24 * time.Hour, 4 * time.Hour
+	// stillFor is how long a backup of data may get no further, stillLog one of a log.
+	stillFor, stillLog = 24 * time.Hour, 4 * time.Hour
 	// asking bounds what is asked of the engine beside them.
 	asking = 15 * time.Second
 )
@@ -140,15 +141,15 @@ func (e *taker) take(ctx context.Context, order orders.Backup, t Take, size int6
 		return err
 	}
 	e.sets.reached("begun", t.Kind)
-	open, most := e.open.Data, longest
+	open := e.open.Data
 	if t.Kind == backup.Log {
-		open, most = e.open.Log, longestLog
+		open = e.open.Log
 	}
 	db, err := open(ctx)
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(dir))
 	}
-	executing, cancel := context.WithTimeout(ctx, most)
+	executing, cancel := e.whileMoving(ctx, dir, b)
 	defer cancel()
 	execution := db.Exec(executing, b.statement(dir, order))
 	e.sets.reached("executed", t.Kind)
@@ -169,6 +170,28 @@ func (e *taker) take(ctx context.Context, order orders.Backup, t Take, size int6
 		return fmt.Errorf("the server says that it took a backup to %s, and wrote none there", dir)
 	}
 	return execution
+}
+
+// whileMoving ends once the engine neither writes to the files of a backup nor says that it gets any further. A file
+// may have its size from the begin.
+func (e *taker) whileMoving(ctx context.Context, dir string, b begun) (context.Context, context.CancelFunc) {
+	still := stillFor
+	if b.Kind == backup.Log {
+		still = stillLog
+	}
+	return mssql.WhileMoving(ctx, still, func(ctx context.Context) string {
+		var sizes []int64
+		for _, name := range b.Files {
+			if info, err := os.Stat(filepath.Join(dir, name)); err == nil {
+				sizes = append(sizes, info.Size())
+			}
+		}
+		progress := ""
+		if db, err := e.open.Ask(ctx); err == nil {
+			progress = mssql.Progress(ctx, db, b.command())
+		}
+		return fmt.Sprint(sizes, progress)
+	})
 }
 
 // begin makes the folder of a backup, and says there what it is, before anything is asked of the engine.

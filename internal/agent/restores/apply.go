@@ -35,7 +35,7 @@ const (
 
 // apply carries out a step. Each may be carried out again.
 func (r *runner) apply(ctx context.Context, o *observed, s step) error {
-	ctx, cancel := context.WithTimeout(ctx, longest)
+	ctx, cancel := r.whileMoving(ctx)
 	defer cancel()
 	switch s := s.(type) {
 	case list:
@@ -76,6 +76,23 @@ func (r *runner) apply(ctx context.Context, o *observed, s step) error {
 		return r.clean()
 	}
 	return fmt.Errorf("no way to carry out %T", s)
+}
+
+// restoring are the engine's commands by which it restores.
+var restoring = []string{"RESTORE DATABASE", "RESTORE LOG"}
+
+// whileMoving ends once neither a download nor the engine gets any further.
+func (r *runner) whileMoving(ctx context.Context) (context.Context, context.CancelFunc) {
+	return mssql.WhileMoving(ctx, stillFor, func(ctx context.Context) string {
+		r.mu.Lock()
+		downloaded := r.downloaded
+		r.mu.Unlock()
+		progress := ""
+		if db, err := r.engine.Ask(ctx); err == nil {
+			progress = mssql.Progress(ctx, db, restoring...)
+		}
+		return fmt.Sprint(downloaded, progress)
+	})
 }
 
 // refuse ends a restore that has changed nothing.
@@ -280,7 +297,7 @@ func (r *runner) restore(ctx context.Context, o *observed, set int) error {
 }
 
 func (r *runner) execute(ctx context.Context, s tsql.Statement) error {
-	db, err := r.open(ctx)
+	db, err := r.engine.Data(ctx)
 	if err != nil {
 		return err
 	}

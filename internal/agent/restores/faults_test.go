@@ -3,6 +3,7 @@
 package restores
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -35,10 +36,16 @@ func said(numbers ...int32) error {
 	return &mssql.Error{Server: "quisec-0", Doing: "restore Content", Class: mssql.Refused, Number: last.Number, Err: last}
 }
 
+// noEngine is one that is away.
+var noEngine = backups.Engine{
+	Ask:  func(context.Context) (*mssql.DB, error) { return nil, errors.New("no engine") },
+	Data: func(context.Context) (*mssql.DB, error) { return nil, errors.New("no engine") },
+}
+
 // runs is a runner with what is known of a restore.
 func runs(t *testing.T, o *observed) *runner {
 	t.Helper()
-	r := newRunner(o.Order, NewPart(nil, t.TempDir(), nil, slog.New(slog.DiscardHandler)))
+	r := newRunner(o.Order, NewPart(nil, t.TempDir(), noEngine, slog.New(slog.DiscardHandler)))
 	r.record = o.Record
 	return r
 }
@@ -100,7 +107,7 @@ func TestRefusalsAreMinutesApart(t *testing.T) {
 // The status is told while a restore that is withdrawn comes to its end.
 func TestTheStatusWaitsForNoRestore(t *testing.T) {
 	g := NewWithT(t)
-	p := NewPart(nil, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	p := NewPart(nil, t.TempDir(), noEngine, slog.New(slog.DiscardHandler))
 	cancelled, over := make(chan struct{}), make(chan struct{})
 	p.running["u1"] = &running{runner: newRunner(known().Order, p), cancel: func() { close(cancelled) }, done: over}
 	withdrawn := make(chan struct{})
@@ -138,7 +145,7 @@ func TestARestoreWhoseRecordIsLostKnowsItsDatabase(t *testing.T) {
 // under is a part that carries these restores out, each with a folder, until they are cancelled.
 func under(t *testing.T, all ...orders.Restore) *Part {
 	t.Helper()
-	p := NewPart(nil, t.TempDir(), nil, slog.New(slog.DiscardHandler))
+	p := NewPart(nil, t.TempDir(), noEngine, slog.New(slog.DiscardHandler))
 	for _, order := range all {
 		over := make(chan struct{})
 		r := &running{runner: newRunner(order, p), cancel: sync.OnceFunc(func() { close(over) }), done: over}
@@ -242,4 +249,21 @@ func TestASetThatWasRemovedMeanwhileIsNoDamage(t *testing.T) {
 		o.Record = r.record
 		g.Expect(next(o)).To(Equal(choose{}))
 	}
+}
+
+// That there is no group yet, and that it is made since, is heard while a restore is under way.
+func TestWhetherAGroupIsMadeIsHeardMeanwhile(t *testing.T) {
+	g := NewWithT(t)
+	o := known()
+	o.Order.Group, o.Record.Result = "content", &Result{}
+	r := runs(t, o)
+	away := func() string { return r.observe(t.Context()).away() }
+	g.Expect(away()).To(ContainSubstring("has no availability group content"))
+	order := o.Order
+	order.Unmade = true
+	r.tell(order)
+	g.Expect(away()).To(BeEmpty())
+	order.Unmade = false
+	r.tell(order)
+	g.Expect(away()).To(ContainSubstring("has no availability group content"))
 }

@@ -198,7 +198,7 @@ func (r *runner) examine(ctx context.Context, o *observed, n int) error {
 	if _, err := os.Stat(r.place(f)); errors.Is(err, fs.ErrNotExist) {
 		return r.keepFile(o, n, func(f *gathered) { f.Whole = false })
 	}
-	db, err := r.open(ctx)
+	db, err := r.engine.Data(ctx)
 	if err != nil {
 		return err
 	}
@@ -275,7 +275,7 @@ func ability(ctx context.Context, db *mssql.DB) (major int, thumbprints []string
 
 // chooseFiles finds the chain in what the files said of themselves.
 func (r *runner) chooseFiles(ctx context.Context, o *observed) error {
-	db, err := r.open(ctx)
+	db, err := r.engine.Data(ctx)
 	if err != nil {
 		return err
 	}
@@ -355,10 +355,10 @@ func headerOf(shown mssql.BackupHeader) backup.Header {
 		Set: backup.Set{ID: shown.ID, Kind: kinds[shown.Type], Database: shown.Database, Family: shown.Family,
 			CopyOnly: shown.CopyOnly, FirstLSN: backup.LSN(shown.FirstLSN), LastLSN: backup.LSN(shown.LastLSN),
 			BaseID: shown.BaseID, FirstFork: shown.FirstFork, Fork: shown.Fork, ForkLSN: backup.LSN(shown.ForkLSN),
-			Begun: shown.Begun, Finished: shown.Finished},
+			Begun: shown.Begun, Finished: shown.Finished, BulkLogged: shown.BulkLogged},
 		Type: shown.Type, Position: shown.Position, Major: shown.Major, Bytes: max(shown.Stored, 0),
 		Build:   fmt.Sprintf("%d.%d.%d", shown.Major, shown.Minor, shown.Build),
-		BaseLSN: backup.LSN(shown.BaseLSN), Faulty: shown.Damaged, Snapshot: shown.Snapshot, BulkLogged: shown.BulkLogged,
+		BaseLSN: backup.LSN(shown.BaseLSN), Faulty: shown.Damaged, Snapshot: shown.Snapshot,
 	}
 	if h.Kind == backup.Log {
 		h.Until = shown.Until

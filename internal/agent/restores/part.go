@@ -22,7 +22,6 @@ import (
 
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/internal/mssql"
 )
 
 // PartName is the part's name, under which /status has the Statuses.
@@ -45,7 +44,7 @@ type Source interface {
 type Part struct {
 	source Source
 	dir    string
-	open   func(context.Context) (*mssql.DB, error)
+	engine backups.Engine
 	// who asks the sidecars of other servers.
 	who backups.Identity
 	log *slog.Logger
@@ -68,14 +67,9 @@ type running struct {
 	done   chan struct{}
 }
 
-// NewPart restores to an instance from its backup volume. open connects to its master database.
-func NewPart(
-	source Source,
-	backupDir string,
-	open func(context.Context) (*mssql.DB, error),
-	log *slog.Logger,
-) *Part {
-	return &Part{source: source, dir: filepath.Join(backupDir, restoresDir), open: open, log: log, now: time.Now,
+// NewPart restores to an instance from its backup volume, by the engine's connections for data.
+func NewPart(source Source, backupDir string, engine backups.Engine, log *slog.Logger) *Part {
+	return &Part{source: source, dir: filepath.Join(backupDir, restoresDir), engine: engine, log: log, now: time.Now,
 		free: free, at: func(context.Context, string) {}, tick: tick, pause: pauseLeast, running: map[string]*running{}}
 }
 

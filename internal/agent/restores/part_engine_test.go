@@ -215,7 +215,8 @@ func newTarget(t *testing.T) *target {
 func (s *target) begin() {
 	ctx, cancel := context.WithCancel(context.Background())
 	s.orders = make(told)
-	s.part = NewPart(s.orders, s.OnDisk(conf.BackupDir), func(context.Context) (*mssql.DB, error) { return s.agent, nil },
+	open := func(context.Context) (*mssql.DB, error) { return s.agent, nil }
+	s.part = NewPart(s.orders, s.OnDisk(conf.BackupDir), backups.Engine{Ask: open, Data: open},
 		slog.New(slog.DiscardHandler))
 	s.part.tick, s.part.pause = often, often
 	s.part.at = func(ctx context.Context, point string) { s.at(ctx, point) }

@@ -26,24 +26,25 @@ const (
 	tick = 2 * time.Second
 	// pauseLeast and pauseMost bound the pause after something failed; it doubles with each failure.
 	pauseLeast, pauseMost = 5 * time.Second, 5 * time.Minute
-	// longest bounds one download or statement; asking bounds what is asked of the engine beside them.
-	longest = 24 * time.Hour
-	asking  = 15 * time.Second
+	// stillFor is how long a download or a statement may get no further; asking bounds what is asked of the engine beside
+	// them.
+	stillFor = 24 * time.Hour
+	asking   = 15 * time.Second
 	// recordName is the file of the record in the folder of a restore.
 	recordName = "restore.json"
 )
 
 // runner carries out one Restore's order.
 type runner struct {
-	dir   string
-	open  func(context.Context) (*mssql.DB, error)
-	who   backups.Identity
-	log   *slog.Logger
-	now   func() time.Time
-	free  func(dir string) (int64, error)
-	at    func(ctx context.Context, point string)
-	tick  time.Duration
-	pause time.Duration
+	dir    string
+	engine backups.Engine
+	who    backups.Identity
+	log    *slog.Logger
+	now    func() time.Time
+	free   func(dir string) (int64, error)
+	at     func(ctx context.Context, point string)
+	tick   time.Duration
+	pause  time.Duration
 	// begun is the number of the file, from 1, that this life has begun to download.
 	begun int
 
@@ -57,7 +58,7 @@ type runner struct {
 }
 
 func newRunner(order orders.Restore, p *Part) *runner {
-	return &runner{dir: filepath.Join(p.dir, order.UID), open: p.open, who: p.who, log: p.log, now: p.now, free: p.free,
+	return &runner{dir: filepath.Join(p.dir, order.UID), engine: p.engine, who: p.who, log: p.log, now: p.now, free: p.free,
 		at: p.at, tick: p.tick, pause: p.pause, order: order, record: record{UID: order.UID}}
 }
 
@@ -181,13 +182,13 @@ func (r *runner) observe(ctx context.Context) *observed {
 	}
 	ctx, cancel := context.WithTimeout(ctx, asking)
 	defer cancel()
-	db, err := r.open(ctx)
+	db, err := r.engine.Ask(ctx)
 	if err != nil {
 		o.Err = err
 		return o
 	}
 	// Whether the engine is at it is asked first: what ends between the two questions shows in the second.
-	for _, command := range []string{"RESTORE DATABASE", "RESTORE LOG"} {
+	for _, command := range restoring {
 		err := db.Query(ctx, tsql.TaskProgress(command, db.Login()), func(mssql.Row) error { o.Working = true; return nil })
 		if err != nil {
 			o.Err = err
