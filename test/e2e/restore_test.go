@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
@@ -78,20 +79,34 @@ func (r *returned) moment() metav1.Time {
 
 // comeBack restores the group's database to a server, by the folder in the bucket alone, and compares the rows.
 func (r *returned) comeBack(server *v1alpha1.SQLServer, database string, to *v1alpha1.RestorePoint, rows int) {
-	t, b := r.gt.t, r.gt.b
+	r.gt.t.Helper()
+	x := r.begin(v1alpha1.RestoreSpec{Source: r.source(), To: to, Target: v1alpha1.RestoreTarget{
+		Server: v1alpha1.ServerName(server.Name), Database: v1alpha1.DatabaseName(database)}})
+	r.succeeds(x)
+	r.areAt(server, database, rows)
+}
+
+// source is the group's database by its folder in the bucket alone.
+func (r *returned) source() v1alpha1.RestoreSource {
+	return v1alpha1.RestoreSource{Store: r.store, Path: r.gt.folder()}
+}
+
+// begin declares a Restore, which goes with the test.
+func (r *returned) begin(spec v1alpha1.RestoreSpec) *v1alpha1.Restore {
+	t, hub := r.gt.t, r.gt.b.Hub().Client
 	t.Helper()
-	g := NewWithT(t)
-	x := &v1alpha1.Restore{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "e2e-" + strings.ToLower(database)},
-		Spec: v1alpha1.RestoreSpec{Source: v1alpha1.RestoreSource{Store: r.store, Path: r.gt.folder()}, To: to,
-			Target: v1alpha1.RestoreTarget{Server: v1alpha1.ServerName(server.Name),
-				Database: v1alpha1.DatabaseName(database)}},
-	}
-	g.Expect(b.Hub().Client.Create(t.Context(), x)).To(Succeed())
-	t.Cleanup(func() { _ = b.Hub().Client.Delete(context.WithoutCancel(t.Context()), x) })
-	began := time.Now()
-	bed.Wait(t, database+" is restored", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
-		if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(x), x); err != nil {
+	x := &v1alpha1.Restore{ObjectMeta: fresh("e2e-" + strings.ToLower(string(spec.Target.Database))), Spec: spec}
+	NewWithT(t).Expect(hub.Create(t.Context(), x)).To(Succeed())
+	t.Cleanup(func() { _ = hub.Delete(context.WithoutCancel(t.Context()), x) })
+	return x
+}
+
+// succeeds waits until a Restore is over, and fails unless it has done what was asked.
+func (r *returned) succeeds(x *v1alpha1.Restore) {
+	t := r.gt.t
+	t.Helper()
+	bed.Wait(t, x.Name+" is over", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
+		if err := r.gt.b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(x), x); err != nil {
 			return false, "", err
 		}
 		c := meta.FindStatusCondition(x.Status.Conditions, v1alpha1.ConditionReady)
@@ -104,20 +119,33 @@ func (r *returned) comeBack(server *v1alpha1.SQLServer, database string, to *v1a
 		}
 		return x.Status.Phase == v1alpha1.RestoreCompleted, text, nil
 	})
-	t.Logf("%s was restored in %.0f s: %d sets, %d bytes", database, time.Since(began).Seconds(), x.Status.Sets,
-		x.Status.Bytes)
-	db := open(t, connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace)), server, credentials.RoleSA, database)
-	var found []int
-	all := tsql.Statement{Text: "SELECT id FROM dbo.Returned ORDER BY id"}
-	g.Expect(db.Query(t.Context(), all, func(row mssql.Row) error {
-		var id int
-		err := row.Scan(&id)
-		found = append(found, id)
-		return err
-	})).To(Succeed())
+	t.Logf("%s was restored at %s in %.0f s: %d sets, %d bytes", x.Status.Database, x.Status.Server,
+		x.Status.Finished.Sub(x.CreationTimestamp.Time).Seconds(), x.Status.Sets, x.Status.Bytes)
+}
+
+// areAt compares the rows of a server's database with the first that were written, which may still be on their way.
+func (r *returned) areAt(server *v1alpha1.SQLServer, database string, rows int) {
+	t := r.gt.t
+	t.Helper()
 	var want []int
 	for id := range rows {
 		want = append(want, id+1)
 	}
-	g.Expect(found).To(Equal(want))
+	connector := connectorFrom(t, r.gt.b, shellAt(t, r.gt.b.Site("dublin"), namespace))
+	defer func() { _ = connector.Close() }() // a database that is in use is not dropped
+	db := open(t, connector, server, credentials.RoleSA, database)
+	NewWithT(t).Eventually(func() ([]int, error) { return numbers(t, db, "dbo.Returned") }, time.Minute, time.Second).
+		Should(Equal(want), "%s at %s", database, server.Name)
+}
+
+// numbers are the ids of a table's rows in their order.
+func numbers(t *testing.T, db *mssql.DB, table string) (ids []int, err error) {
+	all := tsql.Statement{Text: "SELECT id FROM " + table + " ORDER BY id"}
+	err = db.Query(t.Context(), all, func(row mssql.Row) error {
+		var id int
+		err := row.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	return ids, err
 }

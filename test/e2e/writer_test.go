@@ -7,6 +7,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -22,8 +23,10 @@ const writerPause = 25 * time.Millisecond
 
 // writer inserts numbers one after another until it is stopped, and keeps those that were acknowledged.
 type writer struct {
-	mu     sync.Mutex
-	acked  []int
+	mu    sync.Mutex
+	acked []int
+	// at is when each of them was.
+	at     []time.Time
 	last   time.Time
 	errors []string
 	stop   context.CancelFunc
@@ -61,7 +64,8 @@ func startWriter(t *testing.T, db *mssql.DB, from int) *writer {
 			cancel()
 			w.mu.Lock()
 			if err == nil {
-				w.acked, w.last = append(w.acked, id), time.Now()
+				w.last = time.Now()
+				w.acked, w.at = append(w.acked, id), append(w.at, w.last)
 			} else if text := err.Error(); len(w.errors) == 0 || w.errors[len(w.errors)-1] != text {
 				w.errors = append(w.errors, text)
 			}
@@ -92,6 +96,14 @@ func (w *writer) lastAck() time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.last
+}
+
+// ackedBy are the numbers that were acknowledged before a moment, and how many were afterwards.
+func (w *writer) ackedBy(moment time.Time) (before []int, later int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n, _ := slices.BinarySearchFunc(w.at, moment, time.Time.Compare)
+	return w.acked[:n], len(w.acked) - n
 }
 
 // more waits for the first acknowledgement after now and returns how long that took.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-//go:build integration
+//go:build integration || e2e
 
 // Package engine starts the stand-in engine for tests of the operator: a process of its own with a certificate from
 // a CA of the operator's kind, reached over TDS as any engine is.
