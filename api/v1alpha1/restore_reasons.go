@@ -6,6 +6,9 @@ package v1alpha1
 const (
 	// ReasonRestoring: the server's agent is at it: the message says how far it is, and what it waits for.
 	ReasonRestoring = "Restoring"
+	// ReasonKeyAwaited: the backups are encrypted, and the server lacks the certificate whose thumbprint the message has;
+	// it is made there where spec.keys or the policy's opens what the store keeps, else by hand.
+	ReasonKeyAwaited = "KeyAwaited"
 	// ReasonRestoreFinishing: it has ended, and what it needed at the server is taken back.
 	ReasonRestoreFinishing = "RestoreFinishing"
 	// ReasonRestoreUnknown (Unknown): nobody says how far it is.

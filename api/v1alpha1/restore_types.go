@@ -114,6 +114,10 @@ type RestoreSpec struct {
 	To *RestorePoint `json:"to,omitempty"`
 	// target says where.
 	Target RestoreTarget `json:"target"`
+	// keys says by which Secret the certificates are sealed that lie in the store, for a database that is encrypted: one
+	// that the server lacks is made there. Those of the policy unless it is given; with files or folder it has no meaning.
+	// +optional
+	Keys *SealedKeys `json:"keys,omitempty"`
 	// dryRun finds the backups that would be restored, shows them in the status, and changes nothing.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`

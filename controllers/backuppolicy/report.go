@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -28,6 +29,13 @@ const (
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	before, status := d.Policy.Status, reported(d, o)
 	changes := conditions.Set(&status.StatusBase, d.Policy.Generation, reconcile.Outcome(p.Outcome, failed))
+	if c, known := keysKept(d, o); known && c != nil {
+		if change := conditions.SetOne(&status.StatusBase, d.Policy.Generation, *c); change != nil {
+			changes = append(changes, *change)
+		}
+	} else if known {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionKeysKept)
+	}
 	return r.reporter.Report(ctx, d.Policy, &before, &status, changes)
 }
 

@@ -36,6 +36,9 @@ type Desired struct {
 	Pin, Moved v1alpha1.ServerName
 	// Order is what the server is told.
 	Order orders.Restore
+	// Seal opens the keys that stores keep; Sealed says why there is none, empty where there is.
+	Seal   []byte
+	Sealed string
 	// Others are other Restores to the server that are not over: they need the agent's right too.
 	Others []string
 	// Gone are servers that nobody expects back; read for what comes to its end alone.
@@ -117,7 +120,7 @@ func (r *Reconciler) target(ctx context.Context, d *Desired) error {
 }
 
 func (r *Reconciler) source(ctx context.Context, d *Desired) error {
-	source := d.Restore.Spec.Source
+	source, keys := d.Restore.Spec.Source, d.Restore.Spec.Keys
 	stores := []v1alpha1.ObjectName{source.Store}
 	d.Order.Folder = source.Path
 	if source.Imports() {
@@ -141,6 +144,9 @@ func (r *Reconciler) source(ctx context.Context, d *Desired) error {
 		if group := policy.Spec.Target.AvailabilityGroup; group != "" {
 			target = "group/" + string(group)
 		}
+		if keys == nil {
+			keys = policy.Spec.Keys
+		}
 		d.Order.Folder = backup.DatabaseFolder(policy.Namespace, target, string(source.Database))
 		if stores = policy.Spec.Stores; len(stores) == 0 {
 			d.Refused = fmt.Sprintf("BackupPolicy %s has no stores: its backups are on the backup volumes of its servers "+
@@ -153,7 +159,7 @@ func (r *Reconciler) source(ctx context.Context, d *Desired) error {
 			return err
 		}
 	}
-	return nil
+	return r.seal(ctx, d, keys)
 }
 
 func (r *Reconciler) store(ctx context.Context, d *Desired, name string) error {

@@ -39,6 +39,7 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 		}
 	}
 	o.Says = reconcile.Asked(says, err)
+	keys(ctx, d, &o)
 	if d.Restore.Spec.AsksEngine() {
 		r.engine(ctx, d, &o)
 	}

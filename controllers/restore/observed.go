@@ -4,6 +4,7 @@ package restore
 
 import (
 	"geosql.dev/operator/internal/agent/restores"
+	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/reconcile"
 )
 
@@ -18,4 +19,6 @@ type Observed struct {
 	// Owner of the database that was restored, empty where there is none; State is its state, such as RESTORING.
 	Owner reconcile.Reading[string]
 	State string
+	// Kept are the keys that the server lacks, as the stores keep them, by thumbprint: nil where none does.
+	Kept map[string]reconcile.Reading[*backup.SealedKey]
 }
