@@ -65,9 +65,12 @@ const (
 	ConditionLogRoom = "LogRoom"
 	// ConditionVotesComplete is False while a voter of the group has lost its vote; the others may still decide.
 	ConditionVotesComplete = "VotesComplete"
+	// ConditionKeysComplete is False while a replica lacks a certificate by which a database of the group is encrypted, so
+	// that nothing can be seeded or restored there. A group without encrypted databases does not have it.
+	ConditionKeysComplete = "KeysComplete"
 )
 
-// Reasons of Fenced, Degraded, LogRoom, VotesComplete and of conflicts.
+// Reasons of Fenced, Degraded, LogRoom, VotesComplete, KeysComplete and of conflicts.
 const (
 	// ReasonFenced: a majority of at least three voters and a write lease fence the primary.
 	ReasonFenced = "Fenced"
@@ -88,6 +91,14 @@ const (
 	// ReasonVoteMissing: a minority of the voters have lost the group's Lease; the message names them, and how many more
 	// may be lost.
 	ReasonVoteMissing = "VoteMissing"
+	// ReasonKeysPresent: every replica has the certificates of the group's encrypted databases, with their private keys.
+	ReasonKeysPresent = "KeysPresent"
+	// ReasonKeyMissing: a replica lacks the certificate of an encrypted database; the message has its thumbprint, and says
+	// whether another replica has it.
+	ReasonKeyMissing = "KeyMissing"
+	// ReasonKeyOfProvider (Unknown): a database is encrypted by a key that a provider outside of the servers has; nobody
+	// compares or copies those.
+	ReasonKeyOfProvider = "KeyOfProvider"
 	// ReasonDatabaseMissing: the group has, or is to have, a database that its primary lacks; the message says which
 	// replicas have it. Of a SQLServer alone (Stalled): one that was restored, and is not there.
 	ReasonDatabaseMissing = "DatabaseMissing"

@@ -37,6 +37,25 @@ const (
 	ReasonBackupOtherHub = "BackupOtherHub"
 )
 
+// ConditionKeysKept is False while a store of a BackupPolicy lacks a certificate by which a database of its target is
+// encrypted: with the servers gone, nobody restores it. A policy whose target has no encrypted database does not have
+// it.
+const ConditionKeysKept = "KeysKept"
+
+// Reasons of a BackupPolicy's condition KeysKept.
+const (
+	// ReasonKeysKept: every store has every certificate, sealed by the Secret of spec.keys.
+	ReasonKeysKept = "KeysKept"
+	// ReasonKeysNotDeclared: databases are encrypted, and the policy has no spec.keys or no stores: nothing keeps their
+	// certificates.
+	ReasonKeysNotDeclared = "KeysNotDeclared"
+	// ReasonKeysNotKept: a store does not have one yet, the primary does not give it, or the Secret is missing: the
+	// message says which, by its thumbprint.
+	ReasonKeysNotKept = "KeysNotKept"
+	// ReasonKeysNotRead (Unknown): a store does not say which it has.
+	ReasonKeysNotRead = "KeysNotRead"
+)
+
 // ConditionBackupObjectiveMet is False while the newest moment to which a group's databases can be restored from a
 // store is older than objectives.backupRPO. A group that declares none does not have it.
 const ConditionBackupObjectiveMet = "BackupObjectiveMet"

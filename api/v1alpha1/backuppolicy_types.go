@@ -151,6 +151,10 @@ type BackupPolicySpec struct {
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set
 	Stores []ObjectName `json:"stores,omitempty"`
+	// keys has the certificates by which databases of the target are encrypted kept in the stores, with their private keys
+	// sealed: without them nobody restores such a database once its servers are lost. None is kept unless it is given.
+	// +optional
+	Keys *SealedKeys `json:"keys,omitempty"`
 	// retention says what stays restorable. Nothing is removed unless it is given.
 	// +optional
 	Retention *BackupRetention `json:"retention,omitempty"`

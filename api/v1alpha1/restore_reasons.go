@@ -8,6 +8,9 @@ const (
 	ReasonRestoring = "Restoring"
 	// ReasonReplacing: the database is restored, and takes the place of the one that it replaces.
 	ReasonReplacing = "Replacing"
+	// ReasonKeyAwaited: the backups are encrypted, and the server lacks the certificate whose thumbprint the message has;
+	// it is made there where spec.keys or the policy's opens what the store keeps, else by hand.
+	ReasonKeyAwaited = "KeyAwaited"
 	// ReasonRestoreFinishing: it has ended, and what it needed at the server is taken back.
 	ReasonRestoreFinishing = "RestoreFinishing"
 	// ReasonRestoreUnknown (Unknown): nobody says how far it is.

@@ -125,6 +125,10 @@ type RestoreSpec struct {
 	// group, is renamed, which ends its connections, and stays until somebody drops it: status.replaced has its name.
 	// +optional
 	Replace DatabaseName `json:"replace,omitempty"`
+	// keys says by which Secret the certificates are sealed that lie in the store, for a database that is encrypted: one
+	// that the server lacks is made there. Those of the policy unless it is given; with files or folder it has no meaning.
+	// +optional
+	Keys *SealedKeys `json:"keys,omitempty"`
 	// dryRun finds the backups that would be restored, shows them in the status, and changes nothing.
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`

@@ -129,6 +129,16 @@ type ServerOrGroup struct {
 	AvailabilityGroup ObjectName `json:"availabilityGroup,omitempty"`
 }
 
+// SealedKeys says by which Secret the private keys of certificates are sealed that are kept with backups.
+type SealedKeys struct {
+	// sealSecretRef names the Secret, in the object's namespace of the hub, that seals them: at least 16 bytes, key
+	// password unless given. Whoever has it and the store has the keys; without it the kept ones open no more.
+	SealSecretRef SecretReference `json:"sealSecretRef"`
+}
+
+// KeySeal is that of sealSecretRef unless another one is given.
+const KeySeal = "password"
+
 // SecretReference names a Secret. For a Site it is in the operator's namespace, else in the object's own.
 type SecretReference struct {
 	// name of the Secret.

@@ -59,6 +59,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return r.createMasterKey(ctx, d, s)
 	case CreatePartnerLogin:
 		return r.createPartnerLogin(ctx, d, s)
+	case CopyKey:
+		return r.copyKey(ctx, d, s)
 	case CreateLease:
 		return r.createLease(ctx, d, s)
 	case GiveOrders:

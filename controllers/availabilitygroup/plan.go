@@ -25,7 +25,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o,
 		planStopped, planReferences, planServers, planPrimary, planFirst, planEndpoints, planPartners, planVotes,
 		planElection, planNone,
-		planDatabases, planCreate,
+		planDatabases, planKeys, planCreate,
 		planReturn, planJoin, planReplicas, planTraceFlag, planMembership, planCommitRule, planListener, planFormer,
 		planSeeding, planProperties, planConnections, planHealth,
 	)

@@ -229,7 +229,7 @@ func planSeeding(d Desired, o Observed, p *reconcile.Plan) bool {
 	group := o.Instances[primary].Group
 	var missing []string
 	for _, r := range d.Group.Spec.Replicas {
-		lacking := o.unseeded(group, r)
+		lacking := o.unseeded(d, group, r)
 		if len(lacking) == 0 {
 			continue
 		}
@@ -269,7 +269,7 @@ func (o Observed) awaitSeeding(d Desired) (servers []v1alpha1.ServerName) {
 		return nil
 	}
 	for _, r := range d.Group.Spec.Replicas {
-		if len(o.unseeded(o.Instances[primary].Group, r)) > 0 {
+		if len(o.unseeded(d, o.Instances[primary].Group, r)) > 0 {
 			servers = append(servers, r.Server)
 		}
 	}
@@ -277,8 +277,8 @@ func (o Observed) awaitSeeding(d Desired) (servers []v1alpha1.ServerName) {
 }
 
 // unseeded are the group's databases that a joined replica's server lacks altogether and that are not being seeded to
-// it.
-func (o Observed) unseeded(group *mssql.Group, r v1alpha1.Replica) (lacking []string) {
+// it, those aside whose key it lacks, too: such a seeding fails each time.
+func (o Observed) unseeded(d Desired, group *mssql.Group, r v1alpha1.Replica) (lacking []string) {
 	i, ok := o.Instances[r.Server]
 	if have := group.Replica(host(r.Server)); have == nil || fixed(have, replica(r)) {
 		return nil
@@ -289,7 +289,7 @@ func (o Observed) unseeded(group *mssql.Group, r v1alpha1.Replica) (lacking []st
 		return nil
 	}
 	for _, name := range group.Databases {
-		if _, exists := database(i.Mirroring, name); !exists {
+		if _, exists := database(i.Mirroring, name); !exists && !o.keyless(d, r.Server, name) {
 			lacking = append(lacking, name)
 		}
 	}

@@ -77,6 +77,9 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 		outcome.Message = host(primary) + " is primary and serves what the group has; " + outcome.Message
 		return p.Settle(outcome)
 	}
+	if outcome, lacks := keysLacked(d, o); lacks {
+		return p.Settle(outcome)
+	}
 	if lagging := notSynchronized(d, o, primary); len(lagging) > 0 {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonSynchronizing, fmt.Sprintf(
 			"%s is primary and serves; not synchronized yet: %s", host(primary), strings.Join(lagging, ", "))))

@@ -22,7 +22,7 @@ const statusOwner = client.FieldOwner("geosql-operator-availabilitygroup")
 // ownConditions are the conditions that this controller writes.
 var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionFenced,
-	v1alpha1.ConditionDegraded, v1alpha1.ConditionLogRoom,
+	v1alpha1.ConditionDegraded, v1alpha1.ConditionLogRoom, v1alpha1.ConditionKeysComplete,
 	v1alpha1.ConditionVotesComplete, v1alpha1.ConditionElectionsPaused, v1alpha1.ConditionBackupObjectiveMet,
 }
 
@@ -41,6 +41,11 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	}
 	if c, known := electionsPaused(d, o); known {
 		own = append(own, c)
+	}
+	if c, known := keysComplete(d, o); known && c != nil {
+		own = append(own, *c)
+	} else if known {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionKeysComplete)
 	}
 	status.Restorable = nil
 	if d.backupRPO() > 0 {

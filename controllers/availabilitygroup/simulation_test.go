@@ -308,7 +308,7 @@ func (e *environ) work() {
 			if s.lag[database] > 0 && !e.silent[credentials.ServerOf(server)] {
 				s.lag[database]--
 			}
-			if _, exists := s.mirroring.Databases[database]; !exists && !s.lacks[database] {
+			if _, exists := s.mirroring.Databases[database]; !exists && !s.lacks[database] && e.opens(s, database) {
 				s.lag[database] = catchesUp
 				s.mirroring.Databases[database] = mssql.Database{
 					Name:          database,
@@ -334,6 +334,8 @@ func (e *environ) do(step reconcile.Step) error {
 		e.servers[s.Server].mirroring.MasterKey = true
 	case CreatePartnerLogin:
 		e.servers[s.Server].logins[s.Login] = mssql.Login{SID: credentials.SID("web", s.Login)}
+	case CopyKey:
+		return e.copyKey(s)
 	case CreateLease:
 		if e.leases[s.Site] == nil {
 			record := vote(e.t, s.InitialPrimary, s.Configuration)

@@ -34,6 +34,21 @@ func (s CreatePartnerLogin) Describe() string {
 	return fmt.Sprintf("on %s: create login %s, to which a partner's certificate is mapped", host(s.Server), s.Login)
 }
 
+// CopyKey makes a certificate with its private key in master of another server, under a password that is made for the
+// copy and that nobody keeps.
+type CopyKey struct {
+	From, To v1alpha1.ServerName
+	// Thumbprint in hexadecimal digits; Name is what it is called at To.
+	Thumbprint, Name string
+	Databases        []string
+}
+
+// Describe names the servers and the certificate.
+func (s CopyKey) Describe() string {
+	return fmt.Sprintf("on %s: make certificate %s (0x%s), by which %s is encrypted, as %s has it", host(s.To), s.Name,
+		s.Thumbprint, list(s.Databases), host(s.From))
+}
+
 // CreateLease creates a group's Lease at a voter. It never changes one that is there.
 type CreateLease struct {
 	Site  v1alpha1.SiteName
@@ -151,6 +166,8 @@ func placeOf(step reconcile.Step) v1alpha1.ServerName {
 		return s.Server
 	case CreatePartnerLogin:
 		return s.Server
+	case CopyKey:
+		return s.To
 	}
 	return ""
 }

@@ -17,8 +17,10 @@ import (
 
 // apply carries out what each server's steps are; a server that fails holds up no other.
 func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconcile.Plan) error {
-	return reconcile.EachInOrder(ctx, p.Steps, place, func(ctx context.Context, s reconcile.Step) error {
+	carryOut := func(ctx context.Context, s reconcile.Step) error {
 		switch s := s.(type) {
+		case KeepKey:
+			return r.keepKey(ctx, d, s)
 		case Tell:
 			var data map[string][]byte
 			if s.Order != nil {
@@ -44,6 +46,9 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconci
 		default:
 			return fmt.Errorf("no way to carry out %T", s)
 		}
+	}
+	return reconcile.WithAside(ctx, p, carryOut, func() error {
+		return reconcile.EachInOrder(ctx, p.Steps, place, carryOut)
 	})
 }
 

@@ -61,6 +61,8 @@ type Engines interface {
 	User(ctx context.Context, namespace string, server v1alpha1.ServerName, database string) (*mssql.UserState, error)
 	// Edition is the server's EngineEdition.
 	Edition(ctx context.Context, namespace string, server v1alpha1.ServerName) (int, error)
+	// Encryption is what of the server's databases is encrypted, and by what.
+	Encryption(ctx context.Context, namespace string, server v1alpha1.ServerName) (mssql.Encryption, error)
 	// Models are what the server's databases are, by their names in lower case.
 	Models(ctx context.Context, namespace string, server v1alpha1.ServerName) (map[string]mssql.BackupModel, error)
 }

@@ -45,6 +45,8 @@ type Desired struct {
 	TestRefused string
 	// Order is what the servers are told, but for what their engines say of themselves.
 	Order orders.Backup
+	// Seal is the Secret that seals the keys which are kept.
+	Seal Seal
 	// Gone are servers that nobody expects back; read for a deletion, and where there are Former.
 	Gone sites.Gone
 }
@@ -195,7 +197,7 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 		o.Stores = append(o.Stores, s)
 	}
 	d.Order = o
-	return nil
+	return r.seal(ctx, d)
 }
 
 // takenOver are the claims of other hubs that the policy may take over.

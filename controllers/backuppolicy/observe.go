@@ -52,6 +52,7 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 	// A primary that does not answer for msdb is not asked for each of its databases.
 	if d.Policy.DeletionTimestamp == nil && o.Servers[d.Primary].History.Err() == nil {
 		r.databases(ctx, d, &o)
+		r.keys(ctx, d, &o)
 	}
 	return o, nil
 }

@@ -48,6 +48,10 @@ func (h *holes) Edition(context.Context, string, v1alpha1.ServerName) (int, erro
 	return mssql.EngineEditionEnterprise, nil
 }
 
+func (h *holes) Encryption(context.Context, string, v1alpha1.ServerName) (mssql.Encryption, error) {
+	return mssql.Encryption{}, nil
+}
+
 func (h *holes) Models(context.Context, string, v1alpha1.ServerName) (map[string]mssql.BackupModel, error) {
 	return map[string]mssql.BackupModel{"content": {Recovery: "FULL"}}, nil
 }

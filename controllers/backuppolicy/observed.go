@@ -9,6 +9,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 )
@@ -20,6 +21,10 @@ type Observed struct {
 	Servers map[v1alpha1.ServerName]Server
 	// Models are what the primary says of its databases, by their names in lower case.
 	Models reconcile.Reading[map[string]mssql.BackupModel]
+	// Encryption is what the primary says of what is encrypted. Kept are the keys that stores have, nil for one that has
+	// none; asked for only with spec.keys.
+	Encryption reconcile.Reading[mssql.Encryption]
+	Kept       map[KeptKey]reconcile.Reading[*backup.SealedKey]
 	// Users are the agents' users in the target's databases, at the primary.
 	Users map[v1alpha1.DatabaseName]reconcile.Reading[*mssql.UserState]
 }

@@ -88,6 +88,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 			planUser(&p, d.Primary, string(database), o.Users[database])
 		}
 	}
+	planKeys(&p, d, o)
 	planRecords(&p, d, o)
 	planTests(&p, d, o)
 	p.Outcome = outcome(d, o)

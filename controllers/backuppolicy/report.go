@@ -38,6 +38,13 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 		restoreTested(d, o, status.RestoreTest)); c != nil && c.Old != nil {
 		changes = append(changes, *c)
 	}
+	if c, known := keysKept(d, o); known && c != nil {
+		if change := conditions.SetOne(&status.StatusBase, d.Policy.Generation, *c); change != nil {
+			changes = append(changes, *change)
+		}
+	} else if known {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionKeysKept)
+	}
 	return r.reporter.Report(ctx, d.Policy, &before, &status, changes)
 }
 

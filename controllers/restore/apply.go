@@ -15,8 +15,10 @@ import (
 
 // apply carries out the steps one after the other; each may be carried out again.
 func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconcile.Plan) error {
-	return reconcile.InOrder(ctx, p.Steps, func(ctx context.Context, s reconcile.Step) error {
+	carryOut := func(ctx context.Context, s reconcile.Step) error {
 		switch s := s.(type) {
+		case MakeKey:
+			return r.makeKey(ctx, d, s)
 		case Tell:
 			var data map[string][]byte
 			if s.Order != nil {
@@ -33,7 +35,8 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconci
 		default:
 			return fmt.Errorf("no way to carry out %T", s)
 		}
-	})
+	}
+	return reconcile.WithAside(ctx, p, carryOut, func() error { return reconcile.InOrder(ctx, p.Steps, carryOut) })
 }
 
 // execute carries out a statement.

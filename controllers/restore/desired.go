@@ -39,6 +39,9 @@ type Desired struct {
 	Order orders.Restore
 	// Kept says that the target is a server that declares the database for itself; read for what comes to its end alone.
 	Kept bool
+	// Seal opens the keys that stores keep; Sealed says why there is none, empty where there is.
+	Seal   []byte
+	Sealed string
 	// Others are other Restores to the server that are not over: they need the agent's right too.
 	Others []string
 	// Held is what has the database that is to make way, and would go on with what takes its place; empty for nothing.
@@ -149,7 +152,7 @@ func (r *Reconciler) kept(ctx context.Context, d *Desired) (bool, error) {
 }
 
 func (r *Reconciler) source(ctx context.Context, d *Desired) error {
-	source := d.Restore.Spec.Source
+	source, keys := d.Restore.Spec.Source, d.Restore.Spec.Keys
 	stores := []v1alpha1.ObjectName{source.Store}
 	d.Order.Folder = source.Path
 	if source.Imports() {
@@ -173,6 +176,9 @@ func (r *Reconciler) source(ctx context.Context, d *Desired) error {
 		if group := policy.Spec.Target.AvailabilityGroup; group != "" {
 			target = "group/" + string(group)
 		}
+		if keys == nil {
+			keys = policy.Spec.Keys
+		}
 		d.Order.Folder = backup.DatabaseFolder(policy.Namespace, target, string(source.Database))
 		if stores = policy.Spec.Stores; len(stores) == 0 {
 			d.Refused = fmt.Sprintf("BackupPolicy %s has no stores: its backups are on the backup volumes of its servers "+
@@ -185,7 +191,7 @@ func (r *Reconciler) source(ctx context.Context, d *Desired) error {
 			return err
 		}
 	}
-	return nil
+	return r.seal(ctx, d, keys)
 }
 
 func (r *Reconciler) store(ctx context.Context, d *Desired, name string) error {

@@ -42,6 +42,7 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 	if d.replaces() {
 		r.stands(ctx, d, &o)
 	}
+	keys(ctx, d, &o)
 	if d.Restore.Spec.AsksEngine() {
 		r.engine(ctx, d, &o)
 	}

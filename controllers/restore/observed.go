@@ -5,6 +5,7 @@ package restore
 import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/restores"
+	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 )
@@ -28,4 +29,6 @@ type Observed struct {
 	Places reconcile.Reading[*mssql.DatabasePlaces]
 	// User is the agent's in the database, nil where it has none; read where the agent checks it, or has checked it.
 	User reconcile.Reading[*mssql.UserState]
+	// Kept are the keys that the server lacks, as the stores keep them, by thumbprint: nil where none does.
+	Kept map[string]reconcile.Reading[*backup.SealedKey]
 }

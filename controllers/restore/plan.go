@@ -84,6 +84,9 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planTell(&p, d, o, told)
 	}
 	planSays(&p, d, o)
+	if locked := planKeys(&p, d, o); locked != "" {
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonKeyAwaited, locked)
+	}
 	if d.Missing != "" && p.Note == nil {
 		p.Outcome.Message += "; " + d.Missing
 	}

@@ -50,6 +50,9 @@ type Description struct {
 	DatabaseFiles []DatabaseFile `json:"databaseFiles,omitempty"`
 	// Bytes are those that were backed up, before they were packed.
 	Bytes int64 `json:"bytes"`
+	// EncryptedBy is the thumbprint, in hexadecimal digits, of the certificate by which the database was encrypted when
+	// the set had been taken; empty where it was not, or where a provider outside of the server has the key.
+	EncryptedBy string `json:"encryptedBy,omitempty"`
 	// Compressed and Checksum are how it was taken.
 	Compressed bool `json:"compressed,omitempty"`
 	Checksum   bool `json:"checksum,omitempty"`

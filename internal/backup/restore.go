@@ -28,6 +28,16 @@ func (p Plan) Stored() (bytes int64) {
 	return bytes
 }
 
+// Encryptors are the thumbprints of the certificates without which the sets do not open.
+func (p Plan) Encryptors() (all []string) {
+	for _, d := range p.Sets {
+		if d.EncryptedBy != "" && !slices.Contains(all, d.EncryptedBy) {
+			all = append(all, d.EncryptedBy)
+		}
+	}
+	return all
+}
+
 // PlanOf is what restores the database of one folder to a target. A folder may have several databases that had its name
 // one after another: the newest that reaches the target is taken, and where no target is named the newest. The error is
 // a *NoChain.

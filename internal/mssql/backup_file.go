@@ -5,7 +5,6 @@ package mssql
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
 	"fmt"
 	"strings"
 	"time"
@@ -111,7 +110,7 @@ func scanHeader(r Row) (BackupHeader, error) {
 		Finished: h.finished.Time, Major: int(h.major.Int64), Minor: int(h.minor.Int64), Build: int(h.build.Int64),
 		Bytes: h.bytes.Int64, Stored: h.stored.Int64, CopyOnly: h.copyOnly.Bool, Damaged: h.damaged.Bool,
 		Snapshot: h.snapshot.Bool, BulkLogged: h.bulkLogged.Bool, Compressed: h.compressed.Bool, Checksum: h.checked.Bool,
-		Encryptor: strings.ToUpper(hex.EncodeToString(h.encryptor)),
+		Encryptor: digits(h.encryptor),
 	}
 	if until, is := h.until.(time.Time); is {
 		all.Until = until
@@ -170,7 +169,7 @@ func ReadBackupFileList(ctx context.Context, q Querier, file string, position in
 		)
 		err := scanNamed(r, map[string]any{"LogicalName": &f.Name, "Type": &kind, "Size": &bytes,
 			"TDEThumbprint": &thumbprint})
-		f.Log, f.Bytes, f.Encryptor = kind == "L", bytes.Int64, strings.ToUpper(hex.EncodeToString(thumbprint))
+		f.Log, f.Bytes, f.Encryptor = kind == "L", bytes.Int64, digits(thumbprint)
 		all = append(all, f)
 		return err
 	})
@@ -182,7 +181,7 @@ func ReadThumbprints(ctx context.Context, q Querier) (all []string, err error) {
 	err = q.Query(ctx, tsql.CertificateThumbprints(), func(r Row) error {
 		var thumbprint []byte
 		err := r.Scan(&thumbprint)
-		all = append(all, strings.ToUpper(hex.EncodeToString(thumbprint)))
+		all = append(all, digits(thumbprint))
 		return err
 	})
 	return all, err

@@ -32,6 +32,18 @@ type Certificate struct {
 	DER []byte
 	// Login of the user that owns it.
 	Login string
+	// Thumbprint in hexadecimal digits, by which an encrypted database names it.
+	Thumbprint string
+	// PrivateKey says that it has its private key, which the master key of master opens.
+	PrivateKey bool
+}
+
+// Encryptor is what encrypts the encryption key of a database.
+type Encryptor struct {
+	// Thumbprint in hexadecimal digits.
+	Thumbprint string
+	// Certificate says that it is a certificate in master; else it is a key that a provider outside has.
+	Certificate bool
 }
 
 // Database is a user database of an instance.
@@ -67,6 +79,8 @@ type Mirroring struct {
 	// Connectors are the logins that may connect to the endpoint.
 	Connectors map[string]bool
 	Databases  map[string]Database
+	// Encryptors are those of the databases that have an encryption key, by database.
+	Encryptors map[string]Encryptor
 	// Groups are the names of the groups of which the instance hosts a replica.
 	Groups []string
 	// EngineEdition is SERVERPROPERTY('EngineEdition'), 0 when it was not asked.
@@ -89,6 +103,7 @@ func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 		Users:        map[string]string{},
 		Connectors:   map[string]bool{},
 		Databases:    map[string]Database{},
+		Encryptors:   map[string]Encryptor{},
 	}
 	err := readAll(ctx, q, "read what the instance has for replicas", []read{
 		{tsql.MasterKeyExists(), func(r Row) error { var one int; m.MasterKey = true; return r.Scan(&one) }},
@@ -100,8 +115,7 @@ func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 			return err
 		}},
 		{tsql.Certificates(), func(r Row) error {
-			var c Certificate
-			err := r.Scan(&c.Name, &c.Expires, &c.DER, &c.Login)
+			c, err := scanCertificate(r)
 			m.Certificates[c.Name] = c
 			return err
 		}},
@@ -118,6 +132,7 @@ func ReadMirroring(ctx context.Context, q Querier) (Mirroring, error) {
 			return err
 		}},
 		readDatabases(m.Databases),
+		readEncryptors(m.Encryptors),
 		{tsql.EngineEdition(), func(r Row) error { return r.Scan(&m.EngineEdition) }},
 		{tsql.ProductVersion(), func(r Row) error { return r.Scan(&m.ProductVersion) }},
 		{tsql.GroupNames(), func(r Row) error {

@@ -50,8 +50,7 @@ func ReadPartners(ctx context.Context, q Querier) (Partners, error) {
 			return err
 		}},
 		{tsql.Certificates(), func(r Row) error {
-			var c Certificate
-			err := r.Scan(&c.Name, &c.Expires, &c.DER, &c.Login)
+			c, err := scanCertificate(r)
 			p.Certificates[c.Login] = append(p.Certificates[c.Login], c.Name)
 			return err
 		}},

@@ -87,6 +87,8 @@ var forms = []form{
 		"docs/t-sql/statements/alter-database-transact-sql-file-and-filegroup-options.md",
 		`ALTER DATABASE NAME ADD FILE \(NAME = NAME, FILENAME = STRING, SIZE = \d+MB, FILEGROWTH = \d+MB\)`,
 	),
+	of("docs/t-sql/statements/create-certificate-transact-sql.md", `CREATE CERTIFICATE NAME FROM BINARY = 0x[0-9A-F]+ `+
+		`WITH PRIVATE KEY \(BINARY = 0x[0-9A-F]+, DECRYPTION BY PASSWORD = STRING\)`),
 	of("docs/t-sql/statements/drop-certificate-transact-sql.md", `DROP CERTIFICATE NAME`),
 	of("docs/t-sql/statements/drop-availability-group-transact-sql.md", `DROP AVAILABILITY GROUP NAME`),
 	of("docs/t-sql/database-console-commands/dbcc-checkdb-transact-sql.md",

@@ -14,9 +14,11 @@ JOIN sys.tcp_endpoints AS t ON t.endpoint_id = e.endpoint_id
 LEFT JOIN sys.certificates AS c ON c.certificate_id = e.certificate_id`)
 }
 
-// Certificates reads the certificates of master with their owners' logins and public parts.
+// Certificates reads the certificates of master with their owners' logins and public parts, their thumbprints, and how
+// their private keys are encrypted: MK by the master key, PW by a password, NA for none.
 func Certificates() Statement {
-	return text(`SELECT c.name, c.expiry_date, CERTENCODED(c.certificate_id), COALESCE(SUSER_SNAME(u.sid), N'')
+	return text(`SELECT c.name, c.expiry_date, CERTENCODED(c.certificate_id), COALESCE(SUSER_SNAME(u.sid), N''),
+    c.thumbprint, c.pvt_key_encryption_type
 FROM sys.certificates AS c LEFT JOIN sys.database_principals AS u ON u.principal_id = c.principal_id
 WHERE c.name NOT LIKE N'##%'`)
 }

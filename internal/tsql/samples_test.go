@@ -103,6 +103,10 @@ func init() {
 		"CreatePartnerCertificate",
 		tsql.CreatePartnerCertificate("geosql_quisec_1", "geosql_partner_quisec", []byte{0x30, 0x82}),
 	)
+	add("EncryptedDatabases", tsql.EncryptedDatabases())
+	add("ReadKey", tsql.ReadKey([]byte{0xA1, 0xB2}, "It's-a_secret.7"))
+	add("CreateKey", tsql.CreateKey(tsql.KeyForm{Name: "sales]key", Thumbprint: []byte{0xA1, 0xB2},
+		DER: []byte{0x30, 0x82}, PrivateKey: []byte{0x1E, 0xF1}, Password: "It's-a_secret.7"}))
 	add("RevokeConnectOnEndpoint",
 		tsql.RevokeConnectOnEndpoint(tsql.MirroringEndpoint, "geosql_partner_quisec", "quisec-0"))
 	add("DropPartnerCertificate", tsql.DropPartnerCertificate("geosql_quisec_1", "quisec-0"))

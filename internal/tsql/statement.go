@@ -152,6 +152,13 @@ func (b *builder) secret(s string) *builder {
 	return b
 }
 
+// secretBinary appends a binary literal that is shown as asterisks.
+func (b *builder) secretBinary(v []byte) *builder {
+	b.text.WriteString(Binary(v))
+	b.shown.WriteString("0x***")
+	return b
+}
+
 // arg adds a parameter; its name has no @.
 func (b *builder) arg(name string, value any) *builder {
 	b.args = append(b.args, sql.Named(name, value))

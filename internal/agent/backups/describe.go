@@ -39,6 +39,13 @@ func describe(ctx context.Context, db *mssql.DB, dir string, b begun, t mssql.Ba
 	for _, f := range files {
 		d.DatabaseFiles = append(d.DatabaseFiles, backup.DatabaseFile{Name: f.Name, Log: f.Log, Bytes: f.Bytes})
 	}
+	encryptors, err := mssql.ReadEncryptors(asks, db)
+	if err != nil && !mssql.Is(err, mssql.Refused) { // a backup is worth more than what is said of it
+		return d, err
+	}
+	if by, encrypted := (mssql.Encryption{Encryptors: encryptors}).EncryptorOf(t.Database); encrypted && by.Certificate {
+		d.EncryptedBy = by.Thumbprint
+	}
 	for _, name := range b.Files {
 		f, err := sum(ctx, filepath.Join(dir, name))
 		if err != nil {

@@ -94,6 +94,8 @@ type observed struct {
 	// Role of the server in the order's group, such as PRIMARY; empty where the order names none, and where the server has
 	// no such group.
 	Role string
+	// Lacks are the thumbprints of certificates without which the sets do not open, and which master does not have.
+	Lacks []string
 	// Working says that the engine restores something for this login still: an earlier life of the sidecar asked for it.
 	Working bool
 	// Left says that there are downloads.
@@ -117,6 +119,15 @@ func (o *observed) away() string {
 		return "the server has no availability group " + group
 	}
 	return "the server is " + o.Role + " in availability group " + group + ", and not its primary"
+}
+
+// locked says which certificates are missing; empty where none is.
+func (o *observed) locked() string {
+	if len(o.Lacks) == 0 {
+		return ""
+	}
+	return "the backups are encrypted, and the server's master lacks the certificate with the thumbprint 0x" +
+		strings.Join(o.Lacks, ", 0x") + ": nothing is downloaded or restored until it is there"
 }
 
 // ours says whether the database was made by this restore: each of its files has the restore's UID in its name, which

@@ -449,6 +449,7 @@ func TestADatabaseComesBackAsItWas(t *testing.T) {
 		g.Expect(s.rows("lost")).To(Equal(upTo(30)))
 	})
 
+	t.Run("its key is missing", func(t *testing.T) { awaitsItsKey(t, s, b) })
 	t.Run("a store that fails", func(t *testing.T) { failingStores(t, s, b) })
 	t.Run("ended within answers", func(t *testing.T) { endedWithinAnswers(t, s, b) })
 	t.Run("into a group", func(t *testing.T) { intoGroup(t, s, b) })

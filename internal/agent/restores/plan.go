@@ -83,6 +83,8 @@ func next(o *observed) step {
 	case !r.Begun && o.Database != nil && o.Database.State == "ONLINE":
 		return disturbed(o, "this Restore made database "+r.Database+", which is ONLINE; what the agent had written down of "+
 			"it is lost, so that nobody knows whether all of it was restored")
+	case o.locked() != "" && !r.Begun:
+		return wait{o.locked()}
 	case r.Downloaded < len(r.Plan.Sets):
 		return download{r.Downloaded}
 	case !r.Begun && o.Database == nil && o.away() != "":
@@ -129,6 +131,9 @@ func exists(o *observed) step {
 
 func dryRun(o *observed) step {
 	message := fmt.Sprintf("%d sets would be restored; nothing was changed", len(o.Record.Plan.Sets))
+	if locked := o.locked(); locked != "" {
+		message += "; without dryRun it would wait: " + locked
+	}
 	if o.Database != nil {
 		message += "; without dryRun it would be refused: there is a database " + o.Record.Database + " on the server"
 	}

@@ -65,6 +65,12 @@ func TestNext(t *testing.T) {
 		}, step: "finish", as: Refused, says: "never restored over"},
 		{why: "not all is downloaded", edit: func(o *observed) { o.Record.Downloaded = 1 }, step: "download set 2"},
 		{why: "all is downloaded", step: "restore set 1"},
+		{why: "a certificate is missing", edit: func(o *observed) { o.Lacks, o.Record.Downloaded = []string{"A1", "B2"}, 0 },
+			step: "wait: the backups are encrypted, and the server's master lacks the certificate with the thumbprint 0xA1, " +
+				"0xB2: nothing is downloaded or restored until it is there"},
+		{why: "a dry run, and a certificate is missing", edit: func(o *observed) {
+			o.Order.DryRun, o.Lacks = true, []string{"A1"}
+		}, step: "finish", as: Succeeded, says: "without dryRun it would wait: the backups are encrypted"},
 		{why: "another is primary of the group", edit: func(o *observed) { o.Order.Group, o.Role = "content", "SECONDARY" },
 			step: "wait: the server is SECONDARY in availability group content, and not its primary"},
 		{why: "the server has left the group", edit: func(o *observed) { o.Order.Group = "content" },

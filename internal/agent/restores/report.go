@@ -49,6 +49,9 @@ type Status struct {
 	// Unused are backups that files have which are not restored, of many the first; UnusedSets is how many there are.
 	Unused     []backup.Unused `json:"unused,omitempty"`
 	UnusedSets int             `json:"unusedSets,omitempty"`
+	// Lacks are the thumbprints, in hexadecimal digits, of the certificates that it waits for: what the sets are encrypted
+	// by and the server does not have.
+	Lacks []string `json:"lacks,omitempty"`
 	// Started is when the order was taken up.
 	Started time.Time `json:"started,omitzero"`
 	// Denied says that the engine does not let the agent check the database: it is not its own within it.
@@ -78,7 +81,7 @@ func (r *runner) status() Status {
 	k := r.record
 	s := Status{Name: r.order.Name, UID: r.order.UID, Step: stepOf(k), Failing: r.failing, Database: k.Database,
 		Store: k.Store, Sets: len(k.Plan.Sets), Bytes: k.Plan.Stored(), Restored: k.Restored, Started: k.Started,
-		Result: k.Result, Denied: r.denied, Checked: k.Checked, ToTime: k.Plan.Until,
+		Result: k.Result, Denied: r.denied, Checked: k.Checked, ToTime: k.Plan.Until, Lacks: r.lacks,
 		Downloaded: max(r.downloaded, backup.Plan{Sets: k.Plan.Sets[:k.Downloaded]}.Stored())}
 	for n, d := range k.Plan.Sets {
 		if len(k.Plan.Sets) > shownMost && n >= shownMost/2 && n < len(k.Plan.Sets)-shownMost/2 {

@@ -11,12 +11,14 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/durable"
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -52,6 +54,7 @@ type runner struct {
 	order      orders.Restore
 	record     record
 	failing    string
+	lacks      []string
 	downloaded int64
 	// denied says that the engine does not let this login check the database.
 	denied bool
@@ -200,6 +203,27 @@ func (r *runner) observe(ctx context.Context) *observed {
 			return o
 		}
 	}
+	if o.Lacks, o.Err = lacks(ctx, db, o.Record.Plan); o.Err != nil {
+		return o
+	}
 	o.Database, o.Err = mssql.ReadDatabasePlaces(ctx, db, o.Record.Database)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lacks = o.Lacks
 	return o
+}
+
+// lacks are the certificates that a plan needs and the server does not have.
+func lacks(ctx context.Context, db *mssql.DB, plan backup.Plan) (missing []string, err error) {
+	needed := plan.Encryptors()
+	if len(needed) == 0 {
+		return nil, nil
+	}
+	have, err := mssql.ReadThumbprints(ctx, db)
+	for _, thumbprint := range needed {
+		if !slices.Contains(have, thumbprint) {
+			missing = append(missing, thumbprint)
+		}
+	}
+	return missing, err
 }
