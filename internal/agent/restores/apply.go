@@ -132,7 +132,7 @@ func (r *runner) choose(ctx context.Context, o *observed) error {
 	case away != nil && (!found || latest):
 		return away
 	case closed != nil && (!found || latest && closedUntil.After(kept.Plan.Until)):
-		return r.refuse(o, v1alpha1.ReasonKeyMissing, closed.Error()+"; nothing was changed")
+		return r.refuse(o, v1alpha1.ReasonDecryptionKeyMissing, closed.Error()+"; nothing was changed")
 	case !found:
 		return r.refuse(o, v1alpha1.ReasonNoChain, fmt.Sprintf("%s: %v", o.Order.Folder, cmp.Or(missing,
 			errors.New("there is no store"))))

@@ -67,7 +67,7 @@ func TestAnEncryptedDatabaseComesBack(t *testing.T) {
 			s.tell(o)
 			status := s.ended(name)
 			g.Expect(status.Result.Outcome).To(Equal(Refused))
-			g.Expect(status.Result.Reason).To(Equal(v1alpha1.ReasonKeyMissing))
+			g.Expect(status.Result.Reason).To(Equal(v1alpha1.ReasonDecryptionKeyMissing))
 			g.Expect(status.Result.Message).To(ContainSubstring(recipient))
 			g.Expect(json.Marshal(status)).NotTo(ContainSubstring("AGE-SECRET-KEY"))
 			g.Expect(s.exists(name)).To(BeFalse())
@@ -79,7 +79,7 @@ func TestAnEncryptedDatabaseComesBack(t *testing.T) {
 		o := order("dry")
 		o.DryRun, o.Stores = true, []orders.BackupStore{b.plain()}
 		s.tell(o)
-		g.Expect(s.ended("dry").Result.Reason).To(Equal(v1alpha1.ReasonKeyMissing))
+		g.Expect(s.ended("dry").Result.Reason).To(Equal(v1alpha1.ReasonDecryptionKeyMissing))
 		s.tell()
 	})
 	t.Run("ended at every step", func(t *testing.T) {
