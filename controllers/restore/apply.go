@@ -28,7 +28,7 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconci
 				client.FieldOwner("geosql-restore-"+d.Restore.Name), data)
 		case Discard:
 			// Connections that were used within the database keep it from being dropped.
-			r.connector.Forget(d.Restore.Namespace, s.Server)
+			r.connector.ForgetDatabase(d.Restore.Namespace, s.Server, d.database())
 			return r.execute(ctx, d, s.Execute)
 		case mssql.Execute:
 			return r.execute(ctx, d, s)
