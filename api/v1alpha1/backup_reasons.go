@@ -56,6 +56,24 @@ const (
 	ReasonBackupNotVerified = "BackupNotVerified"
 )
 
+// ConditionRestoreTested is False when the newest restore test of a BackupPolicy that is over has failed, or when one
+// goes on too long. A policy without spec.restoreTest does not have it.
+const ConditionRestoreTested = "RestoreTested"
+
+// Reasons of a BackupPolicy's condition RestoreTested.
+const (
+	// ReasonRestoreTestPassed: every database was restored from the backups, and DBCC CHECKDB found nothing in any.
+	ReasonRestoreTestPassed = "RestoreTestPassed"
+	// ReasonRestoreTestFailed: one was not restored, or DBCC CHECKDB found something: the message says which, and why.
+	ReasonRestoreTestFailed = "RestoreTestFailed"
+	// ReasonRestoreTestLate: a test goes on still when the next is due.
+	ReasonRestoreTestLate = "RestoreTestLate"
+	// ReasonRestoreTestPending (Unknown): none is over yet.
+	ReasonRestoreTestPending = "RestoreTestPending"
+	// ReasonRestoreTestGone: a database's Restore was deleted before its end was seen (status.restoreTest.databases).
+	ReasonRestoreTestGone = "RestoreTestGone"
+)
+
 // Reasons of a Backup. A set that is damaged is BackupDamaged.
 const (
 	// ReasonBackupTaken: every database is backed up, and every store of the policy has it.

@@ -93,6 +93,8 @@ const (
 // for how long. The servers' agents carry it out, also while the hub is away.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.differential) || (has(self.target) && has(self.target.server)) || !has(self.replica) || self.replica == 'Primary'",message="differential goes with replica Primary: a full backup of a secondary is a copy, which is no base of a differential"
+// +kubebuilder:validation:XValidation:rule="!has(self.restoreTest) || has(self.stores) && size(self.stores) > 0",message="restoreTest needs a store: what is on the servers' backup volumes alone is restored by hand"
+// +kubebuilder:validation:XValidation:rule="!has(self.restoreTest) || !has(self.target) || !has(self.target.server) || self.target.server != self.restoreTest.server",message="restoreTest.server is another server than the policy's target"
 type BackupPolicySpec struct {
 	// target is the group or the server whose databases are backed up. Only an entry of a Topology may be without.
 	// +optional
@@ -156,6 +158,10 @@ type BackupPolicySpec struct {
 	// +optional
 	// +kubebuilder:default=ReadBack
 	Verification BackupVerification `json:"verification,omitempty"`
+	// restoreTest has the backups restored on a schedule, to see that they can be. It costs room and time at another
+	// server: nothing is restored unless it is given.
+	// +optional
+	RestoreTest *RestoreTest `json:"restoreTest,omitempty"`
 	// historyLimit is how many of the newest full and differential backups that the schedule had taken have a Backup as
 	// their record, 10 unless given: of all databases together. It removes no backup. Those that people asked for are not
 	// counted.
@@ -289,6 +295,9 @@ type BackupPolicyStatus struct {
 	// verification that was asked for last.
 	// +optional
 	Verification *BackupVerificationStatus `json:"verification,omitempty"`
+	// restoreTest is the newest restore test, where the policy has any.
+	// +optional
+	RestoreTest *RestoreTestStatus `json:"restoreTest,omitempty"`
 	// answers to Backups that have no outcome yet.
 	// +optional
 	// +kubebuilder:validation:MaxItems=64

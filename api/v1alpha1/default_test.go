@@ -32,6 +32,7 @@ var computed = map[string]string{
 	"BackupPolicy.spec.databases":                  "all",
 	"BackupPolicy.spec.differential":               "none are taken",
 	"BackupPolicy.spec.maxTransferSize":            "the engine's choice",
+	"BackupPolicy.spec.restoreTest.databases":      "all of the policy",
 	"BackupStore.spec.s3.caSecretRef":              "those that the image trusts",
 	"BackupStore.spec.s3.caSecretRef.key":          "depends on the use",
 	"BackupStore.spec.s3.prefix":                   "none",

@@ -106,6 +106,7 @@ type RestoreTarget struct {
 //
 // +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a Restore is carried out once: create another one"
 // +kubebuilder:validation:XValidation:rule="!(has(self.source.files) || has(self.source.folder)) || has(self.target.database)",message="target.database is needed with source.files and source.folder: nobody knows which name it has in them"
+// +kubebuilder:validation:XValidation:rule="!has(self.discard) || !self.discard || has(self.target.server)",message="discard goes with target.server: a group keeps what is restored into it"
 type RestoreSpec struct {
 	// source says which backups of which database.
 	Source RestoreSource `json:"source"`
@@ -121,6 +122,10 @@ type RestoreSpec struct {
 	// it should be has failed, with reason CheckFailed, and the database stays. False where it is left out.
 	// +optional
 	Check bool `json:"check,omitempty"`
+	// discard has the database dropped once the Restore has ended, however it has, or is deleted: it was made to see that
+	// it can be. Only what the Restore made itself is dropped. False where it is left out.
+	// +optional
+	Discard bool `json:"discard,omitempty"`
 }
 
 // DatabaseName is the name of the database that is made, as far as it is declared: that of a path is the name of the

@@ -30,6 +30,10 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconci
 			return r.record(ctx, s.Backup)
 		case Forget:
 			return reconcile.Remove(ctx, r.hub, s.Backup)
+		case Test:
+			return r.makeTest(ctx, s.Restore)
+		case ForgetTest:
+			return reconcile.Remove(ctx, r.hub, s.Restore)
 		case mssql.Execute:
 			db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Policy.Namespace, Server: s.Server,
 				Database: s.Database, Role: credentials.RoleSA})

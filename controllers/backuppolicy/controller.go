@@ -82,7 +82,7 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=backuppolicies/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=backups,verbs=get;list;watch;create;delete
+// +kubebuilder:rbac:groups=geosql.dev,resources=backups;restores,verbs=get;list;watch;create;delete
 // +kubebuilder:rbac:groups=geosql.dev,resources=backupstores;sqlservers;availabilitygroups;sites,verbs=get;list;watch
 // +kubebuilder:rbac:groups=geosql.dev,resources=topologies,verbs=get
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
@@ -105,6 +105,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		reconcile.SpecOrAnnotations()).
 		Watches(&v1alpha1.BackupStore{}, sites.EnqueueHub(r.policiesOfStore), reconcile.HubOnly()...).
 		Watches(&v1alpha1.Backup{}, sites.EnqueueHub(policyOf), reconcile.HubOnly()...).
+		Watches(&v1alpha1.Restore{}, sites.EnqueueHub(policyOfTest), reconcile.HubOnly()...).
 		Watches(&v1alpha1.AvailabilityGroup{}, sites.EnqueueHub(r.policiesOfGroup), reconcile.HubOnly()...).
 		Complete(frame)
 	if err != nil {
@@ -152,6 +153,14 @@ func (r *Reconciler) policiesOfGroup(ctx context.Context, _ v1alpha1.SiteName,
 		func(p *v1alpha1.BackupPolicy) bool {
 			return string(p.Spec.Target.AvailabilityGroup) == obj.GetName()
 		})
+}
+
+func policyOfTest(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
+	name := obj.GetLabels()[v1alpha1.LabelRestoreTest]
+	if name == "" {
+		return nil
+	}
+	return []types.NamespacedName{{Namespace: obj.GetNamespace(), Name: name}}
 }
 
 func policyOf(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {

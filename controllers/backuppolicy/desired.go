@@ -40,6 +40,9 @@ type Desired struct {
 	Editions map[v1alpha1.ServerName]v1alpha1.Edition
 	// Backups of the policy: what people ask for, and the records of what was taken; the oldest first.
 	Backups []v1alpha1.Backup
+	// Tests are the Restores of the policy's tests; TestRefused is why the server is none for them, empty when it is.
+	Tests       []v1alpha1.Restore
+	TestRefused string
 	// Order is what the servers are told, but for what their engines say of themselves.
 	Order orders.Backup
 	// Gone are servers that nobody expects back; read for a deletion, and where there are Former.
@@ -183,6 +186,9 @@ func (r *Reconciler) order(ctx context.Context, d *Desired) error {
 		return err
 	}
 	o.Requests = asks(d.Backups)
+	if err := r.restoreTests(ctx, d); err != nil {
+		return err
+	}
 	for _, name := range spec.Stores {
 		s, err := r.store(ctx, d, name)
 		if err != nil || d.Missing != "" {

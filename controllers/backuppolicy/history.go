@@ -117,8 +117,8 @@ func planRecords(p *reconcile.Plan, d Desired, o Observed) {
 	}
 }
 
-func ownedBy(b *v1alpha1.Backup, p *v1alpha1.BackupPolicy) bool {
-	return slices.ContainsFunc(b.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == p.UID })
+func ownedBy(b client.Object, p *v1alpha1.BackupPolicy) bool {
+	return slices.ContainsFunc(b.GetOwnerReferences(), func(o metav1.OwnerReference) bool { return o.UID == p.UID })
 }
 
 // recordOf is the record of a set. Its name follows from the set, so that none is made twice.

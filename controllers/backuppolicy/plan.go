@@ -88,6 +88,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		}
 	}
 	planRecords(&p, d, o)
+	planTests(&p, d, o)
 	p.Outcome = outcome(d, o)
 	if len(unrecorded) > 0 {
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonBackupPreparing, "about to tell "+strings.Join(unrecorded, ", ")+

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -27,7 +28,16 @@ const (
 
 func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconcile.Plan, failed error) error {
 	before, status := d.Policy.Status, reported(d, o)
+	if reconcile.IsSuspended(failed) {
+		status.RestoreTest = before.RestoreTest // no test is begun with
+	}
 	changes := conditions.Set(&status.StatusBase, d.Policy.Generation, reconcile.Outcome(p.Outcome, failed))
+	if d.Policy.Spec.RestoreTest == nil {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionRestoreTested)
+	} else if c := conditions.SetOne(&status.StatusBase, d.Policy.Generation,
+		restoreTested(d, o, status.RestoreTest)); c != nil && c.Old != nil {
+		changes = append(changes, *c)
+	}
 	return r.reporter.Report(ctx, d.Policy, &before, &status, changes)
 }
 
@@ -40,6 +50,7 @@ func reported(d Desired, o Observed) v1alpha1.BackupPolicyStatus {
 	}
 	told := merged(d, o)
 	status.Stores, status.Verification, status.Answers = places(d, o, told), verified(d, o), answered(d, o)
+	status.RestoreTest = tested(d, o)
 	if len(told) == 0 || !listed(d, o) {
 		return status
 	}

@@ -24,15 +24,24 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconci
 			}
 			return r.sidecars.Write(ctx, d.Restore.Namespace, s.Server,
 				client.FieldOwner("geosql-restore-"+d.Restore.Name), data)
+		case Discard:
+			// Connections that were used within the database keep it from being dropped.
+			r.connector.ForgetDatabase(d.Restore.Namespace, s.Server, d.database())
+			return r.execute(ctx, d, s.Execute)
 		case mssql.Execute:
-			db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Restore.Namespace, Server: s.Server,
-				Database: s.Database, Role: s.Role})
-			if err != nil {
-				return err
-			}
-			return s.Settled(db.Exec(ctx, s.Statement))
+			return r.execute(ctx, d, s)
 		default:
 			return fmt.Errorf("no way to carry out %T", s)
 		}
 	})
+}
+
+// execute carries out a statement.
+func (r *Reconciler) execute(ctx context.Context, d Desired, s mssql.Execute) error {
+	db, err := r.connector.Open(ctx, mssql.Target{Namespace: d.Restore.Namespace, Server: s.Server,
+		Database: s.Database, Role: s.Role})
+	if err != nil {
+		return err
+	}
+	return s.Settled(db.Exec(ctx, s.Statement))
 }

@@ -56,6 +56,14 @@ type agent struct {
 	sidecars.Sidecars
 	mu   sync.Mutex
 	says []restores.Status
+	// holds keeps it from ending what is withdrawn.
+	holds bool
+}
+
+func (a *agent) hold(on bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.holds = on
 }
 
 func (a *agent) say(all ...restores.Status) {
@@ -77,7 +85,7 @@ func (a *agent) Part(ctx context.Context, namespace string, server v1alpha1.Serv
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, o := range told {
-		if o.Withdrawn {
+		if o.Withdrawn && !a.holds {
 			a.says = slices.DeleteFunc(a.says, func(s restores.Status) bool { return s.UID == o.UID })
 		}
 	}
@@ -310,8 +318,6 @@ func TestACheckIsAllowedForItsTime(t *testing.T) {
 			says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored,
 				Message: "it is restored", Finished: time.Now()}
 			b.agent.say(says)
-			g.Eventually(b.order(row.name), patient, often).Should(HaveValue(HaveField("Withdrawn", true)))
-			b.agent.say()
 			g.Eventually(b.status(row.name), patient, often).Should(And(HaveField("Phase", v1alpha1.RestoreCompleted),
 				HaveField("Outcome", v1alpha1.RestoreSucceeded), HaveField("Checked", true)))
 			g.Expect(check()).To(Satisfy(denied))
@@ -320,3 +326,57 @@ func TestACheckIsAllowedForItsTime(t *testing.T) {
 }
 
 func denied(err error) bool { return mssql.HasNumber(err, mssql.NotAllowedToCheck...) }
+
+// What was restored by way of trial is dropped when the Restore has ended, and when it is deleted before; what somebody
+// else made under the name stays.
+func TestWhatWasMadeForATrialIsDropped(t *testing.T) {
+	b := newBed(t)
+	b.store()
+	for _, row := range []struct {
+		name                   string
+		foreign, deleted, stay bool
+	}{{name: "ended"}, {name: "deleted", deleted: true}, {name: "foreign", foreign: true, stay: true}} {
+		t.Run(row.name, func(t *testing.T) {
+			g := NewWithT(t)
+			database := "Trial_" + row.name
+			r := b.restore(row.name, v1alpha1.RestoreSpec{Check: true, Discard: true,
+				Source: v1alpha1.RestoreSource{Policy: "nightly", Database: "Content"},
+				Target: v1alpha1.RestoreTarget{Server: "quisec", Database: v1alpha1.DatabaseName(database)}})
+			g.Eventually(b.order(row.name), patient, often).ShouldNot(BeNil())
+			uid := string(r.UID)
+			if row.foreign {
+				uid = "somebody-else"
+			}
+			_, err := b.sa.Handle().ExecContext(t.Context(), "CREATE DATABASE "+database+" ON (NAME = d, FILENAME = "+
+				"'/var/opt/mssql/data/t-"+uid+".mdf') LOG ON (NAME = l, FILENAME = '/var/opt/mssql-log/t-"+uid+".ldf')")
+			g.Expect(err).NotTo(HaveOccurred())
+			exists := func() bool {
+				found, err := mssql.ReadDatabasePlaces(t.Context(), b.sa, database)
+				g.Expect(err).NotTo(HaveOccurred())
+				return found != nil
+			}
+			says := restores.Status{Name: row.name, UID: string(r.UID), Step: restores.Checking, Database: database}
+			b.agent.hold(true)
+			b.agent.say(says)
+			if row.deleted {
+				g.Expect(b.hub.Client.Delete(t.Context(), r)).To(Succeed())
+			} else {
+				says.Step, says.Checked = restores.Ended, true
+				says.Result = &restores.Result{Outcome: restores.Succeeded, Reason: v1alpha1.ReasonRestored,
+					Message: "it is restored", Finished: time.Now()}
+				b.agent.say(says)
+			}
+			g.Eventually(b.order(row.name), patient, often).Should(HaveValue(HaveField("Withdrawn", true)))
+			g.Consistently(exists, time.Second, often).Should(BeTrue(), "its agent has not ended yet")
+			b.agent.hold(false)
+			if row.deleted {
+				g.Eventually(func() bool {
+					return apierrors.IsNotFound(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(r), r))
+				}, patient, often).Should(BeTrue())
+			} else {
+				g.Eventually(b.status(row.name), patient, often).Should(HaveField("Phase", v1alpha1.RestoreCompleted))
+			}
+			g.Expect(exists()).To(Equal(row.stay))
+		})
+	}
+}

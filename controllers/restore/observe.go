@@ -66,6 +66,9 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 		}
 	}
 	o.Owner = reconcile.Asked(owner, err)
+	if discards(d) {
+		o.Places = reconcile.Asked(mssql.ReadDatabasePlaces(ctx, db, d.database()))
+	}
 	says, _ := o.Says.Get()
 	if err == nil && (says != nil && says.Denied || entered(d, *o)) {
 		o.User = r.user(ctx, d)

@@ -19,6 +19,8 @@ type Observed struct {
 	// Owner of the database that was restored, empty where there is none; State is its state, such as RESTORING.
 	Owner reconcile.Reading[string]
 	State string
+	// Places is where the database is that is to be dropped, nil where there is none.
+	Places reconcile.Reading[*mssql.DatabasePlaces]
 	// User is the agent's in the database, nil where it has none; read where the agent checks it, or has checked it.
 	User reconcile.Reading[*mssql.UserState]
 }

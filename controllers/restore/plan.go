@@ -180,6 +180,9 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	if !d.Restore.Spec.DryRun && s.Database != "" && s.Outcome != v1alpha1.RestoreRefused {
 		unread = append(unread, o.Owner.Err())
 	}
+	if discards(d) {
+		unread = append(unread, o.Places.Err())
+	}
 	if err := errors.Join(unread...); err != nil {
 		if d.Gone.Why(d.server()) != "" { // nobody expects it back
 			p.Note, p.Outcome = v1alpha1.RestoreCompleted, outcome(s)
@@ -188,7 +191,7 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 		p.Outcome.Message += "; what it needed cannot be taken back yet: " + err.Error()
 		return
 	}
-	if withdrawn && len(p.Steps) == 0 {
+	if withdrawn && planDiscard(p, d, o) && len(p.Steps) == 0 {
 		p.Note = v1alpha1.RestoreCompleted
 		p.Outcome = outcome(s)
 	}
@@ -279,9 +282,12 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	if !d.Restore.Spec.DryRun {
 		err = errors.Join(err, o.Owner.Err())
 	}
+	if discards(d) {
+		err = errors.Join(err, o.Places.Err())
+	}
 	switch why := d.Gone.Why(d.server()); {
 	case err == nil:
-		p.Done = withdrawn
+		p.Done = withdrawn && planDiscard(&p, d, o)
 	case why != "":
 		p.Leave("the order of Restore %s and the rights of the agent at %s: %s", d.Restore.Name,
 			credentials.HostName(d.server()), why)

@@ -49,7 +49,8 @@ func planCheck(p *reconcile.Plan, d Desired, o Observed, says *restores.Status) 
 
 // entered says that the agent may have been given the role in the database of a Restore that has ended.
 func entered(d Desired, o Observed) bool {
-	return d.Restore.Spec.Check && o.State == "ONLINE" && (given(d, o) || d.Restore.DeletionTimestamp != nil)
+	return d.Restore.Spec.Check && !d.Restore.Spec.Discard && o.State == "ONLINE" &&
+		(given(d, o) || d.Restore.DeletionTimestamp != nil)
 }
 
 // planLeave takes the agent out of the role again.

@@ -56,6 +56,19 @@ func ended(d *Desired, as v1alpha1.RestoreOutcome) {
 	d.Restore.Status.Database = "Content"
 }
 
+func placesOf(files ...string) *mssql.DatabasePlaces {
+	return &mssql.DatabasePlaces{State: "ONLINE", Files: files}
+}
+
+// discarding is a Restore that has ended, as has its agent, and whose database is to be dropped.
+func discarding(d *Desired, o *Observed, files ...string) {
+	ended(d, v1alpha1.RestoreSucceeded)
+	d.Restore.Spec.Discard, d.Restore.Spec.Check = true, true
+	o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+	o.Owner, o.State, o.Rights = reconcile.Read("sa"), "ONLINE", reconcile.Read[[]string](nil)
+	o.Places = reconcile.Read(placesOf(files...))
+}
+
 func TestPlan(t *testing.T) {
 	away := errors.New("nobody answers")
 	for _, row := range []struct {
@@ -218,6 +231,31 @@ func TestPlan(t *testing.T) {
 				Finished: noon}
 		}, reason: v1alpha1.ReasonRestoreFinishing, says: "which checks nothing", phase: v1alpha1.RestoreFinishing,
 			outcome: v1alpha1.RestoreFailed},
+		{why: "what is to be discarded is not before its agent has ended", edit: func(d *Desired, o *Observed) {
+			ended(d, v1alpha1.RestoreSucceeded)
+			d.Restore.Spec.Discard, d.Restore.Spec.Check = true, true
+			o.Owner, o.State, o.Rights = reconcile.Read("sa"), "ONLINE", reconcile.Read[[]string](nil)
+			o.Places = reconcile.Read(placesOf("/data/Content-u1.mdf"))
+		}, steps: []string{"tell quisec-0 that the restore is no more"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "what is to be discarded is dropped", edit: func(d *Desired, o *Observed) {
+			discarding(d, o, "/data/Content-u1.mdf", `C:\log\Content-u1.ldf`)
+		}, steps: []string{"DROP DATABASE IF EXISTS [Content]"}, reason: v1alpha1.ReasonRestoreFinishing,
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "what is to be discarded is no more", edit: func(d *Desired, o *Observed) {
+			discarding(d, o)
+			o.Places = reconcile.Read[*mssql.DatabasePlaces](nil)
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "what is not the Restore's is not dropped", edit: func(d *Desired, o *Observed) {
+			discarding(d, o, "/data/Content-u1.mdf", "/data/u1/Content.ldf")
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "nobody knows whose it is", edit: func(d *Desired, o *Observed) { discarding(d, o) },
+			reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "nothing is dropped that was not looked at", edit: func(d *Desired, o *Observed) {
+			discarding(d, o)
+			o.Places = reconcile.NotRead[*mssql.DatabasePlaces](away)
+		}, reason: v1alpha1.ReasonRestoreFinishing,
+			says: "cannot be taken back yet", phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
 		{why: "other credentials", edit: func(d *Desired, _ *Observed) { d.Order.Stores[0].SecretKey = "secret of today" },
 			steps: []string{"tell quisec-0 to restore"}, reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestoreRunning},
 		{why: "the agent is silent", edit: func(_ *Desired, o *Observed) {

@@ -4,6 +4,8 @@ package admission
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -18,7 +20,29 @@ func backupPolicy(at *field.Path, p *v1alpha1.BackupPolicy) field.ErrorList {
 	if t := p.Spec.Differential; t != nil {
 		errs = append(errs, backupTimes(at.Child("differential"), *t)...)
 	}
+	if t := p.Spec.RestoreTest; t != nil {
+		errs = append(errs, backupTimes(at.Child("restoreTest"), t.BackupTimes)...)
+	}
 	return errs
+}
+
+// testServer refuses a server for restore tests that is a replica of a group: what is restored there takes room from
+// the group's databases.
+func (w *World) testServer(at *field.Path, p *v1alpha1.BackupPolicy) (errs field.ErrorList) {
+	for _, name := range slices.Sorted(maps.Keys(w.Groups)) {
+		errs = append(errs, testAtReplica(at, p, w.Groups[name])...)
+	}
+	return errs
+}
+
+func testAtReplica(at *field.Path, p *v1alpha1.BackupPolicy, g *v1alpha1.AvailabilityGroup) field.ErrorList {
+	test := p.Spec.RestoreTest
+	if test == nil || !slices.ContainsFunc(g.Spec.Replicas,
+		func(r v1alpha1.Replica) bool { return r.Server == test.Server }) {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at.Child("restoreTest", "server"), test.Server, fmt.Sprintf(
+		"it is a replica of AvailabilityGroup %s: name a server that is of none", g.Name))}
 }
 
 func backupTimes(at *field.Path, t v1alpha1.BackupTimes) field.ErrorList {

@@ -91,6 +91,24 @@ var backupRefusals = []refusal{
 	{"a transfer between two steps", "", with(backupPolicy, "NAME", "p") + "  maxTransferSize: 65537\n",
 		[]string{"spec.maxTransferSize", "multiple of 65536"}},
 
+	{"tests of backups that no store has", "", with(backupPolicy, "NAME", "p") +
+		"  restoreTest: {schedule: 0 5 * * 0, server: x}\n", []string{"spec: Invalid value", "restoreTest needs a store"}},
+	{"tests at the server that is backed up", "", with(backupPolicy, "NAME", "p", "availabilityGroup: content",
+		"server: x") + "  stores: [s]\n  restoreTest: {schedule: 0 5 * * 0, server: x}\n",
+		[]string{"spec: Invalid value", "restoreTest.server is another server than the policy's target"}},
+	{"tests at no time", "", with(backupPolicy, "NAME", "p") +
+		"  stores: [s]\n  restoreTest: {schedule: weekly, server: x}\n",
+		[]string{"spec.restoreTest.schedule", "cron's five fields"}},
+	{"tests in no zone", "", with(backupPolicy, "NAME", "p") +
+		"  stores: [s]\n  restoreTest: {schedule: 0 5 * * 0, timeZone: Nowhere/Town, server: x}\n",
+		[]string{"spec.restoreTest.timeZone", "tz database"}},
+	{"tests at a replica", with(group, "NAME", "content"), with(backupPolicy, "NAME", "p") +
+		"  stores: [s]\n  restoreTest: {schedule: 0 5 * * 0, server: a}\n",
+		[]string{"spec.restoreTest.server", "it is a replica of AvailabilityGroup content"}},
+	{"no record of tests", "", with(backupPolicy, "NAME", "p") +
+		"  stores: [s]\n  restoreTest: {schedule: 0 5 * * 0, server: x, historyLimit: 101}\n",
+		[]string{"spec.restoreTest.historyLimit", "less than or equal to 100"}},
+
 	{"another policy of a backup", with(oneBackup, "NAME", "b"), with(oneBackup, "NAME", "b", "content", "other"),
 		[]string{"spec: Invalid value", "spec is immutable: a Backup is taken once"}},
 	{"a differential copy", "", with(oneBackup, "NAME", "b", "copyOnly: true", "copyOnly: true, type: Differential"),

@@ -81,6 +81,9 @@ func (w *World) ofSubscription(at *field.Path, s *v1alpha1.Subscription) []refer
 // ofPolicy is what a policy names; whose target comes from what a Topology has, has one.
 func (w *World) ofPolicy(at *field.Path, p *v1alpha1.BackupPolicy) []reference {
 	all := w.either(at.Child("target"), p.Spec.Target)
+	if t := p.Spec.RestoreTest; t != nil {
+		all = append(all, to(at.Child("restoreTest", "server"), "SQLServer", string(t.Server), w.Servers))
+	}
 	for i, s := range p.Spec.Stores {
 		all = append(all, to(at.Child("stores").Index(i), "BackupStore", string(s), w.Stores))
 	}

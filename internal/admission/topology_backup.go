@@ -39,9 +39,22 @@ func (w *World) topologyBackups(at *field.Path, t *v1alpha1.Topology, objects *t
 			refuse("it makes BackupPolicy %s, whose name may have at most %d characters: use a shorter one", p.Name,
 				maxPolicyName)
 		}
+		errs = append(errs, testedBeside(at.Index(entry), p, objects)...)
 		if was := w.Policies[p.Name]; was != nil && was.Spec.Target != p.Spec.Target {
 			refuse("BackupPolicy %s exists with another target, which is immutable: use another name", p.Name)
 		}
+	}
+	return errs
+}
+
+// testedBeside refuses a server for restore tests that the Topology backs up by the same entry, or makes a replica.
+func testedBeside(at *field.Path, p *v1alpha1.BackupPolicy, objects *topology.Objects) (errs field.ErrorList) {
+	if t := p.Spec.RestoreTest; t != nil && t.Server == p.Spec.Target.Server {
+		errs = append(errs, field.Invalid(at.Child("restoreTest", "server"), t.Server,
+			"it is among what the entry backs up: name another server, or give the entry a target"))
+	}
+	for _, g := range objects.Groups {
+		errs = append(errs, testAtReplica(at, p, g)...)
 	}
 	return errs
 }

@@ -183,7 +183,9 @@ func Register(mgr manager.Manager) error {
 			},
 			func(o *v1alpha1.Login) any { return o.Spec }, warnLogin, true}),
 		add(mgr, &v1alpha1.BackupPolicy{}, &validator[*v1alpha1.BackupPolicy]{r, "BackupPolicy",
-			func(_ *World, _, o *v1alpha1.BackupPolicy) field.ErrorList { return backupPolicy(top, o) },
+			func(w *World, _, o *v1alpha1.BackupPolicy) field.ErrorList {
+				return append(backupPolicy(top, o), w.testServer(top, o)...)
+			},
 			func(o *v1alpha1.BackupPolicy) any { return o.Spec }, warnBackupPolicy, false}),
 		add(mgr, &v1alpha1.Restore{}, &validator[*v1alpha1.Restore]{r, "Restore",
 			func(w *World, old, o *v1alpha1.Restore) field.ErrorList { return w.restore(top, old, o) },

@@ -29,13 +29,18 @@ var (
 	BackupStoreVerified = gauge("geosql_backup_store_verified_timestamp_seconds",
 		"Newest moment to which a store alone restores every database by backups that were read back from it.",
 		"namespace", "policy", "store")
+	BackupRestoreTestPassed = gauge("geosql_backup_restore_test_passed_timestamp_seconds",
+		"When the newest restore test of a policy ended that has passed.", "namespace", "policy")
+	BackupRestoreTestDuration = gauge("geosql_backup_restore_test_duration_seconds",
+		"How long a database took in the newest restore test: the download of its backups, the restore and the check.",
+		"namespace", "policy", "database")
 	BackupStoreTested = gauge("geosql_backupstore_tested_timestamp_seconds",
 		"When an object was last written to the store, read back and removed by the manager.", "namespace", "store")
 )
 
 var backupFamilies = []*Family{
 	BackupLogInterval, BackupRestorable, BackupLast, BackupSets, BackupBytes, BackupWaiting, BackupDamaged,
-	BackupStoreListed, BackupStoreVerified, BackupStoreTested,
+	BackupStoreListed, BackupStoreVerified, BackupRestoreTestPassed, BackupRestoreTestDuration, BackupStoreTested,
 }
 
 func (o *Objects) backups(ctx context.Context, s Sink) error {
@@ -92,5 +97,11 @@ func (s Sink) policy(p *v1alpha1.BackupPolicy) {
 	for _, at := range p.Status.Stores {
 		s.time(BackupStoreListed, at.Listed, p.Namespace, p.Name, string(at.Name))
 		s.time(BackupStoreVerified, at.Verified, p.Namespace, p.Name, string(at.Name))
+	}
+	if t := p.Status.RestoreTest; t != nil {
+		s.time(BackupRestoreTestPassed, t.LastPassed, p.Namespace, p.Name)
+		for _, d := range t.Databases {
+			s.seconds(BackupRestoreTestDuration, d.Duration, p.Namespace, p.Name, string(d.Name))
+		}
 	}
 }

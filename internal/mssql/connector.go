@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -270,6 +271,18 @@ func (c *Connector) Forget(namespace string, server v1alpha1.ServerName) {
 	defer c.mu.Unlock()
 	for t, p := range c.pools {
 		if t.Namespace == namespace && t.Server == server {
+			p.db.close()
+			delete(c.pools, t)
+		}
+	}
+}
+
+// ForgetDatabase closes the pools of one database of a server, whose connections keep it from being dropped.
+func (c *Connector) ForgetDatabase(namespace string, server v1alpha1.ServerName, database string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for t, p := range c.pools {
+		if t.Namespace == namespace && t.Server == server && strings.EqualFold(t.Database, database) {
 			p.db.close()
 			delete(c.pools, t)
 		}

@@ -53,6 +53,7 @@ var healthy = map[string]string{
 	`geosql_subscription_objective_latency_seconds` + subscription:                                           steady("30"),
 	`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="BackupObjectiveMet"}`:    steady("1"),
 	`geosql_condition{kind="BackupPolicy",namespace="web",name="content",type="Ready"}`:                      steady("1"),
+	`geosql_condition{kind="BackupPolicy",namespace="web",name="content",type="RestoreTested"}`:              steady("1"),
 	`geosql_condition{kind="BackupStore",namespace="web",name="s3",type="Ready"}`:                            steady("1"),
 	`geosql_backup_log_interval_seconds{namespace="web",policy="content"}`:                                   steady("300"),
 	`geosql_backup_last_timestamp_seconds{namespace="web",policy="content",database="Content",backup="Log"}`: "0+60x100",
@@ -157,6 +158,9 @@ var cases = map[string][]map[string]string{
 	},
 	"GeoSQLBackupDamaged": {
 		{`geosql_backup_damaged_sets{namespace="web",policy="content",database="Content"}`: turned("0", "1")},
+	},
+	"GeoSQLRestoreTestFailed": {
+		{`geosql_condition{kind="BackupPolicy",namespace="web",name="content",type="RestoreTested"}`: turned("1", "0")},
 	},
 	"GeoSQLBackupStoreUnreachable": {
 		{`geosql_condition{kind="BackupStore",namespace="web",name="s3",type="Ready"}`: turned("1", "-1")},

@@ -247,6 +247,8 @@ func backups(now time.Time) []client.Object {
 					LastLog: at(-3 * time.Minute), Windows: []v1alpha1.RestorableWindow{{From: *at(-26 * time.Hour),
 						To: *at(-3 * time.Minute)}}}},
 				Stores: []v1alpha1.BackupPlace{{Name: "s3", Listed: at(-time.Minute), Verified: at(-4 * time.Minute)}},
+				RestoreTest: &v1alpha1.RestoreTestStatus{LastPassed: at(-50 * time.Hour),
+					Databases: []v1alpha1.TestedDatabase{{Name: "Content", Duration: seconds(900)}}},
 			},
 		},
 	}
