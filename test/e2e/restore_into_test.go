@@ -118,14 +118,17 @@ func declareBack(t *testing.T, b *bed.Bed) (*v1alpha1.Topology, *v1alpha1.SQLSer
 }
 
 // beginsWith lets the Topology go on with a group of one replica whose database comes from the other group's backups,
-// as it was at a moment, and has that backed up, too.
-func (r *returned) beginsWith(topology *v1alpha1.Topology, store v1alpha1.BackupStoreSpec, moment *metav1.Time) {
+// as it was at the end of the full one, and has that backed up, too.
+func (r *returned) beginsWith(topology *v1alpha1.Topology, pod *bucketPod) {
 	t := r.gt.t
 	t.Helper()
+	folder, err := pod.Run(t.Context(), "cd /tmp/buckets/backups/e2e/"+r.gt.folder()+" && echo *-full-*")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	_, id, _ := strings.Cut(folder, "-full-")
 	before := client.MergeFrom(topology.DeepCopy())
 	server := topology.Spec.Servers[0].Name
 	spec := &topology.Spec
-	spec.BackupStores = []v1alpha1.TopologyBackupStore{{Name: "e2e-back", BackupStoreSpec: store}}
+	spec.BackupStores = []v1alpha1.TopologyBackupStore{{Name: "e2e-back", BackupStoreSpec: pod.store()}}
 	spec.AvailabilityGroups = []v1alpha1.TopologyAvailabilityGroup{{Name: "e2eagain",
 		AvailabilityGroupSpec: v1alpha1.AvailabilityGroupSpec{
 			Replicas:       []v1alpha1.Replica{{Server: server, AvailabilityMode: v1alpha1.SynchronousCommit}},
@@ -133,7 +136,7 @@ func (r *returned) beginsWith(topology *v1alpha1.Topology, store v1alpha1.Backup
 			ReclaimPolicy: v1alpha1.ReclaimDelete,
 			Databases: []v1alpha1.Database{{Name: "Content", From: &v1alpha1.DatabaseSource{
 				Restore: &v1alpha1.DatabaseRestore{BackupSource: v1alpha1.BackupSource{Store: "e2e-back",
-					Path: r.gt.folder()}, To: &v1alpha1.RestorePoint{Time: moment}}}}}}}}
+					Path: r.gt.folder()}, To: &v1alpha1.RestorePoint{Backup: id}}}}}}}}
 	spec.BackupPolicies = []v1alpha1.TopologyBackupPolicy{{Name: "e2e",
 		BackupPolicySpec: minutely(v1alpha1.ServerOrGroup{}, "e2e-back")}}
 	NewWithT(t).Expect(r.gt.b.Hub().Client.Patch(t.Context(), topology, before)).To(Succeed())
