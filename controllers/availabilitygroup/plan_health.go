@@ -66,14 +66,16 @@ func planHealth(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(conditions.Unknown(v1alpha1.ReasonReplicaNotAnswering, fmt.Sprintf(
 			"%s is primary and serves; no answer from %s%s", host(primary), o.why(silent), withoutDead(d, o, primary))))
 	}
-	if outcome, left := leftOutside(d, o, o.Instances[primary].Group); left {
+	awaited := awaitedDatabases(d, o)
+	// Copies of one that makes way for a restored one go with it: nobody is asked about them.
+	if outcome, left := leftOutside(without(d, awaited), o, o.Instances[primary].Group); left {
 		return p.Settle(outcome)
 	}
 	if outcome, waits := held(d, o, primary); waits {
 		return p.Settle(outcome)
 	}
-	if waits := awaitedDatabases(d, o); len(waits) > 0 {
-		outcome := waits.Outcome()
+	if len(awaited) > 0 {
+		outcome := awaited.Outcome()
 		outcome.Message = host(primary) + " is primary and serves what the group has; " + outcome.Message
 		return p.Settle(outcome)
 	}

@@ -5,6 +5,7 @@ package restore
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -58,13 +59,5 @@ func (d *Desired) means(at v1alpha1.ServerOrGroup, database v1alpha1.DatabaseNam
 	if at.AvailabilityGroup != "" {
 		return at.AvailabilityGroup == group
 	}
-	if at.Server == "" {
-		return false
-	}
-	for _, s := range append([]v1alpha1.ServerName{d.server(), d.Pin}, d.Copies...) {
-		if s == at.Server {
-			return true
-		}
-	}
-	return false
+	return at.Server != "" && (at.Server == d.server() || at.Server == d.Pin || slices.Contains(d.Copies, at.Server))
 }

@@ -136,6 +136,7 @@ func TestARestoreReplacesOnAServer(t *testing.T) {
 
 	user, err := here.SA(t).Handle().Conn(t.Context())
 	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = user.Close() }()
 	_, err = user.ExecContext(t.Context(), "USE Content; BEGIN TRANSACTION; INSERT dbo.t VALUES (3)")
 	g.Expect(err).NotTo(HaveOccurred())
 	r := b.restore("back", spec)
