@@ -32,6 +32,8 @@ var computed = map[string]string{
 	"BackupPolicy.spec.databases":                  "all",
 	"BackupPolicy.spec.differential":               "none are taken",
 	"BackupPolicy.spec.maxTransferSize":            "the engine's choice",
+	"BackupStore.spec.encryption.keySecretRef":     "age.key",
+	"BackupStore.spec.encryption.keySecretRef.key": "depends on the use",
 	"BackupStore.spec.s3.caSecretRef":              "those that the image trusts",
 	"BackupStore.spec.s3.caSecretRef.key":          "depends on the use",
 	"BackupStore.spec.s3.prefix":                   "none",
