@@ -35,6 +35,8 @@ var computed = map[string]string{
 	"BackupPolicy.spec.keys.sealSecretRef.key":     "depends on the use",
 	"BackupPolicy.spec.maxTransferSize":            "the engine's choice",
 	"BackupPolicy.spec.restoreTest.databases":      "all of the policy",
+	"BackupStore.spec.encryption.keySecretRef":     "age.key",
+	"BackupStore.spec.encryption.keySecretRef.key": "depends on the use",
 	"BackupStore.spec.s3.caSecretRef":              "those that the image trusts",
 	"BackupStore.spec.s3.caSecretRef.key":          "depends on the use",
 	"BackupStore.spec.s3.prefix":                   "none",
