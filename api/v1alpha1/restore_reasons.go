@@ -31,9 +31,9 @@ const (
 	ReasonRestoreRefused = "RestoreRefused"
 	// ReasonSetDamaged: a backup was not given back as it was written; nothing was restored.
 	ReasonSetDamaged = "SetDamaged"
-	// ReasonDecryptionKeyMissing: the backups are encrypted to a key that the store's Secret does not have; nothing was changed. The
-	// message names the public key.
-	ReasonDecryptionKeyMissing = "KeyMissing"
+	// ReasonDecryptionKeyMissing: the backups are encrypted to a key that the store's Secret does not have; nothing was
+	// changed. The message names the public key.
+	ReasonDecryptionKeyMissing = "DecryptionKeyMissing"
 	// ReasonFileNotUsable: a file is not there, was stored anew meanwhile, is no backup, or is damaged; nothing was
 	// restored.
 	ReasonFileNotUsable = "FileNotUsable"

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/databases"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/engineimage"
 	"geosql.dev/operator/internal/mssql"
@@ -80,7 +81,7 @@ func promotable(d Desired, o Observed, server, primary v1alpha1.ServerName) *v1a
 			"primary's, %s: there is no failing back to it; update it", i.Mirroring.ProductVersion, version)
 	}
 	if primary == "" {
-		d = unheard(d, i).without(d)
+		d = without(d, unheard(d, i))
 	}
 	if reason, message := unfit(d, i); reason != "" {
 		return say(metav1.ConditionFalse, reason, "%s", message)
@@ -128,10 +129,10 @@ func modeOf(d Desired, server v1alpha1.ServerName) (v1alpha1.AvailabilityMode, b
 
 // unheard are databases of which a replica does not know that the group has them. Without a primary nobody says whether
 // they are to come, from backups say.
-func unheard(d Desired, i Instance) (all awaitedList) {
+func unheard(d Desired, i Instance) (all databases.AwaitedList) {
 	for _, name := range d.databases() {
 		if !contains(i.Group.Databases, name) {
-			all = append(all, awaitedDatabase{name: name})
+			all = append(all, databases.Awaited{Name: name})
 		}
 	}
 	return all

@@ -96,7 +96,7 @@ func (r *Reconciler) keys(ctx context.Context, d Desired, o *Observed) {
 // keptKey reads a key that a store has; nil where it has none, or one that cannot be used.
 func keptKey(ctx context.Context, s orders.BackupStore, order orders.Backup, thumbprint string) (*backup.SealedKey,
 	error) {
-	from, err := backups.Open(s)
+	from, err := backups.Open(s, backups.Identity{})
 	if err != nil {
 		return nil, err
 	}
@@ -147,7 +147,7 @@ func (r *Reconciler) keepKey(ctx context.Context, d Desired, s KeepKey) error {
 		if one.Name != s.Store {
 			continue
 		}
-		to, err := backups.Open(one)
+		to, err := backups.Open(one, backups.Identity{})
 		if err != nil {
 			return err
 		}

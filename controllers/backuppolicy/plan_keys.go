@@ -115,7 +115,7 @@ func keysKept(d Desired, o Observed) (*metav1.Condition, bool) {
 	case d.Seal.Missing != "":
 		c.Message += ". " + d.Seal.Missing
 	case len(lacked) > 0:
-		c.Message += ". Not kept yet, or by another Secret: " + shown(lacked)
+		c.Message += ". Not kept yet, or by another Secret: " + lackedIn(lacked)
 		for _, l := range lacked {
 			if have := encryption.Certificate(l.Thumbprint); have == nil || !have.PrivateKey {
 				c.Message += fmt.Sprintf("; %s does not give 0x%s, since its master key does not open the private key",
@@ -132,7 +132,7 @@ func keysKept(d Desired, o Observed) (*metav1.Condition, bool) {
 	return c, true
 }
 
-func shown(lacked []KeptKey) string {
+func lackedIn(lacked []KeptKey) string {
 	var all []string
 	for _, l := range lacked {
 		all = append(all, fmt.Sprintf("0x%s in store %s", l.Thumbprint, l.Store))

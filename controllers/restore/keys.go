@@ -88,7 +88,7 @@ func keys(ctx context.Context, d Desired, o *Observed) {
 
 // keptKey reads a sealed key; nil where the store has none.
 func keptKey(ctx context.Context, s orders.BackupStore, object string) (*backup.SealedKey, error) {
-	from, err := backups.Open(s)
+	from, err := backups.Open(s, backups.Identity{})
 	if err != nil {
 		return nil, err
 	}

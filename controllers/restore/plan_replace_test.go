@@ -56,8 +56,8 @@ func inGroup(d *Desired, o *Observed) {
 	o.Stands = reconcile.Read(s)
 }
 
-// named has the name of what makes way written down.
-func named(d *Desired) { d.Restore.Status.Replaced = &v1alpha1.ReplacedDatabase{Database: aside} }
+// makesRoom has the name of what makes way written down.
+func makesRoom(d *Desired) { d.Restore.Status.Replaced = &v1alpha1.ReplacedDatabase{Database: aside} }
 
 // taken is after the names were given.
 func taken(d *Desired, o *Observed) {
@@ -99,15 +99,15 @@ func TestPlanReplace(t *testing.T) {
 		note    string
 	}{
 		{why: "the name of what makes way is written down first", reason: v1alpha1.ReasonReplacing, note: aside},
-		{why: "then it makes way", edits: []func(*Desired, *Observed){func(d *Desired, _ *Observed) { named(d) }},
+		{why: "then it makes way", edits: []func(*Desired, *Observed){func(d *Desired, _ *Observed) { makesRoom(d) }},
 			steps: []string{owner, way, takes}, reason: v1alpha1.ReasonReplacing, says: "renamed to " + aside, note: aside},
 		{why: "it leaves its group before", edits: []func(*Desired, *Observed){inGroup,
-			func(d *Desired, _ *Observed) { named(d) }}, steps: []string{owner, leaves, way, takes},
+			func(d *Desired, _ *Observed) { makesRoom(d) }}, steps: []string{owner, leaves, way, takes},
 			reason: v1alpha1.ReasonReplacing, note: aside},
 		{why: "it has left its group", edits: []func(*Desired, *Observed){inGroup,
-			func(d *Desired, _ *Observed) { named(d) }, stand(func(s *standing) { s.Named.InGroup = false })},
+			func(d *Desired, _ *Observed) { makesRoom(d) }, stand(func(s *standing) { s.Named.InGroup = false })},
 			steps: []string{owner, way, takes}, reason: v1alpha1.ReasonReplacing, note: aside},
-		{why: "it has made way", edits: []func(*Desired, *Observed){func(d *Desired, _ *Observed) { named(d) },
+		{why: "it has made way", edits: []func(*Desired, *Observed){func(d *Desired, _ *Observed) { makesRoom(d) },
 			stand(func(s *standing) {
 				s.Named, s.Aside, s.Restored.Owner = nil, former(aside), "geosql_operator"
 			})}, steps: []string{takes}, reason: v1alpha1.ReasonReplacing, note: aside},
@@ -115,11 +115,11 @@ func TestPlanReplace(t *testing.T) {
 			s.Named, s.Restored.Owner = nil, "sa"
 		})}, steps: []string{takes}, reason: v1alpha1.ReasonReplacing},
 		{why: "of a former one of somebody else sa owns it", edits: []func(*Desired, *Observed){
-			func(d *Desired, _ *Observed) { named(d) }, stand(func(s *standing) { s.Named.Owner = "app" })},
+			func(d *Desired, _ *Observed) { makesRoom(d) }, stand(func(s *standing) { s.Named.Owner = "app" })},
 			steps:  []string{"ALTER AUTHORIZATION ON DATABASE::[Content_restored_u1] TO [sa]", way, takes},
 			reason: v1alpha1.ReasonReplacing, note: aside},
 		{why: "of an owner on record the operator does", edits: []func(*Desired, *Observed){
-			func(d *Desired, _ *Observed) { named(d); d.Owners = []string{"app"} },
+			func(d *Desired, _ *Observed) { makesRoom(d); d.Owners = []string{"app"} },
 			stand(func(s *standing) { s.Named.Owner = "app" })}, steps: []string{owner, way, takes},
 			reason: v1alpha1.ReasonReplacing, note: aside},
 		{why: "it has its name", edits: []func(*Desired, *Observed){taken}, reason: v1alpha1.ReasonRestoreFinishing,
@@ -163,7 +163,7 @@ func TestPlanReplace(t *testing.T) {
 		}}, reason: v1alpha1.ReasonRestoreFinishing, outcome: v1alpha1.RestoreFailed,
 			says: "Publication shop. On quisec-0 Content is the former database, ONLINE; Content_restored_u1 is what was re"},
 		{why: "a Publication that comes when it has made way changes nothing", edits: []func(*Desired, *Observed){
-			func(d *Desired, _ *Observed) { named(d); d.Held, d.Refused = "Publication shop", "Publication shop" },
+			func(d *Desired, _ *Observed) { makesRoom(d); d.Held, d.Refused = "Publication shop", "Publication shop" },
 			stand(func(s *standing) { s.Named, s.Aside, s.Restored.Owner = nil, former(aside), "sa" })},
 			steps: []string{takes}, reason: v1alpha1.ReasonReplacing, note: aside},
 		{why: "whether one has it is not known", edits: []func(*Desired, *Observed){func(d *Desired, _ *Observed) {
@@ -188,14 +188,14 @@ func TestPlanReplace(t *testing.T) {
 			stand(func(s *standing) { s.Restored.State = "RECOVERING" })}, reason: v1alpha1.ReasonReplacing,
 			says: "what was restored is RECOVERING"},
 		{why: "somebody made one when it had made way", edits: []func(*Desired, *Observed){
-			func(d *Desired, _ *Observed) { named(d) }, stand(func(s *standing) { s.Aside = former(aside) })},
+			func(d *Desired, _ *Observed) { makesRoom(d) }, stand(func(s *standing) { s.Aside = former(aside) })},
 			reason: v1alpha1.ReasonRestoreFinishing, outcome: v1alpha1.RestoreFailed, note: aside,
 			says: "somebody made another database"},
 		{why: "the server is not the primary by its own word", edits: []func(*Desired, *Observed){inGroup,
 			stand(func(s *standing) { s.Role = "RESOLVING" })}, reason: v1alpha1.ReasonReplacing,
 			says: "quisec-0 is RESOLVING in availability group content"},
 		{why: "another became primary in the middle", edits: []func(*Desired, *Observed){inGroup,
-			func(d *Desired, _ *Observed) { named(d); d.Moved = "tukpub" },
+			func(d *Desired, _ *Observed) { makesRoom(d); d.Moved = "tukpub" },
 			stand(func(s *standing) { s.Named, s.Aside = nil, former(aside) })},
 			reason: v1alpha1.ReasonRestoreFinishing, outcome: v1alpha1.RestoreFailed, note: aside,
 			says: aside + " is the former database, ONLINE. Nothing was dropped"},
@@ -270,7 +270,7 @@ func TestPlanRefusesToReplace(t *testing.T) {
 func TestADeletedRestoreLeavesTheNameToSomebody(t *testing.T) {
 	g := NewWithT(t)
 	d, o := replacingOne(t)
-	named(&d)
+	makesRoom(&d)
 	s, _ := o.Stands.Get()
 	s.Named, s.Aside, s.Restored.Owner = nil, former(aside), "sa"
 	o.Stands, o.Owner = reconcile.Read(s), reconcile.Read("sa")

@@ -61,8 +61,8 @@ type runner struct {
 }
 
 func newRunner(order orders.Restore, p *Part) *runner {
-	return &runner{dir: filepath.Join(p.dir, order.UID), engine: p.engine, who: p.who, log: p.log, now: p.now, free: p.free,
-		at: p.at, tick: p.tick, pause: p.pause, order: order, record: record{UID: order.UID}}
+	return &runner{dir: filepath.Join(p.dir, order.UID), engine: p.engine, who: p.who, log: p.log, now: p.now,
+		free: p.free, at: p.at, tick: p.tick, pause: p.pause, order: order, record: record{UID: order.UID}}
 }
 
 // tell changes how the stores are reached, and whether the group is made; all else of an order stays as it was.
