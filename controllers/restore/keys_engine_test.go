@@ -88,7 +88,7 @@ func certificate(t *testing.T, secret []byte, at orders.BackupStore) mssql.Certi
 	g.Expect(err).NotTo(HaveOccurred())
 	content, err := sealed.Encode()
 	g.Expect(err).NotTo(HaveOccurred())
-	to, err := backups.Open(at)
+	to, err := backups.Open(at, backups.Identity{})
 	g.Expect(err).NotTo(HaveOccurred())
 	defer to.Close()
 	g.Expect(to.Put(t.Context(), backup.KeyObject("web", "group/content", found.Thumbprint), content)).To(Succeed())

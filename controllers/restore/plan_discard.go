@@ -33,7 +33,8 @@ func planDiscard(p *reconcile.Plan, d Desired, o Observed) bool {
 	return false
 }
 
-// itsOwn says that a database was made by the Restore: its UID is in the name of each file, which nobody else gives one.
+// itsOwn says that a database was made by the Restore: its UID is in the name of each file, which nobody else gives
+// one.
 func itsOwn(d Desired, places *mssql.DatabasePlaces) bool {
 	return places != nil && len(places.Files) > 0 && !slices.ContainsFunc(places.Files, func(file string) bool {
 		return !strings.Contains(path.Base(strings.ReplaceAll(file, `\`, "/")), string(d.Restore.UID))

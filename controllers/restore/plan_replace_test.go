@@ -163,7 +163,10 @@ func TestPlanReplace(t *testing.T) {
 		}}, reason: v1alpha1.ReasonRestoreFinishing, outcome: v1alpha1.RestoreFailed,
 			says: "Publication shop. On quisec-0 Content is the former database, ONLINE; Content_restored_u1 is what was re"},
 		{why: "a Publication that comes when it has made way changes nothing", edits: []func(*Desired, *Observed){
-			func(d *Desired, _ *Observed) { makesRoom(d); d.Held, d.Refused = "Publication shop", "Publication shop" },
+			func(d *Desired, _ *Observed) {
+				makesRoom(d)
+				d.Held, d.Refused = "Publication shop", "Publication shop"
+			},
 			stand(func(s *standing) { s.Named, s.Aside, s.Restored.Owner = nil, former(aside), "sa" })},
 			steps: []string{takes}, reason: v1alpha1.ReasonReplacing, note: aside},
 		{why: "whether one has it is not known", edits: []func(*Desired, *Observed){func(d *Desired, _ *Observed) {

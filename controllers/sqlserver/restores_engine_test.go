@@ -153,7 +153,7 @@ func TestAServersDatabaseComesFromABucket(t *testing.T) {
 	for _, object := range []client.Object{
 		&corev1.Secret{ObjectMeta: meta, Data: map[string][]byte{v1alpha1.KeyAccessKeyID: []byte(server.Bucket.AccessKey),
 			v1alpha1.KeySecretAccessKey: []byte(server.Bucket.SecretKey), v1alpha1.KeyStoreCA: server.Bucket.CA}},
-		&v1alpha1.BackupStore{ObjectMeta: meta, Spec: v1alpha1.BackupStoreSpec{S3: v1alpha1.S3Bucket{
+		&v1alpha1.BackupStore{ObjectMeta: meta, Spec: v1alpha1.BackupStoreSpec{S3: &v1alpha1.S3Bucket{
 			Endpoint: server.Bucket.Endpoint, Bucket: server.Bucket.Name, Prefix: server.Bucket.Prefix,
 			CredentialsSecretRef: v1alpha1.SecretName{Name: "s3"}, CASecretRef: &v1alpha1.SecretReference{Name: "s3"}}}},
 	} {
@@ -184,12 +184,12 @@ func TestAServersDatabaseComesFromABucket(t *testing.T) {
 
 	sa, agent := open(t, e, credentials.RoleSA), open(t, e, credentials.RoleAgent)
 	g.Expect(query(t, sa, "SELECT COUNT(*) FROM sys.databases WHERE name = 'Back'")).To(BeZero(), "no empty one is made")
+	asked := func(context.Context) (*mssql.DB, error) { return agent, nil }
 	beside.part.Store(restores.NewPart(told(func(ctx context.Context) map[string][]byte {
 		var secret corev1.Secret
 		_ = b.site.Client.Get(ctx, client.ObjectKey{Namespace: "web", Name: credentials.OrdersName("tukpub")}, &secret)
 		return secret.Data
-	}), e.OnDisk(conf.BackupDir), func(context.Context) (*mssql.DB, error) { return agent, nil },
-		slog.New(slog.DiscardHandler)))
+	}), e.OnDisk(conf.BackupDir), backups.Engine{Ask: asked, Data: asked, Log: asked}, slog.New(slog.DiscardHandler)))
 	runs(t, beside.part.Load())
 	g.Eventually(b.ready(t, "tukpub"), patient, often).
 		Should(HaveField("Status", metav1.ConditionTrue), b.why(t, "tukpub"))

@@ -119,9 +119,9 @@ func TestBackupsOnTheVolumeOfAnotherServer(t *testing.T) {
 	who := backups.Identity{Namespace: "web", TLSDir: certified(t, authority, "tukpub")}
 
 	open := func(context.Context) (*mssql.DB, error) { return db, nil }
+	engine := backups.Engine{Ask: open, Data: open, Log: open}
 	to := make(told, 1)
-	part := backups.NewPart(to, "tukpub-0", e.OnDisk(conf.BackupDir), backups.Engine{Ask: open, Data: open, Log: open},
-		slog.New(slog.DiscardHandler))
+	part := backups.NewPart(to, "tukpub-0", e.OnDisk(conf.BackupDir), engine, slog.New(slog.DiscardHandler))
 	part.Known(who)
 	run(t, part)
 	policy := orders.Backup{Policy: "nightly", Namespace: "web", Target: "server/tukpub", Checksum: true, Verify: true,
@@ -157,7 +157,7 @@ func TestBackupsOnTheVolumeOfAnotherServer(t *testing.T) {
 	g.Eventually(status, patient, often).Should(whole)
 
 	from := make(told, 1)
-	restored := restores.NewPart(from, e.OnDisk(conf.BackupDir), open, slog.New(slog.DiscardHandler))
+	restored := restores.NewPart(from, e.OnDisk(conf.BackupDir), engine, slog.New(slog.DiscardHandler))
 	restored.Known(who)
 	run(t, restored)
 	data, err := orders.Restore{Name: "back", UID: "u1", Database: "Copy", Stores: []orders.BackupStore{away},
