@@ -36,10 +36,10 @@ func (r *Reconciler) observeBackups(ctx context.Context, d Desired, o *Observed)
 	err := r.hub.List(ctx, &list, client.InNamespace(d.Group.Namespace))
 	target := v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(d.Group.Name)}
 	first := v1alpha1.FirstBackupPolicy(list.Items, target)
-	if err == nil && first != nil {
-		o.Volumes, err = r.volumes(ctx, first)
-	}
 	o.Backups = reconcile.Asked(first, err)
+	if err == nil && first != nil {
+		o.Volumes = reconcile.Asked(r.volumes(ctx, first))
+	}
 }
 
 // volumes finds where the stores of a policy are that are on servers' volumes.
@@ -68,7 +68,8 @@ func (r *Reconciler) volumes(ctx context.Context, p *v1alpha1.BackupPolicy) (
 // survivors are the stores of a policy that are not lost with the primary's site, and why the others are. A bucket is
 // taken to be elsewhere; of a server's volume its site says where it is. While nobody knows where the primary is, it
 // may be at any site of the group.
-func survivors(d Desired, o Observed, p *v1alpha1.BackupPolicy) (all []v1alpha1.ObjectName, lost []string) {
+func survivors(d Desired, o Observed, p *v1alpha1.BackupPolicy, volumes map[v1alpha1.ObjectName]v1alpha1.SiteName) (
+	all []v1alpha1.ObjectName, lost []string) {
 	at := map[v1alpha1.SiteName]bool{}
 	primary := cmp.Or(o.primary(d), credentials.ServerOf(d.Group.Status.Primary))
 	if primary != "" && d.Sites[primary] != "" {
@@ -79,7 +80,7 @@ func survivors(d Desired, o Observed, p *v1alpha1.BackupPolicy) (all []v1alpha1.
 		}
 	}
 	for _, name := range p.Spec.Stores {
-		switch site, volume := o.Volumes[name]; {
+		switch site, volume := volumes[name]; {
 		case !volume, site != "" && !at[site]:
 			all = append(all, name)
 		case site == "":
@@ -120,7 +121,12 @@ func backupObjective(d Desired, o Observed) (metav1.Condition, *metav1.Time) {
 		return says(metav1.ConditionUnknown, v1alpha1.ReasonBackupNotVerified, "BackupPolicy %s has nothing read back: "+
 			"whether its stores restore anything is not known", policy.Name), nil
 	}
-	outlive, lost := survivors(d, o, policy)
+	volumes, err := o.Volumes.Get()
+	if err != nil {
+		return says(metav1.ConditionUnknown, v1alpha1.ReasonBackupNotRead, "where the stores of BackupPolicy %s are cannot "+
+			"be read: %v", policy.Name, err), nil
+	}
+	outlive, lost := survivors(d, o, policy, volumes)
 	if len(outlive) == 0 {
 		return says(metav1.ConditionFalse, v1alpha1.ReasonBackupObjectiveMissed, "no store of BackupPolicy %s outlives the "+
 			"primary's site: %s", policy.Name, strings.Join(lost, "; ")), nil

@@ -140,7 +140,7 @@ func TestTheObjectiveForBackups(t *testing.T) {
 			if c.edit != nil {
 				c.edit(p)
 			}
-			o := Observed{Now: noon, Backups: reconcile.Read(p), Volumes: c.volumes}
+			o := Observed{Now: noon, Backups: reconcile.Read(p), Volumes: reconcile.Read(c.volumes)}
 			if c.read != nil {
 				o.Backups = c.read()
 			}

@@ -65,7 +65,7 @@ type Observed struct {
 	Backups reconcile.Reading[*v1alpha1.BackupPolicy]
 	// Volumes are the stores of that policy which are on servers' volumes, with the sites of these; empty where nothing
 	// says it.
-	Volumes map[v1alpha1.ObjectName]v1alpha1.SiteName
+	Volumes reconcile.Reading[map[v1alpha1.ObjectName]v1alpha1.SiteName]
 
 	// accounts are the agents' accounts at the voters.
 	accounts map[v1alpha1.SiteName]voterAccess
