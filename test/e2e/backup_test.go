@@ -188,7 +188,9 @@ func TestAGroupIsBackedUpThroughASwitchover(t *testing.T) {
 		g.Expect(d.Windows).To(HaveLen(1), "%s: one chain over both primaries", d.Name)
 	}
 
-	out, err := pod.Run(t.Context(), "cd /tmp/buckets/backups/e2e && find . -name set.json")
+	// The topology's group has a policy of its own.
+	out, err := pod.Run(t.Context(), "cd /tmp/buckets/backups/e2e/"+namespace+"/group/"+gt.group.Name+
+		" && find . -name set.json")
 	g.Expect(err).NotTo(HaveOccurred())
 	fulls := 0
 	for _, file := range strings.Fields(out) {
