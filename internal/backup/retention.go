@@ -76,9 +76,9 @@ func (r reasons) hold(sets, doubtful []Set, from time.Time) {
 }
 
 // holdBehind notes what may belong to a full backup that is not here yet: it may be taken and sent for days, while what
-// goes on from it comes. Those are the log backups from behind the newest that is here, all of them where there is
-// none, and the differentials of a base that is not here. A log backup without anything is never needed for more than
-// the newest at its position is.
+// goes on from it comes. One that is damaged here is not here either: whoever took it sends it again. Those are the log
+// backups from behind the newest that is here, all of them where there is none, and the differentials of a base that is
+// not here. A log backup without anything is never needed for more than the newest at its position is.
 func (r reasons) holdBehind(sets []Set) {
 	const behind = "a full backup that is on its way may need it"
 	var from time.Time
