@@ -249,6 +249,13 @@ func TestWhatSetsAreKeptFor(t *testing.T) {
 	differentials := []backup.Set{sets[2], differential("before", 90), differential("behind", 110),
 		differential("newest", 120)}
 	with := func(base backup.Set) []backup.Set { return append(slices.Clone(differentials), base) }
+	// forced are what was taken before and after a failover that parted the log somewhere, unread since.
+	forced := func(parted backup.LSN) []backup.Set {
+		log, full := set("log b", backup.Log, 150, "20", "50"), set("full b", backup.Full, 200, "50", "60")
+		log.FirstFork, log.Fork, log.ForkLSN, full.Fork = "a", "b", parted, "b"
+		log.Unverified, full.Unverified = true, true
+		return []backup.Set{sets[0], sets[2], log, full}
+	}
 	baseAway := map[string]string{"full2": "the newest point needs it",
 		"behind": "a full backup that is on its way may need it", "newest": "a full backup that is on its way may need it"}
 	for why, c := range map[string]struct {
@@ -276,6 +283,12 @@ func TestWhatSetsAreKeptFor(t *testing.T) {
 		"differentials of a base that is not here": {keep: backup.Retention{Fulls: 1}, sets: differentials, want: baseAway},
 		"differentials of a base that is damaged": {keep: backup.Retention{Fulls: 1}, sets: with(damaged),
 			want: baseAway},
+		"a full backup of before a forced failover": {keep: backup.Retention{Fulls: 1}, sets: forced("45"),
+			want: map[string]string{"full b": "the newest point needs it", "full2": "the newest point needs it",
+				"log b": "it is not known to be whole yet"}},
+		"a full backup of what a forced failover lost": {keep: backup.Retention{Fulls: 1}, sets: forced("25"),
+			want: map[string]string{"full b": "the newest point needs it", "full2": "the newest point needs it",
+				"log b": "it is not known to be whole yet", "full1": "others are not known to be whole yet"}},
 	} {
 		t.Run(why, func(t *testing.T) {
 			if c.sets == nil {
