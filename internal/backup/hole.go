@@ -38,14 +38,22 @@ func hole(known []Set, now time.Time) time.Time {
 // led are the positions to which chains lead, and of each fork the one to which full or differential backups lead
 // furthest.
 func (h *history) led() (places map[place]bool, furthest map[string]LSN) {
-	places, furthest = map[place]bool{}, map[string]LSN{}
-	var next []position
+	furthest = map[string]LSN{}
 	for _, s := range h.starts {
 		at := s.last().after()
-		next = append(next, at)
 		if at.lsn.Compare(furthest[at.fork]) > 0 {
 			furthest[at.fork] = at.lsn
 		}
+	}
+	return h.places(h.starts), furthest
+}
+
+// places are the positions to which chains lead that begin in one of some ways.
+func (h *history) places(starts []start) map[place]bool {
+	places := map[place]bool{}
+	var next []position
+	for _, s := range starts {
+		next = append(next, s.last().after())
 	}
 	for len(next) > 0 {
 		at := next[len(next)-1]
@@ -57,8 +65,8 @@ func (h *history) led() (places map[place]bool, furthest map[string]LSN) {
 			}
 		}
 	}
-	for _, s := range h.starts {
+	for _, s := range starts {
 		places[placeOf(s.last().LastLSN, s.last().Fork)] = true
 	}
-	return places, furthest
+	return places
 }

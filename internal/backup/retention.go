@@ -21,9 +21,9 @@ type Retention struct {
 // Needed says of each set of one database (one Identity) that is kept, by its ID, what for, for people; the others may
 // go. Kept is what promises need: a moment of the last Age, one of the newest Fulls, the newest point. What is
 // Unverified, or was taken at a time that is yet to come, is kept, and makes nothing needless: while there is any, all
-// since the newest full backup from which everything promised can be reached without it is kept, with the bases. What
-// comes behind the newest full backup is kept too, as long as another on its way may need it. With no Age and no Fulls
-// everything is kept: nobody said that anything may go.
+// since the newest full backup from which everything promised can be reached without it is kept, with the bases; one
+// of a history that a forced failover ended is none. What comes behind the newest full backup is kept too, as long as
+// another on its way may need it. With no Age and no Fulls everything is kept: nobody said that anything may go.
 func Needed(sets []Set, keep Retention, now time.Time) map[string]string {
 	why := reasons{}
 	if keep.Age <= 0 && keep.Fulls <= 0 {
@@ -36,7 +36,7 @@ func Needed(sets []Set, keep Retention, now time.Time) map[string]string {
 	sure, doubtful := doubts(sets, now)
 	if len(doubtful) > 0 {
 		keep.need(sure, now, why)
-		why.hold(sets, doubtful, since(sure, oldest(doubtful, now.Add(-keep.Age))))
+		why.hold(sets, doubtful, since(sets, sure, oldest(doubtful, now.Add(-keep.Age))))
 	}
 	why.holdBehind(sure)
 	young := max(keep.Age, keep.Young)
@@ -76,9 +76,9 @@ func (r reasons) hold(sets, doubtful []Set, from time.Time) {
 }
 
 // holdBehind notes what may belong to a full backup that is not here yet: it may be taken and sent for days, while what
-// goes on from it comes. Those are the log backups from behind the newest that is here, all of them where there is
-// none, and the differentials of a base that is not here. A log backup without anything is never needed for more than
-// the newest at its position is.
+// goes on from it comes. One that is damaged here is not here either: whoever took it sends it again. Those are the log
+// backups from behind the newest that is here, all of them where there is none, and the differentials of a base that is
+// not here. A log backup without anything is never needed for more than the newest at its position is.
 func (r reasons) holdBehind(sets []Set) {
 	const behind = "a full backup that is on its way may need it"
 	var from time.Time
@@ -122,14 +122,41 @@ func doubts(sets []Set, now time.Time) (sure, doubtful []Set) {
 	return sure, doubtful
 }
 
-// since is when the newest full backup was begun that was finished by a moment; zero where there is none.
-func since(sets []Set, by time.Time) time.Time {
-	for _, full := range newestFirst(sets, Full) {
-		if !full.Finished.After(by) {
+// since is when the newest full backup among the sure was begun that was finished by a moment and stands in for those
+// before it; zero where there is none.
+func since(sets, sure []Set, by time.Time) time.Time {
+	h := newHistory(sets)
+	for _, full := range newestFirst(sure, Full) {
+		if !full.Finished.After(by) && h.standsIn(full) {
 			return full.Begun
 		}
 	}
 	return time.Time{}
+}
+
+// standsIn says whether a full backup leads to all of the log behind it to which any does that was taken before it. One
+// of a history that a forced failover ended does not: what goes on needs those before it.
+func (h *history) standsIn(full Set) bool {
+	var before []start
+	for _, s := range h.starts {
+		if s.last().Finished.Before(full.Begun) {
+			before = append(before, s)
+		}
+	}
+	old, own := h.places(before), h.places([]start{{sets: []Set{full}}})
+	behind := func(s Set) bool {
+		at := placeOf(s.LastLSN, s.Fork)
+		return later(s.Finished, s.end()).After(full.Finished) && old[at] && !own[at]
+	}
+	if slices.ContainsFunc(h.logs, behind) {
+		return false
+	}
+	for _, s := range h.idle {
+		if behind(s) {
+			return false
+		}
+	}
+	return true
 }
 
 // need notes which sets are needed for what is promised, if these are all that there are.

@@ -136,7 +136,8 @@ func TestRetentionKeepsWhatIsPromisedAndNothingElse(t *testing.T) {
 }
 
 // A full backup may be on its way for longer than anything is young, and what goes on from it is there before: once it
-// has come it restores what it would have, had nothing been removed.
+// has come it restores what it would have, had nothing been removed. So it does when it was here and is damaged, and is
+// sent again.
 func TestRetentionKeepsWhatAFullBackupOnItsWayNeeds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(t)
@@ -147,6 +148,11 @@ func TestRetentionKeepsWhatAFullBackupOnItsWayNeeds(t *testing.T) {
 		}
 		away := all[0]
 		d.sets = d.without([]backup.Set{away})
+		if rapid.Bool().Draw(t, "damaged here") {
+			damaged := away
+			damaged.Damaged, damaged.Unverified = true, false
+			d.sets = append(d.sets, damaged)
+		}
 		keep := backup.Retention{Age: time.Duration(rapid.IntRange(0, 20).Draw(t, "age")) * time.Second,
 			Fulls: rapid.IntRange(1, 3).Draw(t, "fulls")}
 		left := d.without(removable(d.sets, keep, at(d.last+rapid.IntRange(0, 300).Draw(t, "now"))))
@@ -157,10 +163,10 @@ func TestRetentionKeepsWhatAFullBackupOnItsWayNeeds(t *testing.T) {
 	})
 }
 
-// behind says whether a set may belong to a full backup that is on its way.
+// behind says whether a set may belong to a full backup that is on its way, as one that is damaged may be.
 func behind(sets []backup.Set, s backup.Set) bool {
 	all := fulls(sets)
-	base := slices.ContainsFunc(sets, func(b backup.Set) bool { return b.ID == s.BaseID })
+	base := slices.ContainsFunc(sets, func(b backup.Set) bool { return b.ID == s.BaseID && !b.Damaged })
 	return !s.Damaged && (len(all) == 0 || !s.Finished.Before(all[0].Begun)) &&
 		(s.Kind == backup.Log || s.Kind == backup.Differential && !base)
 }
@@ -232,6 +238,26 @@ func TestWhatSetsAreKeptFor(t *testing.T) {
 		set("full2", backup.Full, 100, "30", "40"), set("log2", backup.Log, 110, "30", "50"),
 		set("full3", backup.Full, 200, "50", "60"), set("log3", backup.Log, 210, "50", "70"),
 		set("stray", backup.Log, 205, "900", "910")}
+	differential := func(id string, ended int) backup.Set {
+		s := set(id, backup.Differential, ended, "25", "27")
+		s.BaseID = "full1"
+		return s
+	}
+	damaged := sets[0]
+	damaged.Damaged = true
+	// differentials are of full1, with full2 taken between them.
+	differentials := []backup.Set{sets[2], differential("before", 90), differential("behind", 110),
+		differential("newest", 120)}
+	with := func(base backup.Set) []backup.Set { return append(slices.Clone(differentials), base) }
+	// forced are what was taken before and after a failover that parted the log somewhere, unread since.
+	forced := func(parted backup.LSN) []backup.Set {
+		log, full := set("log b", backup.Log, 150, "20", "50"), set("full b", backup.Full, 200, "50", "60")
+		log.FirstFork, log.Fork, log.ForkLSN, full.Fork = "a", "b", parted, "b"
+		log.Unverified, full.Unverified = true, true
+		return []backup.Set{sets[0], sets[2], log, full}
+	}
+	baseAway := map[string]string{"full2": "the newest point needs it",
+		"behind": "a full backup that is on its way may need it", "newest": "a full backup that is on its way may need it"}
 	for why, c := range map[string]struct {
 		keep backup.Retention
 		// sets are all of them unless given.
@@ -251,6 +277,18 @@ func TestWhatSetsAreKeptFor(t *testing.T) {
 		"by number without a full backup": {keep: backup.Retention{Fulls: 2}, sets: []backup.Set{sets[1], sets[3]},
 			want: map[string]string{"log1": "a full backup that is on its way may need it",
 				"log2": "a full backup that is on its way may need it"}},
+		"differentials of a base that is here": {keep: backup.Retention{Fulls: 1}, sets: with(sets[0]),
+			want: map[string]string{"full1": "the newest point needs it", "newest": "the newest point needs it",
+				"full2": "it is one of the 1 newest full backups"}},
+		"differentials of a base that is not here": {keep: backup.Retention{Fulls: 1}, sets: differentials, want: baseAway},
+		"differentials of a base that is damaged": {keep: backup.Retention{Fulls: 1}, sets: with(damaged),
+			want: baseAway},
+		"a full backup of before a forced failover": {keep: backup.Retention{Fulls: 1}, sets: forced("45"),
+			want: map[string]string{"full b": "the newest point needs it", "full2": "the newest point needs it",
+				"log b": "it is not known to be whole yet"}},
+		"a full backup of what a forced failover lost": {keep: backup.Retention{Fulls: 1}, sets: forced("25"),
+			want: map[string]string{"full b": "the newest point needs it", "full2": "the newest point needs it",
+				"log b": "it is not known to be whole yet", "full1": "others are not known to be whole yet"}},
 	} {
 		t.Run(why, func(t *testing.T) {
 			if c.sets == nil {
