@@ -152,7 +152,7 @@ func (d Declarer) RestoreOf(declared v1alpha1.Database) *v1alpha1.Restore {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,
 				Name: d.Object.Name, UID: d.Object.UID}},
 		},
-		Spec: v1alpha1.RestoreSpec{Source: from.Restored(), To: from.To, Target: target},
+		Spec: v1alpha1.RestoreSpec{Source: from.Restored(), To: from.To, Target: target, Keys: from.Keys},
 	}
 }
 
