@@ -93,6 +93,7 @@ func TestKeysAreKept(t *testing.T) {
 			g.Expect(known).To(BeTrue())
 			g.Expect(told).To(And(HaveField("Status", c.status), HaveField("Reason", c.reason),
 				HaveField("Message", ContainSubstring(c.says))))
+			g.Expect(told.Message).NotTo(ContainSubstring("store quincy: "), "it is not asked")
 			p := plan(d, o)
 			if c.keeps {
 				g.Expect(p.Aside).To(ConsistOf(HaveField("Step", KeepKey{Server: "tukpub", Store: "bucket", Thumbprint: "A1B2"})))
