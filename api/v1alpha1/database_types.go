@@ -54,6 +54,10 @@ type DatabaseRestore struct {
 	// to says to when; without it the newest point.
 	// +optional
 	To *RestorePoint `json:"to,omitempty"`
+	// keys says by which Secret the certificates are sealed that lie in the store, for a database that is encrypted: one
+	// that the server lacks is made there. Those of the policy unless it is given.
+	// +optional
+	Keys *SealedKeys `json:"keys,omitempty"`
 }
 
 // BackupSource says which backups that the operator's agents took of which database are restored.

@@ -79,6 +79,9 @@ var computed = map[string]string{
 	"AvailabilityGroup.spec.databases[].owner":     "the operator's login, which the database is made by",
 	"Subscription.spec.agentAt":                    "the type",
 	"Subscription.spec.reinitialization":           "the Publication's",
+
+	"AvailabilityGroup.spec.databases[].from.restore.keys.sealSecretRef":     "speaks of the key",
+	"AvailabilityGroup.spec.databases[].from.restore.keys.sealSecretRef.key": "depends on the use",
 }
 
 // excused tells of a field that needs no default.

@@ -80,7 +80,7 @@ func (r *Reconciler) keys(ctx context.Context, d Desired, o *Observed) {
 	certificates, _ := o.encryptors(d)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
-	for _, s := range d.Order.Stores {
+	for _, s := range keyStores(d) {
 		for thumbprint := range certificates {
 			wg.Go(func() {
 				kept := reconcile.Asked(keptKey(ctx, s, d.Order, thumbprint))

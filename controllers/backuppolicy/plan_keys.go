@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 )
@@ -51,11 +52,33 @@ func (o Observed) encryptors(d Desired) (certificates map[string][]string, outsi
 	return certificates, outside
 }
 
+// keyStores are the stores that keep keys: buckets. The sidecar that keeps one on a server's volume answers other
+// sidecars alone.
+func keyStores(d Desired) (all []orders.BackupStore) {
+	for _, s := range d.Order.Stores {
+		if s.Host == "" {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// keyless says of the stores that keep no keys why; empty where there is none.
+func keyless(d Desired) string {
+	var all []string
+	for _, s := range d.Order.Stores {
+		if s.Host != "" {
+			all = append(all, fmt.Sprintf("store %s is on a server's volume, which keeps no keys", s.Name))
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
 // lackedKeys are the keys that stores lack, or have by another Secret than the present one; unread is why it is not
 // known of others.
 func (o Observed) lackedKeys(d Desired) (lacked []KeptKey, unread []string) {
 	certificates, _ := o.encryptors(d)
-	for _, s := range d.Order.Stores {
+	for _, s := range keyStores(d) {
 		for _, thumbprint := range slices.Sorted(maps.Keys(certificates)) {
 			is := KeptKey{s.Name, thumbprint}
 			kept, err := o.Kept[is].Get()
@@ -107,6 +130,10 @@ func keysKept(d Desired, o Observed) (*metav1.Condition, bool) {
 	c := &metav1.Condition{Type: v1alpha1.ConditionKeysKept, Status: metav1.ConditionFalse,
 		Reason: v1alpha1.ReasonKeysNotKept, Message: "encrypted are " + strings.Join(encrypted, "; ")}
 	lacked, unread := o.lackedKeys(d)
+	without := keyless(d)
+	if without != "" && d.Policy.Spec.Keys != nil {
+		c.Message += ". Of the policy's stores, " + without
+	}
 	switch {
 	case d.Policy.Spec.Keys == nil || len(d.Order.Stores) == 0:
 		c.Reason = v1alpha1.ReasonKeysNotDeclared
@@ -121,6 +148,10 @@ func keysKept(d Desired, o Observed) (*metav1.Condition, bool) {
 				c.Message += fmt.Sprintf("; %s does not give 0x%s, since its master key does not open the private key",
 					credentials.HostName(d.Primary), l.Thumbprint)
 			}
+		}
+	case without != "":
+		if len(unread) > 0 {
+			c.Message += ". " + strings.Join(unread, "; ")
 		}
 	case len(unread) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonKeysNotRead

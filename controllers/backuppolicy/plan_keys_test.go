@@ -11,6 +11,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
@@ -55,6 +56,14 @@ func TestKeysAreKept(t *testing.T) {
 				"thumbprint 0xA1B2. The policy keeps no certificates"},
 		"there is no store": {edit: func(d *Desired, _ *Observed) { d.Order.Stores = nil },
 			status: metav1.ConditionFalse, reason: v1alpha1.ReasonKeysNotDeclared, says: "0xA1B2"},
+		"a store is on a server's volume": {edit: func(d *Desired, _ *Observed) {
+			d.Order.Stores = append(d.Order.Stores, orders.BackupStore{Name: "quincy", Host: "quirep-0"})
+		}, status: metav1.ConditionFalse, reason: v1alpha1.ReasonKeysNotKept,
+			says: "store quincy is on a server's volume, which keeps no keys"},
+		"the bucket lacks it, and a store is on a server's volume": {edit: func(d *Desired, o *Observed) {
+			d.Order.Stores = append(d.Order.Stores, orders.BackupStore{Name: "quincy", Host: "quirep-0"})
+			o.Kept[kept] = reconcile.Read[*backup.SealedKey](nil)
+		}, status: metav1.ConditionFalse, reason: v1alpha1.ReasonKeysNotKept, says: "0xA1B2 in store bucket", keeps: true},
 		"the Secret is missing": {edit: func(d *Desired, o *Observed) {
 			d.Seal = Seal{Missing: "Secret seal is not there"}
 			o.Kept[kept] = reconcile.Read[*backup.SealedKey](nil)
@@ -84,6 +93,7 @@ func TestKeysAreKept(t *testing.T) {
 			g.Expect(known).To(BeTrue())
 			g.Expect(told).To(And(HaveField("Status", c.status), HaveField("Reason", c.reason),
 				HaveField("Message", ContainSubstring(c.says))))
+			g.Expect(told.Message).NotTo(ContainSubstring("store quincy: "), "it is not asked")
 			p := plan(d, o)
 			if c.keeps {
 				g.Expect(p.Aside).To(ConsistOf(HaveField("Step", KeepKey{Server: "tukpub", Store: "bucket", Thumbprint: "A1B2"})))

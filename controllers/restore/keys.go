@@ -76,7 +76,11 @@ func keys(ctx context.Context, d Desired, o *Observed) {
 	defer cancel()
 	o.Kept = map[string]reconcile.Reading[*backup.SealedKey]{}
 	for _, thumbprint := range says.Lacks {
+		o.Kept[thumbprint] = reconcile.Read[*backup.SealedKey](nil)
 		for _, s := range d.Order.Stores {
+			if s.Host != "" {
+				continue // a server's volume keeps no keys, and answers sidecars alone
+			}
 			kept := reconcile.Asked(keptKey(ctx, s, backup.KeyObject(namespace, target, thumbprint)))
 			o.Kept[thumbprint] = kept
 			if sealed, _ := kept.Get(); sealed != nil && sealed.Thumbprint == thumbprint {

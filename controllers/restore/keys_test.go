@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
@@ -63,6 +64,21 @@ func TestWhatIsDoneAboutAMissingKey(t *testing.T) {
 			g.Expect(plan(d, o).Aside).To(BeEmpty(), "it has ended")
 		})
 	}
+}
+
+// A store on a server's volume keeps no keys, and is not asked.
+func TestAServersVolumeKeepsNoKeys(t *testing.T) {
+	g := NewWithT(t)
+	d, o := desired(), observed(t)
+	d.Order.Folder, d.Order.Stores = "web/group/content/Content", []orders.BackupStore{{Name: "quincy", Host: "quirep-0"}}
+	says, err := o.Says.Get()
+	g.Expect(err).NotTo(HaveOccurred())
+	says.Lacks = []string{"A1B2"}
+	keys(t.Context(), d, &o)
+	kept, err := o.Kept["A1B2"].Get()
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(kept).To(BeNil())
+	g.Expect(plan(d, o).Outcome.Message).To(ContainSubstring("no store keeps it"))
 }
 
 func TestWhatAKeyIsCalled(t *testing.T) {

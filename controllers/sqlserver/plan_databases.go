@@ -86,8 +86,9 @@ func (d Desired) declarer() databases.Declarer {
 	return databases.Declarer{Object: &d.Server.ObjectMeta, Restores: d.Restores}
 }
 
-// awaitedDatabases are those that come from Restores, by what the engine has of them. One that is online belongs to the
-// agent until its Restore hands it over: another's is never restored over, and is kept as declared meanwhile.
+// awaitedDatabases are those that come from Restores, by what the engine has of them, and those that are left halfway.
+// One that is online belongs to the agent until its Restore hands it over: another's is never restored over, and is
+// kept as declared meanwhile.
 func awaitedDatabases(d Desired, o Observed) (all databases.AwaitedList) {
 	for _, declared := range d.Server.Spec.Databases {
 		have, exists := databaseOf(o, declared.Name)
@@ -98,6 +99,10 @@ func awaitedDatabases(d Desired, o Observed) (all databases.AwaitedList) {
 		var waits bool
 		if w.Outcome, waits = d.declarer().Awaits(declared, d.name(), have.State); !waits && !exists {
 			w.Outcome, w.Made, waits = d.declarer().Comes(declared, d.name())
+		}
+		if !waits && have.State == "RESTORING" {
+			w.Outcome, waits = conditions.Stalled(v1alpha1.ReasonRestoreFailed, fmt.Sprintf("database %s on %s is "+
+				"RESTORING and no Restore is at it: drop it there, or recover it", declared.Name, d.host())), true
 		}
 		if waits {
 			all = append(all, w)

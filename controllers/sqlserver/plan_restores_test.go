@@ -129,7 +129,14 @@ func TestWhatARestoreSaysOfAServersDatabase(t *testing.T) {
 		"it has failed, and left nothing": {source: true, own: true, restore: with(ended(v1alpha1.RestoreFailed)),
 			reason: v1alpha1.ReasonRestoreFailed, says: "no chain leads there"},
 		"it has failed halfway": {source: true, own: true, restore: with(ended(v1alpha1.RestoreFailed)),
-			have: new(in("RESTORING", agent)), reason: v1alpha1.ReasonRestoreFailed, says: "drop it there"},
+			have: new(in("RESTORING", agent)), reason: v1alpha1.ReasonRestoreFailed,
+			says: "drop it there, then delete that Restore"},
+		"a person's has failed halfway": {source: true, restore: with(ended(v1alpha1.RestoreFailed)),
+			have: new(in("RESTORING", agent)), reason: v1alpha1.ReasonRestoreFailed, says: "restore it by another Restore"},
+		"what has failed halfway was deleted": {source: true, own: true, restore: func(r *v1alpha1.Restore) {
+			r.Spec.Target.Server = "other"
+		}, have: new(in("RESTORING", agent)), reason: v1alpha1.ReasonRestoreFailed,
+			says: "is RESTORING and no Restore is at it: drop it there, or recover it"},
 		"it was restored, and dropped": {source: true, own: true, restore: with(ended(v1alpha1.RestoreSucceeded)),
 			reason: v1alpha1.ReasonDatabaseMissing, says: "delete that Restore to have it restored again"},
 		"it is the agent's still": {source: true, own: true, restore: with(v1alpha1.RestoreStatus{
@@ -140,7 +147,9 @@ func TestWhatARestoreSaysOfAServersDatabase(t *testing.T) {
 		"it is over somebody else's": {source: true, restore: func(*v1alpha1.Restore) {},
 			have: new(in("ONLINE", "somebody")), reason: v1alpha1.ReasonDatabaseConflict},
 		"nobody restores what is RESTORING": {source: true, restore: with(ended(v1alpha1.RestoreRefused)),
-			have: new(in("RESTORING", "somebody")), reason: v1alpha1.ReasonWaitingForDatabase},
+			have: new(in("RESTORING", "somebody")), reason: v1alpha1.ReasonRestoreFailed, says: "no Restore is at it"},
+		"it is recovered": {source: true, restore: with(ended(v1alpha1.RestoreRefused)),
+			have: new(in("RECOVERING", "somebody")), reason: v1alpha1.ReasonWaitingForDatabase},
 		"it is in a group": {source: true, restore: func(*v1alpha1.Restore) {},
 			have: &mssql.Database{Name: "blog", State: "ONLINE", InGroup: true}, reason: v1alpha1.ReasonDatabaseConflict},
 	} {

@@ -24,6 +24,15 @@ func declarer(name string, group bool) databases.Declarer {
 	return databases.Declarer{Object: &metav1.ObjectMeta{Namespace: "web", Name: name, UID: "u"}, Group: group}
 }
 
+// Who declares which Secret opens a store's keys has that in the Restore.
+func TestARestoreHasTheKeysOfItsDatabase(t *testing.T) {
+	g := NewWithT(t)
+	declared := from("Orders")
+	g.Expect(declarer("content", true).RestoreOf(declared).Spec.Keys).To(BeNil())
+	declared.From.Restore.Keys = &v1alpha1.SealedKeys{SealSecretRef: v1alpha1.SecretReference{Name: "seal"}}
+	g.Expect(declarer("content", true).RestoreOf(declared).Spec.Keys).To(Equal(declared.From.Restore.Keys))
+}
+
 // The hub has one Restore of a database, whoever else tries to make it, and each declarer sees those that are its own.
 func TestTheHubHasOneRestoreOfADatabase(t *testing.T) {
 	for name, c := range map[string]struct {

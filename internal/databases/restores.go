@@ -98,9 +98,12 @@ func (d Declarer) Awaits(declared v1alpha1.Database, server v1alpha1.ServerName,
 			host(elsewhere.Status.Server))), true
 	}
 	if left != nil {
+		remedy := "drop it there, and restore it by another Restore"
+		if declared.From != nil && left.Name == d.restoreName(string(declared.Name)) {
+			remedy = "drop it there, then delete that Restore: another one is made then"
+		}
 		return conditions.Stalled(v1alpha1.ReasonRestoreFailed, fmt.Sprintf("database %s on %s is RESTORING, as Restore %s "+
-			"left it (%s): drop it there, and restore it by another Restore", declared.Name, host(server), left.Name,
-			left.Status.Message)), true
+			"left it (%s): %s", declared.Name, host(server), left.Name, left.Status.Message, remedy)), true
 	}
 	return conditions.Outcome{}, false
 }
@@ -152,7 +155,7 @@ func (d Declarer) RestoreOf(declared v1alpha1.Database) *v1alpha1.Restore {
 			OwnerReferences: []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion.String(), Kind: kind,
 				Name: d.Object.Name, UID: d.Object.UID}},
 		},
-		Spec: v1alpha1.RestoreSpec{Source: from.Restored(), To: from.To, Target: target},
+		Spec: v1alpha1.RestoreSpec{Source: from.Restored(), To: from.To, Target: target, Keys: from.Keys},
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -31,10 +32,10 @@ type BackupSource struct {
 	Logged bool
 }
 
-// ReadBackupSources reads the user databases of an instance.
+// ReadBackupSources reads the user databases of an instance but for those that a Restore is making there.
 func ReadBackupSources(ctx context.Context, q Querier) ([]BackupSource, error) {
 	var all []BackupSource
-	err := q.Query(ctx, tsql.BackupSources(), func(r Row) error {
+	err := q.Query(ctx, tsql.BackupSources(credentials.RoleAgent.Login()), func(r Row) error {
 		var s BackupSource
 		err := r.Scan(&s.Database, &s.State, &s.Recovery, &s.Family, &s.Group, &s.Primary, &s.Synchronization, &s.Preferred,
 			&s.Logged)

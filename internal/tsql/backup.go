@@ -126,21 +126,26 @@ func BackedUpFiles(set string) Statement {
 // BackupSources reads what tells whether backups of a database can be taken here: its state and recovery model, its
 // identity, its group with the role of the copy and whether it follows, whether the group's preference has backups
 // taken at this replica, and whether there is a full backup from which the log can be backed up, as bits; a row for
-// each user database. Sources: docs/relational-databases/
+// each user database. One in no group that belongs to the agent's login has none: a Restore is making it. In a group it
+// is nobody's any more: a secondary's owner stays who restored it there. Sources: docs/relational-databases/
 // system-catalog-views/sys-databases-transact-sql.md, sys-database-recovery-status-transact-sql.md,
 // docs/relational-databases/system-dynamic-management-views/sys-dm-hadr-database-replica-states-transact-sql.md,
-// docs/relational-databases/system-functions/sys-fn-hadr-backup-is-preferred-replica-transact-sql.md.
-func BackupSources() Statement {
+// docs/relational-databases/system-functions/sys-fn-hadr-backup-is-preferred-replica-transact-sql.md,
+// docs/t-sql/functions/suser-sid-transact-sql.md.
+func BackupSources(agent string) Statement {
 	return new(builder).
-		sql("SELECT d.name, d.state_desc, d.recovery_model_desc, COALESCE(CONVERT(nvarchar(36), f.family_guid), N''),\n" +
-			"    COALESCE(g.name, N''), CAST(COALESCE(r.is_primary_replica, 0) AS bit),\n" +
-			"    COALESCE(r.synchronization_state_desc, N''), CAST(sys.fn_hadr_backup_is_preferred_replica(d.name) AS bit),\n" +
-			"    CAST(CASE WHEN f.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END AS bit)\n" +
-			"FROM sys.databases AS d\n" +
-			"LEFT JOIN sys.database_recovery_status AS f ON f.database_id = d.database_id\n" +
-			"LEFT JOIN sys.dm_hadr_database_replica_states AS r ON r.database_id = d.database_id AND r.is_local = 1\n" +
-			"LEFT JOIN sys.availability_groups AS g ON g.group_id = r.group_id\n" +
-			"WHERE d.database_id > 4 AND d.source_database_id IS NULL AND d.is_distributor = 0").
+		sql("SELECT d.name, d.state_desc, d.recovery_model_desc, COALESCE(CONVERT(nvarchar(36), f.family_guid), N''),\n"+
+			"    COALESCE(g.name, N''), CAST(COALESCE(r.is_primary_replica, 0) AS bit),\n"+
+			"    COALESCE(r.synchronization_state_desc, N''), CAST(sys.fn_hadr_backup_is_preferred_replica(d.name) AS bit),\n"+
+			"    CAST(CASE WHEN f.last_log_backup_lsn IS NULL THEN 0 ELSE 1 END AS bit)\n"+
+			"FROM sys.databases AS d\n"+
+			"LEFT JOIN sys.database_recovery_status AS f ON f.database_id = d.database_id\n"+
+			"LEFT JOIN sys.dm_hadr_database_replica_states AS r ON r.database_id = d.database_id AND r.is_local = 1\n"+
+			"LEFT JOIN sys.availability_groups AS g ON g.group_id = r.group_id\n"+
+			"WHERE d.database_id > 4 AND d.source_database_id IS NULL AND d.is_distributor = 0\n"+
+			"    AND (r.group_id IS NOT NULL OR d.owner_sid IS NULL OR SUSER_SID(@agent) IS NULL "+
+			"OR d.owner_sid <> SUSER_SID(@agent))").
+		arg("agent", agent).
 		done("ask which databases can be backed up here")
 }
 

@@ -18,7 +18,7 @@ func init() {
 	add("BackupLog", tsql.BackupLog("Content", tsql.BackupForm{Files: one, Compression: true, Checksum: true}),
 		tsql.BackupLog("Content", tsql.BackupForm{Files: four, CopyOnly: true, Differential: true}))
 	add("BackupModels", tsql.BackupModels())
-	add("BackupSources", tsql.BackupSources())
+	add("BackupSources", tsql.BackupSources("geosql_agent"))
 	add("BackupTaken", tsql.BackupTaken(one[0], 15), tsql.BackupTaken(one[0], 16))
 	add("BackedUpFiles", tsql.BackedUpFiles("6f9619ff-8b86-d011-b42d-00c04fc964ff"))
 	moves := []tsql.FileMove{{Name: "Content", To: "/var/opt/mssql/data/Content.mdf"},

@@ -373,6 +373,28 @@ func TestALogBackupThatIsNotNotedIsKept(t *testing.T) {
 	g.Eventually(func() map[string]string { return s.status().Failing }, patient, often).Should(BeEmpty())
 }
 
+// What a Restore is making belongs to the agent until it is handed over, and is nothing to back up; where nobody has
+// the agent's login nothing is left out.
+func TestWhatARestoreIsMakingIsNotBackedUp(t *testing.T) {
+	g := NewWithT(t)
+	s := newServer(t)
+	sources := func() (names []string) {
+		all, err := mssql.ReadBackupSources(t.Context(), s.db)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, one := range all {
+			names = append(names, one.Database)
+		}
+		return names
+	}
+	s.exec("CREATE DATABASE Content_restoretest")
+	g.Expect(sources()).To(ConsistOf("Content", "Content_restoretest"), "there is no such login")
+	s.exec("CREATE LOGIN geosql_agent WITH PASSWORD = 'An-Agents-0wn'")
+	s.exec("ALTER AUTHORIZATION ON DATABASE::Content_restoretest TO geosql_agent")
+	g.Expect(sources()).To(ConsistOf("Content"))
+	s.exec("ALTER AUTHORIZATION ON DATABASE::Content_restoretest TO sa")
+	g.Expect(sources()).To(ConsistOf("Content", "Content_restoretest"))
+}
+
 // The engine says when its log cannot be backed up: before the first full backup, and after the log was given up.
 func TestTheEngineSaysWhetherTheLogCanBeBackedUp(t *testing.T) {
 	g := NewWithT(t)

@@ -322,7 +322,8 @@ func (r *runner) judge(o *observed, s step, err error) error {
 	return errors.Join(err, r.keep(refused(o, s, err)))
 }
 
-// check has the engine check the database. The right to, which the manager gives, may be to come.
+// check has the engine check the database. The right to, which the manager gives, may be to come. One that was cut off,
+// since it lasted too long, counts as one that could not be carried out.
 func (r *runner) check(ctx context.Context, o *observed) error {
 	begun := began(o.Record)
 	if err := r.keep(begun); err != nil {
@@ -334,7 +335,12 @@ func (r *runner) check(ctx context.Context, o *observed) error {
 	r.mu.Lock()
 	r.denied = denied
 	r.mu.Unlock()
-	if denied || err != nil && !mssql.Is(err, mssql.Refused) {
+	// The server does not say in words that are documented how far a check is: begun again it may be cut off for ever.
+	cut := errors.Is(ctx.Err(), context.DeadlineExceeded)
+	if cut {
+		err = fmt.Errorf("it was not done within %s: %w", stillFor, err)
+	}
+	if denied || err != nil && !cut && !mssql.Is(err, mssql.Refused) {
 		return err
 	}
 	kept := checked(o, err)
