@@ -18,12 +18,13 @@ import (
 const serverTimeout = 12 * time.Second
 
 func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err error) {
-	if d.over() && d.Restore.DeletionTimestamp == nil {
+	if d.over() && (d.Restore.DeletionTimestamp == nil || !discards(d)) {
 		return o, nil
 	}
 	if d.server() == "" {
 		// Which server it is, is written down before any is told.
-		return Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil)}, nil
+		return Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil),
+			Owner: reconcile.Read("")}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()

@@ -283,6 +283,10 @@ func outcome(s v1alpha1.RestoreStatus) conditions.Outcome {
 // planDelete withdraws the order of a Restore that is deleted. A database that is being restored stays as it is.
 func planDelete(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Plan{Done: true}
+	if d.over() && !discards(d) { // all was taken back, or left to a server that is gone
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "the restore is over; the database stays as it is")
+		return p
+	}
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "the server is told that the restore is no more; the "+
 		"database stays as it is")
 	withdrawn, err := planWithdraw(&p, d, o)
