@@ -66,10 +66,14 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 	owner := ""
 	for name, database := range all {
 		if strings.EqualFold(name, made(d, *o)) {
-			owner, o.State = database.Owner, database.State
+			owner, o.State, o.Secondary = database.Owner, database.State, database.InGroup
 		}
 	}
 	o.Owner = reconcile.Asked(owner, err)
+	if group := d.Restore.Spec.Target.AvailabilityGroup; o.Secondary && group != "" {
+		role, err := mssql.ReadLocalRole(ctx, db, string(group))
+		o.Secondary = err != nil || role != "PRIMARY"
+	}
 	if discards(d) {
 		o.Places = reconcile.Asked(mssql.ReadDatabasePlaces(ctx, db, d.database()))
 	}

@@ -19,8 +19,10 @@ type Observed struct {
 	// Rights are the permissions on the server that its agent has.
 	Rights reconcile.Reading[[]string]
 	// Owner of the database that was restored, empty where there is none; State is its state, such as RESTORING.
-	Owner reconcile.Reading[string]
-	State string
+	// Secondary says that it is in a group whose primary is not known to be here: nobody can write to it.
+	Owner     reconcile.Reading[string]
+	State     string
+	Secondary bool
 	// Stands is what stands under the names of a Restore that replaces, Copies what the group's other servers have under
 	// the name once the restored database has it; nil where there is none.
 	Stands reconcile.Reading[standing]

@@ -320,9 +320,10 @@ func planLeaveNamed(p *reconcile.Plan, d Desired, o Observed) error {
 	return nil
 }
 
-// made is the name under which what was restored stands.
+// made is the name under which what was restored stands, or would: the former database has the other one, until it was
+// seen that the restored one does.
 func made(d Desired, o Observed) string {
-	if s, err := o.Stands.Get(); d.replaces() && (err != nil || s.Restored != nil) {
+	if s, err := o.Stands.Get(); d.replaces() && (err != nil || !s.swapped()) {
 		return d.Restore.RestoredName()
 	}
 	return d.database()
