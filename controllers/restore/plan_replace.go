@@ -44,7 +44,13 @@ func planReplace(p *reconcile.Plan, d Desired, o Observed) {
 	switch {
 	case s.swapped():
 		planTaken(p, d, o, s)
-	case s.Restored == nil || !s.Restored.Own:
+	case !s.restored() && s.Named == nil && s.Aside != nil:
+		if err := planBack(p, d, o, s); err != nil {
+			replacing(p, d, err.Error())
+			return
+		}
+		replacing(p, d, "somebody dropped or renamed what was restored, and the former one gets its name back")
+	case !s.restored():
 		fails(p, d, o, v1alpha1.ReasonRestoreDisturbed, "somebody dropped or renamed what was restored")
 	case s.Named != nil && s.Aside != nil:
 		fails(p, d, o, v1alpha1.ReasonRestoreDisturbed, "somebody made another database of the name meanwhile")
@@ -303,8 +309,20 @@ func cannot(d Desired, s standing) string {
 	return offline(s)
 }
 
-// planLeaveNamed gives the restored database its name when the Restore is deleted between the two: nobody is left with
-// none, in whose place an empty one could be made.
+// planBack gives the former database its name back, which nobody has. The error says why it cannot be yet.
+func planBack(p *reconcile.Plan, d Desired, o Observed, s standing) error {
+	if s.Aside.State != "ONLINE" {
+		return fmt.Errorf("what was restored is lost, and %s is %s: only one that is ONLINE can be renamed to %s again",
+			s.Aside.Name, s.Aside.State, d.Restore.Spec.Replace)
+	}
+	p.Destroy(reconcile.Seen("no database has its name, and none that was restored could take it", o.Stands.Err()),
+		step(d, tsql.RenameDatabase(s.Aside.Name, string(d.Restore.Spec.Replace)).
+			Because("what was to take its place is lost")))
+	return nil
+}
+
+// planLeaveNamed gives the restored database the name when the Restore is deleted between the two names, or, where that
+// one is lost, the former: nobody is left with none, in whose place an empty one could be made.
 func planLeaveNamed(p *reconcile.Plan, d Desired, o Observed) error {
 	if !d.replaces() || d.Restore.Spec.DryRun || d.server() == "" || d.Restore.Status.Outcome != "" {
 		return nil
@@ -313,7 +331,14 @@ func planLeaveNamed(p *reconcile.Plan, d Desired, o Observed) error {
 	if err != nil {
 		return err
 	}
-	if s.Named == nil && s.Aside != nil && s.Restored != nil && s.Restored.Own && s.Restored.State == "ONLINE" {
+	switch {
+	case s.Named != nil || s.Aside == nil:
+	case !s.restored():
+		return planBack(p, d, o, s)
+	case s.Restored.State != "ONLINE":
+		return fmt.Errorf("no database is named %s, and %s, which is to be, is %s", d.Restore.Spec.Replace, s.Restored.Name,
+			s.Restored.State)
+	default:
 		execute(p, d, tsql.RenameDatabase(s.Restored.Name, string(d.Restore.Spec.Replace)).
 			Because("the Restore is deleted after the former database was renamed"))
 	}
