@@ -196,11 +196,15 @@ func away(d Desired, s standing) string {
 		group)
 }
 
-// ownerOf is who owns the restored database: the operator what a group takes up, and where it owned the former one.
+// ownerOf is who owns the restored database: the operator what a group takes up, what a server declares that had none,
+// and where it owned the former one.
 func ownerOf(d Desired, s standing) credentials.Role {
 	former := s.Named
 	if former == nil {
 		former = s.Aside
+	}
+	if former == nil && d.Kept {
+		return credentials.RoleOperator
 	}
 	operators := append([]string{credentials.RoleOperator.Login()}, d.Owners...)
 	if d.Restore.Spec.Target.AvailabilityGroup != "" || former != nil && slices.Contains(operators, former.Owner) {
