@@ -55,6 +55,7 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 	db, err := r.open(ctx, d, d.server())
 	if err != nil {
 		o.Rights, o.Owner = reconcile.NotRead[[]string](err), reconcile.NotRead[string](err)
+		o.Places = reconcile.NotRead[*mssql.DatabasePlaces](err)
 		return
 	}
 	principals, err := mssql.ReadPrincipals(ctx, db)
@@ -74,8 +75,8 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 		role, err := mssql.ReadLocalRole(ctx, db, string(group))
 		o.Secondary = err != nil || role != "PRIMARY"
 	}
-	if discards(d) {
-		o.Places = reconcile.Asked(mssql.ReadDatabasePlaces(ctx, db, d.database()))
+	if hands(d) || discards(d) {
+		o.Places = reconcile.Asked(mssql.ReadDatabasePlaces(ctx, db, made(d, *o)))
 	}
 	says, _ := o.Says.Get()
 	if err == nil && (says != nil && says.Denied || entered(d, *o)) {

@@ -27,7 +27,7 @@ type Observed struct {
 	// the name once the restored database has it; nil where there is none.
 	Stands reconcile.Reading[standing]
 	Copies map[v1alpha1.ServerName]reconcile.Reading[*mssql.Standing]
-	// Places is where the database is that is to be dropped, nil where there is none.
+	// Places is where the database is that is to be handed over or dropped, nil where there is none.
 	Places reconcile.Reading[*mssql.DatabasePlaces]
 	// User is the agent's in the database, nil where it has none; read where the agent checks it, or has checked it.
 	User reconcile.Reading[*mssql.UserState]

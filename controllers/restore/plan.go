@@ -180,11 +180,8 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	s := d.Restore.Status
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, s.Message)
 	planRights(p, d, o)
-	agent := credentials.RoleAgent.Login()
-	if owner, err := o.Owner.Get(); err == nil && owner == agent && given(d, o) &&
-		!d.Restore.Spec.DryRun {
-		execute(p, d, tsql.SetDatabaseOwner(made(d, o), becomes(d).Login()).
-			Because("the server's agent has restored the database, and owns it no more"))
+	if given(d, o) {
+		planHand(p, d, o, "the server's agent has restored the database, and owns it no more")
 	}
 	left := planLeave(p, d, o)
 	withdrawn, err := planWithdraw(p, d, o)
@@ -192,8 +189,8 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	if d.Restore.Spec.AsksEngine() {
 		unread = append(unread, o.Rights.Err())
 	}
-	if !d.Restore.Spec.DryRun && s.Database != "" && s.Outcome != v1alpha1.RestoreRefused {
-		unread = append(unread, o.Owner.Err())
+	if hands(d) && s.Database != "" {
+		unread = append(unread, o.Owner.Err(), o.Places.Err())
 	}
 	if discards(d) {
 		unread = append(unread, o.Places.Err())
@@ -291,10 +288,8 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		"database stays as it is")
 	withdrawn, err := planWithdraw(&p, d, o)
 	planRights(&p, d, o)
-	if owner, err := o.Owner.Get(); err == nil && owner == credentials.RoleAgent.Login() && o.State == "ONLINE" &&
-		!d.Restore.Spec.DryRun {
-		execute(&p, d, tsql.SetDatabaseOwner(made(d, o), becomes(d).Login()).
-			Because("the Restore of the database is deleted"))
+	if o.State == "ONLINE" {
+		planHand(&p, d, o, "the Restore of the database is deleted")
 	}
 	err = errors.Join(err, planLeaveNamed(&p, d, o))
 	err = errors.Join(err, planLeave(&p, d, o))
@@ -304,7 +299,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	if !d.Restore.Spec.DryRun {
 		err = errors.Join(err, o.Owner.Err())
 	}
-	if discards(d) {
+	if hands(d) || discards(d) {
 		err = errors.Join(err, o.Places.Err())
 	}
 	switch why := d.Gone.Why(d.server()); {
