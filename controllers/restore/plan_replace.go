@@ -102,11 +102,7 @@ func planTaken(p *reconcile.Plan, d Desired, o Observed, s standing) {
 		replacing(p, d, "it has its name")
 		return
 	}
-	for _, database := range []*mssql.Standing{s.Named, s.Aside} {
-		if database != nil && database.Access == "SINGLE_USER" {
-			execute(p, d, tsql.SetMultiUser(database.Name).Because("the server ended while it was renamed"))
-		}
-	}
+	planAccess(p, d, s)
 	var waits, left []string
 	if r != nil && s.Aside != nil {
 		waits, left = planCopies(p, d, o, s)
@@ -126,6 +122,31 @@ func planTaken(p *reconcile.Plan, d Desired, o Observed, s standing) {
 	}
 	p.Note = end{v1alpha1.RestoreSucceeded, v1alpha1.ReasonRestored, message}
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, message)
+}
+
+// planAccess lets everybody connect again to what a name was to be given, where the server ended within. What somebody
+// else had set so, and makes no way yet, stays.
+func planAccess(p *reconcile.Plan, d Desired, s standing) {
+	for _, x := range []*mssql.Standing{s.Named, s.Restored, s.Aside} {
+		if x != nil && x.Access == "SINGLE_USER" && x.State == "ONLINE" && (x.Own || d.Restore.Status.Replaced != nil) {
+			execute(p, d, tsql.SetMultiUser(x.Name).Because("the server ended while it was renamed"))
+		}
+	}
+}
+
+// planOpens does so before a Restore ends without the names; it says whether there is anything to do.
+func planOpens(p *reconcile.Plan, d Desired, o Observed) bool {
+	s, err := o.Stands.Get()
+	if err != nil || !d.replaces() || d.Restore.Spec.DryRun {
+		return false
+	}
+	before := len(p.Steps)
+	planAccess(p, d, s)
+	if len(p.Steps) == before {
+		return false
+	}
+	replacing(p, d, "the server ended within a name, and everybody may connect again first")
+	return true
 }
 
 // planCopies drops copies of the former database that wait for its log: RESTORING, in no group, and on the recovery
@@ -220,6 +241,9 @@ func replacing(p *reconcile.Plan, d Desired, how string) {
 
 // fails ends a Restore whose database does not take the place.
 func fails(p *reconcile.Plan, d Desired, o Observed, reason, why string) {
+	if planOpens(p, d, o) {
+		return
+	}
 	message := why + ". " + standsWhat(d, o)
 	p.Note = end{v1alpha1.RestoreFailed, reason, message}
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, message)
@@ -335,6 +359,7 @@ func planLeaveNamed(p *reconcile.Plan, d Desired, o Observed) error {
 	if err != nil {
 		return err
 	}
+	planAccess(p, d, s)
 	switch {
 	case s.Named != nil || s.Aside == nil:
 	case !s.restored():
