@@ -192,6 +192,9 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	if hands(d) && s.Database != "" {
 		unread = append(unread, o.Owner.Err(), o.Places.Err())
 	}
+	if hands(d) && d.replaces() {
+		unread = append(unread, o.Stands.Err())
+	}
 	if discards(d) {
 		unread = append(unread, o.Places.Err())
 	}
@@ -298,6 +301,9 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	}
 	if !d.Restore.Spec.DryRun {
 		err = errors.Join(err, o.Owner.Err())
+	}
+	if hands(d) && d.replaces() {
+		err = errors.Join(err, o.Stands.Err())
 	}
 	if hands(d) || discards(d) {
 		err = errors.Join(err, o.Places.Err())
