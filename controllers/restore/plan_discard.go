@@ -35,8 +35,8 @@ func planDiscard(p *reconcile.Plan, d Desired, o Observed) bool {
 	return false
 }
 
-// hands says that a Restore comes to its end, or is deleted, whose database may be the agent's: one that was refused, or
-// made none, has nothing to do with what has the name.
+// hands says that a Restore comes to its end, or is deleted, whose database may be the agent's. One that was refused,
+// or made none, has nothing to do with what has the name.
 func hands(d Desired) bool {
 	return !d.Restore.Spec.DryRun && d.server() != "" && d.Restore.Status.Outcome != v1alpha1.RestoreRefused &&
 		(d.Restore.Status.Outcome != "" || d.Restore.DeletionTimestamp != nil)

@@ -94,9 +94,9 @@ func (d Declarer) Awaits(declared v1alpha1.Database, server v1alpha1.ServerName,
 		}
 	}
 	if aside != nil {
-		return conditions.Stalled(v1alpha1.ReasonDatabaseMissing, fmt.Sprintf("Restore %s ended as %s while database %s made "+
-			"way, which is %s on %s now. No empty one is made in its place: rename it to %s there, restore it again, or delete "+
-			"that Restore", aside.Name, aside.Status.Outcome, declared.Name, aside.Status.Replaced.Database,
+		return conditions.Stalled(v1alpha1.ReasonDatabaseMissing, fmt.Sprintf("Restore %s ended as %s while database %s "+
+			"made way, which is %s on %s now. No empty one is made in its place: rename it to %s there, restore it again, or "+
+			"delete that Restore", aside.Name, aside.Status.Outcome, declared.Name, aside.Status.Replaced.Database,
 			host(aside.Status.Server), declared.Name)), true
 	}
 	if elsewhere != nil {
