@@ -37,7 +37,8 @@ type Desired struct {
 	Pin, Moved v1alpha1.ServerName
 	// Order is what the server is told.
 	Order orders.Restore
-	// Kept says that the target is a server that declares the database for itself; read for what comes to its end alone.
+	// Kept says that the target is a server that declares the database for itself; read for what comes to its end, and
+	// for what replaces, alone.
 	Kept bool
 	// Seal opens the keys that stores keep; Sealed says why there is none, empty where there is.
 	Seal   []byte
@@ -89,6 +90,12 @@ func (r *Reconciler) desire(ctx context.Context, x *v1alpha1.Restore) (Desired, 
 		}
 		d.Kept, err = r.kept(ctx, &d)
 		return d, err
+	}
+	if d.replaces() {
+		var err error
+		if d.Kept, err = r.kept(ctx, &d); err != nil {
+			return d, err
+		}
 	}
 	spec := x.Spec
 	d.Order = orders.Restore{Name: x.Name, UID: string(x.UID), Database: x.RestoredName(),

@@ -4,6 +4,7 @@ package restore
 
 import (
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,5 +41,25 @@ func TestTheServerOfARestoreToAGroupIsGone(t *testing.T) {
 			g.Expect(d.Missing).To(Equal("there is no SQLServer quisec"))
 			g.Expect(d.Lost).To(Equal(row.lost))
 		})
+	}
+}
+
+// Whether the target is a server that declares the database is known also while one that replaces is carried out.
+func TestWhatReplacesKnowsWhoDeclaresTheDatabase(t *testing.T) {
+	for _, declares := range []bool{true, false} {
+		g := NewWithT(t)
+		scheme := runtime.NewScheme()
+		g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+		server := &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "quisec"}}
+		if declares {
+			server.Spec.Databases = []v1alpha1.Database{{Name: "Content"}}
+		}
+		r := &Reconciler{hub: fake.NewClientBuilder().WithScheme(scheme).WithObjects(server).Build(), now: time.Now}
+		x := desired().Restore
+		x.Spec.Target.Database, x.Spec.Replace, x.Spec.Source.Policy = "Content", "Content", "nightly"
+		d, err := r.desire(t.Context(), x)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(d.Missing).To(Equal("there is no BackupPolicy nightly"))
+		g.Expect(d.Kept).To(Equal(declares))
 	}
 }

@@ -196,6 +196,13 @@ func (b *bed) rights() []string {
 
 const mayMake = "CREATE ANY DATABASE"
 
+// made is how the agent makes a database: the Restore's UID is in the names of its files.
+func made(database string, r *v1alpha1.Restore) string {
+	file := database + "-" + string(r.UID)
+	return "CREATE DATABASE " + database + " ON (NAME = d, FILENAME = '/var/opt/mssql/data/" + file + ".mdf') LOG ON " +
+		"(NAME = l, FILENAME = '/var/opt/mssql-log/" + file + ".ldf')"
+}
+
 func ready(status metav1.ConditionStatus, reason string) types.GomegaMatcher {
 	return HaveField("Conditions", ContainElement(And(HaveField("Type", v1alpha1.ConditionReady),
 		HaveField("Status", status), HaveField("Reason", reason))))
@@ -232,7 +239,7 @@ func TestARestoreIsCarriedOutOnce(t *testing.T) {
 		HaveField("Phase", v1alpha1.RestoreRunning)))
 
 	// The agent makes the database, which is its own then.
-	for _, text := range []string{"CREATE DATABASE Back", "ALTER AUTHORIZATION ON DATABASE::Back TO geosql_agent"} {
+	for _, text := range []string{made("Back", r), "ALTER AUTHORIZATION ON DATABASE::Back TO geosql_agent"} {
 		_, err := b.sa.Handle().ExecContext(t.Context(), text)
 		g.Expect(err).NotTo(HaveOccurred())
 	}
@@ -326,7 +333,7 @@ func TestACheckIsAllowedForItsTime(t *testing.T) {
 				Database: "Content"}, Target: v1alpha1.RestoreTarget{Server: "quisec",
 				Database: v1alpha1.DatabaseName(row.database)}})
 			g.Eventually(b.order(row.name), patient, often).Should(HaveValue(HaveField("Check", true)))
-			run("CREATE DATABASE " + row.database)
+			run(made(row.database, r))
 			if row.user != "" {
 				run("USE " + row.database + "; " + row.user + "; USE master")
 			}
@@ -364,12 +371,11 @@ func TestWhatWasMadeForATrialIsDropped(t *testing.T) {
 				Source: v1alpha1.RestoreSource{Policy: "nightly", Database: "Content"},
 				Target: v1alpha1.RestoreTarget{Server: "quisec", Database: v1alpha1.DatabaseName(database)}})
 			g.Eventually(b.order(row.name), patient, often).ShouldNot(BeNil())
-			uid := string(r.UID)
+			maker := r
 			if row.foreign {
-				uid = "somebody-else"
+				maker = &v1alpha1.Restore{ObjectMeta: metav1.ObjectMeta{UID: "somebody-else"}}
 			}
-			_, err := b.sa.Handle().ExecContext(t.Context(), "CREATE DATABASE "+database+" ON (NAME = d, FILENAME = "+
-				"'/var/opt/mssql/data/t-"+uid+".mdf') LOG ON (NAME = l, FILENAME = '/var/opt/mssql-log/t-"+uid+".ldf')")
+			_, err := b.sa.Handle().ExecContext(t.Context(), made(database, maker))
 			g.Expect(err).NotTo(HaveOccurred())
 			exists := func() bool {
 				found, err := mssql.ReadDatabasePlaces(t.Context(), b.sa, database)

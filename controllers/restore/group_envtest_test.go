@@ -76,7 +76,7 @@ func TestARestoreGoesToTheGroupsPrimary(t *testing.T) {
 	b.seen(func(s *v1alpha1.AvailabilityGroupStatus) { s.Primary = "quisec-0" })
 	r := b.restore("back", spec)
 	g.Eventually(b.order("back"), patient, often).ShouldNot(BeNil())
-	for _, text := range []string{"CREATE DATABASE Content", "ALTER AUTHORIZATION ON DATABASE::Content TO geosql_agent"} {
+	for _, text := range []string{made("Content", r), "ALTER AUTHORIZATION ON DATABASE::Content TO geosql_agent"} {
 		_, err := b.sa.Handle().ExecContext(t.Context(), text)
 		g.Expect(err).NotTo(HaveOccurred())
 	}

@@ -18,12 +18,13 @@ import (
 const serverTimeout = 12 * time.Second
 
 func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err error) {
-	if d.over() && d.Restore.DeletionTimestamp == nil {
+	if d.over() && (d.Restore.DeletionTimestamp == nil || !discards(d)) {
 		return o, nil
 	}
 	if d.server() == "" {
 		// Which server it is, is written down before any is told.
-		return Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil)}, nil
+		return Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil),
+			Owner: reconcile.Read("")}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverTimeout)
 	defer cancel()
@@ -54,6 +55,7 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 	db, err := r.open(ctx, d, d.server())
 	if err != nil {
 		o.Rights, o.Owner = reconcile.NotRead[[]string](err), reconcile.NotRead[string](err)
+		o.Places = reconcile.NotRead[*mssql.DatabasePlaces](err)
 		return
 	}
 	principals, err := mssql.ReadPrincipals(ctx, db)
@@ -65,12 +67,16 @@ func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {
 	owner := ""
 	for name, database := range all {
 		if strings.EqualFold(name, made(d, *o)) {
-			owner, o.State = database.Owner, database.State
+			owner, o.State, o.Secondary = database.Owner, database.State, database.InGroup
 		}
 	}
 	o.Owner = reconcile.Asked(owner, err)
-	if discards(d) {
-		o.Places = reconcile.Asked(mssql.ReadDatabasePlaces(ctx, db, d.database()))
+	if group := d.Restore.Spec.Target.AvailabilityGroup; o.Secondary && group != "" {
+		role, err := mssql.ReadLocalRole(ctx, db, string(group))
+		o.Secondary = err != nil || role != "PRIMARY"
+	}
+	if hands(d) || discards(d) {
+		o.Places = reconcile.Asked(mssql.ReadDatabasePlaces(ctx, db, made(d, *o)))
 	}
 	says, _ := o.Says.Get()
 	if err == nil && (says != nil && says.Denied || entered(d, *o)) {

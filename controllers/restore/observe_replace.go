@@ -27,6 +27,9 @@ type standing struct {
 // swapped says that the restored database has the name.
 func (s standing) swapped() bool { return s.Named != nil && s.Named.Own }
 
+// restored says that the restored database is there under the name under which it was restored.
+func (s standing) restored() bool { return s.Restored != nil && s.Restored.Own }
+
 // stands reads what stands under the names, and, once the restored database has its own, the copies of the former one
 // that the group's other servers have.
 func (r *Reconciler) stands(ctx context.Context, d Desired, o *Observed) {

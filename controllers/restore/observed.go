@@ -19,13 +19,15 @@ type Observed struct {
 	// Rights are the permissions on the server that its agent has.
 	Rights reconcile.Reading[[]string]
 	// Owner of the database that was restored, empty where there is none; State is its state, such as RESTORING.
-	Owner reconcile.Reading[string]
-	State string
+	// Secondary says that it is in a group whose primary is not known to be here: nobody can write to it.
+	Owner     reconcile.Reading[string]
+	State     string
+	Secondary bool
 	// Stands is what stands under the names of a Restore that replaces, Copies what the group's other servers have under
 	// the name once the restored database has it; nil where there is none.
 	Stands reconcile.Reading[standing]
 	Copies map[v1alpha1.ServerName]reconcile.Reading[*mssql.Standing]
-	// Places is where the database is that is to be dropped, nil where there is none.
+	// Places is where the database is that is to be handed over or dropped, nil where there is none.
 	Places reconcile.Reading[*mssql.DatabasePlaces]
 	// User is the agent's in the database, nil where it has none; read where the agent checks it, or has checked it.
 	User reconcile.Reading[*mssql.UserState]

@@ -180,11 +180,8 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	s := d.Restore.Status
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, s.Message)
 	planRights(p, d, o)
-	agent := credentials.RoleAgent.Login()
-	if owner, err := o.Owner.Get(); err == nil && owner == agent && given(d, o) &&
-		!d.Restore.Spec.DryRun {
-		execute(p, d, tsql.SetDatabaseOwner(made(d, o), becomes(d).Login()).
-			Because("the server's agent has restored the database, and owns it no more"))
+	if given(d, o) {
+		planHand(p, d, o, "the server's agent has restored the database, and owns it no more")
 	}
 	left := planLeave(p, d, o)
 	withdrawn, err := planWithdraw(p, d, o)
@@ -192,8 +189,11 @@ func planFinish(p *reconcile.Plan, d Desired, o Observed) {
 	if d.Restore.Spec.AsksEngine() {
 		unread = append(unread, o.Rights.Err())
 	}
-	if !d.Restore.Spec.DryRun && s.Database != "" && s.Outcome != v1alpha1.RestoreRefused {
-		unread = append(unread, o.Owner.Err())
+	if hands(d) && s.Database != "" {
+		unread = append(unread, o.Owner.Err(), o.Places.Err())
+	}
+	if hands(d) && d.replaces() {
+		unread = append(unread, o.Stands.Err())
 	}
 	if discards(d) {
 		unread = append(unread, o.Places.Err())
@@ -283,14 +283,16 @@ func outcome(s v1alpha1.RestoreStatus) conditions.Outcome {
 // planDelete withdraws the order of a Restore that is deleted. A database that is being restored stays as it is.
 func planDelete(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Plan{Done: true}
+	if d.over() && !discards(d) { // all was taken back, or left to a server that is gone
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "the restore is over; the database stays as it is")
+		return p
+	}
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "the server is told that the restore is no more; the "+
 		"database stays as it is")
 	withdrawn, err := planWithdraw(&p, d, o)
 	planRights(&p, d, o)
-	if owner, err := o.Owner.Get(); err == nil && owner == credentials.RoleAgent.Login() && o.State == "ONLINE" &&
-		!d.Restore.Spec.DryRun {
-		execute(&p, d, tsql.SetDatabaseOwner(made(d, o), becomes(d).Login()).
-			Because("the Restore of the database is deleted"))
+	if o.State == "ONLINE" {
+		planHand(&p, d, o, "the Restore of the database is deleted")
 	}
 	err = errors.Join(err, planLeaveNamed(&p, d, o))
 	err = errors.Join(err, planLeave(&p, d, o))
@@ -300,7 +302,10 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	if !d.Restore.Spec.DryRun {
 		err = errors.Join(err, o.Owner.Err())
 	}
-	if discards(d) {
+	if hands(d) && d.replaces() {
+		err = errors.Join(err, o.Stands.Err())
+	}
+	if hands(d) || discards(d) {
 		err = errors.Join(err, o.Places.Err())
 	}
 	switch why := d.Gone.Why(d.server()); {

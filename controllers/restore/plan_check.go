@@ -47,9 +47,10 @@ func planCheck(p *reconcile.Plan, d Desired, o Observed, says *restores.Status) 
 	}
 }
 
-// entered says that the agent may have been given the role in the database of a Restore that has ended.
+// entered says that the agent may have been given the role in the database of a Restore that has ended. What is a
+// secondary's in a group nobody can write to, and few can read (976): the role is left at its primary.
 func entered(d Desired, o Observed) bool {
-	return d.Restore.Spec.Check && !d.Restore.Spec.Discard && o.State == "ONLINE" &&
+	return d.Restore.Spec.Check && !d.Restore.Spec.Discard && o.State == "ONLINE" && !o.Secondary && ours(d, o) &&
 		(given(d, o) || d.Restore.DeletionTimestamp != nil)
 }
 

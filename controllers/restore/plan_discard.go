@@ -7,7 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -31,6 +33,27 @@ func planDiscard(p *reconcile.Plan, d Desired, o Observed) bool {
 	p.Destroy(reconcile.Seen("each file of the database has the Restore's UID in its name", err), Discard{step(d,
 		tsql.DropDatabase(d.database()).Because("it was restored to see that it can be"))})
 	return false
+}
+
+// hands says that a Restore comes to its end, or is deleted, whose database may be the agent's. One that was refused,
+// or made none, has nothing to do with what has the name.
+func hands(d Desired) bool {
+	return !d.Restore.Spec.DryRun && d.server() != "" && d.Restore.Status.Outcome != v1alpha1.RestoreRefused &&
+		(d.Restore.Status.Outcome != "" || d.Restore.DeletionTimestamp != nil)
+}
+
+// ours says that the database is known to be the Restore's own, and its end may touch it.
+func ours(d Desired, o Observed) bool {
+	places, err := o.Places.Get()
+	return err == nil && hands(d) && itsOwn(d, places)
+}
+
+// planHand has the database the agent's no more: a group's, or a server's that declares it, is the operator's then.
+func planHand(p *reconcile.Plan, d Desired, o Observed, why string) {
+	owner, err := o.Owner.Get()
+	if err == nil && owner == credentials.RoleAgent.Login() && !o.Secondary && ours(d, o) {
+		execute(p, d, tsql.SetDatabaseOwner(made(d, o), becomes(d).Login()).Because(why))
+	}
 }
 
 // itsOwn says that a database was made by the Restore: its UID is in the name of each file, which nobody else gives

@@ -35,6 +35,8 @@ func planGroup(p *reconcile.Plan, d Desired, o Observed, untold bool) bool {
 		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, fmt.Sprintf("%s has become primary before anything was "+
 			"begun: it is restored there", credentials.HostName(d.Moved)))
 		return true
+	case d.Moved != "" && planOpens(p, d, o):
+		return true
 	case d.Moved != "":
 		message := fmt.Sprintf("%s has become primary of AvailabilityGroup %s while %s restored database %s. What is there "+
 			"of it is in no group, and stays: see that nobody needs it, and drop it there (the names of its files have the UID "+

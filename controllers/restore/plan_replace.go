@@ -44,7 +44,13 @@ func planReplace(p *reconcile.Plan, d Desired, o Observed) {
 	switch {
 	case s.swapped():
 		planTaken(p, d, o, s)
-	case s.Restored == nil || !s.Restored.Own:
+	case !s.restored() && s.Named == nil && s.Aside != nil:
+		if err := planBack(p, d, o, s); err != nil {
+			replacing(p, d, err.Error())
+			return
+		}
+		replacing(p, d, "somebody dropped or renamed what was restored, and the former one gets its name back")
+	case !s.restored():
 		fails(p, d, o, v1alpha1.ReasonRestoreDisturbed, "somebody dropped or renamed what was restored")
 	case s.Named != nil && s.Aside != nil:
 		fails(p, d, o, v1alpha1.ReasonRestoreDisturbed, "somebody made another database of the name meanwhile")
@@ -96,11 +102,7 @@ func planTaken(p *reconcile.Plan, d Desired, o Observed, s standing) {
 		replacing(p, d, "it has its name")
 		return
 	}
-	for _, database := range []*mssql.Standing{s.Named, s.Aside} {
-		if database != nil && database.Access == "SINGLE_USER" {
-			execute(p, d, tsql.SetMultiUser(database.Name).Because("the server ended while it was renamed"))
-		}
-	}
+	planAccess(p, d, s)
 	var waits, left []string
 	if r != nil && s.Aside != nil {
 		waits, left = planCopies(p, d, o, s)
@@ -120,6 +122,31 @@ func planTaken(p *reconcile.Plan, d Desired, o Observed, s standing) {
 	}
 	p.Note = end{v1alpha1.RestoreSucceeded, v1alpha1.ReasonRestored, message}
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, message)
+}
+
+// planAccess lets everybody connect again to what a name was to be given, where the server ended within. What somebody
+// else had set so, and makes no way yet, stays.
+func planAccess(p *reconcile.Plan, d Desired, s standing) {
+	for _, x := range []*mssql.Standing{s.Named, s.Restored, s.Aside} {
+		if x != nil && x.Access == "SINGLE_USER" && x.State == "ONLINE" && (x.Own || d.Restore.Status.Replaced != nil) {
+			execute(p, d, tsql.SetMultiUser(x.Name).Because("the server ended while it was renamed"))
+		}
+	}
+}
+
+// planOpens does so before a Restore ends without the names; it says whether there is anything to do.
+func planOpens(p *reconcile.Plan, d Desired, o Observed) bool {
+	s, err := o.Stands.Get()
+	if err != nil || !d.replaces() || d.Restore.Spec.DryRun {
+		return false
+	}
+	before := len(p.Steps)
+	planAccess(p, d, s)
+	if len(p.Steps) == before {
+		return false
+	}
+	replacing(p, d, "the server ended within a name, and everybody may connect again first")
+	return true
 }
 
 // planCopies drops copies of the former database that wait for its log: RESTORING, in no group, and on the recovery
@@ -190,11 +217,15 @@ func away(d Desired, s standing) string {
 		group)
 }
 
-// ownerOf is who owns the restored database: the operator what a group takes up, and where it owned the former one.
+// ownerOf is who owns the restored database: the operator what a group takes up, what a server declares that had none,
+// and where it owned the former one.
 func ownerOf(d Desired, s standing) credentials.Role {
 	former := s.Named
 	if former == nil {
 		former = s.Aside
+	}
+	if former == nil && d.Kept {
+		return credentials.RoleOperator
 	}
 	operators := append([]string{credentials.RoleOperator.Login()}, d.Owners...)
 	if d.Restore.Spec.Target.AvailabilityGroup != "" || former != nil && slices.Contains(operators, former.Owner) {
@@ -210,6 +241,9 @@ func replacing(p *reconcile.Plan, d Desired, how string) {
 
 // fails ends a Restore whose database does not take the place.
 func fails(p *reconcile.Plan, d Desired, o Observed, reason, why string) {
+	if planOpens(p, d, o) {
+		return
+	}
 	message := why + ". " + standsWhat(d, o)
 	p.Note = end{v1alpha1.RestoreFailed, reason, message}
 	p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoreFinishing, message)
@@ -303,8 +337,20 @@ func cannot(d Desired, s standing) string {
 	return offline(s)
 }
 
-// planLeaveNamed gives the restored database its name when the Restore is deleted between the two: nobody is left with
-// none, in whose place an empty one could be made.
+// planBack gives the former database its name back, which nobody has. The error says why it cannot be yet.
+func planBack(p *reconcile.Plan, d Desired, o Observed, s standing) error {
+	if s.Aside.State != "ONLINE" {
+		return fmt.Errorf("what was restored is lost, and %s is %s: only one that is ONLINE can be renamed to %s again",
+			s.Aside.Name, s.Aside.State, d.Restore.Spec.Replace)
+	}
+	p.Destroy(reconcile.Seen("no database has its name, and none that was restored could take it", o.Stands.Err()),
+		step(d, tsql.RenameDatabase(s.Aside.Name, string(d.Restore.Spec.Replace)).
+			Because("what was to take its place is lost")))
+	return nil
+}
+
+// planLeaveNamed gives the restored database the name when the Restore is deleted between the two names, or, where that
+// one is lost, the former: nobody is left with none, in whose place an empty one could be made.
 func planLeaveNamed(p *reconcile.Plan, d Desired, o Observed) error {
 	if !d.replaces() || d.Restore.Spec.DryRun || d.server() == "" || d.Restore.Status.Outcome != "" {
 		return nil
@@ -313,16 +359,25 @@ func planLeaveNamed(p *reconcile.Plan, d Desired, o Observed) error {
 	if err != nil {
 		return err
 	}
-	if s.Named == nil && s.Aside != nil && s.Restored != nil && s.Restored.Own && s.Restored.State == "ONLINE" {
+	planAccess(p, d, s)
+	switch {
+	case s.Named != nil || s.Aside == nil:
+	case !s.restored():
+		return planBack(p, d, o, s)
+	case s.Restored.State != "ONLINE":
+		return fmt.Errorf("no database is named %s, and %s, which is to be, is %s", d.Restore.Spec.Replace, s.Restored.Name,
+			s.Restored.State)
+	default:
 		execute(p, d, tsql.RenameDatabase(s.Restored.Name, string(d.Restore.Spec.Replace)).
 			Because("the Restore is deleted after the former database was renamed"))
 	}
 	return nil
 }
 
-// made is the name under which what was restored stands.
+// made is the name under which what was restored stands, or would: the former database has the other one, until it was
+// seen that the restored one does.
 func made(d Desired, o Observed) string {
-	if s, err := o.Stands.Get(); d.replaces() && (err != nil || s.Restored != nil) {
+	if s, err := o.Stands.Get(); d.replaces() && (err != nil || !s.swapped()) {
 		return d.Restore.RestoredName()
 	}
 	return d.database()

@@ -81,6 +81,7 @@ func TestPlanReplace(t *testing.T) {
 		takes  = "ALTER DATABASE [Content_restored_u1] MODIFY NAME = [Content]"
 		owner  = "ALTER AUTHORIZATION ON DATABASE::[Content_restored_u1] TO [geosql_operator]"
 		drops  = "DROP DATABASE IF EXISTS [Content]"
+		back   = "ALTER DATABASE [" + aside + "] MODIFY NAME = [Content]"
 	)
 	stand := func(edit func(*standing)) func(*Desired, *Observed) {
 		return func(_ *Desired, o *Observed) {
@@ -88,6 +89,12 @@ func TestPlanReplace(t *testing.T) {
 			edit(&s)
 			o.Stands = reconcile.Read(s)
 		}
+	}
+	between := func(edit func(*standing)) []func(*Desired, *Observed) {
+		return []func(*Desired, *Observed){func(d *Desired, _ *Observed) { makesRoom(d) }, stand(func(s *standing) {
+			s.Named, s.Aside = nil, former(aside)
+			edit(s)
+		})}
 	}
 	for _, row := range []struct {
 		why     string
@@ -187,6 +194,28 @@ func TestPlanReplace(t *testing.T) {
 		{why: "what has its name is somebody else's", edits: []func(*Desired, *Observed){
 			stand(func(s *standing) { s.Restored.Own = false })},
 			reason: v1alpha1.ReasonRestoreFinishing, outcome: v1alpha1.RestoreFailed, says: "somebody dropped or renamed"},
+		{why: "what was restored is gone when the former one has made way: that gets its name back", edits: between(
+			func(s *standing) { s.Restored = nil }), steps: []string{back}, reason: v1alpha1.ReasonReplacing, note: aside,
+			says: "gets its name back"},
+		{why: "which it cannot while it is OFFLINE", edits: between(func(s *standing) {
+			s.Restored, s.Aside.State = nil, "OFFLINE"
+		}), reason: v1alpha1.ReasonReplacing, note: aside, says: aside + " is OFFLINE"},
+		{why: "who ended within a name leaves no database to one user", edits: []func(*Desired, *Observed){
+			func(d *Desired, _ *Observed) { makesRoom(d); d.Held = "Publication shop" },
+			stand(func(s *standing) { s.Named.Access, s.Restored.Access = "SINGLE_USER", "SINGLE_USER" })},
+			steps:  []string{"ALTER DATABASE [Content] SET MULTI_USER", "ALTER DATABASE [Content_restored_u1] SET MULTI_USER"},
+			reason: v1alpha1.ReasonReplacing, note: aside},
+		{why: "what somebody else has for one user stays so", edits: []func(*Desired, *Observed){
+			func(d *Desired, _ *Observed) { d.Held = "Publication shop" },
+			stand(func(s *standing) { s.Named.Access = "SINGLE_USER" })}, reason: v1alpha1.ReasonRestoreFinishing,
+			outcome: v1alpha1.RestoreFailed, says: "Publication shop"},
+		{why: "nor when another became primary in the middle", edits: []func(*Desired, *Observed){inGroup,
+			func(d *Desired, _ *Observed) { makesRoom(d); d.Moved = "tukpub" },
+			stand(func(s *standing) { s.Named, s.Aside = nil, former(aside); s.Aside.Access = "SINGLE_USER" })},
+			steps: []string{"ALTER DATABASE [" + aside + "] SET MULTI_USER"}, reason: v1alpha1.ReasonReplacing, note: aside},
+		{why: "of one that the server declares the operator does", edits: []func(*Desired, *Observed){
+			func(d *Desired, _ *Observed) { d.Kept = true }, stand(func(s *standing) { s.Named = nil })},
+			steps: []string{owner, takes}, reason: v1alpha1.ReasonReplacing},
 		{why: "it is not ONLINE any more", edits: []func(*Desired, *Observed){
 			stand(func(s *standing) { s.Restored.State = "RECOVERING" })}, reason: v1alpha1.ReasonReplacing,
 			says: "what was restored is RECOVERING"},

@@ -39,6 +39,7 @@ func observed(t *testing.T) Observed {
 		t.Fatal(err)
 	}
 	return Observed{Order: reconcile.Read(order), Rights: reconcile.Read([]string{"CREATE ANY DATABASE"}),
+		Places: ownPlaces(),
 		Says: reconcile.Read(&restores.Status{Name: "back", UID: "u1", Step: restores.Restoring, Database: "Content",
 			Store: "bucket", Sets: 3, Restored: 1, Bytes: 30, Downloaded: 30, Started: noon, ToTime: noon.Add(-time.Minute),
 			Chain: []restores.SetStatus{{ID: "f", Kind: backup.Full, FirstLSN: "1", LastLSN: "2", Finished: noon, Bytes: 10}}})}
@@ -57,6 +58,15 @@ func ended(d *Desired, as v1alpha1.RestoreOutcome) {
 	d.Restore.Status.Database = "Content"
 }
 
+// ownPlaces is where the database of the Restore is, otherPlaces where one is that another Restore made.
+func ownPlaces() reconcile.Reading[*mssql.DatabasePlaces] {
+	return reconcile.Read(placesOf("/data/Content-u1.mdf"))
+}
+
+func otherPlaces() reconcile.Reading[*mssql.DatabasePlaces] {
+	return reconcile.Read(placesOf("/data/Content-u2.mdf"))
+}
+
 func placesOf(files ...string) *mssql.DatabasePlaces {
 	return &mssql.DatabasePlaces{State: "ONLINE", Files: files}
 }
@@ -68,6 +78,15 @@ func discarding(d *Desired, o *Observed, files ...string) {
 	o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
 	o.Owner, o.State, o.Rights = reconcile.Read("sa"), "ONLINE", reconcile.Read[[]string](nil)
 	o.Places = reconcile.Read(placesOf(files...))
+}
+
+// taking is a Restore that has ended, as has its agent, which owns the database and has the role in it.
+func taking(d *Desired, o *Observed) {
+	ended(d, v1alpha1.RestoreSucceeded)
+	d.Restore.Spec.Check = true
+	o.Order, o.Says = reconcile.Read[[]byte](nil), reconcile.Read[*restores.Status](nil)
+	o.Rights, o.Owner, o.State = reconcile.Read[[]string](nil), reconcile.Read("geosql_agent"), "ONLINE"
+	o.User = reconcile.Read(&mssql.UserState{Login: "geosql_agent", Roles: []string{"db_owner"}})
 }
 
 func TestPlan(t *testing.T) {
@@ -188,7 +207,7 @@ func TestPlan(t *testing.T) {
 			toGroup(d)
 			ended(d, v1alpha1.RestoreSucceeded)
 			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil),
-				Owner: reconcile.Read("geosql_agent")}
+				Owner: reconcile.Read("geosql_agent"), Places: ownPlaces()}
 		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content] TO [geosql_operator]"},
 			reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded,
 			at: "quisec"},
@@ -196,14 +215,14 @@ func TestPlan(t *testing.T) {
 			d.Kept = true
 			ended(d, v1alpha1.RestoreSucceeded)
 			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil),
-				Owner: reconcile.Read("geosql_agent")}
+				Owner: reconcile.Read("geosql_agent"), Places: ownPlaces()}
 		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content] TO [geosql_operator]"},
 			reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
 		{why: "a part of it alone does not", edit: func(d *Desired, o *Observed) {
 			d.Kept = true
 			ended(d, v1alpha1.RestoreFailed)
 			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil),
-				Owner: reconcile.Read("geosql_agent"), State: "ONLINE"}
+				Owner: reconcile.Read("geosql_agent"), State: "ONLINE", Places: ownPlaces()}
 		}, steps: []string{"ALTER AUTHORIZATION ON DATABASE::[Content] TO [sa]"},
 			reason: v1alpha1.ReasonRestoreFinishing, phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
 		{why: "nobody knows what was told", edit: func(_ *Desired, o *Observed) {
@@ -296,6 +315,27 @@ func TestPlan(t *testing.T) {
 			o.Places = reconcile.NotRead[*mssql.DatabasePlaces](away)
 		}, reason: v1alpha1.ReasonRestoreFinishing,
 			says: "cannot be taken back yet", phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "another Restore's database of the name is not handed over, nor is the agent's role there taken",
+			edit: func(d *Desired, o *Observed) {
+				taking(d, o)
+				o.Places = otherPlaces()
+			}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "nobody knows whose the database is that would be handed over", edit: func(d *Desired, o *Observed) {
+			taking(d, o)
+			o.Places = reconcile.NotRead[*mssql.DatabasePlaces](away)
+		}, reason: v1alpha1.ReasonRestoreFinishing, says: "cannot be taken back yet: nobody answers",
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
+		{why: "a secondary's copy is written to by nobody, nor read", edit: func(d *Desired, o *Observed) {
+			taking(d, o)
+			o.Secondary, o.User = true, reconcile.NotRead[*mssql.UserState](errors.New("976"))
+		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
+		{why: "of one that replaces it is known first under which name the database stands",
+			edit: func(d *Desired, o *Observed) {
+				taking(d, o)
+				d.Restore.Spec.Replace, o.Owner, o.State = "Content", reconcile.Read(""), ""
+				o.Stands = reconcile.NotRead[standing](away)
+			}, reason: v1alpha1.ReasonRestoreFinishing, says: "cannot be taken back yet: nobody answers",
+			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreSucceeded},
 		{why: "other credentials", edit: func(d *Desired, _ *Observed) { d.Order.Stores[0].SecretKey = "secret of today" },
 			steps: []string{"tell quisec-0 to restore"}, reason: v1alpha1.ReasonRestoring, phase: v1alpha1.RestoreRunning},
 		{why: "the agent is silent", edit: func(_ *Desired, o *Observed) {
@@ -337,7 +377,8 @@ func TestPlan(t *testing.T) {
 			phase: v1alpha1.RestoreFinishing, outcome: v1alpha1.RestoreFailed},
 		{why: "all is taken back", edit: func(d *Desired, o *Observed) {
 			ended(d, v1alpha1.RestoreSucceeded)
-			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil), Owner: reconcile.Read("sa")}
+			*o = Observed{Order: reconcile.Read[[]byte](nil), Rights: reconcile.Read[[]string](nil), Owner: reconcile.Read("sa"),
+				Places: ownPlaces()}
 		}, reason: v1alpha1.ReasonRestored, phase: v1alpha1.RestoreCompleted, outcome: v1alpha1.RestoreSucceeded},
 		{why: "after a dry run nothing is but the order", edit: func(d *Desired, o *Observed) {
 			ended(d, v1alpha1.RestoreSucceeded)
@@ -393,6 +434,7 @@ func TestReported(t *testing.T) {
 func TestPlanDelete(t *testing.T) {
 	g := NewWithT(t)
 	d, o := desired(), observed(t)
+	d.Restore.DeletionTimestamp = &metav1.Time{Time: noon}
 	o.Owner = reconcile.Read("sa")
 	p := planDelete(d, o)
 	g.Expect(p.Done).To(BeFalse(), "the agent hears of it first")

@@ -76,7 +76,7 @@ func (d Declarer) Target() v1alpha1.RestoreTarget {
 // false when no Restore keeps it.
 func (d Declarer) Awaits(declared v1alpha1.Database, server v1alpha1.ServerName,
 	state string) (conditions.Outcome, bool) {
-	var left, elsewhere *v1alpha1.Restore
+	var left, aside, elsewhere *v1alpha1.Restore
 	for i := range d.Restores {
 		r := &d.Restores[i]
 		switch {
@@ -87,9 +87,17 @@ func (d Declarer) Awaits(declared v1alpha1.Database, server v1alpha1.ServerName,
 		case state == "RESTORING" && r.Status.Server == server && r.Status.Outcome == v1alpha1.RestoreFailed &&
 			r.Spec.Replace == "": // that one is restored under another name
 			left = r
+		case state == "" && r.Status.Outcome == v1alpha1.RestoreFailed && r.Status.Replaced != nil:
+			aside = r
 		case state == "" && r.Status.Server != "" && r.Status.Server != server && r.Status.Outcome != v1alpha1.RestoreRefused:
 			elsewhere = r
 		}
+	}
+	if aside != nil {
+		return conditions.Stalled(v1alpha1.ReasonDatabaseMissing, fmt.Sprintf("Restore %s ended as %s while database %s "+
+			"made way, which is %s on %s now. No empty one is made in its place: rename it to %s there, restore it again, or "+
+			"delete that Restore", aside.Name, aside.Status.Outcome, declared.Name, aside.Status.Replaced.Database,
+			host(aside.Status.Server), declared.Name)), true
 	}
 	if elsewhere != nil {
 		return conditions.Stalled(v1alpha1.ReasonDatabaseMissing, fmt.Sprintf("Restore %s ended as %s on %s, and %s has no "+
