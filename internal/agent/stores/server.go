@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"strings"
 	"syscall"
@@ -58,7 +59,8 @@ func refusalOf(err error) *refusal {
 type request struct {
 	*http.Request
 	*shelf
-	w http.ResponseWriter
+	w   http.ResponseWriter
+	log *slog.Logger
 	// key of the object, or what those begin with that are listed, without the store's own part; before is that.
 	key, before string
 }
@@ -144,7 +146,7 @@ func (p *Part) find(w http.ResponseWriter, r *http.Request, path string) (*reque
 	if namespace != p.namespace || s == nil || !below {
 		return nil, refuse(http.StatusForbidden, "AccessDenied", "%s is in no store that is kept here", path)
 	}
-	return &request{Request: r, shelf: s, w: w, key: key, before: namespace + "/" + name + "/"}, nil
+	return &request{Request: r, shelf: s, w: w, log: p.log, key: key, before: namespace + "/" + name + "/"}, nil
 }
 
 // list answers what is asked of the bucket.

@@ -364,6 +364,31 @@ func TestWhoIsAnswered(t *testing.T) {
 	g.Expect(os.ReadFile(outside)).To(BeEquivalentTo("secret"))
 }
 
+// An upload that says nothing of what it is to be, since the power went as it was begun, goes; one that cannot be read
+// does not keep the others from being listed.
+func TestUploadsThatCannotBeReadAreNotListed(t *testing.T) {
+	g := NewWithT(t)
+	h := newHolder(t)
+	s := h.open("web", nil)
+	file, _ := written(t, 40<<20)
+	ctx, cut := context.WithCancel(t.Context())
+	g.Expect(s.Upload(ctx, "big/1.bak", file, func(int64) { cut() })).NotTo(Succeed())
+	root := h.shelf("away").root
+	for id, content := range map[string]string{"empty": "", "half": `{"key":"bi`, "zeros": "\x00\x00", "nameless": "{}"} {
+		g.Expect(root.Mkdir(filepath.Join(uploadsDir, id), 0o750)).To(Succeed())
+		g.Expect(root.WriteFile(filepath.Join(uploadsDir, id, uploadData), nil, 0o640)).To(Succeed())
+		g.Expect(root.WriteFile(filepath.Join(uploadsDir, id, uploadAbout), []byte(content), 0o640)).To(Succeed())
+	}
+	g.Expect(root.MkdirAll(filepath.Join(uploadsDir, "other", uploadAbout), 0o750)).To(Succeed())
+	uploads, err := s.Uploads(t.Context(), "big/", time.Time{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(uploads).To(HaveLen(1))
+	left, err := os.ReadDir(filepath.Join(h.dir, "stores", "web", "away", uploadsDir))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(HaveLen(2), "the one that goes on, and the one of which nobody knows what it is")
+	g.Expect(s.Upload(t.Context(), "big/1.bak", file, nil)).To(Succeed())
+}
+
 // What others store leaves the volume the room that the server's own backups need, and keeps to the quota.
 func TestOthersBackupsLeaveRoomForTheServersOwn(t *testing.T) {
 	g := NewWithT(t)
