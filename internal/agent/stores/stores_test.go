@@ -425,6 +425,28 @@ func TestOthersBackupsLeaveRoomForTheServersOwn(t *testing.T) {
 	g.Expect(state().Bytes).To(Equal(int64(20 << 20)))
 }
 
+// A request that comes while as many as can be are answered waits for its turn, and not for ever.
+func TestARequestWaitsForItsTurn(t *testing.T) {
+	g := NewWithT(t)
+	h := newHolder(t)
+	for range requestsMost {
+		h.slots <- struct{}{}
+	}
+	asked := httptest.NewRequest(http.MethodGet, Pattern, nil)
+	turn := make(chan error)
+	go func() { turn <- h.slot(asked) }()
+	g.Consistently(turn, "100ms").ShouldNot(Receive())
+	<-h.slots
+	g.Eventually(turn).Should(Receive(BeNil()))
+	g.Expect(h.slots).To(HaveLen(requestsMost))
+
+	ctx, gone := context.WithCancel(t.Context())
+	gone()
+	g.Expect(h.slot(asked.WithContext(ctx))).To(MatchError(ContainSubstring("SlowDown")), "nobody waits for it")
+	h.patience = time.Millisecond
+	g.Expect(h.slot(asked)).To(MatchError(ContainSubstring("SlowDown")))
+}
+
 // A store that is told no more is not answered for, and what it has stays.
 func TestAStoreThatIsKeptNoMore(t *testing.T) {
 	g := NewWithT(t)
