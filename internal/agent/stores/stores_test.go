@@ -410,6 +410,12 @@ func TestOthersBackupsLeaveRoomForTheServersOwn(t *testing.T) {
 	g.Expect(s.Read(t.Context(), "a", 9)).To(BeEquivalentTo("four"), "what is there stays")
 	file, _ := written(t, 20<<20)
 	g.Expect(s.Upload(t.Context(), "big", file, nil)).To(MatchError(ContainSubstring("may take 4 more")))
+	g.Expect(s.Put(t.Context(), "set.json", make([]byte, smallMost))).To(Succeed(), "of a set that is all there")
+	g.Expect(s.Put(t.Context(), "set.json", make([]byte, smallMost+1))).To(MatchError(ContainSubstring("no room")))
+	g.Expect(s.Put(t.Context(), "1.trn", make([]byte, smallMost))).To(MatchError(ContainSubstring("no room")))
+	volume(1000<<20, 50<<20+3)
+	g.Expect(s.Put(t.Context(), "set.json", []byte("four"))).To(MatchError(ContainSubstring("no room")))
+	g.Expect(s.Remove(t.Context(), "set.json")).To(Succeed())
 	volume(1000<<20, 100<<20)
 	g.Expect(state().Error).To(ContainSubstring("no room"))
 	g.Expect(s.Remove(t.Context(), "a")).To(Succeed(), "what frees room is always done")
@@ -420,6 +426,14 @@ func TestOthersBackupsLeaveRoomForTheServersOwn(t *testing.T) {
 	g.Expect(state()).To(And(HaveField("Error", ""), HaveField("Bytes", int64(20<<20)), HaveField("RoomBytes",
 		int64(16<<20))))
 	g.Expect(s.Upload(t.Context(), "more", file, nil)).To(MatchError(ContainSubstring("quota")))
+	g.Expect(s.Put(t.Context(), "set.json", []byte("{}"))).To(Succeed())
+	h.set([]orders.Store{{Name: "away", Quota: 20 << 20}, {Name: "other"}})
+	g.Expect(s.Put(t.Context(), "verified.json", []byte("{}"))).To(Succeed(), "beyond the quota")
+	g.Expect(s.Put(t.Context(), "1.trn", []byte("{}"))).To(MatchError(ContainSubstring("quota")))
+	h.set([]orders.Store{{Name: "away", Quota: 36 << 20}, {Name: "other"}})
+	for _, name := range []string{"set.json", "verified.json"} {
+		g.Expect(s.Remove(t.Context(), name)).To(Succeed())
+	}
 	g.Expect(s.Remove(t.Context(), "big")).To(Succeed())
 	g.Expect(s.Upload(t.Context(), "more", file, nil)).To(Succeed(), "it goes on once there is room")
 	g.Expect(state().Bytes).To(Equal(int64(20 << 20)))

@@ -193,7 +193,7 @@ func (q *request) putPart(id string) error {
 	if err != nil {
 		return err
 	}
-	ended, err := q.take(bytes)
+	ended, err := q.take(q.key, bytes)
 	if err != nil {
 		return err
 	}
