@@ -16,10 +16,11 @@ import (
 )
 
 // Format is the version of a Description's form. A reader refuses a higher one: what it does not know may change what
-// the files are. A set whose files are not encrypted is described in the first form, which every release reads.
+// the files are, and its sum is another for them. A set is described in the first form, which every release reads,
+// unless it has what that form does not know.
 const (
 	Format      = 2
-	formatPlain = 1
+	formatFirst = 1
 )
 
 // DescriptionName is the name of the object that describes a set, beside its files. It is written last: a set without
@@ -108,8 +109,8 @@ func (d Description) Stored() (bytes int64) {
 
 // Encode makes the description's object.
 func (d Description) Encode() ([]byte, error) {
-	d.Format = formatPlain
-	if d.Encryption != nil {
+	d.Format = formatFirst
+	if d.Encryption != nil || d.EncryptedBy != "" || d.BulkLogged {
 		d.Format = Format
 	}
 	var err error

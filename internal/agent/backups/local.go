@@ -36,6 +36,10 @@ type local struct {
 	// the process there.
 	at func(point string)
 
+	// noting is held while it is written where sets are, or one goes: what is written is not of a set that is gone. It is
+	// taken before mu, and mu is never held while the volume is asked: whoever asks for the status does not wait for it.
+	noting sync.Mutex
+
 	mu  sync.Mutex
 	own map[string]Own
 	// looked says that all folders were looked through, known that each could be read.
@@ -89,15 +93,19 @@ func (l *local) load() error {
 	if err != nil {
 		return fmt.Errorf("look for backups on the backup volume: %w", err)
 	}
+	l.noting.Lock()
+	defer l.noting.Unlock()
+	found = slices.DeleteFunc(found, func(one Own) bool {
+		_, err := os.Stat(l.path(one, backup.DescriptionName))
+		return err != nil // it was forgotten meanwhile, and has another name by now
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.own == nil {
 		l.own = map[string]Own{}
 	}
 	for _, one := range found {
-		// One that was forgotten meanwhile has another name by now.
-		_, err := os.Stat(l.path(one, backup.DescriptionName))
-		if _, newer := l.own[one.ID]; err == nil && !newer {
+		if _, newer := l.own[one.ID]; !newer {
 			l.own[one.ID] = one
 		}
 	}
@@ -181,44 +189,68 @@ func (l *local) add(taken string, d backup.Description) error {
 
 // stored notes that a store has a set.
 func (l *local) stored(o Own, store string, now time.Time) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	o, there := l.own[o.ID]
-	if !there {
-		return nil
-	}
-	in := map[string]time.Time{}
-	maps.Copy(in, o.In)
-	in[store] = now
-	content, err := json.Marshal(in)
+	there, err := l.noteIn(o, func(in map[string]time.Time) { in[store] = now })
 	if err != nil {
 		return fmt.Errorf("note where the %s is: %w", o.Set, err)
 	}
-	if err := durable.Replace(l.path(o, storedName), content); err != nil {
-		return fmt.Errorf("note where the %s is: %w", o.Set, err)
+	if there {
+		l.reached("noted as stored", o.Kind)
 	}
-	l.reached("noted as stored", o.Kind)
-	l.own[o.ID] = Own{Description: o.Description, In: in}
 	return nil
+}
+
+// noteIn changes where a set is, on the volume and then here. One that is not there any more is left alone.
+func (l *local) noteIn(o Own, change func(in map[string]time.Time)) (there bool, err error) {
+	l.noting.Lock()
+	defer l.noting.Unlock()
+	l.mu.Lock()
+	o, there = l.own[o.ID]
+	l.mu.Unlock()
+	if !there {
+		return false, nil
+	}
+	in := map[string]time.Time{}
+	maps.Copy(in, o.In)
+	change(in)
+	content, err := json.Marshal(in)
+	if err == nil {
+		err = durable.Replace(l.path(o, storedName), content)
+	}
+	if err != nil {
+		return true, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.own[o.ID] = Own{Description: o.Description, In: in}
+	return true, nil
 }
 
 // forget removes a set's files. Its folder has another name first: what is left of it is no set, and goes later.
 func (l *local) forget(o Own) error {
 	gone := filepath.Join(l.dir, gonePrefix+o.ID)
-	err := os.Rename(l.path(o, ""), gone)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := l.takeOut(o, gone, func() { l.reached("put away", o.Kind) }); err != nil {
 		return fmt.Errorf("remove the %s from the backup volume: %w", o.Set, err)
 	}
-	l.reached("put away", o.Kind)
-	l.mu.Lock()
-	delete(l.own, o.ID)
-	l.mu.Unlock()
 	if err := os.RemoveAll(gone); err != nil {
 		l.mu.Lock()
 		l.known = false // load removes it
 		l.mu.Unlock()
 		return fmt.Errorf("remove the %s from the backup volume: %w", o.Set, err)
 	}
+	return nil
+}
+
+// takeOut gives a set's folder another name, calls done, and then has the set be none any more.
+func (l *local) takeOut(o Own, to string, done func()) error {
+	l.noting.Lock()
+	defer l.noting.Unlock()
+	if err := os.Rename(l.path(o, ""), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	done()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.own, o.ID)
 	return nil
 }
 

@@ -9,10 +9,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 
 	"geosql.dev/operator/internal/agent/durable"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/backup/seal"
 	"geosql.dev/operator/internal/backup/store"
@@ -31,18 +31,23 @@ type parcel struct {
 	// Description is the one that the store gets.
 	backup.Description
 	own Own
-	// seals are those of the files, sums the files with their sums; none where the files go as they are.
+	// seals are those of the files, at where they lie, without the extension; none where the files go as they are.
 	seals []seal.Seal
-	sums  []string
+	at    []string
 }
 
 // pack makes the parcel of a set for the store at a place. Of each file that is to be encrypted to a recipient, what
 // makes the encryption the same each time is on disk before it is used: an upload goes on with the same bytes in every
-// life of the sidecar. The encryption is read through and never written; each store has its own.
-func (l *local) pack(ctx context.Context, o Own, place, recipient string) (parcel, error) {
+// life of the sidecar. The encryption is read through and never written; each store has its own. For a store with an
+// encryption to nobody there is no parcel.
+func (l *local) pack(ctx context.Context, o Own, to orders.BackupStore) (parcel, error) {
 	p := parcel{Description: o.Description, own: o}
-	if recipient == "" {
+	if to.Encryption == nil {
 		return p, nil
+	}
+	place, recipient := to.Place(), to.Recipient()
+	if recipient == "" {
+		return p, fmt.Errorf("encrypt the %s: the order says that store %s is encrypted, and not to whom", o.Set, to.Name)
 	}
 	p.Encryption = &backup.Encryption{Scheme: backup.SchemeAge, Recipient: recipient}
 	p.Files = nil
@@ -58,7 +63,7 @@ func (l *local) pack(ctx context.Context, o Own, place, recipient string) (parce
 		written := f
 		p.Files = append(p.Files, backup.File{Name: f.Name + seal.Extension, Bytes: s.Stored.Bytes, SHA256: s.Stored.SHA256,
 			Plain: &written})
-		p.seals, p.sums = append(p.seals, s), append(p.sums, at+sumsExtension)
+		p.seals, p.at = append(p.seals, s), append(p.at, at)
 	}
 	return p, nil
 }
@@ -75,8 +80,9 @@ func readSeal(at string, f backup.File, recipient string) (s seal.Seal, there bo
 	if err != nil || json.Unmarshal(content, &s) != nil {
 		return seal.Seal{}, false
 	}
-	_, err = os.Stat(at + sumsExtension)
-	return s, err == nil && s.Recipient == recipient && s.Plain == seal.Content{Bytes: f.Bytes, SHA256: f.SHA256}
+	sums, err := os.Stat(at + sumsExtension)
+	return s, err == nil && sums.Size() == s.SumsBytes() && s.Recipient == recipient &&
+		s.Plain == seal.Content{Bytes: f.Bytes, SHA256: f.SHA256}
 }
 
 // seal makes the Seal of a file. A set with a file that is not as it was taken is put aside.
@@ -86,6 +92,10 @@ func (l *local) seal(ctx context.Context, o Own, f backup.File, at, recipient st
 		return seal.Seal{}, err
 	}
 	defer func() { _ = file.Close() }()
+	// A Seal beside sums that are written anew would go for theirs if this life ended now.
+	if err := durable.Remove(at + sealExtension); err != nil {
+		return seal.Seal{}, err
+	}
 	sums, err := os.OpenFile(at+sumsExtension, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return seal.Seal{}, err
@@ -131,7 +141,7 @@ func (l *local) upload(ctx context.Context, to *store.Store, p parcel, n int, pr
 		return fmt.Errorf("upload: %w", err)
 	}
 	defer func() { _ = plain.Close() }()
-	sums, err := os.Open(p.sums[n])
+	sums, err := os.Open(p.at[n] + sumsExtension)
 	if err != nil {
 		return fmt.Errorf("upload: %w", err)
 	}
@@ -142,18 +152,12 @@ func (l *local) upload(ctx context.Context, to *store.Store, p parcel, n int, pr
 	}
 	err = to.UploadFrom(ctx, key, encrypted, encrypted.Size(), progress)
 	if encrypted.Changed() {
-		err = errors.Join(err, removeAll(p.sums[n]), l.whole(ctx, p.own, true))
+		err = errors.Join(err, unseal(p.at[n]), l.whole(ctx, p.own, true))
 	}
 	return err
 }
 
-// removeAll removes files, which may be gone.
-func removeAll(files ...string) error {
-	var errs []error
-	for _, file := range files {
-		if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	return errors.Join(errs...)
+// unseal has a file sealed anew, with another key: first goes what makes a Seal of what is left.
+func unseal(at string) error {
+	return errors.Join(durable.Remove(at+sealExtension), durable.Remove(at+sumsExtension))
 }

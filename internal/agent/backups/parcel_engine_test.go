@@ -209,6 +209,9 @@ func TestASetIsEncryptedToOneKey(t *testing.T) {
 		g.Expect(bytes.Equal(opened(t, server, sent, sent.Files[0], identity), l.content)).To(BeTrue())
 		_, err = os.Stat(server.File(l.own.KeyOf("1.bak")))
 		g.Expect(os.IsNotExist(err)).To(BeTrue(), "nothing stays as the engine wrote it")
+		uploads, err := l.live(t, between, recipient).stores["bucket"].store.Uploads(t.Context(), "", time.Time{})
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(uploads).To(BeEmpty(), "nor a part of it")
 	}
 }
 

@@ -4,12 +4,9 @@ package backups
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"maps"
 	"time"
-
-	"geosql.dev/operator/internal/agent/durable"
 )
 
 // clear removes what a store has of a set that is to be sent again: a description beside new files, or the mark of the
@@ -34,23 +31,12 @@ func (r *runner) clear(ctx context.Context, c *catalog, s Send) error {
 
 // lost notes that the store at a place does not have a set any more.
 func (l *local) lost(o Own, place string) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	now, there := l.own[o.ID]
-	if !there {
-		return fmt.Errorf("note that the %s is not stored: the backup volume does not have it any more", o.Set)
+	there, err := l.noteIn(o, func(in map[string]time.Time) { delete(in, place) })
+	if err == nil && !there {
+		err = errors.New("the backup volume does not have it any more")
 	}
-	o = now
-	in := map[string]time.Time{}
-	maps.Copy(in, o.In)
-	delete(in, place)
-	content, err := json.Marshal(in)
 	if err != nil {
 		return fmt.Errorf("note that the %s is not stored: %w", o.Set, err)
 	}
-	if err := durable.Replace(l.path(o, storedName), content); err != nil {
-		return fmt.Errorf("note that the %s is not stored: %w", o.Set, err)
-	}
-	l.own[o.ID] = Own{Description: o.Description, In: in}
 	return nil
 }

@@ -227,7 +227,7 @@ func (r *runner) sendOne(ctx context.Context, c *catalog, lane string, s Send) e
 		return err
 	}
 	to := r.storeOf(c.name)
-	parcel, err := r.sets.pack(ctx, s.Own, to.Place(), to.Recipient())
+	parcel, err := r.sets.pack(ctx, s.Own, to)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"time"
 
 	"geosql.dev/operator/internal/backup"
@@ -54,6 +55,9 @@ func send(ctx context.Context, to *store.Store, l *local, p parcel, may func(con
 			}
 		}
 	}
+	if err := giveUp(ctx, to, p); err != nil {
+		return err
+	}
 	if err := to.Put(ctx, p.Key(), content); err != nil {
 		return err
 	}
@@ -62,6 +66,27 @@ func send(ctx context.Context, to *store.Store, l *local, p parcel, may func(con
 		return errors.Join(err, to.Remove(ctx, p.Key()))
 	}
 	return err
+}
+
+// giveUp gives up the uploads of what is none of a set's files that are encrypted now: no list shows that parts of them
+// as the engine wrote them are there.
+func giveUp(ctx context.Context, to *store.Store, p parcel) error {
+	if p.Encryption == nil {
+		return nil
+	}
+	uploads, err := to.Uploads(ctx, p.Folder()+"/", time.Time{})
+	if err != nil {
+		return err
+	}
+	for _, u := range uploads {
+		if slices.ContainsFunc(p.Files, func(f backup.File) bool { return p.KeyOf(f.Name) == u.Key }) {
+			continue
+		}
+		if err := to.Abort(ctx, u); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stale are the names of what may be there of an earlier sending: a mark is of what was there before, since these files

@@ -64,11 +64,5 @@ func (l *local) differs(ctx context.Context, o Own, f backup.File, read bool) (s
 // server notes nothing: that of a log is missed until a full backup is behind it.
 func (l *local) putAside(o Own) (to string, err error) {
 	to = filepath.Join(l.dir, asidePrefix+o.ID)
-	if err := os.Rename(l.path(o, ""), to); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.own, o.ID)
-	return to, nil
+	return to, l.takeOut(o, to, func() {})
 }

@@ -288,6 +288,10 @@ func statement(r record, set int, dir string) tsql.Statement {
 		// Every set is told the same time, by the clock of the server that wrote the log in which it lies.
 		form.StopAt = r.Plan.StopAt.UTC().Add(clock(last))
 	}
+	if d.BulkLogged {
+		// A restore never stops within it, and the engine refuses it with anything to stop at.
+		form.StopAt, form.StopBefore = time.Time{}, ""
+	}
 	for _, f := range d.Files {
 		form.Files = append(form.Files, path.Join(dir, f.Written().Name))
 	}

@@ -256,6 +256,11 @@ func TestStatements(t *testing.T) {
 		"NORECOVERY, STOPAT = N'2026-03-01T13:00:01.500'"), "in the same words as the last")
 	g.Expect(statement(r, 2, "/b/2").String()).To(Equal("RESTORE LOG [Co/ntent] FROM DISK = N'/b/2/1.bak' WITH " +
 		"NORECOVERY, MOVE N'more' TO N'/var/opt/mssql/data/Co_ntent-u1-2.ndf', STOPAT = N'2026-03-01T13:00:01.500'"))
+	r.Plan.Sets[1].BulkLogged = true
+	g.Expect(statement(r, 1, "/b/1").String()).To(Equal("RESTORE LOG [Co/ntent] FROM DISK = N'/b/1/1.bak' WITH "+
+		"NORECOVERY"), "changes in bulk within the chain")
+	g.Expect(statement(r, 2, "/b/2").String()).To(HaveSuffix("STOPAT = N'2026-03-01T13:00:01.500'"))
 	r.Plan.StopAt, r.Plan.StopBefore = time.Time{}, "34000000012300001"
+	g.Expect(statement(r, 1, "/b/1").String()).To(HaveSuffix("WITH NORECOVERY"))
 	g.Expect(statement(r, 2, "/b/2").String()).To(HaveSuffix("STOPBEFOREMARK = N'lsn:34000000012300001'"))
 }

@@ -111,7 +111,7 @@ func (q *request) put() error {
 	if err != nil {
 		return err
 	}
-	done, err := q.take(bytes)
+	done, err := q.take(q.key, bytes)
 	if err != nil {
 		return err
 	}

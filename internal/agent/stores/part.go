@@ -33,6 +33,8 @@ const (
 	tryEvery = 30 * time.Second
 	// requestsMost is how many requests are answered at once; each takes some hundred KiB at most.
 	requestsMost = 24
+	// patience is how long a request waits for others to be answered: less than who asks waits for an answer.
+	patience = 20 * time.Second
 )
 
 // Source tells the orders.
@@ -52,7 +54,9 @@ type Part struct {
 	// at is called at points between steps; tests end the process there.
 	at    func(point string)
 	every time.Duration
-	slots chan struct{}
+	// slots are those of requests that are being answered, for one of which another waits as long as patience.
+	slots    chan struct{}
+	patience time.Duration
 
 	// setting is held while folders are opened: a volume may not answer for long, and whoever asks for the status does not
 	// wait for it.
@@ -73,7 +77,7 @@ type refused struct {
 func NewPart(source Source, namespace, backupDir string, log *slog.Logger) *Part {
 	return &Part{source: source, dir: filepath.Join(backupDir, storesDir), namespace: namespace, log: log, now: time.Now,
 		fileSystem: fileSystem, at: func(string) {}, every: tryEvery, slots: make(chan struct{}, requestsMost),
-		shelves: map[string]*shelf{}, refused: map[string]refused{}}
+		patience: patience, shelves: map[string]*shelf{}, refused: map[string]refused{}}
 }
 
 // fileSystem asks the file system of a folder.

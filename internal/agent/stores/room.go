@@ -32,6 +32,14 @@ const (
 // server itself come before them, and its logs before all.
 const reserves = 2
 
+// What is of a set beside its files, its description and marks, is of smallMost bytes at most and has smallExtension:
+// it goes into the reserve of data, and beyond a quota. A set whose files are all there is none without it.
+const (
+	smallMost      = 64 << 10
+	smallExtension = ".json"
+	smallReserves  = 1
+)
+
 // errFull says that there is no room for what is to be stored.
 var errFull = errors.New("no room")
 
@@ -129,11 +137,29 @@ func (s *shelf) room() (int64, error) {
 	return max(left, 0), nil
 }
 
-// take has room kept for bytes that come. done says how many more are there by then.
-func (s *shelf) take(bytes int64) (done func(more int64), err error) {
+// smallRoom is how many bytes can be stored yet of what is small. s.mu is held.
+func (s *shelf) smallRoom() (int64, error) {
+	capacity, free, err := s.volume()
+	if err != nil {
+		return 0, fmt.Errorf("ask how much room the backup volume has: %w", err)
+	}
+	return max(free-s.coming-smallReserves*backups.Reserved(capacity), 0), nil
+}
+
+// small says whether an object is of a set beside its files.
+func small(key string, bytes int64) bool {
+	return bytes <= smallMost && path.Ext(key) == smallExtension
+}
+
+// take has room kept for bytes of an object that come. done says how many more are there by then.
+func (s *shelf) take(key string, bytes int64) (done func(more int64), err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left, err := s.room()
+	room := s.room
+	if small(key, bytes) {
+		room = s.smallRoom
+	}
+	left, err := room()
 	if err != nil {
 		return nil, err
 	}

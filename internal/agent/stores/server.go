@@ -3,11 +3,13 @@
 package stores
 
 import (
+	"context"
 	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"strings"
 	"syscall"
@@ -58,7 +60,8 @@ func refusalOf(err error) *refusal {
 type request struct {
 	*http.Request
 	*shelf
-	w http.ResponseWriter
+	w   http.ResponseWriter
+	log *slog.Logger
 	// key of the object, or what those begin with that are listed, without the store's own part; before is that.
 	key, before string
 }
@@ -100,12 +103,10 @@ func (p *Part) answer(w http.ResponseWriter, r *http.Request) error {
 	if err := p.known(r); err != nil {
 		return err
 	}
-	select {
-	case p.slots <- struct{}{}:
-		defer func() { <-p.slots }()
-	default:
-		return refuse(http.StatusServiceUnavailable, "SlowDown", "%d requests are being answered", requestsMost)
+	if err := p.slot(r); err != nil {
+		return err
 	}
+	defer func() { <-p.slots }()
 	path, ok := strings.CutPrefix(r.URL.Path, Pattern)
 	switch {
 	case !ok:
@@ -121,6 +122,19 @@ func (p *Part) answer(w http.ResponseWriter, r *http.Request) error {
 		return refuse(http.StatusBadRequest, "InvalidArgument", "%q is no key of an object", q.key)
 	}
 	return q.object()
+}
+
+// slot has a request be one of those that are answered, once another is answered. More than come at once may be asked
+// by few servers: who is refused at once has nothing to wait for, and gives a part up.
+func (p *Part) slot(r *http.Request) error {
+	ctx, cancel := context.WithTimeout(r.Context(), p.patience)
+	defer cancel()
+	select {
+	case p.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return refuse(http.StatusServiceUnavailable, "SlowDown", "%d requests are being answered", requestsMost)
+	}
 }
 
 // known says whether a server of the namespace asks.
@@ -144,7 +158,7 @@ func (p *Part) find(w http.ResponseWriter, r *http.Request, path string) (*reque
 	if namespace != p.namespace || s == nil || !below {
 		return nil, refuse(http.StatusForbidden, "AccessDenied", "%s is in no store that is kept here", path)
 	}
-	return &request{Request: r, shelf: s, w: w, key: key, before: namespace + "/" + name + "/"}, nil
+	return &request{Request: r, shelf: s, w: w, log: p.log, key: key, before: namespace + "/" + name + "/"}, nil
 }
 
 // list answers what is asked of the bucket.

@@ -364,6 +364,31 @@ func TestWhoIsAnswered(t *testing.T) {
 	g.Expect(os.ReadFile(outside)).To(BeEquivalentTo("secret"))
 }
 
+// An upload that says nothing of what it is to be, since the power went as it was begun, goes; one that cannot be read
+// does not keep the others from being listed.
+func TestUploadsThatCannotBeReadAreNotListed(t *testing.T) {
+	g := NewWithT(t)
+	h := newHolder(t)
+	s := h.open("web", nil)
+	file, _ := written(t, 40<<20)
+	ctx, cut := context.WithCancel(t.Context())
+	g.Expect(s.Upload(ctx, "big/1.bak", file, func(int64) { cut() })).NotTo(Succeed())
+	root := h.shelf("away").root
+	for id, content := range map[string]string{"empty": "", "half": `{"key":"bi`, "zeros": "\x00\x00", "nameless": "{}"} {
+		g.Expect(root.Mkdir(filepath.Join(uploadsDir, id), 0o750)).To(Succeed())
+		g.Expect(root.WriteFile(filepath.Join(uploadsDir, id, uploadData), nil, 0o640)).To(Succeed())
+		g.Expect(root.WriteFile(filepath.Join(uploadsDir, id, uploadAbout), []byte(content), 0o640)).To(Succeed())
+	}
+	g.Expect(root.MkdirAll(filepath.Join(uploadsDir, "other", uploadAbout), 0o750)).To(Succeed())
+	uploads, err := s.Uploads(t.Context(), "big/", time.Time{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(uploads).To(HaveLen(1))
+	left, err := os.ReadDir(filepath.Join(h.dir, "stores", "web", "away", uploadsDir))
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left).To(HaveLen(2), "the one that goes on, and the one of which nobody knows what it is")
+	g.Expect(s.Upload(t.Context(), "big/1.bak", file, nil)).To(Succeed())
+}
+
 // What others store leaves the volume the room that the server's own backups need, and keeps to the quota.
 func TestOthersBackupsLeaveRoomForTheServersOwn(t *testing.T) {
 	g := NewWithT(t)
@@ -385,6 +410,12 @@ func TestOthersBackupsLeaveRoomForTheServersOwn(t *testing.T) {
 	g.Expect(s.Read(t.Context(), "a", 9)).To(BeEquivalentTo("four"), "what is there stays")
 	file, _ := written(t, 20<<20)
 	g.Expect(s.Upload(t.Context(), "big", file, nil)).To(MatchError(ContainSubstring("may take 4 more")))
+	g.Expect(s.Put(t.Context(), "set.json", make([]byte, smallMost))).To(Succeed(), "of a set that is all there")
+	g.Expect(s.Put(t.Context(), "set.json", make([]byte, smallMost+1))).To(MatchError(ContainSubstring("no room")))
+	g.Expect(s.Put(t.Context(), "1.trn", make([]byte, smallMost))).To(MatchError(ContainSubstring("no room")))
+	volume(1000<<20, 50<<20+3)
+	g.Expect(s.Put(t.Context(), "set.json", []byte("four"))).To(MatchError(ContainSubstring("no room")))
+	g.Expect(s.Remove(t.Context(), "set.json")).To(Succeed())
 	volume(1000<<20, 100<<20)
 	g.Expect(state().Error).To(ContainSubstring("no room"))
 	g.Expect(s.Remove(t.Context(), "a")).To(Succeed(), "what frees room is always done")
@@ -395,9 +426,39 @@ func TestOthersBackupsLeaveRoomForTheServersOwn(t *testing.T) {
 	g.Expect(state()).To(And(HaveField("Error", ""), HaveField("Bytes", int64(20<<20)), HaveField("RoomBytes",
 		int64(16<<20))))
 	g.Expect(s.Upload(t.Context(), "more", file, nil)).To(MatchError(ContainSubstring("quota")))
+	g.Expect(s.Put(t.Context(), "set.json", []byte("{}"))).To(Succeed())
+	h.set([]orders.Store{{Name: "away", Quota: 20 << 20}, {Name: "other"}})
+	g.Expect(s.Put(t.Context(), "verified.json", []byte("{}"))).To(Succeed(), "beyond the quota")
+	g.Expect(s.Put(t.Context(), "1.trn", []byte("{}"))).To(MatchError(ContainSubstring("quota")))
+	h.set([]orders.Store{{Name: "away", Quota: 36 << 20}, {Name: "other"}})
+	for _, name := range []string{"set.json", "verified.json"} {
+		g.Expect(s.Remove(t.Context(), name)).To(Succeed())
+	}
 	g.Expect(s.Remove(t.Context(), "big")).To(Succeed())
 	g.Expect(s.Upload(t.Context(), "more", file, nil)).To(Succeed(), "it goes on once there is room")
 	g.Expect(state().Bytes).To(Equal(int64(20 << 20)))
+}
+
+// A request that comes while as many as can be are answered waits for its turn, and not for ever.
+func TestARequestWaitsForItsTurn(t *testing.T) {
+	g := NewWithT(t)
+	h := newHolder(t)
+	for range requestsMost {
+		h.slots <- struct{}{}
+	}
+	asked := httptest.NewRequest(http.MethodGet, Pattern, nil)
+	turn := make(chan error)
+	go func() { turn <- h.slot(asked) }()
+	g.Consistently(turn, "100ms").ShouldNot(Receive())
+	<-h.slots
+	g.Eventually(turn).Should(Receive(BeNil()))
+	g.Expect(h.slots).To(HaveLen(requestsMost))
+
+	ctx, gone := context.WithCancel(t.Context())
+	gone()
+	g.Expect(h.slot(asked.WithContext(ctx))).To(MatchError(ContainSubstring("SlowDown")), "nobody waits for it")
+	h.patience = time.Millisecond
+	g.Expect(h.slot(asked)).To(MatchError(ContainSubstring("SlowDown")))
 }
 
 // A store that is told no more is not answered for, and what it has stays.

@@ -68,7 +68,7 @@ func (q *request) begin() error {
 	folder := path.Join(newDir, id)
 	err = q.root.Mkdir(folder, 0o750)
 	for name, content := range map[string][]byte{uploadAbout: content, uploadData: nil, uploadParts: nil} {
-		err = errors.Join(err, q.root.WriteFile(path.Join(folder, name), content, 0o640))
+		err = errors.Join(err, q.write(path.Join(folder, name), content))
 	}
 	err = errors.Join(err, q.flush(folder))
 	if err == nil {
@@ -83,6 +83,16 @@ func (q *request) begin() error {
 		UploadID    string `xml:"UploadId"`
 	}{Bucket: Bucket, Key: q.before + q.key, UploadID: id})
 	return nil
+}
+
+// write makes a file whose content is on disk before its folder has its name: after a power cut it would be empty.
+func (s *shelf) write(file string, content []byte) error {
+	f, err := s.root.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o640)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Sync(), f.Close())
 }
 
 // folderOf is the folder of an upload of the key, which nobody else writes to until done is called.
@@ -111,16 +121,14 @@ func (q *request) folderOf(id string) (folder string, done func(), err error) {
 	}, nil
 }
 
-// uploading reads what an upload is to be. One whose bytes have their name already was completed as a life ended.
+// uploading reads what an upload is to be. One whose bytes have their name already was completed as a life ended, and
+// one that does not say what it is to be was begun as the power went: neither is one.
 func (s *shelf) uploading(id string) (u uploading, err error) {
 	content, err := s.root.ReadFile(path.Join(uploadsDir, id, uploadAbout))
 	if err == nil {
 		_, err = s.root.Stat(path.Join(uploadsDir, id, uploadData))
 	}
-	if err == nil {
-		err = json.Unmarshal(content, &u)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (json.Unmarshal(content, &u) != nil || u.Key == "") {
 		return u, errNoUpload
 	}
 	return u, err
@@ -185,7 +193,7 @@ func (q *request) putPart(id string) error {
 	if err != nil {
 		return err
 	}
-	ended, err := q.take(bytes)
+	ended, err := q.take(q.key, bytes)
 	if err != nil {
 		return err
 	}
@@ -336,14 +344,14 @@ func (q *request) listUploads() error {
 		case errors.Is(err, errNoUpload):
 			q.mu.Lock()
 			if !q.busy[e.Name()] {
-				err = q.root.RemoveAll(path.Join(uploadsDir, e.Name())) // its bytes are an object's
+				err = q.root.RemoveAll(path.Join(uploadsDir, e.Name()))
 			}
 			q.mu.Unlock()
 			if err != nil && !errors.Is(err, errNoUpload) {
 				return fmt.Errorf("list uploads: %w", err)
 			}
-		case err != nil:
-			return fmt.Errorf("list uploads: %w", err)
+		case err != nil: // the others are not kept back for it
+			q.log.Warn("an upload cannot be read, and is not listed", "store", q.name, "upload", e.Name(), "error", err)
 		case strings.HasPrefix(u.Key, q.key):
 			answer.Upload = append(answer.Upload, listedUpload{q.coded(u.Key), e.Name(), u.Begun})
 		}

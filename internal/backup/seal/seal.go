@@ -54,6 +54,9 @@ type Seal struct {
 	Stored Content `json:"stored"`
 }
 
+// SumsBytes is how many bytes Make wrote to sums: less is not all of it.
+func (s Seal) SumsBytes() int64 { return blocksOf(s.Plain.Bytes) * sha256.Size }
+
 // capturing is a recipient that keeps the key of the file that is encrypted to it.
 type capturing struct {
 	*age.X25519Recipient
@@ -164,9 +167,10 @@ func (r *Reader) Changed() bool {
 	return r.changed
 }
 
-func (r *Reader) blocks() int64 {
-	return (chunksOf(r.seal.Plain.Bytes) + blockChunks - 1) / blockChunks
-}
+func (r *Reader) blocks() int64 { return blocksOf(r.seal.Plain.Bytes) }
+
+// blocksOf is how many blocks a file of so many bytes has.
+func blocksOf(bytes int64) int64 { return (chunksOf(bytes) + blockChunks - 1) / blockChunks }
 
 // ReadAt implements io.ReaderAt.
 func (r *Reader) ReadAt(p []byte, off int64) (n int, err error) {

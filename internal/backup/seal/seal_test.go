@@ -50,6 +50,9 @@ func made(t testing.TB, plain []byte, recipient string) (seal.Seal, []byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if int64(sums.Len()) != s.SumsBytes() {
+		t.Fatalf("%d bytes have %d bytes of sums, and not %d", len(plain), sums.Len(), s.SumsBytes())
+	}
 	return s, sums.Bytes()
 }
 

@@ -3,6 +3,7 @@
 package store
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -17,6 +18,8 @@ import (
 // slowStore is a store with one object whose upload is complete before the answer comes, which is lost.
 type slowStore struct {
 	size int64
+	// former is the size of what is there before; 0 is nothing.
+	former int64
 
 	mu    sync.Mutex
 	has   int64
@@ -31,6 +34,12 @@ func (s *slowStore) serve(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodGet && q.Has("uploads"):
 		_, _ = io.WriteString(w, "<ListMultipartUploadsResult></ListMultipartUploadsResult>")
+	case r.Method == http.MethodGet && s.former > 0:
+		_, _ = fmt.Fprintf(w, "<ListBucketResult><Contents><Key>%s</Key><Size>%d</Size><ETag>%032d-2</ETag></Contents>"+
+			"</ListBucketResult>", q.Get("prefix"), s.former, 0)
+	case r.Method == http.MethodDelete && !q.Has("uploadId"):
+		s.former = 0
+		w.WriteHeader(http.StatusNoContent)
 	case r.Method == http.MethodGet:
 		_, _ = io.WriteString(w, "<ListBucketResult></ListBucketResult>")
 	case r.Method == http.MethodPost && q.Has("uploads"):
@@ -45,8 +54,8 @@ func (s *slowStore) serve(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost:
 		w.WriteHeader(http.StatusNotFound)
 		_, _ = io.WriteString(w, "<Error><Code>NoSuchUpload</Code></Error>")
-	case r.Method == http.MethodHead && s.has > 0:
-		answered(w, int(s.has))
+	case r.Method == http.MethodHead && max(s.has, s.former) > 0:
+		answered(w, int(max(s.has, s.former)))
 	default:
 		w.WriteHeader(http.StatusNotFound)
 	}
@@ -60,13 +69,14 @@ func TestAnUploadWhoseEndIsNotAnsweredIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for why, row := range map[string]struct {
-		size int64
-		done bool
-	}{"it is there": {size, true}, "it is not there": {}, "it is not all there": {size: partLeast}} {
+		size, former int64
+		done         bool
+	}{"it is there": {size: size, done: true}, "it is not there": {}, "it is not all there": {size: partLeast},
+		"another is there": {former: size}, "another was there": {size: size, former: size, done: true}} {
 		t.Run(why, func(t *testing.T) {
 			g := NewWithT(t)
-			fake := &slowStore{size: row.size}
-			err := stalling(t, fake.serve).Upload(t.Context(), "set/1.bak", file, nil)
+			fake := &slowStore{size: row.size, former: row.former}
+			err := answering(t, fake.serve).Upload(t.Context(), "set/1.bak", file, nil)
 			if !row.done {
 				g.Expect(err).To(MatchError(ContainSubstring("upload")))
 				return

@@ -15,19 +15,21 @@ import (
 
 // holds says whether there is an object of the key with the file's bytes, by its size and its ETag: the MD5 of the
 // bytes, or that of its parts' MD5s. A store whose ETags are something else holds nothing, and gets the file again. A
-// list is asked: rights to list that are those of a prefix do not tell of a single object that it is not there.
-func (s *Store) holds(ctx context.Context, key string, f io.ReaderAt, size int64) (bool, error) {
+// list is asked: rights to list that are those of a prefix do not tell of a single object that it is not there. other
+// says that there is one that is not known to have them.
+func (s *Store) holds(ctx context.Context, key string, f io.ReaderAt, size int64) (held, other bool, err error) {
 	listing, cancel := context.WithCancel(ctx)
 	defer cancel()
 	for o := range s.core.Client.ListObjects(listing, s.bucket.Name, minio.ListObjectsOptions{Prefix: key}) {
 		switch {
 		case o.Err != nil:
-			return false, fmt.Errorf("look whether it is there: %w", o.Err)
+			return false, false, fmt.Errorf("look whether it is there: %w", o.Err)
 		case o.Key == key:
-			return sameFile(ctx, o, f, size)
+			held, err := sameFile(ctx, o, f, size)
+			return held, !held && err == nil, err
 		}
 	}
-	return false, ctx.Err()
+	return false, false, ctx.Err()
 }
 
 // sameFile says whether an object has the bytes of a file, which is read for it where the object may.

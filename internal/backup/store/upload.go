@@ -60,7 +60,7 @@ func (s *Store) UploadFrom(
 	if progress == nil {
 		progress = func(int64) {}
 	}
-	held, err := s.holds(ctx, s.key(key), f, size)
+	held, other, err := s.holds(ctx, s.key(key), f, size)
 	switch {
 	case err != nil:
 		return s.failed("store", key, err)
@@ -74,6 +74,12 @@ func (s *Store) UploadFrom(
 			progress(size)
 		}
 		return s.failed("store", key, err)
+	case other:
+		// One that stays may be taken for what an upload made whose end was not answered.
+		err := s.core.RemoveObject(ctx, s.bucket.Name, s.key(key), minio.RemoveObjectOptions{})
+		if err != nil {
+			return s.failed("replace", key, err)
+		}
 	}
 	return s.failed("store", key, s.uploadParts(ctx, s.key(key), f, size, progress))
 }
@@ -115,7 +121,7 @@ func (s *Store) uploadParts(ctx context.Context, key string, f io.ReaderAt, size
 
 // completed says whether an upload whose end failed is complete all the same. A store may take minutes to put the parts
 // of a large file together: the answer is lost by then, and whoever asks again hears that there is no such upload. What
-// else has the key was removed before, or is the same.
+// else had the key was removed before.
 func (s *Store) completed(ctx context.Context, key string, size int64) bool {
 	info, err := s.core.StatObject(ctx, s.bucket.Name, key, minio.StatObjectOptions{})
 	return err == nil && info.Size == size

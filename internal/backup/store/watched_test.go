@@ -22,13 +22,19 @@ const short = time.Second
 // stalling is an empty store whose handler of objects a test has.
 func stalling(t *testing.T, handler http.HandlerFunc) *Store {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return answering(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Query().Has("list-type") {
 			_, _ = io.WriteString(w, "<ListBucketResult></ListBucketResult>")
 			return
 		}
 		handler(w, r)
-	}))
+	})
+}
+
+// answering has a store whose every answer is the handler's.
+func answering(t *testing.T, handler http.HandlerFunc) *Store {
+	t.Helper()
+	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
 	s, err := open(Bucket{Endpoint: server.URL, Name: "backups", AccessKey: "tester", SecretKey: "tester-key"}, short)
