@@ -65,6 +65,8 @@ var restoreRefusals = []refusal{
 		[]string{"spec.to.backup", "a backup's ID is a GUID"}},
 	{"a restore into a group that is dropped again", "", with(restore, "NAME", "r", "server: x}",
 		"availabilityGroup: content}, discard: true"), []string{"spec: Invalid value", "discard goes with target.server"}},
+	{"what makes way and is dropped again", "", with(restore, "NAME", "r", "server: x", "server: x, database: Content", "}}",
+		"}, replace: Content, discard: true}"), []string{"spec: Invalid value", "discard goes without replace"}},
 	{"a restore to nowhere", "", with(restore, "NAME", "r", "server: x", ""),
 		[]string{"spec.target", "name exactly one of server and availabilityGroup"}},
 	{"a restore to two", "", with(restore, "NAME", "r", "server: x", "server: x, availabilityGroup: content"),
