@@ -8,8 +8,6 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"testing"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -64,7 +62,7 @@ func Partners(t testing.TB, all ...*Engine) []string {
 	t.Helper()
 	urls, public := make([]string, len(all)), make([][]byte, len(all))
 	for n, e := range all {
-		port := endpointPort(t)
+		port := Port(t)
 		urls[n] = fmt.Sprintf("TCP://127.0.0.1:%d", port)
 		e.Execute(t, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'",
 			fmt.Sprintf("CREATE CERTIFICATE own%d WITH SUBJECT = N'own', EXPIRY_DATE = N'2099-12-31'", n),
@@ -89,19 +87,4 @@ func Partners(t testing.TB, all ...*Engine) []string {
 		}
 	}
 	return urls
-}
-
-// endpointPort is a port within LISTENER_PORT's range that nobody listens on
-// (docs/t-sql/statements/create-endpoint-transact-sql.md).
-func endpointPort(t testing.TB) int {
-	t.Helper()
-	for range 1000 {
-		port := 15000 + rand.IntN(17000)
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			_ = l.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return 0
 }

@@ -13,11 +13,11 @@ import (
 	"io"
 	"log/slog"
 	"maps"
-	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -125,8 +125,8 @@ func New(t testing.TB, far ...v1alpha1.ServerName) *Stage {
 	b.create(t, &corev1.Secret{ObjectMeta: named(credentials.ReaderName), Data: readers})
 	for _, server := range engines {
 		b.startEngine(t, server)
-		b.sidecars[server] = "127.0.0.1:" + freePort(t)
-		b.elections[server] = "127.0.0.1:" + freePort(t)
+		b.sidecars[server] = "127.0.0.1:" + strconv.Itoa(engine.Port(t))
+		b.elections[server] = "127.0.0.1:" + strconv.Itoa(engine.Port(t))
 	}
 	b.listener = b.listen(t)
 	b.introduce(t)
@@ -261,7 +261,7 @@ func (b *Stage) introduce(t testing.TB) {
 	t.Helper()
 	var peers []string
 	for _, server := range engines {
-		peers = append(peers, "--peer", credentials.HostName(server)+":5022=127.0.0.1:"+freePort(t))
+		peers = append(peers, "--peer", credentials.HostName(server)+":5022=127.0.0.1:"+strconv.Itoa(engine.Port(t)))
 	}
 	for _, server := range engines {
 		e := b.engines[server]
@@ -304,19 +304,6 @@ func (b *Stage) equip(t testing.TB, server v1alpha1.ServerName) {
 			link(credentials.HostName(other), b.engines[other].Address)
 		}
 	}
-}
-
-// freePort is a port that nobody listens on now.
-func freePort(t testing.TB) string {
-	for range 1000 {
-		port := fmt.Sprint(15000 + rand.IntN(17000))
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			_ = l.Close()
-			return port
-		}
-	}
-	t.Fatal("no free port")
-	return ""
 }
 
 // startSidecar runs a server's sidecar with its parts for elections and snapshots, which read their orders from the API

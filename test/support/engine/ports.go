@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// Port is one of the loopback's that nobody listens on, within LISTENER_PORT's range and below those that the system
+// gives out (docs/t-sql/statements/create-endpoint-transact-sql.md). No other test of any process is given it until this
+// one ends: who asked for it may listen later.
+func Port(t testing.TB) int {
+	t.Helper()
+	folder := filepath.Join(os.TempDir(), "geosql-test-ports")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		t.Fatalf("make %s: %v", folder, err)
+	}
+	for range 1000 {
+		port := 15000 + rand.IntN(17000)
+		f, err := os.OpenFile(filepath.Join(folder, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o644)
+		if err != nil {
+			t.Fatalf("lock port %d: %v", port, err)
+		}
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
+			_ = f.Close()
+			continue
+		}
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			_ = f.Close()
+			continue
+		}
+		_ = l.Close()
+		t.Cleanup(func() { _ = f.Close() })
+		return port
+	}
+	t.Fatal("no port is free")
+	return 0
+}
