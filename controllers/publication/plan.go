@@ -198,6 +198,11 @@ func planDistributorLost(d Desired, o Observed, p *replication.Plan) bool {
 		)))
 	}
 	primary := o.primary(d)
+	if o.At.LogReader == nil {
+		// What the lost distributor had still to be told may lie before the log of a database that was restored as well.
+		// Once one publication of the database is made anew its log reader has the log, and what is in it is its.
+		p.Execute(primary, d.database(), tsql.PassOverLog())
+	}
 	if len(have.Subscriptions) > 0 {
 		p.Execute(primary, d.database(), tsql.DropLostSubscriptions(d.name()))
 	}

@@ -348,6 +348,8 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 	case "sp_replrestart":
 		needs(!w.look().LogReaderJob.Running, "error 18752: a log reader has the log")
 		b.LogEnd = append([]byte{}, w.o.At.Newest...)
+	case "sp_repldone":
+		needs(w.o.At.LogReader == nil, "error 18752: a log reader has the log")
 	case "sp_droparticle":
 		for _, s := range b.Publication.Subscriptions {
 			needs(!strings.EqualFold(s.Article, a["article"]), "error 14046: it has subscriptions")

@@ -19,7 +19,8 @@ type Failure struct {
 	// Status is RunRetrying or RunFailed.
 	Status  mssql.RunStatus
 	Message string
-	// For is how long at least it has not delivered, Unseen how long at most.
+	// For is how long at least it has not delivered, 0 when nobody knows; Unseen how long at most, mssql.Never for one
+	// that was never seen to.
 	For, Unseen time.Duration
 }
 
@@ -40,7 +41,7 @@ func FailureOf(agent *mssql.Agent, job *mssql.Job, profile *v1alpha1.AgentProfil
 		if !between {
 			return nil
 		}
-		return &Failure{Status: mssql.RunRetrying, For: agent.Unseen - historyEvery, Unseen: agent.Unseen,
+		return &Failure{Status: mssql.RunRetrying, For: unseenFor(agent), Unseen: agent.Unseen,
 			Message: "its last attempt did not come as far as the distributor's history; that of the agent's job says why"}
 	}
 	silent := profile != nil && profile.HistoryVerboseLevel != nil && *profile.HistoryVerboseLevel == 0
@@ -50,9 +51,17 @@ func FailureOf(agent *mssql.Agent, job *mssql.Job, profile *v1alpha1.AgentProfil
 	return &Failure{
 		Status:  agent.Failure,
 		Message: advised(agent),
-		For:     max(agent.FailingFor, agent.Unseen-historyEvery),
+		For:     max(agent.FailingFor, unseenFor(agent)),
 		Unseen:  agent.Unseen,
 	}
+}
+
+// unseenFor is how long at least the agent has not been seen to go on, 0 when it never was: that is no duration.
+func unseenFor(agent *mssql.Agent) time.Duration {
+	if agent.Unseen == mssql.Never {
+		return 0
+	}
+	return max(0, agent.Unseen-historyEvery)
 }
 
 // advice says what to do about errors that an agent meets again at each attempt until a person does something: by their
@@ -81,10 +90,10 @@ func advised(agent *mssql.Agent) string {
 // again, a link that is away. SQL Server Agent waits a minute between two attempts, the operator less.
 const passingFor = time.Minute
 
-// Passing tells whether the object still keeps its promise: the failure is young, and no row can be later than the
-// declared latency (0: none is declared).
+// Passing tells whether the object still keeps its promise: the failure is young, the agent went on before, and no row
+// can be later than the declared latency (0: none is declared).
 func (f *Failure) Passing(latency time.Duration) bool {
-	return f.For < passingFor && (latency == 0 || f.Unseen < latency)
+	return f.Unseen != mssql.Never && f.For < passingFor && (latency == 0 || f.Unseen < latency)
 }
 
 // lastingFor is how long an agent that was started again and again, and failed each time, has not gone on when a person

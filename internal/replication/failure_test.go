@@ -151,12 +151,17 @@ func TestFailureOfAnAgent(t *testing.T) {
 		FailureMessage: "away",
 		Unseen:         10 * time.Second,
 	}
+	never := failed
+	never.Unseen = mssql.Never
+	neverForLong := never
+	neverForLong.FailingFor = 12 * time.Minute
 	for name, c := range map[string]struct {
 		agent   *mssql.Agent
 		job     *mssql.Job
 		profile *v1alpha1.AgentProfileSpec
 		status  mssql.RunStatus
 		passing bool
+		lasts   time.Duration
 		state   string
 	}{
 		"no agent":                     {job: between},
@@ -166,6 +171,9 @@ func TestFailureOfAnAgent(t *testing.T) {
 			state: "Retrying"},
 		"tried again, its row written over": {agent: &writtenOver, job: going, status: mssql.RunRetrying,
 			state: "Retrying"},
+		"it never went on": {agent: &never, job: going, status: mssql.RunFailed, state: "Failed"},
+		"it never went on, for long": {agent: &neverForLong, job: going, status: mssql.RunFailed, lasts: 12 * time.Minute,
+			state: "Failed"},
 		"an attempt that nobody was told of": {agent: &idle, job: between, status: mssql.RunRetrying, passing: true,
 			state: "Retrying"},
 		"nobody is told of attempts for long": {agent: &old, job: between, status: mssql.RunRetrying, state: "Retrying"},
@@ -189,6 +197,10 @@ func TestFailureOfAnAgent(t *testing.T) {
 				g.Expect(f.Passing(0)).To(Equal(c.passing))
 				g.Expect(f.Passing(time.Hour)).
 					To(Equal(c.passing), "rows may be late for an hour: that nothing is delivered is told all the same")
+				g.Expect(f.Lasts()).To(Equal(c.lasts > 0))
+				if f.Lasts() {
+					g.Expect(f.For).To(Equal(c.lasts), "nobody says how long it has been when nobody knows")
+				}
 				g.Expect(f.Passing(time.Second)).
 					To(BeFalse(), "rows may be late for a second, and nobody has seen any arrive for longer")
 			}

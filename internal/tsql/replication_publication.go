@@ -62,6 +62,16 @@ func RestartReplication() Statement {
 	return exec("sys.sp_replrestart").done("let the log be read from where it is now")
 }
 
+// PassOverLog marks all that is in the log of the connection's database as distributed: transactions that are no longer
+// valid neither come nor keep the log. The session lets go of the log again; no log reader may be connected (18752).
+// Sources: docs/relational-databases/system-stored-procedures/sp-repldone-transact-sql.md, sp-replflush-transact-sql.md.
+func PassOverLog() Statement {
+	c := exec("sys.sp_repldone").raw("xactid", "NULL").raw("xact_seqno", "NULL").num("numtrans", 0).num("time", 0).
+		num("reset", 1)
+	c.b.sql("; EXEC sys.sp_replflush")
+	return c.done("pass over what was not distributed, which the distributor has lost")
+}
+
 // NoteInDatabase adds an extended property, of at most 128 and 3750 characters, to the connection's database itself; it
 // is in its backups. 15233 when there is one of the name.
 // Source: docs/relational-databases/system-stored-procedures/sp-addextendedproperty-transact-sql.md.

@@ -65,6 +65,7 @@ func init() {
 	add("DropPublication", tsql.DropPublication("articles"))
 	add("UnpublishDatabaseAlone", tsql.UnpublishDatabaseAlone("Content"))
 	add("RestartReplication", tsql.RestartReplication())
+	add("PassOverLog", tsql.PassOverLog())
 	add("NoteInDatabase", tsql.NoteInDatabase("geosql.dev PublisherMove 0123", "web/move"))
 	add("DatabaseNote", tsql.DatabaseNote("geosql.dev PublisherMove 0123"))
 	add("DropSubscriptions", tsql.DropSubscriptions("articles"))

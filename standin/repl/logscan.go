@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/google/uuid"
 
@@ -318,63 +317,12 @@ func (e *Extension) replFlush(ctx context.Context, call *engine.ProcCall) error 
 	return nil
 }
 
-// keepLogsEvery is how often databases are looked at for keepLogs.
-const keepLogsEvery = 5 * time.Second
-
-// keepLogs makes replicas of published databases keep the log that the log reader will need after a failover, and makes
-// master know that they are published.
-func (e *Extension) keepLogs(ctx context.Context) {
-	ticker := time.NewTicker(keepLogsEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		for _, db := range e.inst.Databases() {
-			if db.System() || db.State() != engine.Online || db.Storage() == nil || db.Info().GroupDatabaseID == [16]byte{} {
-				continue
-			}
-			if err := e.keepLog(ctx, db); err != nil && ctx.Err() == nil {
-				e.inst.Log().Debug("replication: the log's hold could not be renewed", "database", db.Name(), "error", err.Error())
-			}
-		}
-	}
-}
-
-func (e *Extension) keepLog(ctx context.Context, db *engine.Database) error {
-	s, err := e.system(ctx, "master")
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	position, err := s.Table(ctx, db, "dbo", "MSreplposition")
-	if err != nil {
-		return err
-	}
-	published := position != nil
-	if published != db.Info().Published {
-		if err := db.Update(ctx, func(i *engine.DatabaseInfo) { i.Published = published }); err != nil {
-			return err
-		}
-	}
-	if !published || db.Storage().Mode() == storage.Primary {
-		return nil
-	}
-	r, err := s.Query(ctx, "SELECT xact_seqno FROM "+bracket(db.Name())+".dbo.MSreplposition WHERE id = 1")
-	if err != nil || r.Len() == 0 {
-		return err
-	}
-	var lsn storage.LSN
-	copy(lsn[:], r.Bytes(0, "xact_seqno"))
-	return db.Storage().HoldLog(storage.HoldReplication, lsn)
-}
-
-// databaseEvent forgets databases that go away, and forbids to drop or rename one that is published or a distribution
-// database.
-func (e *Extension) databaseEvent(_ context.Context, ev engine.DatabaseEvent) error {
+// databaseEvent keeps the log of published databases that come up, forgets databases that go away, and forbids to drop
+// or rename one that is published or a distribution database.
+func (e *Extension) databaseEvent(ctx context.Context, ev engine.DatabaseEvent) error {
 	switch ev.Kind {
+	case engine.DatabaseOpened:
+		return e.opened(ctx, ev.Database)
 	case engine.DatabaseDropping:
 		if ev.Database.Info().Published {
 			return raise(3724, 3, "drop", "database", ev.Database.Name())

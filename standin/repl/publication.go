@@ -120,14 +120,17 @@ func (e *Extension) ensurePublisherDatabase(ctx context.Context, s *engine.Sessi
 	return err
 }
 
-// enablePublishing makes the publication tables and keeps the log from here on for the log reader.
+// enablePublishing makes the publication tables and keeps the log from here on for the log reader; in a database that
+// was restored, from where it was read.
 func (e *Extension) enablePublishing(ctx context.Context, s *engine.Session, db *engine.Database) error {
 	if err := tables.MakePublication(ctx, s, db.Name()); err != nil {
 		return err
 	}
-	position := db.Storage().AppliedEnd()
+	if err := holdUnread(ctx, s, db); err != nil {
+		return err
+	}
 	if _, held := db.Storage().Holds()[storage.HoldReplication]; !held {
-		if err := db.Storage().HoldLog(storage.HoldReplication, position); err != nil {
+		if err := db.Storage().HoldLog(storage.HoldReplication, db.Storage().AppliedEnd()); err != nil {
 			return err
 		}
 	}
@@ -399,7 +402,15 @@ func (e *Extension) holdAsPublished(ctx context.Context, s *engine.Session, db *
 	transactional := r.Int(0, "publications") - r.Int(0, "snapshots")
 	begins := r.Int(0, "publications") == 0 || added && transactional == 1
 	needed := begins || transactional > 0
-	if needed == held || needed && !begins {
+	lost := false
+	if begins && held {
+		at, err := readUpTo(ctx, s, db)
+		if err != nil {
+			return err
+		}
+		lost = !at.IsZero() && at.Less(db.Storage().Log().Oldest())
+	}
+	if needed == held && !lost || needed && !begins {
 		return nil
 	}
 	var position storage.LSN
