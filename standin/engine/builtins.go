@@ -3,6 +3,8 @@
 package engine
 
 import (
+	"sync"
+
 	"geosql.dev/standin/builtin"
 	"geosql.dev/standin/forclause"
 	"geosql.dev/standin/sqltype"
@@ -36,9 +38,20 @@ var builtins = func() map[string]*builtinFunction {
 	return out
 }()
 
+// added are the names of the engine's own, which all instances of a process share: the first adds them. Nothing is
+// written once one instance is there, whose sessions read builtins without a lock.
+var (
+	addMu sync.Mutex
+	added = map[string]bool{}
+)
+
 func addBuiltins(m map[string]*builtinFunction) {
+	addMu.Lock()
+	defer addMu.Unlock()
 	for name, f := range m {
-		builtins[name] = f
+		if !added[name] {
+			builtins[name], added[name] = f, true
+		}
 	}
 }
 
