@@ -5,7 +5,6 @@ package backuppolicy
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -17,14 +16,10 @@ import (
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
-	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 )
-
-// keyMost is how many bytes a sealed key has at most.
-const keyMost = 1 << 16
 
 // Seal is the Secret that seals the keys which are kept.
 type Seal struct {
@@ -96,16 +91,8 @@ func (r *Reconciler) keys(ctx context.Context, d Desired, o *Observed) {
 // keptKey reads a key that a store has; nil where it has none, or one that cannot be used.
 func keptKey(ctx context.Context, s orders.BackupStore, order orders.Backup, thumbprint string) (*backup.SealedKey,
 	error) {
-	from, err := backups.Open(s, backups.Identity{})
-	if err != nil {
-		return nil, err
-	}
-	defer from.Close()
-	content, err := from.Read(ctx, backup.KeyObject(order.Namespace, order.Target, thumbprint), keyMost)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil, nil
-	case err != nil:
+	content, err := backups.ReadSealed(ctx, s, backup.KeyObject(order.Namespace, order.Target, thumbprint))
+	if err != nil || content == nil {
 		return nil, err
 	}
 	sealed, err := backup.DecodeKey(content)

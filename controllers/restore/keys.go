@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -18,7 +17,6 @@ import (
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/backup"
-	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -26,8 +24,6 @@ import (
 )
 
 const (
-	// keyMost is how many bytes a sealed key has at most.
-	keyMost = 1 << 16
 	// longestName is how many characters a name of the engine has at most (sysname).
 	longestName = 128
 	// operators begins the names of what the operator makes for itself.
@@ -92,16 +88,8 @@ func keys(ctx context.Context, d Desired, o *Observed) {
 
 // keptKey reads a sealed key; nil where the store has none.
 func keptKey(ctx context.Context, s orders.BackupStore, object string) (*backup.SealedKey, error) {
-	from, err := backups.Open(s, backups.Identity{})
-	if err != nil {
-		return nil, err
-	}
-	defer from.Close()
-	content, err := from.Read(ctx, object, keyMost)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil, nil
-	case err != nil:
+	content, err := backups.ReadSealed(ctx, s, object)
+	if err != nil || content == nil {
 		return nil, err
 	}
 	sealed, err := backup.DecodeKey(content)
