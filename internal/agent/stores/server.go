@@ -26,6 +26,10 @@ const (
 	// pause is how long the other side may let nothing go either way: the server's own limits, which count from the
 	// request, are for short ones.
 	pause = time.Minute
+	// lingers is how long, and lingersMost how many bytes, what is left of a refused body is taken and thrown away. A
+	// connection that is closed on somebody who still sends is reset, and the answer is lost with it.
+	lingers     = 10 * time.Second
+	lingersMost = 64 << 20
 )
 
 // refusal is what is answered instead of what was asked for.
@@ -70,6 +74,7 @@ type request struct {
 func (p *Part) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
 	w = &patient{ResponseWriter: w, control: control}
+	sent := r.Body
 	r.Body = &patientBody{ReadCloser: r.Body, control: control}
 	err := p.answer(w, r)
 	if err == nil {
@@ -79,11 +84,23 @@ func (p *Part) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if said.status == http.StatusInternalServerError {
 		p.log.Warn("a store was asked for what it could not do", "request", r.Method+" "+r.URL.Path, "error", err)
 	}
+	answer := answerError{Code: said.code, Message: said.why, Resource: r.URL.Path}
 	if said.status >= http.StatusBadRequest && r.Method == http.MethodPut {
-		// Nobody reads the rest of a body that is refused.
 		w.Header().Set("Connection", "close")
+		// Without it, the answer waits for the body. HTTP/2 has it anyway, and says that it does not know it.
+		_ = control.EnableFullDuplex()
+		respond(w, said.status, answer)
+		_ = control.Flush()
+		linger(control, sent)
+		return
 	}
-	respond(w, said.status, answerError{Code: said.code, Message: said.why, Resource: r.URL.Path})
+	respond(w, said.status, answer)
+}
+
+// linger takes what comes until who sends it has read the answer and hangs up.
+func linger(control *http.ResponseController, sent io.Reader) {
+	_ = control.SetReadDeadline(time.Now().Add(lingers))
+	_, _ = io.CopyN(io.Discard, sent, lingersMost) // how it ends changes nothing
 }
 
 type answerError struct {

@@ -3,6 +3,7 @@
 package stores
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -387,6 +388,33 @@ func TestUploadsThatCannotBeReadAreNotListed(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(left).To(HaveLen(2), "the one that goes on, and the one of which nobody knows what it is")
 	g.Expect(s.Upload(t.Context(), "big/1.bak", file, nil)).To(Succeed())
+}
+
+// Who is refused while they still send reads why, however late: nothing that was sent is lost in a reset.
+func TestARefusalReachesWhoStillSends(t *testing.T) {
+	g := NewWithT(t)
+	h := newHolder(t)
+	h.set([]orders.Store{{Name: "away", Quota: 1}})
+	certificate, err := tls.LoadX509KeyPair(h.certified("web", "tukpub"))
+	g.Expect(err).NotTo(HaveOccurred())
+	connection, err := tls.Dial("tcp", h.address, &tls.Config{Certificates: []tls.Certificate{certificate},
+		InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) //nolint:gosec // the holder of this test
+	g.Expect(err).NotTo(HaveOccurred())
+	defer func() { _ = connection.Close() }()
+	const most = 20 << 20
+	_, err = fmt.Fprintf(connection, "PUT /stores/web/away/big HTTP/1.1\r\nHost: here\r\nContent-Length: %d\r\n\r\n", most)
+	g.Expect(err).NotTo(HaveOccurred())
+	part := make([]byte, 1<<20)
+	for range most / len(part) {
+		_, err = connection.Write(part)
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	body, err := io.ReadAll(answer.Body)
+	g.Expect(errors.Join(err, answer.Body.Close())).To(Succeed())
+	g.Expect(answer.StatusCode).To(Equal(http.StatusInsufficientStorage))
+	g.Expect(string(body)).To(ContainSubstring("by its quota"))
 }
 
 // What others store leaves the volume the room that the server's own backups need, and keeps to the quota.
