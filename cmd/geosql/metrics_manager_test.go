@@ -9,7 +9,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"io"
-	"net"
 	"net/http"
 	"testing"
 	"time"
@@ -25,6 +24,7 @@ import (
 	"geosql.dev/operator/internal/admission"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // The manager tells of objects and their conditions, over HTTPS, those whose token may read metrics, and nobody else.
@@ -50,10 +50,7 @@ func TestTheManagersMetrics(t *testing.T) {
 	token := &authenticationv1.TokenRequest{}
 	g.Expect(hub.Client.SubResource("token").Create(t.Context(), reader, token)).To(Succeed())
 
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	address := free.Addr().String()
-	g.Expect(free.Close()).To(Succeed())
+	address := engine.FreeAddress(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done, manager := make(chan error, 1), hub.ManagerConfig(t)
 	go func() {

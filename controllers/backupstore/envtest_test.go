@@ -72,8 +72,9 @@ func TestAStoreIsTriedAndLetGoOf(t *testing.T) {
 	pair, err := age.GenerateX25519Identity()
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(hub.Client.Get(t.Context(), key, store)).To(Succeed())
+	before := client.MergeFrom(store.DeepCopy()) // its status changes by itself
 	store.Spec.Encryption = &v1alpha1.BackupEncryption{KeySecretRef: v1alpha1.SecretReference{Name: "keys"}}
-	g.Expect(hub.Client.Update(t.Context(), store)).To(Succeed())
+	g.Expect(hub.Client.Patch(t.Context(), store, before)).To(Succeed())
 	g.Eventually(ready, patient, often).Should(And(HavePrefix(v1alpha1.ReasonReferenceMissing),
 		ContainSubstring("Secret keys has no key age.key")))
 	for _, row := range []struct{ value, says string }{

@@ -40,7 +40,7 @@ import (
 
 const (
 	system  = "geosql-system"
-	patient = time.Minute
+	patient = 3 * time.Minute
 	often   = 100 * time.Millisecond
 )
 

@@ -199,10 +199,7 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 	t.Helper()
 	g := NewWithT(t)
 	e := b.engines[server]
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	b.sidecars[server] = free.Addr().String()
-	g.Expect(free.Close()).To(Succeed())
+	b.sidecars[server] = engine.FreeAddress(t)
 	password := filepath.Join(t.TempDir(), "agent-password")
 	g.Expect(os.WriteFile(password, e.Access.Passwords[credentials.KeyAgent], 0o600)).To(Succeed())
 	o := agent.DefaultOptions()

@@ -7,7 +7,6 @@ package admission_test
 import (
 	"context"
 	"fmt"
-	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,6 +33,7 @@ import (
 	"geosql.dev/operator/internal/admission"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/checkout"
+	"geosql.dev/operator/test/support/engine"
 )
 
 const operatorNamespace = "geosql-system"
@@ -77,7 +77,7 @@ func startHub(t *testing.T) (*apiserver.Server, manager.Manager) {
 	hub := apiserver.StartHub(t)
 	hub.Namespace(t, operatorNamespace)
 	hub.Namespace(t, "web")
-	port := freePort(t)
+	port := engine.Port(t)
 	g.Expect(hub.Client.Create(t.Context(), configuration(t, port))).To(Succeed())
 	serving := admission.NewServing(
 		admission.ServingOptions{Namespace: operatorNamespace, Service: "geosql-operator-webhook", Host: "127.0.0.1"},
@@ -126,16 +126,6 @@ func configuration(t *testing.T, port int) client.Object {
 	}
 	t.Fatal("config/webhook/webhook.yaml has no ValidatingWebhookConfiguration: run make manifests")
 	return nil
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().(*net.TCPAddr).Port
 }
 
 // clean removes all objects of the kinds, and waits until the webhooks' cache knows it.

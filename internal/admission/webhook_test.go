@@ -91,11 +91,11 @@ func TestAStrangerDoesNotMakeTheManagerListForever(t *testing.T) {
 			answers <- err
 		}()
 	}
-	g.Eventually(server.waiting.Load).Should(BeEquivalentTo(refusals))
+	g.Eventually(server.waiting.Load, "60s").Should(BeEquivalentTo(refusals))
 	g.Eventually(func() bool { return apierrors.IsTooManyRequests(<-answers) }, 4*refusalWait).Should(BeTrue())
 	g.Expect(server.waiting.Load()).To(BeEquivalentTo(refusals))
 	close(server.release)
-	g.Eventually(server.waiting.Load).Should(BeZero())
+	g.Eventually(server.waiting.Load, "60s").Should(BeZero())
 	_, err := v.ValidateCreate(ctx, d)
 	g.Expect(apierrors.IsInvalid(err)).To(BeTrue(), "%v", err)
 	cancel()

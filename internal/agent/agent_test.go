@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -70,10 +69,7 @@ func startSidecar(t *testing.T, e *engine.Engine, parts ...agent.Part) *sidecar 
 func startFor(t *testing.T, e *engine.Engine, readers agent.Source, dir string, parts ...agent.Part) *sidecar {
 	t.Helper()
 	g := NewWithT(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	address := free.Addr().String()
-	g.Expect(free.Close()).To(Succeed())
+	address := engine.FreeAddress(t)
 	password := filepath.Join(t.TempDir(), "agent-password")
 	g.Expect(os.WriteFile(password, []byte(e.Access.Passwords.Of(credentials.RoleAgent)+"\n"), 0o600)).To(Succeed())
 	options := agent.DefaultOptions()

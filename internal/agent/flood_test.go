@@ -25,6 +25,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // renewer is a part that renews something every second at most, and remembers the longest pause.
@@ -60,17 +61,10 @@ type besieged struct {
 	authority            *credentials.Authority
 }
 
-// listen takes an address that is free now.
-func listen(g *WithT) string {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	defer free.Close()
-	return free.Addr().String()
-}
-
 func newBesieged(t *testing.T) *besieged {
 	g := NewWithT(t)
-	b := &besieged{renewer: &renewer{}, dir: t.TempDir(), everybody: listen(g), elections: listen(g)}
+	b := &besieged{renewer: &renewer{}, dir: t.TempDir(), everybody: engine.FreeAddress(t),
+		elections: engine.FreeAddress(t)}
 	var err error
 	b.authority, err = credentials.NewAuthority(time.Now())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -64,7 +64,7 @@ func TestAVolumeThatDoesNotAnswer(t *testing.T) {
 	}
 	done := make(chan struct{})
 	go func() { r.once("data", "/hangs"); close(done) }()
-	g.Eventually(asked).Should(Receive(Equal("/hangs")))
+	g.Eventually(asked, time.Minute).Should(Receive(Equal("/hangs")))
 	r.once("data", "/hangs")
 	r.once("log", "/answers")
 	g.Expect(r.current()).To(And(HaveKey("log"), Not(HaveKey("data"))))

@@ -79,7 +79,7 @@ func TestAnEngineKeepsADatabaseAsDeclared(t *testing.T) {
 	g.Expect(mssql.HasNumber(refused, 5070)).To(BeTrue(), "%v", refused)
 	g.Expect(db.Ping(t.Context())).To(Succeed())
 	app.Forget("web", "solo")
-	g.Eventually(func() int { return have().Sessions }).Should(BeZero())
+	g.Eventually(func() int { return have().Sessions }, "60s").Should(BeZero())
 	g.Expect(keep().Changes).To(HaveLen(1))
 	g.Expect(have().ReadCommittedSnapshot).To(BeFalse())
 }

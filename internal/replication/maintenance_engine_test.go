@@ -55,7 +55,7 @@ func TestMaintenanceJobsOnAnEngine(t *testing.T) {
 			g.Expect(s.Settled(open(s.Database).Exec(t.Context(), s.Statement))).To(Succeed(), s.Statement.Redacted())
 		}
 		g.Expect(open("msdb").Exec(t.Context(), tsql.StartJob(job.Name))).To(Succeed())
-		g.Eventually(read, "20s", "100ms").ShouldNot(HaveField("Outcome", mssql.JobNeverRan))
+		g.Eventually(read, "90s", "100ms").ShouldNot(HaveField("Outcome", mssql.JobNeverRan))
 		g.Expect(read()).To(HaveField("Outcome", mssql.JobSucceeded), "%s: %s", job.Name, read().Message)
 	}
 }

@@ -62,7 +62,7 @@ func TestStandby(t *testing.T) {
 	g.Expect(reader.Close()).To(Succeed())
 	g.Eventually(func() any {
 		return value(t, db, "SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE database_id = DB_ID('copy')")
-	}).Should(BeEquivalentTo(0))
+	}, "60s").Should(BeEquivalentTo(0))
 	converse(t, db, []say{
 		{
 			"DECLARE @f nvarchar(100) = N'second.dat'; RESTORE LOG copy FROM DISK = 'works.bak' WITH FILE = 2, STANDBY = @f",

@@ -32,7 +32,7 @@ func TestTailOfTheLog(t *testing.T) {
 	works.Close()
 	g.Eventually(func() any {
 		return value(t, first, "SELECT COUNT(*) FROM sys.dm_exec_sessions WHERE database_id = DB_ID('works')")
-	}).Should(BeEquivalentTo(0))
+	}, "60s").Should(BeEquivalentTo(0))
 	converse(t, first, []say{
 		{"BACKUP LOG works TO DISK = '/no/such/folder/x.trn' WITH NORECOVERY", "!3201/16"},
 		{"SELECT state_desc FROM sys.databases WHERE name = 'works'", "ONLINE"},

@@ -73,7 +73,7 @@ func (s *server) stop() {
 	if s.inst == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_ = s.tds.Shutdown(ctx)
 	if err := s.inst.Close(); err != nil {

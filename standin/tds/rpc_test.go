@@ -217,7 +217,8 @@ func TestWhatIsKilledIsNotAnswered(t *testing.T) {
 		_, err := db.Exec("wait quietly")
 		answered <- err
 	}()
-	g.Eventually(func() bool { return backend.count() == 1 && backend.session(0).executed.Load() == 1 }).Should(BeTrue())
+	g.Eventually(func() bool { return backend.count() == 1 && backend.session(0).executed.Load() == 1 }, "60s").
+		Should(BeTrue())
 	g.Expect(server.Kill(backend.session(0).spid)).To(BeTrue())
 	g.Expect(<-answered).To(HaveOccurred())
 }

@@ -115,7 +115,7 @@ func run(t *testing.T, b *stage.Stage, k killing, seed string) (deaths int) {
 	}
 	began := time.Now()
 	defer func() { t.Logf("%s: ready after %s and %d deaths", k, time.Since(began).Round(time.Second), deaths) }()
-	deadline := time.Now().Add(5 * time.Minute)
+	deadline := time.Now().Add(8 * time.Minute)
 	if k == always {
 		deadline = time.Now().Add(25 * time.Minute)
 	}

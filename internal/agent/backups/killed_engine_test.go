@@ -251,7 +251,7 @@ func (m *mortal) die(at ...string) {
 		m.live()
 		select {
 		case <-m.ended:
-		case <-time.After(20 * time.Second):
+		case <-time.After(patient):
 			m.t.Fatalf("after %d lives the sidecar comes to none of %q", m.lives, lacks())
 		}
 		m.look(g)
@@ -290,7 +290,7 @@ func (m *mortal) settled() {
 	m.live()
 	written := time.Now()
 	g.Eventually(func() time.Time { m.look(g); return m.newest }, patient, often).Should(BeTemporally(">", written))
-	g.Eventually(func() []string { return m.strays() }, 20*time.Second, often).Should(BeEmpty(), m.story)
+	g.Eventually(func() []string { return m.strays() }, patient, often).Should(BeEmpty(), m.story)
 	g.Eventually(m.needless, patient, often).Should(BeEmpty(), "what the retention has no need of")
 	m.kill()
 }

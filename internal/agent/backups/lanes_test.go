@@ -47,7 +47,7 @@ func (s orderSource) tell(t *testing.T, policies ...orders.Backup) {
 	for range 2 {
 		select {
 		case s <- data:
-		case <-time.After(30 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the orders are not taken")
 		}
 	}
@@ -97,23 +97,23 @@ func TestAnOrderThatChangesWaitsForNoBackup(t *testing.T) {
 	p.sets.own = map[string]Own{"full": {Description: full}}
 	p.sets.mu.Unlock()
 	sees()
-	g.Eventually(data, 30*time.Second).Should(Receive())
-	g.Eventually(logs, 30*time.Second).Should(Receive())
+	g.Eventually(data, time.Minute).Should(Receive())
+	g.Eventually(logs, time.Minute).Should(Receive())
 	for n := range 3 {
 		o.LogEvery = time.Duration(n+1) * time.Second
 		source.tell(t, o)
 		sees()
 		g.Expect(p.Status()).To(HaveLen(1))
 	}
-	g.Eventually(func() int { return len(p.engine.goingOn()) }, 10*time.Second).Should(Equal(2))
+	g.Eventually(func() int { return len(p.engine.goingOn()) }, time.Minute).Should(Equal(2))
 	g.Consistently(data, 5*time.Second).ShouldNot(Receive(), "one backup of data at a time")
 
 	source.tell(t, orders.Backup{Policy: "other", Namespace: "web", Target: "server/other"})
 	close(block)
-	g.Eventually(p.engine.goingOn, 10*time.Second).Should(BeEmpty())
+	g.Eventually(p.engine.goingOn, time.Minute).Should(BeEmpty())
 	g.Consistently(data, 3*time.Second).ShouldNot(Receive(), "it stops between two databases when its order has ended")
 	cancel()
-	g.Eventually(ended, 10*time.Second).Should(BeClosed())
+	g.Eventually(ended, time.Minute).Should(BeClosed())
 }
 
 // While what an earlier life has begun is not settled none beside it is begun; that of a log delays others but little.

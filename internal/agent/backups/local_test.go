@@ -66,15 +66,15 @@ func TestWhoAsksForSetsDoesNotWaitForTheVolume(t *testing.T) {
 				l.noting.Unlock()
 			}
 			return free
-		}).Should(BeFalse(), what)
+		}, time.Minute).Should(BeFalse(), what)
 		answered := make(chan []Own)
 		for range 100 {
 			go func() { answered <- l.all("web", "group/content") }()
-			g.Eventually(answered, "5s").Should(Receive(HaveLen(1)), what)
+			g.Eventually(answered, time.Minute).Should(Receive(HaveLen(1)), what)
 		}
 		reader, err := os.OpenFile(note, os.O_RDONLY, 0)
 		g.Expect(err).NotTo(HaveOccurred())
-		g.Eventually(noted).Should(Receive(HaveOccurred()), "no such file is flushed")
+		g.Eventually(noted, time.Minute).Should(Receive(HaveOccurred()), "no such file is flushed")
 		g.Expect(reader.Close()).To(Succeed())
 		g.Expect(os.Remove(note)).To(Succeed())
 		g.Expect(l.all("web", "group/content")[0].In).To(BeEmpty(), "what is not on disk is not so")

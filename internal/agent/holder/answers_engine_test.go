@@ -6,15 +6,10 @@ package holder_test
 
 import (
 	"fmt"
-	"math/rand/v2"
-	"net"
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-
-	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/election/ballot"
 	"geosql.dev/operator/internal/tsql"
@@ -73,22 +68,4 @@ func TestElectionsUnderEveryAnswer(t *testing.T) {
 			trio.check()
 		})
 	}
-}
-
-// given are the ports that tests of this process have: each may be without a listener for a while.
-var given sync.Map
-
-func freeAddress(g *WithT, low, high int) (string, int) {
-	for range 1000 {
-		port := low + rand.IntN(high-low)
-		if _, taken := given.LoadOrStore(port, true); taken {
-			continue
-		}
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			g.Expect(l.Close()).To(Succeed())
-			return fmt.Sprintf("127.0.0.1:%d", port), port
-		}
-	}
-	g.Expect("a free port").To(BeEmpty())
-	return "", 0
 }

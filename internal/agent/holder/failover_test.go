@@ -218,11 +218,7 @@ func newTrio(t *testing.T, second tsql.AvailabilityMode, change ...func(*trio)) 
 		engine := testengine.StartWith(t, "web", server, agreement.Passwords, certificate, authority,
 			testengine.Answers(c.answers...))
 		m := &member{name: credentials.HostName(server), state: t.TempDir(), engine: engine}
-		// Apart from each other, and below what the kernel gives to connections: nobody takes them before they are listened
-		// on.
-		_, m.port = freeAddress(c.g, 15000, 24000)
-		m.agent, _ = freeAddress(c.g, 24000, 28000)
-		m.elections, _ = freeAddress(c.g, 28000, 32000)
+		m.port, m.agent, m.elections = testengine.Port(t), testengine.FreeAddress(t), testengine.FreeAddress(t)
 		c.members = append(c.members, m)
 	}
 	for _, m := range c.members {

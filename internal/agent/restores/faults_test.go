@@ -118,7 +118,7 @@ func TestTheStatusWaitsForNoRestore(t *testing.T) {
 	<-cancelled
 	told := make(chan []Status, 1)
 	go func() { told <- p.Status().([]Status) }()
-	g.Eventually(told, "5s").Should(Receive(ConsistOf(HaveField("UID", "u1"))), "it is not over yet")
+	g.Eventually(told, time.Minute).Should(Receive(ConsistOf(HaveField("UID", "u1"))), "it is not over yet")
 	close(over)
 	<-withdrawn
 	g.Expect(p.Status()).To(BeEmpty())

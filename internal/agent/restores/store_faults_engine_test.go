@@ -152,15 +152,12 @@ func endedWithinAnswers(t *testing.T, s *target, b *taken) {
 		g.Expect(lives).To(BeNumerically("<", 50))
 		s.begin()
 		s.tell(o)
-		select {
-		case <-reached:
-			s.end()
-			continue
-		case <-time.After(2 * time.Second):
-		}
-		if s.status(o.Name).Result != nil {
+		g.Eventually(func() bool { return len(reached) > 0 || s.status(o.Name).Result != nil }, patient, soon).
+			Should(BeTrue())
+		if len(reached) == 0 {
 			break
 		}
+		<-reached
 		s.end()
 	}
 	status := s.ended(o.Name)

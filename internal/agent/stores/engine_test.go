@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -74,13 +73,10 @@ func run(t *testing.T, what interface{ Run(context.Context) error }) {
 func keeper(t *testing.T, e *engine.Engine, authority *credentials.Authority, dir string) orders.BackupStore {
 	t.Helper()
 	g := NewWithT(t)
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
 	o := agent.DefaultOptions()
-	o.ServerName, o.Namespace, o.Listen, o.Elections, o.Engine = "quirep-0", "web", free.Addr().String(), "127.0.0.1:0",
+	o.ServerName, o.Namespace, o.Listen, o.Elections, o.Engine = "quirep-0", "web", engine.FreeAddress(t), "127.0.0.1:0",
 		e.Address
 	o.TLSDir, o.StateDir = certified(t, authority, "quirep"), t.TempDir()
-	g.Expect(free.Close()).To(Succeed())
 	a, err := agent.New(o, slog.New(slog.DiscardHandler))
 	g.Expect(err).NotTo(HaveOccurred())
 	keeps := make(told, 1)
@@ -125,7 +121,7 @@ func TestBackupsOnTheVolumeOfAnotherServer(t *testing.T) {
 	part.Known(who)
 	run(t, part)
 	policy := orders.Backup{Policy: "nightly", Namespace: "web", Target: "server/tukpub", Checksum: true, Verify: true,
-		Full: orders.BackupTimes{Schedule: "0 1 * * 0"}, AtPrimary: true, Stores: []orders.BackupStore{away}}
+		Full: orders.BackupTimes{Schedule: "0 1 29 2 *"}, AtPrimary: true, Stores: []orders.BackupStore{away}}
 	tell := func() {
 		data, err := policy.Encode()
 		g.Expect(err).NotTo(HaveOccurred())

@@ -479,7 +479,7 @@ func TestARequestWaitsForItsTurn(t *testing.T) {
 	go func() { turn <- h.slot(asked) }()
 	g.Consistently(turn, "100ms").ShouldNot(Receive())
 	<-h.slots
-	g.Eventually(turn).Should(Receive(BeNil()))
+	g.Eventually(turn, time.Minute).Should(Receive(BeNil()))
 	g.Expect(h.slots).To(HaveLen(requestsMost))
 
 	ctx, gone := context.WithCancel(t.Context())

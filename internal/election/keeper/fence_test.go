@@ -178,7 +178,7 @@ func TestWithoutReplicasNothingIsDecided(t *testing.T) {
 	g.Eventually(func() string {
 		w.advance(500 * time.Millisecond)
 		return w.servers[1].step().Action
-	}).Should(Equal("waiting for reports"))
+	}, time.Minute).Should(Equal("waiting for reports"))
 }
 
 // Where the newest configuration names no synchronous replica that reports, a forced failover takes the one with the

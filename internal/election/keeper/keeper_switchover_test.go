@@ -47,7 +47,7 @@ func goneAfterHandingOver(w *world, g *WithT) votes.Holder {
 		w.advance(500 * time.Millisecond)
 		w.replicate()
 		return w.servers[0].step().Action
-	}).Should(ContainSubstring("handed term 2 over to " + names[1]))
+	}, time.Minute).Should(ContainSubstring("handed term 2 over to " + names[1]))
 	former := w.servers[0].run.self
 	w.servers[0].crash()
 	w.servers[0].run.asleep = true

@@ -40,11 +40,11 @@ func TestOneLeasePerNamespaceSaysWhatIsConfirmed(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return s
 	}
-	g.Eventually(func() confirmed.Statuses { return read("web") }, 3*confirmed.Every).Should(HaveKey("content"))
+	g.Eventually(func() confirmed.Statuses { return read("web") }, 12*confirmed.Every).Should(HaveKey("content"))
 	seen := read("web").Of(group("7"))
 	g.Expect(seen.Status.Replicas[0].ObservedAt.Time.UTC()).To(Equal(later))
 	g.Expect(seen.Status.Replicas[1].ObservedAt.Time).To(Equal(written))
-	g.Eventually(func() confirmed.Statuses { return read("geosql-system") }, 3*confirmed.Every).Should(HaveKey("dublin"))
+	g.Eventually(func() confirmed.Statuses { return read("geosql-system") }, 12*confirmed.Every).Should(HaveKey("dublin"))
 
 	var lease coordinationv1.Lease
 	key := client.ObjectKey{Namespace: "web", Name: confirmed.LeaseName}
@@ -65,5 +65,5 @@ func TestOneLeasePerNamespaceSaysWhatIsConfirmed(t *testing.T) {
 	}, confirmed.Every+2*time.Second, time.Second).Should(Equal(version))
 
 	keeper.Forget(types.NamespacedName{Namespace: "web", Name: "content"})
-	g.Eventually(func() confirmed.Statuses { return read("web") }, 3*confirmed.Every).Should(BeEmpty())
+	g.Eventually(func() confirmed.Statuses { return read("web") }, 12*confirmed.Every).Should(BeEmpty())
 }

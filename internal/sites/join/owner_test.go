@@ -100,5 +100,5 @@ func taken(t *testing.T, former, member *apiserver.Server) {
 	g.Eventually(reached(second), "60s", "100ms").Should(MatchError(sites.ErrUnknownSite))
 	g.Expect(member.Client.Delete(ctx, lease)).To(Succeed())
 	g.Eventually(owner, "60s", "100ms").Should(Equal(sites.Owner{Hub: uid(former), Epoch: 3}))
-	g.Expect(reached(first)()).To(Succeed())
+	g.Eventually(reached(first), "60s", "100ms").Should(Succeed())
 }

@@ -123,7 +123,7 @@ func bounds(t *testing.T, c, admin client.Client) {
 		"the end of another's role":      func() error { return c.Delete(ctx, role, client.DryRunAll) },
 	} {
 		// API servers take some seconds to go by a policy.
-		g.Eventually(try, "10s", "500ms").Should(And(Satisfy(apierrors.IsForbidden),
+		g.Eventually(try, "60s", "500ms").Should(And(Satisfy(apierrors.IsForbidden),
 			MatchError(ContainSubstring("ValidatingAdmissionPolicy"))), name)
 	}
 	for name, try := range map[string]func() error{

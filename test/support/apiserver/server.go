@@ -8,6 +8,7 @@ package apiserver
 
 import (
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -25,6 +26,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/test/support/checkout"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // Scheme with Kubernetes' kinds and the operator's.
@@ -82,6 +84,7 @@ func start(t testing.TB, env *envtest.Environment) *Server {
 	t.Helper()
 	env.BinaryAssetsDirectory = assets(t)
 	env.Scheme = Scheme
+	givePorts(t, env)
 	// On a busy machine etcd alone takes longer than the default of 20 s.
 	env.ControlPlaneStartTimeout, env.ControlPlaneStopTimeout = 2*time.Minute, time.Minute
 	cfg, err := env.Start()
@@ -105,6 +108,17 @@ func start(t testing.TB, env *envtest.Environment) *Server {
 	a.Config = rest.CopyConfig(cfg)
 	a.Config.Host = "https://" + a.Wire.Address()
 	return a
+}
+
+// givePorts chooses where both listen: they begin to seconds later, and the system would give a port that it has chosen
+// to others meanwhile.
+func givePorts(t testing.TB, env *envtest.Environment) {
+	t.Helper()
+	etcd := &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: engine.FreeAddress(t)}}
+	etcd.Configure().Set("listen-peer-urls", "http://"+engine.FreeAddress(t))
+	env.ControlPlane.Etcd = etcd
+	serving := &env.ControlPlane.GetAPIServer().SecureServing
+	serving.Address, serving.Port = "127.0.0.1", strconv.Itoa(engine.Port(t))
 }
 
 // requireVariable names an environment variable that, when it is 1, has a test without kube-apiserver and etcd fail.

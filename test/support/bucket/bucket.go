@@ -8,11 +8,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -22,6 +22,7 @@ import (
 	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/support/checkout"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // patience is for a machine that is busy with other things.
@@ -67,11 +68,7 @@ func Start(t testing.TB) *Server {
 	for key, content := range certificate {
 		g.Expect(os.WriteFile(filepath.Join(folder, key), content, 0o600)).To(gomega.Succeed())
 	}
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	_, port, err := net.SplitHostPort(free.Addr().String())
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	g.Expect(free.Close()).To(gomega.Succeed())
+	port := strconv.Itoa(engine.Port(t))
 	s := &Server{t: t, Dir: filepath.Join(folder, "buckets", "backups"),
 		Bucket: store.Bucket{Endpoint: "https://localhost:" + port, Name: "backups", Prefix: "sql/test",
 			AccessKey: "tester", SecretKey: "tester-key", CA: certificate[credentials.KeyCA]},

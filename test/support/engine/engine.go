@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +43,7 @@ const startWithin = 2 * time.Minute
 
 // Engine is a running instance.
 type Engine struct {
-	// Address of its TDS port on loopback.
+	// Address of its TDS port on loopback, which no other test is given while the process is not there.
 	Address string
 	// Namespace and Server for which its certificate and logins are.
 	Namespace string
@@ -60,7 +61,6 @@ type Engine struct {
 	answers []string
 
 	root string
-	port string
 	// run is the newest process, once it has been started: agents under test look at it while a test starts the next one.
 	run atomic.Pointer[process]
 }
@@ -136,7 +136,7 @@ func StartWith(
 ) *Engine {
 	t.Helper()
 	e := &Engine{
-		Namespace: namespace, Server: server, Authority: authority, port: "0",
+		Namespace: namespace, Server: server, Authority: authority, Address: FreeAddress(t),
 		Access: mssql.Access{Passwords: passwords, CA: certificate[credentials.KeyCA]},
 		TLSDir: t.TempDir(), root: t.TempDir(),
 	}
@@ -196,9 +196,13 @@ func (e *Engine) Configure(t testing.TB, text string) {
 
 var listening = regexp.MustCompile(`Server is listening on \[ 127\.0\.0\.1 <\w+> (\d+)\]`)
 
-// Launch starts the process on the instance's files, on the port that it had.
+// Launch starts the process on the instance's files, on its port.
 func (e *Engine) Launch(t testing.TB) {
 	t.Helper()
+	_, port, err := net.SplitHostPort(e.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +211,7 @@ func (e *Engine) Launch(t testing.TB) {
 	cmd := exec.Command(
 		program,
 		append([]string{"--root", e.root, "--server-name", credentials.HostName(e.Server)}, e.Arguments...)...)
-	cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_PID=Developer", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_TCP_PORT=" + e.port,
+	cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_PID=Developer", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_TCP_PORT=" + port,
 		"MSSQL_MEMORY_LIMIT_MB=256", "MSSQL_SA_PASSWORD=" + string(e.Access.Passwords[credentials.KeySA]),
 		// Where an engine that was built with the race detector reports (hack/race).
 		"GORACE=" + os.Getenv("GORACE")}
@@ -226,9 +230,8 @@ func (e *Engine) Launch(t testing.TB) {
 		text := output.String()
 		if found := listening.FindStringSubmatch(text); found != nil &&
 			strings.Contains(text, "ready for client connections") {
-			if e.port != found[1] {
-				// Once: whoever uses the instance looks at its address while a test starts the next process.
-				e.port, e.Address = found[1], "127.0.0.1:"+found[1]
+			if found[1] != port {
+				t.Fatalf("the stand-in listens on port %s instead of %s", found[1], port)
 			}
 			return
 		}

@@ -44,3 +44,9 @@ func Port(t testing.TB) int {
 	t.Fatal("no port is free")
 	return 0
 }
+
+// FreeAddress is one of the loopback with a Port.
+func FreeAddress(t testing.TB) string {
+	t.Helper()
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t)))
+}

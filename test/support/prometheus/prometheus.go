@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -21,6 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/test/support/checkout"
+	"geosql.dev/operator/test/support/engine"
 )
 
 // patience is for a machine that is busy with other things.
@@ -72,10 +72,7 @@ func Start(t testing.TB, interval time.Duration, jobs ...map[string]any) *Promet
 	folder := t.TempDir()
 	file := filepath.Join(folder, "prometheus.yaml")
 	g.Expect(os.WriteFile(file, config, 0o600)).To(gomega.Succeed())
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(gomega.HaveOccurred())
-	address := free.Addr().String()
-	g.Expect(free.Close()).To(gomega.Succeed())
+	address := engine.FreeAddress(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	command := exec.CommandContext(
 		ctx,

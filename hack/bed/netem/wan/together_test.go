@@ -64,7 +64,7 @@ func namespaced(t *testing.T, node Node) (Node, *clocked) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	NewWithT(t).Eventually(func() (string, error) { return os.Readlink(node.network()) }).ShouldNot(Equal(own))
+	NewWithT(t).Eventually(func() (string, error) { return os.Readlink(node.network()) }, "60s").ShouldNot(Equal(own))
 
 	shaper := &clocked{}
 	err = control.Inside(node.network(), func() error {
