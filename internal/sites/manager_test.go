@@ -14,10 +14,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache/informertest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 	ctrlreconcile "sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -53,7 +55,8 @@ func TestASiteThatFlapsLeavesNoGoroutine(t *testing.T) {
 	})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(provider.SetupWithManager(mgr.GetLocalManager())).To(Succeed())
-	builder := mcbuilder.ControllerManagedBy(mgr).Named("flapping")
+	builder := mcbuilder.ControllerManagedBy(mgr).Named("flapping").
+		WithOptions(controller.TypedOptions[mcreconcile.Request]{SkipNameValidation: ptr.To(true)})
 	kinds := []client.Object{&corev1.Pod{}, &corev1.Secret{}, &corev1.Service{}, &corev1.Node{}, &corev1.ConfigMap{}}
 	for _, kind := range kinds {
 		builder = builder.Watches(kind, sites.EnqueueOwner(v1alpha1.LabelServer))

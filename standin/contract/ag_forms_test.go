@@ -208,7 +208,6 @@ func member(name string) string {
 // DATABASE_MIRRORING.
 func TestDataMirroringEndpoint(t *testing.T) {
 	t.Parallel()
-	g := NewWithT(t)
 	i := newInstance(t, "MSSQL_ENABLE_HADR=1")
 	db := connection(t, i.open(t, ""))
 	mustExec(t, db, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'")
@@ -220,7 +219,7 @@ FOR DATA_MIRRORING (
    ROLE = ALL,
    AUTHENTICATION = CERTIFICATE dbm_certificate,
    ENCRYPTION = REQUIRED ALGORITHM AES
-)`, freePort(g)))
+)`, freePort(t)))
 	converse(t, db, []say{
 		{
 			"SELECT name, type_desc, state_desc, role_desc FROM sys.database_mirroring_endpoints",

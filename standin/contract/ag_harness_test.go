@@ -9,7 +9,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -30,14 +34,25 @@ type agCluster struct {
 const agLease = 600
 
 // freePort is a port that nobody listens on now, within LISTENER_PORT's range of 1024 to 32767
-// (docs/t-sql/statements/create-endpoint-transact-sql.md).
-func freePort(g *WithT) int {
+// (docs/t-sql/statements/create-endpoint-transact-sql.md). No other test of any process is given it until this one ends,
+// those of the operator neither (test/support/engine): who asked for it may listen later, and again.
+func freePort(t *testing.T) int {
+	t.Helper()
+	g := NewWithT(t)
+	folder := filepath.Join(os.TempDir(), "geosql-test-ports")
+	g.Expect(os.MkdirAll(folder, 0o755)).To(Succeed())
 	for range 1000 {
 		port := 15000 + rand.IntN(17000)
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
-			l.Close()
-			return port
+		f, err := os.OpenFile(filepath.Join(folder, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o644)
+		g.Expect(err).NotTo(HaveOccurred())
+		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port)); err == nil {
+				l.Close()
+				t.Cleanup(func() { f.Close() })
+				return port
+			}
 		}
+		f.Close()
 	}
 	g.Expect("a free port").To(BeNil())
 	return 0
@@ -54,7 +69,7 @@ func newAGServers(t *testing.T) *agCluster {
 		i.name = fmt.Sprintf("AG%c", 'A'+n)
 		g.Expect(i.launch()).To(Succeed())
 		admin := i.open(t, "")
-		port := freePort(g)
+		port := freePort(t)
 		c.servers, c.admins = append(c.servers, i), append(c.admins, admin)
 		c.ports = append(c.ports, port)
 		c.urls = append(c.urls, fmt.Sprintf("TCP://127.0.0.1:%d", port))

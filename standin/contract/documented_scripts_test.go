@@ -25,7 +25,7 @@ func TestDocumentedReadScale(t *testing.T) {
 		g.Expect(i.launch()).To(Succeed())
 		servers[n] = i
 		c.admins = append(c.admins, i.open(t, ""))
-		c.ports = append(c.ports, freePort(g))
+		c.ports = append(c.ports, freePort(t))
 	}
 	admins := c.admins
 	for n := range servers {

@@ -56,13 +56,13 @@ func newReplicationOver(t *testing.T, l *link) *replication {
 		if l != nil && s.i == &r.sub {
 			l.beyond(i)
 		}
-		NewWithT(t).Expect(i.launch()).To(Succeed())
-		port := i.address[strings.LastIndex(i.address, ":")+1:]
+		port := freePort(t) // the same one after a restart
 		for n, e := range i.env {
 			if strings.HasPrefix(e, "MSSQL_TCP_PORT=") {
-				i.env[n] = "MSSQL_TCP_PORT=" + port // the same one after a restart
+				i.env[n] = fmt.Sprintf("MSSQL_TCP_PORT=%d", port)
 			}
 		}
+		NewWithT(t).Expect(i.launch()).To(Succeed())
 	}
 	r.pubDB, r.distDB, r.subDB = r.pub.open(t, "master"), r.dist.open(t, "master"), r.sub.open(t, "master")
 	for _, at := range []*sql.DB{r.pubDB, r.distDB, r.subDB} {
