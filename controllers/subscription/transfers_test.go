@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/transfer"
@@ -37,4 +40,30 @@ func TestOrdersHaveTheBoundsOfTheirSites(t *testing.T) {
 	w.d.Sends = transfer.Settings{Workers: 1}
 	g.Expect(mirrorOrder(w.d, w.o).Transfers).To(Equal(w.d.Receives))
 	g.Expect(readerOrder(w.d, w.o).Transfers).To(Equal(w.d.Sends))
+}
+
+// The bounds are those of the Site where a server runs; a server or a Site that is not declared has none.
+func TestBoundsAreThoseOfTheServersSite(t *testing.T) {
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	server := func(name v1alpha1.ServerName, site v1alpha1.SiteName) *v1alpha1.SQLServer {
+		return &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: string(name)},
+			Spec: v1alpha1.SQLServerSpec{Site: site}}
+	}
+	r := &Reconciler{hub: fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+		server(subscriber, "dublin"), server(distributor, "tukwila"), server(publisher, "nowhere"),
+		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "dublin"}, Spec: v1alpha1.SiteSpec{
+			Transfers: &v1alpha1.SiteTransfers{Workers: 2, MaxRate: "80Mbit"}}},
+		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}, Spec: v1alpha1.SiteSpec{
+			Transfers: &v1alpha1.SiteTransfers{Workers: 8}}},
+	).Build()}
+	d := declared()
+	d.Subscription.Namespace = "web"
+	g.Expect(r.desireTransfers(t.Context(), &d)).To(Succeed())
+	g.Expect(d.Receives).To(Equal(transfer.Settings{Workers: 2, MaxRate: 10_000_000}))
+	g.Expect(d.Sends).To(Equal(transfer.Settings{Workers: 8}))
+	for _, name := range []v1alpha1.ServerName{publisher, "nobody"} {
+		g.Expect(r.transfers(t.Context(), "web", name)).To(Equal(transfer.Settings{}), string(name))
+	}
 }
