@@ -88,7 +88,7 @@ func Whole(dir, record string, files []File) (whole, known bool, err error) {
 func matches(root *os.Root, f File) (bool, error) {
 	info, err := root.Stat(f.Path)
 	if err != nil || info.Size() != f.Size || !info.Mode().IsRegular() {
-		return false, nil //nolint:nilerr // it is not there
+		return false, nil // it is not there
 	}
 	return verified(root, f) == nil, nil
 }

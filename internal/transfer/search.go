@@ -33,7 +33,7 @@ func (t *Transfer) search(ctx context.Context, s *state) error {
 func (t *Transfer) searchSeed(ctx context.Context, s *state, seed Seed) error {
 	root, err := os.OpenRoot(seed.Dir)
 	if err != nil {
-		return nil //nolint:nilerr // it is not there
+		return nil // it is not there
 	}
 	defer root.Close()
 	record, _ := readRecord(seed.Record)
@@ -42,7 +42,7 @@ func (t *Transfer) searchSeed(ctx context.Context, s *state, seed Seed) error {
 			return ctx.Err()
 		}
 		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
-			return nil //nolint:nilerr // what cannot be read has nothing
+			return nil // what cannot be read has nothing
 		}
 		if s.complete() {
 			return errAll
@@ -59,17 +59,17 @@ func (t *Transfer) searchFile(ctx context.Context, s *state, root *os.Root, reco
 		open := func(string) (fs.File, error) { return root.Open(name) }
 		var err error
 		if file, err = t.Index.Describe(open, filepath.Join(dir, name)); err != nil {
-			return nil //nolint:nilerr // what cannot be read has nothing
+			return nil // what cannot be read has nothing
 		}
 	}
 	file.Path = name
 	pieces, err := piecesOf([]File{file})
 	if err != nil {
-		return nil //nolint:nilerr // a record of other chunks
+		return nil // a record of other chunks
 	}
 	handle, err := root.Open(name)
 	if err != nil {
-		return nil //nolint:nilerr // what cannot be read has nothing
+		return nil // what cannot be read has nothing
 	}
 	defer handle.Close()
 	b := takeBuffers(&t.buffers)
@@ -83,7 +83,7 @@ func (t *Transfer) searchFile(ctx context.Context, s *state, root *os.Root, reco
 		}
 		content := b.raw[:p.length]
 		if _, err := handle.ReadAt(content, p.offset); err != nil && !errors.Is(err, io.EOF) {
-			return nil //nolint:nilerr // as above
+			return nil // as above
 		}
 		if sha256.Sum256(content) != p.sum {
 			continue

@@ -233,7 +233,7 @@ func (t *Transfer) chunk(r *inflow, b *buffers, length int) ([]byte, error) {
 		case frameZstd:
 			// A bit that flipped shows here, too.
 			if content, err = unpack(content, b.raw); err != nil {
-				return nil, nil //nolint:nilerr // what came wrong is asked for again
+				return nil, nil // what came wrong is asked for again
 			}
 		}
 		if len(content) > length {
@@ -245,7 +245,7 @@ func (t *Transfer) chunk(r *inflow, b *buffers, length int) ([]byte, error) {
 
 // inflow reads what comes, within the rate, and counts it.
 type inflow struct {
-	ctx      context.Context //nolint:containedctx // it is that of one request
+	ctx      context.Context // it is that of one request
 	reader   io.Reader
 	watch    *time.Timer
 	transfer *Transfer

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -267,7 +268,7 @@ func TestOnlyWhatIsNowhereIsFetched(t *testing.T) {
 	g.Expect(progress.Reused).To(BeNumerically(">=", 40<<20-2*maxChunk))
 }
 
-// A cut in the middle costs the chunks under way alone.
+// A cut in the middle costs the chunks under way alone, one of each stream.
 func TestACutAtHalf(t *testing.T) {
 	g := NewWithT(t)
 	p := newPeer(t)
@@ -275,7 +276,9 @@ func TestACutAtHalf(t *testing.T) {
 	files := p.describe(t, contents)
 	dir := t.TempDir()
 	p.allowed.Store(64 << 20)
-	g.Expect(p.transfer(dir, files).Run(t.Context())).NotTo(Succeed())
+	former := p.transfer(dir, files)
+	former.Limits.Set(Settings{Workers: 1})
+	g.Expect(former.Run(t.Context())).NotTo(Succeed())
 	p.allowed.Store(1 << 60)
 	// Another process goes on.
 	job := p.transfer(dir, files)
@@ -284,6 +287,9 @@ func TestACutAtHalf(t *testing.T) {
 	g.Expect(float64(p.sent.Load())).To(BeNumerically("<=", 1.05*128*(1<<20)))
 	progress := job.Meter.Progress()
 	g.Expect(progress.Reused+progress.Moved).To(BeNumerically("~", 128<<20, 1<<20), "what was there counts as reused")
+	for span, times := range p.spans {
+		g.Expect(times).To(BeNumerically("<=", 2), "%v", span)
+	}
 }
 
 // A bit that flips on the way is found, and the chunk that has it fetched again, alone.
@@ -378,7 +384,12 @@ func TestKilledAtEachStep(t *testing.T) {
 			return nil
 		}
 		last++
+		there := present(t, dir, files, contents)
+		asked := p.asked()
 		err := job.Run(t.Context())
+		for span, times := range p.asked() {
+			g.Expect(there[span] && times > asked[span]).To(BeFalse(), "%v was there", span)
+		}
 		if err == nil {
 			break
 		}
@@ -386,7 +397,30 @@ func TestKilledAtEachStep(t *testing.T) {
 	}
 	g.Expect(lives).To(BeNumerically(">", 5))
 	g.Expect(same(dir, contents)).To(BeEmpty())
-	g.Expect(p.sent.Load()).To(BeNumerically("<", 6<<20+2*maxChunk+int64(lives)*(1<<20)))
+}
+
+// asked is how often each span was asked for so far.
+func (p *peer) asked() map[Span]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.spans)
+}
+
+// present are the chunks that lie in their places already.
+func present(t *testing.T, dir string, files []File, contents map[string][]byte) map[Span]bool {
+	t.Helper()
+	pieces, err := piecesOf(files)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	all := map[Span]bool{}
+	for _, p := range pieces {
+		path := files[p.file].Path
+		got, _ := os.ReadFile(filepath.Join(dir, path))
+		end := p.offset + int64(p.length)
+		if int64(len(got)) >= end && bytes.Equal(got[p.offset:end], contents[path][p.offset:end]) {
+			all[Span{Path: path, Offset: p.offset, Length: p.length}] = true
+		}
+	}
+	return all
 }
 
 // No more streams than there are workers, at either end, over all transfers.

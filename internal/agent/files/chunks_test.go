@@ -7,6 +7,8 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -239,7 +241,8 @@ func TestAMirrorThatIsKilledAtEachStep(t *testing.T) {
 	for _, step := range []string{"fetched", "verified", "tidied", "recorded", "in place"} {
 		g.Expect(met).To(HaveKey(step))
 	}
-	g.Expect(p.sent.Load()).To(BeNumerically("<", 8<<20), "what was on its way when the first chunk was here, once more")
+	// At one of the steps a request was under way, whose chunks are sent again.
+	g.Expect(p.sent.Load()).To(BeNumerically("<", 4<<20+8<<20))
 }
 
 // Two subscriptions of one server have one mirror: its bytes come once.
@@ -328,6 +331,44 @@ func TestASidecarOfAnEarlierRelease(t *testing.T) {
 		answer := httptest.NewRecorder()
 		p.server.ServeHTTP(answer, request)
 		g.Expect(answer.Code).To(Equal(http.StatusBadRequest), name)
+	}
+}
+
+// Who waits for a worker is not sent away by the server's own limit, which is for requests that come slowly.
+func TestWaitingForAWorkerOfTheSource(t *testing.T) {
+	for name, c := range map[string]struct{ method, path, body string }{
+		"spans": {http.MethodPost, first, `{"spans":[{"path":"a","offset":0,"length":3}],"compression":"Never"}`},
+		"range": {http.MethodGet, first + "/a", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := newPair(t)
+			p.snapshot(t, first, map[string][]byte{"a": []byte("abc")})
+			p.server.limits.Set(transfer.Settings{Workers: 1})
+			g.Expect(p.server.limits.Enter(t.Context())).To(Succeed())
+			server := httptest.NewUnstartedServer(p.server)
+			server.Config.ReadTimeout = 50 * time.Millisecond
+			server.Start()
+			defer server.Close()
+			request, err := http.NewRequestWithContext(t.Context(), c.method,
+				server.URL+Pattern+"pub_db_articles/"+c.path, bytes.NewReader([]byte(c.body)))
+			g.Expect(err).NotTo(HaveOccurred())
+			request.Header.Set("Authorization", "Bearer token")
+			answered := make(chan string, 1)
+			go func() {
+				response, err := server.Client().Do(request)
+				if err != nil {
+					answered <- err.Error()
+					return
+				}
+				defer response.Body.Close()
+				content, err := io.ReadAll(response.Body)
+				answered <- fmt.Sprint(string(content), err)
+			}()
+			g.Consistently(answered, "300ms").ShouldNot(Receive())
+			p.server.limits.Leave()
+			g.Eventually(answered, soon).Should(Receive(HaveSuffix("abc<nil>")))
+		})
 	}
 }
 

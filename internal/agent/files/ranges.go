@@ -116,7 +116,7 @@ func (s *source) part(ctx context.Context, listing *Listing, f *partialFile, p p
 
 // watched winds the stall watch up with every byte that comes, within the rate.
 type watched struct {
-	ctx    context.Context //nolint:containedctx // it is that of one request
+	ctx    context.Context // it is that of one request
 	reader io.Reader
 	watch  *time.Timer
 	source *source
