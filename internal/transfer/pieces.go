@@ -35,14 +35,13 @@ func piecesOf(files []File) ([]piece, error) {
 		}
 		chunks := f.Chunks
 		if len(chunks) == 0 && f.Size > 0 && f.Size <= maxChunk {
-			chunks = Chunks{{Length: uint32(f.Size), Sum: Sum(sum)}} //nolint:gosec // at most a chunk
+			chunks = Chunks{{Length: uint32(f.Size), Sum: Sum(sum)}}
 		}
 		if chunks.size() != f.Size {
 			return nil, fmt.Errorf("the source gives %s %d bytes, and chunks of %d", f.Path, f.Size, chunks.size())
 		}
 		offset := int64(0)
 		for _, one := range chunks {
-			//nolint:gosec // a listing has far fewer files
 			all = append(all, piece{offset: offset, file: int32(i), length: one.Length, sum: one.Sum})
 			offset += int64(one.Length)
 		}
@@ -87,7 +86,7 @@ func openState(root *os.Root, files []File) (*state, error) {
 	s := &state{root: root, files: files, pieces: pieces, done: make([]bool, len(pieces)),
 		bySum: make([]int32, len(pieces))}
 	for i := range s.bySum {
-		s.bySum[i] = int32(i) //nolint:gosec // memory ends long before
+		s.bySum[i] = int32(i)
 	}
 	slices.SortStableFunc(s.bySum, func(a, b int32) int { return bytes.Compare(pieces[a].sum[:], pieces[b].sum[:]) })
 	mark, err := fingerprint(files)
@@ -102,7 +101,7 @@ func openState(root *os.Root, files []File) (*state, error) {
 	next := 0
 	for i := range files {
 		from := next
-		for next < len(pieces) && pieces[next].file == int32(i) { //nolint:gosec // as above
+		for next < len(pieces) && pieces[next].file == int32(i) {
 			next++
 		}
 		if err := s.ready(i, from, next, known); err != nil {

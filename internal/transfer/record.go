@@ -78,17 +78,15 @@ func Whole(dir, record string, files []File) (whole, known bool, err error) {
 			continue
 		}
 		known = false
-		if same, err := matches(root, f); err != nil || !same {
-			return false, false, err
+		if !matches(root, f) {
+			return false, false, nil
 		}
 	}
 	return true, known, nil
 }
 
-func matches(root *os.Root, f File) (bool, error) {
+// matches tells that a file is there with its size and checksum. What cannot be read does not.
+func matches(root *os.Root, f File) bool {
 	info, err := root.Stat(f.Path)
-	if err != nil || info.Size() != f.Size || !info.Mode().IsRegular() {
-		return false, nil // it is not there
-	}
-	return verified(root, f) == nil, nil
+	return err == nil && info.Size() == f.Size && info.Mode().IsRegular() && verified(root, f) == nil
 }

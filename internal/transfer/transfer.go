@@ -134,7 +134,7 @@ func (s *state) batches() func(yield func([]int32) bool) {
 		for n := range s.pieces {
 			missing := s.missing(s.pieces[n].sum)
 			// What another piece of the same sum brings is missing for as long as that is under way.
-			if len(missing) == 0 || missing[0] != int32(n) { //nolint:gosec // as in openState
+			if len(missing) == 0 || missing[0] != int32(n) {
 				continue
 			}
 			batch = append(batch, missing[0])
