@@ -334,6 +334,40 @@ func TestASidecarOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
+// Spans are given to who may read the publication's folder, and of what is in it alone.
+func TestWhoIsRefusedSpans(t *testing.T) {
+	p := newPair(t)
+	p.snapshot(t, first, map[string][]byte{"a": []byte("abc")})
+	outside := filepath.Join(t.TempDir(), "outside")
+	put(t, filepath.Dir(outside), map[string][]byte{"outside": []byte("secret")})
+	link := filepath.Join(p.snapshots, tree, "pub_db_articles", first, "link")
+	NewWithT(t).Expect(os.Symlink(outside, link)).To(Succeed())
+	for name, c := range map[string]struct {
+		folder, token, file string
+		code                int
+		says                string
+	}{
+		"right":             {"pub_db_articles/" + first, "token", "a", http.StatusOK, "abc"},
+		"no token":          {"pub_db_articles/" + first, "", "a", http.StatusForbidden, "no right"},
+		"wrong token":       {"pub_db_articles/" + first, "guess", "a", http.StatusForbidden, "no right"},
+		"another folder":    {"pub_db_other/" + first, "token", "a", http.StatusForbidden, "no right"},
+		"no snapshot":       {"pub_db_articles", "token", "a", http.StatusNotFound, "no such snapshot"},
+		"a link out of it":  {"pub_db_articles/" + first, "token", "link", http.StatusOK, "the source cannot read a file"},
+		"nothing of a name": {"pub_db_articles/" + first, "token", "none", http.StatusOK, "the source has no such file"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			body := fmt.Sprintf(`{"spans":[{"path":%q,"offset":0,"length":3}],"compression":"Never"}`, c.file)
+			request := httptest.NewRequest(http.MethodPost, Pattern+c.folder, bytes.NewReader([]byte(body)))
+			request.Header.Set("Authorization", "Bearer "+c.token)
+			answer := httptest.NewRecorder()
+			p.server.ServeHTTP(answer, request)
+			g.Expect(answer.Code).To(Equal(c.code))
+			g.Expect(answer.Body.String()).To(And(ContainSubstring(c.says), Not(ContainSubstring("sec"))))
+		})
+	}
+}
+
 // Who waits for a worker is not sent away by the server's own limit, which is for requests that come slowly.
 func TestWaitingForAWorkerOfTheSource(t *testing.T) {
 	for name, c := range map[string]struct{ method, path, body string }{
