@@ -181,6 +181,11 @@ func TestOnlyWhatIsNewIsFetched(t *testing.T) {
 			left, err := filepath.Glob(p.at("." + next + "*"))
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(left).To(ConsistOf(p.at(recordName(next))), "what was set aside is gone")
+			seeds := 0
+			if name == "in the folder for seeds" {
+				seeds = 1
+			}
+			g.Expect(m.index.Len()).To(Equal(seeds), "nothing is remembered of what was begun, or is gone")
 		})
 	}
 }

@@ -236,6 +236,8 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	if err := m.bring(ctx, one, source, listing, p); err != nil {
 		return err
 	}
+	// Of a person's files the chunks are asked for again with each snapshot; what was whole has a record.
+	m.index.Forget(func(name string) bool { return strings.HasPrefix(name, p.parent) })
 	one.meter.End()
 	m.say(one, func(s *Status) { s.State, s.Message = Verified, "" })
 	m.log.Info("snapshot mirrored", "subscription", one.order.Subscription, "snapshot", listing.Snapshot, "bytes", total)
