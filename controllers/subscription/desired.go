@@ -19,6 +19,7 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/transfer"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -59,6 +60,8 @@ type Desired struct {
 	Source string
 	CA     []byte
 	Token  string
+	// Receives bound what the subscriber's sidecar fetches, Sends what the distributor's sends, by their sites.
+	Receives, Sends transfer.Settings
 	// SecretsErr is why what agents and sidecars show to each other is not known; nil where it is, and where nothing asks.
 	SecretsErr error
 	// Gone are servers that nobody expects back; read for a deletion alone.
@@ -378,12 +381,12 @@ func job(d Desired, o Observed) tsql.Job {
 func mirrorOrder(d Desired, o Observed) orders.Mirror {
 	return orders.Mirror{
 		Subscription: d.name(), Source: d.Source, Host: d.System.Host(), CA: d.CA, Token: d.Token,
-		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot,
+		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot, Transfers: d.Receives,
 	}
 }
 
 func readerOrder(d Desired, o Observed) orders.Reader {
-	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token}
+	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token, Transfers: d.Sends}
 }
 
 // snapshotFolder is where the snapshot agent writes below "unc"
@@ -457,6 +460,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	if err := r.desireFormer(ctx, &d); err != nil {
+		return d, err
+	}
+	if err := r.desireTransfers(ctx, &d); err != nil {
 		return d, err
 	}
 	d.Source = r.address(object.Namespace, d.System.Server)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/transfer"
 )
 
 // State of a mirror.
@@ -51,30 +51,48 @@ type Status struct {
 	// Bytes that are here of Total.
 	Bytes int64 `json:"bytes"`
 	Total int64 `json:"total"`
-	// Seconds that copying took.
+	// MovedBytes came over the link, as they were sent: compressed, and again where an attempt failed.
+	MovedBytes int64 `json:"movedBytes"`
+	// ReusedBytes are those of Bytes that were not sent: an older snapshot, an interrupted attempt or a person's folder
+	// had them.
+	ReusedBytes int64 `json:"reusedBytes"`
+	// Rate of MovedBytes in bytes per second: of the last ten seconds, or of all the time once the mirror is verified.
+	Rate int64 `json:"rate,omitempty"`
+	// Seconds that copying has taken.
 	Seconds float64 `json:"seconds,omitempty"`
-	Message string  `json:"message,omitempty"`
+	// RemainingSeconds until all is here, at the pace of the last ten seconds; 0 while that cannot be told.
+	RemainingSeconds float64 `json:"remainingSeconds,omitempty"`
+	Message          string  `json:"message,omitempty"`
 }
 
 // Mirrors keeps the mirrors that are asked for below a folder.
 type Mirrors struct {
 	dir, namespace string
 	log            *slog.Logger
+	limits         *transfer.Limits
+	index          *transfer.Index
+	// at, unless nil, is told of each step when it is done; an error ends the attempt there, for tests.
+	at func(step string) error
 
 	mu       sync.Mutex
 	running  map[string]*mirror
 	statuses map[string]Status
+	// folders are those into which a mirror copies: two of one publication copy one after the other, and the second finds
+	// all there.
+	folders map[string]chan struct{}
 }
 
 type mirror struct {
 	order  orders.Mirror
 	cancel context.CancelFunc
 	done   chan struct{}
+	meter  *transfer.Meter
 }
 
 // NewMirrors keeps mirrors below dir, one folder for each distributor of the namespace.
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
-	return &Mirrors{dir: dir, namespace: namespace, log: log, running: map[string]*mirror{}, statuses: map[string]Status{}}
+	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
+		running: map[string]*mirror{}, statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
 }
 
 // Set replaces what is asked for. A mirror whose order changed begins again, with what is here already; one that is no
@@ -83,9 +101,14 @@ func (m *Mirrors) Set(ctx context.Context, list []orders.Mirror) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	wanted := map[string]orders.Mirror{}
+	var settings []transfer.Settings
 	for _, order := range list {
+		settings = append(settings, order.Transfers)
+		// They hold over all mirrors, at once: none begins again for them.
+		order.Transfers = transfer.Settings{}
 		wanted[order.Subscription] = order
 	}
+	m.limits.Set(transfer.Strictest(settings))
 	for name, old := range m.running {
 		if order, ok := wanted[name]; ok && reflect.DeepEqual(order, old.order) {
 			delete(wanted, name)
@@ -107,7 +130,7 @@ func (m *Mirrors) Set(ctx context.Context, list []orders.Mirror) {
 // start begins a mirror after the one before has ended. m.mu is held.
 func (m *Mirrors) start(ctx context.Context, order orders.Mirror, before chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
-	one := &mirror{order: order, cancel: cancel, done: make(chan struct{})}
+	one := &mirror{order: order, cancel: cancel, done: make(chan struct{}), meter: transfer.NewMeter()}
 	m.running[order.Subscription] = one
 	m.statuses[order.Subscription] = Status{Subscription: order.Subscription, Generation: order.Generation, State: Waiting}
 	go func() {
@@ -124,11 +147,24 @@ func (m *Mirrors) Statuses() []Status {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	list := []Status{}
-	for _, s := range m.statuses {
+	for name, s := range m.statuses {
+		s.count(m.running[name].meter.Progress())
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b Status) int { return strings.Compare(a.Subscription, b.Subscription) })
 	return list
+}
+
+// count says how far a mirror is.
+func (s *Status) count(p transfer.Progress) {
+	if s.State == Waiting {
+		return
+	}
+	s.Bytes, s.MovedBytes, s.ReusedBytes = min(p.Here, s.Total), p.Moved, p.Reused
+	s.Seconds, s.Rate = p.Seconds, int64(p.Rate)
+	if s.State == Copying && p.Pace > 0 {
+		s.RemainingSeconds = float64(s.Total-s.Bytes) / p.Pace
+	}
 }
 
 // say changes a mirror's status, unless another order has taken its place.
@@ -148,11 +184,9 @@ func (m *Mirrors) run(ctx context.Context, one *mirror) {
 	if one.order.Generation == "" {
 		return
 	}
-	began := time.Now()
 	for {
 		err := m.copy(ctx, one)
 		if err == nil || ctx.Err() != nil {
-			m.say(one, func(s *Status) { s.Seconds = time.Since(began).Seconds() })
 			return
 		}
 		m.log.Warn("a snapshot is not mirrored yet", "subscription", one.order.Subscription, "error", err)
@@ -178,7 +212,7 @@ func pause(ctx context.Context) bool {
 // copy brings the newest whole snapshot here. Files gather in a folder beside, which gets its name when all of them
 // have their checksums: a folder under its own name is whole.
 func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
-	source, err := newSource(one.order, m.namespace)
+	source, err := newSource(one.order, m.namespace, m.limits, one.meter)
 	if err != nil {
 		return err
 	}
@@ -190,72 +224,103 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	if err := listing.check(); err != nil {
 		return err
 	}
-	total := listing.total()
-	m.say(one, func(s *Status) {
-		s.Snapshot, s.State, s.Total, s.Bytes, s.Message = listing.Snapshot, Copying, total, 0, ""
-	})
-	parent := filepath.Join(m.dir, one.order.Host, tree, listing.Folder)
-	final := filepath.Join(parent, listing.Snapshot)
-	if _, err := os.Stat(final); errors.Is(err, fs.ErrNotExist) {
-		// Before as well: one after another that is superseded before it is whole would fill the volume.
-		if err := m.prunePartial(one, parent, listing.Snapshot); err != nil {
-			return err
-		}
-		partial := filepath.Join(parent, partialName(listing.Snapshot))
-		progress := func(n int64) { m.say(one, func(s *Status) { s.Bytes += n }) }
-		if err := source.fetch(ctx, listing, partial, progress); err != nil {
-			return err
-		}
-		if err := finish(partial, final); err != nil {
-			return err
-		}
-	} else if err != nil {
-		return fmt.Errorf("look for the mirror of snapshot %s: %w", listing.Snapshot, err)
-	}
-	m.say(one, func(s *Status) { s.State, s.Bytes, s.Message = Verified, total, "" })
-	m.log.Info("snapshot mirrored", "subscription", one.order.Subscription, "snapshot", listing.Snapshot, "bytes", total)
-	return errors.Join(m.prune(parent), m.prunePartial(one, parent, listing.Snapshot))
-}
-
-// finish gives a complete folder its name, durably.
-func finish(partial, final string) error {
-	if err := syncDir(partial); err != nil {
+	p := place{parent: filepath.Join(m.dir, one.order.Host, tree, listing.Folder), snapshot: listing.Snapshot,
+		seed: filepath.Join(m.dir, one.order.Host, seedFolder)}
+	leave, err := m.enter(ctx, p.parent)
+	if err != nil {
 		return err
 	}
-	if err := os.Rename(partial, final); err != nil {
-		return fmt.Errorf("put the mirrored snapshot in place: %w", err)
+	defer leave()
+	total := listing.total()
+	m.say(one, func(s *Status) { s.Snapshot, s.State, s.Total, s.Message = listing.Snapshot, Copying, total, "" })
+	if err := m.bring(ctx, one, source, listing, p); err != nil {
+		return err
 	}
-	return syncDir(filepath.Dir(final))
+	// Of a person's files the chunks are asked for again with each snapshot; what was whole has a record.
+	m.index.Forget(func(name string) bool { return strings.HasPrefix(name, p.parent) })
+	one.meter.End()
+	m.say(one, func(s *Status) { s.State, s.Message = Verified, "" })
+	m.log.Info("snapshot mirrored", "subscription", one.order.Subscription, "snapshot", listing.Snapshot, "bytes", total)
+	return errors.Join(m.prune(p.parent), m.prunePartial(one, p, ""))
 }
 
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+// enter waits until no other mirror copies into a folder.
+func (m *Mirrors) enter(ctx context.Context, folder string) (leave func(), err error) {
+	m.mu.Lock()
+	turn := m.folders[folder]
+	if turn == nil {
+		turn = make(chan struct{}, 1)
+		m.folders[folder] = turn
+	}
+	m.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// bring has a snapshot be in its place, whole.
+func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listing *Listing, p place) error {
+	there, err := p.whole(listing)
 	if err != nil {
-		return fmt.Errorf("flush folder %s: %w", dir, err)
+		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// Names of folders in which the files of a snapshot gather.
-const partialPrefix, partialSuffix = ".", ".partial"
-
-func partialName(snapshot string) string { return partialPrefix + snapshot + partialSuffix }
-
-// prunePartial removes what was begun of snapshots older than one, unless another mirror of this server is at it.
-func (m *Mirrors) prunePartial(one *mirror, parent, snapshot string) error {
-	entries, err := os.ReadDir(parent)
-	if errors.Is(err, fs.ErrNotExist) {
+	if there {
+		one.meter.Attempt()
+		one.meter.Found(listing.total())
 		return nil
 	}
-	if err != nil {
-		return fmt.Errorf("look through the mirror: %w", err)
+	if !listing.Chunked {
+		// Before as well: one after another that is superseded before it is whole would fill the volume.
+		if err := m.prunePartial(one, p, ""); err != nil {
+			return err
+		}
+		if err := source.fetchRanges(ctx, listing, p.partial()); err != nil {
+			return err
+		}
+		return p.finish(listing, m.step)
 	}
-	for _, e := range entries {
-		begun := strings.TrimSuffix(strings.TrimPrefix(e.Name(), partialPrefix), partialSuffix)
-		if !e.IsDir() || e.Name() != partialName(begun) || !isStamp(begun) || begun >= snapshot || m.copying(one, begun) {
+	begun, err := p.begun()
+	if err != nil {
+		return err
+	}
+	if err := m.prunePartial(one, p, begun); err != nil {
+		return err
+	}
+	seeds, err := p.seeds(begun)
+	if err != nil {
+		return err
+	}
+	job := transfer.Transfer{Dir: p.partial(), Files: listing.Files, Seeds: seeds, Index: m.index,
+		Searched: func() error { return m.prunePartial(one, p, "") }, At: m.at,
+		Remote: remote{source, listing}, Limits: m.limits, Meter: one.meter}
+	if err := job.Run(ctx); err != nil {
+		return err
+	}
+	return p.finish(listing, m.step)
+}
+
+func (m *Mirrors) step(name string) error {
+	if m.at == nil {
+		return nil
+	}
+	return m.at(name)
+}
+
+// prunePartial removes what was begun of snapshots older than one, but that which is kept for its chunks, unless
+// another mirror of this server is at it.
+func (m *Mirrors) prunePartial(one *mirror, p place, kept string) error {
+	all, err := p.partials()
+	if err != nil {
+		return err
+	}
+	for _, begun := range all {
+		if begun >= p.snapshot || begun == kept || m.copying(one, begun) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(parent, e.Name())); err != nil {
+		if err := os.RemoveAll(filepath.Join(p.parent, partialName(begun))); err != nil {
 			return fmt.Errorf("remove what was begun of an old snapshot from the mirror: %w", err)
 		}
 		m.log.Info("what was begun of a snapshot that was superseded is removed", "snapshot", begun)
@@ -275,23 +340,26 @@ func (m *Mirrors) copying(one *mirror, snapshot string) bool {
 	return false
 }
 
-// prune removes all but the newest snapshots of a publication. These are copies.
+// prune removes all but the newest snapshots of a publication, and what was set aside. These are copies.
 func (m *Mirrors) prune(parent string) error {
 	entries, err := os.ReadDir(parent)
 	if err != nil {
 		return fmt.Errorf("look through the mirror: %w", err)
 	}
-	var whole []string
+	var whole, old []string
 	for _, e := range entries {
 		if e.IsDir() && isStamp(e.Name()) {
 			whole = append(whole, e.Name())
 		}
+		if e.IsDir() && isAside(e.Name()) {
+			old = append(old, e.Name())
+		}
 	}
 	slices.Sort(whole)
-	if len(whole) <= keep {
-		return nil
+	for _, name := range whole[:max(0, len(whole)-keep)] {
+		old = append(old, name, recordName(name))
 	}
-	for _, name := range whole[:len(whole)-keep] {
+	for _, name := range old {
 		if err := os.RemoveAll(filepath.Join(parent, name)); err != nil {
 			return fmt.Errorf("remove an old snapshot from the mirror: %w", err)
 		}

@@ -40,17 +40,17 @@ type header struct {
 	Parts  []int64 `json:"parts,omitempty"`
 }
 
-// recordPrefix begins the names of records, which no file of a snapshot has: they would be hidden files.
-const recordPrefix = ".parts-"
+// partsPrefix begins the names of records, which no file of a snapshot has: they would be hidden files.
+const partsPrefix = ".parts-"
 
-func recordName(dir string, file File) string {
+func partsName(dir string, file File) string {
 	sum := sha256.Sum256([]byte(file.Path))
-	return filepath.Join(dir, recordPrefix+hex.EncodeToString(sum[:8]))
+	return filepath.Join(dir, partsPrefix+hex.EncodeToString(sum[:8]))
 }
 
 func openPartial(dir string, file File) (*partialFile, error) {
 	f := &partialFile{file: file, done: map[int64]bool{}}
-	content, err := os.ReadFile(recordName(dir, file))
+	content, err := os.ReadFile(partsName(dir, file))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read what is here of %s: %w", file.Path, err)
 	}
@@ -62,7 +62,7 @@ func openPartial(dir string, file File) (*partialFile, error) {
 		err = f.handle.Truncate(file.Size)
 	}
 	if err == nil {
-		err = f.begin(recordName(dir, file))
+		err = f.begin(partsName(dir, file))
 	}
 	if err != nil {
 		f.close()

@@ -20,11 +20,11 @@ func TestAPartCostsOneLine(t *testing.T) {
 	file := File{Path: "big.bcp", Size: 1000*partSize + 5, SHA256: "sum"}
 	f, err := openPartial(dir, file)
 	g.Expect(err).NotTo(HaveOccurred())
-	before, err := os.Stat(recordName(dir, file))
+	before, err := os.Stat(partsName(dir, file))
 	g.Expect(err).NotTo(HaveOccurred())
 	for n, p := range f.parts()[:900] {
 		g.Expect(f.mark(p)).To(Succeed())
-		after, err := os.Stat(recordName(dir, file))
+		after, err := os.Stat(partsName(dir, file))
 		g.Expect(err).NotTo(HaveOccurred())
 		g.Expect(os.SameFile(before, after)).To(BeTrue(), "it is not written anew")
 		g.Expect(after.Size()-before.Size()).To(BeNumerically("<", 16), "part %d", n)
@@ -32,7 +32,7 @@ func TestAPartCostsOneLine(t *testing.T) {
 	}
 	f.close()
 
-	record, err := os.OpenFile(recordName(dir, file), os.O_APPEND|os.O_WRONLY, 0)
+	record, err := os.OpenFile(partsName(dir, file), os.O_APPEND|os.O_WRONLY, 0)
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = record.WriteString("79")
 	g.Expect(err).NotTo(HaveOccurred())
@@ -60,7 +60,7 @@ func TestARecordOfAnEarlierRelease(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	file := File{Path: "big.bcp", Size: 3 * partSize, SHA256: "sum"}
-	g.Expect(os.WriteFile(recordName(dir, file), fmt.Appendf(nil, `{"sha256":"sum","parts":[0,%d]}`, 2*partSize), 0o600)).
+	g.Expect(os.WriteFile(partsName(dir, file), fmt.Appendf(nil, `{"sha256":"sum","parts":[0,%d]}`, 2*partSize), 0o600)).
 		To(Succeed())
 	f, err := openPartial(dir, file)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -89,5 +89,5 @@ func TestChecksumsOfFormerSnapshotsAreForgotten(t *testing.T) {
 			g.Expect(root.Close()).To(Succeed())
 		}
 	}
-	g.Expect(s.sums).To(HaveLen(4))
+	g.Expect(s.index.Len()).To(Equal(4))
 }

@@ -7,14 +7,11 @@ package files
 import (
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
-	"maps"
 	"net/http"
 	"os"
 	"path"
@@ -24,6 +21,7 @@ import (
 	"time"
 
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/transfer"
 )
 
 // Pattern is the path under which a Server answers.
@@ -38,60 +36,63 @@ const stampLength = 14
 // writeTime is how long a chunk of an answer may take on a slow link.
 const writeTime = 30 * time.Second
 
+// maxChunked is the size of a snapshot, in bytes, of which chunks are listed. Those of a larger one would take too much
+// of a sidecar's memory: it is fetched in ranges.
+const maxChunked = 256 << 30
+
 // Listing is a snapshot with its files.
 type Listing struct {
 	// Folder of the publication as it is on disk, Snapshot the newest one's.
 	Folder   string `json:"folder"`
 	Snapshot string `json:"snapshot"`
-	Files    []File `json:"files"`
+	// Chunked tells that the files have their chunks, and that these can be asked for. Sidecars of earlier releases do not
+	// say so: theirs are fetched in ranges.
+	Chunked bool   `json:"chunked,omitempty"`
+	Files   []File `json:"files"`
 }
 
 // File is a file of a snapshot.
-type File struct {
-	// Path below the snapshot, with slashes.
-	Path string `json:"path"`
-	// Size in bytes.
-	Size int64 `json:"size"`
-	// SHA256 in hexadecimal.
-	SHA256 string `json:"sha256"`
-}
+type File = transfer.File
 
 // Server serves the snapshots below a folder to those who have a token for the publication's.
 type Server struct {
 	dir string
 	log *slog.Logger
 
+	index  *transfer.Index
+	limits *transfer.Limits
+	source *transfer.Source
+
 	mu      sync.Mutex
 	readers []orders.Reader
-	sums    map[string]sum
-}
-
-// sum is a checksum that was computed for a file of this size and time.
-type sum struct {
-	size   int64
-	time   time.Time
-	sha256 string
 }
 
 // NewServer serves the snapshot folder dir; it need not exist yet.
 func NewServer(dir string, log *slog.Logger) *Server {
-	return &Server{dir: dir, log: log, sums: map[string]sum{}}
+	limits := transfer.NewLimits()
+	return &Server{dir: dir, log: log, index: transfer.NewIndex(), limits: limits, source: transfer.NewSource(limits)}
 }
 
-// SetReaders replaces who may read.
+// SetReaders replaces who may read, and how much they all get at the same time.
 func (s *Server) SetReaders(readers []orders.Reader) {
+	var settings []transfer.Settings
+	for _, r := range readers {
+		settings = append(settings, r.Transfers)
+	}
+	s.limits.Set(transfer.Strictest(settings))
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readers = readers
 }
 
-// ServeHTTP answers GET /snapshots/<folder>?until=<yyyymmddhhmmss> with a Listing, and
-// GET /snapshots/<folder>/<snapshot>/<path> with a file, ranges included.
+// ServeHTTP answers GET /snapshots/<folder>?until=<yyyymmddhhmmss> with a Listing, with chunks where chunks=1 asks for
+// them, GET /snapshots/<folder>/<snapshot>/<path> with a file, ranges included, and POST /snapshots/<folder>/<snapshot>
+// with the spans of files for which a transfer.Request asks.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	// A listing reads every new file for its checksum before its first byte: the server's own limit may be over by then.
 	w = &patient{ResponseWriter: w, control: http.NewResponseController(w)}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
+	if r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodPost {
+		http.Error(w, "only GET, HEAD and POST are supported", http.StatusMethodNotAllowed)
 		return
 	}
 	folder, rest, _ := strings.Cut(strings.TrimPrefix(path.Clean(r.URL.Path), Pattern), "/")
@@ -105,19 +106,71 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer root.Close()
-	if rest == "" {
-		listing, err := s.list(root, folder, r.URL.Query().Get("until"))
-		if err != nil {
-			s.fail(w, err)
-			return
-		}
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(listing); err != nil {
-			s.log.Warn("answer a listing", "error", err)
-		}
+	switch {
+	case r.Method == http.MethodPost:
+		s.serveSpans(w, r, root, folder, rest)
+	case rest == "":
+		s.serveListing(w, r, root, folder)
+	default:
+		s.serveFile(w, r, root, folder, rest)
+	}
+}
+
+func (s *Server) serveListing(w http.ResponseWriter, r *http.Request, root *os.Root, folder string) {
+	listing, err := s.list(root, folder, r.URL.Query().Get("until"))
+	if err != nil {
+		s.fail(w, err)
 		return
 	}
-	s.serveFile(w, r, root, folder, rest)
+	if r.URL.Query().Get("chunks") == "" || listing.total() > maxChunked {
+		for i := range listing.Files {
+			listing.Files[i].Chunks = nil
+		}
+		listing.Chunked = false
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(listing); err != nil {
+		s.log.Warn("answer a listing", "error", err)
+	}
+}
+
+// serveSpans sends spans of a snapshot's files.
+func (s *Server) serveSpans(w http.ResponseWriter, r *http.Request, root *os.Root, folder, snapshot string) {
+	var asked transfer.Request
+	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, transfer.MaxRequest)).Decode(&asked)
+	if err == nil {
+		err = asked.Check()
+	}
+	if err != nil {
+		http.Error(w, "this is no request for spans", http.StatusBadRequest)
+		return
+	}
+	actual, err := find(root, folder)
+	if err != nil {
+		s.fail(w, err)
+		return
+	}
+	base := path.Join(tree, actual, snapshot)
+	if snapshot == "" || strings.Contains(snapshot, "/") {
+		http.Error(w, "no such snapshot", http.StatusNotFound)
+		return
+	}
+	open := func(name string) (fs.File, error) { return regular(root, path.Join(base, name)) }
+	if err := s.source.Send(w, r, &asked, open); err != nil && r.Context().Err() == nil {
+		s.log.Warn("send files of a snapshot", "snapshot", snapshot, "error", err)
+	}
+}
+
+// regular opens a file that is one.
+func regular(root *os.Root, name string) (fs.File, error) {
+	file, err := root.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, errors.Join(fmt.Errorf("%s is no file: %w", name, fs.ErrNotExist), file.Close())
+	}
+	return file, nil
 }
 
 func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, root *os.Root, folder, rest string) {
@@ -137,6 +190,11 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, root *os.Root
 		http.Error(w, "not a file", http.StatusNotFound)
 		return
 	}
+	// A sidecar of an earlier release waits for 20 s, and asks again.
+	if err := s.limits.Enter(r.Context()); err != nil {
+		return
+	}
+	defer s.limits.Leave()
 	http.ServeContent(w, r, "", info.ModTime(), file)
 }
 
@@ -199,13 +257,13 @@ func (s *Server) list(root *os.Root, folder, until string) (*Listing, error) {
 		return nil, fmt.Errorf("snapshot of %s until %s: %w", folder, until, fs.ErrNotExist)
 	}
 	s.forget(path.Join(tree, actual), newest)
-	listing := &Listing{Folder: actual, Snapshot: newest, Files: []File{}}
+	listing := &Listing{Folder: actual, Snapshot: newest, Chunked: true, Files: []File{}}
 	base := path.Join(tree, actual, newest)
 	err = fs.WalkDir(root.FS(), base, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
-		file, err := s.describe(root, name)
+		file, err := s.index.Describe(func(name string) (fs.File, error) { return root.Open(name) }, name)
 		if err == nil {
 			file.Path = strings.TrimPrefix(name, base+"/")
 			listing.Files = append(listing.Files, file)
@@ -218,9 +276,7 @@ func (s *Server) list(root *os.Root, folder, until string) (*Listing, error) {
 // forget drops the checksums of a publication's snapshots that are older than the one that is listed: nobody asks for
 // them any more, and who does after all has them computed anew.
 func (s *Server) forget(folder, newest string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	maps.DeleteFunc(s.sums, func(name string, _ sum) bool {
+	s.index.Forget(func(name string) bool {
 		rest, of := strings.CutPrefix(name, folder+"/")
 		snapshot, _, _ := strings.Cut(rest, "/")
 		return of && snapshot < newest
@@ -230,34 +286,6 @@ func (s *Server) forget(folder, newest string) {
 // isStamp tells whether a folder's name begins with a time.
 func isStamp(name string) bool {
 	return len(name) >= stampLength && strings.Trim(name[:stampLength], "0123456789") == ""
-}
-
-// describe computes the checksum of a file, or remembers it.
-func (s *Server) describe(root *os.Root, name string) (File, error) {
-	file, err := root.Open(name)
-	if err != nil {
-		return File{}, err
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return File{}, err
-	}
-	s.mu.Lock()
-	known, ok := s.sums[name]
-	s.mu.Unlock()
-	if ok && known.size == info.Size() && known.time.Equal(info.ModTime()) {
-		return File{Size: known.size, SHA256: known.sha256}, nil
-	}
-	hash := sha256.New()
-	if _, err := io.Copy(hash, file); err != nil {
-		return File{}, fmt.Errorf("read %s: %w", name, err)
-	}
-	one := sum{size: info.Size(), time: info.ModTime(), sha256: hex.EncodeToString(hash.Sum(nil))}
-	s.mu.Lock()
-	s.sums[name] = one
-	s.mu.Unlock()
-	return File{Size: one.size, SHA256: one.sha256}, nil
 }
 
 // patient gives every part of an answer its own time, as long as the reader takes them: the server's own limit, which
@@ -272,3 +300,6 @@ func (p *patient) Write(b []byte) (int, error) {
 	_ = p.control.SetWriteDeadline(time.Now().Add(writeTime))
 	return p.ResponseWriter.Write(b)
 }
+
+// Unwrap has http.ResponseController find what is behind.
+func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }

@@ -3,11 +3,10 @@
 package files
 
 import (
+	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,41 +14,36 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/transfer"
 )
 
-const (
-	// partSize is what one request asks for.
-	partSize = 8 << 20
-	// streams are requests at the same time, each on a TCP connection of its own: on a long link one window after a loss
-	// is small, and several fill it.
-	streams = 4
-	// stall is how long a stream may bring nothing.
-	stall = 20 * time.Second
-	// listTime bounds a listing; the distributor's sidecar reads every new file for its checksum.
-	listTime = 15 * time.Minute
-)
+// listTime bounds a listing; the distributor's sidecar reads every new file for its checksum.
+const listTime = 15 * time.Minute
 
 // source is the sidecar of a distributor.
 type source struct {
 	order  orders.Mirror
 	client *http.Client
+	limits *transfer.Limits
+	meter  *transfer.Meter
 }
 
-func newSource(order orders.Mirror, namespace string) (*source, error) {
+func newSource(
+	order orders.Mirror,
+	namespace string,
+	limits *transfer.Limits,
+	meter *transfer.Meter,
+) (*source, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(order.CA) {
 		return nil, errors.New("the orders have no CA for the distributor's sidecar")
 	}
-	return &source{order: order, client: &http.Client{Transport: &http.Transport{
+	return &source{order: order, limits: limits, meter: meter, client: &http.Client{Transport: &http.Transport{
 		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: order.Host, MinVersion: tls.VersionTLS12,
 			VerifyConnection: credentials.Of(order.Host, namespace)},
@@ -57,16 +51,19 @@ func newSource(order orders.Mirror, namespace string) (*source, error) {
 		TLSNextProto:          map[string]func(string, *tls.Conn) http.RoundTripper{},
 		TLSHandshakeTimeout:   10 * time.Second,
 		ResponseHeaderTimeout: listTime,
-		MaxIdleConnsPerHost:   streams,
-		MaxConnsPerHost:       streams,
-		DisableCompression:    true,
-		ReadBufferSize:        256 << 10,
+		// As many as there are workers: each stream has a TCP connection of its own, since on a long link one window after
+		// a loss is small, and several fill it.
+		MaxIdleConnsPerHost: transfer.MaxWorkers,
+		DisableCompression:  true,
+		// No more: how fast bytes come is told by how long they are waited for.
+		ReadBufferSize: 16 << 10,
 	}}}, nil
 }
 
 func (s *source) close() { s.client.CloseIdleConnections() }
 
-func (s *source) get(ctx context.Context, query url.Values, span string, names ...string) (*http.Response, error) {
+// address below Pattern.
+func (s *source) address(query url.Values, names ...string) string {
 	parts := make([]string, 0, len(names))
 	for _, name := range names {
 		for _, part := range strings.Split(name, "/") {
@@ -77,14 +74,22 @@ func (s *source) get(ctx context.Context, query url.Values, span string, names .
 	if len(query) > 0 {
 		address += "?" + query.Encode()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	return address
+}
+
+func (s *source) get(ctx context.Context, query url.Values, span string, names ...string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.address(query, names...), nil)
 	if err != nil {
 		return nil, fmt.Errorf("ask the distributor's sidecar: %w", err)
 	}
-	request.Header.Set("Authorization", "Bearer "+s.order.Token)
 	if span != "" {
 		request.Header.Set("Range", span)
 	}
+	return s.do(request)
+}
+
+func (s *source) do(request *http.Request) (*http.Response, error) {
+	request.Header.Set("Authorization", "Bearer "+s.order.Token)
 	response, err := s.client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("ask the distributor's sidecar: %w", err)
@@ -106,7 +111,7 @@ func (s *source) get(ctx context.Context, query url.Values, span string, names .
 func (s *source) list(ctx context.Context) (*Listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTime)
 	defer cancel()
-	query := url.Values{}
+	query := url.Values{"chunks": {"1"}}
 	if until := Stamp(s.order.Generation); until != "" {
 		query.Set("until", until)
 	}
@@ -139,134 +144,31 @@ func Stamp(generation string) string {
 	return digits[:stampLength]
 }
 
-// fetch brings all files of a snapshot into dir and verifies them. What is there of an earlier attempt is kept.
-func (s *source) fetch(ctx context.Context, listing *Listing, dir string, progress func(int64)) error {
-	if err := os.MkdirAll(dir, 0o770); err != nil {
-		return fmt.Errorf("make a folder for the mirror: %w", err)
-	}
-	var files []*partialFile
-	defer func() {
-		for _, f := range files {
-			f.close()
-		}
-	}()
-	for _, file := range listing.Files {
-		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(filepath.FromSlash(file.Path))), 0o770); err != nil {
-			return fmt.Errorf("make a folder for the mirror: %w", err)
-		}
-		f, err := openPartial(dir, file)
-		if err != nil {
-			return err
-		}
-		files = append(files, f)
-	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(streams)
-	for _, f := range files {
-		progress(f.have)
-		for _, part := range f.missing() {
-			group.Go(func() error {
-				if err := s.part(ctx, listing, f, part); err != nil {
-					return err
-				}
-				progress(part.length)
-				return nil
-			})
-		}
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	for _, file := range listing.Files {
-		if err := verify(dir, file); err != nil {
-			return err
-		}
-	}
-	return removeRecords(dir)
+// remote is a snapshot at its source.
+type remote struct {
+	*source
+
+	listing *Listing
 }
 
-// part copies one part of a file.
-func (s *source) part(ctx context.Context, listing *Listing, f *partialFile, p part) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	// A stream that brings nothing for a while is given up; the parts that are whole stay.
-	watch := time.AfterFunc(stall, cancel)
-	defer watch.Stop()
-	response, err := s.get(
-		ctx,
-		nil,
-		fmt.Sprintf("bytes=%d-%d", p.offset, p.offset+p.length-1),
-		listing.Folder,
-		listing.Snapshot,
-		f.file.Path,
-	)
+// Ask implements transfer.Remote.
+func (r remote) Ask(ctx context.Context, asked *transfer.Request) (io.ReadCloser, error) {
+	body, err := json.Marshal(asked)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("ask the distributor's sidecar: %w", err)
 	}
-	defer response.Body.Close()
-	if p.length != f.file.Size && response.StatusCode != http.StatusPartialContent {
-		return fmt.Errorf("the distributor's sidecar sends the whole of %s instead of a part", f.file.Path)
-	}
-	body := &watched{reader: response.Body, watch: watch}
-	n, err := io.Copy(io.NewOffsetWriter(f.handle, p.offset), io.LimitReader(body, p.length))
-	if err == nil && n != p.length {
-		err = io.ErrUnexpectedEOF
-	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost,
+		r.address(nil, r.listing.Folder, r.listing.Snapshot), bytes.NewReader(body))
 	if err != nil {
-		return fmt.Errorf("copy %s from %d: %w", f.file.Path, p.offset+n, err)
+		return nil, fmt.Errorf("ask the distributor's sidecar: %w", err)
 	}
-	return f.mark(p)
-}
-
-// watched winds the stall watch up with every byte that comes.
-type watched struct {
-	reader io.Reader
-	watch  *time.Timer
-}
-
-func (w *watched) Read(b []byte) (int, error) {
-	n, err := w.reader.Read(b)
-	if n > 0 {
-		w.watch.Reset(stall)
-	}
-	return n, err
-}
-
-// verify compares a file's checksum; a file that is wrong is forgotten, so that the next attempt brings it anew.
-func verify(dir string, file File) error {
-	name := filepath.Join(dir, filepath.FromSlash(file.Path))
-	handle, err := os.Open(name)
+	response, err := r.do(request)
 	if err != nil {
-		return fmt.Errorf("verify %s: %w", file.Path, err)
+		return nil, err
 	}
-	defer handle.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, handle); err != nil {
-		return fmt.Errorf("verify %s: %w", file.Path, err)
+	if response.Header.Get("Content-Type") != transfer.ContentType {
+		return nil, errors.Join(
+			fmt.Errorf("the distributor's sidecar %s does not answer in frames", r.order.Source), response.Body.Close())
 	}
-	if hex.EncodeToString(hash.Sum(nil)) != file.SHA256 {
-		return errors.Join(
-			fmt.Errorf("%s does not have the checksum that the distributor's sidecar gave; it is copied again", file.Path),
-			os.Remove(name),
-			os.Remove(recordName(dir, file)),
-		)
-	}
-	if err := handle.Sync(); err != nil {
-		return fmt.Errorf("flush %s: %w", file.Path, err)
-	}
-	return nil
-}
-
-// removeRecords leaves nothing but the snapshot's own files.
-func removeRecords(dir string) error {
-	names, err := filepath.Glob(filepath.Join(dir, recordPrefix+"*"))
-	for _, name := range names {
-		if removed := os.Remove(name); err == nil {
-			err = removed
-		}
-	}
-	if err != nil {
-		return fmt.Errorf("tidy up the mirror: %w", err)
-	}
-	return nil
+	return response.Body, nil
 }

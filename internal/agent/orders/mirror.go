@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"geosql.dev/operator/internal/transfer"
 )
 
 // Prefixes of the keys of a subscription in the Secrets of its subscriber and of its distributor.
@@ -30,6 +32,8 @@ type Mirror struct {
 	// Generation is when the snapshot agent last succeeded, by the distributor's clock, ISO 8601 without a zone; snapshots
 	// that began later may not be whole. Empty while there is none.
 	Generation string `json:"generation"`
+	// Transfers bound what the subscriber's sidecar receives, over all its mirrors; none for the defaults.
+	Transfers transfer.Settings `json:"transfers,omitzero"`
 }
 
 // Reader tells the sidecar of a distributor who may read a publication's snapshots.
@@ -37,6 +41,8 @@ type Reader struct {
 	Subscription string `json:"subscription"`
 	Folder       string `json:"folder"`
 	Token        string `json:"token"`
+	// Transfers bound what the distributor's sidecar sends, over all readers; none for the defaults.
+	Transfers transfer.Settings `json:"transfers,omitzero"`
 }
 
 // MirrorKey is the key of a Mirror.

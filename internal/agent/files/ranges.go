@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package files
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// partSize is what one request asks for.
+	partSize = 8 << 20
+	// stall is how long a stream may bring nothing.
+	stall = 20 * time.Second
+)
+
+// fetchRanges brings all files of a snapshot of which no chunks are known into dir, and verifies them: a sidecar is
+// renewed only with its pod, and that of the distributor may be of an earlier release. What is there of an earlier
+// attempt is kept.
+func (s *source) fetchRanges(ctx context.Context, listing *Listing, dir string) error {
+	s.meter.Attempt()
+	if err := os.MkdirAll(dir, 0o770); err != nil {
+		return fmt.Errorf("make a folder for the mirror: %w", err)
+	}
+	var files []*partialFile
+	defer func() {
+		for _, f := range files {
+			f.close()
+		}
+	}()
+	for _, file := range listing.Files {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(filepath.FromSlash(file.Path))), 0o770); err != nil {
+			return fmt.Errorf("make a folder for the mirror: %w", err)
+		}
+		f, err := openPartial(dir, file)
+		if err != nil {
+			return err
+		}
+		files = append(files, f)
+	}
+	if err := s.parts(ctx, listing, files); err != nil {
+		return err
+	}
+	for _, file := range listing.Files {
+		if err := verify(dir, file); err != nil {
+			return err
+		}
+	}
+	return removeRecords(dir)
+}
+
+// parts brings the parts of files that are missing.
+func (s *source) parts(ctx context.Context, listing *Listing, files []*partialFile) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, f := range files {
+		s.meter.Found(f.have)
+		for _, part := range f.missing() {
+			if err := s.limits.Enter(ctx); err != nil {
+				return errors.Join(group.Wait(), err)
+			}
+			group.Go(func() error {
+				defer s.limits.Leave()
+				if err := s.part(ctx, listing, f, part); err != nil {
+					return err
+				}
+				s.meter.Fetched(part.length)
+				return nil
+			})
+		}
+	}
+	return group.Wait()
+}
+
+// part copies one part of a file.
+func (s *source) part(ctx context.Context, listing *Listing, f *partialFile, p part) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	// A stream that brings nothing for a while is given up; the parts that are whole stay.
+	watch := time.AfterFunc(stall, cancel)
+	defer watch.Stop()
+	response, err := s.get(
+		ctx,
+		nil,
+		fmt.Sprintf("bytes=%d-%d", p.offset, p.offset+p.length-1),
+		listing.Folder,
+		listing.Snapshot,
+		f.file.Path,
+	)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if p.length != f.file.Size && response.StatusCode != http.StatusPartialContent {
+		return fmt.Errorf("the distributor's sidecar sends the whole of %s instead of a part", f.file.Path)
+	}
+	body := &watched{ctx: ctx, reader: response.Body, watch: watch, source: s}
+	n, err := io.Copy(io.NewOffsetWriter(f.handle, p.offset), io.LimitReader(body, p.length))
+	if err == nil && n != p.length {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return fmt.Errorf("copy %s from %d: %w", f.file.Path, p.offset+n, err)
+	}
+	return f.mark(p)
+}
+
+// watched winds the stall watch up with every byte that comes, within the rate.
+type watched struct {
+	ctx    context.Context // it is that of one request
+	reader io.Reader
+	watch  *time.Timer
+	source *source
+}
+
+func (w *watched) Read(b []byte) (int, error) {
+	n, err := w.reader.Read(b[:min(len(b), 32<<10)])
+	if n > 0 {
+		w.source.meter.Moved(int64(n))
+		if waited := w.source.limits.Wait(w.ctx, n); waited != nil && err == nil {
+			err = waited
+		}
+		w.watch.Reset(stall)
+	}
+	return n, err
+}
+
+// verify compares a file's checksum; a file that is wrong is forgotten, so that the next attempt brings it anew.
+func verify(dir string, file File) error {
+	name := filepath.Join(dir, filepath.FromSlash(file.Path))
+	handle, err := os.Open(name)
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", file.Path, err)
+	}
+	defer handle.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, handle); err != nil {
+		return fmt.Errorf("verify %s: %w", file.Path, err)
+	}
+	if hex.EncodeToString(hash.Sum(nil)) != file.SHA256 {
+		return errors.Join(
+			fmt.Errorf("%s does not have the checksum that the distributor's sidecar gave; it is copied again", file.Path),
+			os.Remove(name),
+			os.Remove(partsName(dir, file)),
+		)
+	}
+	if err := handle.Sync(); err != nil {
+		return fmt.Errorf("flush %s: %w", file.Path, err)
+	}
+	return nil
+}
+
+// removeRecords leaves nothing but the snapshot's own files.
+func removeRecords(dir string) error {
+	names, err := filepath.Glob(filepath.Join(dir, partsPrefix+"*"))
+	for _, name := range names {
+		if removed := os.Remove(name); err == nil {
+			err = removed
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("tidy up the mirror: %w", err)
+	}
+	return nil
+}

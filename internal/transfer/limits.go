@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"golang.org/x/time/rate"
+)
+
+// Compression says when the source compresses chunks.
+type Compression string
+
+const (
+	// Auto compresses while that brings bytes sooner: not what does not shrink, and not where the link takes bytes faster
+	// than the processor packs them.
+	Auto Compression = "Auto"
+	// Always compresses every chunk that shrinks.
+	Always Compression = "Always"
+	// Never compresses nothing.
+	Never Compression = "Never"
+)
+
+const (
+	// DefaultWorkers and MaxWorkers are how many streams a sidecar has at the same time, in and out. Each takes up to
+	// 10 MiB of a sidecar's 256 MiB.
+	DefaultWorkers = 4
+	MaxWorkers     = 8
+	// burst is what may come at once under a rate, in bytes; readers take no more in one go.
+	burst = 32 << 10
+)
+
+// Settings of the transfers of a sidecar.
+type Settings struct {
+	// Workers are the streams at the same time, 1 to MaxWorkers; DefaultWorkers when it is 0.
+	Workers int `json:"workers,omitempty"`
+	// MaxRate bounds what all transfers together receive, in bytes per second as they come over the link; 0 for no bound.
+	MaxRate int64 `json:"maxRate,omitempty"`
+	// Compression of what is received; Auto when it is empty.
+	Compression Compression `json:"compression,omitempty"`
+}
+
+// Strictest are the settings that hold where several were told: for the moment in which they change.
+func Strictest(all []Settings) Settings {
+	var s Settings
+	for i, one := range all {
+		if i == 0 {
+			s = one
+			continue
+		}
+		s.Workers = least(s.Workers, one.Workers)
+		s.MaxRate = least(s.MaxRate, one.MaxRate)
+		if s.Compression != one.Compression {
+			s.Compression = Auto
+		}
+	}
+	return s
+}
+
+// least is the smaller of two bounds, of which 0 is none.
+func least[T int | int64](a, b T) T {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// Limits hold over all transfers of a sidecar: one for what it receives, one for what it sends.
+type Limits struct {
+	gate gate
+	rate *rate.Limiter
+
+	mu          sync.Mutex
+	compression Compression
+}
+
+// NewLimits are those of the defaults.
+func NewLimits() *Limits {
+	l := &Limits{rate: rate.NewLimiter(rate.Inf, burst)}
+	l.Set(Settings{})
+	return l
+}
+
+// Set replaces the settings. What is under way goes on; the rate holds at once.
+func (l *Limits) Set(s Settings) {
+	if s.Workers <= 0 {
+		s.Workers = DefaultWorkers
+	}
+	l.gate.resize(min(s.Workers, MaxWorkers))
+	bound := rate.Inf
+	if s.MaxRate > 0 {
+		bound = rate.Limit(s.MaxRate)
+	}
+	if l.rate.Limit() != bound {
+		l.rate.SetLimit(bound)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.compression = s.Compression
+	if l.compression == "" {
+		l.compression = Auto
+	}
+}
+
+// Enter waits for a worker, in the order of asking. Leave gives it back.
+func (l *Limits) Enter(ctx context.Context) error { return l.gate.enter(ctx) }
+
+// Leave gives a worker back.
+func (l *Limits) Leave() { l.gate.leave() }
+
+// Wait holds up who has received n bytes, at most 32 KiB, until the rate allows more.
+func (l *Limits) Wait(ctx context.Context, n int) error { return l.rate.WaitN(ctx, n) }
+
+// how the source is to compress.
+func (l *Limits) how() Compression {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.compression
+}
+
+// gate lets so many in at the same time, the others in their order.
+type gate struct {
+	mu          sync.Mutex
+	limit, used int
+	waiting     []chan struct{}
+}
+
+func (g *gate) resize(limit int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.limit = limit
+	g.admit()
+}
+
+// admit lets in who waits while there is room. g.mu is held.
+func (g *gate) admit() {
+	for g.used < g.limit && len(g.waiting) > 0 {
+		close(g.waiting[0])
+		g.waiting = g.waiting[1:]
+		g.used++
+	}
+}
+
+func (g *gate) enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	turn := make(chan struct{})
+	g.mu.Lock()
+	g.waiting = append(g.waiting, turn)
+	g.admit()
+	g.mu.Unlock()
+	select {
+	case <-turn:
+		return nil
+	case <-ctx.Done():
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.Index(g.waiting, turn); i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	} else {
+		// Its turn came meanwhile.
+		g.used--
+		g.admit()
+	}
+	return ctx.Err()
+}
+
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.used--
+	g.admit()
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sort"
+	"strconv"
+	"sync"
+)
+
+// piece is a chunk of one of the files.
+type piece struct {
+	offset int64
+	file   int32
+	length uint32
+	sum    Sum
+}
+
+// piecesOf lists the chunks of all files, and refuses files whose chunks do not make them up.
+func piecesOf(files []File) ([]piece, error) {
+	var all []piece
+	for i, f := range files {
+		sum, err := hex.DecodeString(f.SHA256)
+		if err != nil || len(sum) != sha256.Size {
+			return nil, fmt.Errorf("the source gives no checksum of %s", f.Path)
+		}
+		chunks := f.Chunks
+		if len(chunks) == 0 && f.Size > 0 && f.Size <= maxChunk {
+			chunks = Chunks{{Length: uint32(f.Size), Sum: Sum(sum)}}
+		}
+		if chunks.size() != f.Size {
+			return nil, fmt.Errorf("the source gives %s %d bytes, and chunks of %d", f.Path, f.Size, chunks.size())
+		}
+		offset := int64(0)
+		for _, one := range chunks {
+			all = append(all, piece{offset: offset, file: int32(i), length: one.Length, sum: one.Sum})
+			offset += int64(one.Length)
+		}
+	}
+	return all, nil
+}
+
+// journalName is the file in the folder that says which chunks are here. No file of a transfer has such a name.
+const journalName = ".transfer"
+
+// state is what is here of the files of a transfer. It outlasts the process: a journal has a line for each chunk that
+// is here. What a crash of the machine takes away of a chunk all the same shows in the checksum of its file.
+type state struct {
+	root   *os.Root
+	files  []File
+	pieces []piece
+	// bySum are the pieces in the order of their sums, those of one sum in the files' order.
+	bySum []int32
+
+	mu   sync.Mutex
+	done []bool
+	// left are the pieces that are not here.
+	left    int
+	journal *os.File
+}
+
+// fingerprint of the files with their chunks: a journal counts for these alone.
+func fingerprint(files []File) (string, error) {
+	hash := sha256.New()
+	if err := json.NewEncoder(hash).Encode(files); err != nil {
+		return "", fmt.Errorf("name the files of a transfer: %w", err)
+	}
+	return hex.EncodeToString(hash.Sum(nil)), nil
+}
+
+// openState finds out what is here. Where the journal is of other files, or missing, the chunks themselves say it.
+func openState(root *os.Root, files []File) (*state, error) {
+	pieces, err := piecesOf(files)
+	if err != nil {
+		return nil, err
+	}
+	s := &state{root: root, files: files, pieces: pieces, done: make([]bool, len(pieces)),
+		bySum: make([]int32, len(pieces))}
+	for i := range s.bySum {
+		s.bySum[i] = int32(i)
+	}
+	slices.SortStableFunc(s.bySum, func(a, b int32) int { return bytes.Compare(pieces[a].sum[:], pieces[b].sum[:]) })
+	mark, err := fingerprint(files)
+	if err != nil {
+		return nil, err
+	}
+	content, err := root.ReadFile(journalName)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read what is here of a transfer: %w", err)
+	}
+	known := s.read(content, mark)
+	next := 0
+	for i := range files {
+		from := next
+		for next < len(pieces) && pieces[next].file == int32(i) {
+			next++
+		}
+		if err := s.ready(i, from, next, known); err != nil {
+			return nil, fmt.Errorf("make ready for %s: %w", files[i].Path, err)
+		}
+	}
+	return s, s.begin(mark)
+}
+
+// read takes the lines of a journal. A last one that is torn is none. False says that the journal is of other files.
+func (s *state) read(content []byte, mark string) bool {
+	lines := bytes.Split(content, []byte("\n"))
+	if string(lines[0]) != mark {
+		return false
+	}
+	for _, line := range lines[1:max(1, len(lines)-1)] {
+		if n, err := strconv.Atoi(string(line)); err == nil && n >= 0 && n < len(s.pieces) {
+			s.done[n] = true
+		}
+	}
+	return true
+}
+
+// ready sees to a file with its pieces from one to another: it is there with its size, and what the journal does not
+// know is looked for in it.
+func (s *state) ready(i, from, to int, known bool) error {
+	f := s.files[i]
+	if err := s.root.MkdirAll(dirOf(f.Path), 0o770); err != nil {
+		return err
+	}
+	file, err := s.root.OpenFile(f.Path, os.O_CREATE|os.O_RDWR, 0o660)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() == f.Size && known {
+		return nil
+	}
+	clear(s.done[from:to])
+	if err := file.Truncate(f.Size); err != nil {
+		return err
+	}
+	buffer := make([]byte, 0, maxChunk)
+	for n := from; n < to; n++ {
+		p := s.pieces[n]
+		if p.offset >= info.Size() {
+			break
+		}
+		content := buffer[:p.length]
+		if _, err := file.ReadAt(content, p.offset); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		s.done[n] = sha256.Sum256(content) == p.sum
+	}
+	return nil
+}
+
+// begin writes the journal anew, once, and leaves it open for what comes: a torn line would become another number by
+// what is added to it.
+func (s *state) begin(mark string) error {
+	content := append([]byte(mark), '\n')
+	for n, done := range s.done {
+		if done {
+			content = append(strconv.AppendInt(content, int64(n), 10), '\n')
+		} else {
+			s.left++
+		}
+	}
+	if err := s.root.WriteFile(journalName+".next", content, 0o660); err != nil {
+		return fmt.Errorf("record what is here of a transfer: %w", err)
+	}
+	if err := s.root.Rename(journalName+".next", journalName); err != nil {
+		return fmt.Errorf("record what is here of a transfer: %w", err)
+	}
+	var err error
+	if s.journal, err = s.root.OpenFile(journalName, os.O_APPEND|os.O_WRONLY, 0o660); err != nil {
+		return fmt.Errorf("record what is here of a transfer: %w", err)
+	}
+	return nil
+}
+
+func (s *state) close() {
+	if s.journal != nil {
+		_ = s.journal.Close()
+	}
+}
+
+// here is how many bytes are here.
+func (s *state) here() (n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, done := range s.done {
+		if done {
+			n += int64(s.pieces[i].length)
+		}
+	}
+	return n
+}
+
+// missing are the pieces of a sum that are not here.
+func (s *state) missing(sum Sum) (all []int32) {
+	first := sort.Search(len(s.bySum), func(i int) bool {
+		return bytes.Compare(s.pieces[s.bySum[i]].sum[:], sum[:]) >= 0
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.bySum[first:] {
+		if s.pieces[n].sum != sum {
+			break
+		}
+		if !s.done[n] {
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// put writes a chunk, which was verified, wherever it is missing, and says how many bytes that were.
+func (s *state) put(content []byte, sum Sum) (n int64, err error) {
+	for _, at := range s.missing(sum) {
+		p := s.pieces[at]
+		if err := s.write(content, p); err != nil {
+			return n, fmt.Errorf("write %s from %d: %w", s.files[p.file].Path, p.offset, err)
+		}
+		if err := s.mark(at); err != nil {
+			return n, err
+		}
+		n += int64(p.length)
+	}
+	return n, nil
+}
+
+func (s *state) write(content []byte, p piece) error {
+	file, err := s.root.OpenFile(s.files[p.file].Path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(content, p.offset)
+	return errors.Join(err, file.Close())
+}
+
+func (s *state) mark(n int32) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, err := s.journal.Write(append(strconv.AppendInt(nil, int64(n), 10), '\n')); err != nil {
+		return fmt.Errorf("record what is here of a transfer: %w", err)
+	}
+	s.done[n] = true
+	s.left--
+	return nil
+}

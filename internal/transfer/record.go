@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Record says what was brought into a folder, and was whole: each file with its time, by its path.
+type Record map[string]recorded
+
+type recorded struct {
+	File
+
+	Time time.Time `json:"time"`
+}
+
+// NewRecord is that of files in a folder, as they are now.
+func NewRecord(dir string, files []File) (Record, error) {
+	r := Record{}
+	for _, f := range files {
+		info, err := os.Stat(filepath.Join(dir, filepath.FromSlash(f.Path)))
+		if err != nil {
+			return nil, fmt.Errorf("record what was brought: %w", err)
+		}
+		r[f.Path] = recorded{File: f, Time: info.ModTime()}
+	}
+	return r, nil
+}
+
+// Encode makes the content of a file of it.
+func (r Record) Encode() ([]byte, error) {
+	content, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("record what was brought: %w", err)
+	}
+	return content, nil
+}
+
+func readRecord(name string) (Record, error) {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
+	var r Record
+	return r, json.Unmarshal(content, &r)
+}
+
+// of is a file of the record, if that is still what is there.
+func (r Record) of(root *os.Root, name string) (File, bool) {
+	known, ok := r[filepath.ToSlash(name)]
+	if !ok {
+		return File{}, false
+	}
+	info, err := root.Stat(name)
+	return known.File, err == nil && info.Size() == known.Size && info.ModTime().Equal(known.Time)
+}
+
+// Whole tells that a folder has the files, and nothing else is known of them: by the record of what was brought there,
+// for files that have their size and time still, else by their checksums.
+func Whole(dir, record string, files []File) (whole, known bool, err error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false, false, fmt.Errorf("look at what was brought: %w", err)
+	}
+	defer root.Close()
+	r, _ := readRecord(record)
+	known = true
+	for _, f := range files {
+		if former, ok := r.of(root, f.Path); ok && former.Size == f.Size {
+			if former.SHA256 != f.SHA256 {
+				return false, false, nil
+			}
+			continue
+		}
+		known = false
+		if !matches(root, f) {
+			return false, false, nil
+		}
+	}
+	return true, known, nil
+}
+
+// matches tells that a file is there with its size and checksum. What cannot be read does not.
+func matches(root *os.Root, f File) bool {
+	info, err := root.Stat(f.Path)
+	return err == nil && info.Size() == f.Size && info.Mode().IsRegular() && verified(root, f) == nil
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// errAll ends a search that has found everything.
+var errAll = errors.New("nothing is missing any more")
+
+// search copies the chunks that seeds have. A seed that cannot be read has none: what it has is fetched.
+func (t *Transfer) search(ctx context.Context, s *state) error {
+	for _, seed := range t.Seeds {
+		switch err := t.searchSeed(ctx, s, seed); {
+		case errors.Is(err, errAll):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *Transfer) searchSeed(ctx context.Context, s *state, seed Seed) error {
+	root, err := os.OpenRoot(seed.Dir)
+	if err != nil {
+		return nil // it is not there
+	}
+	defer root.Close()
+	record, _ := readRecord(seed.Record)
+	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+			return nil // what cannot be read has nothing
+		}
+		if s.complete() {
+			return errAll
+		}
+		return t.searchFile(ctx, s, root, record, seed.Dir, name)
+	})
+}
+
+// searchFile copies the chunks of one file that are missing.
+func (t *Transfer) searchFile(ctx context.Context, s *state, root *os.Root, record Record, dir, name string) error {
+	file, ok := record.of(root, name)
+	// One that came from a source without chunks has none in the record either.
+	if !ok || file.Size > maxChunk && len(file.Chunks) == 0 {
+		open := func(string) (fs.File, error) { return root.Open(name) }
+		var err error
+		if file, err = t.Index.Describe(open, filepath.Join(dir, name)); err != nil {
+			return nil // what cannot be read has nothing
+		}
+	}
+	file.Path = name
+	pieces, err := piecesOf([]File{file})
+	if err != nil {
+		return nil // a record of other chunks
+	}
+	handle, err := root.Open(name)
+	if err != nil {
+		return nil // what cannot be read has nothing
+	}
+	defer handle.Close()
+	b := takeBuffers(&t.buffers)
+	defer t.buffers.Put(b)
+	for _, p := range pieces {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if len(s.missing(p.sum)) == 0 {
+			continue
+		}
+		content := b.raw[:p.length]
+		if _, err := handle.ReadAt(content, p.offset); err != nil && !errors.Is(err, io.EOF) {
+			return nil // as above
+		}
+		if sha256.Sum256(content) != p.sum {
+			continue
+		}
+		put, err := s.put(content, p.sum)
+		if err != nil {
+			return err
+		}
+		t.Meter.Reused(put)
+		if err := t.step("copied"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// complete tells that every piece is here.
+func (s *state) complete() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.left == 0
+}
+
+// verify reads every file for its checksum and flushes it. Where one is wrong, what was recorded counts no more: the
+// chunks themselves then say which of them are.
+func (t *Transfer) verify(ctx context.Context, s *state) error {
+	for _, f := range s.files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := verified(s.root, f); err != nil {
+			return errors.Join(err, s.root.Remove(journalName))
+		}
+	}
+	if err := t.step("verified"); err != nil {
+		return err
+	}
+	return t.tidy(s)
+}
+
+func verified(root *os.Root, f File) error {
+	handle, err := root.Open(f.Path)
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", f.Path, err)
+	}
+	defer handle.Close()
+	hash := sha256.New()
+	if _, err := io.Copy(hash, handle); err != nil {
+		return fmt.Errorf("verify %s: %w", f.Path, err)
+	}
+	if Sum(hash.Sum(nil)).String() != f.SHA256 {
+		return fmt.Errorf("%s does not have the checksum that the source gave; its chunks are looked through", f.Path)
+	}
+	if err := handle.Sync(); err != nil {
+		return fmt.Errorf("flush %s: %w", f.Path, err)
+	}
+	return nil
+}
+
+// tidy leaves nothing but the files: the journal goes, and what a former attempt at other files has left.
+func (t *Transfer) tidy(s *state) error {
+	named := map[string]bool{}
+	for _, f := range s.files {
+		for name := f.Path; name != "."; name = dirOf(name) {
+			named[name] = true
+		}
+	}
+	var others []string
+	err := fs.WalkDir(s.root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || name == "." || named[name] {
+			return err
+		}
+		others = append(others, name)
+		if e.IsDir() {
+			return fs.SkipDir
+		}
+		return nil
+	})
+	for _, name := range others {
+		err = errors.Join(err, s.root.RemoveAll(name))
+	}
+	if err != nil {
+		return fmt.Errorf("tidy up where files were gathered: %w", err)
+	}
+	return t.step("tidied")
+}
