@@ -60,6 +60,12 @@ const (
 	ReasonLogReaderNotRunning = "LogReaderNotRunning"
 	// ReasonWaitingForPublication: the publication is not there yet.
 	ReasonWaitingForPublication = "WaitingForPublication"
+	// ReasonWaitingForLogReader: the subscription begins without a snapshot, and the log reader is being given the right
+	// to set it up.
+	ReasonWaitingForLogReader = "WaitingForLogReader"
+	// ReasonSnapshotFolderMissing: the publisher's engine cannot write below the distributor's snapshot folder, which it
+	// does for a subscription without a snapshot; the message says what helps.
+	ReasonSnapshotFolderMissing = "SnapshotFolderMissing"
 	// ReasonSubscriberNotEmpty: the subscription database has tables that are not the subscription's.
 	ReasonSubscriberNotEmpty = "SubscriberNotEmpty"
 	// ReasonReinitializationNeeded: what is declared needs a new copy of tables that subscribers have. What is there goes

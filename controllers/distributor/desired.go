@@ -60,6 +60,9 @@ type Observed struct {
 	// Cleanup and History are the jobs that keep the distribution database small, nil where there is none:
 	// DistributionCleanup and HistoryCleanup. They are asked for where the database is there.
 	Cleanup, History reconcile.Reading[*mssql.MaintenanceJob]
+	// SetUp is the login of log readers that set subscribers up, with who has it; asked for where the distribution
+	// database is there.
+	SetUp reconcile.Reading[SetUp]
 	// Size of the distribution database's files in bytes, asked for where it is there.
 	Size reconcile.Reading[int64]
 }

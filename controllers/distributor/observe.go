@@ -44,6 +44,7 @@ func observe(ctx context.Context, engines replication.Engines, d Desired) Observ
 		return err
 	}
 	o.OwnerErr = engines.Read(ctx, d.System.Server, d.System.Database, owner)
+	o.SetUp = reconcile.Asked(observeSetUp(ctx, engines, d))
 	o.Cleanup = observeJob(ctx, engines, d, tsql.DistributionCleanup(d.System.Database))
 	o.Size = reconcile.Asked(observeSize(ctx, engines, d))
 	o.History = observeJob(ctx, engines, d, tsql.HistoryCleanup(d.System.Database))

@@ -20,7 +20,7 @@ import (
 // the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) reconcile.Plan {
 	return reconcile.Stages(d, o, planLogin, planDistributor, planDatabase, planPublishers, planLinks, planLargeValues,
-		planHealth).Plan
+		planSetUp, planHealth).Plan
 }
 
 func (o Observed) distributor(d Desired) *mssql.ReplicationServer {

@@ -143,6 +143,7 @@ func planTakeAway(d Desired, o Observed, p *replication.Plan) {
 	case have.HasDistributor:
 		p.Execute(server, replication.Master, tsql.DropDistributor())
 	}
+	endSetUp(d, o, p)
 	// The login, which marks the distributor as the operator's, last: without it nobody comes here again.
 	p.Execute(server, replication.Master, tsql.DropLogin(d.System.Login))
 	p.Done = true

@@ -35,6 +35,9 @@ type Desired struct {
 	Subscriptions []v1alpha1.Subscription
 	// Resting says why nothing is done with a Subscription, by its name: it is suspended.
 	Resting map[string]string
+	// Awaiting are the Subscriptions to publications of the database that wait to be registered until the log reader can
+	// set their subscribers up.
+	Awaiting []string
 	// Beside are the names of all Publications that are declared of the published database, this one's among them.
 	Beside []string
 	// Receives tells that a Subscription to some publication is declared for the published database.
@@ -219,7 +222,7 @@ func logReaderJob(d Desired, o Observed) tsql.Job {
 	return tsql.Job{
 		Name: name, Description: replication.Description(d.Publication.Namespace, "log reader of "+d.database()),
 		Subsystem: tsql.SubsystemLogReader, Publisher: o.original(d), Database: d.System.Database, Continuous: true,
-		Command: d.System.LogReaderCommand(o.original(d), d.database(), d.LogReaderProfile),
+		Command: d.System.LogReaderCommand(o.original(d), d.database(), d.LogReaderProfile, setsUp(d, o)),
 	}
 }
 

@@ -48,6 +48,11 @@ func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 			d.Beside = append(d.Beside, p.Name)
 		}
 	}
+	for _, s := range subscriptions.Items {
+		if slices.Contains(d.Beside, string(s.Spec.Publication)) && awaitsLogReader(&s) {
+			d.Awaiting = append(d.Awaiting, s.Name)
+		}
+	}
 	return nil
 }
 

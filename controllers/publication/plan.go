@@ -222,6 +222,9 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	if p.TakeOver(d.System.Server, o.At.LogReader, logReader(d, o), job.Description, o.LogReaderBeside) {
 		return p.Proceed("the job that reads the log of %s is being taken over", d.database())
 	}
+	if setsUp(d, o) && !p.SetUpLogin(d.System, o.At.SetUpLogin) {
+		return false
+	}
 	p.Job(d.System.Server, job, true, have)
 	if o.At.LogReader == nil {
 		p.Keeping(d.System, o.primary(d), d.database(),
@@ -231,7 +234,7 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 		p.Run(d.System.Server, job.Name, have)
 		return p.Starting(d.System.Server, o.Servers[d.System.Server], "the log reader of %s is being started", d.database())
 	}
-	return p.Proceed("the log reader of %s is being set up", d.database())
+	return p.Proceed("%s", beingSetUp(d, o))
 }
 
 // atDistributor is where the passwords of agents are kept.

@@ -121,6 +121,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		return false
 	}
 	p.Outcome = conditions.Ready(v1alpha1.ReasonPublished, fmt.Sprintf(
-		"%d articles of %s are published through %s", len(o.Database.Publication.Articles), d.database(), d.System.Host()))
+		"%d articles of %s are published through %s%s", len(o.Database.Publication.Articles), d.database(), d.System.Host(),
+		raised(d, o)))
 	return true
 }

@@ -114,21 +114,28 @@ func standing(d Desired, o Observed, who lacking) (articles []string, err error)
 // that it lacked, which is refused when it lacks none by now. While a subscriber
 // has a table of an article's name, or nobody knows whether it has, only the others that push are subscribed.
 func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
-	all := o.lacking()
-	stands := func(who lacking) bool {
-		articles, err := standing(d, o, who)
-		return err != nil || len(articles) > 0
-	}
-	held := slices.ContainsFunc(all, stands)
+	all, held := subscribing(d, o)
 	for _, who := range all {
 		if !held && len(p.Steps) == 0 {
 			p.Execute(o.primary(d), d.database(), tsql.RefreshSubscriptions(d.name()))
 		}
-		if !who.pull && !stands(who) {
+		if !who.pull && !stands(d, o, who) {
 			p.Add(subscribePush(d, o, who))
 		}
 	}
 	return p.Proceed("subscribers of %s are being subscribed to new articles", d.name())
+}
+
+// subscribing are those who lack articles; held tells that one of them holds up those who do not push.
+func subscribing(d Desired, o Observed) (all []lacking, held bool) {
+	all = o.lacking()
+	return all, slices.ContainsFunc(all, func(who lacking) bool { return stands(d, o, who) })
+}
+
+// stands tells that a subscriber has a table of an article's name, or that nobody knows whether it has.
+func stands(d Desired, o Observed, who lacking) bool {
+	articles, err := standing(d, o, who)
+	return err != nil || len(articles) > 0
 }
 
 // subscribePush subscribes a push subscriber to the articles that it lacks.

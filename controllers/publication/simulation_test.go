@@ -403,6 +403,10 @@ func (w *world) ddl(t fatal, s replication.Execute) {
 		d := databases["content"]
 		d.LogChain = true
 		databases["content"] = d
+	case strings.Contains(text, "CREATE LOGIN ["+w.d.System.SetUpLogin+"]"):
+		w.o.At.SetUpLogin = &mssql.SetUpLogin{SID: w.d.System.SetUpSID, PasswordRight: true}
+	case strings.HasPrefix(text, "ALTER SERVER ROLE [sysadmin] ADD MEMBER ["+w.d.System.SetUpLogin+"]"):
+		w.o.At.SetUpLogin.Sysadmin = true
 	case strings.Contains(text, "CREATE USER"):
 		w.o.Database.Owner.User = w.d.System.Login
 	case strings.Contains(text, "DROP USER"):

@@ -41,6 +41,8 @@ type Desired struct {
 	Replicates bool
 	// Distributors are the servers whose snapshot folders this server mirrors, sorted.
 	Distributors []v1alpha1.ServerName
+	// Others are the other servers of the namespace, sorted: each of them may distribute what this one publishes.
+	Others []v1alpha1.ServerName
 	// Alone are, by group, the objects that name the server alone for a database of that group, as "Kind name", sorted:
 	// they work only while it is the group's primary.
 	Alone map[string][]string
@@ -279,6 +281,9 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 	var others []string
 	for _, other := range around.Servers {
 		others = append(others, other.Name)
+		if other.Name != server.Name {
+			d.Others = append(d.Others, v1alpha1.ServerName(other.Name))
+		}
 	}
 	d.shape, d.misshapen = podshape.Of(field.NewPath("spec"), server.Name, &server.Spec, others)
 	name := v1alpha1.ServerName(server.Name)
@@ -344,7 +349,7 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}
-	for _, list := range []*[]v1alpha1.ServerName{&d.Distributors, &d.Partners} {
+	for _, list := range []*[]v1alpha1.ServerName{&d.Distributors, &d.Others, &d.Partners} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)
 	}

@@ -86,7 +86,8 @@ func configMap(d Desired) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
 		ObjectMeta: meta(d, confName(d.Server.Name)),
-		Data:       map[string]string{confKey: conf.Render(d.name(), d.Server.Spec.MSSQLConf, d.Distributors)},
+		Data: map[string]string{confKey: conf.Render(d.name(), d.Server.Spec.MSSQLConf,
+			conf.Folders{From: d.Distributors, Others: d.Others})},
 	}
 }
 

@@ -102,6 +102,10 @@ func TestDesireLooksAround(t *testing.T) {
 		To(ContainSubstring("//dist-0/ReplData = /var/opt/mssql-backup/mirror/dist-0"))
 	g.Expect(of("dist").References).To(Equal([]string{"Distributor main"}))
 	g.Expect(of("quirep").References).To(Equal([]string{"BackupStore away"}), "it is not deleted before the store")
+	around.Servers = []v1alpha1.SQLServer{{ObjectMeta: meta("tukpub")}, {ObjectMeta: meta("dist")}}
+	g.Expect(of("tukpub").Others).To(Equal([]v1alpha1.ServerName{"dist"}))
+	g.Expect(configMap(of("tukpub")).Data["mssql.conf"]).
+		To(ContainSubstring("//dist-0/ReplData = /var/opt/mssql-backup/ReplData"))
 	lonely := of("lonely")
 	g.Expect(lonely.References).To(BeEmpty())
 	g.Expect(lonely.Replicates).To(BeFalse())

@@ -46,7 +46,7 @@ func observeComparison(ctx context.Context, engines replication.Engines, d Desir
 			!due(d, *o) {
 			return
 		}
-	case !d.comparesFirst() || !o.everyArticle(d):
+	case !d.comparesFirst() || !o.everyArticle(d) || !o.registersWithout(d):
 		return
 	}
 	if len(articles) == 0 {
@@ -103,6 +103,9 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 				len(o.Publication.Articles),
 				len(d.Publication.Spec.Articles),
 			)))
+		case !o.registersWithout(d):
+			// Before every row is read, so that what was found equal is registered at once.
+			return awaitReader(d, p)
 		case o.ComparisonErr != nil:
 			return p.Settle(
 				conditions.Unknown(

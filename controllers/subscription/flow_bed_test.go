@@ -166,7 +166,9 @@ func (b *bed) introduce(t *testing.T, server v1alpha1.ServerName) {
 	text := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", conf.Share(server), b.snapshots[server])
 	for other := range b.engines {
 		if other != server {
-			text += fmt.Sprintf("%s = %s\n", conf.Share(other), filepath.Join(b.mirrors[server], credentials.HostName(other)))
+			mirror := filepath.Join(b.mirrors[server], credentials.HostName(other))
+			NewWithT(t).Expect(os.MkdirAll(mirror, 0o770)).To(Succeed(), "a publisher's engine writes there, too")
+			text += fmt.Sprintf("%s = %s\n", conf.Share(other), mirror)
 		}
 	}
 	e.Configure(t, text)

@@ -295,6 +295,9 @@ func end(d Desired, o Observed, p *replication.Plan, here *mssql.SubscriptionHer
 // that come later are the publication's affair.
 func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
 	if len(o.registrations(d)) == 0 {
+		if registration(d, o).DataIsThere && !o.registersWithout(d) {
+			return awaitReader(d, p)
+		}
 		p.Add(register(d, o))
 	}
 	if d.pull() && o.here(d) == nil {

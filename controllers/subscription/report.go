@@ -41,7 +41,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	status := describe(d, o)
 	status.Initialization, before.Initialization = nil, nil
 	status.Reinitialization, before.Reinitialization = nil, nil
-	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, reconcile.Outcome(p.Outcome, failed))
+	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, outcome(d, o, p, failed))
 	return r.reporter.Report(ctx, d.Subscription, before, &status, changes)
 }
 

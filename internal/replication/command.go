@@ -23,8 +23,12 @@ const (
 
 // distributor appends how an agent connects to the distributor.
 func (s System) distributor(c tsql.Command) tsql.Command {
+	return s.distributorAs(c, s.Login, s.AgentPassword)
+}
+
+func (s System) distributorAs(c tsql.Command, login, password string) tsql.Command {
 	return c.With("Distributor", s.Host()).WithNumber("DistributorSecurityMode", sqlLogin).
-		With("DistributorLogin", s.Login).WithSecret("DistributorPassword", s.AgentPassword)
+		With("DistributorLogin", login).WithSecret("DistributorPassword", password)
 }
 
 // publisher appends how an agent connects to the publisher. Its name is the original publisher's, whatever that is
@@ -34,10 +38,19 @@ func (s System) publisher(c tsql.Command, publisher, database string) tsql.Comma
 		With("PublisherLogin", s.Login).WithSecret("PublisherPassword", s.AgentPassword)
 }
 
-// LogReaderCommand is the log reader's command line.
-func (s System) LogReaderCommand(publisher, database string, profile *v1alpha1.AgentProfileSpec) tsql.Command {
+// LogReaderCommand is the log reader's command line; setsUp is that of one which can set subscribers up.
+func (s System) LogReaderCommand(
+	publisher, database string,
+	profile *v1alpha1.AgentProfileSpec,
+	setsUp bool,
+) tsql.Command {
 	c := s.publisher(tsql.NewCommand(), publisher, database)
-	return parameters(s.distributor(c).WithNumber("EncryptionLevel", encryption(profile)).Flag("Continuous"), profile)
+	if setsUp {
+		c = s.distributorAs(c, s.SetUpLogin, s.SetUpPassword)
+	} else {
+		c = s.distributor(c)
+	}
+	return parameters(c.WithNumber("EncryptionLevel", encryption(profile)).Flag("Continuous"), profile)
 }
 
 // SnapshotCommand is the snapshot agent's command line.

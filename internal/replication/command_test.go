@@ -19,7 +19,7 @@ func TestEncryptionOfAgents(t *testing.T) {
 	s := replication.System{Server: "dist", Login: "agents"}
 	for name, command := range map[string]func(*v1alpha1.AgentProfileSpec) tsql.Command{
 		"log reader": func(p *v1alpha1.AgentProfileSpec) tsql.Command {
-			return s.LogReaderCommand("tukpub-0", "Content", p)
+			return s.LogReaderCommand("tukpub-0", "Content", p, false)
 		},
 		"snapshot": func(p *v1alpha1.AgentProfileSpec) tsql.Command {
 			return s.SnapshotCommand("tukpub-0", "Content", "articles", p)

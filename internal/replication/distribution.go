@@ -35,6 +35,10 @@ type AtDistributor struct {
 	// that was written there, by its clock.
 	Newest     []byte
 	NewestTime time.Time
+	// Pending is how much the database's log reader has still to set up for subscribers that began without a snapshot.
+	Pending int
+	// SetUpLogin is the login with which it can, nil while there is none.
+	SetUpLogin *mssql.SetUpLogin
 	// Fork is the recovery fork of the distribution database, empty when the engine does not tell.
 	Fork string
 	// RedirectedTo is where agents are sent, empty when nowhere.
@@ -53,12 +57,18 @@ func (e Engines) ReadAtDistributor(
 		ctx,
 		s.Server,
 		s.Database,
-		func(ctx context.Context, db *mssql.DB) error { return at.read(ctx, db, p, database, publication) },
+		func(ctx context.Context, db *mssql.DB) error { return at.read(ctx, db, s, p, database, publication) },
 	)
 	return at, err
 }
 
-func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, database, publication string) error {
+func (at *AtDistributor) read(
+	ctx context.Context,
+	q mssql.Querier,
+	s System,
+	p Party,
+	database, publication string,
+) error {
 	known, err := mssql.ReadKnownPublications(ctx, q, database)
 	if err != nil {
 		return err
@@ -79,6 +89,12 @@ func (at *AtDistributor) read(ctx context.Context, q mssql.Querier, p Party, dat
 	}
 	if at.Original == "" {
 		return nil
+	}
+	if at.SetUpLogin, err = mssql.ReadSetUpLogin(ctx, q, s.SetUpLogin, s.SetUpPassword); err != nil {
+		return err
+	}
+	if at.Pending, err = mssql.ReadPendingSetUps(ctx, q, at.Original, database); err != nil {
+		return err
 	}
 	if at.RedirectedTo, err = mssql.ReadRedirected(ctx, q, at.Original, database); err != nil || !at.Known {
 		return err

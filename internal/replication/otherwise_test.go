@@ -107,7 +107,7 @@ func TestNamesInCapitals(t *testing.T) {
 	g.Expect(p.nameOf("dist-0")).To(BeEmpty())
 	q := publications{{"articles", "TUKPUB-0"}}
 	var at AtDistributor
-	g.Expect(at.read(t.Context(), q, p, "Content", "articles")).To(Succeed())
+	g.Expect(at.read(t.Context(), q, System{}, p, "Content", "articles")).To(Succeed())
 	g.Expect(at.Original).To(Equal("tukpub-0"))
 	g.Expect(at.Known).To(BeTrue())
 }

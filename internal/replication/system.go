@@ -38,9 +38,13 @@ type System struct {
 	// Login of the agents on every server, with its SID.
 	Login string
 	SID   []byte
-	// AgentPassword is the login's, LinkPassword that of the link from publishers to the distributor, KeyPassword that of
-	// the master keys which engines may want for the passwords that they keep. They are empty until ReadPasswords.
-	AgentPassword, LinkPassword, KeyPassword string
+	// SetUpLogin is that of log readers at the distributor while they set subscribers up that begin without a snapshot.
+	SetUpLogin string
+	SetUpSID   []byte
+	// SetUpPassword is the set-up login's, AgentPassword the agents', LinkPassword that of the link from publishers to the
+	// distributor, KeyPassword that of the master keys which engines may want for the passwords that they keep. They are
+	// empty until ReadPasswords.
+	SetUpPassword, AgentPassword, LinkPassword, KeyPassword string
 }
 
 // Defaults of a Distributor (docs/relational-databases/system-stored-procedures/sp-adddistributiondb-transact-sql.md).
@@ -49,6 +53,9 @@ const (
 	defaultRetention        = 72
 	defaultHistoryRetention = 48
 )
+
+// setUpSuffix ends the name of a set-up login. No Distributor's name has an underscore: it is no agents' login.
+const setUpSuffix = "_setup"
 
 // SystemOf is the system of a Distributor, without passwords.
 func SystemOf(d *v1alpha1.Distributor) System {
@@ -71,6 +78,8 @@ func SystemOf(d *v1alpha1.Distributor) System {
 		s.WorkingDirectory = f
 	}
 	s.SID = credentials.SID(d.Namespace, s.Login)
+	s.SetUpLogin = s.Login + setUpSuffix
+	s.SetUpSID = credentials.SID(d.Namespace, s.SetUpLogin)
 	return s
 }
 
@@ -82,6 +91,9 @@ func (s *System) ReadPasswords(ctx context.Context, source mssql.AccessSource) e
 	}
 	if s.AgentPassword, err = credentials.Derive(access.Passwords, "agents of distributor "+s.Name); err == nil {
 		s.LinkPassword, err = credentials.Derive(access.Passwords, "link to distributor "+s.Name)
+	}
+	if err == nil {
+		s.SetUpPassword, err = credentials.Derive(access.Passwords, "set-ups of distributor "+s.Name)
 	}
 	if err == nil {
 		s.KeyPassword, err = credentials.Derive(access.Passwords, "master keys of distributor "+s.Name)

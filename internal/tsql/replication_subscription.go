@@ -60,6 +60,14 @@ const SubscriptionExists int32 = 14058
 // makes known with Windows authentication.
 const NeedsSQLLogin int32 = 21038
 
+// Error numbers of sp_addsubscription where the engine of the publisher cannot write below the distributor's snapshot
+// folder, for a subscription without a snapshot. Sources: docs/relational-databases/replication/mssql-eng021330.md,
+// mssql-eng021331.md.
+const (
+	NoScriptFolder int32 = 21330
+	NoScriptCopy   int32 = 21331
+)
+
 // AddSubscriber makes a subscriber known with a SQL login; it runs in the publication database. sp_addsubscription does
 // that by itself, with Windows authentication.
 // Source: docs/relational-databases/system-stored-procedures/sp-addsubscriber-transact-sql.md.

@@ -19,9 +19,11 @@ var tablesOf = regexp.MustCompile(`(?:FROM|JOIN) (?:msdb\.)?dbo\.((?:MS|sys)\w+)
 var uncataloguedTables = map[string]string{
 	// It came with distribution databases in groups; it has no page of its own.
 	"MSreplservers": "docs/relational-databases/replication/configure-distribution-availability-group.md",
-	"syssessions":   "docs/relational-databases/system-tables/dbo-syssessions-transact-sql.md",
-	"syscategories": "docs/relational-databases/system-tables/dbo-syscategories-transact-sql.md",
-	"sysjobservers": "docs/relational-databases/system-tables/dbo-sysjobservers-transact-sql.md",
+	// It has no page; that of the procedure says who works it off.
+	"MSnosyncsubsetup": "docs/relational-databases/system-stored-procedures/sp-addsubscription-transact-sql.md",
+	"syssessions":      "docs/relational-databases/system-tables/dbo-syssessions-transact-sql.md",
+	"syscategories":    "docs/relational-databases/system-tables/dbo-syscategories-transact-sql.md",
+	"sysjobservers":    "docs/relational-databases/system-tables/dbo-sysjobservers-transact-sql.md",
 }
 
 // Replication's tables are documented, and so are the columns that are read of them.

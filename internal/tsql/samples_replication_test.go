@@ -195,6 +195,9 @@ func init() {
 	add("SubscriptionsHere", tsql.SubscriptionsHere())
 	add("LogEnd", tsql.LogEnd())
 	add("NewestReplicated", tsql.NewestReplicated("tukpub-0", "Content"))
+	add("PendingSetUps", tsql.PendingSetUps("tukpub-0", "Content"))
+	add("SetUpLogin", tsql.SetUpLogin("geosql_replication_main_setup", "a'b"))
+	add("LogReadersAs", tsql.LogReadersAs("geosql_replication_main_setup"))
 	add("ColumnTypes", tsql.ColumnTypes("dbo", "Article"))
 	add("TableRows", tsql.TableRows("dbo", "Article"))
 	add(

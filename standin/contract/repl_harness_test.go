@@ -287,6 +287,12 @@ func (r *replication) attachPull(t *testing.T) {
 func (r *replication) push(t *testing.T) {
 	t.Helper()
 	r.subscriptionDatabase(t)
+	r.pushHere(t)
+}
+
+// pushHere is push into a subscription database that is there.
+func (r *replication) pushHere(t *testing.T) {
+	t.Helper()
 	mustExec(
 		t,
 		r.source,

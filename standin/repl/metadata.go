@@ -74,6 +74,7 @@ func (e *Extension) installMetadata(r *engine.Registry) {
 			number("@subscription_type"),
 			number("@sync_type"),
 			binary1("@seqno"),
+			binary1("@next"),
 			text("@script"),
 			number("@loopback_detection"),
 		),

@@ -70,7 +70,8 @@ func (e *Extension) addSubscriptionRow(ctx context.Context, call *engine.ProcCal
 		loopback:    call.Bool("@loopback_detection"),
 	}
 	if row.sync != syncAutomatic {
-		if row.seqno, err = e.addInlineScript(ctx, s, p, agent, call); err != nil {
+		row.seqno = inlineSeqno(call.Bytes("@seqno"), agent, row.article)
+		if err := e.noteSetUp(ctx, s, p, call, row.seqno); err != nil {
 			return err
 		}
 		row.status, row.snapshot = stored.Activated, true
@@ -107,33 +108,38 @@ func takeSnapshot(ctx context.Context, s *engine.Session, p publicationRow, agen
 	)
 }
 
+// inlineSeqno is the number of the script of a subscription that has its rows already: it comes right after the
+// position of which the subscriber has the rows.
+func inlineSeqno(position []byte, agent, article int64) []byte {
+	seqno := append(append([]byte{}, position...), 0, 2)
+	seqno = binary.BigEndian.AppendUint16(seqno, uint16(agent))
+	return binary.BigEndian.AppendUint16(seqno, uint16(article))
+}
+
 // addInlineScript stores the script of a subscription that has its rows already, as a snapshot without files.
-func (e *Extension) addInlineScript(
+func addInlineScript(
 	ctx context.Context,
 	s *engine.Session,
-	p publicationRow,
-	agent int64,
-	call *engine.ProcCall,
-) ([]byte, error) {
-	seqno := append(append([]byte{}, call.Bytes("@seqno")...), 0, 2)
-	seqno = binary.BigEndian.AppendUint16(seqno, uint16(agent))
-	seqno = binary.BigEndian.AppendUint16(seqno, uint16(call.Int("@article_id")))
+	database, article int64,
+	seqno []byte,
+	script string,
+) error {
 	err := s.Exec(
 		ctx,
 		`DELETE FROM dbo.MSrepl_commands WHERE publisher_database_id = @p1 AND xact_seqno = @p2; DELETE FROM dbo.MSrepl_transactions WHERE publisher_database_id = @p1 AND xact_seqno = @p2;
 		INSERT INTO dbo.MSrepl_transactions VALUES (@p1, @p2, @p2, GETDATE())`,
-		p.database,
+		database,
 		seqno,
 	)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	commands := insertCommands(p.database)
-	if _, err := commands.add(ctx, s, seqno, stored.CommandInline, call.Int("@article_id"), 0,
-		stored.EncodeCommand(call.String("@script"), nil), nil); err != nil {
-		return nil, err
+	commands := insertCommands(database)
+	if _, err := commands.add(ctx, s, seqno, stored.CommandInline, article, 0, stored.EncodeCommand(script, nil),
+		nil); err != nil {
+		return err
 	}
-	return seqno, commands.flush(ctx, s)
+	return commands.flush(ctx, s)
 }
 
 func (e *Extension) ensureDistributionAgent(
@@ -205,7 +211,7 @@ func (e *Extension) dropSubscriptionRow(ctx context.Context, call *engine.ProcCa
 	if err != nil || agent == 0 {
 		return err
 	}
-	if err := s.Exec(ctx, "DELETE FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2", agent,
+	if err := s.Exec(ctx, forgetSetUps+"DELETE FROM dbo.MSsubscriptions WHERE agent_id = @p1 AND article_id = @p2", agent,
 		call.Int("@article_id")); err != nil {
 		return err
 	}

@@ -228,6 +228,12 @@ func (e *Extension) addCommands(ctx context.Context, call *engine.ProcCall) erro
 				return err
 			}
 		}
+		if c.Kind == stored.CommandSetUp {
+			if err := e.setUp(ctx, s, db, int64(c.Article), c.Command); err != nil {
+				return err
+			}
+			continue
+		}
 		if c.Kind == stored.CommandToken {
 			if err := noteToken(ctx, s, c.Command); err != nil {
 				return err
@@ -260,7 +266,8 @@ func (e *Extension) agentState(ctx context.Context, call *engine.ProcCall) error
 	return call.Exec(
 		ctx,
 		`SELECT a.id AS agent_id, a.name, a.publisher_database_id, a.profile_id, a.subscription_type, a.subscription_guid, a.subscriber_security_mode, a.subscriber_login,
-		p.publication_id, p.publication_type, m.article_id, r.article, m.status, m.subscription_seqno, m.snapshot_seqno_flag, m.sync_type, r.destination_object, r.destination_owner
+		p.publication_id, p.publication_type, m.article_id, r.article,
+		CASE WHEN EXISTS (`+setUpsOf("a.id", "m.article_id")+`) THEN 1 ELSE m.status END AS status, m.subscription_seqno, m.snapshot_seqno_flag, m.sync_type, r.destination_object, r.destination_owner
 		FROM dbo.MSdistribution_agents AS a
 		JOIN dbo.MSpublications AS p ON p.publisher_id = a.publisher_id AND p.publisher_db = a.publisher_db AND p.publication = a.publication
 		JOIN dbo.MSsubscriptions AS m ON m.agent_id = a.id

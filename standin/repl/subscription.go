@@ -208,7 +208,11 @@ func (e *Extension) subscribeArticle(
 	if w.sync != syncAutomatic && w.nosync > 0 {
 		// The subscriber has the rows; it gets the procedures that commands call.
 		script = a.Procedures()
+		if err := e.agents.RequireScriptFolder(p.directory, p.server, p.db.Name(), pub.name); err != nil {
+			return err
+		}
 	}
+	next := position
 	if w.from != nil {
 		copy(position[:], w.from)
 	}
@@ -217,7 +221,7 @@ func (e *Extension) subscribeArticle(
 		s,
 		p,
 		`EXEC sp_MSadd_subscription @publisher = ?, @publisher_db = ?, @publication = ?, @article_id = ?, @subscriber = ?,
-		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @script = ?, @loopback_detection = ?`,
+		@subscriber_db = ?, @subscription_type = ?, @sync_type = ?, @seqno = ?, @next = ?, @script = ?, @loopback_detection = ?`,
 		p.server,
 		p.db.Name(),
 		pub.name,
@@ -227,6 +231,7 @@ func (e *Extension) subscribeArticle(
 		w.kind,
 		w.sync,
 		position[:],
+		next[:],
 		script,
 		w.loopback,
 	)
@@ -237,6 +242,11 @@ func (e *Extension) subscribeArticle(
 		"UPDATE dbo.MSsubscriptions SET nosync_type = ? WHERE agent_id = ? AND article_id = ?", w.nosync,
 		r.Int(0, "agent_id"), a.ID); err != nil {
 		return err
+	}
+	if script != "" {
+		if err := postSetUp(ctx, s, p, a, next); err != nil {
+			return err
+		}
 	}
 	err = s.Exec(ctx, `DELETE FROM dbo.syssubscriptions WHERE artid = @p1 AND srvname = @p2 AND dest_db = @p3;
 		INSERT INTO dbo.syssubscriptions (artid, srvid, dest_db, status, sync_type, login_name, subscription_type, update_mode, loopback_detection,

@@ -183,6 +183,7 @@ var replicationFormats = map[int32]string{
 	21246: "Table '%v' is not part of any publication.",
 	21255: "Column '%v' already exists in table '%v'.",
 	21264: "Column '%v' cannot be dropped from table '%v' because it is a primary key column.",
+	21330: "Failed to create a sub-directory under the replication working directory. (%v)",
 	21380: "Cannot add a timestamp column without forcing reinitialization. Drop the article, add the column, and add " +
 		"the article again.",
 	21397: "The transactions required for synchronizing the nosync subscription created from the specified backup are " +

@@ -106,14 +106,28 @@ func Mirror(distributor v1alpha1.ServerName) string {
 	return MirrorDir + "/" + credentials.HostName(distributor)
 }
 
+// Folders are the servers whose snapshot folders a server knows by their UNC names: the distributors from which it
+// takes snapshots, and the others of its namespace, each of which may distribute what it publishes.
+type Folders struct{ From, Others []v1alpha1.ServerName }
+
 // Render writes the file for a server: the user's settings, then the operator's, which win. A server maps the UNC name
-// of its own snapshot folder to the folder itself and those of the distributors from which it takes snapshots to their
-// mirrors.
-func Render(server v1alpha1.ServerName, user map[string]string, distributors []v1alpha1.ServerName) string {
-	return render(server, user, distributors, managed)
+// of its own snapshot folder to the folder itself, those of the distributors from which it takes snapshots to their
+// mirrors, and those of all others to its own folder: when it publishes through one of them, its engine writes scripts
+// of articles for subscribers that begin without a snapshot there, which nobody reads elsewhere.
+func Render(server v1alpha1.ServerName, user map[string]string, folders Folders) string {
+	settings := Settings{}
+	for _, d := range folders.Others {
+		settings[mapping(d)] = SnapshotDir
+	}
+	maps.Copy(settings, managed)
+	return render(server, user, folders.From, settings)
 }
 
-// RestartsFor is what of the file a running engine is restarted for, in the file's form.
+// mapping is the setting that maps a distributor's snapshot folder.
+func mapping(distributor v1alpha1.ServerName) string { return "uncmapping." + Share(distributor) }
+
+// RestartsFor is what of the file a running engine is restarted for, in the file's form. It is restarted for no
+// folder but those from which it takes snapshots: few have a subscriber that begins without one.
 func RestartsFor(server v1alpha1.ServerName, user map[string]string, distributors []v1alpha1.ServerName) string {
 	now := maps.Clone(managed)
 	for _, key := range patient {
@@ -135,10 +149,10 @@ func render(
 		}
 	}
 	maps.Copy(settings, managed)
-	settings["uncmapping."+Share(server)] = SnapshotDir
+	settings[mapping(server)] = SnapshotDir
 	for _, d := range distributors {
 		if d != server {
-			settings["uncmapping."+Share(d)] = Mirror(d)
+			settings[mapping(d)] = Mirror(d)
 		}
 	}
 	sections := map[string][]string{}

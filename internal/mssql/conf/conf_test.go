@@ -22,7 +22,7 @@ func TestRender(t *testing.T) {
 		"traceflag.traceflag0":     "3226",
 		"control.writethrough\n[x": "1",
 		"language.lcid":            "1033\n[network]\nforceencryption = 0",
-	}, []v1alpha1.ServerName{"dist", "dubsub"})
+	}, conf.Folders{From: []v1alpha1.ServerName{"dist", "dubsub"}})
 	conf, err := ini.Load([]byte(file))
 	g.Expect(err).NotTo(HaveOccurred())
 	value := func(section, key string) string { return conf.Section(section).Key(key).String() }
@@ -46,8 +46,8 @@ func TestManagedSettingsAlwaysHold(t *testing.T) {
 		for _, key := range conf.Managers() {
 			user[strings.ToUpper(key)] = "0"
 		}
-		file := conf.Render("tukpub", user, nil)
-		if file != conf.Render("tukpub", user, nil) {
+		file := conf.Render("tukpub", user, conf.Folders{})
+		if file != conf.Render("tukpub", user, conf.Folders{}) {
 			t.Fatal("the file differs from one time to the next")
 		}
 		conf, err := ini.LoadSources(ini.LoadOptions{Insensitive: true}, []byte(file))
@@ -77,7 +77,7 @@ func TestWhatAReleaseRestartsEnginesFor(t *testing.T) {
 		[sqlagent] enabled = true
 		[uncmapping] //pub-0/ReplData = /var/opt/mssql-backup/ReplData`)))
 	g.Expect(conf.RestartsFor("pub", nil, nil)).NotTo(Equal(had), "what a user changes")
-	g.Expect(conf.Render("pub", user, nil)).To(ContainSubstring("startupwaitforalldb = 0"))
+	g.Expect(conf.Render("pub", user, conf.Folders{})).To(ContainSubstring("startupwaitforalldb = 0"))
 }
 
 func TestManaged(t *testing.T) {
@@ -87,4 +87,21 @@ func TestManaged(t *testing.T) {
 		g.Expect(conf.Managed(key)).To(BeTrue(), key)
 	}
 	g.Expect(conf.Managed("errorlog.numerrorlogs")).To(BeFalse())
+}
+
+// Whoever publishes through another server writes below the snapshot folder of that into a folder of its own, which is
+// there; where it has a mirror, into that. A running engine is not restarted for it.
+func TestPublisherMapsTheSnapshotFolder(t *testing.T) {
+	g := NewWithT(t)
+	folders := conf.Folders{Others: []v1alpha1.ServerName{"dist", "tukpub"}}
+	value := func(folders conf.Folders, key string) string {
+		file, err := ini.Load([]byte(conf.Render("tukpub", nil, folders)))
+		g.Expect(err).NotTo(HaveOccurred())
+		return file.Section("uncmapping").Key(key).String()
+	}
+	g.Expect(value(folders, "//dist-0/ReplData")).To(Equal("/var/opt/mssql-backup/ReplData"))
+	g.Expect(value(folders, "//tukpub-0/ReplData")).To(Equal("/var/opt/mssql-backup/ReplData"))
+	folders.From = []v1alpha1.ServerName{"dist"}
+	g.Expect(value(folders, "//dist-0/ReplData")).To(Equal("/var/opt/mssql-backup/mirror/dist-0"))
+	g.Expect(conf.RestartsFor("tukpub", nil, nil)).NotTo(ContainSubstring("dist-0"))
 }

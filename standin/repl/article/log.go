@@ -158,6 +158,8 @@ func (l *Log) markCommands(t *storage.Transaction, m storage.Mark) ([]Replicated
 		return l.callCommands(t, m)
 	case ScriptMark:
 		return l.scriptCommand(t, m)
+	case SetUpMark:
+		return l.setUpCommand(t, m)
 	}
 	if m.Kind != TokenMark || len(m.Payload) != 16 {
 		return nil, nil

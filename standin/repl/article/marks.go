@@ -72,6 +72,39 @@ func (l *Log) scriptCommand(t *storage.Transaction, m storage.Mark) ([]Replicate
 	}, nil
 }
 
+// SetUpMark is the kind of log records that have the log reader set up a subscriber that has the rows already; the
+// payload is a SetUp as JSON.
+const SetUpMark = "setup"
+
+// SetUp names an article of a subscription, and the number under which the distributor has what is to be set up.
+type SetUp struct {
+	Article int64  `json:"article"`
+	Number  string `json:"number"`
+}
+
+// setUpCommand is the command of a set-up; none when its article is not published any more.
+func (l *Log) setUpCommand(t *storage.Transaction, m storage.Mark) ([]Replicated, error) {
+	var c SetUp
+	if err := json.Unmarshal(m.Payload, &c); err != nil {
+		return nil, fmt.Errorf("read a set-up: %w", err)
+	}
+	publication, ok := l.has(c.Article)
+	if !ok {
+		return nil, nil
+	}
+	return []Replicated{
+		{
+			Seqno:       t.Commit,
+			Begin:       t.Begin,
+			Time:        t.Time,
+			Kind:        stored.CommandSetUp,
+			Article:     c.Article,
+			Publication: publication,
+			Command:     stored.EncodeCommand(c.Number, nil),
+		},
+	}, nil
+}
+
 // TokenMark is the kind of log records that carry tracer tokens: the token's id and the publication's, 8 bytes each.
 const TokenMark = "tracertoken"
 

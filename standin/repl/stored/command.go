@@ -17,6 +17,9 @@ const (
 	CommandCall = 30
 	// CommandValidate is a validation at the subscriber; the text is a call of sp_table_validation.
 	CommandValidate = 37
+	// CommandSetUp tells the distributor to set up a subscriber that has the rows already; the text is the number under
+	// which MSnosyncsubsetup has how.
+	CommandSetUp = 54
 	// CommandSchema is a schema change: a script, batches separated by GO. The number is this program's own.
 	CommandSchema = 0x40000001
 	// CommandPosted is a script of sp_addscriptexec, with a value when its errors are passed over. The number is this

@@ -110,6 +110,13 @@ var Distribution = []Table{
 		reset_partial_snapshot_progress bit NOT NULL, job_step_uid uniqueidentifier NULL, subscriptionstreams tinyint NULL,
 		memory_optimized bit NULL, job_login sysname NULL, job_password nvarchar(524) NULL`,
 	},
+	// What the Log Reader Agent has still to set up for subscribers that have the rows already, a row for each value.
+	{
+		"MSnosyncsubsetup",
+		`publisher_database_id int NOT NULL, publication_id int NOT NULL, artid int NOT NULL, next_valid_lsn binary(10) NOT NULL,
+		parameterName sysname NOT NULL, parameterValue nvarchar(max) NOT NULL,
+		CONSTRAINT PK_MSnosyncsubsetup PRIMARY KEY (publisher_database_id, publication_id, artid, next_valid_lsn, parameterName)`,
+	},
 	{
 		"MSrepl_transactions",
 		`publisher_database_id int NOT NULL, xact_id varbinary(16) NULL, xact_seqno varbinary(16) NOT NULL, entry_time datetime NOT NULL,

@@ -268,7 +268,9 @@ func (b *Stage) introduce(t testing.TB) {
 		text := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", conf.Share(server), b.snapshots[server])
 		for _, other := range engines {
 			if other != server {
-				text += fmt.Sprintf("%s = %s\n", conf.Share(other), filepath.Join(b.mirrors[server], credentials.HostName(other)))
+				mirror := filepath.Join(b.mirrors[server], credentials.HostName(other))
+				gomega.NewWithT(t).Expect(os.MkdirAll(mirror, 0o770)).To(gomega.Succeed(), "a publisher writes there, too")
+				text += fmt.Sprintf("%s = %s\n", conf.Share(other), mirror)
 			}
 		}
 		e.Arguments = peers

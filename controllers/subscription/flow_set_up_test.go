@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package subscription_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// A subscription that begins without a snapshot is delivered by an engine that wants its log reader in sysadmin for the
+// set-up; afterwards no login of replication is, and the one that was is gone. The agents' login never is.
+func TestASubscriptionWithoutSnapshotTakesARightForItsTime(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.publisherDatabase(t, 50)
+	b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
+	b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Article"))
+	b.fill(t, "dubsub", "dbo.Article", 0, 50)
+	members := func() (names []string) {
+		err := b.open(t, "dist", "master").Query(t.Context(), tsql.Statement{Text: "SELECT name FROM sys.sql_logins " +
+			"WHERE name LIKE N'geosql[_]replication%' AND IS_SRVROLEMEMBER(N'sysadmin', name) = 1"},
+			func(r mssql.Row) error {
+				var name string
+				err := r.Scan(&name)
+				names = append(names, name)
+				return err
+			})
+		g.Expect(err).NotTo(HaveOccurred())
+		return names
+	}
+	d, p := published()
+	p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+	s := subscribed(v1alpha1.SubscriptionPush)
+	b.create(t, d, p, s)
+	raised := map[string]bool{}
+	g.Eventually(func() string {
+		b.nudgeAll(t)
+		for _, name := range members() {
+			raised[name] = true
+		}
+		return b.sum(t, "dubsub", "dbo.Article")()
+	}, patient, 200*time.Millisecond).Should(Equal(b.sum(t, "tukpub", "dbo.Article")()))
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
+	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (5000, N'afterwards')")
+	b.settle(t, s, "dbo.Article")
+	g.Eventually(func() []string { b.nudgeAll(t); return members() }, patient, time.Second).Should(BeEmpty())
+	const left = "SELECT COUNT(*) FROM sys.sql_logins WHERE name LIKE N'geosql[_]replication[_]%[_]setup'"
+	g.Eventually(func() (n int) {
+		b.nudgeAll(t)
+		g.Expect(b.open(t, "dist", "master").Query(t.Context(), tsql.Statement{Text: left},
+			func(r mssql.Row) error { return r.Scan(&n) })).To(Succeed())
+		return n
+	}, patient, time.Second).Should(BeZero())
+	g.Expect(raised).NotTo(HaveKey("geosql_replication_main"))
+	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (5001, N'without the right')")
+	b.settle(t, s, "dbo.Article")
+}
