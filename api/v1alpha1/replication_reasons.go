@@ -70,6 +70,8 @@ const (
 	ReasonCompressionPending = "CompressionPending"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
+	// ReasonCopied (event only): the subscriber has its copy; the message says what it took.
+	ReasonCopied = "Copied"
 	// ReasonInitializing: the snapshot is being applied.
 	ReasonInitializing = "Initializing"
 	// ReasonValidating: a copy was kept, or an article was added to one, and is not found equal to the publisher's yet.

@@ -51,9 +51,17 @@ type Status struct {
 	// Bytes that are here of Total.
 	Bytes int64 `json:"bytes"`
 	Total int64 `json:"total"`
+	// MovedBytes came over the link, as they were sent.
+	MovedBytes int64 `json:"movedBytes,omitempty"`
+	// ReusedBytes are those of Bytes that were not sent.
+	ReusedBytes int64 `json:"reusedBytes,omitempty"`
+	// Rate of MovedBytes in bytes per second.
+	Rate int64 `json:"rate,omitempty"`
 	// Seconds that copying took.
 	Seconds float64 `json:"seconds,omitempty"`
-	Message string  `json:"message,omitempty"`
+	// RemainingSeconds until all is here; 0 while that cannot be told.
+	RemainingSeconds float64 `json:"remainingSeconds,omitempty"`
+	Message          string  `json:"message,omitempty"`
 }
 
 // Mirrors keeps the mirrors that are asked for below a folder.
