@@ -70,6 +70,9 @@ const (
 	ReasonCompressionPending = "CompressionPending"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
+	// ReasonCopying (event only): the subscriber's copy has come to another phase; the message says what those before
+	// took.
+	ReasonCopying = "Copying"
 	// ReasonCopied (event only): the subscriber has its copy; the message says what it took.
 	ReasonCopied = "Copied"
 	// ReasonInitializing: the snapshot is being applied.

@@ -77,6 +77,22 @@ func copyPhase(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) v1alpha1.
 	return v1alpha1.CopyDone
 }
 
+// phaseChange is the event of a copy that has come to another phase; without a reason it has not.
+func phaseChange(before, after *v1alpha1.SubscriptionCopy) (reason, note string) {
+	if after == nil || before != nil && before.Phase == after.Phase {
+		return "", ""
+	}
+	took := replication.CopyTook(after)
+	if after.Phase == v1alpha1.CopyDone {
+		return v1alpha1.ReasonCopied, "the subscriber has its copy: " + took
+	}
+	note = "the subscriber's copy is in phase " + string(after.Phase)
+	if took != "" {
+		note += ": " + took
+	}
+	return v1alpha1.ReasonCopying, note
+}
+
 // delivered tells that what came beside or in place of tables that the subscriber had is there: everything comes in
 // order, so that nothing is pending, or a tracer token that was posted after the snapshot was there has arrived.
 func delivered(o Observed, have *v1alpha1.SubscriptionCopy) bool {

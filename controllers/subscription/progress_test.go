@@ -148,3 +148,35 @@ func TestProgressThatIsNotKnown(t *testing.T) {
 		})
 	}
 }
+
+// Each change of phase is an event, with what the phases before took.
+func TestEventsOfACopy(t *testing.T) {
+	at := func(phase v1alpha1.CopyPhase) *v1alpha1.SubscriptionCopy {
+		s := &v1alpha1.SubscriptionCopy{Phase: phase}
+		if phase != v1alpha1.CopySnapshot {
+			s.SnapshotSeconds = ptr.To[int64](4)
+		}
+		return s
+	}
+	for name, c := range map[string]struct {
+		before, after *v1alpha1.SubscriptionCopy
+		reason, note  string
+	}{
+		"none":       {nil, nil, "", ""},
+		"it begins":  {nil, at(v1alpha1.CopySnapshot), v1alpha1.ReasonCopying, "the subscriber's copy is in phase Snapshot"},
+		"it goes on": {at(v1alpha1.CopyTransfer), at(v1alpha1.CopyTransfer), "", ""},
+		"the next phase": {at(v1alpha1.CopySnapshot), at(v1alpha1.CopyTransfer), v1alpha1.ReasonCopying,
+			"the subscriber's copy is in phase Transfer: snapshot 4s"},
+		"done": {at(v1alpha1.CopyApply), at(v1alpha1.CopyDone), v1alpha1.ReasonCopied,
+			"the subscriber has its copy: snapshot 4s"},
+		"another copy": {at(v1alpha1.CopyDone), at(v1alpha1.CopySnapshot), v1alpha1.ReasonCopying,
+			"the subscriber's copy is in phase Snapshot"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			reason, note := phaseChange(c.before, c.after)
+			g.Expect(reason).To(Equal(c.reason))
+			g.Expect(note).To(Equal(c.note))
+		})
+	}
+}

@@ -46,9 +46,8 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	if err := r.reporter.Report(ctx, d.Subscription, before, &status, changes); err != nil {
 		return err
 	}
-	if underWay(before.Copy) && !underWay(status.Copy) {
-		r.reporter.Events.Eventf(d.Subscription, nil, corev1.EventTypeNormal, v1alpha1.ReasonCopied, "Reconcile", "%s",
-			replication.CopyTook(status.Copy))
+	if reason, note := phaseChange(before.Copy, status.Copy); reason != "" {
+		r.reporter.Events.Eventf(d.Subscription, nil, corev1.EventTypeNormal, reason, "Reconcile", "%s", note)
 	}
 	return nil
 }
