@@ -26,7 +26,8 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.agent == oldSelf.agent",message="agent is immutable: declare another profile"
 // +kubebuilder:validation:XValidation:rule="self.agent == 'Distribution' || !(has(self.commitBatchSize) || has(self.commitBatchThreshold) || has(self.subscriptionStreams) || has(self.oledbStreamThreshold) || has(self.keepAliveMessageInterval) || has(self.skipErrors) || has(self.transactionsPerHistory))",message="commitBatchSize, commitBatchThreshold, subscriptionStreams, oledbStreamThreshold, keepAliveMessageInterval, skipErrors and transactionsPerHistory are for the Distribution agent"
 // +kubebuilder:validation:XValidation:rule="self.agent == 'LogReader' || !(has(self.readBatchSize) || has(self.maxCmdsInTran) || has(self.logScanThreshold))",message="readBatchSize, maxCmdsInTran and logScanThreshold are for the LogReader agent"
-// +kubebuilder:validation:XValidation:rule="self.agent != 'LogReader' || !(has(self.bcpBatchSize) || has(self.maxBcpThreads))",message="bcpBatchSize and maxBcpThreads are for the Distribution and Snapshot agents"
+// +kubebuilder:validation:XValidation:rule="self.agent != 'LogReader' || !(has(self.bcpBatchSize) || has(self.maxBcpThreads))",message="bcpBatchSize is for the Distribution and Snapshot agents, maxBcpThreads for the Snapshot agent"
+// +kubebuilder:validation:XValidation:rule="self.agent != 'Distribution' || !has(self.maxBcpThreads) || oldSelf.hasValue() && has(oldSelf.value().maxBcpThreads)",optionalOldSelf=true,message="maxBcpThreads has no effect for the Distribution agent: publications make concurrent snapshots, of which one thread applies each; leave it out, or give it to a profile for the Snapshot agent",fieldPath=".maxBcpThreads"
 // +kubebuilder:validation:XValidation:rule="self.agent != 'Snapshot' || !has(self.pollingInterval)",message="pollingInterval is for the Distribution and LogReader agents"
 type AgentProfileSpec struct {
 	// agent is Distribution, LogReader or Snapshot.
@@ -93,7 +94,8 @@ type AgentProfileSpec struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	BcpBatchSize *int32 `json:"bcpBatchSize,omitempty"`
-	// maxBcpThreads is parallel bulk copies, 1 to 8.
+	// maxBcpThreads is how many tables the Snapshot agent copies at a time, 1 to 8. It is refused for the Distribution
+	// agent, which applies a concurrent snapshot, as publications make them, with one thread whatever it says.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8

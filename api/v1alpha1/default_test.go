@@ -78,6 +78,7 @@ var computed = map[string]string{
 	"AvailabilityGroup.spec.databases[].collation": "the server's",
 	"AvailabilityGroup.spec.databases[].owner":     "the operator's login, which the database is made by",
 	"Subscription.spec.agentAt":                    "the type",
+	"Subscription.spec.initialization":             "the Publication's",
 	"Subscription.spec.reinitialization":           "the Publication's",
 
 	"AvailabilityGroup.spec.databases[].from.restore.keys.sealSecretRef":     "speaks of the key",

@@ -7,19 +7,25 @@ import (
 )
 
 // InitializationMethod is how subscribers get their first copy.
-// +kubebuilder:validation:Enum=Snapshot;ReplicationSupportOnly
+// +kubebuilder:validation:Enum=Snapshot;Compare;ReplicationSupportOnly
 type InitializationMethod string
 
 const (
 	// InitializeSnapshot applies a snapshot that the subscriber's site mirrors first.
 	InitializeSnapshot InitializationMethod = "Snapshot"
+	// InitializeCompare keeps a copy that is equal to the publisher's, row by row; otherwise, and when a new copy is asked
+	// for, a snapshot replaces it. It is a value of InitializationAnnotation, too.
+	InitializeCompare = "Compare"
 	// InitializeReplicationSupportOnly expects that the subscriber has the data already.
 	InitializeReplicationSupportOnly InitializationMethod = "ReplicationSupportOnly"
 )
 
 // Initialization says how subscribers get their first copy.
 type Initialization struct {
-	// method is Snapshot or ReplicationSupportOnly.
+	// method is Snapshot (default), a copy that the subscriber's site mirrors first; Compare, which keeps tables that are
+	// equal to the publisher's, row by row, and lets a snapshot replace them otherwise, also those that somebody else
+	// made; or ReplicationSupportOnly, which copies nothing: a person brings the data. Of a subscription that is
+	// registered another method copies nothing by itself, and ReplicationSupportOnly is refused.
 	// +kubebuilder:default=Snapshot
 	Method InitializationMethod `json:"method,omitempty"`
 }
@@ -104,7 +110,8 @@ type PublicationSpec struct {
 	Database DatabaseName `json:"database"`
 	// distributor is the name of a Distributor.
 	Distributor ObjectName `json:"distributor"`
-	// initialization of subscribers, by a snapshot unless it says otherwise.
+	// initialization of subscribers, by a snapshot unless it says otherwise. A Subscription may say otherwise. A snapshot
+	// is made where one subscriber needs it.
 	// +optional
 	Initialization *Initialization `json:"initialization,omitempty"`
 	// reinitialization says when subscribers get a new copy of tables that they have, such as after a change of an

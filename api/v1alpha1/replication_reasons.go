@@ -76,6 +76,11 @@ const (
 	ReasonCompressionPending = "CompressionPending"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
+	// ReasonCopying (event only): the subscriber's copy has come to another phase; the message says what those before
+	// took.
+	ReasonCopying = "Copying"
+	// ReasonCopied (event only): the subscriber has its copy; the message says what it took.
+	ReasonCopied = "Copied"
 	// ReasonInitializing: the snapshot is being applied.
 	ReasonInitializing = "Initializing"
 	// ReasonValidating: a copy was kept, or an article was added to one, and is not found equal to the publisher's yet.

@@ -66,6 +66,9 @@ type SubscriptionSpec struct {
 	// `kubectl geosql reinitialize`, or Automatic; as the Publication says unless given.
 	// +optional
 	Reinitialization Reinitialization `json:"reinitialization,omitempty"`
+	// initialization says how the subscriber gets its first copy; as the Publication says unless given.
+	// +optional
+	Initialization *Initialization `json:"initialization,omitempty"`
 	// readOnly refuses whoever writes the subscriber's tables, all but the distribution agent: each has a trigger NOT FOR
 	// REPLICATION that does. It holds for members of db_owner and for sa too, not for TRUNCATE TABLE, for bulk copies
 	// that fire no triggers, nor for who alters or disables the trigger, nor from when a new copy has replaced a table
@@ -102,18 +105,15 @@ type LatencyStatus struct {
 	PostedAt *metav1.Time `json:"postedAt,omitempty"`
 }
 
-// InitializationAnnotation on a Subscription, set to Compare, has it registered without a copy when its tables are
-// equal to the publisher's, row by row; else, and when a new copy is asked for, it gets a snapshot as always, which
-// replaces them. A PublisherMove sets it.
+// InitializationAnnotation on a Subscription, set to Compare, makes Compare of method Snapshot, whichever object
+// declares it. A PublisherMove sets it, for as long as it lasts; what is meant to stay is declared in
+// spec.initialization.
 const InitializationAnnotation = "geosql.dev/initialization"
 
 // DataBroughtAnnotation on a Subscription is the time (RFC 3339) at which a person had made the subscriber's tables
 // equal to the publisher's, where the Publication makes no copies. It ends that the subscriber lacks what was skipped,
 // or was lost with a restore, before that time. A time to come says nothing.
 const DataBroughtAnnotation = "geosql.dev/data-brought"
-
-// InitializeCompare is the value of InitializationAnnotation.
-const InitializeCompare = "Compare"
 
 // ReinitializeAnnotation on a Subscription asks for a new copy of its tables, once: its value is the object's UID, a
 // slash and what tells the request from others; then, after another slash, a digest of the articles for which it was
@@ -138,7 +138,8 @@ type SubscriptionReinitialization struct {
 
 // SubscriptionInitialization says how a subscription was registered, and why so.
 type SubscriptionInitialization struct {
-	// method is Snapshot or ReplicationSupportOnly.
+	// method is Snapshot, or ReplicationSupportOnly where it was registered without a copy, also of tables that were
+	// compared.
 	Method InitializationMethod `json:"method"`
 	// reason in words, with the rows that were compared.
 	// +optional
@@ -224,6 +225,9 @@ type SubscriptionStatus struct {
 	// reinitialization is the newest new copy that was asked for.
 	// +optional
 	Reinitialization *SubscriptionReinitialization `json:"reinitialization,omitempty"`
+	// copy is how far the newest copy by a snapshot is, and what it took.
+	// +optional
+	Copy *SubscriptionCopy `json:"copy,omitempty"`
 }
 
 // Subscription delivers a publication's changes to a database.

@@ -79,9 +79,12 @@ func (d Desired) description() string {
 	return replication.Description(d.Publication.Namespace, d.name())
 }
 
-// snapshots says whether subscribers get a snapshot.
-func (d Desired) snapshots() bool {
-	return d.Publication.Spec.InitializationMethod() != v1alpha1.InitializeReplicationSupportOnly
+// snapshots says whether a subscriber gets snapshots.
+func (d Desired) snapshots() bool { return replication.Snapshots(d.Publication, d.Subscriptions) }
+
+// copies says whether the subscriber that a Subscription declares does; nil is one that none declares.
+func (d Desired) copies(declared *v1alpha1.Subscription) bool {
+	return d.Publication.Copies(declared)
 }
 
 // Observed is the world around a publication as it was read, without any decision.

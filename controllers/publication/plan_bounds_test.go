@@ -166,6 +166,28 @@ func TestARebuiltPublicationWithoutSubscribers(t *testing.T) {
 	g.Expect(p.Steps[0].Describe()).To(ContainSubstring("sp_droppublication"))
 }
 
+// A publication that copies nothing makes snapshots where one subscriber needs them, and not for the others.
+func TestSnapshotsForOneSubscriber(t *testing.T) {
+	g := NewWithT(t)
+	d := declared(true)
+	d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+	plain := v1alpha1.Subscription{}
+	plain.Name = "plain"
+	d.Subscriptions = []v1alpha1.Subscription{plain}
+	w := newWorld(d)
+	w.settle(t, all)
+	g.Expect(w.o.At.Snapshot).To(BeNil(), "nobody needs one")
+	copied := v1alpha1.Subscription{}
+	copied.Name = "copied"
+	copied.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeSnapshot}
+	w.d.Subscriptions = append(w.d.Subscriptions, copied)
+	p, _ := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
+	g.Expect(w.o.At.Snapshot).NotTo(BeNil())
+	g.Expect(w.d.copies(&copied)).To(BeTrue())
+	g.Expect(w.d.copies(&plain)).To(BeFalse())
+}
+
 // A publication that makes no snapshots any more is published without the job that made them.
 func TestAPublicationThatMakesNoSnapshotsAnyMore(t *testing.T) {
 	g := NewWithT(t)

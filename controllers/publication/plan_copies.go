@@ -219,7 +219,7 @@ func (d Desired) request(o Observed, who receiver) string {
 // agreed is the same of a change that is made, whoever is suspended by now: what has its copy asks for none.
 func (d Desired) agreed(o Observed, who receiver) string {
 	declared := d.declared(who)
-	if declared == nil || d.snapshots() && o.kept(who) {
+	if declared == nil || d.copies(declared) && o.kept(who) {
 		return ""
 	}
 	return replication.Request(d.Publication, declared)

@@ -74,10 +74,10 @@ func (d Desired) declared(s receiver) *v1alpha1.Subscription {
 // replaces tells that a table which a subscriber has may be replaced by that of an article that came after it.
 func (d Desired) replaces(s receiver, article string) bool {
 	declared := d.declared(s)
-	if d.snapshots() && d.rests(declared) {
+	if d.copies(declared) && d.rests(declared) {
 		return false
 	}
-	if !d.snapshots() && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") ||
+	if !d.copies(declared) && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") ||
 		replication.Consents(d.Publication, declared) {
 		return true
 	}
@@ -141,7 +141,7 @@ func stands(d Desired, o Observed, who lacking) bool {
 // subscribePush subscribes a push subscriber to the articles that it lacks.
 func subscribePush(d Desired, o Observed, who lacking) replication.Execute {
 	s := tsql.Subscription{Publication: d.name(), Subscriber: who.server, Database: who.database,
-		DataIsThere: !d.snapshots() || who.kept}
+		DataIsThere: !d.copies(d.declared(who.receiver)) || who.kept}
 	step := replication.Execute{Server: o.primary(d), Database: d.database(), Statement: tsql.AddSubscription(s)}
 	var each []replication.Execute
 	for _, article := range who.articles {

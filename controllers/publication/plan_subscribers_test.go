@@ -77,6 +77,12 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 			s.Pull, s.DataWasThere = false, true
 		}, v1alpha1.ReasonPublished, "", nil,
 			[]string{"sp_refreshsubscriptions", "@sync_type = N'replication support only'"}},
+		"pushed to, and gets no copies": {func(w *world) {
+			w.o.Database.Publication.Subscriptions[0].Pull = false
+			w.d.Subscriptions[0].Spec.Initialization = &v1alpha1.Initialization{
+				Method: v1alpha1.InitializeReplicationSupportOnly}
+		}, v1alpha1.ReasonPublished, "", nil,
+			[]string{"sp_refreshsubscriptions", "@sync_type = N'replication support only'"}},
 		"pushed to, with a copy": {func(w *world) {
 			w.o.Database.Publication.Subscriptions[0].Pull, w.theirs = false, nil
 		}, v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions", "@sync_type = N'automatic'"}},

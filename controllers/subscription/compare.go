@@ -170,11 +170,10 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 	switch {
 	case s != nil && s.Differs != "" && lasts >= differsFor && !replacesKept(d):
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonCopyDiffers, fmt.Sprintf(
-			"%s: %s. Make them equal, or annotate the Subscription with %s=%s to have all its tables replaced by a snapshot "+
-				"unless all are equal",
+			"%s: %s. Make them equal, or set spec.initialization.method of the Subscription to %s to have all its tables "+
+				"replaced by a snapshot unless all are equal",
 			which,
 			s.Differs,
-			v1alpha1.InitializationAnnotation,
 			v1alpha1.InitializeCompare,
 		)))
 	case lasts >= validateFor:
@@ -302,7 +301,7 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 		Time:              &now,
 		Reason:            "it was found registered so",
 	}
-	if !d.snapshots() || o.keeps(d) {
+	if !o.copies(d) {
 		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
 		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d) && d.compares()
 		carry(d, s)
@@ -319,7 +318,8 @@ func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	}
 	switch {
 	case !d.snapshots():
-		s.Method, s.Reason = v1alpha1.InitializeReplicationSupportOnly, "the Publication is declared so; nothing was compared"
+		s.Method = v1alpha1.InitializeReplicationSupportOnly
+		s.Reason = replication.NoCopies(d.Publication, d.Subscription) + " is declared so; nothing was compared"
 		carry(d, s)
 	case d.asked():
 		s.Reason = "a new copy was asked for"

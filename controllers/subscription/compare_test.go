@@ -66,6 +66,17 @@ func TestRegistrationFollowsTheComparison(t *testing.T) {
 		v1alpha1.RebuildAnnotation: v1alpha1.RebuildCompare,
 	}
 	g.Expect(registered(t, rebuilt)).To(ContainSubstring("replication support only"))
+	field := comparing(equal)
+	field.d.Subscription.Annotations = nil
+	field.d.Subscription.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}
+	g.Expect(registered(t, field)).To(ContainSubstring("replication support only"), "as a field")
+	field = comparing(&replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"})
+	field.d.Subscription.Annotations = nil
+	field.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}
+	g.Expect(registered(t, field)).To(ContainSubstring("automatic"), "as the Publication says")
+	field.d.Subscription.Spec.Initialization = &v1alpha1.Initialization{
+		Method: v1alpha1.InitializeReplicationSupportOnly}
+	g.Expect(registered(t, field)).To(ContainSubstring("replication support only"), "the Subscription's own word")
 	plain := comparing(equal)
 	plain.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 	g.Expect(registered(t, plain)).To(ContainSubstring("automatic"), "nobody asked for a comparison")
@@ -269,7 +280,7 @@ func TestAKeptCopyWhoseStatusWasLost(t *testing.T) {
 			}
 			g.Expect(describeSteps(p)).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
 			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCopyDiffers), p.Outcome.Message)
-			g.Expect(p.Outcome.Message).To(ContainSubstring(v1alpha1.InitializationAnnotation))
+			g.Expect(p.Outcome.Message).To(ContainSubstring("spec.initialization.method of the Subscription to Compare"))
 		})
 	}
 }
@@ -338,7 +349,8 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 	p = look(nil, time.Second)
 	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonCopyDiffers))
-	g.Expect(p.Outcome.Message).To(And(ContainSubstring("50 rows"), ContainSubstring(v1alpha1.InitializationAnnotation)))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("50 rows"),
+		ContainSubstring("spec.initialization.method of the Subscription to Compare")))
 	g.Expect(due(w.d, w.look())).To(BeFalse(), "it reads every row")
 
 	w.d.Subscription.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}

@@ -66,6 +66,8 @@ type Desired struct {
 	SecretsErr error
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
+	// Route is the way of a copy, as the Sites declare it.
+	Route replication.Route
 	// Counted is the last count of what is pending, nil before the first.
 	Counted *Counted
 }
@@ -113,17 +115,15 @@ func (d Desired) agentServer() v1alpha1.ServerName {
 }
 
 // snapshots says whether the subscriber gets a snapshot.
-func (d Desired) snapshots() bool {
-	return d.Publication.Spec.InitializationMethod() != v1alpha1.InitializeReplicationSupportOnly
-}
+func (d Desired) snapshots() bool { return d.Publication.Copies(d.Subscription) }
 
 // mirrors says whether a snapshot has to be brought to the agent.
 func (d Desired) mirrors() bool { return d.snapshots() && d.agentServer() != d.System.Server }
 
 // compares says whether a copy that is equal to the publisher's is kept.
 func (d Desired) compares() bool {
-	return d.snapshots() && (d.Subscription.Annotations[v1alpha1.InitializationAnnotation] == v1alpha1.InitializeCompare ||
-		d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare)
+	return d.Publication.InitializationOf(d.Subscription) == v1alpha1.InitializeCompare ||
+		d.snapshots() && d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare
 }
 
 // comparesFirst says whether what the subscriber has is compared before it is registered: not for a person who has
@@ -261,9 +261,12 @@ func (o Observed) applied(d Desired) bool {
 
 // keeps tells that every article was registered without a copy, although subscribers get one.
 func (o Observed) keeps(d Desired) bool {
-	own := o.registrations(d)
-	return d.snapshots() && len(own) > 0 &&
-		!slices.ContainsFunc(own, func(s mssql.ArticleSubscription) bool { return !s.DataWasThere })
+	return d.snapshots() && len(o.registrations(d)) > 0 && !o.copies(d)
+}
+
+// copies tells that an article was registered with a copy, whatever is declared by now.
+func (o Observed) copies(d Desired) bool {
+	return slices.ContainsFunc(o.registrations(d), func(s mssql.ArticleSubscription) bool { return !s.DataWasThere })
 }
 
 // unproved are the articles, by their names in lower case, that were registered without a copy and were not found equal
@@ -463,6 +466,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	if err := r.desireTransfers(ctx, &d); err != nil {
+		return d, err
+	}
+	if d.Route, err = replication.RouteTo(ctx, r.hub, d.Publication, object); err != nil {
 		return d, err
 	}
 	d.Source = r.address(object.Namespace, d.System.Server)

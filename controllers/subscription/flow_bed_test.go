@@ -319,12 +319,18 @@ func (b *bed) sum(t *testing.T, server v1alpha1.ServerName, table string) func()
 // fill inserts rows, in transactions of a hundred.
 func (b *bed) fill(t *testing.T, server v1alpha1.ServerName, table string, from, to int) {
 	t.Helper()
+	b.fillIn(t, server, "Content", table, from, to)
+}
+
+// fillIn inserts the same rows in another database.
+func (b *bed) fillIn(t *testing.T, server v1alpha1.ServerName, database, table string, from, to int) {
+	t.Helper()
 	for i := from; i < to; {
 		var values []string
 		for ; i < to && len(values) < 100; i++ {
 			values = append(values, "("+strconv.Itoa(i)+", N'"+strings.Repeat(string(rune('a'+i%26)), 1+i%40)+"')")
 		}
-		b.sql(t, server, "Content", "INSERT "+table+" (Id, Body) VALUES "+strings.Join(values, ", "))
+		b.sql(t, server, database, "INSERT "+table+" (Id, Body) VALUES "+strings.Join(values, ", "))
 	}
 }
 

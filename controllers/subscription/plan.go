@@ -25,7 +25,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
 	return reconcile.Stages(d, o,
 		planLifted, planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer,
-		planJobs, planKind, planCompared,
+		planJobs, planKind, planMethod, planCompared,
 		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planGuards,
 		planToken, needed, planHealth,
 	).Plan

@@ -73,13 +73,9 @@ func (d Desired) voided() string {
 	return ". The new copy that was asked for is not made; " + d.ask()
 }
 
-// cost of a new copy, as the publisher measured it.
+// cost of a new copy: what the publisher measured, and the way to the subscriber.
 func (d Desired) cost() string {
-	size := d.Publication.Status.Size
-	if size == nil {
-		return "whose size is not measured yet"
-	}
-	return replication.Cost(size.Rows, size.Bytes)
+	return replication.Price(d.Publication.Status.Size, len(d.Publication.Spec.Articles), d.Route)
 }
 
 // ask says how a person asks for a new copy, and why again where that was done.
@@ -149,6 +145,21 @@ func planReinitialization(d Desired, o Observed, p *replication.Plan) bool {
 		p.Execute(o.primary(d), d.publisherDatabase(), tsql.ReinitializeSubscription(d.subscription()))
 	}
 	return p.Proceed("a new copy was asked for: %s", d.cost())
+}
+
+// planMethod ends the plan where the subscription is registered with a first copy that is still to come, and none is
+// declared any more, as of an object that was deleted, kept what it had, and came back with another method: nobody
+// would bring it, and the agent delivers nothing before.
+func planMethod(d Desired, o Observed, p *replication.Plan) bool {
+	if d.snapshots() || o.applied(d) || !o.copies(d) {
+		return true
+	}
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonNotSupported, fmt.Sprintf(
+		"the subscription is registered with a copy, which is still to come, and %s says that it gets none: let it have "+
+			"spec.initialization {method: %s}, or delete the Subscription with reclaimPolicy Delete and declare it again",
+		replication.NoCopies(d.Publication, d.Subscription),
+		v1alpha1.InitializeSnapshot,
+	)))
 }
 
 // unrecorded is waited for before a registration is ended to be made anew: once it is gone, only the status tells that

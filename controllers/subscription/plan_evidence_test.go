@@ -127,6 +127,30 @@ func TestStatusOfRegistrations(t *testing.T) {
 	}
 }
 
+// A subscription that was registered with a copy which is still to come, and came back as one that gets none, is left
+// as it is: without its mirror nothing would ever be delivered. One that has its copy goes on.
+func TestNoCopyAnyMore(t *testing.T) {
+	g := NewWithT(t)
+	w := newWorld(declared())
+	w.settle(t, all)
+	none := &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+	w.d.Subscription.Spec.Initialization = none
+	p, _ := w.settle(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
+
+	w = newWorld(declared())
+	w.settle(t, all)
+	w.o.Here.Subscriptions[0].Applied = false
+	g.Expect(w.o.Mirror.ordered()).To(BeTrue())
+	w.d.Subscription.Spec.Initialization = none
+	p = plan(w.d, w.look())
+	g.Expect(p.Steps).To(BeEmpty())
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonNotSupported))
+	g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("Subscription dublin says that it gets none"),
+		ContainSubstring("method: Snapshot")))
+}
+
 // A copy that was registered without a table gets none: what is declared is not so before somebody has made it.
 func TestTableThatNothingBrings(t *testing.T) {
 	g := NewWithT(t)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
@@ -112,7 +114,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 			conditions.InProgress(v1alpha1.ReasonSnapshotRunning, "the publication's snapshot is not there yet"),
 		)
 	case phaseMirroring:
-		outcome := mirroring(o.Mirror)
+		outcome := mirroring(d, o)
 		if failure != nil && o.applied(d) {
 			outcome = failure.Bear(outcome, d.latency())
 		}
@@ -178,9 +180,9 @@ const streamFailed = "21100"
 func inactive(d Desired) conditions.Outcome {
 	cure := fmt.Sprintf("nothing is delivered before the subscriber gets a new copy (%s; %s)", d.cost(), d.ask())
 	if !d.snapshots() {
-		cure = fmt.Sprintf("nothing is delivered any more, and publication %s makes no copies: delete the Subscription with "+
+		cure = fmt.Sprintf("nothing is delivered any more, and %s says that it gets no copies: delete the Subscription with "+
 			"reclaimPolicy Delete, let nobody write at the publisher, make the tables there equal to its own, and let writers "+
-			"in again when the Subscription is declared anew and Ready", d.publication())
+			"in again when the Subscription is declared anew and Ready", replication.NoCopies(d.Publication, d.Subscription))
 	}
 	return conditions.Stalled(v1alpha1.ReasonSubscriptionInactive, fmt.Sprintf(
 		"distributor %s had to keep what %s on %s lacks for longer than its retention of %d hours, and has removed it: %s",
@@ -212,7 +214,8 @@ func planLogRead(d Desired, o Observed, p *replication.Plan) bool {
 	return p.Settle(failure.Retrying("log reader", d.latency()))
 }
 
-func mirroring(m Mirror) conditions.Outcome {
+func mirroring(d Desired, o Observed) conditions.Outcome {
+	m := o.Mirror
 	switch {
 	case m.StatusErr != nil:
 		return conditions.Unknown(
@@ -227,9 +230,10 @@ func mirroring(m Mirror) conditions.Outcome {
 			"the snapshot could not be mirrored and is tried again: "+m.Status.Message,
 		)
 	}
-	return conditions.InProgress(
-		v1alpha1.ReasonMirroring,
-		fmt.Sprintf("snapshot %s: %d of %d bytes are at the subscriber's site",
-			m.Status.Snapshot, m.Status.Bytes, m.Status.Total),
-	)
+	s := progress(d, o)
+	if s == nil || s.Snapshot != m.Status.Snapshot {
+		// Of a snapshot that no copy waits for, as one that was made for another subscriber.
+		s = figures(o, &v1alpha1.SubscriptionCopy{Snapshot: m.Status.Snapshot}, metav1.NewTime(o.Now))
+	}
+	return conditions.InProgress(v1alpha1.ReasonMirroring, replication.CopyWords(s))
 }

@@ -5,6 +5,7 @@ package subscription
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -42,7 +43,13 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	status.Initialization, before.Initialization = nil, nil
 	status.Reinitialization, before.Reinitialization = nil, nil
 	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, outcome(d, o, p, failed))
-	return r.reporter.Report(ctx, d.Subscription, before, &status, changes)
+	if err := r.reporter.Report(ctx, d.Subscription, before, &status, changes); err != nil {
+		return err
+	}
+	if reason, note := phaseChange(before.Copy, status.Copy); reason != "" {
+		r.reporter.Events.Eventf(d.Subscription, nil, corev1.EventTypeNormal, reason, "Reconcile", "%s", note)
+	}
+	return nil
 }
 
 // describe makes the status of what was observed.
@@ -64,6 +71,7 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 	} else {
 		s.Agent = replication.AgentStatus(s.Agent, o.Agent, o.Jobs[d.agentServer()])
 	}
+	s.Copy = progress(d, o)
 	if o.mirrored() {
 		s.MirroredSnapshot = o.At.LastSnapshot
 	}

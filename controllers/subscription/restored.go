@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/replication"
 )
 
 // withRestored adds to a status that the subscription database was restored from a backup. Its agent goes on from where
@@ -59,7 +60,7 @@ func carry(d Desired, s *v1alpha1.SubscriptionInitialization) {
 }
 
 // copied is since when the subscriber has what the publisher has, nil when there was no new copy: the newest that was
-// asked for. Where the publication makes none it is a person's word. A registration is no evidence: it may bring
+// asked for. Where it gets no copies it is a person's word. A registration is no evidence: it may bring
 // nothing, and where it does its status begins anew.
 func copied(d Desired, o Observed) *metav1.Time {
 	if !d.snapshots() {
@@ -87,10 +88,10 @@ func (d Desired) renew() string {
 		return fmt.Sprintf("give it a new copy, %s; %s", d.cost(), d.ask())
 	}
 	return fmt.Sprintf(
-		"publication %s makes no copies: note the time as begun=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ), make the tables there "+
+		"%s says that it gets no copies: note the time as begun=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ), make the tables there "+
 			"equal to the publisher's while nobody writes, then say so by kubectl annotate subscription %s -n %s --overwrite "+
 			"%s=$begun",
-		d.publication(),
+		replication.NoCopies(d.Publication, d.Subscription),
 		d.name(),
 		d.Subscription.Namespace,
 		v1alpha1.DataBroughtAnnotation,

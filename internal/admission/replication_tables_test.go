@@ -117,7 +117,13 @@ var replicationRefusals = []refusal{
 		"an initialization by another method",
 		"",
 		with(publication, "NAME", "p") + "  initialization: {method: Backup}\n",
-		[]string{"spec.initialization.method", `"Snapshot", "ReplicationSupportOnly"`},
+		[]string{"spec.initialization.method", `"Snapshot", "Compare", "ReplicationSupportOnly"`},
+	},
+	{
+		"a subscription that is initialized by another method",
+		"",
+		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\n",
+		[]string{"spec.initialization.method", `"Snapshot", "Compare", "ReplicationSupportOnly"`},
 	},
 	{
 		"a subscriber that is server and group",

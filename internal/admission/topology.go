@@ -60,13 +60,15 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 	}
 	for i, p := range objects.Publications {
 		path := at.Child("publications").Index(i)
-		errs = append(append(errs, next.publication(path, p)...), next.publishesForItself(path, w.Publications[p.Name], p)...)
+		was := w.Publications[p.Name]
+		errs = append(append(errs, next.publication(path, p)...), next.publishesForItself(path, was, p)...)
+		errs = append(errs, next.lessCopiesOf(path, w, was, p)...)
 	}
 	for i, s := range objects.Subscriptions {
 		path := at.Child("subscriptions").Index(i)
 		was := w.Subscriptions[s.Name]
 		errs = append(append(errs, next.subscription(path, s)...), next.receivesForItself(path, was, s)...)
-		errs = append(errs, groupReceives(path, was, s)...)
+		errs = append(append(errs, groupReceives(path, was, s)...), next.lessCopies(path, w, was, s)...)
 	}
 	return append(errs, w.topologyBackups(at, t, objects)...)
 }

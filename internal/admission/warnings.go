@@ -73,7 +73,7 @@ func warnPublication(w *World, p *v1alpha1.Publication) admission.Warnings {
 }
 
 func warnSubscription(w *World, s *v1alpha1.Subscription) admission.Warnings {
-	return awaits(w.ofSubscription(top, s)...)
+	return append(append(awaits(w.ofSubscription(top, s)...), w.keepsCopy(s)...), w.oneThread(s)...)
 }
 
 func warnLogin(w *World, l *v1alpha1.Login) admission.Warnings {

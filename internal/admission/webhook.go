@@ -169,12 +169,14 @@ func Register(mgr manager.Manager) error {
 			func(o *v1alpha1.Distributor) any { return o.Spec }, warnDistributor, true}),
 		add(mgr, &v1alpha1.Publication{}, &validator[*v1alpha1.Publication]{r, "Publication",
 			func(w *World, old, o *v1alpha1.Publication) field.ErrorList {
-				return append(w.publication(top, o), w.publishesForItself(top, old, o)...)
+				errs := append(w.publication(top, o), w.publishesForItself(top, old, o)...)
+				return append(errs, w.lessCopiesOf(top, w, old, o)...)
 			},
 			func(o *v1alpha1.Publication) any { return o.Spec }, warnPublication, true}),
 		add(mgr, &v1alpha1.Subscription{}, &validator[*v1alpha1.Subscription]{r, "Subscription",
 			func(w *World, old, o *v1alpha1.Subscription) field.ErrorList {
-				return append(append(w.subscription(top, o), w.receivesForItself(top, old, o)...), groupReceives(top, old, o)...)
+				errs := append(w.subscription(top, o), w.receivesForItself(top, old, o)...)
+				return append(append(errs, groupReceives(top, old, o)...), w.lessCopies(top, w, old, o)...)
 			},
 			func(o *v1alpha1.Subscription) any { return o.Spec }, warnSubscription, true}),
 		add(mgr, &v1alpha1.Login{}, &validator[*v1alpha1.Login]{r, "Login",

@@ -123,7 +123,10 @@ func WaysOut(p *v1alpha1.Publication, undeclared []v1alpha1.Undeclared, waitingF
 }
 
 // Cost says what a copy costs.
-func Cost(rows, bytes int64) string {
+func Cost(rows, bytes int64) string { return fmt.Sprintf("%d rows, %s", rows, Size(bytes)) }
+
+// Size of something in bytes, as people are told.
+func Size(bytes int64) string {
 	size, unit := float64(bytes), "bytes"
 	for _, larger := range []string{"KiB", "MiB", "GiB", "TiB"} {
 		if size < 1024 {
@@ -132,7 +135,7 @@ func Cost(rows, bytes int64) string {
 		size, unit = size/1024, larger
 	}
 	if unit == "bytes" {
-		return fmt.Sprintf("%d rows, %d bytes", rows, bytes)
+		return fmt.Sprintf("%d bytes", bytes)
 	}
-	return fmt.Sprintf("%d rows, %.1f %s", rows, size, unit)
+	return fmt.Sprintf("%.1f %s", size, unit)
 }

@@ -31,7 +31,9 @@ func AddLogReaderAgent(job, login, password string) Statement {
 		done("attach the log reader's job " + job)
 }
 
-// AddPublication adds a transactional publication that keeps a snapshot ready for new subscribers.
+// AddPublication adds a transactional publication that keeps a snapshot ready for new subscribers. A concurrent one
+// does not lock its tables while it is made; one thread of the Distribution Agent applies it, whatever its
+// MaxBcpThreads (docs/relational-databases/replication/agents/replication-distribution-agent.md, MaxBcpThreads).
 func AddPublication(name, description string) Statement {
 	return exec("sys.sp_addpublication").str("publication", name).str("description", description).
 		str("sync_method", "concurrent").str("repl_freq", "continuous").str("status", "active").

@@ -234,6 +234,7 @@ func (s *Snapshot) writeReplication(out io.Writer, now time.Time) {
 	t.flush()
 	s.writeUndeclared(out)
 	s.writeAgents(out, now)
+	s.writeCopies(out, now)
 }
 
 // writeUndeclared says what runs on although nobody declares it any more.

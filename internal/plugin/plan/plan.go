@@ -220,6 +220,9 @@ func (p *planner) print() error {
 		if s.Verb == topologies.Create {
 			p.steps(s)
 		}
+		if s.Verb == topologies.Create || s.Verb == topologies.Change {
+			p.copies(s)
+		}
 	}
 	untried(p.out, ledger.All(), p.sent)
 	return nil
@@ -324,7 +327,7 @@ func (p *planner) publishers(d *v1alpha1.Distributor) []v1alpha1.ServerName {
 
 // publication is what a Publication asks for, once its distributor is configured, with the server that publishes first.
 func (p *planner) publication(x *v1alpha1.Publication) (publication.Desired, v1alpha1.ServerName) {
-	d := publication.Desired{Publication: x}
+	d := publication.Desired{Publication: x, Subscriptions: p.subscriptions(x.Name)}
 	for _, o := range p.distributors() {
 		if o.Name == string(x.Spec.Distributor) {
 			d.System = distributor.Imagine(o, nil).System
@@ -342,6 +345,24 @@ func (p *planner) publication(x *v1alpha1.Publication) (publication.Desired, v1a
 		}
 	}
 	return d, ""
+}
+
+// subscriptions to a Publication, those that the Topology declares and others.
+func (p *planner) subscriptions(to string) []v1alpha1.Subscription {
+	var all []v1alpha1.Subscription
+	for _, s := range p.objects.Subscriptions {
+		if string(s.Spec.Publication) == to {
+			all = append(all, *s)
+		}
+	}
+	for _, object := range p.observed.Objects {
+		s, ok := object.(*v1alpha1.Subscription)
+		if ok && string(s.Spec.Publication) == to &&
+			!slices.ContainsFunc(all, func(x v1alpha1.Subscription) bool { return x.Name == s.Name }) {
+			all = append(all, *s)
+		}
+	}
+	return all
 }
 
 // writes is the replica of a group that takes writes: its primary by the hub or, of a group that is yet to be made, the

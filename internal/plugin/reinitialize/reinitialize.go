@@ -64,16 +64,15 @@ func run(cmd *cobra.Command, hub client.Client, key client.ObjectKey, f *flags) 
 		say(cmd, "a new copy was asked for before, and is under way: %s", state(s))
 		return nil
 	}
-	if p.Spec.InitializationMethod() == v1alpha1.InitializeReplicationSupportOnly &&
-		p.Status.NeededReinitialization == nil {
+	if !p.Copies(s) && p.Status.NeededReinitialization == nil {
 		return fmt.Errorf(
-			"refused, nothing was changed: Publication %s has initialization ReplicationSupportOnly: it makes no "+
-				"copies; bring the data to %s by yourself",
-			p.Name,
+			"refused, nothing was changed: %s has initialization ReplicationSupportOnly: no copy is made; bring the data "+
+				"to %s by yourself",
+			replication.NoCopies(p, s),
 			s.Spec.Subscriber.Server,
 		)
 	}
-	sayWhat(cmd, s, p)
+	sayWhat(cmd, s, p, readRoute(cmd, hub, s, p))
 	if f.dryRun {
 		say(cmd, "Nothing was changed.")
 		return nil
@@ -120,13 +119,16 @@ func read(
 }
 
 // sayWhat shows what would be replaced, why, and what it costs.
-func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publication) {
+func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publication, route replication.Route) {
 	say(cmd, "Subscription %s: %s", s.Name, state(s))
 	at := fmt.Sprintf("database %s on %s-0", s.Spec.Database, s.Spec.Subscriber.Server)
 	if n := p.Status.NeededReinitialization; n != nil && !copiesAll(s, p) {
+		var all v1alpha1.CopySize
 		for _, t := range n.Tables {
 			say(cmd, "%s in %s is replaced: %s; %s", t.Table, at, replication.Cost(t.Rows, t.Bytes), t.Reason)
+			all.Rows, all.Bytes = all.Rows+t.Rows, all.Bytes+t.Bytes
 		}
+		say(cmd, "What it costs here: %s.", replication.Price(&all, len(n.Tables), route))
 		var others []string
 		for _, name := range n.WaitingFor {
 			if name != s.Name {
@@ -143,16 +145,23 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 		tables = append(tables, a.Table)
 	}
 	say(cmd, "All tables of the articles in %s are replaced: %s", at, strings.Join(tables, ", "))
+	say(cmd, "What a copy costs: %s.", replication.Price(p.Status.Size, len(p.Spec.Articles), route))
 	if size := p.Status.Size; size != nil {
-		say(
-			cmd,
-			"A copy has %s, as the publisher measured it at %s.",
-			replication.Cost(size.Rows, size.Bytes),
-			cli.Moment(size.Measured),
-		)
-	} else {
-		say(cmd, "What a copy costs is not known: the publisher has not measured it yet.")
+		say(cmd, "The publisher measured it at %s.", cli.Moment(size.Measured))
 	}
+}
+
+// readRoute finds the way of the copy. Whoever may not read what it takes is told so, and may ask all the same.
+func readRoute(
+	cmd *cobra.Command, hub client.Client, s *v1alpha1.Subscription, p *v1alpha1.Publication,
+) replication.Route {
+	ctx, cancel := context.WithTimeout(cmd.Context(), cli.ReadTimeout)
+	defer cancel()
+	route, err := replication.RouteTo(ctx, hub, p, s)
+	if err != nil {
+		say(cmd, "Over which link it goes is not known: %v", err)
+	}
+	return route
 }
 
 // copiesAll tells that a request brings a copy of all articles, whatever the Publication waits for: to a subscriber
@@ -160,7 +169,7 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 func copiesAll(s *v1alpha1.Subscription, p *v1alpha1.Publication) bool {
 	i := s.Status.Initialization
 	ready := v1alpha1.ReadyAsSeen(s.Status.Conditions)
-	return p.Spec.InitializationMethod() != v1alpha1.InitializeReplicationSupportOnly &&
+	return p.Copies(s) &&
 		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly ||
 			ready != nil && ready.Reason == v1alpha1.ReasonSubscriptionInactive)
 }

@@ -4,13 +4,17 @@ package reinitialize
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
@@ -62,7 +66,7 @@ func TestReinitialize(t *testing.T) {
 			asked: true},
 		{name: "not measured", flags: flags{dryRun: true},
 			change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { p.Status.Size = nil },
-			texts:  []string{"not known"}},
+			texts:  []string{"whose size is not measured yet"}},
 		{name: "one table", flags: flags{yes: true},
 			change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) { needs(p) },
 			texts: []string{"dbo.Attachment in database Content on dubsub-0 is replaced: 7 rows, 2.0 KiB; its filter is " +
@@ -81,6 +85,15 @@ func TestReinitialize(t *testing.T) {
 		{name: "no copies", flags: flags{yes: true}, change: func(_ *v1alpha1.Subscription, p *v1alpha1.Publication) {
 			p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
 		}, refused: "ReplicationSupportOnly"},
+		{name: "no copies of this one", flags: flags{yes: true},
+			change: func(s *v1alpha1.Subscription, _ *v1alpha1.Publication) {
+				s.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+			}, refused: "Subscription dublin has initialization ReplicationSupportOnly"},
+		{name: "copies of this one alone", flags: flags{dryRun: true},
+			change: func(s *v1alpha1.Subscription, p *v1alpha1.Publication) {
+				p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+				s.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}
+			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced"}},
 		{name: "no publication", flags: flags{yes: true},
 			change:  func(s *v1alpha1.Subscription, _ *v1alpha1.Publication) { s.Spec.Publication = "other" },
 			refused: "read Publication web/other"},
@@ -114,6 +127,68 @@ func TestReinitialize(t *testing.T) {
 				g.Expect(err).NotTo(HaveOccurred())
 				g.Expect(text).To(ContainSubstring("was asked for before"))
 			}
+		})
+	}
+}
+
+// The question says over which link a copy goes, and for how long, as the Sites declare it; whoever may not read them
+// is asked all the same.
+func TestTheLinkOfACopy(t *testing.T) {
+	site := func(name string, links ...v1alpha1.SiteLink) *v1alpha1.Site {
+		return &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.SiteSpec{Links: links}}
+	}
+	server := func(name string, site v1alpha1.SiteName) *v1alpha1.SQLServer {
+		return &v1alpha1.SQLServer{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: name},
+			Spec: v1alpha1.SQLServerSpec{Site: site}}
+	}
+	refuses := func(kind string) interceptor.Funcs {
+		refused := func(obj any) error {
+			if kind == "" || !strings.HasSuffix(fmt.Sprintf("%T", obj), "."+kind) {
+				return nil
+			}
+			return apierrors.NewForbidden(schema.GroupResource{Resource: kind}, "", nil)
+		}
+		return interceptor.Funcs{
+			List: func(ctx context.Context, c client.WithWatch, list client.ObjectList, o ...client.ListOption) error {
+				if err := refused(list); err != nil {
+					return err
+				}
+				return c.List(ctx, list, o...)
+			},
+			Get: func(ctx context.Context, c client.WithWatch, key client.ObjectKey, obj client.Object,
+				o ...client.GetOption) error {
+				if err := refused(obj); err != nil {
+					return err
+				}
+				return c.Get(ctx, key, obj, o...)
+			}}
+	}
+	for name, c := range map[string]struct {
+		forbidden string
+		says      string
+	}{
+		"declared": {"", "1200 rows, 3.0 MiB, from site tukwila to dublin (round trip 150ms, 1Gbit), on its way for at " +
+			"least 2s."},
+		"the Sites may not be read": {"SiteList", "from site tukwila to dublin (round trip not declared, bandwidth not " +
+			"declared), so that nobody can tell for how long."},
+		"servers may not be read": {"SQLServer", "Over which link it goes is not known: read SQLServer web/tukpub"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			s, p := objects()
+			p.Spec.Publisher.Server, p.Spec.Distributor = "tukpub", "main"
+			main := &v1alpha1.Distributor{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "main"},
+				Spec: v1alpha1.DistributorSpec{Server: "dist"}}
+			hub := terminal.Hub(s, p, main, server("tukpub", "tukwila"), server("dist", "tukwila"),
+				server("dubsub", "dublin"), site("dublin"), site("tukwila", v1alpha1.SiteLink{To: "dublin",
+					Bandwidth: "1Gbit", RoundTrip: &metav1.Duration{Duration: 150 * time.Millisecond}})).
+				WithInterceptorFuncs(refuses(c.forbidden)).Build()
+			command := &cobra.Command{RunE: func(cmd *cobra.Command, _ []string) error {
+				return run(cmd, hub, client.ObjectKeyFromObject(s), &flags{dryRun: true})
+			}}
+			text, err := terminal.Run(t, command, "")
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(text).To(ContainSubstring(c.says))
 		})
 	}
 }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+// InitializationOf is how a Subscription gets its first copy: as it says itself, else as the Publication does; of a
+// snapshot InitializationAnnotation makes Compare. A subscription that nobody declares (nil) has its publication's
+// word.
+func (p *Publication) InitializationOf(s *Subscription) InitializationMethod {
+	method := p.Spec.InitializationMethod()
+	if s == nil {
+		return method
+	}
+	if i := s.Spec.Initialization; i != nil && i.Method != "" {
+		method = i.Method
+	}
+	if method == InitializeSnapshot && s.Annotations[InitializationAnnotation] == InitializeCompare {
+		return InitializeCompare
+	}
+	return method
+}
+
+// Copies tells whether a Subscription gets copies: a first one where it needs it, a new one where a person agrees.
+func (p *Publication) Copies(s *Subscription) bool {
+	return p.InitializationOf(s) != InitializeReplicationSupportOnly
+}

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// CopyPhase is how far a copy is.
+// +kubebuilder:validation:Enum=Snapshot;Transfer;Apply;Done
+type CopyPhase string
+
+const (
+	// CopySnapshot waits for the snapshot, which the publication's agent makes.
+	CopySnapshot CopyPhase = "Snapshot"
+	// CopyTransfer has the subscriber's site mirror it.
+	CopyTransfer CopyPhase = "Transfer"
+	// CopyApply has the distribution agent apply it.
+	CopyApply CopyPhase = "Apply"
+	// CopyDone is when the subscriber has it.
+	CopyDone CopyPhase = "Done"
+)
+
+// SubscriptionCopy is the newest copy that the subscriber gets, or got, by a snapshot. Its figures are those of ten
+// seconds ago at most while they change; seconds are counted from when the operator sees a phase begin.
+type SubscriptionCopy struct {
+	// phase is Snapshot, Transfer, Apply or Done.
+	Phase CopyPhase `json:"phase"`
+	// again says that it is not the first: tables come anew, or in addition to others.
+	// +optional
+	Again bool `json:"again,omitempty"`
+	// snapshot that is transferred, by the name of its folder.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Snapshot string `json:"snapshot,omitempty"`
+	// bytes of the snapshot's files in all.
+	// +optional
+	Bytes int64 `json:"bytes,omitempty"`
+	// presentBytes of them are at the subscriber's site.
+	// +optional
+	PresentBytes int64 `json:"presentBytes,omitempty"`
+	// movedBytes came over the link, as they were sent.
+	// +optional
+	MovedBytes int64 `json:"movedBytes,omitempty"`
+	// reusedBytes were at the subscriber's site already, and were not sent.
+	// +optional
+	ReusedBytes int64 `json:"reusedBytes,omitempty"`
+	// bytesPerSecond at which it is transferred, or was.
+	// +optional
+	BytesPerSecond int64 `json:"bytesPerSecond,omitempty"`
+	// remainingSeconds of the transfer at that rate; absent while nobody can tell.
+	// +optional
+	RemainingSeconds *int64 `json:"remainingSeconds,omitempty"`
+	// expectedSeconds that it is on its way at least, by what the Sites declare of the links and what the publisher had
+	// measured when it began; absent where they declare no bandwidth.
+	// +optional
+	ExpectedSeconds *int64 `json:"expectedSeconds,omitempty"`
+	// snapshotSeconds that the snapshot was waited for; absent when it was there.
+	// +optional
+	SnapshotSeconds *int64 `json:"snapshotSeconds,omitempty"`
+	// transferSeconds, absent where nothing has to be transferred, as to an agent at the distributor.
+	// +optional
+	TransferSeconds *int64 `json:"transferSeconds,omitempty"`
+	// applySeconds. Of a copy that is not the first they last until nothing is pending, or a later tracer token has
+	// arrived.
+	// +optional
+	ApplySeconds *int64 `json:"applySeconds,omitempty"`
+	// started is when the operator saw it begin.
+	// +optional
+	Started *metav1.Time `json:"started,omitempty"`
+	// phaseStarted is when it saw the phase begin.
+	// +optional
+	PhaseStarted *metav1.Time `json:"phaseStarted,omitempty"`
+	// seen is when the figures were read.
+	// +optional
+	Seen *metav1.Time `json:"seen,omitempty"`
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"cmp"
+	"fmt"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	topologies "geosql.dev/operator/controllers/topology"
+	"geosql.dev/operator/internal/replication"
+)
+
+// copies says what the copy of a Subscription costs that is created, or changed to another type.
+func (p *planner) copies(s topologies.Step) {
+	x, ok := s.Object.(*v1alpha1.Subscription)
+	if !ok {
+		return
+	}
+	published := p.published(string(x.Spec.Publication))
+	if published == nil {
+		return
+	}
+	cost := p.price(published, x)
+	switch method := published.InitializationOf(x); {
+	case s.Verb == topologies.Change && !retypes(s.Existing, x):
+	case method == v1alpha1.InitializeReplicationSupportOnly:
+		fmt.Fprintln(p.out, "    it gets no copy: a person brings the data")
+	case s.Verb == topologies.Change:
+		fmt.Fprintf(p.out, "    the other type takes a new copy, made when it is asked for unless reinitialization is "+
+			"Automatic: %s\n", cost)
+	case method == v1alpha1.InitializeCompare:
+		fmt.Fprintf(p.out, "    its tables are kept where all are equal to the publisher's; else its first copy: %s\n", cost)
+	default:
+		fmt.Fprintf(p.out, "    its first copy: %s\n", cost)
+	}
+}
+
+// published is a Publication, as the Topology declares it or else as it is; nil when there is none.
+func (p *planner) published(name string) *v1alpha1.Publication {
+	for _, x := range p.objects.Publications {
+		if x.Name == name {
+			return x
+		}
+	}
+	return p.live(name)
+}
+
+// live is a Publication as the hub has it, nil when it has none.
+func (p *planner) live(name string) *v1alpha1.Publication {
+	x, _ := p.observed.Objects[topologies.Key{Kind: "Publication", Name: name}].(*v1alpha1.Publication)
+	return x
+}
+
+// retypes tells that a Subscription is declared as another type than it is.
+func retypes(was client.Object, x *v1alpha1.Subscription) bool {
+	kind := func(s *v1alpha1.Subscription) v1alpha1.SubscriptionType {
+		return cmp.Or(s.Spec.Type, v1alpha1.SubscriptionPull)
+	}
+	s, ok := was.(*v1alpha1.Subscription)
+	return ok && kind(s) != kind(x)
+}
+
+// price of a Subscription's copy, with what is known of the Publication.
+func (p *planner) price(published *v1alpha1.Publication, x *v1alpha1.Subscription) string {
+	var size *v1alpha1.CopySize
+	if live := p.live(published.Name); live != nil {
+		size = live.Status.Size
+	}
+	_, sender := p.publication(published)
+	var distributor v1alpha1.ServerName
+	for _, d := range p.distributors() {
+		if d.Name == string(published.Spec.Distributor) {
+			distributor = d.Spec.Server
+		}
+	}
+	route := replication.RouteOf(p.places(), p.sites, sender, distributor, x.Spec.Subscriber.Server)
+	return replication.Price(size, len(published.Spec.Articles), route)
+}
