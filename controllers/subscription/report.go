@@ -64,6 +64,7 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 	} else {
 		s.Agent = replication.AgentStatus(s.Agent, o.Agent, o.Jobs[d.agentServer()])
 	}
+	s.Snapshot = appliedSnapshot(d, o)
 	if o.mirrored() {
 		s.MirroredSnapshot = o.At.LastSnapshot
 	}
