@@ -27,6 +27,7 @@ var byTheClock = map[string]string{
 	"publication.newest":       "how often the status is written",
 	"publication.outdated":     "tables are measured earlier",
 	"publication.planRestored": "a log reader is disabled, and not deleted",
+	"publication.run":          "a run that is due, and that its schedule agrees to, waits less for others",
 
 	"publishermove.estimates": "an estimate is made anew earlier",
 	"publishermove.stands":    "a comparison is made anew earlier",

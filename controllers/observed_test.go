@@ -59,7 +59,8 @@ var bare = map[string]string{
 	"sqlserver.left.Set": atSite, "sqlserver.left.Ending": atSite, "sqlserver.left.Pod": atSite,
 
 	"subscription.Agent": "AtErr says it", "subscription.LogReaderJob": "JobsErr says it",
-	"subscription.Pending": "nil is not known", "subscription.PendingSeconds": "nil is not known",
+	"subscription.Snapshot": "AtErr says it",
+	"subscription.Pending":  "nil is not known", "subscription.PendingSeconds": "nil is not known",
 	"subscription.Counted":        "how long a count took, also one that came to nothing",
 	"subscription.Former":         "HereErr says it",
 	"subscription.FormerLogin":    "JobsErr says it",

@@ -4,10 +4,10 @@ package v1alpha1
 
 // InitializationOf is how a Subscription gets its first copy: as it says itself, else as the Publication does; of a
 // snapshot InitializationAnnotation makes Compare. A subscription that nobody declares (nil) has its publication's
-// word.
+// word. One to a Publication that is copied by a schedule gets snapshots, whatever it says.
 func (p *Publication) InitializationOf(s *Subscription) InitializationMethod {
 	method := p.Spec.InitializationMethod()
-	if s == nil {
+	if s == nil || p.Spec.Scheduled() {
 		return method
 	}
 	if i := s.Spec.Initialization; i != nil && i.Method != "" {

@@ -54,7 +54,7 @@ type ArticleObject string
 // +kubebuilder:validation:XValidation:rule="!has(self.function)",message="a function is not published yet: name a table",fieldPath=".function"
 // +kubebuilder:validation:XValidation:rule="[has(self.table), has(self.procedure), has(self.view), has(self.function)].exists_one(x, x)",message="an article is exactly one of table, procedure, view and function"
 type Article struct {
-	// table as schema.name, such as dbo.Article. It needs a primary key.
+	// table as schema.name, such as dbo.Article. It needs a primary key, unless the Publication's type is Snapshot.
 	// +optional
 	// +kubebuilder:validation:MinLength=3
 	// +kubebuilder:validation:MaxLength=257
@@ -97,8 +97,13 @@ const (
 	SchemaPublishable SchemaOptions = "Publishable"
 )
 
-// PublicationSpec declares a transactional publication.
+// PublicationSpec declares a publication.
 //
+// +kubebuilder:validation:XValidation:rule="(has(self.type) ? self.type : 'Transactional') == (has(oldSelf.type) ? oldSelf.type : 'Transactional')",message="type is immutable: declare another publication"
+// +kubebuilder:validation:XValidation:rule="(has(self.type) && self.type == 'Snapshot') == has(self.schedule)",message="type Snapshot takes a schedule, and type Transactional none",fieldPath=".schedule"
+// +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.schedule)",message="timeZone goes with schedule",fieldPath=".timeZone"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Snapshot' || !has(self.logReaderProfile)",message="nothing reads the log for type Snapshot: leave logReaderProfile out",fieldPath=".logReaderProfile"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Snapshot' || !has(self.initialization) || !has(self.initialization.method) || self.initialization.method == 'Snapshot'",message="type Snapshot brings nothing but snapshots: initialization.method is Snapshot, or left out",fieldPath=".initialization"
 // +kubebuilder:validation:XValidation:rule="self.publisher == oldSelf.publisher || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="publisher is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
 // +kubebuilder:validation:XValidation:rule="self.database == oldSelf.database || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="database is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
 // +kubebuilder:validation:XValidation:rule="self.distributor == oldSelf.distributor || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="distributor is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
@@ -110,6 +115,24 @@ type PublicationSpec struct {
 	Database DatabaseName `json:"database"`
 	// distributor is the name of a Distributor.
 	Distributor ObjectName `json:"distributor"`
+	// type is Transactional (default), whose changes are streamed, or Snapshot, whose tables are copied whole by the
+	// schedule: nothing arrives between. It is immutable. While a snapshot of type Snapshot is made, whoever writes its
+	// tables waits.
+	// +optional
+	// +kubebuilder:default=Transactional
+	Type PublicationType `json:"type,omitempty"`
+	// schedule of type Snapshot, in cron's five fields, such as "0 3 * * *": when a new snapshot is made for those who
+	// subscribe. Each replaces the subscribers' tables, which this schedule agrees to; what is missed while the operator
+	// or a server is away is made up for once. A first copy is made at once, and so is one that is asked for by
+	// `kubectl geosql reinitialize`; other changes of what is published wait for the schedule.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=100
+	Schedule string `json:"schedule,omitempty"`
+	// timeZone of the schedule by its name in the tz database, such as Europe/Dublin. Without one it is UTC.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	TimeZone string `json:"timeZone,omitempty"`
 	// initialization of subscribers, by a snapshot unless it says otherwise. A Subscription may say otherwise. A snapshot
 	// is made where one subscriber needs it.
 	// +optional
@@ -147,7 +170,7 @@ type PublicationSpec struct {
 	// +optional
 	MovedBy ObjectName `json:"movedBy,omitempty"`
 	// suspend has the operator do nothing with the object, its deletion included, until it is false again: it is looked at
-	// and reported on. Replication goes on.
+	// and reported on. Replication goes on, but no snapshot of type Snapshot is made.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 }
@@ -307,12 +330,15 @@ type PublicationStatus struct {
 	// +listType=map
 	// +listMapKey=name
 	Articles []ArticleStatus `json:"articles,omitempty"`
-	// logReader agent.
+	// logReader agent; absent of type Snapshot, which has none.
 	// +optional
 	LogReader *AgentStatus `json:"logReader,omitempty"`
 	// snapshot agent.
 	// +optional
 	Snapshot *AgentStatus `json:"snapshot,omitempty"`
+	// schedule says when the tables are copied; absent of type Transactional.
+	// +optional
+	Schedule *PublicationSchedule `json:"schedule,omitempty"`
 	// snapshotFolder of the newest snapshot, on the distributor.
 	// +optional
 	SnapshotFolder string `json:"snapshotFolder,omitempty"`

@@ -48,6 +48,12 @@ const (
 	ReasonSnapshotRunning = "SnapshotRunning"
 	// ReasonSnapshotFailed: the snapshot agent failed; it is started again.
 	ReasonSnapshotFailed = "SnapshotFailed"
+	// ReasonWaitingForSchedule: what is declared needs a snapshot, and that replaces the tables of all who subscribe: it
+	// comes with the next that the schedule asks for, or when somebody asks for a new copy.
+	ReasonWaitingForSchedule = "WaitingForSchedule"
+	// ReasonSnapshotOutdated: the subscriber's copy is older than the publication's schedule says: the snapshot that came
+	// before the newest time of the schedule has not arrived.
+	ReasonSnapshotOutdated = "SnapshotOutdated"
 	// ReasonPublished: every article is published, and the snapshot is ready.
 	ReasonPublished = "Published"
 	// ReasonMaintenanceJobMissing: the publisher or the distributor lacks a job that keeps replication in order, such as

@@ -31,7 +31,8 @@ const (
 // SubscriptionObjectives are what a subscription promises.
 type SubscriptionObjectives struct {
 	// latency is how long a row may need from its commit at the publisher to the subscriber. Tracer tokens measure it in
-	// whole seconds; the manager's metrics and alerts compare the two.
+	// whole seconds; the manager's metrics and alerts compare the two. A Publication of type Snapshot has none: its
+	// schedule says how old a copy may be.
 	// +optional
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MaxLength=32
@@ -219,6 +220,9 @@ type SubscriptionStatus struct {
 	// mirroredSnapshot is the snapshot that the subscriber's site has whole.
 	// +optional
 	MirroredSnapshot string `json:"mirroredSnapshot,omitempty"`
+	// snapshot is what the subscriber has of a Publication of type Snapshot; absent of others, and before the first copy.
+	// +optional
+	Snapshot *AppliedSnapshot `json:"snapshot,omitempty"`
 	// initialization says how the subscription was registered.
 	// +optional
 	Initialization *SubscriptionInitialization `json:"initialization,omitempty"`

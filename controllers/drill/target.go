@@ -182,6 +182,11 @@ func (r *Reconciler) resolveSubscription(ctx context.Context, t *target, ns, nam
 	if ok, err := r.read(ctx, t, ns, string(s.Spec.Publication), &p, "Publication", false); !ok {
 		return err
 	}
+	if p.Spec.Scheduled() {
+		t.missing = fmt.Sprintf("Publication %s is of type Snapshot: what a drill writes would not arrive before its "+
+			"schedule says so. Name a Subscription to one that is streamed, or the group", p.Name)
+		return nil
+	}
 	if ok, err := r.read(ctx, t, ns, string(p.Spec.Distributor), &d, "Distributor", false); !ok {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/schedule"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -51,6 +52,9 @@ type Desired struct {
 	// Arriving tells that a PublisherMove has brought the publication to its publisher and waits for it to be published
 	// there.
 	Arriving bool
+	// Times of the schedule, nil of what is streamed; TimesErr is why nobody can read it.
+	Times    *schedule.Schedule
+	TimesErr error
 	// LogReaderProfile and SnapshotProfile are nil without one.
 	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
 	// Gone are servers that nobody expects back; read for a deletion alone.
@@ -175,11 +179,13 @@ func forgetful(d Desired, o Observed) bool {
 
 // restored tells that the database was found so, now or before: its log has grown since perhaps, and then hides that,
 // and what was written until then would never be read. What a distributor knows of a publisher to which the publication
-// comes back is from before it left.
+// comes back is from before it left. Of a publication that is copied by a schedule nothing is read from the log, and
+// nothing that a distributor forgets is missed: the next snapshot brings all.
 func restored(d Desired, o Observed) bool {
 	have := o.Database.Publication
+	streamed := !d.scheduled() && (o.behind() || forgetful(d, o))
 	return have != nil && have.Description == d.description() && o.At.Known && !d.Arriving &&
-		(o.behind() || forked(d, o) || forgetful(d, o) || d.Publication.Status.Behind != nil)
+		(streamed || forked(d, o) || d.Publication.Status.Behind != nil)
 }
 
 // primary is the server that takes writes, empty when none that answers says so.
@@ -265,12 +271,12 @@ const (
 )
 
 // articleState judges an article by its table.
-func articleState(a v1alpha1.Article, db Database) string {
+func articleState(d Desired, a v1alpha1.Article, db Database) string {
 	table, exists := db.Tables[strings.ToLower(a.Table)]
 	switch {
 	case !exists:
 		return stateWaitingForTable
-	case len(table.PrimaryKey) == 0:
+	case len(table.PrimaryKey) == 0 && !d.scheduled():
 		return stateNoPrimaryKey
 	case len(a.Columns) > 0 && slices.ContainsFunc(table.PrimaryKey,
 		func(c string) bool { return !replication.Contains(a.Columns, c) }):
@@ -287,6 +293,7 @@ func articleState(a v1alpha1.Article, db Database) string {
 // desire finds out what a Publication asks for.
 func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (Desired, error) {
 	d := Desired{Publication: object}
+	d.Times, d.TimesErr = times(object)
 	var distributor v1alpha1.Distributor
 	key := client.ObjectKey{Namespace: object.Namespace, Name: string(object.Spec.Distributor)}
 	err := r.hub.Get(ctx, key, &distributor)

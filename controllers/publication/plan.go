@@ -23,9 +23,9 @@ import (
 // nothing else tells a request that was carried out from one for a copy of all tables.
 func plan(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Stages(d, o,
-		planReferences, planFilters, planDistributor, planPublisherLost, planDatabase, planOwnership, planPublish,
-		planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
-		planSnapshotAgent, planTables, planArticles, planSubscribers, planSnapshot, planAttempt, planHealth,
+		planReferences, planSchedule, planFilters, planDistributor, planPublisherLost, planDatabase, planOwnership,
+		planPublish, planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
+		planSnapshotAgent, planTables, planArticles, planSubscribers, planRun, planSnapshot, planAttempt, planHealth,
 	).Plan
 	if r := begins(d, o, p); r != nil {
 		return reconcile.Plan{Aside: p.Aside, Note: r, Outcome: conditions.InProgress(v1alpha1.ReasonConfiguring,
@@ -198,7 +198,7 @@ func planDistributorLost(d Desired, o Observed, p *replication.Plan) bool {
 		)))
 	}
 	primary := o.primary(d)
-	if o.At.LogReader == nil {
+	if o.At.LogReader == nil && !d.scheduled() {
 		// What the lost distributor had still to be told may lie before the log of a database that was restored as well.
 		// Once one publication of the database is made anew its log reader has the log, and what is in it is its.
 		p.Execute(primary, d.database(), tsql.PassOverLog())
@@ -213,9 +213,10 @@ func planDistributorLost(d Desired, o Observed, p *replication.Plan) bool {
 // planLogReader makes the log reader's job at the distributor and attaches it. The procedure would make a job of its
 // own that connects to the distributor with Windows authentication. It attaches none to a log reader that had one: a
 // job that is made again after it was deleted reads the log all the same, by its command line, and is known by its
-// name. A job that somebody else made is one for all publications of the database, and stays theirs.
+// name. A job that somebody else made is one for all publications of the database, and stays theirs. What is copied by
+// a schedule needs none; other publications of the database may have it.
 func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
-	if foreignLogReader(d, o) {
+	if d.scheduled() || foreignLogReader(d, o) {
 		return true
 	}
 	job, have := logReaderJob(d, o), o.LogReaderJob
@@ -250,7 +251,7 @@ func foreignLogReader(d Desired, o Observed) bool {
 // planAttempt does not let the log reader wait for its next attempt. That is no news: whether it delivers is
 // planHealth's to say.
 func planAttempt(d Desired, o Observed, p *replication.Plan) bool {
-	if !foreignLogReader(d, o) {
+	if !d.scheduled() && !foreignLogReader(d, o) {
 		p.Run(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
 	}
 	return true
@@ -259,6 +260,8 @@ func planAttempt(d Desired, o Observed, p *replication.Plan) bool {
 func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 	primary, have := o.primary(d), o.Database.Publication
 	switch {
+	case have == nil && d.scheduled():
+		p.Execute(primary, d.database(), tsql.AddSnapshotPublication(d.name(), d.description()))
 	case have == nil:
 		p.Execute(primary, d.database(), tsql.AddPublication(d.name(), d.description()))
 	case have.Description != d.description():
@@ -300,7 +303,8 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 // agent that has just ended is started again after a while.
 func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
-	if !d.snapshots() || o.snapshotThere() && !o.snapshotAwaited() || len(have.Articles) == 0 || o.SnapshotJob == nil {
+	if !d.snapshots() || !d.mayReplace(o) || o.snapshotThere() && !o.snapshotAwaited() || len(have.Articles) == 0 ||
+		o.SnapshotJob == nil {
 		return true
 	}
 	if o.SnapshotJob.Running {
@@ -310,5 +314,6 @@ func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	}
 	p.StartSnapshot(d.System, o.At, o.primary(d), d.database(), d.name())
-	return p.Starting(d.System.Server, o.Servers[d.System.Server], "a snapshot of %s is being made", d.name())
+	return d.serving(o, p,
+		p.Starting(d.System.Server, o.Servers[d.System.Server], "a snapshot of %s is being made", d.name()))
 }

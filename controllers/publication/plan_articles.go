@@ -80,13 +80,16 @@ func planCompression(d Desired, o Observed, p *replication.Plan) bool {
 }
 
 // planArticles adds, changes and drops articles. An article whose table is not there, or cannot be published, holds up
-// no other.
+// no other. Of what is copied by a schedule they change with the next copies.
 func planArticles(d Desired, o Observed, p *replication.Plan) bool {
+	if !d.mayReplace(o) {
+		return true
+	}
 	have := o.Database.Publication
 	declared := map[string]bool{}
 	for _, a := range d.Publication.Spec.Articles {
 		declared[strings.ToLower(a.Table)] = true
-		switch articleState(a, o.Database) {
+		switch articleState(d, a, o.Database) {
 		case statePending:
 			addArticle(d, o, p, a)
 		case statePublished:
@@ -111,7 +114,7 @@ func addArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article) 
 	primary := o.primary(d)
 	p.Execute(primary, d.database(), tsql.AddArticle(tsql.Article{
 		Publication: d.name(), Name: a.Table, Schema: table.Schema, Table: table.Name,
-		Compressed: compressed(a), Publishable: d.publishable(), Vertical: len(a.Columns) > 0,
+		Compressed: compressed(a), Publishable: d.publishable(), Vertical: len(a.Columns) > 0, Scheduled: d.scheduled(),
 	}))
 	c := d.changed(a, mssql.PublishedArticle{})
 	c.compression, c.rules = false, false

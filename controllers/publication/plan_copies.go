@@ -81,6 +81,9 @@ func (d Desired) declares(s mssql.ArticleSubscription) *v1alpha1.Subscription {
 // refusing are the subscribers of an article whose tables must not be replaced now, as messages name them.
 func refusing(d Desired, o Observed, article string) []string {
 	var all []string
+	if d.scheduled() {
+		return nil // articles change when copies are replaced anyway
+	}
 	for _, s := range o.subscribers(article) {
 		declared := d.declares(s)
 		if d.rests(declared) || !replication.Consents(d.Publication, declared) && !d.begun(declared, article) {
@@ -100,7 +103,7 @@ func needed(d Desired, o Observed) *v1alpha1.NeededReinitialization {
 	for _, a := range d.Publication.Spec.Articles {
 		key := strings.ToLower(a.Table)
 		have, published := o.Database.Publication.Articles[key]
-		if !published || articleState(a, o.Database) != statePublished {
+		if !published || articleState(d, a, o.Database) != statePublished {
 			continue
 		}
 		c, waiting, why := d.changed(a, have), refusing(d, o, have.Name), []string{}

@@ -55,7 +55,7 @@ func (o Observed) snapshotAwaited() bool {
 func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	states := map[string][]string{}
 	for _, a := range d.Publication.Spec.Articles {
-		state := articleState(a, o.Database)
+		state := articleState(d, a, o.Database)
 		states[state] = append(states[state], a.Table)
 	}
 	ready, at := !d.snapshots() || o.snapshotThere(), o.At.Snapshot
@@ -78,6 +78,8 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 			d.database(),
 			strings.Join(states[stateWaitingForTable], ", "), len(states[statePublished]), len(d.Publication.Spec.Articles),
 		)))
+	case d.scheduled():
+		return planScheduled(d, o, p)
 	case !ready && ended && at.Status == failed && (&replication.Failure{For: at.FailingFor}).Lasts():
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonSnapshotFailed, fmt.Sprintf(
 			"the snapshot agent has been started again and again for %s: %s. Mend what it says; docs/runbooks/replication.md "+

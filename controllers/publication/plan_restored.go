@@ -26,7 +26,7 @@ func planRestored(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(behind(d, o))
 	}
 	have := o.LogReaderJob
-	if have != nil && !foreignLogReader(d, o) && (have.Enabled || have.Running) &&
+	if !d.scheduled() && have != nil && !foreignLogReader(d, o) && (have.Enabled || have.Running) &&
 		(o.behind() || d.rebuilds() || o.Now.Sub(since.Time) < stopFor) {
 		p.Job(d.System.Server, logReaderJob(d, o), false, have)
 		return p.Settle(behind(d, o))
@@ -36,7 +36,9 @@ func planRestored(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	// First, and again after an interruption: the log reader may find the end of what the distributor has within a record
 	// of the log that was written since (9004).
-	p.Execute(primary, d.database(), tsql.RestartReplication())
+	if !d.scheduled() {
+		p.Execute(primary, d.database(), tsql.RestartReplication())
+	}
 	if len(o.Database.Publication.Subscriptions) > 0 {
 		p.Execute(primary, d.database(), tsql.DropSubscriptions(d.name()))
 	}
@@ -50,6 +52,13 @@ const stopFor = 5 * time.Minute
 
 func behind(d Desired, o Observed) conditions.Outcome {
 	primary := credentials.HostName(o.primary(d))
+	if d.scheduled() {
+		return conditions.Stalled(v1alpha1.ReasonPublisherBehind, fmt.Sprintf(
+			"database %[1]s on %[2]s was restored from a backup: subscribers may have rows that it does not have, and the next "+
+				"snapshot would replace them. None is made. Bring over what is missing, then annotate the Publication with "+
+				"%[3]s=true to copy what is there, and take the annotation away afterwards",
+			d.database(), primary, v1alpha1.RebuildAnnotation))
+	}
 	if forgetful(d, o) {
 		return conditions.Stalled(v1alpha1.ReasonDistributorBehind, fmt.Sprintf(
 			"distribution database %[1]s on %[2]s was restored from a backup: what had been brought there since, and not to "+

@@ -114,6 +114,9 @@ func standing(d Desired, o Observed, who lacking) (articles []string, err error)
 // that it lacked, which is refused when it lacks none by now. While a subscriber
 // has a table of an article's name, or nobody knows whether it has, only the others that push are subscribed.
 func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
+	if !d.mayReplace(o) {
+		return true
+	}
 	all, held := subscribing(d, o)
 	for _, who := range all {
 		if !held && len(p.Steps) == 0 {

@@ -78,6 +78,9 @@ func Preview(d Desired, primary v1alpha1.ServerName, now time.Time) []replicatio
 
 // previewRun is the part of planLogReader that starts the job once it is there.
 func previewRun(d Desired, o Observed, p *replication.Plan) bool {
+	if d.scheduled() {
+		return true
+	}
 	p.Run(d.System.Server, logReaderJob(d, o).Name, o.LogReaderJob)
 	return true
 }

@@ -36,9 +36,12 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 	for _, a := range d.Publication.Spec.Articles {
 		state := stateUnknown
 		if known {
-			state = articleState(a, o.Database)
+			state = articleState(d, a, o.Database)
 		}
 		s.Articles = append(s.Articles, v1alpha1.ArticleStatus{Name: a.Table, State: state})
+	}
+	if known && o.AtErr == nil {
+		s.Schedule = scheduleStatus(d, o)
 	}
 	if known {
 		s.NeededReinitialization, s.Size, s.Undeclared = underWay(d, o, needed(d, o)), size(d, o), undeclared(d, o)
@@ -61,8 +64,10 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 		}
 		return s
 	}
-	s.Newest = newest(o, s.Newest)
-	s.LogReader = replication.AgentStatus(s.LogReader, o.At.LogReader, o.LogReaderJob)
+	if !d.scheduled() {
+		s.Newest = newest(o, s.Newest)
+		s.LogReader = replication.AgentStatus(s.LogReader, o.At.LogReader, o.LogReaderJob)
+	}
 	s.Snapshot = replication.AgentStatus(s.Snapshot, o.At.Snapshot, o.SnapshotJob)
 	if o.At.LastSnapshot != "" {
 		s.SnapshotFolder = d.System.WorkingDirectory

@@ -281,7 +281,10 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		w.o.At.Original = host
 		w.o.At.LogReader = &mssql.Agent{ID: 1, Name: "agent 1", Job: a["job_name"], Publisher: host, Status: mssql.RunIdle}
 	case "sp_addpublication":
-		needs(w.o.At.LogReader != nil, "it would make a log reader of its own")
+		needs(w.o.At.LogReader != nil || a["repl_freq"] == "snapshot", "it would make a log reader of its own")
+		if w.o.At.Original == "" {
+			w.o.At.Original = host
+		}
 		b.Publication = &mssql.Publication{Description: a["description"], Articles: map[string]mssql.PublishedArticle{}}
 		w.o.At.Known = true
 	case "sp_changepublication":
@@ -296,8 +299,10 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		w.o.At.Snapshot = &mssql.Agent{ID: 2, Name: "agent 2", Job: a["snapshot_job_name"], Publisher: host}
 	case "sp_addarticle":
 		table := b.Tables[strings.ToLower(a["article"])]
-		needs(table.Name == a["source_object"] && len(table.PrimaryKey) > 0, "error 14088: no primary key")
+		needs(table.Name == a["source_object"] && (len(table.PrimaryKey) > 0 || w.d.scheduled()),
+			"error 14088: no primary key")
 		option, _ := strconv.ParseInt(a["schema_option"], 0, 64)
+		needs(w.d.scheduled() == (option&2 == 0), "error 21143, or no procedures")
 		x := mssql.PublishedArticle{
 			Name:         a["article"],
 			Schema:       a["source_owner"],
@@ -362,6 +367,14 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 			"nothing to take a snapshot of, or no job of the agent",
 		)
 		b.Publication.SnapshotReady, w.o.At.LastSnapshot = true, "2026-11-20T10:00:00"
+		w.snapshotOfAll()
+	case "sp_reinitsubscription":
+		for i := range b.Publication.Subscriptions {
+			if s := &b.Publication.Subscriptions[i]; s.Subscriber == a["subscriber"] && s.Database == a["destination_db"] {
+				s.Status = mssql.SubscriptionWaiting
+			}
+		}
+		b.Publication.SnapshotReady = false
 	case "sp_addsubscription":
 		needs(a["article"] == "all", "error 14122: not all articles of an immediate_sync publication")
 		for _, one := range w.d.Publication.Spec.Articles {
@@ -375,6 +388,10 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 			)
 		}
 	case "sp_refreshsubscriptions":
+		if w.d.scheduled() {
+			w.refresh()
+			return
+		}
 		if slices.ContainsFunc(b.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool { return !s.Pull }) {
 			return
 		}

@@ -97,6 +97,11 @@ func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.InProgress(
 			v1alpha1.ReasonReferenceMissing, "these objects are not declared: "+strings.Join(d.Missing, ", "),
 		))
+	case d.Publication.Spec.Scheduled() && !d.switched():
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonNotSupported, fmt.Sprintf(
+			"Publication %[1]s is of type Snapshot and is not moved: no stream has to go on. Delete it with reclaimPolicy "+
+				"Retain, or Delete while its servers answer, and declare one of another name at SQLServer %[2]s, with "+
+				"Subscriptions to it for the others", d.Publication.Name, d.Move.Spec.To)))
 	case d.replaced():
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationReplaced, fmt.Sprintf(
 			"Publication %s was deleted and declared anew since this move was estimated, and is not moved: delete this "+

@@ -122,8 +122,8 @@ func (d Desired) mirrors() bool { return d.snapshots() && d.agentServer() != d.S
 
 // compares says whether a copy that is equal to the publisher's is kept.
 func (d Desired) compares() bool {
-	return d.Publication.InitializationOf(d.Subscription) == v1alpha1.InitializeCompare ||
-		d.snapshots() && d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare
+	return !d.scheduled() && (d.Publication.InitializationOf(d.Subscription) == v1alpha1.InitializeCompare ||
+		d.snapshots() && d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare)
 }
 
 // comparesFirst says whether what the subscriber has is compared before it is registered: not for a person who has
@@ -147,6 +147,8 @@ type Observed struct {
 	At    replication.AtDistributor
 	Agent *mssql.Agent
 	AtErr error
+	// Snapshot is the one that the subscriber is to have, of a publication that is copied by a schedule.
+	Snapshot mssql.SubscriptionSnapshot
 	// Publication as the published database has it, nil while there is none; PublicationErr is why that is not known.
 	Publication    *mssql.Publication
 	PublicationErr error
@@ -454,6 +456,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 				"there, or declare type Push with agentAt Distributor",
 			distributor.Name,
 		)
+	}
+	if why := d.notScheduled(); why != "" {
+		d.Unsupported = why
 	}
 	if d.deleting() {
 		return d, nil

@@ -253,7 +253,7 @@ func observeDistributor(ctx context.Context, engines replication.Engines, d Desi
 				o.Agent = &agents[i]
 			}
 		}
-		return nil
+		return observeSnapshot(ctx, db, d, o)
 	})
 	if err != nil {
 		o.AtErr = err
@@ -263,7 +263,7 @@ func observeDistributor(ctx context.Context, engines replication.Engines, d Desi
 // observeTokens asks the distributor for the tokens, and the publisher for the clock by which they were posted.
 func observeTokens(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	primary := o.primary(d)
-	if primary == "" || o.Agent == nil || !o.applied(d) {
+	if primary == "" || o.Agent == nil || !o.applied(d) || d.scheduled() {
 		return
 	}
 	var now time.Time

@@ -42,7 +42,7 @@ func (c *Counted) present(now time.Time) bool { return c != nil && now.Sub(c.At)
 // observePending counts what waits for the agent. It is worth a figure in status, and a comparison of tables waits for
 // none being left; everything else goes on without it.
 func observePending(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	if o.AtErr != nil || o.Agent == nil {
+	if o.AtErr != nil || o.Agent == nil || d.scheduled() {
 		return
 	}
 	if o.Counted = d.Counted; o.Counted.stands(time.Now()) {

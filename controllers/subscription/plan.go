@@ -23,12 +23,12 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	declared := d
 	d = d.asRegistered(o)
 	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
-	return reconcile.Stages(d, o,
+	return serving(d, o, reconcile.Stages(d, o,
 		planLifted, planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer,
 		planJobs, planKind, planMethod, planCompared,
 		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planGuards,
 		planToken, needed, planHealth,
-	).Plan
+	).Plan)
 }
 
 // planReferences ends the plan while something that is named is not declared, or cannot be done.
@@ -236,6 +236,11 @@ func planFresh(d Desired, o Observed, p *replication.Plan) bool {
 	if !begins || !o.stale(d) {
 		return true
 	}
+	if d.scheduled() && !registered && o.otherCopies(d) && !d.asked() {
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForSchedule, fmt.Sprintf(
+			"the newest snapshot is %s old, and distributor %s may have removed it; another one would replace the copies of "+
+				"others: it is made %s", o.At.SnapshotAge.Truncate(time.Minute), d.System.Host(), d.nextDue())))
+	}
 	const made = "the newest snapshot is %s old, and distributor %s keeps what came after it for %d hours: a new one " +
 		"is made before %s begins"
 	message := fmt.Sprintf(made, o.At.SnapshotAge.Truncate(time.Minute), d.System.Host(), d.System.Retention, d.database())
@@ -337,8 +342,7 @@ func planAgent(d Desired, o Observed, p *replication.Plan) bool {
 	if !d.pull() && p.TakeOver(d.System.Server, o.Agent, distributionAgent(d, o), j.Description, o.Jobs[d.System.Server]) {
 		return p.Proceed("the job that the engine made for the agent is being taken over")
 	}
-	enabled := !o.mirrors(d) || o.mirrored() || o.applied(d)
-	p.Job(at, j, enabled, o.Jobs[at])
+	p.Job(at, j, o.enabled(d), o.Jobs[at])
 	if d.pull() {
 		if !strings.EqualFold(o.Here.Distributor, d.System.Host()) {
 			p.Keeping(d.System, d.Subscriber, d.database(),

@@ -35,7 +35,7 @@ const tokenInterval = time.Minute
 
 // planToken posts a tracer token when the newest one is a minute old. Subscriptions of one publication share them.
 func planToken(d Desired, o Observed, p *replication.Plan) bool {
-	if phase(d, o) != phaseActive || o.Agent == nil || o.TokensErr != nil {
+	if d.scheduled() || phase(d, o) != phaseActive || o.Agent == nil || o.TokensErr != nil {
 		return true
 	}
 	if len(o.Tokens) > 0 && o.Tokens[0].Age >= 0 && o.Tokens[0].Age < tokenInterval {
@@ -57,6 +57,8 @@ func phase(d Desired, o Observed) string {
 		return phaseUnknown
 	case o.Publication == nil || len(o.registrations(d)) == 0:
 		return phasePending
+	case d.scheduled():
+		return phaseScheduled(d, o)
 	case o.failure(d) != nil && o.awaitsMirror(d):
 		return phaseMirroring
 	case o.inactive(d) || o.failure(d) != nil && o.failure(d).Status == mssql.RunFailed:
@@ -87,6 +89,9 @@ func (o Observed) failure(d Desired) *replication.Failure {
 
 // planHealth says what is so when nothing is left to do.
 func planHealth(d Desired, o Observed, p *replication.Plan) bool {
+	if d.scheduled() {
+		return planScheduled(d, o, p)
+	}
 	agent, failure := "", o.failure(d)
 	switch {
 	case failure != nil:

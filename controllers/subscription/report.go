@@ -72,6 +72,7 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 		s.Agent = replication.AgentStatus(s.Agent, o.Agent, o.Jobs[d.agentServer()])
 	}
 	s.Copy = progress(d, o)
+	s.Snapshot = appliedSnapshot(d, o)
 	if o.mirrored() {
 		s.MirroredSnapshot = o.At.LastSnapshot
 	}

@@ -20,7 +20,8 @@ import (
 // missing without an error. A backup from before the first transaction knows nothing of the subscription: what the
 // database says of it is no evidence. A new copy ends that, or that the data were brought in another way.
 func withRestored(d Desired, o Observed, s *v1alpha1.SubscriptionInitialization) *v1alpha1.SubscriptionInitialization {
-	if s == nil || d.Publication == nil {
+	if s == nil || d.Publication == nil || d.scheduled() {
+		// What is copied by a schedule says itself which snapshot it has.
 		return s
 	}
 	if since := copied(d, o); s.RestoredAt != nil && since != nil && !since.Before(s.RestoredAt) {
@@ -65,6 +66,9 @@ func carry(d Desired, s *v1alpha1.SubscriptionInitialization) {
 func copied(d Desired, o Observed) *metav1.Time {
 	if !d.snapshots() {
 		return d.brought(o.Now)
+	}
+	if s := d.Subscription.Status.Snapshot; d.scheduled() && s != nil {
+		return s.Applied
 	}
 	if r := d.Subscription.Status.Reinitialization; r != nil {
 		return r.Time

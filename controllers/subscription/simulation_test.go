@@ -173,7 +173,9 @@ func (w *world) run() {
 			mssql.SubscriptionHere{Publisher: "tukpub-0", PublisherDatabase: "Content", Publication: "articles"},
 		)
 	}
-	if here := w.o.here(w.d); !here.Applied {
+	if here := w.o.here(w.d); w.d.scheduled() && !w.o.registered(w.d, mssql.SubscriptionWaiting) {
+		here.Applied, here.Transaction = true, w.o.Snapshot.Number
+	} else if !here.Applied {
 		here.Applied = true
 		for i := range w.o.Publication.Subscriptions {
 			w.o.Publication.Subscriptions[i].Status = 2

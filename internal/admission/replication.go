@@ -124,6 +124,7 @@ func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.Error
 				"it must be the condition of a WHERE clause, without the word, and nothing else: "+err.Error()))
 		}
 	}
+	errs = append(errs, w.scheduled(at, p)...)
 	errs = append(errs, w.profile(at.Child("logReaderProfile"), p.Spec.LogReaderProfile, v1alpha1.AgentLogReader)...)
 	errs = append(errs, w.profile(at.Child("snapshotProfile"), p.Spec.SnapshotProfile, v1alpha1.AgentSnapshot)...)
 	return errs
@@ -151,6 +152,7 @@ func (w *World) profile(at *field.Path, name v1alpha1.ObjectName, agent v1alpha1
 // subscription checks a Subscription against the other objects.
 func (w *World) subscription(at *field.Path, s *v1alpha1.Subscription) field.ErrorList {
 	errs := w.profile(at.Child("profile"), s.Spec.Profile, v1alpha1.AgentDistribution)
+	errs = append(errs, w.unscheduled(at, s)...)
 	if g := w.Groups[string(s.Spec.Subscriber.AvailabilityGroup)]; g != nil && g.Spec.Contained {
 		errs = append(
 			errs,

@@ -4,6 +4,9 @@
 
 package admission_test
 
+// nightly has a publication be copied by a schedule.
+const nightly = "  type: Snapshot\n  schedule: 0 3 * * *\n"
+
 // replicationRefusals are checked like refusals.
 var replicationRefusals = []refusal{
 	{
@@ -112,6 +115,60 @@ var replicationRefusals = []refusal{
 		"",
 		with(publication, "NAME", "p") + "  initialization: Snapshot\n",
 		[]string{"spec.initialization", "expected map"},
+	},
+	{
+		"a snapshot type without a schedule",
+		"",
+		with(publication, "NAME", "p") + "  type: Snapshot\n",
+		[]string{"spec.schedule", "type Snapshot takes a schedule"},
+	},
+	{
+		"a schedule of a stream",
+		"",
+		with(publication, "NAME", "p") + "  schedule: 0 3 * * *\n",
+		[]string{"spec.schedule", "type Snapshot takes a schedule"},
+	},
+	{
+		"a time zone without a schedule",
+		"",
+		with(publication, "NAME", "p") + "  timeZone: Europe/Dublin\n",
+		[]string{"spec.timeZone", "timeZone goes with schedule"},
+	},
+	{
+		"a log reader of snapshots",
+		"",
+		with(publication, "NAME", "p") + nightly + "  logReaderProfile: fast\n",
+		[]string{"spec.logReaderProfile", "leave logReaderProfile out"},
+	},
+	{
+		"snapshots that keep copies",
+		"",
+		with(publication, "NAME", "p") + nightly + "  initialization: {method: ReplicationSupportOnly}\n",
+		[]string{"spec.initialization", "initialization.method is Snapshot, or left out"},
+	},
+	{
+		"a schedule in words",
+		"",
+		with(publication, "NAME", "p") + "  type: Snapshot\n  schedule: at night\n",
+		[]string{"spec.schedule", "minute, hour, day of the month"},
+	},
+	{
+		"a schedule nowhere",
+		"",
+		with(publication, "NAME", "p") + nightly + "  timeZone: Dublin\n",
+		[]string{"spec.timeZone", "no time zone of the tz database"},
+	},
+	{
+		"a latency of snapshots",
+		with(publication, "NAME", "articles") + nightly,
+		with(subscription, "NAME", "s") + "  objectives: {latency: 1m}\n",
+		[]string{"spec.objectives.latency", "its schedule says how old a copy may be"},
+	},
+	{
+		"snapshots for whom a latency is promised",
+		with(subscription, "NAME", "s") + "  objectives: {latency: 1m}\n",
+		with(publication, "NAME", "articles") + nightly,
+		[]string{"spec.type", "Subscription s has objectives.latency"},
 	},
 	{
 		"an initialization by another method",

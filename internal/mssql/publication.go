@@ -233,6 +233,20 @@ type SubscriptionHere struct {
 	// by the server's clock.
 	Last []byte
 	Time time.Time
+	// Transaction is the same number with what tells snapshots of one place in the log apart.
+	Transaction []byte
+}
+
+// Has tells that what was applied is as new as a snapshot, by its sequence number.
+func (s SubscriptionHere) Has(snapshot []byte) bool {
+	return len(snapshot) > 0 && s.Applied && bytes.Compare(padded(s.Transaction), padded(snapshot)) >= 0
+}
+
+// padded is a sequence number as engines compare them: what is missing at its end is zero.
+func padded(number []byte) []byte {
+	full := make([]byte, transactionNumber)
+	copy(full, number)
+	return full
 }
 
 // is tells whether both are one subscription.
@@ -253,11 +267,12 @@ func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, 
 		err := r.Scan(&s.Publisher, &s.PublisherDatabase, &s.Publication, &kind, &last, &s.Time)
 		s.Pull, s.Applied = kind == 1, len(bytes.Trim(last[:min(len(last), transactionNumber)], "\x00")) > 0
 		s.Last = last[:min(len(last), sequenceNumber)]
+		s.Transaction = last[:min(len(last), transactionNumber)]
 		for i := range all {
 			if all[i].is(s) {
 				s.Applied = s.Applied || all[i].Applied
 				if bytes.Compare(all[i].Last, s.Last) <= 0 {
-					s.Last, s.Time = all[i].Last, all[i].Time
+					s.Last, s.Time, s.Transaction = all[i].Last, all[i].Time, all[i].Transaction
 				}
 				all[i] = s
 				return err
@@ -267,6 +282,27 @@ func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, 
 		return err
 	})
 	return all, err
+}
+
+// SubscriptionSnapshot is the newest snapshot that a subscription is to have.
+type SubscriptionSnapshot struct {
+	// Number is its sequence number, nil while the subscription waits for a snapshot.
+	Number []byte
+	// Age is how long ago the distributor had it whole, by its clock in whole seconds; not Known when it does not say that
+	// any more.
+	Age   time.Duration
+	Known bool
+}
+
+// ReadSubscriptionSnapshot reads which snapshot a distribution agent's subscription is to have.
+func ReadSubscriptionSnapshot(ctx context.Context, q Querier, agent int) (s SubscriptionSnapshot, err error) {
+	err = q.Query(ctx, tsql.SubscriptionSnapshot(agent), func(r Row) error {
+		var seconds sql.NullInt64
+		err := r.Scan(&s.Number, &seconds)
+		s.Age, s.Known = time.Duration(seconds.Int64)*time.Second, seconds.Valid
+		return err
+	})
+	return s, err
 }
 
 // sequenceNumber is how many bytes of xact_seqno are the log's; what follows numbers the commands of a snapshot. The

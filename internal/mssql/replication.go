@@ -352,16 +352,23 @@ func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind)
 	return err
 }
 
-// ReadLastSnapshot reads when a snapshot agent last succeeded, as text, and how long ago by the distributor's clock;
-// empty when never.
-func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (at string, age time.Duration, err error) {
+// LastSnapshot is the newest run of a snapshot agent that succeeded.
+type LastSnapshot struct {
+	// At is when it ended, as text by the distributor's clock; empty when none ever did.
+	At string
+	// Age is how long ago that was, Began how long ago the run was begun, by the distributor's clock in whole seconds.
+	Age, Began time.Duration
+}
+
+// ReadLastSnapshot reads when a snapshot agent last succeeded.
+func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (last LastSnapshot, err error) {
 	err = q.Query(ctx, tsql.LastSnapshot(agent), func(r Row) error {
-		var seconds int64
-		err := r.Scan(&at, &seconds)
-		age = time.Duration(seconds) * time.Second
+		var age, began int64
+		err := r.Scan(&last.At, &age, &began)
+		last.Age, last.Began = time.Duration(age)*time.Second, time.Duration(began)*time.Second
 		return err
 	})
-	return at, age, err
+	return last, err
 }
 
 // KnownPublication is a publication as the distributor knows it.

@@ -31,6 +31,8 @@ type AtDistributor struct {
 	// clock; empty when never.
 	LastSnapshot string
 	SnapshotAge  time.Duration
+	// SnapshotBegan is when that snapshot was begun, by this process's clock, to a second; zero when none ever was.
+	SnapshotBegan time.Time
 	// Newest is the newest transaction of the database that the distributor has, nil when it has none, and NewestTime when
 	// that was written there, by its clock.
 	Newest     []byte
@@ -112,8 +114,13 @@ func (at *AtDistributor) read(
 	if err != nil {
 		return err
 	}
-	if at.Snapshot = p.agent(snapshots); at.Snapshot != nil {
-		at.LastSnapshot, at.SnapshotAge, err = mssql.ReadLastSnapshot(ctx, q, at.Snapshot.ID)
+	if at.Snapshot = p.agent(snapshots); at.Snapshot == nil {
+		return nil
+	}
+	last, err := mssql.ReadLastSnapshot(ctx, q, at.Snapshot.ID)
+	if at.LastSnapshot, at.SnapshotAge = last.At, last.Age; last.At != "" {
+		// The clock is read after the answer: a run must not seem to have been begun before it was due.
+		at.SnapshotBegan = time.Now().Add(-last.Began)
 	}
 	return err
 }

@@ -136,6 +136,8 @@ func StartPublicationSnapshot(publication string) Statement {
 const (
 	// schemaOption is the default of transactional articles, 0x30F3, with unique keys (0x4000) and schemas (0x8000000).
 	schemaOption int64 = 0x80070F3
+	// schemaOptionProcedures makes the procedures by which changes are applied: a snapshot publication takes none (21143).
+	schemaOptionProcedures int64 = 0x2
 	// schemaOptionCompression replicates data compression.
 	schemaOptionCompression int64 = 0x400000000
 	// schemaOptionPublishable replicates identity columns as such (0x4), defaults (0x800), and CHECK constraints (0x400),
@@ -170,15 +172,21 @@ type Article struct {
 	Publishable bool
 	// Vertical says that not all columns are published: those are added by AddArticleColumn.
 	Vertical bool
+	// Scheduled says that the publication brings snapshots alone.
+	Scheduled bool
 }
 
 // AddArticle publishes a table. pre_creation_cmd is drop: a new snapshot replaces the subscriber's copy.
 func AddArticle(a Article) Statement {
+	option := SchemaOption(a.Compressed, a.Publishable)
+	if a.Scheduled {
+		option &^= schemaOptionProcedures
+	}
 	c := exec("sys.sp_addarticle").str("publication", a.Publication).str("article", a.Name).
 		str("source_owner", a.Schema).str("source_object", a.Table).
 		str("destination_table", a.Table).str("destination_owner", a.Schema).
 		str("type", "logbased").str("pre_creation_cmd", "drop").
-		raw("schema_option", fmt.Sprintf("0x%016X", SchemaOption(a.Compressed, a.Publishable))).
+		raw("schema_option", fmt.Sprintf("0x%016X", option)).
 		flag("vertical_partition", a.Vertical).num("force_invalidate_snapshot", 1)
 	if a.Publishable {
 		c = c.str("identityrangemanagementoption", "manual")

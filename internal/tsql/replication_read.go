@@ -366,13 +366,12 @@ WHERE h.agent_id = @id AND h.runstatus = 6
 		arg("id", id).done("read how long the snapshot agent has failed")
 }
 
-// LastSnapshot selects when the snapshot agent last succeeded, as text in ISO 8601, and how many seconds ago by the
-// distributor's clock, or no row. It runs in the distribution database.
+// LastSnapshot selects when the snapshot agent last succeeded, as text in ISO 8601, how many seconds ago by the
+// distributor's clock, and how many seconds ago that run was begun, or no row. It runs in the distribution database.
 func LastSnapshot(id int) Statement {
-	return new(
-		builder,
-	).sql("SELECT CONVERT(nvarchar(33), MAX([time]), 126), DATEDIFF(second, MAX([time]), GETDATE()) FROM "+
-		"dbo.MSsnapshot_history WHERE agent_id = @id AND runstatus = 2 HAVING COUNT(*) > 0").
+	return new(builder).sql("SELECT TOP (1) CONVERT(nvarchar(33), [time], 126), DATEDIFF(second, [time], GETDATE()), "+
+		"DATEDIFF(second, start_time, GETDATE()) FROM dbo.MSsnapshot_history WHERE agent_id = @id AND runstatus = 2 "+
+		"ORDER BY [time] DESC, [timestamp] DESC").
 		arg("id", id).
 		done("read when the last snapshot was made")
 }

@@ -60,6 +60,7 @@ func init() {
 
 	add("PublishDatabase", tsql.PublishDatabase("Content", true), tsql.PublishDatabase("Content", false))
 	add("AddLogReaderAgent", tsql.AddLogReaderAgent("geosql-log", "agents", "secret"))
+	add("AddSnapshotPublication", tsql.AddSnapshotPublication("prices", "geosql.dev web/prices"))
 	add("AddPublication", tsql.AddPublication("articles", "geosql.dev web/articles"))
 	add("DescribePublication", tsql.DescribePublication("articles", "geosql.dev web/articles"))
 	add("DropPublication", tsql.DropPublication("articles"))
@@ -77,6 +78,8 @@ func init() {
 	add(
 		"AddArticle",
 		tsql.AddArticle(tsql.Article{Publication: "articles", Name: "dbo.Article", Schema: "dbo", Table: "Article"}),
+		tsql.AddArticle(tsql.Article{Publication: "prices", Name: "dbo.Price", Schema: "dbo", Table: "Price",
+			Scheduled: true}),
 		tsql.AddArticle(
 			tsql.Article{
 				Publication: "articles",
@@ -192,6 +195,7 @@ func init() {
 	add("AgentFailure", tsql.AgentFailure(tsql.AgentLogReader, 7), tsql.AgentFailure(tsql.AgentDistribution, 7))
 	add("SnapshotFailing", tsql.SnapshotFailing(7))
 	add("LastSnapshot", tsql.LastSnapshot(7))
+	add("SubscriptionSnapshot", tsql.SubscriptionSnapshot(7))
 	add("SubscriptionsHere", tsql.SubscriptionsHere())
 	add("LogEnd", tsql.LogEnd())
 	add("NewestReplicated", tsql.NewestReplicated("tukpub-0", "Content"))

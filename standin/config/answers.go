@@ -56,6 +56,10 @@ const (
 	// CleanupFails: sp_MSdistribution_cleanup ends with 20015 before it removes anything, as where a snapshot folder
 	// cannot be removed. Its published text does so; whether that meets paths with slashes nobody says.
 	CleanupFails Answer = "repl.cleanup-fails"
+	// SnapshotsForMarked: a snapshot of a snapshot publication is for the subscriptions that wait for one: new ones, and
+	// those that are marked for reinitialization. The page on snapshot replication says so, older ones that every run of
+	// the agent brings it to all.
+	SnapshotsForMarked Answer = "repl.snapshots-for-marked"
 	// FirstConnectionCounts: a primary whose first connection to a replica has failed, because its name did not resolve
 	// yet, say, has no connection to it until the mirroring endpoint of either is restarted (field report of SQL Server in
 	// pods, whose operator restarts endpoints).
@@ -95,7 +99,7 @@ const (
 var answers = []Answer{
 	OfflineIsSilent, ResolvingFollows, UnreadyWhenDisconnected, RoleBlocksFailover, HelpJobHasMore,
 	JobAtSubscription, FolderUnmapped, FolderTurned, MasterKeyWanted, RefreshServesPull, NamesInCapitals,
-	SubscriberWantsLogin, AttachStartsJob, CleanupFails, FirstConnectionCounts, ListenerTakesASubnet,
+	SubscriberWantsLogin, AttachStartsJob, CleanupFails, SnapshotsForMarked, FirstConnectionCounts, ListenerTakesASubnet,
 	ListenerTakesNoAddress, KeyIsOwn, OfflineTakesTime, FormerPrimaryLatched, SlowToSynchronize, NoPrimaryName,
 	LeaseOverrun, HardenedUnknown, PrimaryAfterRestart, HalfKnownReplicas,
 }

@@ -61,6 +61,16 @@ func TestSnapshotPublication(t *testing.T) {
 	}
 	both()
 	dist := r.dist.open(t, "distribution")
+	// The subscription is where its newest snapshot is, which moves on with each.
+	at := func() any {
+		return scalar(r.target, `SELECT transaction_timestamp FROM dbo.MSreplication_subscriptions WHERE publication = N'web'`)
+	}
+	position := func() any {
+		g.Eventually(at).WithTimeout(deliverWithin).Should(Equal(scalar(dist,
+			`SELECT MAX(subscription_seqno) FROM dbo.MSsubscriptions WHERE status = 2 AND snapshot_seqno_flag = 1 AND agent_id > 0`)))
+		return at()
+	}
+	first := position()
 	g.Expect(query(t, dist,
 		`SELECT p.publication_type, (SELECT COUNT(*) FROM dbo.MSlogreader_agents) FROM dbo.MSpublications AS p`)).
 		To(Equal([][]any{{int64(1), int64(0)}}))
@@ -89,6 +99,7 @@ func TestSnapshotPublication(t *testing.T) {
 	r.snapshot(t)
 	both()
 	g.Expect(columnsOf(r.target, "dbo.orders")()).To(Equal(columnsOf(r.source, "dbo.orders")()))
+	g.Expect(position()).NotTo(Equal(first))
 	mustExec(
 		t,
 		r.source,

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"geosql.dev/standin/config"
 	"geosql.dev/standin/engine"
 	"geosql.dev/standin/repl/article"
 	"geosql.dev/standin/repl/stored"
@@ -162,7 +163,7 @@ func (e *Extension) snapshotAgentState(ctx context.Context, call *engine.ProcCal
 		return raise(21799, 1, "Snapshot", publisher, db, name)
 	}
 	where := "m.status = 1 AND m.sync_type = 1"
-	if p.snapshotOnly {
+	if p.snapshotOnly && !e.inst.Answers(config.SnapshotsForMarked) {
 		where = "m.status IN (1, 2)" // a snapshot publication brings all again each time
 	}
 	if p.immediateSync {
@@ -230,7 +231,8 @@ func (e *Extension) addSnapshot(ctx context.Context, call *engine.ProcCall) erro
 	}
 	for a := range articles {
 		if err := s.Exec(ctx, `UPDATE dbo.MSsubscriptions SET status = 2, subscription_seqno = @p3, snapshot_seqno_flag = 1 WHERE publication_id = @p1 AND article_id = CAST(@p2 AS int)
-			AND sync_type = 1 AND (status = 1 OR agent_id < 0 OR @p4 = 1 AND status = 2)`, p.id, a, seqno, p.snapshotOnly); err != nil {
+			AND sync_type = 1 AND (status = 1 OR agent_id < 0 OR @p4 = 1 AND status = 2)`, p.id, a, seqno,
+			p.snapshotOnly && !e.inst.Answers(config.SnapshotsForMarked)); err != nil {
 			return err
 		}
 	}

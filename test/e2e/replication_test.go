@@ -216,13 +216,14 @@ func TestReplicationOverTheWAN(t *testing.T) {
 // the old one goes on. The agent at another place goes on from where the last one was: with what was written meanwhile,
 // too. It comes after the tests that need the subscription to be pulled.
 func TestReplicationIsPushed(t *testing.T) {
-	overTheWAN.Beside(t, 3, 100)
+	overTheWAN.Beside(t, 3, 115)
 	g := NewWithT(t)
 	r := overTheWAN.Get(t)
 	b, s := r.b, r.subscription
 	connector := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
 	source := open(t, connector, r.publisher(), credentials.RoleSA, "Content")
 	copied := open(t, connector, r.subscriber(), credentials.RoleSA, "Content")
+	prices := declareCopies(t, b, source)
 	for i, at := range []v1alpha1.AgentPlace{v1alpha1.AgentAtSubscriber, v1alpha1.AgentAtDistributor} {
 		before := client.MergeFrom(s.DeepCopy())
 		s.Spec.Type, s.Spec.AgentAt = v1alpha1.SubscriptionPush, at
@@ -235,4 +236,39 @@ func TestReplicationIsPushed(t *testing.T) {
 		g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).
 			Should(Equal(digest(t, source, "dbo.Article")()), "pushed by the agent at the %s", at)
 	}
+	waitForReady(t, b, prices, &prices.Status.StatusBase, v1alpha1.ReasonDelivering, time.Minute)
+	copiesComeWhenAsked(t, b, prices, source, open(t, connector, r.subscriber(), credentials.RoleSA, "Copies"))
+}
+
+// declareCopies declares that a table of the same database is copied by a schedule, which asks for nothing for long.
+func declareCopies(t *testing.T, b *bed.Bed, source *mssql.DB) *v1alpha1.Subscription {
+	t.Helper()
+	write(t, source, "CREATE TABLE dbo.Price (Id int NOT NULL, Body nvarchar(1000) NOT NULL)")
+	insertRows(t, source, "dbo.Price", 0, 100)
+	declareReplication(t, b, &v1alpha1.Publication{ObjectMeta: fresh("e2er-prices"), Spec: v1alpha1.PublicationSpec{
+		Publisher: v1alpha1.ServerOrGroup{Server: "e2erpub"}, Database: "Content", Distributor: "e2er",
+		Type: v1alpha1.PublicationSnapshot, Schedule: "0 3 29 2 *", ReclaimPolicy: v1alpha1.ReclaimDelete,
+		Articles: []v1alpha1.Article{{Table: "dbo.Price"}},
+	}})
+	s := &v1alpha1.Subscription{ObjectMeta: fresh("e2er-prices"), Spec: v1alpha1.SubscriptionSpec{
+		Publication: "e2er-prices", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"}, Database: "Copies",
+		Type: v1alpha1.SubscriptionPull, ReclaimPolicy: v1alpha1.ReclaimDelete,
+	}}
+	declareReplication(t, b, s)
+	return s
+}
+
+// copiesComeWhenAsked looks whether such a table has its first copy, is left as it is by what is written, and is copied
+// when somebody asks.
+func copiesComeWhenAsked(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription, source, copied *mssql.DB) {
+	t.Helper()
+	g := NewWithT(t)
+	first := digest(t, source, "dbo.Price")()
+	g.Expect(digest(t, copied, "dbo.Price")()).To(Equal(first))
+	insertRows(t, source, "dbo.Price", 100, 150)
+	g.Consistently(digest(t, copied, "dbo.Price"), 2*time.Second, 500*time.Millisecond).Should(Equal(first))
+	_, err := plugin(t, b, b.Hub().Name, time.Minute, "reinitialize", s.Name, "--yes")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Eventually(digest(t, copied, "dbo.Price"), time.Minute, 500*time.Millisecond).
+		Should(Equal(digest(t, source, "dbo.Price")()))
 }

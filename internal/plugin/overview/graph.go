@@ -218,9 +218,12 @@ func (b *grapher) publication(p *v1alpha1.Publication) {
 	if distributor != "" {
 		b.note(p.Namespace, distributor, "distributor "+string(p.Spec.Distributor))
 	}
-	state := ""
-	if p.Status.LogReader != nil {
-		state = p.Status.LogReader.State
+	how := "log reader"
+	switch {
+	case p.Spec.Scheduled():
+		how = "copied at " + p.Spec.Schedule
+	case p.Status.LogReader != nil:
+		how += " " + p.Status.LogReader.State
 	}
 	b.edge(
 		EdgeReplication,
@@ -228,7 +231,7 @@ func (b *grapher) publication(p *v1alpha1.Publication) {
 		b.server(p.Namespace, p.Spec.Publisher),
 		distributor,
 		"publication "+p.Name,
-		strings.TrimSpace("log reader "+state),
+		how,
 	)
 }
 
@@ -248,6 +251,9 @@ func (b *grapher) subscription(x *v1alpha1.Subscription) {
 		}
 		if l := x.Status.Latency; l != nil && l.OverallSeconds != nil {
 			parts = append(parts, fmt.Sprintf("latency %d s", *l.OverallSeconds))
+		}
+		if c := x.Status.Snapshot; c != nil && c.Made != nil {
+			parts = append(parts, "copy of "+c.Made.UTC().Format(time.RFC3339))
 		}
 		kind := strings.ToLower(cmp.Or(string(x.Spec.Type), string(v1alpha1.SubscriptionPull)))
 		b.edge(EdgeReplication, x.Namespace, b.distributor(p.Namespace, string(p.Spec.Distributor)), subscriber,

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -281,7 +282,9 @@ func (s *Snapshot) writeAgents(out io.Writer, now time.Time) {
 	}
 	for i := range s.Publications {
 		x := &s.Publications[i]
-		agent("log reader", x.Name, x.Status.LogReader, "-", "-")
+		if !x.Spec.Scheduled() {
+			agent("log reader", x.Name, x.Status.LogReader, "-", "-")
+		}
 		agent("snapshot", x.Name, x.Status.Snapshot, "-", "-")
 	}
 	for i := range s.Subscriptions {
@@ -292,9 +295,20 @@ func (s *Snapshot) writeAgents(out io.Writer, now time.Time) {
 			cmp.Or(string(x.Spec.Type), string(v1alpha1.SubscriptionPull)),
 			cmp.Or(x.Status.Phase, unknown),
 		)
+		if s.copied(x) {
+			agent("distribution", of, x.Status.Agent, "-", "-")
+			continue
+		}
 		agent("distribution", of, x.Status.Agent, number(x.Status.PendingCommands, ""), latency(x.Status.Latency))
 	}
 	t.flush()
+}
+
+// copied tells that a Subscription is to what is copied by a schedule.
+func (s *Snapshot) copied(x *v1alpha1.Subscription) bool {
+	return slices.ContainsFunc(s.Publications, func(p v1alpha1.Publication) bool {
+		return p.Namespace == x.Namespace && p.Name == string(x.Spec.Publication) && p.Spec.Scheduled()
+	})
 }
 
 // latency of the newest tracer token, in whole seconds as SQL Server has it.

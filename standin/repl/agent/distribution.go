@@ -382,7 +382,7 @@ func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, e
 		return false, "", err
 	}
 	if d.snapshotOnly {
-		return delivered, waiting, nil
+		return delivered, waiting, d.passSnapshots(ctx)
 	}
 	if len(d.last) == 0 {
 		// The first transactions are those after the oldest snapshot; younger ones know where they begin.
@@ -400,6 +400,21 @@ func (d *delivery) cycle(ctx context.Context) (delivered bool, waiting string, e
 	}
 	n, err := d.deliver(ctx)
 	return delivered || n > 0, waiting, err
+}
+
+// passSnapshots has the subscription be where its newest snapshot is, all of whose articles are applied: a publication
+// that has nothing between snapshots moves it on by these alone.
+func (d *delivery) passSnapshots(ctx context.Context) error {
+	var newest []byte
+	for _, a := range d.articles {
+		if a.snapshot && d.applied[a.id] && string(a.seqno) > string(newest) {
+			newest = a.seqno
+		}
+	}
+	if len(newest) == 0 || string(newest) == string(d.last) {
+		return nil
+	}
+	return d.subscriber.exec(ctx, d.positionText("@p1"), newest)
 }
 
 // positionText is the statement that moves the subscription's position.
