@@ -171,6 +171,18 @@ var replicationRefusals = []refusal{
 		[]string{"spec.type", "Subscription s has objectives.latency"},
 	},
 	{
+		"a copy that is kept by a subscriber of snapshots",
+		with(publication, "NAME", "articles") + nightly,
+		with(subscription, "NAME", "s") + "  initialization: {method: Compare}\n",
+		[]string{"spec.initialization.method", "each of which replaces what is there"},
+	},
+	{
+		"snapshots for who keeps a copy",
+		with(subscription, "NAME", "s") + "  initialization: {method: ReplicationSupportOnly}\n",
+		with(publication, "NAME", "articles") + nightly,
+		[]string{"spec.type", "Subscription s has initialization.method ReplicationSupportOnly"},
+	},
+	{
 		"an initialization by another method",
 		"",
 		with(publication, "NAME", "p") + "  initialization: {method: Backup}\n",
