@@ -21,9 +21,9 @@ func PendingSetUps(publisher, database string) Statement {
 // docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md, docs/t-sql/functions/
 // pwdcompare-transact-sql.md, is-srvrolemember-transact-sql.md; it takes CONTROL SERVER to see the hash.
 func SetUpLogin(login, password string) Statement {
-	return new(builder).sql(`SELECT sid, COALESCE(PWDCOMPARE(@password, password_hash), 0),
+	return new(builder).sql(`SELECT sid, COALESCE(PWDCOMPARE(@given, password_hash), 0),
     COALESCE(IS_SRVROLEMEMBER(N'sysadmin', name), 0), DATEDIFF(second, create_date, GETDATE())
-FROM sys.sql_logins WHERE name = @login`).arg("login", login).secretArg("password", password).
+FROM sys.sql_logins WHERE name = @login`).arg("login", login).secretArg("given", password).
 		done("read login " + login)
 }
 
