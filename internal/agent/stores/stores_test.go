@@ -398,7 +398,7 @@ func TestARefusalReachesWhoStillSends(t *testing.T) {
 	certificate, err := tls.LoadX509KeyPair(h.certified("web", "tukpub"))
 	g.Expect(err).NotTo(HaveOccurred())
 	connection, err := tls.Dial("tcp", h.address, &tls.Config{Certificates: []tls.Certificate{certificate},
-		InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) //nolint:gosec // the holder of this test
+		InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}) // the holder of this test
 	g.Expect(err).NotTo(HaveOccurred())
 	defer func() { _ = connection.Close() }()
 	const most = 20 << 20
