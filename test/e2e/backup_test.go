@@ -37,7 +37,7 @@ const (
 )
 
 // startBucket runs an S3 server in a pod of a site, which goes with the test.
-func startBucket(t *testing.T, site *bed.Site, name string) *bucketPod {
+func startBucket(t *testing.T, site *bed.Site, namespace, name string) *bucketPod {
 	t.Helper()
 	g := NewWithT(t)
 	program, err := bucket.Program()
@@ -63,7 +63,8 @@ func startBucket(t *testing.T, site *bed.Site, name string) *bucketPod {
 
 // secret has what is needed to use the bucket.
 func (p *bucketPod) secret() *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: fresh(p.name), Data: map[string][]byte{
+	at := metav1.ObjectMeta{Namespace: p.Pod.Namespace, Name: p.name}
+	return &corev1.Secret{ObjectMeta: at, Data: map[string][]byte{
 		v1alpha1.KeyAccessKeyID: []byte(accessKey), v1alpha1.KeySecretAccessKey: []byte(secretKey),
 		v1alpha1.KeyStoreCA: p.certificate[credentials.KeyCA]}}
 }
@@ -78,18 +79,23 @@ func (p *bucketPod) store() v1alpha1.BackupStoreSpec {
 // put makes an object of a file, by its key below the prefix, as a person does.
 func (p *bucketPod) put(t *testing.T, key, file string) {
 	t.Helper()
-	g := NewWithT(t)
-	g.Expect(p.Copy(t.Context(), file, "/tmp/put")).To(Succeed())
+	NewWithT(t).Expect(p.Copy(t.Context(), file, "/tmp/put")).To(Succeed())
+	p.putThere(t, key, "/tmp/put")
+}
+
+// putThere makes an object of a file of the pod.
+func (p *bucketPod) putThere(t *testing.T, key, file string) {
+	t.Helper()
 	_, err := p.Run(t.Context(), fmt.Sprintf("curl -sS --fail --cacert /tmp/%s --aws-sigv4 aws:amz:us-east-1:s3 "+
-		"-H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' -u %s:%s -T /tmp/put %s/backups/e2e/%s", credentials.KeyCA, accessKey,
-		secretKey, p.store().S3.Endpoint, key))
-	g.Expect(err).NotTo(HaveOccurred())
+		"-H 'x-amz-content-sha256: UNSIGNED-PAYLOAD' -u %s:%s -T '%s' %s/backups/e2e/%s", credentials.KeyCA, accessKey,
+		secretKey, file, p.store().S3.Endpoint, key))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 }
 
 // bucketAt runs an S3 server in a pod of a site, and declares it as a BackupStore. Both go with the test.
 func bucketAt(t *testing.T, b *bed.Bed, site *bed.Site, name string) *bucketPod {
 	t.Helper()
-	pod := startBucket(t, site, name)
+	pod := startBucket(t, site, namespace, name)
 	for _, obj := range []client.Object{pod.secret(), &v1alpha1.BackupStore{ObjectMeta: fresh(name), Spec: pod.store()}} {
 		NewWithT(t).Expect(b.Hub().Client.Create(t.Context(), obj)).To(Succeed())
 		t.Cleanup(func() { _ = b.Hub().Client.Delete(context.WithoutCancel(t.Context()), obj) })

@@ -223,7 +223,7 @@ func TestNothingIsLeftButTheBucket(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	a := &alone{groupTest: newGroupTest(t, b), at: &place{t: t, b: b, name: "e2e-alone", image: image}}
 	a.at.keep()
-	a.pod = startBucket(t, b.Site("dublin"), "e2e-alone")
+	a.pod = startBucket(t, b.Site("dublin"), namespace, "e2e-alone")
 	a.at.make()
 	a.declare()
 	a.wait("the group is synchronized", 1, 6*time.Minute)

@@ -39,14 +39,59 @@ func (p *place) of(name string) metav1.ObjectMeta {
 // make makes the namespace everywhere, and installs the operator with it allowed at the sites.
 func (p *place) make() {
 	p.t.Helper()
-	g := NewWithT(p.t)
 	for _, site := range p.b.Sites {
-		g.Expect(client.IgnoreAlreadyExists(site.Client.Create(p.t.Context(), &corev1.Namespace{
-			ObjectMeta: metav1.ObjectMeta{Name: p.name, Labels: map[string]string{
-				"pod-security.kubernetes.io/enforce": "restricted", "app.kubernetes.io/part-of": "geosql-e2e"}}}))).
-			To(Succeed(), "at %s", site.Name)
+		p.begin(site)
 	}
-	g.Expect(p.b.InstallOperator(p.t.Context(), p.image, p.name)).To(Succeed())
+	NewWithT(p.t).Expect(p.b.InstallOperator(p.t.Context(), p.image, p.name)).To(Succeed())
+}
+
+// begin makes the namespace at a site.
+func (p *place) begin(site *bed.Site) {
+	p.t.Helper()
+	NewWithT(p.t).Expect(client.IgnoreAlreadyExists(site.Client.Create(p.t.Context(), &corev1.Namespace{
+		ObjectMeta: metav1.ObjectMeta{Name: p.name, Labels: map[string]string{
+			"pod-security.kubernetes.io/enforce": "restricted", "app.kubernetes.io/part-of": "geosql-e2e"}}}))).
+		To(Succeed(), "at %s", site.Name)
+}
+
+// allow makes the namespace at some sites, and has them allow it until the test ends. Their processes begin anew for
+// that, and names follow nobody meanwhile: the test is alone by then.
+func (p *place) allow(sites ...string) {
+	p.t.Helper()
+	p.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+		defer cancel()
+		for _, name := range sites {
+			if err := p.forbid(ctx, p.b.Site(name)); err != nil {
+				p.t.Error(err)
+			}
+		}
+		// Last: a site answers in all namespaces that it allows, or not at all.
+		if err := p.gone(ctx, 3*time.Minute); err != nil {
+			p.t.Error(err)
+		}
+	})
+	for _, name := range sites {
+		p.begin(p.b.Site(name))
+		NewWithT(p.t).Expect(p.b.Site(name).JoinAgain(p.t.Context(), "--add-namespaces", p.name)).To(Succeed())
+	}
+	for _, name := range sites {
+		waitForSite(p.t, p.b, name, answering, time.Minute)
+	}
+}
+
+// forbid has a site allow the namespace no more.
+func (p *place) forbid(ctx context.Context, site *bed.Site) error {
+	now, _, err := readSite(ctx, p.b, site.Name)
+	if err != nil {
+		return fmt.Errorf("read Site %s: %w", site.Name, err)
+	}
+	return site.JoinAgain(ctx, "--namespaces", strings.Join(p.others(now), ","))
+}
+
+// others are the namespaces that a site allows besides.
+func (p *place) others(site *v1alpha1.Site) []string {
+	return slices.DeleteFunc(slices.Clone(site.Spec.AllowedNamespaces), func(ns string) bool { return ns == p.name })
 }
 
 // lose loses everything that is there: the operator and the sites' own processes first, so that nobody takes anything
@@ -129,9 +174,7 @@ func (p *place) keep() {
 	for _, site := range p.b.Sites {
 		now, _, err := readSite(p.t.Context(), p.b, site.Name)
 		NewWithT(p.t).Expect(err).NotTo(HaveOccurred())
-		allowed[site.Name] = slices.DeleteFunc(slices.Clone(now.Spec.AllowedNamespaces), func(ns string) bool {
-			return ns == p.name
-		})
+		allowed[site.Name] = p.others(now)
 	}
 	p.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
