@@ -24,7 +24,7 @@ import (
 	"geosql.dev/operator/internal/admission"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
-	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // The manager tells of objects and their conditions, over HTTPS, those whose token may read metrics, and nobody else.
@@ -50,7 +50,7 @@ func TestTheManagersMetrics(t *testing.T) {
 	token := &authenticationv1.TokenRequest{}
 	g.Expect(hub.Client.SubResource("token").Create(t.Context(), reader, token)).To(Succeed())
 
-	address := engine.FreeAddress(t)
+	address := ports.Address(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	done, manager := make(chan error, 1), hub.ManagerConfig(t)
 	go func() {

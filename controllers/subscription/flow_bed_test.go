@@ -42,6 +42,7 @@ import (
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 const (
@@ -201,7 +202,7 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 	t.Helper()
 	g := NewWithT(t)
 	e := b.engines[server]
-	b.sidecars[server] = engine.FreeAddress(t)
+	b.sidecars[server] = ports.Address(t)
 	password := filepath.Join(t.TempDir(), "agent-password")
 	g.Expect(os.WriteFile(password, e.Access.Passwords[credentials.KeyAgent], 0o600)).To(Succeed())
 	o := agent.DefaultOptions()

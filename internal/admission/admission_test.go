@@ -33,7 +33,7 @@ import (
 	"geosql.dev/operator/internal/admission"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/checkout"
-	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 const operatorNamespace = "geosql-system"
@@ -77,7 +77,7 @@ func startHub(t *testing.T) (*apiserver.Server, manager.Manager) {
 	hub := apiserver.StartHub(t)
 	hub.Namespace(t, operatorNamespace)
 	hub.Namespace(t, "web")
-	port := engine.Port(t)
+	port := ports.Free(t)
 	g.Expect(hub.Client.Create(t.Context(), configuration(t, port))).To(Succeed())
 	serving := admission.NewServing(
 		admission.ServingOptions{Namespace: operatorNamespace, Service: "geosql-operator-webhook", Host: "127.0.0.1"},

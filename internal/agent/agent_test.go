@@ -25,6 +25,7 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // sidecar is an agent beside an engine.
@@ -69,7 +70,7 @@ func startSidecar(t *testing.T, e *engine.Engine, parts ...agent.Part) *sidecar 
 func startFor(t *testing.T, e *engine.Engine, readers agent.Source, dir string, parts ...agent.Part) *sidecar {
 	t.Helper()
 	g := NewWithT(t)
-	address := engine.FreeAddress(t)
+	address := ports.Address(t)
 	password := filepath.Join(t.TempDir(), "agent-password")
 	g.Expect(os.WriteFile(password, []byte(e.Access.Passwords.Of(credentials.RoleAgent)+"\n"), 0o600)).To(Succeed())
 	options := agent.DefaultOptions()

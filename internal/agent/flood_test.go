@@ -25,7 +25,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // renewer is a part that renews something every second at most, and remembers the longest pause.
@@ -63,8 +63,8 @@ type besieged struct {
 
 func newBesieged(t *testing.T) *besieged {
 	g := NewWithT(t)
-	b := &besieged{renewer: &renewer{}, dir: t.TempDir(), everybody: engine.FreeAddress(t),
-		elections: engine.FreeAddress(t)}
+	b := &besieged{renewer: &renewer{}, dir: t.TempDir(), everybody: ports.Address(t),
+		elections: ports.Address(t)}
 	var err error
 	b.authority, err = credentials.NewAuthority(time.Now())
 	g.Expect(err).NotTo(HaveOccurred())

@@ -35,7 +35,7 @@ const agLease = 600
 
 // freePort is a port that nobody listens on now, within LISTENER_PORT's range of 1024 to 32767
 // (docs/t-sql/statements/create-endpoint-transact-sql.md). No other test of any process is given it until this one ends,
-// those of the operator neither (test/support/engine): who asked for it may listen later, and again.
+// those of the operator neither (test/support/ports): who asked for it may listen later, and again.
 func freePort(t *testing.T) int {
 	t.Helper()
 	g := NewWithT(t)

@@ -221,14 +221,6 @@ func (x *apart) has(server *v1alpha1.SQLServer, database string, want []int) {
 	NewWithT(x.t).Expect(ids).To(Equal(want), "%s at %s", database, server.Name)
 }
 
-// between are the numbers from one to another.
-func between(first, last int) (ids []int) {
-	for id := first; id <= last; id++ {
-		ids = append(ids, id)
-	}
-	return ids
-}
-
 // succeeds waits until a Restore has done what was asked.
 func (x *apart) succeeds(r *v1alpha1.Restore) {
 	x.t.Helper()

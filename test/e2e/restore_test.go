@@ -127,15 +127,19 @@ func (r *returned) succeeds(x *v1alpha1.Restore) {
 func (r *returned) areAt(server *v1alpha1.SQLServer, database string, rows int) {
 	t := r.gt.t
 	t.Helper()
-	var want []int
-	for id := range rows {
-		want = append(want, id+1)
-	}
 	connector := connectorFrom(t, r.gt.b, shellAt(t, r.gt.b.Site("dublin"), namespace))
 	defer func() { _ = connector.Close() }() // a database that is in use is not dropped
 	db := open(t, connector, server, credentials.RoleSA, database)
 	NewWithT(t).Eventually(func() ([]int, error) { return numbers(t, db, "dbo.Returned") }, time.Minute, time.Second).
-		Should(Equal(want), "%s at %s", database, server.Name)
+		Should(Equal(between(1, rows)), "%s at %s", database, server.Name)
+}
+
+// between are the numbers from one to another.
+func between(first, last int) (ids []int) {
+	for id := first; id <= last; id++ {
+		ids = append(ids, id)
+	}
+	return ids
 }
 
 // numbers are the ids of a table's rows in their order.

@@ -41,7 +41,7 @@ const (
 	// patient is how long a stage may take to be as declared.
 	patient = 4 * time.Minute
 	// refuted is how long what is Ready may lack rows: until it is looked at again.
-	refuted = 90 * time.Second
+	refuted = 45 * time.Second
 	// quiet is how long a stage that has come to rest is listened to.
 	quiet = 3 * time.Second
 	// busy is how often a manager may execute the same statement while the stage is at rest.
@@ -504,7 +504,7 @@ func (w *walk) once(t testing.TB) {
 			"GROUP BY a.dest_table HAVING COUNT(*) > 1", 2)
 		// Replication makes these tables when they are first needed.
 		return slices.DeleteFunc(twice, func(row string) bool { return strings.Contains(row, "Invalid object name") })
-	}, patient, 500*time.Millisecond).Should(BeEmpty(), w.told(t))
+	}, 30*time.Second, 500*time.Millisecond).Should(BeEmpty(), w.told(t))
 }
 
 // rests shows that a manager with nothing to do does nothing: it does not execute the same statement again and again.

@@ -40,6 +40,7 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
 	testengine "geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // leaseServer is as much of an API server as a voter needs: one Lease that is read and replaced by its resourceVersion.
@@ -218,7 +219,7 @@ func newTrio(t *testing.T, second tsql.AvailabilityMode, change ...func(*trio)) 
 		engine := testengine.StartWith(t, "web", server, agreement.Passwords, certificate, authority,
 			testengine.Answers(c.answers...))
 		m := &member{name: credentials.HostName(server), state: t.TempDir(), engine: engine}
-		m.port, m.agent, m.elections = testengine.Port(t), testengine.FreeAddress(t), testengine.FreeAddress(t)
+		m.port, m.agent, m.elections = ports.Free(t), ports.Address(t), ports.Address(t)
 		c.members = append(c.members, m)
 	}
 	for _, m := range c.members {

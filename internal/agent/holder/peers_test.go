@@ -15,6 +15,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // The agent of an earlier release answers at the former address alone: the one for elections refuses, or leaves
@@ -39,10 +40,7 @@ func TestPeersAreAskedWhereTheyAnswer(t *testing.T) {
 	}
 	elections, first := taken()
 	everybody, second := taken()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	g.Expect(err).NotTo(HaveOccurred())
-	refused := free.Addr().String()
-	g.Expect(free.Close()).To(Succeed())
+	refused := ports.Address(t)
 	// TEST-NET-1 (RFC 5737): nobody is there.
 	const silent = "192.0.2.1:8444"
 	for name, c := range map[string]struct {
@@ -62,7 +60,7 @@ func TestPeersAreAskedWhereTheyAnswer(t *testing.T) {
 		g.Eventually(c.at, time.Minute).Should(Receive(Equal(conn.LocalAddr().String())), name)
 		g.Expect(conn.Close()).To(Succeed())
 	}
-	_, _, err = dialFirst(t.Context(), "tcp", []string{refused, refused})
+	_, _, err := dialFirst(t.Context(), "tcp", []string{refused, refused})
 	g.Expect(err).To(MatchError(ContainSubstring("refused")))
 	g.Consistently(second, 2*headStart).ShouldNot(Receive(), "no other connection is left")
 }

@@ -27,6 +27,7 @@ import (
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 const (
@@ -74,7 +75,7 @@ func keeper(t *testing.T, e *engine.Engine, authority *credentials.Authority, di
 	t.Helper()
 	g := NewWithT(t)
 	o := agent.DefaultOptions()
-	o.ServerName, o.Namespace, o.Listen, o.Elections, o.Engine = "quirep-0", "web", engine.FreeAddress(t), "127.0.0.1:0",
+	o.ServerName, o.Namespace, o.Listen, o.Elections, o.Engine = "quirep-0", "web", ports.Address(t), "127.0.0.1:0",
 		e.Address
 	o.TLSDir, o.StateDir = certified(t, authority, "quirep"), t.TempDir()
 	a, err := agent.New(o, slog.New(slog.DiscardHandler))

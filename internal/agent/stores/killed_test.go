@@ -23,7 +23,7 @@ import (
 	. "github.com/onsi/gomega"
 
 	"geosql.dev/operator/internal/agent/orders"
-	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // lifeVariable names the file of a life that this test binary is to live, as the process of a holder's sidecar.
@@ -89,7 +89,7 @@ func live(file string) error {
 func TestAHolderThatIsKilled(t *testing.T) {
 	g := NewWithT(t)
 	h := newHolder(t)
-	h.address, h.dir = engine.FreeAddress(t), t.TempDir()
+	h.address, h.dir = ports.Address(t), t.TempDir()
 	l := life{Address: h.address, Dir: h.dir, Authority: h.authority.PEM(), Ledger: filepath.Join(t.TempDir(), "ledger")}
 	l.Certificate, l.Key = h.certified("web", "quirep")
 	content, err := json.Marshal(l)

@@ -26,7 +26,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/test/support/checkout"
-	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // Scheme with Kubernetes' kinds and the operator's.
@@ -114,11 +114,11 @@ func start(t testing.TB, env *envtest.Environment) *Server {
 // to others meanwhile.
 func givePorts(t testing.TB, env *envtest.Environment) {
 	t.Helper()
-	etcd := &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: engine.FreeAddress(t)}}
-	etcd.Configure().Set("listen-peer-urls", "http://"+engine.FreeAddress(t))
+	etcd := &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: ports.Address(t)}}
+	etcd.Configure().Set("listen-peer-urls", "http://"+ports.Address(t))
 	env.ControlPlane.Etcd = etcd
 	serving := &env.ControlPlane.GetAPIServer().SecureServing
-	serving.Address, serving.Port = "127.0.0.1", strconv.Itoa(engine.Port(t))
+	serving.Address, serving.Port = "127.0.0.1", strconv.Itoa(ports.Free(t))
 }
 
 // requireVariable names an environment variable that, when it is 1, has a test without kube-apiserver and etcd fail.

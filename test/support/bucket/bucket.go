@@ -22,7 +22,7 @@ import (
 	"geosql.dev/operator/internal/backup/store"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/support/checkout"
-	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // patience is for a machine that is busy with other things.
@@ -68,7 +68,7 @@ func Start(t testing.TB) *Server {
 	for key, content := range certificate {
 		g.Expect(os.WriteFile(filepath.Join(folder, key), content, 0o600)).To(gomega.Succeed())
 	}
-	port := strconv.Itoa(engine.Port(t))
+	port := strconv.Itoa(ports.Free(t))
 	s := &Server{t: t, Dir: filepath.Join(folder, "buckets", "backups"),
 		Bucket: store.Bucket{Endpoint: "https://localhost:" + port, Name: "backups", Prefix: "sql/test",
 			AccessKey: "tester", SecretKey: "tester-key", CA: certificate[credentials.KeyCA]},

@@ -28,6 +28,7 @@ import (
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/test/support/checkout"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // BinaryVariable names an environment variable with the path of an engine's binary. Unless it is set, hack/program
@@ -136,7 +137,7 @@ func StartWith(
 ) *Engine {
 	t.Helper()
 	e := &Engine{
-		Namespace: namespace, Server: server, Authority: authority, Address: FreeAddress(t),
+		Namespace: namespace, Server: server, Authority: authority, Address: ports.Address(t),
 		Access: mssql.Access{Passwords: passwords, CA: certificate[credentials.KeyCA]},
 		TLSDir: t.TempDir(), root: t.TempDir(),
 	}

@@ -13,6 +13,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // Connect connects to each of these by its server's name.
@@ -62,7 +63,7 @@ func Partners(t testing.TB, all ...*Engine) []string {
 	t.Helper()
 	urls, public := make([]string, len(all)), make([][]byte, len(all))
 	for n, e := range all {
-		port := Port(t)
+		port := ports.Free(t)
 		urls[n] = fmt.Sprintf("TCP://127.0.0.1:%d", port)
 		e.Execute(t, "CREATE MASTER KEY ENCRYPTION BY PASSWORD = N'M4ster-Password'",
 			fmt.Sprintf("CREATE CERTIFICATE own%d WITH SUBJECT = N'own', EXPIRY_DATE = N'2099-12-31'", n),

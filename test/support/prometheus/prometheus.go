@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"geosql.dev/operator/test/support/checkout"
-	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 // patience is for a machine that is busy with other things.
@@ -72,7 +72,7 @@ func Start(t testing.TB, interval time.Duration, jobs ...map[string]any) *Promet
 	folder := t.TempDir()
 	file := filepath.Join(folder, "prometheus.yaml")
 	g.Expect(os.WriteFile(file, config, 0o600)).To(gomega.Succeed())
-	address := engine.FreeAddress(t)
+	address := ports.Address(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	command := exec.CommandContext(
 		ctx,

@@ -17,7 +17,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -44,6 +43,7 @@ import (
 	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/support/apiserver"
 	"geosql.dev/operator/test/support/engine"
+	"geosql.dev/operator/test/support/ports"
 )
 
 const (
@@ -125,8 +125,8 @@ func New(t testing.TB, far ...v1alpha1.ServerName) *Stage {
 	b.create(t, &corev1.Secret{ObjectMeta: named(credentials.ReaderName), Data: readers})
 	for _, server := range engines {
 		b.startEngine(t, server)
-		b.sidecars[server] = "127.0.0.1:" + strconv.Itoa(engine.Port(t))
-		b.elections[server] = "127.0.0.1:" + strconv.Itoa(engine.Port(t))
+		b.sidecars[server] = ports.Address(t)
+		b.elections[server] = ports.Address(t)
 	}
 	b.listener = b.listen(t)
 	b.introduce(t)
@@ -261,7 +261,7 @@ func (b *Stage) introduce(t testing.TB) {
 	t.Helper()
 	var peers []string
 	for _, server := range engines {
-		peers = append(peers, "--peer", credentials.HostName(server)+":5022=127.0.0.1:"+strconv.Itoa(engine.Port(t)))
+		peers = append(peers, "--peer", credentials.HostName(server)+":5022="+ports.Address(t))
 	}
 	for _, server := range engines {
 		e := b.engines[server]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+// Package ports gives tests ports of the loopback that no other test has meanwhile.
+package ports
 
 import (
 	"fmt"
@@ -13,10 +14,10 @@ import (
 	"testing"
 )
 
-// Port is one of the loopback's that nobody listens on, within LISTENER_PORT's range and below those that the system
+// Free is one of the loopback's that nobody listens on, within LISTENER_PORT's range and below those that the system
 // gives out (docs/t-sql/statements/create-endpoint-transact-sql.md). No other test of any process is given it until this
 // one ends: who asked for it may listen later.
-func Port(t testing.TB) int {
+func Free(t testing.TB) int {
 	t.Helper()
 	folder := filepath.Join(os.TempDir(), "geosql-test-ports")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -45,8 +46,8 @@ func Port(t testing.TB) int {
 	return 0
 }
 
-// FreeAddress is one of the loopback with a Port.
-func FreeAddress(t testing.TB) string {
+// Address is one of the loopback with a Free port.
+func Address(t testing.TB) string {
 	t.Helper()
-	return net.JoinHostPort("127.0.0.1", strconv.Itoa(Port(t)))
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(Free(t)))
 }
