@@ -53,13 +53,8 @@ func (d Desired) ending() []string {
 // nothing.
 func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p replication.Plan
-	if ending := d.ending(); len(ending) > 0 && !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
-		p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "these Subscriptions end first, which need to know what "+
-			"they are to: "+strings.Join(ending, ", ")), "where one cannot end, set its reclaimPolicy to Retain")
-		return p.Plan
-	}
 	if !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
-		p.Done = true
+		p.Done = awaitEnding(d, &p)
 		return p.Plan
 	}
 	if d.nowhere() {
@@ -71,13 +66,16 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	if !planAnswers(d, o, &p) || !planUnsubscribed(d, o, &p) {
 		return p.Plan
 	}
-	if p.Done = len(p.Steps) == 0; !p.Done {
+	if len(p.Steps) > 0 {
 		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "subscriptions of servers that are gone are being ended"))
 		return p.Plan
 	}
 	planEnd(d, o, &p)
-	if p.Done = len(p.Steps) == 0; !p.Done {
+	if len(p.Steps) > 0 {
 		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, p.WithLeft("the publication is being dropped")))
+		return p.Plan
+	}
+	if p.Done = awaitEnding(d, &p); !p.Done {
 		return p.Plan
 	}
 	if why := o.publisherGone(d); why != "" {
@@ -89,6 +87,15 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 			d.System.Host(), d.name(), why)
 	}
 	return p.Plan
+}
+
+// awaitEnding waits for the Subscriptions that are being deleted: they find what they have made by what the publication
+// declares. It says whether there is none.
+func awaitEnding(d Desired, p *replication.Plan) bool {
+	ending := d.ending()
+	return len(ending) == 0 || p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "these Subscriptions end first, "+
+		"which need to know what they are to: "+strings.Join(ending, ", ")),
+		"where one cannot end, set its reclaimPolicy to Retain")
 }
 
 // planAnswers waits until publisher and distributor were read, unless nobody expects them back. A distributor that has

@@ -158,21 +158,33 @@ func TestDeletionOfWhatIsNowhere(t *testing.T) {
 	g.Expect(p.Left).To(ConsistOf(ContainSubstring("Distributor main")))
 }
 
-// A publication that is retained stays declared until the subscriptions have ended that are deleted with it.
-func TestRetainedPublicationWaitsForItsSubscriptions(t *testing.T) {
-	g := NewWithT(t)
-	w := publishedAndDeleted(t)
-	w.d.Publication.Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
-	own := v1alpha1.Subscription{
-		Spec: v1alpha1.SubscriptionSpec{Publication: "articles", ReclaimPolicy: v1alpha1.ReclaimDelete},
+// A publication stays declared until the subscriptions have ended that are deleted with it: whether it is dropped by
+// then or retained, they find what they have made by what it declares.
+func TestPublicationWaitsForItsSubscriptions(t *testing.T) {
+	for _, policy := range []v1alpha1.ReclaimPolicy{v1alpha1.ReclaimRetain, v1alpha1.ReclaimDelete} {
+		t.Run(string(policy), func(t *testing.T) {
+			g := NewWithT(t)
+			w := publishedAndDeleted(t)
+			w.d.Publication.Spec.ReclaimPolicy = policy
+			for p := planDelete(w.d, w.look()); !p.Done; p = planDelete(w.d, w.look()) {
+				g.Expect(p.All()).NotTo(BeEmpty(), p.Outcome.Message)
+				for _, step := range p.All() {
+					w.do(t, step)
+				}
+			}
+			own := v1alpha1.Subscription{
+				Spec: v1alpha1.SubscriptionSpec{Publication: "articles", ReclaimPolicy: v1alpha1.ReclaimDelete},
+			}
+			own.Name = "dublin"
+			w.d.Subscriptions = []v1alpha1.Subscription{own}
+			g.Expect(planDelete(w.d, w.look()).Done).To(BeTrue(), "it is not being deleted")
+			w.d.Subscriptions[0].DeletionTimestamp = &metav1.Time{Time: start}
+			p := planDelete(w.d, w.look())
+			g.Expect(p.Done).To(BeFalse())
+			g.Expect(p.All()).To(BeEmpty())
+			g.Expect(p.Outcome.Message).To(ContainSubstring("dublin"))
+			w.d.Subscriptions[0].Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
+			g.Expect(planDelete(w.d, w.look()).Done).To(BeTrue())
+		})
 	}
-	own.Name = "dublin"
-	w.d.Subscriptions = []v1alpha1.Subscription{own}
-	g.Expect(planDelete(w.d, w.look()).Done).To(BeTrue(), "it is not being deleted")
-	w.d.Subscriptions[0].DeletionTimestamp = &metav1.Time{Time: start}
-	p := planDelete(w.d, w.look())
-	g.Expect(p.Done).To(BeFalse())
-	g.Expect(p.Outcome.Message).To(ContainSubstring("dublin"))
-	w.d.Subscriptions[0].Spec.ReclaimPolicy = v1alpha1.ReclaimRetain
-	g.Expect(planDelete(w.d, w.look()).Done).To(BeTrue())
 }

@@ -137,3 +137,37 @@ func TestAJobThatIsTakenOverIsMarked(t *testing.T) {
 		})
 	}
 }
+
+// The publication may end as soon as nobody is registered for it, and nobody can tell then where its subscription was:
+// at every crash point, what is registered no more has nothing left.
+func TestTheRegistrationEndsLast(t *testing.T) {
+	for name, d := range map[string]func() Desired{
+		"pull": declared, "push": func() Desired { return push("") },
+		"push from the subscriber": func() Desired { return push(v1alpha1.AgentAtSubscriber) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := newWorld(d())
+			w.settle(t, all)
+			w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+			g.Expect(w.o.Here.Owner.User).To(Equal(w.d.System.Login))
+			for range 20 {
+				p := planDelete(w.d, w.look())
+				if len(p.All()) == 0 {
+					g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
+					break
+				}
+				w.do(t, p.All()[0])
+				if len(w.o.Publication.Subscriptions) > 0 {
+					continue
+				}
+				g.Expect(w.o.Here.Subscriptions).To(BeEmpty())
+				g.Expect(w.o.Here.Owner.User).To(BeEmpty())
+				g.Expect(w.o.Mirror.ordered()).To(BeFalse())
+				g.Expect(w.jobs[subscriber]).To(BeEmpty())
+				g.Expect(w.jobs[distributor]).To(BeEmpty())
+			}
+			g.Expect(w.o.Publication.Subscriptions).To(BeEmpty())
+		})
+	}
+}

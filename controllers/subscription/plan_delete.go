@@ -129,8 +129,9 @@ func planPrimary(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
-// planEnds ends the subscription at every end that answers: the agent first, the publisher's registration last, since
-// it proves whose the subscriber's tables are.
+// planEnds ends the subscription at every end that answers: the agent first, and the publisher's registration when
+// nothing else is left. It proves whose the subscriber's tables are, and it is what the end of the publication waits
+// for, without which nobody finds the rest any more.
 func planEnds(d Desired, o Observed, p *replication.Plan) {
 	subscriber, distributor := o.gone(d, d.Subscriber) == "", o.gone(d, d.System.Server) == ""
 	for _, server := range []v1alpha1.ServerName{d.Subscriber, d.System.Server} {
@@ -140,15 +141,6 @@ func planEnds(d Desired, o Observed, p *replication.Plan) {
 	}
 	if here := o.here(d); here != nil && subscriber {
 		end(d, o, p, here)
-	}
-	if own := o.registrations(d); len(own) > 0 && o.publisherGone(d) == "" {
-		s := d.subscription()
-		s.Pull = own[0].Pull
-		drop := tsql.DropSubscription(s)
-		if o.forgotten(d) != "" || !o.At.Known {
-			drop = tsql.DropLostSubscription(s)
-		}
-		p.Execute(o.primary(d), d.publisherDatabase(), drop)
 	}
 	if o.Mirror.ordered() {
 		take := TakeMirror{Subscriber: d.Subscriber, Distributor: d.System.Server}
@@ -163,6 +155,15 @@ func planEnds(d Desired, o Observed, p *replication.Plan) {
 	if len(p.Steps) == 0 && subscriber && o.Here.Owner.User == d.System.Login && lastOwner(d, o) {
 		// The tables are the user's now.
 		p.Execute(d.Subscriber, d.database(), tsql.DropUser(d.System.Login))
+	}
+	if own := o.registrations(d); len(p.Steps) == 0 && len(own) > 0 && o.publisherGone(d) == "" {
+		s := d.subscription()
+		s.Pull = own[0].Pull
+		drop := tsql.DropSubscription(s)
+		if o.forgotten(d) != "" || !o.At.Known {
+			drop = tsql.DropLostSubscription(s)
+		}
+		p.Execute(o.primary(d), d.publisherDatabase(), drop)
 	}
 }
 

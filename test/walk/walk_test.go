@@ -219,11 +219,15 @@ func walked(t testing.TB, w *walk, steps way) {
 	}
 	want, ok := <-straight
 	NewWithT(t).Expect(ok).To(BeTrue(), "the last manifest is settled from nothing")
+	var differs []string
 	NewWithT(t).Eventually(func() []string {
-		return slices.DeleteFunc(difference(want, w.stage.State(t)), func(line string) bool {
+		differs = slices.DeleteFunc(difference(want, w.stage.State(t)), func(line string) bool {
 			return stays(line) || w.declared.keeps(line)
 		})
-	}, patient, time.Second).Should(BeEmpty(), w.told(t))
+		return differs
+	}, patient, time.Second).Should(BeEmpty(), func() string {
+		return strings.Join(differs, "\n") + w.told(t)()
+	})
 	w.ends(t)
 }
 
