@@ -131,9 +131,9 @@ func TestARunOfTheSchedule(t *testing.T) {
 	steps()
 	g.Expect(w.o.Mirror.Told.Generation).To(Equal(w.o.At.LastSnapshot))
 	g.Expect(agent().Enabled).To(BeFalse())
-	w.o.Mirror.Status = &files.Status{Subscription: "dublin", Snapshot: "20261121030005", State: files.Copying,
-		Bytes: 5, Total: 9}
-	ready(phaseMirroring, "brought: snapshot 20261121030005: 5 of 9 bytes")
+	w.o.Mirror.Status = &files.Status{Subscription: "dublin", Generation: w.o.At.LastSnapshot,
+		Snapshot: "20261121030005", State: files.Copying, Bytes: 5, Total: 9}
+	ready(phaseMirroring, "brought: snapshot 20261121030005: 5 of 9 bytes are at the subscriber's site")
 	w.o.Mirror.Status.State = files.Failing
 	w.report()
 	g.Expect(w.d.Subscription.Status.Phase).To(Equal(phaseFailed), "nobody waits for it")
