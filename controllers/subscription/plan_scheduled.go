@@ -94,12 +94,16 @@ func phaseScheduled(d Desired, o Observed) string {
 	return phaseInitializing
 }
 
-// appliedSnapshot is the snapshot that the subscriber has, for status.
+// appliedSnapshot is the snapshot that the subscriber has, for status. What is not known leaves it as it was.
 func appliedSnapshot(d Desired, o Observed) *v1alpha1.AppliedSnapshot {
-	if d.Publication == nil || !d.scheduled() {
+	have := d.Subscription.Status.Snapshot
+	if d.Publication == nil {
+		return have
+	}
+	if !d.scheduled() {
 		return nil
 	}
-	have, here := d.Subscription.Status.Snapshot, o.here(d)
+	here := o.here(d)
 	if o.HereErr != nil || o.AtErr != nil || here == nil {
 		return have
 	}

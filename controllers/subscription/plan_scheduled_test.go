@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -308,4 +309,71 @@ func TestAnAgentOfAScheduleThatFails(t *testing.T) {
 	g.Expect(p.All()).To(BeEmpty())
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriptionInactive))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("it gets a new copy at 2026-11-21T03:00:00Z"))
+}
+
+// What is not known takes nothing from what status says the subscriber has.
+func TestASnapshotThatIsNotKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		kept   bool
+	}{
+		"nothing":                         {func(*world) {}, true},
+		"no Publication":                  {func(w *world) { w.d.Publication = nil }, true},
+		"the distributor does not answer": {func(w *world) { w.o.AtErr = errors.New("no answer") }, true},
+		"the database does not answer": {func(w *world) {
+			w.o.HereErr, w.o.Here = errors.New("no answer"), Here{}
+		}, true},
+		"the distributor says nothing of it": {func(w *world) { w.o.Snapshot = mssql.SubscriptionSnapshot{} }, true},
+		"a stream":                           {func(w *world) { w.d.Publication.Spec.Type = v1alpha1.PublicationTransactional }, false},
+		"a restored database":                {func(w *world) { w.o.here(w.d).Transaction = []byte{0, 0, 7} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := copiedWorld(t, declared())
+			have := w.d.Subscription.Status.Snapshot.DeepCopy()
+			o := w.look()
+			c.change(w)
+			w.o.Jobs = o.Jobs
+			if !c.kept {
+				have = nil
+			}
+			g.Expect(appliedSnapshot(w.d, w.o)).To(Equal(have))
+			g.Expect(describe(w.d, w.o).Snapshot).To(Equal(have))
+		})
+	}
+}
+
+// A snapshot that is made for somebody else is for all who subscribe, or for nobody else (R-D29): the copy that is there
+// serves either way.
+func TestASnapshotForSomebodyElse(t *testing.T) {
+	for name, marked := range map[string]bool{"for all": false, "for those that are marked": true} {
+		for kind, d := range map[string]Desired{"pull": declared(), "push": push("")} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				g := NewWithT(t)
+				w := copiedWorld(t, d)
+				w.o.Now = start.Add(time.Hour)
+				w.o.At.LastSnapshot, w.o.At.SnapshotAge, w.o.At.SnapshotBegan = "2026-11-20T11:00:00", 0, w.o.Now
+				want := "0x0001"
+				if !marked {
+					want, w.o.Snapshot = "0x0002", mssql.SubscriptionSnapshot{Number: []byte{0, 2}, Known: true}
+				}
+				for range 8 {
+					p := w.steps(t)
+					g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), p.Outcome.Message)
+					if marked {
+						g.Expect(w.d.Subscription.Status.Phase).To(Equal(phaseActive))
+						g.Expect(underWay(w.d.Subscription.Status.Copy)).To(BeFalse())
+					}
+					if len(p.All()) == 0 {
+						w.run()
+					}
+				}
+				s := w.d.Subscription.Status
+				g.Expect(s.Phase).To(Equal(phaseActive))
+				g.Expect(underWay(s.Copy)).To(BeFalse())
+				g.Expect(s.Snapshot.Transaction).To(Equal(want))
+				g.Expect(w.jobs[w.d.agentServer()][job(w.d, w.look()).Name].Running).To(BeTrue())
+			})
+		}
+	}
 }
