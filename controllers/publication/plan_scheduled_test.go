@@ -266,6 +266,12 @@ func TestChangesWaitForTheSchedule(t *testing.T) {
 		w.d.Publication.Spec.Articles = append(w.d.Publication.Spec.Articles, v1alpha1.Article{Table: "dbo.Late"})
 	}
 	filtered := func(w *world) { w.d.Publication.Spec.Articles[0].Filter = "Id > 1" }
+	// A column that is added to a table is not replicated with it.
+	column := func(w *world) {
+		a := w.o.Database.Publication.Articles["dbo.article"]
+		a.Columns, a.LeftOut = []string{"Id", "Title"}, []string{"Body"}
+		w.o.Database.Publication.Articles["dbo.article"] = a
+	}
 	taken := func(w *world) { w.d.Publication.Spec.Articles = w.d.Publication.Spec.Articles[1:] }
 	newcomer := func(w *world) {
 		w.subscribe("latesub-0")
@@ -291,6 +297,7 @@ func TestChangesWaitForTheSchedule(t *testing.T) {
 	}{
 		"an article":        {added, "and so are the changes that are declared of dbo.Late"},
 		"a filter":          {filtered, "and so are the changes that are declared of dbo.Article"},
+		"a column":          {column, "and so are the changes that are declared of dbo.Article"},
 		"an article's end":  {taken, "and so are the changes that are declared of dbo.Article"},
 		"a newcomer":        {newcomer, "the next snapshot is due at 2026-11-21T03:00:00Z"},
 		"nothing at all":    {func(*world) {}, "the next snapshot is due at 2026-11-21T03:00:00Z"},

@@ -324,8 +324,10 @@ func TestASnapshotThatIsNotKnown(t *testing.T) {
 			w.o.HereErr, w.o.Here = errors.New("no answer"), Here{}
 		}, true},
 		"the distributor says nothing of it": {func(w *world) { w.o.Snapshot = mssql.SubscriptionSnapshot{} }, true},
-		"a stream":                           {func(w *world) { w.d.Publication.Spec.Type = v1alpha1.PublicationTransactional }, false},
-		"a restored database":                {func(w *world) { w.o.here(w.d).Transaction = []byte{0, 0, 7} }, false},
+		"a stream": {func(w *world) {
+			w.d.Publication.Spec.Type = v1alpha1.PublicationTransactional
+		}, false},
+		"a restored database": {func(w *world) { w.o.here(w.d).Transaction = []byte{0, 0, 7} }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -343,8 +345,8 @@ func TestASnapshotThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// A snapshot that is made for somebody else is for all who subscribe, or for nobody else (R-D29): the copy that is there
-// serves either way.
+// A snapshot that is made for somebody else is for all who subscribe, or for nobody else (R-D29): the copy that is
+// there serves either way.
 func TestASnapshotForSomebodyElse(t *testing.T) {
 	for name, marked := range map[string]bool{"for all": false, "for those that are marked": true} {
 		for kind, d := range map[string]Desired{"pull": declared(), "push": push("")} {
