@@ -167,7 +167,7 @@ func planOwnership(d Desired, o Observed, p *replication.Plan) bool {
 			d.database(), d.name(), v1alpha1.AdoptAnnotation,
 		)))
 	}
-	return true
+	return planType(d, o, p)
 }
 
 func planPublish(d Desired, o Observed, p *replication.Plan) bool {

@@ -147,6 +147,23 @@ func planSchedule(d Desired, _ Observed, p *replication.Plan) bool {
 	return true
 }
 
+// planType ends the plan when the publication that is there is of the other type, as one that was retained is, and a
+// person has made: subscribers live by it, and no type becomes another.
+func planType(d Desired, o Observed, p *replication.Plan) bool {
+	have := o.Database.Publication
+	if have == nil || have.Scheduled == d.scheduled() {
+		return true
+	}
+	there, want := v1alpha1.PublicationTransactional, v1alpha1.PublicationSnapshot
+	if have.Scheduled {
+		there, want = want, there
+	}
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationConflict, fmt.Sprintf(
+		"database %[1]s has a publication %[2]s of type %[3]s, and type %[4]s is declared: it is left as it is. Delete this "+
+			"Publication with reclaimPolicy Retain, and declare it with type %[3]s to keep what is there, or choose another name",
+		d.database(), d.name(), there, want)))
+}
+
 // planRun marks the subscribers that a run is to give a new copy: the documents have a distribution agent bring a new
 // snapshot to those alone. That they wait is what starts the snapshot agent (planSnapshot), also when this process ends
 // in between. A Subscription that is suspended is left out. A snapshot that somebody has started meanwhile ends first.

@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -112,6 +113,46 @@ func TestAPublicationThatIsCopiedByASchedule(t *testing.T) {
 		g.Expect(s.Schedule.Next).To(BeNil(), "nobody subscribes")
 		_, done = w.now(t, start.Add(240*time.Hour))
 		g.Expect(done).To(BeEmpty(), "nobody is given what nobody subscribes to")
+	}
+}
+
+// What is there of the other type is neither changed nor replaced, whoever made it and whatever else was agreed to.
+func TestAPublicationOfTheOtherType(t *testing.T) {
+	for name, c := range map[string]struct {
+		have, declared Desired
+		says           string
+	}{
+		"a stream": {declared(true), nightly(true),
+			"database Content has a publication articles of type Transactional, and type Snapshot is declared"},
+		"copies by a schedule": {nightly(true), declared(true),
+			"database Content has a publication articles of type Snapshot, and type Transactional is declared"},
+	} {
+		for what, agrees := range map[string]func(*world){
+			"nothing": func(*world) {},
+			"adopt": func(w *world) {
+				w.o.Database.Publication.Description = "made by hand"
+				w.d.Publication.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			},
+			"rebuild": func(w *world) {
+				w.o.At.Known = false
+				w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
+			},
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				g := NewWithT(t)
+				w := newWorld(c.have)
+				w.settle(t, all)
+				w.d = c.declared
+				w.d.Publication = w.d.Publication.DeepCopy()
+				agrees(w)
+				p := plan(w.d, w.look())
+				g.Expect(p.All()).To(BeEmpty())
+				g.Expect(p.Note).To(BeNil())
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublicationConflict))
+				g.Expect(p.Outcome.Message).To(And(ContainSubstring(c.says), ContainSubstring("choose another name")))
+				g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+			})
+		}
 	}
 }
 

@@ -285,7 +285,8 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		if w.o.At.Original == "" {
 			w.o.At.Original = host
 		}
-		b.Publication = &mssql.Publication{Description: a["description"], Articles: map[string]mssql.PublishedArticle{}}
+		b.Publication = &mssql.Publication{Description: a["description"], Scheduled: a["repl_freq"] == "snapshot",
+			Articles: map[string]mssql.PublishedArticle{}}
 		w.o.At.Known = true
 	case "sp_changepublication":
 		b.Publication.Description = a["value"]

@@ -379,3 +379,27 @@ func TestASnapshotForSomebodyElse(t *testing.T) {
 		}
 	}
 }
+
+// A publication of the other type is not the one that is declared: nothing is registered to it, and nothing ended.
+func TestASubscriberOfTheOtherType(t *testing.T) {
+	for name, world := range map[string]func() *world{
+		"streamed":      func() *world { return newWorld(declared()) },
+		"by a schedule": func() *world { return scheduledWorld(declared()) },
+	} {
+		for what, copied := range map[string]bool{"before a copy": false, "with one": true} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				g := NewWithT(t)
+				w := world()
+				if copied {
+					w.settle(t, all)
+					w.report()
+				}
+				w.o.Publication.Scheduled = !w.d.scheduled()
+				p := plan(w.d, w.look())
+				g.Expect(p.All()).To(BeEmpty())
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForPublication))
+				g.Expect(p.Outcome.Message).To(ContainSubstring("Publication articles says what to do"))
+			})
+		}
+	}
+}
