@@ -60,10 +60,21 @@ func (d Desired) since(o Observed) time.Time {
 	if have == nil || have.Asks != d.asks() || have.Since == nil {
 		return o.Now
 	}
-	if began := o.At.SnapshotBegan.Add(sameRun); !o.At.SnapshotBegan.IsZero() && began.After(have.Since.Time) {
+	if began := d.began(o).Add(sameRun); began.After(have.Since.Time) {
 		return began
 	}
 	return have.Since.Time
+}
+
+// began is when the newest whole snapshot was begun, zero before the first: as the distributor tells, or as status has
+// it, for the distributor's history is cleaned up, and may come back from a backup. A time to come is a wrong clock's.
+func (d Desired) began(o Observed) time.Time {
+	told := o.At.SnapshotBegan
+	if have := d.Publication.Status.Schedule; have != nil && have.Last != nil && !have.Last.After(o.Now) &&
+		have.Last.Sub(told) > sameRun {
+		return have.Last.Time
+	}
+	return told
 }
 
 // due is the first time of the schedule for which there is no snapshot, zero when there is none. It does not say that
@@ -122,7 +133,7 @@ func (d Desired) asked(o Observed) bool {
 			return false
 		}
 		at := declared.Status.Reinitialization.Time
-		return at != nil && !o.At.SnapshotBegan.After(at.Time)
+		return at != nil && !d.began(o).After(at.Time)
 	})
 }
 
@@ -147,6 +158,14 @@ func planSchedule(d Desired, _ Observed, p *replication.Plan) bool {
 	return true
 }
 
+// snapshotGoesOn tells that a snapshot was being made when the distributor was asked. Its job was asked for later: when
+// that does not run, the snapshot is whole, and the next look sees it. A history that ends so for longer than a look
+// takes is of an agent that was cut off.
+func (o Observed) snapshotGoesOn() bool {
+	at := o.At.Snapshot
+	return at != nil && (at.Status == mssql.RunStarted || at.Status == mssql.RunInProgress) && at.Age < waitingPause
+}
+
 // planType ends the plan when the publication that is there is of the other type, as one that was retained is, and a
 // person has made: subscribers live by it, and no type becomes another.
 func planType(d Desired, o Observed, p *replication.Plan) bool {
@@ -168,7 +187,7 @@ func planType(d Desired, o Observed, p *replication.Plan) bool {
 // snapshot to those alone. That they wait is what starts the snapshot agent (planSnapshot), also when this process ends
 // in between. A Subscription that is suspended is left out. A snapshot that somebody has started meanwhile ends first.
 func planRun(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.scheduled() || !d.run(o) || o.SnapshotJob == nil || o.SnapshotJob.Running {
+	if !d.scheduled() || !d.run(o) || o.SnapshotJob == nil || o.SnapshotJob.Running || o.snapshotGoesOn() {
 		return true
 	}
 	done := map[receiver]bool{}
@@ -230,7 +249,7 @@ func planScheduled(d Desired, o Observed, p *replication.Plan) bool {
 	case failed:
 		return p.Settle(conditions.InProgress(
 			v1alpha1.ReasonSnapshotFailed, "the snapshot agent failed and is started again: "+at.Message))
-	case o.At.LastSnapshot == "":
+	case o.At.LastSnapshot == "" && !o.copied():
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonSnapshotRunning, "the first snapshot is being made"))
 	}
 	if !planNeeded(d, o, p) || !planUnread(d, o, p) || !planCompression(d, o, p) {
@@ -274,7 +293,7 @@ func scheduleStatus(d Desired, o Observed) *v1alpha1.PublicationSchedule {
 		now := metav1.NewTime(o.Now).Rfc3339Copy()
 		s = &v1alpha1.PublicationSchedule{Asks: d.asks(), Since: &now}
 	}
-	if began := o.At.SnapshotBegan; !began.IsZero() && (s.Last == nil || began.Sub(s.Last.Time).Abs() > sameRun) {
+	if began := d.began(o); !began.IsZero() && (s.Last == nil || began.Sub(s.Last.Time).Abs() > sameRun) {
 		// It is known to a second: a status that follows each reading would change at every look.
 		at := metav1.NewTime(began).Rfc3339Copy()
 		s.Last = &at

@@ -16,6 +16,7 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // nightly is a publication that is copied at three in the morning.
@@ -251,6 +252,82 @@ func TestARunThatLasts(t *testing.T) {
 	g.Expect(p.Outcome.Message).To(ContainSubstring("no room"))
 	_, done = w.now(t, w.o.Now.Add(snapshotPause))
 	g.Expect(snapshots(done)).To(Equal(1))
+}
+
+// A snapshot that was being made when the distributor was asked may be whole by now: its subscribers are not marked for
+// another one. What a history that nobody goes on with has from long ago holds nothing up.
+func TestARunBesideASnapshotThatJustEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		status mssql.RunStatus
+		age    time.Duration
+		runs   bool
+	}{
+		"begun":              {mssql.RunStarted, time.Second, false},
+		"in progress":        {mssql.RunInProgress, time.Minute, false},
+		"succeeded":          {mssql.RunSucceeded, 17 * time.Hour, true},
+		"failed":             {failed, time.Hour, true},
+		"cut off long ago":   {mssql.RunInProgress, time.Hour, true},
+		"never heard of yet": {0, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := copied(t, true)
+			w.o.Now = start.Add(17 * time.Hour)
+			w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = c.status, w.o.Now.Add(-c.age)
+			p := plan(w.d, w.look())
+			g.Expect(calls(p, tsql.Reinitializes)).To(Equal(c.runs), p.Outcome.Message)
+			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
+		})
+	}
+}
+
+// What status says of the newest run holds when the distributor does not tell of it any more: its history is cleaned up
+// long before a schedule of each month comes again, and a distribution database may come back from a backup.
+func TestARunOfWhichTheDistributorTellsNothing(t *testing.T) {
+	due := start.Add(17 * time.Hour)
+	for name, c := range map[string]struct {
+		began time.Time
+		last  time.Time
+		at    time.Time
+		runs  int
+	}{
+		"its history was cleaned up":               {time.Time{}, due, due.Add(time.Hour), 0},
+		"and another run is due":                   {time.Time{}, due, due.Add(24 * time.Hour), 1},
+		"it came back from a backup":               {start, due, due.Add(time.Hour), 0},
+		"a clock was wrong":                        {start, due.Add(1000 * time.Hour), due.Add(time.Hour), 1},
+		"it tells of a newer one than status does": {due, start, due.Add(time.Hour), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := copied(t, true)
+			w.o.Now = c.at
+			w.o.At.SnapshotBegan = c.began
+			if c.began.IsZero() {
+				w.o.At.LastSnapshot = ""
+			}
+			last := metav1.NewTime(c.last)
+			w.d.Publication.Status.Schedule.Last = &last
+			p, done := w.now(t, c.at)
+			g.Expect(snapshots(done)).To(Equal(c.runs))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
+			g.Expect(w.d.Publication.Status.Schedule.Last.Time).NotTo(BeTemporally(">", c.at))
+			g.Expect(w.d.Publication.Status.Schedule.Last.Time).NotTo(BeTemporally("<", due))
+		})
+	}
+}
+
+// Who asked for a new copy before the newest snapshot is not asking any more because the distributor forgot that.
+func TestARequestFromBeforeTheNewestRun(t *testing.T) {
+	g := NewWithT(t)
+	w := copied(t, true)
+	w.o.Now = start.Add(3 * time.Hour)
+	at, last := metav1.NewTime(start.Add(time.Hour)), metav1.NewTime(start.Add(2*time.Hour))
+	w.d.Subscriptions[0].Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{Request: "u/1", Time: &at}
+	w.o.Database.Publication.Subscriptions[0].Status = mssql.SubscriptionWaiting
+	w.d.Publication.Status.Schedule.Last, w.o.At.SnapshotBegan = &last, time.Time{}
+	g.Expect(w.d.asked(w.look())).To(BeFalse())
+	w.o.At.SnapshotBegan, w.d.Publication.Status.Schedule.Last = start, nil
+	g.Expect(w.d.asked(w.look())).To(BeTrue())
 }
 
 // Who is still being given the snapshot before is awaited, and not for ever.
