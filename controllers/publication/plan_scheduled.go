@@ -179,8 +179,8 @@ func planType(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationConflict, fmt.Sprintf(
 		"database %[1]s has a publication %[2]s of type %[3]s, and type %[4]s is declared: it is left as it is. Delete this "+
-			"Publication with reclaimPolicy Retain, and declare it with type %[3]s to keep what is there, or choose another name",
-		d.database(), d.name(), there, want)))
+			"Publication with reclaimPolicy Retain, and declare it with type %[3]s to keep what is there, or choose another "+
+			"name", d.database(), d.name(), there, want)))
 }
 
 // planRun marks the subscribers that a run is to give a new copy: the documents have a distribution agent bring a new
@@ -210,30 +210,6 @@ func (d Desired) serving(o Observed, p *replication.Plan, goesOn bool) bool {
 		p.Outcome.Ready = metav1.ConditionTrue
 	}
 	return goesOn
-}
-
-// waiting are the tables whose articles are to be changed once subscribers' tables may be replaced.
-func waiting(d Desired, o Observed) []string {
-	if d.mayReplace(o) {
-		return nil
-	}
-	var all []string
-	for _, a := range d.Publication.Spec.Articles {
-		have, published := o.Database.Publication.Articles[strings.ToLower(a.Table)]
-		state := articleState(d, a, o.Database)
-		if state == statePending || published && state == statePublished && !d.changed(a, have).none() {
-			all = append(all, a.Table)
-		}
-	}
-	for key, have := range o.Database.Publication.Articles {
-		if !slices.ContainsFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
-			return strings.ToLower(a.Table) == key
-		}) {
-			all = append(all, have.Name)
-		}
-	}
-	slices.Sort(all)
-	return all
 }
 
 // planScheduled says what is so of a publication that is copied by a schedule, when nothing is left to do. What it is

@@ -284,7 +284,6 @@ func TestARunBesideASnapshotThatJustEnded(t *testing.T) {
 // What status says of the newest run holds when the distributor does not tell of it any more: its history is cleaned up
 // long before a schedule of each month comes again, and a distribution database may come back from a backup.
 func TestARunOfWhichTheDistributorTellsNothing(t *testing.T) {
-	due := start.Add(17 * time.Hour)
 	for name, c := range map[string]struct {
 		began time.Time
 		last  time.Time
@@ -332,7 +331,6 @@ func TestARequestFromBeforeTheNewestRun(t *testing.T) {
 
 // Who is still being given the snapshot before is awaited, and not for ever.
 func TestARunWaitsForWhoIsBehind(t *testing.T) {
-	due := start.Add(17 * time.Hour) // three
 	for name, c := range map[string]struct {
 		change func(*world)
 		after  time.Duration

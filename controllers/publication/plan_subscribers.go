@@ -77,6 +77,9 @@ func (d Desired) replaces(s receiver, article string) bool {
 	if d.copies(declared) && d.rests(declared) {
 		return false
 	}
+	if d.bySchedule(s, article) {
+		return true
+	}
 	if !d.copies(declared) && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") ||
 		replication.Consents(d.Publication, declared) {
 		return true
@@ -114,7 +117,7 @@ func standing(d Desired, o Observed, who lacking) (articles []string, err error)
 // that it lacked, which is refused when it lacks none by now. While a subscriber
 // has a table of an article's name, or nobody knows whether it has, only the others that push are subscribed.
 func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.mayReplace(o) {
+	if !d.mayChange(o) {
 		return true
 	}
 	all, held := subscribing(d, o)
@@ -126,7 +129,7 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 			p.Add(subscribePush(d, o, who))
 		}
 	}
-	return p.Proceed("subscribers of %s are being subscribed to new articles", d.name())
+	return d.serving(o, p, p.Proceed("subscribers of %s are being subscribed to new articles", d.name()))
 }
 
 // subscribing are those who lack articles; held tells that one of them holds up those who do not push.

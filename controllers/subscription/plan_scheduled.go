@@ -54,6 +54,13 @@ func (d Desired) notScheduled() string {
 	return ""
 }
 
+// agreedBySchedule tells that a table of the subscription is a copy of an article that the Publication has dropped to
+// add it again: where it was the only one nothing was left of the registration.
+func (d Desired) agreedBySchedule(table string) bool {
+	done := d.Publication.Status.Reinitialized
+	return done != nil && replication.AgreedBySchedule(done.Copies, d.host(), d.database(), table)
+}
+
 // newest tells that the subscriber has the snapshot that it is to have, and waits for no other.
 func (o Observed) newest(d Desired) bool {
 	here := o.here(d)

@@ -403,3 +403,41 @@ func TestASubscriberOfTheOtherType(t *testing.T) {
 		}
 	}
 }
+
+// Its only article was dropped to be added again: nothing is left of the registration, and the table is the schedule's
+// copy. What the schedule has not brought stays.
+func TestASubscriberOfADroppedArticle(t *testing.T) {
+	for name, c := range map[string]struct {
+		agreed []string
+		left   string
+	}{
+		"all of its articles": {[]string{"dbo.Article", "dbo.Attachment"}, ""},
+		"one of them":         {[]string{"dbo.Article"}, "still has dbo.Attachment. "},
+		"none":                {nil, "still has dbo.Article, dbo.Attachment. "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := copiedWorld(t, declared())
+			for key, a := range w.o.Publication.Articles {
+				w.o.Here.Tables[key] = mssql.Table{Schema: a.Schema, Name: a.Table}
+			}
+			w.o.Publication.Subscriptions = nil
+			done := &v1alpha1.PublicationReinitialization{}
+			for _, table := range c.agreed {
+				done.Copies = append(done.Copies, v1alpha1.RequestedCopy{Table: table,
+					Subscribers: []string{"dubsub-0/Content", "quisub-0/Content"}})
+			}
+			w.d.Publication.Status.Reinitialized = done
+			p := plan(w.d, w.look())
+			if c.left != "" {
+				g.Expect(p.All()).To(BeEmpty())
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReinitializationNeeded), p.Outcome.Message)
+				g.Expect(p.Outcome.Message).To(ContainSubstring(c.left))
+				return
+			}
+			g.Expect(registers(p)).To(BeTrue(), p.Outcome.Message)
+			p, _ = w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
+		})
+	}
+}
