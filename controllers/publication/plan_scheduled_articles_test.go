@@ -42,6 +42,7 @@ func TestAFilterThatIsTakenAway(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := NewWithT(fail{t})
 		w := replicated(fail{t})
+		w.marked = rapid.Bool().Draw(t, "a snapshot is for those that are marked")
 		unfilter(w)
 		p, done := w.now(fail{t}, start.Add(time.Hour))
 		g.Expect(done).To(BeEmpty())
@@ -61,6 +62,7 @@ func TestAFilterThatIsTakenAway(t *testing.T) {
 		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
 		g.Expect(snapshots(done)).To(Equal(1))
 		g.Expect(w.o.Database.Publication.Subscriptions).To(HaveLen(6))
+		g.Expect(w.has).To(And(HaveLen(6), HaveEach(due)))
 		for _, s := range w.o.Database.Publication.Subscriptions {
 			g.Expect(s.Status).To(Equal(2))
 		}

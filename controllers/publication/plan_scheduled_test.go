@@ -35,8 +35,15 @@ func (w *world) snapshotOfAll() {
 	}
 	w.o.At.SnapshotBegan = w.o.Now
 	w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = mssql.RunSucceeded, w.o.Now
+	if w.has == nil {
+		w.has = map[string]time.Time{}
+	}
 	for i := range w.o.Database.Publication.Subscriptions {
-		w.o.Database.Publication.Subscriptions[i].Status = 2
+		s := &w.o.Database.Publication.Subscriptions[i]
+		if !w.marked || s.Status == mssql.SubscriptionWaiting {
+			w.has[s.Article+" at "+s.Subscriber] = w.o.Now
+		}
+		s.Status = 2
 	}
 }
 
@@ -218,6 +225,7 @@ func TestRunsOfASchedule(t *testing.T) {
 func TestEveryStepOfARunMayBeTheLast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := copied(fail{t}, true)
+		w.marked = rapid.Bool().Draw(t, "a snapshot is for those that are marked")
 		w.o.Now = start.Add(20 * time.Hour)
 		_, done := w.settle(fail{t}, crashes(t))
 		g := NewWithT(fail{t})
@@ -226,6 +234,8 @@ func TestEveryStepOfARunMayBeTheLast(t *testing.T) {
 			g.Expect(s.Status).To(Equal(2))
 		}
 		g.Expect(w.o.At.SnapshotBegan).To(Equal(w.o.Now))
+		g.Expect(w.has).To(HaveLen(4), "both articles at both subscribers")
+		g.Expect(w.has).To(HaveEach(w.o.Now))
 	})
 }
 
