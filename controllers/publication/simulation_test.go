@@ -73,8 +73,8 @@ type world struct {
 	// jobs at the distributor; attached is the one that an agent was given.
 	jobs     map[string]*mssql.Job
 	attached map[*mssql.Agent]*mssql.Job
-	// marked tells that a snapshot of what is copied by a schedule is for those alone that wait for it (R-D29); has is when
-	// that was begun which each subscriber has of an article.
+	// marked tells that a snapshot of what is copied by a schedule is for those alone that wait for it (R-D29); has is
+	// when that was begun which each subscriber has of an article.
 	marked bool
 	has    map[string]time.Time
 }
