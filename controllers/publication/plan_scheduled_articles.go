@@ -84,10 +84,12 @@ func (d Desired) agreedBySchedule(o Observed, article string, c change) []v1alph
 	return []v1alpha1.RequestedCopy{{Table: article, Subscribers: names[:min(len(names), 256)]}}
 }
 
-// bySchedule tells that a subscriber's table is a copy of an article that was dropped to be added again.
+// bySchedule tells that a subscriber's table is a copy of an article that was dropped to be added again, and may be
+// replaced.
 func (d Desired) bySchedule(who receiver, article string) bool {
 	done := d.Publication.Status.Reinitialized
-	return done != nil && replication.AgreedBySchedule(done.Copies, who.server, who.database, article)
+	return done != nil && !d.rests(d.declared(who)) &&
+		replication.AgreedBySchedule(done.Copies, who.server, who.database, article)
 }
 
 // unreturned tells that one of a copy's subscribers was registered to nothing any more when its only article was

@@ -77,9 +77,6 @@ func (d Desired) replaces(s receiver, article string) bool {
 	if d.copies(declared) && d.rests(declared) {
 		return false
 	}
-	if d.bySchedule(s, article) {
-		return true
-	}
 	if !d.copies(declared) && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") ||
 		replication.Consents(d.Publication, declared) {
 		return true
@@ -94,7 +91,7 @@ func (d Desired) replaces(s receiver, article string) bool {
 // that it is not known.
 func standing(d Desired, o Observed, who lacking) (articles []string, err error) {
 	for _, article := range who.articles {
-		if who.kept || d.replaces(who.receiver, article) {
+		if who.kept || d.replaces(who.receiver, article) || d.bySchedule(who.receiver, article) {
 			continue
 		}
 		tables, err := o.Theirs[who.receiver].Get()
