@@ -286,14 +286,20 @@ type PublicationReinitialization struct {
 	Requests []string `json:"requests,omitempty"`
 }
 
-// RequestedCopy is a new copy of a table that a request has agreed to.
+// RequestedCopy is a new copy of a table that a request, or the schedule, has agreed to.
 type RequestedCopy struct {
 	// table, as the publication declares it.
 	// +kubebuilder:validation:MaxLength=257
 	Table string `json:"table"`
-	// request for it, as annotated at the Subscription.
+	// request for it, as annotated at the Subscription; empty where the schedule has agreed.
 	// +kubebuilder:validation:MaxLength=256
 	Request string `json:"request"`
+	// subscribers whose copies the schedule replaces, such as dubsub-0/Content: their article is dropped and added again.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=257
+	Subscribers []string `json:"subscribers,omitempty"`
 	// declared is a digest of what the Publication declared of the article then: a later declaration is another change, to
 	// which the request has not agreed.
 	// +optional

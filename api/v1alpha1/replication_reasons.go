@@ -27,7 +27,8 @@ const (
 	ReasonColumnsNotPublishable = "ColumnsNotPublishable"
 	// ReasonFilterRefused: an article's filter is not one condition, and nothing of the publication is changed.
 	ReasonFilterRefused = "FilterRefused"
-	// ReasonPublicationConflict: a publication of the name exists that somebody else made.
+	// ReasonPublicationConflict: a publication of the name exists that somebody else made, or that is of another type than
+	// is declared: streamed, or copied by a schedule.
 	ReasonPublicationConflict = "PublicationConflict"
 	// ReasonDistributorLost: the distributor does not know a publication that the publisher has: its databases were lost.
 	// It is published anew when a person says so, and subscribers get a new copy.

@@ -28,8 +28,10 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		planSnapshotAgent, planTables, planArticles, planSubscribers, planRun, planSnapshot, planAttempt, planHealth,
 	).Plan
 	if r := begins(d, o, p); r != nil {
-		return reconcile.Plan{Aside: p.Aside, Note: r, Outcome: conditions.InProgress(v1alpha1.ReasonConfiguring,
-			"which new copies are begun with is being recorded")}
+		noted := replication.Plan{Plan: reconcile.Plan{Aside: p.Aside, Note: r}}
+		d.serving(o, &noted, noted.Settle(conditions.InProgress(v1alpha1.ReasonConfiguring,
+			"which new copies are begun with is being recorded")))
+		return noted.Plan
 	}
 	return p
 }
@@ -167,7 +169,7 @@ func planOwnership(d Desired, o Observed, p *replication.Plan) bool {
 			d.database(), d.name(), v1alpha1.AdoptAnnotation,
 		)))
 	}
-	return true
+	return planType(d, o, p)
 }
 
 func planPublish(d Desired, o Observed, p *replication.Plan) bool {

@@ -98,7 +98,11 @@ func (s sight) of(w *world) Observed {
 
 // drawDeleted is a publication that is being deleted, or one of its name, and what there is beside it.
 func drawDeleted(t *rapid.T) *world {
-	w := newWorld(declared(false))
+	d := declared(false)
+	if rapid.Bool().Draw(t, "it is copied by a schedule") {
+		d = nightly(false)
+	}
+	w := newWorld(d)
 	w.settle(t, all)
 	w.d.Publication.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
 	b, at := &w.o.Database, &w.o.At
@@ -108,6 +112,11 @@ func drawDeleted(t *rapid.T) *world {
 	}
 	if rarely(t, "there is another publication") {
 		b.Publications, at.Others = append(b.Publications, "orders"), true
+		if w.jobs[readerJob] == nil {
+			// It is streamed, and its log is read for it alone.
+			at.LogReader = &mssql.Agent{ID: 1, Job: readerJob, Publisher: "tukpub-0"}
+			w.jobs[readerJob] = &mssql.Job{Enabled: true, Running: true, Description: w.d.description()}
+		}
 	}
 	if rarely(t, "the distributor was made anew") {
 		w.o.At = replication.AtDistributor{}

@@ -91,7 +91,7 @@ func (d Desired) replaces(s receiver, article string) bool {
 // that it is not known.
 func standing(d Desired, o Observed, who lacking) (articles []string, err error) {
 	for _, article := range who.articles {
-		if who.kept || d.replaces(who.receiver, article) {
+		if who.kept || d.replaces(who.receiver, article) || d.bySchedule(who.receiver, article) {
 			continue
 		}
 		tables, err := o.Theirs[who.receiver].Get()
@@ -114,7 +114,7 @@ func standing(d Desired, o Observed, who lacking) (articles []string, err error)
 // that it lacked, which is refused when it lacks none by now. While a subscriber
 // has a table of an article's name, or nobody knows whether it has, only the others that push are subscribed.
 func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.mayReplace(o) {
+	if !d.mayChange(o) {
 		return true
 	}
 	all, held := subscribing(d, o)
@@ -126,7 +126,7 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 			p.Add(subscribePush(d, o, who))
 		}
 	}
-	return p.Proceed("subscribers of %s are being subscribed to new articles", d.name())
+	return d.serving(o, p, p.Proceed("subscribers of %s are being subscribed to new articles", d.name()))
 }
 
 // subscribing are those who lack articles; held tells that one of them holds up those who do not push.

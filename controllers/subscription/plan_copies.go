@@ -99,7 +99,7 @@ func replaces(d Desired, o Observed) []string {
 	if d.Publication.Annotations[v1alpha1.RebuildAnnotation] == "true" || d.registeredBefore() && replacesKept(d) {
 		return nil
 	}
-	return o.tables(func(key string) bool { return o.publishes(key) })
+	return o.tables(func(key string) bool { return o.publishes(key) && !d.agreedBySchedule(key) })
 }
 
 // tables of the subscription database that are meant, as messages name them.
