@@ -113,8 +113,10 @@ func (o *sending) send(span Span) error {
 	if err := enter(o.ctx, o.w, &o.source.limits.gate, o.receiver); err != nil {
 		return err
 	}
-	kind, content, buffer, err := o.prepare(span)
-	o.source.limits.gate.leave(o.receiver)
+	kind, content, buffer, err := func() (byte, []byte, []byte, error) {
+		defer o.source.limits.gate.leave(o.receiver)
+		return o.prepare(span)
+	}()
 	if err != nil {
 		return err
 	}
