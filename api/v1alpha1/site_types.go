@@ -95,8 +95,8 @@ const (
 // SiteTransfers bound what the sidecars of a site's servers fetch of each other: replication snapshots. Each bound
 // holds for a sidecar, over all that it fetches.
 type SiteTransfers struct {
-	// workers are the streams that a sidecar has at the same time, 1 to 8: so many in which it fetches, and so many in
-	// which it sends. On a long link several bring more than one.
+	// workers are how much a sidecar does at the same time, 1 to 8: so many streams in which it fetches, and so many
+	// chunks that it reads and packs for others. On a long link several streams bring more than one.
 	// +optional
 	// +kubebuilder:default=4
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 8",message="workers is 1 to 8: each may take 10 MiB of a sidecar's 256 MiB, at either end"
@@ -174,7 +174,7 @@ type SiteSpec struct {
 	// +listType=map
 	// +listMapKey=to
 	Links []SiteLink `json:"links,omitempty"`
-	// transfers bound what the sidecars of the site's servers fetch of others, and with how many streams they send.
+	// transfers bound what the sidecars of the site's servers fetch of others, and how much they pack at the same time.
 	// +optional
 	Transfers *SiteTransfers `json:"transfers,omitempty"`
 	// lifecycle is Active, or Lost when a person declares the site gone for good.

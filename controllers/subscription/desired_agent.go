@@ -5,7 +5,6 @@ package subscription
 import (
 	"strings"
 
-	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -35,18 +34,6 @@ func job(d Desired, o Observed) tsql.Job {
 		j.Database = d.System.Database
 	}
 	return j
-}
-
-// mirrorOrder is what the subscriber's sidecar is told, readerOrder the distributor's.
-func mirrorOrder(d Desired, o Observed) orders.Mirror {
-	return orders.Mirror{
-		Subscription: d.name(), Source: d.Source, Host: d.System.Host(), CA: d.CA, Token: d.Token,
-		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot, Transfers: d.Receives,
-	}
-}
-
-func readerOrder(d Desired, o Observed) orders.Reader {
-	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token, Transfers: d.Sends}
 }
 
 // snapshotFolder is where the snapshot agent writes below "unc"

@@ -83,7 +83,7 @@ func (p *Part) makeFolder(ctx context.Context) {
 				"error", fmt.Errorf("make the snapshot folder: %w", err))
 		}
 		told = err != nil
-		if !pause(ctx) {
+		if !pause(ctx, retryPause) {
 			return
 		}
 	}
