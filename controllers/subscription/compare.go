@@ -139,7 +139,29 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 // was kept. Of an article that was added to such a copy later nobody has said so.
 func replacesKept(d Desired) bool {
 	s := d.Subscription.Status.Initialization
-	return d.compares() || s.Compared && len(s.ValidatedArticles) == 0
+	return d.agrees() || s.Compared && len(s.ValidatedArticles) == 0
+}
+
+// agrees tells that whoever declares a comparison lets tables that differ be replaced. Of a subscription that begins
+// that is so; of one that was registered with what a person has brought the Publication's word is none, which was
+// changed for all of its Subscriptions: this one says so itself, or consent to a new copy is given.
+func (d Desired) agrees() bool {
+	return d.compares() && (!d.handBrought() || d.agreesItself() || d.consents())
+}
+
+// agreesItself tells that somebody declares a comparison of this subscription, or of a publication that is made anew.
+func (d Desired) agreesItself() bool {
+	own := d.Subscription.Spec.Initialization
+	return d.compares() && (own != nil && own.Method == v1alpha1.InitializeCompare ||
+		d.Subscription.Annotations[v1alpha1.InitializationAnnotation] == v1alpha1.InitializeCompare ||
+		d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare)
+}
+
+// handBrought tells that the subscription was registered without a copy and without a comparison: a person has brought
+// what it has.
+func (d Desired) handBrought() bool {
+	s := d.Subscription.Status.Initialization
+	return s != nil && s.Method == v1alpha1.InitializeReplicationSupportOnly && !s.Compared
 }
 
 // differs tells that tables of which nobody knew were found different, and stayed so.
@@ -170,10 +192,12 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 	switch {
 	case s != nil && s.Differs != "" && lasts >= differsFor && !replacesKept(d):
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonCopyDiffers, fmt.Sprintf(
-			"%s: %s. Make them equal, or set spec.initialization.method of the Subscription to %s to have all its tables "+
-				"replaced by a snapshot unless all are equal",
+			"%s: %s. Make them equal, or have all its tables replaced by a new copy, %s; %s, or by setting "+
+				"spec.initialization.method of the Subscription to %s, which keeps them where all have become equal",
 			which,
 			s.Differs,
+			d.cost(),
+			d.ask(),
 			v1alpha1.InitializeCompare,
 		)))
 	case lasts >= validateFor:
@@ -303,7 +327,7 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	}
 	if !o.copies(d) {
 		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
-		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d) && d.compares()
+		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d) && d.agreesItself()
 		carry(d, s)
 	}
 	return s

@@ -127,8 +127,8 @@ func (d Desired) compares() bool {
 }
 
 // comparesFirst says whether what the subscriber has is compared before it is registered: not for a person who has
-// asked for a new copy, who gets one.
-func (d Desired) comparesFirst() bool { return d.compares() && !d.asked() }
+// asked for a new copy, who gets one, nor where nobody agrees to what a difference would bring.
+func (d Desired) comparesFirst() bool { return d.agrees() && !d.asked() }
 
 // subscription as the publisher knows it.
 func (d Desired) subscription() tsql.Subscription {
