@@ -32,7 +32,7 @@ var consenting = map[string]struct {
 	say func(*world)
 	may bool
 }{
-	"the Publication alone": {func(*world) {}, false},
+	"the Publication alone":                     {func(*world) {}, false},
 	"a Publication that has copies made of all": {func(w *world) { w.d.Publication.Spec.Initialization = nil }, false},
 	"the Subscription itself": {func(w *world) {
 		w.d.Subscription.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}

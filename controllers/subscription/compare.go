@@ -142,27 +142,8 @@ func replacesKept(d Desired) bool {
 	return d.agrees() || s.Compared && len(s.ValidatedArticles) == 0
 }
 
-// agrees tells that whoever declares a comparison lets tables that differ be replaced. Of a subscription that begins
-// that is so; of one that was registered with what a person has brought the Publication's word is none, which was
-// changed for all of its Subscriptions: this one says so itself, or consent to a new copy is given.
-func (d Desired) agrees() bool {
-	return d.compares() && (!d.handBrought() || d.agreesItself() || d.consents())
-}
-
-// agreesItself tells that somebody declares a comparison of this subscription, or of a publication that is made anew.
-func (d Desired) agreesItself() bool {
-	own := d.Subscription.Spec.Initialization
-	return d.compares() && (own != nil && own.Method == v1alpha1.InitializeCompare ||
-		d.Subscription.Annotations[v1alpha1.InitializationAnnotation] == v1alpha1.InitializeCompare ||
-		d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare)
-}
-
-// handBrought tells that the subscription was registered without a copy and without a comparison: a person has brought
-// what it has.
-func (d Desired) handBrought() bool {
-	s := d.Subscription.Status.Initialization
-	return s != nil && s.Method == v1alpha1.InitializeReplicationSupportOnly && !s.Compared
-}
+// agrees tells that tables which a comparison finds different may be replaced.
+func (d Desired) agrees() bool { return replication.Agrees(d.Publication, d.Subscription) }
 
 // differs tells that tables of which nobody knew were found different, and stayed so.
 func differs(d Desired, o Observed) bool {
@@ -327,7 +308,8 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	}
 	if !o.copies(d) {
 		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
-		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d) && d.agreesItself()
+		s.Method = v1alpha1.InitializeReplicationSupportOnly
+		s.Compared = o.keeps(d) && replication.AgreesItself(d.Publication, d.Subscription)
 		carry(d, s)
 	}
 	return s

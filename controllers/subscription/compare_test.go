@@ -259,7 +259,8 @@ func TestRegistrationThatWasNotReported(t *testing.T) {
 func TestAKeptCopyWhoseStatusWasLost(t *testing.T) {
 	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
 	const ofAll = "one is declared of all Subscriptions"
-	for name, declared := range map[string]bool{"a comparison is declared": true, "none is declared": false, ofAll: false} {
+	for name, declared := range map[string]bool{
+		"a comparison is declared": true, "none is declared": false, ofAll: false} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := kept(t)
