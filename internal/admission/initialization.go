@@ -74,6 +74,16 @@ func (w *World) oneThread(s *v1alpha1.Subscription) admission.Warnings {
 		top.Child("profile"), *p.Spec.MaxBcpThreads, p.Name)}
 }
 
+// fixedBatches warns of a profile that was stored with batches of the snapshot agent, which has its own.
+func (w *World) fixedBatches(p *v1alpha1.Publication) admission.Warnings {
+	x := w.Profiles[string(p.Spec.SnapshotProfile)]
+	if x == nil || x.Spec.Agent != v1alpha1.AgentSnapshot || x.Spec.BcpBatchSize == nil {
+		return nil
+	}
+	return admission.Warnings{fmt.Sprintf("%s: bcpBatchSize %d of AgentProfile %s has no effect: the snapshot agent "+
+		"writes rows in batches of 1000; take it out there", top.Child("snapshotProfile"), *x.Spec.BcpBatchSize, x.Name)}
+}
+
 // keepsCopy warns of what another method does with a Subscription that was registered without a copy: none is made by
 // itself. before is the world as it is.
 func (w *World) keepsCopy(at *field.Path, before *World, s *v1alpha1.Subscription) admission.Warnings {

@@ -210,3 +210,17 @@ func TestBulkCopiesThatHaveNoEffect(t *testing.T) {
 	g.Expect(warnSubscription(w, s)).To(ContainElement(HavePrefix(
 		"spec.profile: maxBcpThreads 4 of AgentProfile wan has no effect")))
 }
+
+// A profile that was stored with batches of the snapshot agent is warned of where it is used.
+func TestBatchesThatHaveNoEffect(t *testing.T) {
+	g := NewWithT(t)
+	w, p := NewWorld(), &v1alpha1.Publication{Spec: v1alpha1.PublicationSpec{SnapshotProfile: "wan"}}
+	wan := &v1alpha1.AgentProfile{Spec: v1alpha1.AgentProfileSpec{Agent: v1alpha1.AgentSnapshot}}
+	wan.Name = "wan"
+	g.Expect(w.fixedBatches(p)).To(BeEmpty(), "it is not there yet")
+	w.Profiles["wan"] = wan
+	g.Expect(w.fixedBatches(p)).To(BeEmpty())
+	wan.Spec.BcpBatchSize = ptr.To[int32](500)
+	g.Expect(warnPublication(w, p)).To(ContainElement(HavePrefix(
+		"spec.snapshotProfile: bcpBatchSize 500 of AgentProfile wan has no effect")))
+}

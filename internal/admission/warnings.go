@@ -75,7 +75,7 @@ func warnDistributor(w *World, d *v1alpha1.Distributor) admission.Warnings {
 }
 
 func warnPublication(w *World, p *v1alpha1.Publication) admission.Warnings {
-	return append(awaits(w.ofPublication(top, p)...), w.keepsCopies(top, w, p)...)
+	return append(append(awaits(w.ofPublication(top, p)...), w.keepsCopies(top, w, p)...), w.fixedBatches(p)...)
 }
 
 func warnSubscription(w *World, s *v1alpha1.Subscription) admission.Warnings {
