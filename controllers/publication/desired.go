@@ -83,10 +83,16 @@ func (d Desired) description() string {
 	return replication.Description(d.Publication.Namespace, d.name())
 }
 
-// snapshots says whether a subscriber gets snapshots.
-func (d Desired) snapshots() bool { return replication.Snapshots(d.Publication, d.Subscriptions) }
+// snapshots says whether a subscriber gets snapshots: one that is declared, or one that nobody declares and that waits
+// for the copy with which it was registered.
+func (d Desired) snapshots(o Observed) bool {
+	return replication.Snapshots(d.Publication, d.Subscriptions) || o.Database.Publication != nil &&
+		slices.ContainsFunc(o.Database.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool {
+			return s.Status == mssql.SubscriptionWaiting && !s.DataWasThere && d.declares(s) == nil
+		})
+}
 
-// copies says whether the subscriber that a Subscription declares does; nil is one that none declares.
+// copies says whether the subscriber that a Subscription declares gets copies.
 func (d Desired) copies(declared *v1alpha1.Subscription) bool {
 	return d.Publication.Copies(declared)
 }

@@ -286,7 +286,7 @@ func planRedirection(d Desired, o Observed, p *replication.Plan) bool {
 }
 
 func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.snapshots() {
+	if !d.snapshots(o) {
 		return true
 	}
 	job := snapshotJob(d, o)
@@ -305,7 +305,7 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 // agent that has just ended is started again after a while.
 func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
-	if !d.snapshots() || !d.mayReplace(o) || o.snapshotThere() && !o.snapshotAwaited() || len(have.Articles) == 0 ||
+	if !d.snapshots(o) || !d.mayReplace(o) || o.snapshotThere() && !o.snapshotAwaited() || len(have.Articles) == 0 ||
 		o.SnapshotJob == nil {
 		return true
 	}

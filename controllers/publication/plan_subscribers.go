@@ -71,18 +71,27 @@ func (d Desired) declared(s receiver) *v1alpha1.Subscription {
 	return d.declares(mssql.ArticleSubscription{Subscriber: s.server, Database: s.database})
 }
 
-// replaces tells that a table which a subscriber has may be replaced by that of an article that came after it.
+// copiesTo tells that a subscriber gets a copy of an article that comes after it: as its Subscription says, unless it
+// was registered without one. One that nobody declares is what it was registered as: the Publication's word is for
+// those that begin.
+func (o Observed) copiesTo(d Desired, who receiver) bool {
+	declared := d.declared(who)
+	return !o.kept(who) && (declared == nil || d.copies(declared))
+}
+
+// replaces tells that a table which a subscriber has, and which was not registered without a copy, may be replaced by
+// that of an article that came after it.
 func (d Desired) replaces(s receiver, article string) bool {
 	declared := d.declared(s)
+	if declared == nil {
+		return replication.Consents(d.Publication, nil)
+	}
 	if d.copies(declared) && d.rests(declared) {
 		return false
 	}
-	if !d.copies(declared) && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") ||
+	if !d.copies(declared) && declared.Annotations[v1alpha1.InitializationAnnotation] == "" ||
 		replication.Consents(d.Publication, declared) {
 		return true
-	}
-	if declared == nil {
-		return false
 	}
 	return declared.Annotations[v1alpha1.AdoptAnnotation] == "true" || d.begun(declared, article)
 }
@@ -144,7 +153,7 @@ func stands(d Desired, o Observed, who lacking) bool {
 // subscribePush subscribes a push subscriber to the articles that it lacks.
 func subscribePush(d Desired, o Observed, who lacking) replication.Execute {
 	s := tsql.Subscription{Publication: d.name(), Subscriber: who.server, Database: who.database,
-		DataIsThere: !d.copies(d.declared(who.receiver)) || who.kept}
+		DataIsThere: !o.copiesTo(d, who.receiver)}
 	step := replication.Execute{Server: o.primary(d), Database: d.database(), Statement: tsql.AddSubscription(s)}
 	var each []replication.Execute
 	for _, article := range who.articles {

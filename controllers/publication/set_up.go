@@ -47,7 +47,7 @@ func subscribesKept(d Desired, o Observed) bool {
 	}
 	all, held := subscribing(d, o)
 	return slices.ContainsFunc(all, func(who lacking) bool {
-		return (who.kept || !d.snapshots()) && (!held || !who.pull && !stands(d, o, who))
+		return !o.copiesTo(d, who.receiver) && (!held || !who.pull && !stands(d, o, who))
 	})
 }
 

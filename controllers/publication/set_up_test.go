@@ -9,9 +9,11 @@ import (
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 const contentReader = "geosql-tukpub-0-Content-logreader"
@@ -146,4 +148,39 @@ func TestWhichSubscriptionsWaitForTheLogReader(t *testing.T) {
 	s.DeletionTimestamp = nil
 	s.Status.Conditions[0].Reason = v1alpha1.ReasonSuspended
 	g.Expect(awaitsLogReader(s)).To(BeFalse())
+}
+
+// A Publication looks at once when a Subscription of it begins to wait for what it brings, and when that is over.
+func TestWhatAPublicationHearsOf(t *testing.T) {
+	g := NewWithT(t)
+	s := func(reason string, phase v1alpha1.CopyPhase) *v1alpha1.Subscription {
+		s := &v1alpha1.Subscription{Spec: v1alpha1.SubscriptionSpec{Publication: "articles"}}
+		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: reason}}
+		if phase != "" {
+			s.Status.Copy = &v1alpha1.SubscriptionCopy{Phase: phase}
+		}
+		return s
+	}
+	delivers := s(v1alpha1.ReasonDelivering, v1alpha1.CopyDone)
+	waits, copied := s(v1alpha1.ReasonWaitingForLogReader, ""), s(v1alpha1.ReasonSnapshotRunning, v1alpha1.CopySnapshot)
+	g.Expect(heard()).To(HaveLen(1))
+	seen := reconcile.Changes(heard()[0].Says)
+	for _, c := range []struct {
+		was, is *v1alpha1.Subscription
+		looks   bool
+	}{
+		{delivers, waits, true}, {waits, delivers, true}, {delivers, copied, true}, {copied, delivers, true},
+		{delivers, delivers, false}, {waits, waits, false},
+		{copied, s(v1alpha1.ReasonAgentFailed, v1alpha1.CopySnapshot), false},
+		{s(v1alpha1.ReasonMirroring, v1alpha1.CopyTransfer), s(v1alpha1.ReasonInitializing, v1alpha1.CopyApply), false},
+	} {
+		g.Expect(seen.Update(event.UpdateEvent{ObjectOld: c.was, ObjectNew: c.is})).To(Equal(c.looks), "%v, %v", c.was, c.is)
+	}
+	g.Expect(seen.Create(event.CreateEvent{Object: waits})).To(BeTrue())
+	g.Expect(seen.Create(event.CreateEvent{Object: delivers})).To(BeFalse())
+	g.Expect(seen.Delete(event.DeleteEvent{Object: waits})).To(BeTrue())
+	g.Expect(heard()[0].Of(waits)).To(BeEquivalentTo("articles"))
+	gone := waits.DeepCopy()
+	gone.DeletionTimestamp = &metav1.Time{}
+	g.Expect(awaits(gone)).To(BeEmpty(), "nobody brings it anything")
 }

@@ -121,14 +121,11 @@ func (d Desired) snapshots() bool { return d.Publication.Copies(d.Subscription) 
 func (d Desired) mirrors() bool { return d.snapshots() && d.agentServer() != d.System.Server }
 
 // compares says whether a copy that is equal to the publisher's is kept.
-func (d Desired) compares() bool {
-	return !d.scheduled() && (d.Publication.InitializationOf(d.Subscription) == v1alpha1.InitializeCompare ||
-		d.snapshots() && d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare)
-}
+func (d Desired) compares() bool { return replication.Compares(d.Publication, d.Subscription) }
 
 // comparesFirst says whether what the subscriber has is compared before it is registered: not for a person who has
-// asked for a new copy, who gets one.
-func (d Desired) comparesFirst() bool { return d.compares() && !d.asked() }
+// asked for a new copy, who gets one, nor where nobody agrees to what a difference would bring.
+func (d Desired) comparesFirst() bool { return d.agrees() && !d.asked() }
 
 // subscription as the publisher knows it.
 func (d Desired) subscription() tsql.Subscription {
