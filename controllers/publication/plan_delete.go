@@ -53,6 +53,9 @@ func (d Desired) ending() []string {
 // nothing.
 func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p replication.Plan
+	if !planTakenBack(d, o, &p) {
+		return p.Plan
+	}
 	if ending := d.ending(); len(ending) > 0 && !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
 		p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, "these Subscriptions end first, which need to know what "+
 			"they are to: "+strings.Join(ending, ", ")), "where one cannot end, set its reclaimPolicy to Retain")
