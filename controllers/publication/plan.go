@@ -25,7 +25,8 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Stages(d, o,
 		planLowered, planReferences, planSchedule, planFilters, planDistributor, planPublisherLost, planDatabase,
 		planOwnership, planPublish, planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
-		planSnapshotAgent, planTables, planArticles, planSubscribers, planRun, planSnapshot, planAttempt, planHealth,
+		planSnapshotAgent, planTables, planArticles, planSubscribers, planRun, planSnapshot, planAttempt,
+		planSetUpFailed, planHealth,
 	).Plan
 	if r := begins(d, o, p); r != nil {
 		return reconcile.Plan{Aside: p.Aside, Note: r, Outcome: conditions.InProgress(v1alpha1.ReasonConfiguring,

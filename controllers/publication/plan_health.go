@@ -97,9 +97,6 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 	case !ready:
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonSnapshotRunning, "the snapshot is being made"))
 	}
-	if !planSetUpFailed(d, o, p) {
-		return false
-	}
 	switch failure := replication.FailureOf(o.At.LogReader, o.LogReaderJob, d.LogReaderProfile); {
 	case foreignLogReader(d, o) && !o.LogReaderJob.Running:
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonLogReaderNotRunning, fmt.Sprintf(
