@@ -381,7 +381,27 @@ type PublicationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	DistributionFork string `json:"distributionFork,omitempty"`
+	// logReaderRight is for how long the log reader has the right to set up subscribers that begin without a snapshot, by
+	// a login in sysadmin at the distributor. It is recorded before that is given; absent when nobody needs it and the log
+	// reader runs without.
+	// +optional
+	LogReaderRight *LogReaderRight `json:"logReaderRight,omitempty"`
 }
+
+// LogReaderRight is the time of a log reader's right to set subscribers up.
+type LogReaderRight struct {
+	// since is when somebody of the publication began to need it: an hour later it is taken back, whatever is left to set
+	// up. Absent when nobody needs it any more.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// ended is when it was taken back. Whoever still needs it then does not get it again until the Publication was
+	// suspended and goes on.
+	// +optional
+	Ended *metav1.Time `json:"ended,omitempty"`
+}
+
+// Held tells that the log reader is to have the right.
+func (r *LogReaderRight) Held() bool { return r != nil && r.Since != nil && r.Ended == nil }
 
 // Publication is a set of tables whose changes subscribers receive.
 // +kubebuilder:object:root=true

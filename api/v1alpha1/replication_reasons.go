@@ -70,6 +70,9 @@ const (
 	// ReasonWaitingForLogReader: the subscription begins without a snapshot, and the log reader is being given the right
 	// to set it up.
 	ReasonWaitingForLogReader = "WaitingForLogReader"
+	// ReasonSetUpFailed: the log reader had the right to set up subscribers that begin without a snapshot for an hour, and
+	// somebody still needs it; it was taken back. The message says what helps.
+	ReasonSetUpFailed = "SetUpFailed"
 	// ReasonSnapshotFolderMissing: the publisher's engine cannot write below the distributor's snapshot folder, which it
 	// does for a subscription without a snapshot; the message says what helps.
 	ReasonSnapshotFolderMissing = "SnapshotFolderMissing"

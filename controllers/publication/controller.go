@@ -52,7 +52,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			Name: "Publication", New: func() *v1alpha1.Publication { return &v1alpha1.Publication{} },
 			Timeout: reconcileTimeout, RequeueAfter: reconcile.RequeueAfter{Resync: lookAgain},
 			Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete,
-			Apply: r.apply, Report: r.report,
+			Apply: r.apply, Report: r.report, Yields: planYield,
 		},
 		List: func() client.ObjectList { return &v1alpha1.PublicationList{} },
 		Near: []client.Object{
@@ -61,6 +61,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Asked:   []client.Object{&v1alpha1.Subscription{}},
 		Heard:   heard(),
 		Reclaim: func(p *v1alpha1.Publication) v1alpha1.ReclaimPolicy { return p.Spec.ReclaimPolicy },
+		Holds:   holdsRight,
 	}.SetupWithManager(mgr)
 }
 

@@ -23,9 +23,10 @@ import (
 // nothing else tells a request that was carried out from one for a copy of all tables.
 func plan(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Stages(d, o,
-		planReferences, planSchedule, planFilters, planDistributor, planPublisherLost, planDatabase, planOwnership,
-		planPublish, planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
-		planSnapshotAgent, planTables, planArticles, planSubscribers, planRun, planSnapshot, planAttempt, planHealth,
+		planLowered, planReferences, planSchedule, planFilters, planDistributor, planPublisherLost, planDatabase,
+		planOwnership, planPublish, planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
+		planSnapshotAgent, planTables, planArticles, planSubscribers, planRun, planSnapshot, planAttempt,
+		planSetUpFailed, planHealth,
 	).Plan
 	if r := begins(d, o, p); r != nil {
 		noted := replication.Plan{Plan: reconcile.Plan{Aside: p.Aside, Note: r}}
@@ -225,7 +226,7 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	if p.TakeOver(d.System.Server, o.At.LogReader, logReader(d, o), job.Description, o.LogReaderBeside) {
 		return p.Proceed("the job that reads the log of %s is being taken over", d.database())
 	}
-	if setsUp(d, o) && !p.SetUpLogin(d.System, o.At.SetUpLogin) {
+	if !planRaised(d, o, p) {
 		return false
 	}
 	p.Job(d.System.Server, job, true, have)

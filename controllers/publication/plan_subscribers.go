@@ -131,7 +131,7 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 		if !held && len(p.Steps) == 0 {
 			p.Execute(o.primary(d), d.database(), tsql.RefreshSubscriptions(d.name()))
 		}
-		if !who.pull && !stands(d, o, who) {
+		if !who.pull && !stands(d, o, who) && !lacksReader(d, o, who) {
 			p.Add(subscribePush(d, o, who))
 		}
 	}
@@ -141,7 +141,7 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 // subscribing are those who lack articles; held tells that one of them holds up those who do not push.
 func subscribing(d Desired, o Observed) (all []lacking, held bool) {
 	all = o.lacking()
-	return all, slices.ContainsFunc(all, func(who lacking) bool { return stands(d, o, who) })
+	return all, slices.ContainsFunc(all, func(who lacking) bool { return stands(d, o, who) || lacksReader(d, o, who) })
 }
 
 // stands tells that a subscriber has a table of an article's name, or that nobody knows whether it has.
@@ -153,7 +153,7 @@ func stands(d Desired, o Observed, who lacking) bool {
 // subscribePush subscribes a push subscriber to the articles that it lacks.
 func subscribePush(d Desired, o Observed, who lacking) replication.Execute {
 	s := tsql.Subscription{Publication: d.name(), Subscriber: who.server, Database: who.database,
-		DataIsThere: !o.copiesTo(d, who.receiver)}
+		DataIsThere: o.dataIsThere(d, who)}
 	step := replication.Execute{Server: o.primary(d), Database: d.database(), Statement: tsql.AddSubscription(s)}
 	var each []replication.Execute
 	for _, article := range who.articles {

@@ -178,6 +178,7 @@ func TestTheRequestOfASubscriberThatKeepsItsCopy(t *testing.T) {
 					w.o.Database.Publication.Subscriptions[i].DataWasThere = kept
 				}
 				w.ask("u1/1")
+				w.recordRight()
 				o := w.look()
 				p := plan(w.d, o)
 				r := reinitialized(w.d, o, p)

@@ -458,6 +458,7 @@ func (w *world) settle(t fatal, most func() int) (reconcile.Plan, []string) {
 		o := w.look()
 		p := plan(w.d, o)
 		w.d.Publication.Status.Reinitialized = reinitialized(w.d, o, p)
+		w.d.Publication.Status.LogReaderRight = right(w.d, o)
 		if len(p.Steps) == 0 && p.Note == nil {
 			return p, done
 		}
