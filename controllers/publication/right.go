@@ -3,11 +3,13 @@
 package publication
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -17,11 +19,19 @@ import (
 //	since         somebody needs it: the log reader is given it, or has it.
 //	since, ended  its hour is over, and somebody needs it still: nobody is given it again for that.
 //	ended         nobody of the publication needs it any more. What is left to set up is not given it again; whoever
-//	              begins to need it is.
+//	              begins to need it is. One whose hour is over comes to this at the earliest some minutes later while
+//	              somebody is not registered.
+
+// A right that is held is kept while somebody who begins without a copy is not registered, whatever that waits for by
+// now: it comes back to the log reader, which would be stopped and started each time.
 
 // setUpFor is how long a log reader has the right to set subscribers up at most. What is left then does not wait for
 // it: the log reader has passed over the log, or what is listed is from before.
 const setUpFor = time.Hour
+
+// forgets is how long after its hour a right is not given again to those who are not registered still, whatever they
+// wait for then: it may be the right once more.
+const forgets = 5 * time.Minute
 
 // yields tells that the right is not to be had, because the Publication does nothing more for it.
 func (d Desired) yields() bool {
@@ -46,6 +56,23 @@ func claims(p *v1alpha1.Publication, now time.Time) bool {
 
 // needs tells that somebody of this publication needs the right before anything of it is done.
 func needs(d Desired, o Observed) bool { return len(d.Awaiting) > 0 || subscribesKept(d, o) }
+
+// beginsKept tells that a Subscription is declared which begins without a copy, or may, and is not registered, as far
+// as anybody knows. What it waits for now changes from look to look.
+func beginsKept(d Desired, o Observed) bool {
+	return !d.scheduled() && slices.ContainsFunc(d.Subscriptions, func(s v1alpha1.Subscription) bool {
+		return s.DeletionTimestamp == nil && !d.rests(&s) && !o.registered(&s) &&
+			(!d.copies(&s) || replication.Compares(d.Publication, &s))
+	})
+}
+
+// registered tells that the published database knows the subscriber of a Subscription.
+func (o Observed) registered(declared *v1alpha1.Subscription) bool {
+	return o.Database.Publication != nil &&
+		slices.ContainsFunc(o.Database.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool {
+			return subscribes(declared, s)
+		})
+}
 
 // needsInVain tells that somebody needs the right whose hour is over.
 func needsInVain(d Desired, o Observed) bool {
@@ -74,7 +101,7 @@ func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 		return withoutRight(d, o)
 	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
-	needed := needs(d, o) || failsWithout(d, o)
+	needed := needs(d, o) || failsWithout(d, o) || beginsKept(d, o)
 	switch {
 	case !needed && o.At.Pending == 0:
 		return &v1alpha1.LogReaderRight{Ended: &now}
@@ -98,7 +125,7 @@ func withoutRight(d Desired, o Observed) *v1alpha1.LogReaderRight {
 		return nil
 	case have.Since == nil && needed:
 		return begun
-	case have.Since != nil && !needed:
+	case have.Since != nil && !needed && (o.Now.Sub(have.Ended.Time) >= forgets || !beginsKept(d, o)):
 		return &v1alpha1.LogReaderRight{Ended: have.Ended}
 	case have.Since == nil && !fails && o.At.Pending == 0 && goesWithout(d, o):
 		return nil

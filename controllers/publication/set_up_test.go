@@ -281,6 +281,85 @@ func TestARightThatIsOfNoAvail(t *testing.T) {
 	}
 }
 
+// What a Subscription waits for changes with every look while it is not registered: the log reader is not stopped and
+// started for that.
+func TestALogReaderIsSeldomStartedAnew(t *testing.T) {
+	kept := &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+	compared := &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}
+	register := func(w *world) {
+		w.o.Database.Publication.Subscriptions = []mssql.ArticleSubscription{
+			{Article: "dbo.Article", Subscriber: "dubsub-0", Database: "Content", Status: 2},
+			{Article: "dbo.Attachment", Subscriber: "dubsub-0", Database: "Content", Status: 2}}
+	}
+	for name, c := range map[string]struct {
+		method *v1alpha1.Initialization
+		// then is what the Subscription waits for once the log reader has the right.
+		then  string
+		every func(w *world, passed time.Duration)
+		ends  string
+	}{
+		"a snapshot is made, since tables differ": {compared, v1alpha1.ReasonSnapshotRunning,
+			func(w *world, passed time.Duration) {
+				if passed == 50*time.Minute {
+					register(w)
+				}
+			}, v1alpha1.ReasonPublished},
+		"a snapshot that takes hours": {compared, v1alpha1.ReasonSnapshotRunning, func(*world, time.Duration) {},
+			v1alpha1.ReasonPublished},
+		"the registration fails": {kept, v1alpha1.ReasonApplyFailed, func(*world, time.Duration) {},
+			v1alpha1.ReasonSetUpFailed},
+		"the comparison fails": {compared, v1alpha1.ReasonEngineNotAnswering, func(*world, time.Duration) {},
+			v1alpha1.ReasonSetUpFailed},
+		"the primary comes and goes": {kept, v1alpha1.ReasonNoPrimary, func(w *world, passed time.Duration) {
+			w.elect("")
+			if passed%(10*time.Second) == 0 {
+				w.elect(publisher)
+			}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := reading(t)
+			one := v1alpha1.Subscription{Spec: v1alpha1.SubscriptionSpec{Database: "Content", Initialization: c.method}}
+			one.Name, one.Spec.Subscriber.Server = "dublin", "dubsub"
+			w.d.Subscriptions = []v1alpha1.Subscription{one}
+			var p reconcile.Plan
+			starts, reason := 0, v1alpha1.ReasonWaitingForLogReader
+			for passed := time.Duration(0); passed <= 70*time.Minute; passed += 5 * time.Second {
+				w.o.Now = start.Add(passed)
+				c.every(w, passed)
+				w.d.Awaiting = nil
+				if reason == v1alpha1.ReasonWaitingForLogReader && len(w.o.Database.Publication.Subscriptions) == 0 {
+					w.d.Awaiting = []string{"dublin"}
+				}
+				o := w.look()
+				if o.primary(w.d) == "" {
+					o.Database = Database{}
+				}
+				p = plan(w.d, o)
+				w.d.Publication.Status.LogReaderRight = right(w.d, o)
+				for _, s := range p.Steps {
+					if strings.Contains(s.Describe(), "sp_start_job") {
+						starts++
+					}
+					w.do(t, s)
+				}
+				if reason != v1alpha1.ReasonSnapshotRunning {
+					reason = v1alpha1.ReasonWaitingForLogReader
+				}
+				if job := w.jobs[contentReader]; w.d.System.SetsUp(job) && job.Running {
+					reason = c.then
+				}
+			}
+			g.Expect(starts).To(Equal(2), "given once, and taken back once")
+			if c.ends != "" {
+				g.Expect(p.Outcome.Reason).To(Equal(c.ends), p.Outcome.Message)
+			}
+			g.Expect(w.d.System.SetsUp(w.jobs[contentReader])).To(BeFalse())
+		})
+	}
+}
+
 // What is left over of former set-ups asks for nothing by itself, also where the log reader fails for something else.
 func TestLeftoversAskForNoRight(t *testing.T) {
 	g := NewWithT(t)
