@@ -93,25 +93,26 @@ func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 		return have
 	case d.scheduled() || foreignLogReader(d, o):
 		return nil
-	case d.yields():
+	case d.yields() || loginConflicts(d, o):
 		return yielded(d, o)
-	case loginConflicts(d, o):
-		return nil
 	case !have.Held():
 		return withoutRight(d, o)
 	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	needed := needs(d, o) || failsWithout(d, o) || beginsKept(d, o)
 	switch {
-	case !needed && o.At.Pending == 0:
-		return &v1alpha1.LogReaderRight{Ended: &now}
-	case !needed && !d.System.SetsUp(o.LogReaderJob):
+	case !needed && !d.System.SetsUp(o.LogReaderJob) && !waitsToRun(o.LogReaderJob) && o.At.Pending > 0:
 		return nil
+	case !needed && (o.At.Pending == 0 || !d.System.SetsUp(o.LogReaderJob)):
+		return &v1alpha1.LogReaderRight{Ended: &now}
 	case o.Now.Sub(have.Since.Time) >= setUpFor:
 		return &v1alpha1.LogReaderRight{Since: have.Since, Ended: &now}
 	}
 	return have
 }
+
+// waitsToRun tells that a job was stopped that is to run: perhaps since the right was taken from it.
+func waitsToRun(job *mssql.Job) bool { return job != nil && job.Enabled && !job.Running }
 
 // withoutRight is the record of one that has no right: it begins anew, or what is left of the former one.
 func withoutRight(d Desired, o Observed) *v1alpha1.LogReaderRight {
@@ -121,6 +122,8 @@ func withoutRight(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	switch {
 	case have == nil && (needed || fails):
 		return begun
+	case have == nil && d.System.SetsUp(o.LogReaderJob):
+		return &v1alpha1.LogReaderRight{Ended: &now}
 	case have == nil:
 		return nil
 	case have.Since == nil && needed:
@@ -133,7 +136,8 @@ func withoutRight(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	return have
 }
 
-// yielded is the record of a Publication that does nothing more: absent once the log reader runs without the right.
+// yielded is the record of a Publication that does nothing more, or cannot give the right: absent once the log reader
+// runs without.
 func yielded(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	have, now := d.Publication.Status.LogReaderRight, metav1.NewTime(o.Now).Rfc3339Copy()
 	has := d.System.SetsUp(o.LogReaderJob)
