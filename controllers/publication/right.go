@@ -42,10 +42,10 @@ func (d Desired) yields() bool {
 // another one of the database. All Publications of the database come to the same, by what each has recorded for
 // itself.
 func setsUp(d Desired, o Observed) bool {
-	if d.scheduled() || foreignLogReader(d, o) {
+	if foreignLogReader(d, o) {
 		return false
 	}
-	return len(d.Claims) > 0 || !d.yields() && right(d, o).Held()
+	return len(d.Claims) > 0 || !d.scheduled() && !d.yields() && right(d, o).Held()
 }
 
 // claims tells that a Publication needs the right for the log reader at a time, by its own record.

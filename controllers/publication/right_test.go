@@ -209,3 +209,27 @@ func TestARightThatNobodyRecordedIsTakenBack(t *testing.T) {
 		})
 	}
 }
+
+// What is copied by a schedule has no log reader, and leaves that of the streamed ones beside it alone.
+func TestAPublicationOfSnapshotsLeavesTheLogReaderAlone(t *testing.T) {
+	for name, claims := range map[string][]string{"it is needed": {"orders"}, "its record was not seen yet": nil} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := reading(t)
+			raise(w)
+			w.d.Publication.Status.LogReaderRight = nil
+			w.d.Publication.Spec.Type, w.d.Publication.Spec.Schedule = v1alpha1.PublicationSnapshot, "0 3 * * *"
+			w.d.Claims = claims
+			for range 3 {
+				p := plan(w.d, w.look())
+				w.recordRight()
+				g.Expect(described(p)).To(BeEmpty(), p.Outcome.Message)
+				g.Expect(p.Note).To(BeNil())
+			}
+			w.d.Suspended = "spec.suspend is true"
+			g.Expect(described(planYield(w.d, w.look()))).To(BeEmpty())
+			w.d.Suspended = ""
+			g.Expect(w.d.Publication.Status.LogReaderRight).To(BeNil())
+		})
+	}
+}

@@ -57,7 +57,7 @@ func lacksReader(d Desired, o Observed, who lacking) bool {
 // it is to be started is known by the record, which is there before the right is taken.
 func planLowered(d Desired, o Observed, p *replication.Plan) bool {
 	have, job := d.Publication.Status.LogReaderRight, o.LogReaderJob
-	if foreignLogReader(d, o) || setsUp(d, o) {
+	if d.scheduled() || foreignLogReader(d, o) || setsUp(d, o) {
 		return true
 	}
 	switch {
@@ -145,7 +145,7 @@ func planYield(d Desired, o Observed) reconcile.Plan {
 func planTakenBack(d Desired, o Observed, p *replication.Plan) bool {
 	have, job := d.Publication.Status.LogReaderRight, o.LogReaderJob
 	has := d.System.SetsUp(job)
-	if have == nil && !has {
+	if have == nil && (!has || d.scheduled()) {
 		return true
 	}
 	if d.nowhere() {
