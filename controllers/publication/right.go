@@ -101,7 +101,7 @@ func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	needed := needs(d, o) || failsWithout(d, o) || beginsKept(d, o)
 	switch {
-	case !needed && !d.System.SetsUp(o.LogReaderJob) && !waitsToRun(o.LogReaderJob) && o.At.Pending > 0:
+	case !needed && neverGiven(d, o):
 		return nil
 	case !needed && (o.At.Pending == 0 || !d.System.SetsUp(o.LogReaderJob)):
 		return &v1alpha1.LogReaderRight{Ended: &now}
@@ -111,8 +111,20 @@ func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	return have
 }
 
-// waitsToRun tells that a job was stopped that is to run: perhaps since the right was taken from it.
-func waitsToRun(job *mssql.Job) bool { return job != nil && job.Enabled && !job.Running }
+// neverGiven tells that there is nothing to take back of a right that is recorded: the log reader runs without, in a
+// run from before that was recorded, or is not to run. One that was stopped has lost the right perhaps, and is to be
+// started; one that was started since may have it, until it has stopped.
+func neverGiven(d Desired, o Observed) bool {
+	job, have := o.LogReaderJob, d.Publication.Status.LogReaderRight
+	switch {
+	case !have.Held() || d.System.SetsUp(job):
+		return false
+	case job == nil || !job.Enabled:
+		return true
+	}
+	// The server tells how long a job runs in whole seconds, up to one too many.
+	return job.Running && o.Now.Add(-job.Started).Before(have.Since.Add(-time.Second))
+}
 
 // withoutRight is the record of one that has no right: it begins anew, or what is left of the former one.
 func withoutRight(d Desired, o Observed) *v1alpha1.LogReaderRight {
@@ -142,7 +154,7 @@ func yielded(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	have, now := d.Publication.Status.LogReaderRight, metav1.NewTime(o.Now).Rfc3339Copy()
 	has := d.System.SetsUp(o.LogReaderJob)
 	switch {
-	case len(d.Claims) > 0 || have == nil && !has:
+	case len(d.Claims) > 0 || have == nil && !has || neverGiven(d, o):
 		return nil
 	case has || have.Ended == nil:
 		return &v1alpha1.LogReaderRight{Ended: &now}

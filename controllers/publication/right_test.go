@@ -233,3 +233,39 @@ func TestAPublicationOfSnapshotsLeavesTheLogReaderAlone(t *testing.T) {
 		})
 	}
 }
+
+// A right that was recorded, and not given before nobody needed it any more, leaves no record: the log reader runs as
+// it did. One that was stopped for it, or given it since, has to be started first.
+func TestARightThatWasNeverGivenLeavesNoRecord(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		left   bool
+	}{
+		"it runs since before":         {func(*world) {}, false},
+		"the Publication is suspended": {func(w *world) { w.d.Suspended = "spec.suspend is true" }, false},
+		"something is to be set up":    {func(w *world) { w.o.At.Pending = 13 }, false},
+		"it runs only since then":      {func(w *world) { w.jobs[contentReader].Started = 0 }, true},
+		"it was stopped":               {func(w *world) { w.jobs[contentReader].Running = false }, true},
+		"it was stopped, with something to set up": {func(w *world) {
+			w.jobs[contentReader].Running, w.o.At.Pending = false, 13
+		}, true},
+		"it is disabled": {func(w *world) {
+			w.jobs[contentReader].Running, w.jobs[contentReader].Enabled = false, false
+		}, false},
+		"it has it": {func(w *world) { raise(w); w.jobs[contentReader].Started = 0 }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := reading(t)
+			w.jobs[contentReader].Started = time.Hour
+			w.d.Publication.Status.LogReaderRight = held(10 * time.Minute)
+			c.change(w)
+			w.recordRight()
+			if !c.left {
+				g.Expect(w.d.Publication.Status.LogReaderRight).To(BeNil())
+				return
+			}
+			g.Expect(w.d.Publication.Status.LogReaderRight.Ended).NotTo(BeNil())
+		})
+	}
+}
