@@ -16,7 +16,8 @@ import (
 // The time of the right, as status has it (status.logReaderRight):
 //
 //	absent        nobody needs it, and the log reader runs without.
-//	since         somebody needs it: the log reader is given it, or has it.
+//	since         somebody needs it: the log reader is given it, or has it. While what keeps it from that lasts, since
+//	              follows the time.
 //	since, ended  its hour is over, and somebody needs it still: nobody is given it again for that.
 //	ended         nobody of the publication needs it any more. What is left to set up is not given it again; whoever
 //	              begins to need it is. One whose hour is over comes to this at the earliest some minutes later while
@@ -28,6 +29,9 @@ import (
 // setUpFor is how long a log reader has the right to set subscribers up at most. What is left then does not wait for
 // it: the log reader has passed over the log, or what is listed is from before.
 const setUpFor = time.Hour
+
+// countsAgain is how old since becomes before the right was given: then the hour is counted from now on.
+const countsAgain = 5 * time.Minute
 
 // forgets is how long after its hour a right is not given again to those who are not registered still, whatever they
 // wait for then: it may be the right once more.
@@ -105,6 +109,8 @@ func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 		return nil
 	case !needed && (o.At.Pending == 0 || !d.System.SetsUp(o.LogReaderJob)):
 		return &v1alpha1.LogReaderRight{Ended: &now}
+	case neverGiven(d, o) && o.Now.Sub(have.Since.Time) >= countsAgain:
+		return &v1alpha1.LogReaderRight{Since: &now}
 	case o.Now.Sub(have.Since.Time) >= setUpFor:
 		return &v1alpha1.LogReaderRight{Since: have.Since, Ended: &now}
 	}

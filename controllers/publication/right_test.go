@@ -269,3 +269,33 @@ func TestARightThatWasNeverGivenLeavesNoRecord(t *testing.T) {
 		})
 	}
 }
+
+// The hour is one with the right, not one of waiting for it: what keeps the Publication from giving it may last.
+func TestTheHourBeginsWithTheRight(t *testing.T) {
+	g := NewWithT(t)
+	w := reading(t)
+	job := w.jobs[contentReader]
+	job.Started = time.Hour
+	w.d.Awaiting = []string{"dublin"}
+	w.elect("")
+	look := func(passed time.Duration) {
+		w.o.Now = start.Add(passed)
+		w.recordRight()
+	}
+	for passed := time.Duration(0); passed < 3*time.Hour; passed += time.Minute {
+		job.Started = time.Hour + passed
+		before := w.d.Publication.Status.LogReaderRight
+		look(passed)
+		g.Expect(setsUp(w.d, w.look())).To(BeTrue())
+		if before != nil && passed%countsAgain != 0 {
+			g.Expect(w.d.Publication.Status.LogReaderRight).To(Equal(before), "status is not written at every look")
+		}
+	}
+	since := w.d.Publication.Status.LogReaderRight
+	raise(w)
+	w.d.Publication.Status.LogReaderRight, job.Started = since, 0
+	look(3*time.Hour + 50*time.Minute)
+	g.Expect(setsUp(w.d, w.look())).To(BeTrue())
+	look(4*time.Hour + time.Minute)
+	g.Expect(setsUp(w.d, w.look())).To(BeFalse())
+}
