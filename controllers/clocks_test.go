@@ -27,6 +27,7 @@ var byTheClock = map[string]string{
 	"publication.claims":        "the right goes back earlier, and is asked for again",
 	"publication.right":         "the right goes back earlier, and is asked for again",
 	"publication.planTakenBack": "a log reader is told once more to stop, and started again",
+	"publication.withoutRight":  "the right is asked for again",
 	"publication.newest":        "how often the status is written",
 	"publication.outdated":      "tables are measured earlier",
 	"publication.planRestored":  "a log reader is disabled, and not deleted",
