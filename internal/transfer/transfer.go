@@ -51,8 +51,10 @@ type Transfer struct {
 	// volume is full.
 	Searched func() error
 	Remote   Remote
-	Limits   *Limits
-	Meter    *Meter
+	// Source names who has the files: those of one name share what the limits let each have.
+	Source string
+	Limits *Limits
+	Meter  *Meter
 
 	// At, unless nil, is told of each step when it is done; an error ends the transfer there. Tests end it so.
 	At func(step string) error
@@ -116,10 +118,10 @@ func (t *Transfer) phases(ctx context.Context, root *os.Root) error {
 
 // reading does what reads whole files on this side, when it is its turn.
 func (t *Transfer) reading(ctx context.Context, do func() error) error {
-	if err := t.Limits.disk.enter(ctx, ""); err != nil {
+	if err := t.Limits.disk.enter(ctx, t.Source); err != nil {
 		return err
 	}
-	defer t.Limits.disk.leave("")
+	defer t.Limits.disk.leave(t.Source)
 	return do()
 }
 
@@ -134,15 +136,15 @@ func (t *Transfer) fetch(ctx context.Context, s *state) error {
 	var group errgroup.Group
 	var failed atomic.Bool
 	for batch := range s.batches() {
-		if err := t.Limits.Enter(ctx); err != nil {
+		if err := t.Limits.Enter(ctx, t.Source); err != nil {
 			return errors.Join(group.Wait(), err)
 		}
 		if failed.Load() {
-			t.Limits.Leave()
+			t.Limits.Leave(t.Source)
 			break
 		}
 		group.Go(func() error {
-			defer t.Limits.Leave()
+			defer t.Limits.Leave(t.Source)
 			err := t.bring(ctx, s, batch)
 			if err != nil {
 				failed.Store(true)

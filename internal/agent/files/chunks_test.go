@@ -391,7 +391,7 @@ func TestWaitingForAWorkerOfTheSource(t *testing.T) {
 	p := newPair(t)
 	p.snapshot(t, first, map[string][]byte{"a": []byte("abc")})
 	p.server.limits.Set(transfer.Settings{Workers: 1})
-	g.Expect(p.server.limits.Enter(t.Context())).To(Succeed())
+	g.Expect(p.server.limits.Enter(t.Context(), "")).To(Succeed())
 	server := httptest.NewUnstartedServer(p.server)
 	server.Config.ReadTimeout = 50 * time.Millisecond
 	server.Start()
@@ -412,7 +412,7 @@ func TestWaitingForAWorkerOfTheSource(t *testing.T) {
 		answered <- fmt.Sprint(string(content), err)
 	}()
 	g.Consistently(answered, "300ms").ShouldNot(Receive())
-	p.server.limits.Leave()
+	p.server.limits.Leave("")
 	g.Eventually(answered, soon).Should(Receive(HaveSuffix("abc<nil>")))
 }
 

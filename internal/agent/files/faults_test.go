@@ -40,7 +40,7 @@ func TestARangeWaitsForNobody(t *testing.T) {
 	p := newPair(t)
 	p.snapshot(t, first, map[string][]byte{"a": []byte("abc")})
 	p.server.limits.Set(transfer.Settings{Workers: 1})
-	g.Expect(p.server.limits.Enter(t.Context())).To(Succeed())
+	g.Expect(p.server.limits.Enter(t.Context(), "")).To(Succeed())
 	answered := make(chan string, 1)
 	go func() {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, Pattern+"pub_db_articles/"+first+"/a", nil)

@@ -350,7 +350,7 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 	}
 	job := transfer.Transfer{Dir: p.partial(), Files: listing.Files, Seeds: seeds, Index: m.index,
 		Searched: func() error { return m.searched(one, p) }, At: m.at,
-		Remote: remote{source, listing}, Limits: m.limits, Meter: one.meter}
+		Remote: remote{source, listing}, Source: one.order.Host, Limits: m.limits, Meter: one.meter}
 	if err := job.Run(ctx); err != nil {
 		return err
 	}
