@@ -271,7 +271,7 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	total := listing.total()
 	m.say(one, func(s *Status) { s.Snapshot, s.State, s.Total, s.Message = listing.Snapshot, Copying, total, "" })
 	// Before anything is brought: what is too old may be what fills the volume.
-	m.warn(one, p.prune(keep))
+	m.warn(one, stays, p.prune(keep))
 	if err := m.bring(ctx, one, source, listing, p); err != nil {
 		if transfer.Full(err) {
 			err = errors.Join(err, m.searched(one, p))
@@ -282,7 +282,7 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	m.index.Forget(func(name string) bool { return strings.HasPrefix(name, p.parent) })
 	one.meter.End()
 	err = errors.Join(p.prune(keep-1), m.searched(one, p))
-	m.warn(one, err)
+	m.warn(one, stays, err)
 	message := ""
 	if err != nil {
 		message = err.Error()
@@ -292,10 +292,13 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	return nil
 }
 
-// warn tells that something old stays: the snapshot is there all the same.
-func (m *Mirrors) warn(one *mirror, err error) {
+// stays says that something old is not removed.
+const stays = "not all is removed that is too old"
+
+// warn tells of what keeps no snapshot from being brought.
+func (m *Mirrors) warn(one *mirror, what string, err error) {
 	if err != nil {
-		m.log.Warn("not all is removed that is too old", "subscription", one.order.Subscription, "error", err)
+		m.log.Warn(what, "subscription", one.order.Subscription, "error", err)
 	}
 }
 
@@ -318,7 +321,8 @@ func (m *Mirrors) enter(ctx context.Context, folder string) (leave func(), err e
 
 // bring has a snapshot be in its place, whole.
 func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listing *Listing, p place) error {
-	there, err := p.whole(ctx, listing)
+	unrecorded := func(err error) { m.warn(one, "what was brought is not recorded, and is read again", err) }
+	there, err := p.whole(ctx, listing, unrecorded)
 	if err != nil {
 		return err
 	}
@@ -335,7 +339,7 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 		if err := source.fetchRanges(ctx, listing, p.partial()); err != nil {
 			return err
 		}
-		return p.finish(listing, m.step)
+		return p.finish(listing, m.step, unrecorded)
 	}
 	begun, err := p.begun()
 	if err != nil {
@@ -354,7 +358,7 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 	if err := job.Run(ctx); err != nil {
 		return err
 	}
-	return p.finish(listing, m.step)
+	return p.finish(listing, m.step, unrecorded)
 }
 
 func (m *Mirrors) step(name string) error {

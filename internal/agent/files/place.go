@@ -27,11 +27,26 @@ const (
 	partialSuffix = ".partial"
 	recordSuffix  = ".record"
 	asideSuffix   = ".aside"
+	// nextSuffix has a record that is being written.
+	nextSuffix = ".next"
 )
 
 func partialName(snapshot string) string { return hidden + snapshot + partialSuffix }
 
 func recordName(snapshot string) string { return hidden + snapshot + recordSuffix }
+
+// recordOf is the snapshot of which a file is the record. One that is being written is of none.
+func recordOf(name string) (snapshot string, is bool) {
+	record := strings.TrimSuffix(name, nextSuffix)
+	snapshot = strings.TrimSuffix(strings.TrimPrefix(record, hidden), recordSuffix)
+	if record != recordName(snapshot) || !isStamp(snapshot) {
+		return "", false
+	}
+	if record != name {
+		return "", true
+	}
+	return snapshot, true
+}
 
 // isAside tells whether a folder was set aside.
 func isAside(name string) bool {
@@ -53,7 +68,7 @@ func (p place) record() string { return filepath.Join(p.parent, recordName(p.sna
 // whole tells that the snapshot is in its place. A folder that this sidecar has brought, and whose files are as it left
 // them, is; one of which that is not known has its checksums computed. What has the name and is proven not to be the
 // snapshot is set aside, for its chunks. Nothing else is: an agent may be reading it.
-func (p place) whole(ctx context.Context, listing *Listing) (bool, error) {
+func (p place) whole(ctx context.Context, listing *Listing, warn func(error)) (bool, error) {
 	if _, err := os.Stat(p.final()); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
@@ -64,7 +79,7 @@ func (p place) whole(ctx context.Context, listing *Listing) (bool, error) {
 		return whole, err
 	}
 	if whole {
-		return true, p.write(p.final(), listing)
+		return true, p.write(p.final(), listing, warn)
 	}
 	for n := 0; ; n++ {
 		aside := filepath.Join(p.parent, fmt.Sprintf("%s%s%s%d", hidden, p.snapshot, asideSuffix, n))
@@ -77,8 +92,9 @@ func (p place) whole(ctx context.Context, listing *Listing) (bool, error) {
 	}
 }
 
-// write records what is in the snapshot's folder.
-func (p place) write(dir string, listing *Listing) error {
+// write records what is in the snapshot's folder. Without a record, as on a volume that is full, its files are read
+// again when it is looked at: warn is told, and nothing is left that says something else.
+func (p place) write(dir string, listing *Listing, warn func(error)) error {
 	record, err := transfer.NewRecord(dir, listing.Files)
 	if err != nil {
 		return err
@@ -87,12 +103,16 @@ func (p place) write(dir string, listing *Listing) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(p.record(), content)
+	if err := durable.Replace(p.record(), content); err != nil {
+		warn(fmt.Errorf("record what was brought of snapshot %s: %w", p.snapshot, errors.Join(err,
+			durable.Remove(p.record()+nextSuffix), durable.Remove(p.record()))))
+	}
+	return nil
 }
 
 // finish records what was brought, and gives a complete folder its name, durably.
-func (p place) finish(listing *Listing, step func(string) error) error {
-	if err := p.write(p.partial(), listing); err != nil {
+func (p place) finish(listing *Listing, step func(string) error, warn func(error)) error {
+	if err := p.write(p.partial(), listing, warn); err != nil {
 		return err
 	}
 	if err := step("recorded"); err != nil {
@@ -172,21 +192,32 @@ func (p place) seeds(begun string) ([]transfer.Seed, error) {
 	return append(append(others, aside...), transfer.Seed{Dir: p.seed}), err
 }
 
-// prune removes all but the newest snapshots beside the place, and so many of them. These are copies.
+// prune removes all but the newest snapshots beside the place, and so many of them. These are copies. The records of
+// those that are gone go, too, and what a write of one has left.
 func (p place) prune(kept int) error {
 	entries, err := p.entries()
 	if err != nil {
 		return err
 	}
 	var whole, old []string
+	there := map[string]bool{}
 	for _, e := range entries {
-		if e.IsDir() && isStamp(e.Name()) && e.Name() != p.snapshot {
-			whole = append(whole, e.Name())
+		if e.IsDir() && isStamp(e.Name()) {
+			there[e.Name()] = true
+			if e.Name() != p.snapshot {
+				whole = append(whole, e.Name())
+			}
 		}
 	}
 	slices.Sort(whole)
 	for _, name := range whole[:max(0, len(whole)-kept)] {
-		old = append(old, name, recordName(name))
+		old = append(old, name)
+		delete(there, name)
+	}
+	for _, e := range entries {
+		if of, is := recordOf(e.Name()); !e.IsDir() && is && !there[of] {
+			old = append(old, e.Name())
+		}
 	}
 	return p.remove(old)
 }

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package files
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	. "github.com/onsi/gomega"
+
+	"geosql.dev/operator/internal/agent/orders"
+)
+
+// A record that cannot be written keeps no snapshot from being whole, and leaves nothing behind.
+func TestASnapshotWithoutARecord(t *testing.T) {
+	contents := map[string][]byte{"Article_2.bcp": random(1, 1<<20)}
+	for name, there := range map[string]bool{"brought": false, "in place": true} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := newPair(t)
+			p.snapshot(t, first, contents)
+			// No file takes the place of a folder.
+			put(t, p.at(recordName(first)), map[string][]byte{"a": nil})
+			if there {
+				put(t, p.at(first), contents)
+			}
+			m := p.keeper()
+			m.Set(t.Context(), []orders.Mirror{p.order})
+			g.Expect(p.mirrored(t, m, first, contents).Message).To(BeEmpty())
+			g.Expect(p.at(recordName(first) + ".next")).NotTo(BeAnExistingFile())
+		})
+	}
+}
+
+// The records of snapshots that are gone go, and what a process that was killed has left of one.
+func TestRecordsOfSnapshotsThatAreGone(t *testing.T) {
+	g := NewWithT(t)
+	p := newPair(t)
+	contents := map[string][]byte{"Article_2.bcp": []byte("x")}
+	p.snapshot(t, next, contents)
+	put(t, p.at("20261120090000"), contents)
+	put(t, p.at(), map[string][]byte{".20261120080000.record": nil, ".20261120090000.record": nil, ".other.record": nil,
+		recordName(next) + ".next": nil})
+	order := p.order
+	order.Generation = "2026-11-20T11:30:00"
+	m := p.keeper()
+	m.Set(t.Context(), []orders.Mirror{order})
+	p.mirrored(t, m, next, contents)
+	left, err := os.ReadDir(p.at())
+	g.Expect(err).NotTo(HaveOccurred())
+	var names []string
+	for _, e := range left {
+		names = append(names, filepath.Base(e.Name()))
+	}
+	g.Expect(names).To(ConsistOf("20261120090000", next, ".20261120090000.record", recordName(next), ".other.record"))
+}
