@@ -49,7 +49,7 @@ type Transfer struct {
 	Index *Index
 	// Searched, unless nil, is called when Seeds are not needed any more, before anything is fetched; once more where the
 	// volume is full.
-	Searched func() error
+	Searched func()
 	Remote   Remote
 	// Source names who has the files: those of one name share what the limits let each have.
 	Source string
@@ -87,7 +87,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 	err = t.phases(ctx, root)
 	if Full(err) && t.Searched != nil {
 		// The next attempt finds more room.
-		err = errors.Join(err, t.Searched())
+		t.Searched()
 	}
 	return err
 }
@@ -128,9 +128,7 @@ func (t *Transfer) reading(ctx context.Context, do func() error) error {
 // fetch brings what is missing.
 func (t *Transfer) fetch(ctx context.Context, s *state) error {
 	if t.Searched != nil {
-		if err := t.Searched(); err != nil {
-			return err
-		}
+		t.Searched()
 	}
 	// A stream that fails takes no other one along: what these have under way would be sent again.
 	var group errgroup.Group

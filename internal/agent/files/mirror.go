@@ -5,7 +5,6 @@ package files
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -77,6 +76,8 @@ type Mirrors struct {
 	index          *transfer.Index
 	// reading has one listing read at a time, and room are the chunks of listings that may be in memory.
 	reading, room *semaphore.Weighted
+	// removeAll removes a folder; tests have it fail.
+	removeAll func(name string) error
 	// at, unless nil, is told of each step when it is done; an error ends the attempt there, for tests.
 	at func(step string) error
 
@@ -98,8 +99,8 @@ type mirror struct {
 // NewMirrors keeps mirrors below dir, one folder for each distributor of the namespace.
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
-		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), running: map[string]*mirror{},
-		statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
+		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), removeAll: os.RemoveAll,
+		running: map[string]*mirror{}, statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
 }
 
 // Set replaces what is asked for. A mirror whose order changed begins again, with what is here already; one that is no
@@ -262,7 +263,7 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	}
 	defer done()
 	p := place{parent: filepath.Join(m.dir, one.order.Host, tree, listing.Folder), snapshot: listing.Snapshot,
-		seed: filepath.Join(m.dir, one.order.Host, seedFolder)}
+		seed: filepath.Join(m.dir, one.order.Host, seedFolder), removeAll: m.removeAll}
 	leave, err := m.enter(ctx, p.parent)
 	if err != nil {
 		return err
@@ -333,9 +334,7 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 	}
 	if !listing.Chunked {
 		// Before as well: one after another that is superseded before it is whole would fill the volume.
-		if err := m.prunePartial(one, p, ""); err != nil {
-			return err
-		}
+		m.warn(one, stays, m.prunePartial(one, p, ""))
 		if err := source.fetchRanges(ctx, listing, p.partial()); err != nil {
 			return err
 		}
@@ -345,15 +344,13 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 	if err != nil {
 		return err
 	}
-	if err := m.prunePartial(one, p, begun); err != nil {
-		return err
-	}
+	m.warn(one, stays, m.prunePartial(one, p, begun))
 	seeds, err := p.seeds(begun)
 	if err != nil {
 		return err
 	}
 	job := transfer.Transfer{Dir: p.partial(), Files: listing.Files, Seeds: seeds, Index: m.index,
-		Searched: func() error { return m.searched(one, p) }, At: m.at,
+		Searched: func() { m.warn(one, stays, m.searched(one, p)) }, At: m.at,
 		Remote: remote{source, listing}, Source: one.order.Host, Limits: m.limits, Meter: one.meter}
 	if err := job.Run(ctx); err != nil {
 		return err
@@ -384,12 +381,13 @@ func (m *Mirrors) prunePartial(one *mirror, p place, kept string) error {
 		if begun >= p.snapshot || begun == kept || m.copying(one, begun) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(p.parent, partialName(begun))); err != nil {
-			return fmt.Errorf("remove what was begun of an old snapshot from the mirror: %w", err)
+		if removed := p.remove([]string{partialName(begun)}); removed != nil {
+			err = errors.Join(err, removed)
+			continue
 		}
 		m.log.Info("what was begun of a snapshot that was superseded is removed", "snapshot", begun)
 	}
-	return nil
+	return err
 }
 
 // copying tells that another mirror copies the snapshot.

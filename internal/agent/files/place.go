@@ -57,6 +57,7 @@ func isAside(name string) bool {
 type place struct {
 	// parent is the publication's folder in the mirror, seed the distributor's seedFolder.
 	parent, snapshot, seed string
+	removeAll              func(name string) error
 }
 
 func (p place) final() string { return filepath.Join(p.parent, p.snapshot) }
@@ -240,7 +241,7 @@ func (p place) pruneAside() error {
 func (p place) remove(names []string) error {
 	var all error
 	for _, name := range names {
-		if err := os.RemoveAll(filepath.Join(p.parent, name)); err != nil {
+		if err := p.removeAll(filepath.Join(p.parent, name)); err != nil {
 			all = errors.Join(all, fmt.Errorf("remove an old snapshot from the mirror: %w", err))
 		}
 	}

@@ -3,8 +3,11 @@
 package files
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
+	"syscall"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -54,4 +57,38 @@ func TestRecordsOfSnapshotsThatAreGone(t *testing.T) {
 		names = append(names, filepath.Base(e.Name()))
 	}
 	g.Expect(names).To(ConsistOf("20261120090000", next, ".20261120090000.record", recordName(next), ".other.record"))
+}
+
+// What cannot be removed keeps nothing from being fetched, and is told.
+func TestWhatCannotBeRemoved(t *testing.T) {
+	for name, former := range map[string]bool{"chunks": false, "ranges": true} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := newPair(t)
+			p.former.Store(former)
+			contents := map[string][]byte{"Article_2.bcp": random(1, 1<<20)}
+			p.snapshot(t, next, contents)
+			put(t, p.at(next), map[string][]byte{"theirs": []byte("x")})
+			put(t, p.at(partialName(first)), map[string][]byte{"theirs": []byte("x")})
+			m := p.keeper()
+			var refuse atomic.Bool
+			refuse.Store(true)
+			m.removeAll = func(name string) error {
+				if refuse.Load() {
+					return &fs.PathError{Op: "remove", Path: name, Err: syscall.EACCES}
+				}
+				return os.RemoveAll(name)
+			}
+			order := p.order
+			order.Generation = "2026-11-20T11:30:00"
+			m.Set(t.Context(), []orders.Mirror{order})
+			g.Expect(p.mirrored(t, m, next, contents).Message).To(ContainSubstring("permission denied"))
+			refuse.Store(false)
+			m = p.keeper()
+			m.Set(t.Context(), []orders.Mirror{order})
+			g.Expect(p.mirrored(t, m, next, contents).Message).To(BeEmpty())
+			g.Expect(p.at("." + next + ".aside0")).NotTo(BeADirectory())
+			g.Expect(p.at(partialName(first))).NotTo(BeADirectory())
+		})
+	}
 }
