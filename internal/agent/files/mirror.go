@@ -76,8 +76,9 @@ type Mirrors struct {
 	index          *transfer.Index
 	// reading has one listing read at a time, and room are the chunks of listings that may be in memory.
 	reading, room *semaphore.Weighted
-	// removeAll removes a folder; tests have it fail.
+	// removeAll removes a folder, and volume says what room one has; tests have their own.
 	removeAll func(name string) error
+	volume    func(dir string) (capacity, free int64, err error)
 	// at, unless nil, is told of each step when it is done; an error ends the attempt there, for tests.
 	at func(step string) error
 
@@ -100,7 +101,7 @@ type mirror struct {
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
 		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), removeAll: os.RemoveAll,
-		running: map[string]*mirror{}, statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
+		volume: fileSystem, running: map[string]*mirror{}, statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
 }
 
 // Set replaces what is asked for. A mirror whose order changed begins again, with what is here already; one that is no
@@ -340,6 +341,7 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 		}
 		return p.finish(listing, m.step, unrecorded)
 	}
+	m.makeRoom(one, p, listing.total())
 	begun, err := p.begun()
 	if err != nil {
 		return err

@@ -57,7 +57,8 @@ func isAside(name string) bool {
 type place struct {
 	// parent is the publication's folder in the mirror, seed the distributor's seedFolder.
 	parent, snapshot, seed string
-	removeAll              func(name string) error
+	// removeAll removes a folder.
+	removeAll func(name string) error
 }
 
 func (p place) final() string { return filepath.Join(p.parent, p.snapshot) }
@@ -225,17 +226,19 @@ func (p place) prune(kept int) error {
 
 // pruneAside removes what was set aside.
 func (p place) pruneAside() error {
+	old, err := p.asides()
+	return errors.Join(err, p.remove(old))
+}
+
+// asides are the folders that were set aside.
+func (p place) asides() (all []string, err error) {
 	entries, err := p.entries()
-	if err != nil {
-		return err
-	}
-	var old []string
 	for _, e := range entries {
 		if e.IsDir() && isAside(e.Name()) {
-			old = append(old, e.Name())
+			all = append(all, e.Name())
 		}
 	}
-	return p.remove(old)
+	return all, err
 }
 
 func (p place) remove(names []string) error {
