@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -321,4 +322,45 @@ func TestPausesGrow(t *testing.T) {
 	for _, many := range []int{4, 100, 1 << 40} {
 		g.Expect(pauseAfter(many)).To(Equal(longestPause))
 	}
+}
+
+// A source that does not end its listing keeps no other mirror from reading its own, and is given up.
+func TestAListingThatStops(t *testing.T) {
+	g := NewWithT(t)
+	p := newPair(t)
+	p.server.SetReaders([]orders.Reader{{Folder: "pub_db_articles", Token: "token"},
+		{Folder: "pub_db_other", Token: "token"}})
+	contents := map[string][]byte{"a": []byte("abc")}
+	p.snapshot(t, first, contents)
+	begun := make(chan struct{})
+	var asked atomic.Int32
+	p.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "pub_db_other") {
+			return false
+		}
+		_, _ = io.WriteString(w, `{"folder":"`)
+		_ = http.NewResponseController(w).Flush()
+		if asked.Add(1) == 1 {
+			close(begun)
+		}
+		<-r.Context().Done()
+		return true
+	}
+	other := p.order
+	other.Subscription, other.Folder = "cork", "pub_db_other"
+	m := p.keeper()
+	m.stall = time.Hour
+	m.Set(t.Context(), []orders.Mirror{other})
+	g.Eventually(begun, soon).Should(BeClosed())
+	m.Set(t.Context(), []orders.Mirror{p.order, other})
+	g.Eventually(func() Status { return m.Statuses()[1] }, soon).Should(And(HaveField("Subscription", "dublin"),
+		HaveField("State", Verified)))
+	g.Expect(m.Statuses()[0].State).To(Equal(Waiting))
+	g.Expect(asked.Load()).To(BeEquivalentTo(1))
+
+	m = p.keeper()
+	m.stall = 50 * time.Millisecond
+	m.Set(t.Context(), []orders.Mirror{other})
+	g.Eventually(failing(t, m), soon).Should(And(ContainSubstring("read the distributor's listing"),
+		ContainSubstring("nothing came for 50ms")))
 }

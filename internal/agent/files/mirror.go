@@ -74,7 +74,9 @@ type Mirrors struct {
 	log            *slog.Logger
 	limits         *transfer.Limits
 	index          *transfer.Index
-	// reading has one listing read at a time, and room are the chunks of listings that may be in memory.
+	// stall is how long a source may send nothing of a listing that it has begun; tests have less.
+	stall time.Duration
+	// reading has one listing understood at a time, and room are the chunks of listings that may be in memory.
 	reading, room *semaphore.Weighted
 	// removeAll removes a folder, and volume says what room one has; tests have their own.
 	removeAll func(name string) error
@@ -100,7 +102,7 @@ type mirror struct {
 // NewMirrors keeps mirrors below dir, one folder for each distributor of the namespace.
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
-		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), removeAll: os.RemoveAll,
+		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), stall: stall, removeAll: os.RemoveAll,
 		volume: fileSystem, running: map[string]*mirror{}, statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
 }
 
