@@ -207,7 +207,7 @@ func TestOnlyWhatIsNewIsFetched(t *testing.T) {
 }
 
 // A folder in place is taken for the snapshot when this sidecar made it and nobody changed it since, or when its files
-// have the checksums.
+// have the checksums. One that it has not made is set aside where they have others.
 func TestAFolderInPlace(t *testing.T) {
 	g := NewWithT(t)
 	p := newPair(t)
@@ -224,6 +224,7 @@ func TestAFolderInPlace(t *testing.T) {
 	flipped := bytes.Clone(contents["Article_2.bcp"])
 	flipped[100] ^= 1
 	put(t, p.at(first), map[string][]byte{"Article_2.bcp": flipped})
+	g.Expect(os.Remove(p.at(recordName(first)))).To(Succeed())
 	m = p.keeper()
 	m.Set(t.Context(), []orders.Mirror{p.order})
 	p.mirrored(t, m, first, contents)

@@ -69,7 +69,8 @@ func (p place) record() string { return filepath.Join(p.parent, recordName(p.sna
 
 // whole tells that the snapshot is in its place. A folder that this sidecar has brought, and whose files are as it left
 // them, is; one of which that is not known has its checksums computed. What has the name and is proven not to be the
-// snapshot is set aside, for its chunks. Nothing else is: an agent may be reading it.
+// snapshot is set aside, for its chunks, unless this sidecar has brought it: that is an error, since an agent may be
+// reading it.
 func (p place) whole(ctx context.Context, listing *Listing, warn func(error)) (bool, error) {
 	if _, err := os.Stat(p.final()); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -82,6 +83,14 @@ func (p place) whole(ctx context.Context, listing *Listing, warn func(error)) (b
 	}
 	if whole {
 		return true, p.write(p.final(), listing, warn)
+	}
+	switch _, err := os.Lstat(p.record()); {
+	case err == nil:
+		return false, fmt.Errorf("snapshot %s was mirrored whole, and is not what the distributor's sidecar lists now; an "+
+			"agent may be reading it: make a new snapshot of the publication, or, while no agent reads it, remove %s, which is "+
+			"then brought anew", p.snapshot, p.final())
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("look for the record of snapshot %s: %w", p.snapshot, err)
 	}
 	for n := 0; ; n++ {
 		aside := filepath.Join(p.parent, fmt.Sprintf("%s%s%s%d", hidden, p.snapshot, asideSuffix, n))

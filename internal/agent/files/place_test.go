@@ -92,3 +92,46 @@ func TestWhatCannotBeRemoved(t *testing.T) {
 		})
 	}
 }
+
+// What was verified once stays where it is, whatever differs later: an agent may be reading it. A person is told what
+// to do, and a newer snapshot is brought all the same.
+func TestAVerifiedSnapshotThatDiffersStays(t *testing.T) {
+	contents := map[string][]byte{"Article_2.bcp": random(1, 1<<20)}
+	changed := map[string][]byte{"Article_2.bcp": random(2, 1<<20)}
+	for name, c := range map[string]struct{ atSource, here map[string][]byte }{
+		"at its source": {atSource: changed, here: contents},
+		"here":          {atSource: contents, here: changed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := newPair(t)
+			p.snapshot(t, first, contents)
+			m := p.keeper()
+			m.Set(t.Context(), []orders.Mirror{p.order})
+			p.mirrored(t, m, first, contents)
+			m.Set(t.Context(), nil)
+			before, err := os.Stat(p.at(first))
+			g.Expect(err).NotTo(HaveOccurred())
+			p.snapshot(t, first, c.atSource)
+			put(t, p.at(first), c.here)
+			m = p.keeper()
+			m.Set(t.Context(), []orders.Mirror{p.order})
+			g.Eventually(failing(t, m), soon).Should(And(ContainSubstring("make a new snapshot"),
+				ContainSubstring("remove "+p.at(first))))
+			after, err := os.Stat(p.at(first))
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(os.SameFile(before, after)).To(BeTrue())
+			g.Expect(os.ReadFile(p.at(first, "Article_2.bcp"))).To(Equal(c.here["Article_2.bcp"]))
+			if name == "here" {
+				g.Expect(os.RemoveAll(p.at(first))).To(Succeed())
+				p.mirrored(t, m, first, c.atSource)
+				return
+			}
+			p.snapshot(t, next, contents)
+			order := p.order
+			order.Generation = "2026-11-20T11:30:00"
+			m.Set(t.Context(), []orders.Mirror{order})
+			p.mirrored(t, m, next, contents)
+		})
+	}
+}
