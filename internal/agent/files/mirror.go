@@ -283,7 +283,8 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 		return err
 	}
 	// Of a person's files the chunks are asked for again with each snapshot; what was whole has a record.
-	m.index.Forget(func(name string) bool { return strings.HasPrefix(name, p.parent) })
+	below := p.parent + string(filepath.Separator)
+	m.index.Forget(func(name string) bool { return strings.HasPrefix(name, below) })
 	one.meter.End()
 	err = errors.Join(p.prune(keep-1), m.searched(one, p))
 	m.warn(one, stays, err)

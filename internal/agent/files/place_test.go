@@ -135,3 +135,23 @@ func TestAVerifiedSnapshotThatDiffersStays(t *testing.T) {
 		})
 	}
 }
+
+// A publication's mirror forgets what was read of its own folders, not of one whose name goes on.
+func TestFolderNamesThatBeginAlike(t *testing.T) {
+	g := NewWithT(t)
+	p := newPair(t)
+	contents := map[string][]byte{"Article_2.bcp": []byte("x")}
+	p.snapshot(t, next, contents)
+	put(t, p.at(first), contents)
+	other := p.at() + "2"
+	put(t, other, contents)
+	m := p.keeper()
+	_, err := m.index.Describe(t.Context(), func(n string) (fs.File, error) { return os.Open(n) },
+		filepath.Join(other, "Article_2.bcp"), true)
+	g.Expect(err).NotTo(HaveOccurred())
+	order := p.order
+	order.Generation = "2026-11-20T11:30:00"
+	m.Set(t.Context(), []orders.Mirror{order})
+	p.mirrored(t, m, next, contents)
+	g.Expect(m.index.Len()).To(Equal(1))
+}
