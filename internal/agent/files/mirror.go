@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/transfer"
 )
@@ -103,7 +104,8 @@ type mirror struct {
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
 		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), stall: stall, removeAll: os.RemoveAll,
-		volume: fileSystem, running: map[string]*mirror{}, statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
+		volume: backups.FileSystem, running: map[string]*mirror{}, statuses: map[string]Status{},
+		folders: map[string]chan struct{}{}}
 }
 
 // Set replaces what is asked for. A mirror whose order changed begins again, with what is here already; one that is no

@@ -3,24 +3,12 @@
 package files
 
 import (
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"geosql.dev/operator/internal/agent/backups"
 )
-
-// fileSystem asks the file system of a folder for its bytes.
-func fileSystem(dir string) (capacity, free int64, err error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, 0, fmt.Errorf("ask how much room the mirror's volume has: %w", err)
-	}
-	return int64(s.Blocks) * s.Bsize, int64(s.Bavail) * s.Bsize, nil //nolint:gosec // no file system has 2^63 bytes
-}
 
 // makeRoom removes what is there for its chunks alone, before it is looked through, where the volume has no room for it
 // and a snapshot of so many bytes: the engine's backups are there, too, and those of logs keep backups.Reserved, a 20th
