@@ -16,7 +16,6 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
-	"geosql.dev/operator/internal/sites"
 )
 
 // A log reader that is to set up subscribers that begin without a snapshot has the right for that for an hour at most.
@@ -161,13 +160,13 @@ func planTakenBack(d Desired, o Observed, p *replication.Plan) bool {
 	outcome, answers := replication.Usable(d.System.Server, o.Servers[d.System.Server])
 	switch err := o.unread(d); {
 	case !answers:
-		return p.Await(outcome, d.notRetained())
+		return p.Await(outcome, d.System.NotRetained())
 	case err != nil:
-		return p.Await(replication.Unanswered(err, ""), d.notRetained())
+		return p.Await(replication.Unanswered(err, ""), d.System.NotRetained())
 	case job == nil || foreignLogReader(d, o) || len(d.Claims) > 0:
 		return true
 	case has && d.PasswordsErr != nil:
-		return p.Await(replication.Unanswered(d.PasswordsErr, ""), d.notRetained())
+		return p.Await(replication.Unanswered(d.PasswordsErr, ""), d.System.NotRetained())
 	case has:
 		lower(d, o, p)
 	case goesWithout(d, o):
@@ -179,7 +178,7 @@ func planTakenBack(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "the right to set subscribers up, with login "+
 		d.System.SetUpLogin+" in sysadmin, is being taken back from the log reader of "+d.database())
-	return p.Await(outcome, d.notRetained())
+	return p.Await(outcome, d.System.NotRetained())
 }
 
 // stopsWithin is how long a job is given to stop before it is told again.
@@ -191,12 +190,6 @@ func (o Observed) unread(d Desired) error {
 		return err
 	}
 	return o.AtErr
-}
-
-// notRetained says how a deletion goes on that cannot take the right back.
-func (d Desired) notRetained() string {
-	return fmt.Sprintf("reclaimPolicy Retain does not leave login %s in sysadmin; %s", d.System.SetUpLogin,
-		sites.GoneForGood(d.System.Server))
 }
 
 // holdsRight says how the deletion of a Publication goes on whose log reader may have the right; empty for another one.
