@@ -53,7 +53,7 @@ func (s *source) fetchRanges(ctx context.Context, listing *Listing, dir string) 
 		return err
 	}
 	for _, file := range listing.Files {
-		if err := verify(ctx, dir, file); err != nil {
+		if err := s.limits.Reading(ctx, s.order.Host, func() error { return verify(ctx, dir, file) }); err != nil {
 			return err
 		}
 	}
