@@ -83,7 +83,6 @@ func (t *Transfer) Run(ctx context.Context) error {
 		return fmt.Errorf("open the folder for files: %w", err)
 	}
 	defer root.Close()
-	t.Meter.Attempt()
 	err = t.phases(ctx, root)
 	if Full(err) && t.Searched != nil {
 		// The next attempt finds more room.
@@ -98,7 +97,7 @@ func (t *Transfer) phases(ctx context.Context, root *os.Root) error {
 		if s, err = openState(ctx, root, t.Files); err != nil {
 			return err
 		}
-		t.Meter.Found(s.here())
+		t.Meter.Attempt(s.here())
 		if err := t.step("opened"); err != nil {
 			return err
 		}

@@ -334,8 +334,7 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 		return err
 	}
 	if there {
-		one.meter.Attempt()
-		one.meter.Found(listing.total())
+		one.meter.Attempt(listing.total())
 		return nil
 	}
 	if !listing.Chunked {
