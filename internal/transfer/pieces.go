@@ -70,6 +70,8 @@ type state struct {
 	left    int
 	lacks   []int32
 	journal *os.File
+	// over tells that what is here is no transfer's any more: all of it is whole, or some of it is wrong.
+	over bool
 }
 
 // fingerprint of the files with their chunks: a journal counts for these alone.
@@ -211,9 +213,13 @@ func (s *state) begin(mark string) error {
 	return nil
 }
 
+// close ends the use of what is here. What cannot be recorded of it is brought again by who goes on without chunks.
 func (s *state) close() {
 	if s.journal != nil {
 		_ = s.journal.Close()
+	}
+	if !s.over {
+		_ = s.leave()
 	}
 }
 
