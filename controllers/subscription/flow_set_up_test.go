@@ -5,7 +5,6 @@
 package subscription_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -25,10 +24,7 @@ func TestTheRightEndsWhileThePublisherIsMissing(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 50)
-	b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
-	b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Article"))
-	b.fill(t, "dubsub", "dbo.Article", 0, 50)
+	b.bothDatabases(t, 50)
 	d, p := published()
 	p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
 	s := subscribed(v1alpha1.SubscriptionPush)
@@ -73,10 +69,7 @@ func TestASubscriptionWithoutSnapshotTakesARightForItsTime(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 50)
-	b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
-	b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Article"))
-	b.fill(t, "dubsub", "dbo.Article", 0, 50)
+	b.bothDatabases(t, 50)
 	members := func() (names []string) {
 		err := b.open(t, "dist", "master").Query(t.Context(), tsql.Statement{Text: "SELECT name FROM sys.sql_logins " +
 			"WHERE name LIKE N'geosql[_]replication%' AND IS_SRVROLEMEMBER(N'sysadmin', name) = 1"},

@@ -200,10 +200,10 @@ func (s *state) begin(mark string) error {
 			s.lacks[s.equal[n]]++
 		}
 	}
-	if err := s.root.WriteFile(journalName+".next", content, 0o660); err != nil {
+	if err := s.root.WriteFile(journalName+nextSuffix, content, 0o660); err != nil {
 		return fmt.Errorf("record what is here of a transfer: %w", err)
 	}
-	if err := s.root.Rename(journalName+".next", journalName); err != nil {
+	if err := s.root.Rename(journalName+nextSuffix, journalName); err != nil {
 		return fmt.Errorf("record what is here of a transfer: %w", err)
 	}
 	var err error

@@ -116,10 +116,10 @@ func (f *partialFile) begin(name string) error {
 			f.have -= gap.length
 		}
 	}
-	if err := os.WriteFile(name+".next", content, 0o660); err != nil {
+	if err := os.WriteFile(name+nextSuffix, content, 0o660); err != nil {
 		return err
 	}
-	if err := os.Rename(name+".next", name); err != nil {
+	if err := os.Rename(name+nextSuffix, name); err != nil {
 		return err
 	}
 	f.record, err = os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0o660)
