@@ -14,6 +14,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -270,6 +271,24 @@ func copiesComeWhenAsked(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription, sou
 	_, err := plugin(t, b, b.Hub().Name, time.Minute, "reinitialize", s.Name, "--yes")
 	g.Expect(err).NotTo(HaveOccurred())
 	// Each step of it takes a look of some seconds at servers that are far apart.
-	g.Eventually(digest(t, copied, "dbo.Price"), 3*time.Minute, 500*time.Millisecond).
-		Should(Equal(digest(t, source, "dbo.Price")()))
+	want, p := digest(t, source, "dbo.Price")(), &v1alpha1.Publication{}
+	bed.Wait(t, "the copy that was asked for is there", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
+		for _, o := range []client.Object{s, p} {
+			if err := b.Hub().Client.Get(ctx, client.ObjectKeyFromObject(s), o); err != nil {
+				return false, "", err
+			}
+		}
+		text := fmt.Sprintf("phase %s, asked for %v, mirrored %s; Subscription: %s; Publication: %s", s.Status.Phase,
+			s.Status.Reinitialization, s.Status.MirroredSnapshot, described(s.Status.Conditions), described(p.Status.Conditions))
+		return digest(t, copied, "dbo.Price")() == want, text, nil
+	})
+}
+
+// described is what the condition Ready says.
+func described(all []metav1.Condition) string {
+	c := meta.FindStatusCondition(all, v1alpha1.ConditionReady)
+	if c == nil {
+		return "no condition yet"
+	}
+	return c.Reason + ": " + c.Message
 }
