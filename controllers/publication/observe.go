@@ -77,12 +77,11 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	if d.nowhere() || d.lacks() && !d.looksForRight() {
 		return o
 	}
+	var publisher replication.Party
 	if !d.lacks() {
-		o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)
+		publisher = d.Publisher
 	}
-	if _, both := o.Servers[d.System.Server]; !both {
-		o.Servers[d.System.Server] = engines.ReadServers(ctx, d.System, "", d.System.Server)[d.System.Server]
-	}
+	o.Servers = engines.ReadParty(ctx, d.System, publisher, d.System.Server)
 	at := o.Servers[d.System.Server].State
 	if at == nil || at.Database(d.System.Database) == nil {
 		if d.Publication.DeletionTimestamp != nil && o.forgotten(d) != "" {
@@ -236,27 +235,15 @@ func observeDatabase(ctx context.Context, engines replication.Engines, d Desired
 }
 
 func (b *Database) read(ctx context.Context, q mssql.Querier, d Desired, o Observed) (err error) {
-	if b.Owner.User, b.Owner.IsOwner, err = mssql.ReadOwner(ctx, q, d.System.Login); err != nil {
+	published := o.Servers[o.primary(d)].State.Database(d.database()).Published
+	have, err := mssql.ReadPublishedDatabase(ctx, q, d.System.Login, d.name(), published)
+	if err != nil {
 		return err
 	}
-	if b.Tables, err = mssql.ReadTables(ctx, q); err != nil {
-		return err
-	}
-	if b.Received, err = mssql.ReadSubscriptionsHere(ctx, q); err != nil {
-		return err
-	}
-	// The tables of publications are there once the database is published.
-	if o.Servers[o.primary(d)].State.Database(d.database()).Published {
-		if b.LogEnd, b.Fork, err = mssql.ReadLogEnd(ctx, q); err != nil {
-			return err
-		}
-		if b.Publication, err = mssql.ReadPublication(ctx, q, d.name()); err == nil {
-			b.Publications, err = mssql.ReadPublications(ctx, q)
-		}
-		if err == nil {
-			b.Subscribers, err = mssql.ReadSubscribers(ctx, q)
-		}
-	}
+	b.Owner = replication.Owner{User: have.User, IsOwner: have.IsOwner}
+	b.Tables, b.Received = have.Tables, have.Received
+	b.LogEnd, b.Fork = have.LogEnd, have.Fork
+	b.Publication, b.Publications, b.Subscribers = have.Publication, have.Publications, have.Subscribers
 	compresses := slices.ContainsFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
 		_, _, differs := compression(a, *b)
 		return differs

@@ -129,12 +129,7 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 		observeGuards(ctx, engines, d, &o)
 		return o
 	}
-	o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)
-	for name, server := range engines.ReadServers(ctx, d.System, "", d.System.Server, d.Subscriber) {
-		if _, both := o.Servers[name]; !both {
-			o.Servers[name] = server
-		}
-	}
+	o.Servers = engines.ReadParty(ctx, d.System, d.Publisher, d.System.Server, d.Subscriber)
 	observeGuards(ctx, engines, d, &o)
 	if d.deleting() {
 		observeEnds(ctx, engines, sidecars, d, &o)
@@ -215,25 +210,18 @@ func observeSubscriber(ctx context.Context, engines replication.Engines, d Desir
 		ctx,
 		d.Subscriber,
 		d.database(),
-		func(ctx context.Context, db *mssql.DB) error { return o.Here.read(ctx, db, d, *o) },
+		func(ctx context.Context, db *mssql.DB) error {
+			here, err := mssql.ReadSubscriptionDatabase(ctx, db, d.System.Login, pullSubscription(d, *o))
+			o.Here = Here{
+				Owner:         replication.Owner{User: here.User, IsOwner: here.IsOwner},
+				Tables:        here.Tables,
+				Subscriptions: here.Subscriptions,
+				Distributor:   here.Distributor,
+				Fork:          here.Fork,
+			}
+			return err
+		},
 	)
-}
-
-func (h *Here) read(ctx context.Context, q mssql.Querier, d Desired, o Observed) (err error) {
-	if h.Owner.User, h.Owner.IsOwner, err = mssql.ReadOwner(ctx, q, d.System.Login); err != nil {
-		return err
-	}
-	if h.Tables, err = mssql.ReadTables(ctx, q); err != nil {
-		return err
-	}
-	if h.Subscriptions, err = mssql.ReadSubscriptionsHere(ctx, q); err != nil {
-		return err
-	}
-	if _, h.Fork, err = mssql.ReadLogEnd(ctx, q); err != nil {
-		return err
-	}
-	h.Distributor, err = mssql.ReadPullDistributor(ctx, q, pullSubscription(d, o))
-	return err
 }
 
 // observeDistributor reads the agent's history.

@@ -71,44 +71,49 @@ type ArticleSubscription struct {
 	DataWasThere bool
 }
 
-// ReadPublications reads the names of all publications of the connection's database, which must be published.
-func ReadPublications(ctx context.Context, q Querier) ([]string, error) {
-	var names []string
-	err := q.Query(ctx, tsql.Publications(), func(r Row) error {
+func readPublications(into *[]string) read {
+	return read{tsql.Publications(), func(r Row) error {
 		var name string
 		err := r.Scan(&name)
-		names = append(names, name)
+		*into = append(*into, name)
 		return err
-	})
-	return names, err
+	}}
 }
 
 // Subscriber is who subscribes to a publication.
 type Subscriber struct{ Publication, Server, Database string }
 
 // ReadSubscribers reads who subscribes to the publications of the connection's database, which must be published.
-func ReadSubscribers(ctx context.Context, q Querier) ([]Subscriber, error) {
-	var all []Subscriber
-	err := q.Query(ctx, tsql.Subscribers(), func(r Row) error {
-		var s Subscriber
-		err := r.Scan(&s.Publication, &s.Server, &s.Database)
-		all = append(all, s)
-		return err
-	})
+func ReadSubscribers(ctx context.Context, q Querier) (all []Subscriber, err error) {
+	err = readSubscribers(&all).by(ctx, q)
 	return all, err
 }
 
+func readSubscribers(into *[]Subscriber) read {
+	return read{tsql.Subscribers(), func(r Row) error {
+		var s Subscriber
+		err := r.Scan(&s.Publication, &s.Server, &s.Database)
+		*into = append(*into, s)
+		return err
+	}}
+}
+
 // ReadPublication reads a publication of the connection's database; nil when it has none of the name.
-func ReadPublication(ctx context.Context, q Querier, name string) (*Publication, error) {
-	var p *Publication
-	err := q.Query(ctx, tsql.PublicationState(name), func(r Row) error {
-		p = &Publication{Articles: map[string]PublishedArticle{}}
-		return r.Scan(&p.ID, &p.Description, &p.SnapshotReady, &p.Scheduled)
-	})
-	if err != nil || p == nil {
+func ReadPublication(ctx context.Context, q Querier, name string) (p *Publication, err error) {
+	if err := readAll(ctx, q, "read publication "+name, readPublication(name, &p)...); err != nil {
 		return nil, err
 	}
-	err = readAll(ctx, q, "read the articles and subscriptions of publication "+name, []read{
+	return p, nil
+}
+
+// readPublication leaves into nil where there is none of the name.
+func readPublication(name string, into **Publication) []read {
+	p := &Publication{Articles: map[string]PublishedArticle{}}
+	return []read{
+		{tsql.PublicationState(name), func(r Row) error {
+			*into = p
+			return r.Scan(&p.ID, &p.Description, &p.SnapshotReady, &p.Scheduled)
+		}},
 		{tsql.Articles(name), func(r Row) error {
 			var a PublishedArticle
 			var option []byte
@@ -153,11 +158,7 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 			p.Subscriptions = append(p.Subscriptions, s)
 			return err
 		}},
-	}...)
-	if err != nil {
-		return nil, err
 	}
-	return p, nil
 }
 
 // Table is a user table.
@@ -172,27 +173,32 @@ type Table struct {
 // ReadTables reads the user tables of the connection's database, by "schema.name" in lower case.
 func ReadTables(ctx context.Context, q Querier) (map[string]Table, error) {
 	tables := map[string]Table{}
-	key := func(schema, name string) string { return strings.ToLower(schema + "." + name) }
-	err := q.Query(ctx, tsql.Tables(), func(r Row) error {
-		var t Table
-		var hasKey bool
-		err := r.Scan(&t.Schema, &t.Name, &hasKey, &t.Compression)
-		tables[key(t.Schema, t.Name)] = t
-		return err
-	})
-	if err != nil {
+	if err := readAll(ctx, q, "read the tables", readTables(tables)...); err != nil {
 		return nil, err
 	}
-	err = q.Query(ctx, tsql.PrimaryKeyColumns(), func(r Row) error {
-		var schema, table, column string
-		err := r.Scan(&schema, &table, &column)
-		if t, ok := tables[key(schema, table)]; ok {
-			t.PrimaryKey = append(t.PrimaryKey, column)
-			tables[key(schema, table)] = t
-		}
-		return err
-	})
-	return tables, err
+	return tables, nil
+}
+
+func readTables(tables map[string]Table) []read {
+	key := func(schema, name string) string { return strings.ToLower(schema + "." + name) }
+	return []read{
+		{tsql.Tables(), func(r Row) error {
+			var t Table
+			var hasKey bool
+			err := r.Scan(&t.Schema, &t.Name, &hasKey, &t.Compression)
+			tables[key(t.Schema, t.Name)] = t
+			return err
+		}},
+		{tsql.PrimaryKeyColumns(), func(r Row) error {
+			var schema, table, column string
+			err := r.Scan(&schema, &table, &column)
+			if t, ok := tables[key(schema, table)]; ok {
+				t.PrimaryKey = append(t.PrimaryKey, column)
+				tables[key(schema, table)] = t
+			}
+			return err
+		}},
+	}
 }
 
 // TableSize is what a copy of a table costs to read.
@@ -260,9 +266,14 @@ func (s SubscriptionHere) is(other SubscriptionHere) bool {
 
 // ReadSubscriptionsHere reads the subscriptions that the connection's database knows of. An agent that applies in
 // several streams may have a row for each: then the one that is behind says how far the subscription is.
-func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, error) {
-	var all []SubscriptionHere
-	err := q.Query(ctx, tsql.SubscriptionsHere(), func(r Row) error {
+func ReadSubscriptionsHere(ctx context.Context, q Querier) (all []SubscriptionHere, err error) {
+	err = readSubscriptionsHere(&all).by(ctx, q)
+	return all, err
+}
+
+func readSubscriptionsHere(into *[]SubscriptionHere) read {
+	return read{tsql.SubscriptionsHere(), func(r Row) error {
+		all := *into
 		var s SubscriptionHere
 		var kind int
 		var last []byte
@@ -280,10 +291,9 @@ func ReadSubscriptionsHere(ctx context.Context, q Querier) ([]SubscriptionHere, 
 				return err
 			}
 		}
-		all = append(all, s)
+		*into = append(all, s)
 		return err
-	})
-	return all, err
+	}}
 }
 
 // SubscriptionSnapshot is the newest snapshot that a subscription is to have.
@@ -314,30 +324,23 @@ const (
 	transactionNumber = 15
 )
 
-// ReadNewestReplicated reads the newest transaction of a published database that the distributor has; nil when it has
-// none.
-func ReadNewestReplicated(
-	ctx context.Context,
-	q Querier,
-	publisher, database string,
-) (transaction []byte, at time.Time, err error) {
-	err = q.Query(ctx, tsql.NewestReplicated(publisher, database), func(r Row) error { return r.Scan(&transaction, &at) })
-	return transaction, at, err
-}
-
 // ReadLogEnd reads the number of the last record in the log of the connection's database, as xact_seqno has it, nil
 // when the engine says it in another form than is known; and the database's recovery fork, empty when the engine does
 // not tell.
 func ReadLogEnd(ctx context.Context, q Querier) (end []byte, fork string, err error) {
-	err = q.Query(ctx, tsql.LogEnd(), func(r Row) error {
+	err = readLogEnd(&end, &fork).by(ctx, q)
+	return end, fork, err
+}
+
+func readLogEnd(end *[]byte, fork *string) read {
+	return read{tsql.LogEnd(), func(r Row) error {
 		var text string
-		err := r.Scan(&text, &fork)
+		err := r.Scan(&text, fork)
 		if number, bad := hex.DecodeString(strings.ReplaceAll(text, ":", "")); bad == nil && len(number) == sequenceNumber {
-			end = number
+			*end = number
 		}
 		return err
-	})
-	return end, fork, err
+	}}
 }
 
 // TableDigest is how many rows a table has, and two sums over a hash of each (tsql.TableDigest), as decimal numbers.
@@ -379,14 +382,6 @@ func ReadColumnTypes(ctx context.Context, q Querier, schema, table string) (map[
 		return err
 	})
 	return columns, err
-}
-
-// ReadPullDistributor reads the distributor of a pull subscription as the connection's database knows it, empty when no
-// agent was attached to it yet.
-func ReadPullDistributor(ctx context.Context, q Querier, s tsql.PullSubscription) (string, error) {
-	var distributor string
-	err := q.Query(ctx, tsql.PullAgentHere(s), func(r Row) error { return r.Scan(&distributor) })
-	return distributor, err
 }
 
 // ReadPending reads how many commands wait for a subscription and in how many seconds they may be delivered.

@@ -7,11 +7,7 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"math"
-	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"geosql.dev/operator/internal/tsql"
 )
@@ -92,13 +88,38 @@ func (s *ReplicationServer) Publisher(name string) *DistributionPublisher {
 // HasLogin tells whether the agents' login exists with this SID.
 func (s *ReplicationServer) HasLogin(sid []byte) bool { return bytes.Equal(s.LoginSID, sid) }
 
-// ReadReplicationServer reads what an instance is in replication; login and password are those of the agents.
-func ReadReplicationServer(ctx context.Context, q Querier, login, password string) (*ReplicationServer, error) {
-	s := &ReplicationServer{Linked: map[string]bool{}, Databases: map[string]ReplicationDatabase{}}
-	reads := []struct {
-		statement tsql.Statement
-		scan      func(Row) error
-	}{
+// ReadReplicationServer reads what an instance is in replication, and the role of its replica in a group, empty where
+// it has none or no group is asked for; login and password are those of the agents.
+func ReadReplicationServer(
+	ctx context.Context,
+	q Querier,
+	login, password, group string,
+) (s *ReplicationServer, role string, err error) {
+	s = &ReplicationServer{Linked: map[string]bool{}, Databases: map[string]ReplicationDatabase{}}
+	reads := s.toRead(login, password)
+	if group != "" {
+		reads = append(reads, readLocalRole(group, &role))
+	}
+	if err := readAll(ctx, q, "read what the server is in replication", reads...); err != nil {
+		return nil, "", err
+	}
+	err = q.Query(ctx, tsql.InstalledDistributor(), func(r Row) error {
+		var name sql.NullString
+		err := scanFirst(r, &s.HasDistributor, &name)
+		if s.HasDistributor {
+			s.Distributor = name.String
+		}
+		return err
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return s, role, nil
+}
+
+// toRead is what is read together; a procedure's answer is not among it.
+func (s *ReplicationServer) toRead(login, password string) []read {
+	return []read{
 		{tsql.IsSysadmin(), func(r Row) error { return r.Scan(&s.Sysadmin) }},
 		{tsql.ReplicationLogin(login, password), func(r Row) error { return r.Scan(&s.LoginSID, &s.PasswordRight) }},
 		{tsql.ProductVersion(), func(r Row) error { return r.Scan(&s.ProductVersion) }},
@@ -113,14 +134,6 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 			var name string
 			err := r.Scan(&name)
 			s.Linked[strings.ToLower(name)] = true
-			return err
-		}},
-		{tsql.InstalledDistributor(), func(r Row) error {
-			var name sql.NullString
-			err := scanFirst(r, &s.HasDistributor, &name)
-			if s.HasDistributor {
-				s.Distributor = name.String
-			}
 			return err
 		}},
 		{tsql.DistributionDatabases(), func(r Row) error {
@@ -143,12 +156,6 @@ func ReadReplicationServer(ctx context.Context, q Querier, login, password strin
 			return err
 		}},
 	}
-	for _, read := range reads {
-		if err := q.Query(ctx, read.statement, read.scan); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
 }
 
 // ReadTraceFlag tells whether a trace flag is on for the whole instance.
@@ -166,253 +173,33 @@ func ReadTraceFlag(ctx context.Context, q Querier, flag int) (bool, error) {
 // ReadOwner tells whether the login has a user in the connection's database, and whether one is in db_owner. Two that
 // were made at the same time are taken for one: a statement that names the user means either.
 func ReadOwner(ctx context.Context, q Querier, login string) (user string, owner bool, err error) {
-	err = q.Query(ctx, tsql.OwnerMembership(login), func(r Row) error {
-		var name string
-		var is bool
-		err := r.Scan(&name, &is)
-		user, owner = cmp.Or(user, name), owner || is
-		return err
-	})
+	err = readOwner(login, &user, &owner).by(ctx, q)
 	return user, owner, err
 }
 
+func readOwner(login string, user *string, owner *bool) read {
+	return read{tsql.OwnerMembership(login), func(r Row) error {
+		var name string
+		var is bool
+		err := r.Scan(&name, &is)
+		*user, *owner = cmp.Or(*user, name), *owner || is
+		return err
+	}}
+}
+
 // ReadLocalRole reads the role of the instance's replica in a group, empty when it has none.
-func ReadLocalRole(ctx context.Context, q Querier, group string) (string, error) {
-	var role sql.NullString
-	err := q.Query(ctx, tsql.LocalRole(group), func(r Row) error { return r.Scan(&role) })
-	return role.String, err
+func ReadLocalRole(ctx context.Context, q Querier, group string) (role string, err error) {
+	err = readLocalRole(group, &role).by(ctx, q)
+	return role, err
 }
 
-// RunStatus is the runstatus of an agent's history
-// (docs/relational-databases/system-tables/msdistribution-history-transact-sql.md).
-type RunStatus int
-
-// The run statuses.
-const (
-	RunStarted    RunStatus = 1
-	RunSucceeded  RunStatus = 2
-	RunInProgress RunStatus = 3
-	RunIdle       RunStatus = 4
-	RunRetrying   RunStatus = 5
-	RunFailed     RunStatus = 6
-)
-
-// String is the status as an AgentStatus has it. 2 is Succeeded of a snapshot and Stopped of an agent that runs on.
-func (s RunStatus) String() string {
-	switch s {
-	case RunStarted:
-		return "Started"
-	case RunSucceeded:
-		return "Stopped"
-	case RunInProgress:
-		return "InProgress"
-	case RunIdle:
-		return "Idle"
-	case RunRetrying:
-		return "Retrying"
-	case RunFailed:
-		return "Failed"
-	}
-	return "Unknown"
-}
-
-// Agent is a replication agent as the distributor knows it.
-type Agent struct {
-	ID int
-	// Name is the agent's.
-	Name string
-	// Publisher is the original publisher.
-	Publisher string
-	// Job is the name of the distributor's job that is attached to it, empty when there is none. Attached tells that one
-	// is or was: the engine attaches no other job then, although that was deleted.
-	Job      string
-	Attached bool
-	// Status, Message and Time of the newest history row, and how old it is by the distributor's clock; Time is zero when
-	// there is none.
-	Status  RunStatus
-	Message string
-	Time    time.Time
-	Age     time.Duration
-	// ErrorCodes are the numbers of the newest error that the history tells of, which is several messages: the server's
-	// and the agent's own. ErrorCode is the server's where it has one; ErrorTime and, by the distributor's clock, ErrorAge
-	// say when it was. ErrorTime is zero when there is none.
-	ErrorCode  string
-	ErrorCodes []string
-	ErrorTime  time.Time
-	ErrorAge   time.Duration
-	// Failure is RunRetrying or RunFailed while the agent has gone on with nothing since its run ended so, FailureMessage
-	// what it said then, and FailingFor how long it has not; 0 else. Of a snapshot agent, which does not run on, only
-	// FailingFor is known.
-	Failure        RunStatus
-	FailureMessage string
-	FailingFor     time.Duration
-	// Unseen is how long ago, by the distributor's clock, the history last tells of it going on; Never when it does not.
-	Unseen time.Duration
-}
-
-// Never is how long ago what has not been was.
-const Never time.Duration = math.MaxInt64
-
-// atWork is how long an attempt is in progress that has connected: sooner it may still fail at that
-// (tsql.AgentFailure).
-const atWork = 30 * time.Second
-
-// ReadAgents reads the agents that a statement selects (tsql.LogReaderAgents and so on), each with its newest history.
-func ReadAgents(ctx context.Context, q Querier, statement tsql.Statement, kind tsql.AgentKind) ([]Agent, error) {
-	var agents []Agent
-	err := q.Query(ctx, statement, func(r Row) error {
-		var a Agent
-		err := r.Scan(&a.ID, &a.Name, &a.Publisher, &a.Job, &a.Attached)
-		agents = append(agents, a)
+func readLocalRole(group string, into *string) read {
+	return read{tsql.LocalRole(group), func(r Row) error {
+		var role sql.NullString
+		err := r.Scan(&role)
+		*into = role.String
 		return err
-	})
-	for i := range agents {
-		if err != nil {
-			break
-		}
-		a := &agents[i]
-		err = q.Query(ctx, tsql.AgentHistory(kind, a.ID), func(r Row) error {
-			var seconds int64
-			err := r.Scan(&a.Status, &a.Message, &a.Time, &seconds)
-			a.Age = time.Duration(seconds) * time.Second
-			return err
-		})
-		if err == nil {
-			err = a.readError(ctx, q, kind)
-		}
-		switch {
-		case err != nil:
-		case kind == tsql.AgentSnapshot:
-			var failing sql.NullInt64
-			err = q.Query(ctx, tsql.SnapshotFailing(a.ID), func(r Row) error { return r.Scan(&failing) })
-			a.FailingFor = time.Duration(failing.Int64) * time.Second
-		default:
-			err = a.readFailure(ctx, q, kind)
-		}
-	}
-	return agents, err
-}
-
-// ownCode begins the code of a message that is an agent's own, not the server's.
-const ownCode = "MSSQL_REPL"
-
-func (a *Agent) readError(ctx context.Context, q Querier, kind tsql.AgentKind) error {
-	own := ""
-	err := q.Query(ctx, tsql.AgentLastError(kind, a.ID), func(r Row) error {
-		var code string
-		var seconds int64
-		err := r.Scan(&code, &a.ErrorTime, &seconds)
-		a.ErrorAge = time.Duration(seconds) * time.Second
-		number, isOwn := strings.CutPrefix(code, ownCode)
-		if _, e := strconv.Atoi(number); e != nil {
-			return err
-		}
-		a.ErrorCodes = append(a.ErrorCodes, number)
-		if isOwn {
-			own = cmp.Or(own, number)
-		} else {
-			a.ErrorCode = cmp.Or(a.ErrorCode, number)
-		}
-		return err
-	})
-	a.ErrorCode = cmp.Or(a.ErrorCode, own)
-	return err
-}
-
-// Met is the first of some error numbers that the agent's newest error has, empty when it has none of them.
-func (a *Agent) Met(numbers ...string) string {
-	for _, number := range numbers {
-		if number != "" && (number == a.ErrorCode || slices.Contains(a.ErrorCodes, number)) {
-			return number
-		}
-	}
-	return ""
-}
-
-func (a *Agent) readFailure(ctx context.Context, q Querier, kind tsql.AgentKind) error {
-	var status, failing, unseen sql.NullInt64
-	var message sql.NullString
-	err := q.Query(
-		ctx,
-		tsql.AgentFailure(kind, a.ID),
-		func(r Row) error { return r.Scan(&status, &message, &failing, &unseen) },
-	)
-	a.Unseen = Never
-	if unseen.Valid {
-		a.Unseen = time.Duration(unseen.Int64) * time.Second
-	}
-	if !status.Valid || a.Status == RunInProgress && a.Age >= atWork {
-		return err
-	}
-	a.Failure, a.FailureMessage, a.FailingFor = RunStatus(
-		status.Int64,
-	), message.String, time.Duration(
-		failing.Int64,
-	)*time.Second
-	return err
-}
-
-// LastSnapshot is the newest run of a snapshot agent that succeeded.
-type LastSnapshot struct {
-	// At is when it ended, as text by the distributor's clock; empty when none ever did.
-	At string
-	// Age is how long ago that was, Began how long ago the run was begun, by the distributor's clock in whole seconds.
-	Age, Began time.Duration
-}
-
-// ReadLastSnapshot reads when a snapshot agent last succeeded.
-func ReadLastSnapshot(ctx context.Context, q Querier, agent int) (last LastSnapshot, err error) {
-	err = q.Query(ctx, tsql.LastSnapshot(agent), func(r Row) error {
-		var age, began int64
-		err := r.Scan(&last.At, &age, &began)
-		last.Age, last.Began = time.Duration(age)*time.Second, time.Duration(began)*time.Second
-		return err
-	})
-	return last, err
-}
-
-// KnownPublication is a publication as the distributor knows it.
-type KnownPublication struct {
-	Name string
-	// Publisher is the original publisher.
-	Publisher string
-}
-
-// ReadKnownPublications reads the publications of a database and under which server's name the distributor knows each.
-func ReadKnownPublications(ctx context.Context, q Querier, database string) ([]KnownPublication, error) {
-	var all []KnownPublication
-	err := q.Query(ctx, tsql.OriginalPublishers(database), func(r Row) error {
-		var p KnownPublication
-		err := r.Scan(&p.Name, &p.Publisher)
-		all = append(all, p)
-		return err
-	})
-	return all, err
-}
-
-// ReadPublicationAccess reads the logins on a publication's access list.
-func ReadPublicationAccess(ctx context.Context, q Querier, publisher, database, publication string) ([]string, error) {
-	var logins []string
-	err := q.Query(ctx, tsql.PublicationAccess(publisher, database, publication), func(r Row) error {
-		var login string
-		err := r.Scan(&login)
-		logins = append(logins, login)
-		return err
-	})
-	return logins, err
-}
-
-// ReadRedirected reads where agents are sent that look for the original publisher's database, empty when nowhere else.
-func ReadRedirected(ctx context.Context, q Querier, original, database string) (string, error) {
-	var to sql.NullString
-	err := q.Query(ctx, tsql.RedirectedPublisher(original, database), func(r Row) error {
-		return scanFirst(r, &to)
-	})
-	if strings.EqualFold(to.String, original) {
-		// Without a redirection the procedure names the publisher itself.
-		to.String = ""
-	}
-	return to.String, err
+	}}
 }
 
 // ReadDatabaseNote reads an extended property of a database, false when it has none of the name.

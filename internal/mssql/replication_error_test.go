@@ -4,7 +4,6 @@ package mssql_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,15 +19,15 @@ type agentErrors struct {
 	codes []string
 }
 
-func (q agentErrors) Query(_ context.Context, s tsql.Statement, scan func(mssql.Row) error) error {
-	switch {
-	case strings.HasPrefix(s.Reason, "read the distribution agent of"):
-		return scan(row{7, "agent", "tukpub-0", "job", true})
-	case strings.HasPrefix(s.Reason, "read the last error"):
-		for _, code := range q.codes {
-			if err := scan(row{code, time.Now(), int64(3)}); err != nil {
-				return err
-			}
+func (q agentErrors) Query(_ context.Context, _ tsql.Statement, scan func(mssql.Row) error) error {
+	return scan(row{7, "agent", "tukpub-0", "job", true})
+}
+
+// QueryEach is asked for the newest history, the last error, and whether the agent goes on.
+func (q agentErrors) QueryEach(_ context.Context, _ tsql.Statement, scans ...func(mssql.Row) error) error {
+	for _, code := range q.codes {
+		if err := scans[1](row{code, time.Now(), int64(3)}); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -266,6 +266,9 @@ type read struct {
 	scan      func(Row) error
 }
 
+// by reads it by itself.
+func (r read) by(ctx context.Context, q Querier) error { return q.Query(ctx, r.statement, r.scan) }
+
 // readAll reads in one round trip: the operator is up to a fifth of a second away from the instance.
 func readAll(ctx context.Context, q Querier, reason string, reads ...read) error {
 	statements, scans := make([]tsql.Statement, len(reads)), make([]func(Row) error, len(reads))

@@ -26,22 +26,19 @@ func (l *SetUpLogin) Is(sid []byte) bool {
 }
 
 // ReadSetUpLogin reads the login; nil when there is none.
-func ReadSetUpLogin(ctx context.Context, q Querier, login, password string) (*SetUpLogin, error) {
-	var have *SetUpLogin
-	err := q.Query(ctx, tsql.SetUpLogin(login, password), func(r Row) error {
-		var l SetUpLogin
-		var seconds int64
-		err := r.Scan(&l.SID, &l.PasswordRight, &l.Sysadmin, &seconds)
-		l.Age, have = time.Duration(seconds)*time.Second, &l
-		return err
-	})
+func ReadSetUpLogin(ctx context.Context, q Querier, login, password string) (have *SetUpLogin, err error) {
+	err = readSetUpLogin(login, password, &have).by(ctx, q)
 	return have, err
 }
 
-// ReadPendingSetUps reads how much the log reader of a published database has still to set up, 0 when nothing.
-func ReadPendingSetUps(ctx context.Context, q Querier, publisher, database string) (pending int, err error) {
-	err = q.Query(ctx, tsql.PendingSetUps(publisher, database), func(r Row) error { return r.Scan(&pending) })
-	return pending, err
+func readSetUpLogin(login, password string, into **SetUpLogin) read {
+	return read{tsql.SetUpLogin(login, password), func(r Row) error {
+		var l SetUpLogin
+		var seconds int64
+		err := r.Scan(&l.SID, &l.PasswordRight, &l.Sysadmin, &seconds)
+		l.Age, *into = time.Duration(seconds)*time.Second, &l
+		return err
+	}}
 }
 
 // ReadLogReadersAs reads how many log readers of a distributor connect there with a login.

@@ -51,6 +51,16 @@ func TestWhatIsReadInOneRoundTrip(t *testing.T) {
 				err := mssql.ReadGroup(t.Context(), q, "content")
 			return err
 		},
+		"a subscriber's database": func(q mssql.Querier) error {
+			_,
+				err := mssql.ReadSubscriptionDatabase(t.Context(), q, "agents", tsql.PullSubscription{})
+			return err
+		},
+		"a publisher's database": func(q mssql.Querier) error {
+			_,
+				err := mssql.ReadPublishedDatabase(t.Context(), q, "agents", "articles", false)
+			return err
+		},
 		"the logs": func(q mssql.Querier) error { _, err := mssql.ReadLogs(t.Context(), q); return err },
 		"the principals": func(q mssql.Querier) error {
 			_,
@@ -62,6 +72,12 @@ func TestWhatIsReadInOneRoundTrip(t *testing.T) {
 		NewWithT(t).Expect(read(q)).To(Succeed(), name)
 		NewWithT(t).Expect(q.trips).To(Equal(1), name)
 	}
+	q := &counted{Querier: master}
+	server, role, err := mssql.ReadReplicationServer(t.Context(), q, "agents", "Str0ng-and-long.secret", "content")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	NewWithT(t).Expect(q.trips).To(Equal(2), "and one for a procedure")
+	NewWithT(t).Expect(role).To(BeEmpty())
+	NewWithT(t).Expect(server.ProductVersion).NotTo(BeEmpty())
 }
 
 // Each result set goes to its own function; one that is missing, and an error within the batch, are told.

@@ -14,7 +14,6 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/tsql"
 )
 
 // AtDistributor is what the distributor knows of a publication.
@@ -108,58 +107,45 @@ func (at *AtDistributor) read(
 	p Party,
 	database, publication string,
 ) error {
-	known, err := mssql.ReadKnownPublications(ctx, q, database)
+	there, err := mssql.ReadDistributed(ctx, q, database, publication, p.Has)
 	if err != nil {
 		return err
 	}
-	for _, k := range known {
+	for _, k := range there.Publications {
 		if name := p.nameOf(k.Publisher); name != "" {
 			at.Original = name
 			same := strings.EqualFold(k.Name, publication)
 			at.Known, at.Others = at.Known || same, at.Others || !same
 		}
 	}
-	readers, err := mssql.ReadAgents(ctx, q, tsql.LogReaderAgents(database), tsql.AgentLogReader)
-	if err != nil {
-		return err
-	}
-	if at.LogReader = p.agent(readers); at.LogReader != nil && at.Original == "" {
+	if at.LogReader = there.LogReader; at.LogReader != nil && at.Original == "" {
 		at.Original = p.nameOf(at.LogReader.Publisher)
 	}
 	if at.Original == "" {
 		return nil
 	}
-	if at.SetUpLogin, err = mssql.ReadSetUpLogin(ctx, q, s.SetUpLogin, s.SetUpPassword); err != nil {
-		return err
+	of := mssql.DistributionOf{
+		Original: at.Original, Database: database, Publication: publication,
+		Login: s.SetUpLogin, Password: s.SetUpPassword,
 	}
-	if at.Pending, err = mssql.ReadPendingSetUps(ctx, q, at.Original, database); err != nil {
-		return err
+	if at.Known && there.Snapshot != nil {
+		at.Snapshot, of.SnapshotAgent = there.Snapshot, there.Snapshot.ID
 	}
-	if at.RedirectedTo, err = mssql.ReadRedirected(ctx, q, at.Original, database); err != nil || !at.Known {
-		return err
-	}
-	if _, at.Fork, err = mssql.ReadLogEnd(ctx, q); err != nil {
-		return err
-	}
-	if at.Newest, at.NewestTime, err = mssql.ReadNewestReplicated(ctx, q, at.Original, database); err != nil {
-		return err
-	}
-	if at.Access, err = mssql.ReadPublicationAccess(ctx, q, at.Original, database, publication); err != nil {
-		return err
-	}
-	snapshots, err := mssql.ReadAgents(ctx, q, tsql.SnapshotAgents(database, publication), tsql.AgentSnapshot)
+	state, err := mssql.ReadDistributionState(ctx, q, of)
 	if err != nil {
 		return err
 	}
-	if at.Snapshot = p.agent(snapshots); at.Snapshot == nil {
+	at.SetUpLogin, at.Pending, at.RedirectedTo = state.SetUpLogin, state.Pending, state.RedirectedTo
+	if !at.Known {
 		return nil
 	}
-	last, err := mssql.ReadLastSnapshot(ctx, q, at.Snapshot.ID)
+	at.Fork, at.Newest, at.NewestTime, at.Access = state.Fork, state.Newest, state.NewestTime, state.Access
+	last := state.LastSnapshot
 	if at.LastSnapshot, at.SnapshotAge = last.At, last.Age; last.At != "" {
 		// The clock is read after the answer: a run must not seem to have been begun before it was due.
 		at.SnapshotBegan = time.Now().Add(-last.Began)
 	}
-	return err
+	return nil
 }
 
 // ReadLogReaderJob reads the job that reads the log of a published database: the one that is attached, or else the one
@@ -180,15 +166,6 @@ func (p Party) nameOf(name string) string {
 		}
 	}
 	return ""
-}
-
-func (p Party) agent(agents []mssql.Agent) *mssql.Agent {
-	for i := range agents {
-		if p.Has(agents[i].Publisher) {
-			return &agents[i]
-		}
-	}
-	return nil
 }
 
 // Transaction is a transaction for status: its number, when it was written, and when it was read. Nil without a number.

@@ -171,17 +171,31 @@ func (e Engines) ReadServers(
 	group string,
 	servers ...v1alpha1.ServerName,
 ) map[v1alpha1.ServerName]Server {
+	return e.ReadParty(ctx, s, Party{Group: group, Servers: servers})
+}
+
+// ReadParty is ReadServers of a party's servers, and of others that are in no group that counts here.
+func (e Engines) ReadParty(
+	ctx context.Context,
+	s System,
+	p Party,
+	others ...v1alpha1.ServerName,
+) map[v1alpha1.ServerName]Server {
+	groups := map[v1alpha1.ServerName]string{}
+	for _, name := range others {
+		groups[name] = ""
+	}
+	for _, name := range p.Servers {
+		groups[name] = p.Group
+	}
 	all := map[v1alpha1.ServerName]Server{}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	for _, name := range servers {
+	for name, group := range groups {
 		wg.Go(func() {
 			var one Server
 			one.Err = e.Read(ctx, name, Master, func(ctx context.Context, db *mssql.DB) (err error) {
-				if one.State, err = mssql.ReadReplicationServer(ctx, db, s.Login, s.AgentPassword); err != nil || group == "" {
-					return err
-				}
-				one.Role, err = mssql.ReadLocalRole(ctx, db, group)
+				one.State, one.Role, err = mssql.ReadReplicationServer(ctx, db, s.Login, s.AgentPassword, group)
 				return err
 			})
 			mu.Lock()

@@ -133,7 +133,7 @@ func TestAgentThatIsDown(t *testing.T) {
 		g.Expect(open().Exec(t.Context(), s)).To(Succeed())
 	}
 	state := func() (bool, bool) {
-		server, err := mssql.ReadReplicationServer(t.Context(), open(), "agents", "secret")
+		server, _, err := mssql.ReadReplicationServer(t.Context(), open(), "agents", "secret", "")
 		g.Expect(err).NotTo(HaveOccurred())
 		job, err := mssql.ReadJob(t.Context(), open(), "long")
 		g.Expect(err).NotTo(HaveOccurred())

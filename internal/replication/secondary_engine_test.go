@@ -24,7 +24,7 @@ func TestDatabasesTellWhetherTheyAreASecondarys(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	secondary := func() map[string]bool {
 		t.Helper()
-		have, err := mssql.ReadReplicationServer(t.Context(), sa, "agents", "Str0ng-and-long.secret")
+		have, _, err := mssql.ReadReplicationServer(t.Context(), sa, "agents", "Str0ng-and-long.secret", "")
 		g.Expect(err).NotTo(HaveOccurred())
 		told := map[string]bool{}
 		for _, d := range have.Databases {

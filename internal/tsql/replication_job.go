@@ -224,9 +224,9 @@ func DeleteJob(name string) Statement {
 // know. Sources: docs/relational-databases/system-tables/dbo-syssessions-transact-sql.md,
 // docs/relational-databases/system-dynamic-management-views/sys-dm-os-sys-info-transact-sql.md.
 func AgentStarted() Statement {
-	return text("IF IS_SRVROLEMEMBER(N'sysadmin') = 1\n    SELECT COUNT(*) FROM msdb.dbo.syssessions AS s " +
+	return guarded("IS_SRVROLEMEMBER(N'sysadmin') = 1", "SELECT COUNT(*) FROM msdb.dbo.syssessions AS s ",
 		"WHERE s.agent_start_date >= (SELECT sqlserver_start_time FROM sys.dm_os_sys_info)").
-		Because("read whether SQL Server Agent has started")
+		done("read whether SQL Server Agent has started")
 }
 
 // JobState reads a job by its name: enabled, number and command of the step that runs a replication agent (0 and empty

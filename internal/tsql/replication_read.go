@@ -45,15 +45,17 @@ func InstalledDistributor() Statement {
 // DistributionDatabases selects name, max_distretention and history_retention. The table is there once the instance is
 // a distributor.
 func DistributionDatabases() Statement {
-	return text(`IF OBJECT_ID(N'msdb.dbo.MSdistributiondbs', N'U') IS NOT NULL
-    SELECT name, max_distretention, history_retention FROM msdb.dbo.MSdistributiondbs`).Because("read the distribution databases")
+	return whereTable("msdb.dbo.MSdistributiondbs",
+		"SELECT name, max_distretention, history_retention FROM msdb.dbo.MSdistributiondbs").
+		done("read the distribution databases")
 }
 
 // DistributionPublishers selects name, distribution database, working directory, security mode and login.
 func DistributionPublishers() Statement {
-	return text(`IF OBJECT_ID(N'msdb.dbo.MSdistpublishers', N'U') IS NOT NULL
-    SELECT name, distribution_db, COALESCE(working_directory, N''), security_mode, COALESCE([login], N'') FROM msdb.dbo.MSdistpublishers`).
-		Because("read the publishers")
+	return whereTable("msdb.dbo.MSdistpublishers",
+		"SELECT name, distribution_db, COALESCE(working_directory, N''), security_mode, COALESCE([login], N'') ",
+		"FROM msdb.dbo.MSdistpublishers").
+		done("read the publishers")
 }
 
 // ReplicationDatabases selects name, state, is_published, is_read_only, recovery model, whether a full backup began the
@@ -381,16 +383,18 @@ func LastSnapshot(id int) Statement {
 // in UTC) of the subscriptions that the connection's database knows of. The table is there once it has
 // one.
 func SubscriptionsHere() Statement {
-	return text(`IF OBJECT_ID(N'dbo.MSreplication_subscriptions', N'U') IS NOT NULL
-    SELECT publisher, publisher_db, publication, subscription_type, transaction_timestamp, ` + utc("[time]") + ` FROM dbo.MSreplication_subscriptions`).
-		Because("read the subscriptions of the database")
+	return whereTable("dbo.MSreplication_subscriptions",
+		"SELECT publisher, publisher_db, publication, subscription_type, transaction_timestamp, ", utc("[time]"),
+		" FROM dbo.MSreplication_subscriptions").
+		done("read the subscriptions of the database")
 }
 
 // PullAgentHere selects a row for a pull subscription whose properties, the distributor among them, are known to the
 // connection's database.
 func PullAgentHere(s PullSubscription) Statement {
-	return new(builder).sql(`IF OBJECT_ID(N'dbo.MSsubscription_properties', N'U') IS NOT NULL
-    SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties WHERE UPPER(publisher) = UPPER(@publisher) AND publisher_db = @database AND publication = @publication`).
+	return whereTable("dbo.MSsubscription_properties",
+		"SELECT COALESCE(distributor, N'') FROM dbo.MSsubscription_properties WHERE UPPER(publisher) = UPPER(@publisher) ",
+		"AND publisher_db = @database AND publication = @publication").
 		arg("publisher", s.Publisher).arg("database", s.PublisherDatabase).arg("publication", s.Publication).
 		done("read the properties of the pull subscription")
 }

@@ -8,9 +8,9 @@ package tsql
 // sp-addsubscription-transact-sql.md, "Remarks"; sp_MSadd_replcmds of a distribution database, which anybody can read
 // there (sys.sql_modules).
 func PendingSetUps(publisher, database string) Statement {
-	return new(builder).sql("IF OBJECT_ID(N'dbo.MSnosyncsubsetup', N'U') IS NOT NULL\n"+
-		"    SELECT COUNT(*) FROM dbo.MSnosyncsubsetup AS n JOIN dbo.MSpublisher_databases AS d "+
-		"ON d.id = n.publisher_database_id JOIN dbo.MSreplservers AS s ON s.srvid = d.publisher_id "+
+	return whereTable("dbo.MSnosyncsubsetup",
+		"SELECT COUNT(*) FROM dbo.MSnosyncsubsetup AS n JOIN dbo.MSpublisher_databases AS d ",
+		"ON d.id = n.publisher_database_id JOIN dbo.MSreplservers AS s ON s.srvid = d.publisher_id ",
 		"WHERE UPPER(s.srvname) = UPPER(@publisher) AND d.publisher_db = @database").
 		arg("publisher", publisher).arg("database", database).
 		done("read what the log reader of " + database + " has to set up")

@@ -29,6 +29,8 @@ type Statement struct {
 	Exclusive bool
 
 	redacted string
+	// guarded says that it only reads, where a condition holds, and that it has one result set in either case.
+	guarded bool
 	// secretArgs are the names of parameters whose values are secret.
 	secretArgs map[string]bool
 }
@@ -79,18 +81,20 @@ var changing = regexp.MustCompile(
 // whether it was executed.
 func (s Statement) Repeatable() bool {
 	text := strings.TrimSpace(s.Text)
-	return len(text) > 6 && strings.EqualFold(text[:6], "SELECT") && !changing.MatchString(text)
+	reads := s.guarded || len(text) > 6 && strings.EqualFold(text[:6], "SELECT")
+	return reads && !changing.MatchString(text)
 }
 
 // Together makes one batch of statements that only read, so that their answers come in one round trip: a result set for
-// each, in their order. A parameter that several of them have must have the same value in all. An error says which
-// statement cannot be part of such a batch.
+// each, in their order. A parameter that several of them have must have the same value in all; one that is secret stays
+// so. An error says which statement cannot be part of such a batch.
 func Together(reason string, statements ...Statement) (Statement, error) {
 	b, values := new(builder), map[string]any{}
 	for i, s := range statements {
-		if !s.Repeatable() || s.redacted != s.Text || len(s.secretArgs) > 0 {
+		if !s.Repeatable() || s.redacted != s.Text {
 			return Statement{}, fmt.Errorf("a statement that does more than read, or has a secret, is sent by itself: %s", s)
 		}
+		b.guarded = b.guarded || s.guarded
 		if i > 0 {
 			b.sql(";\n")
 		}
@@ -98,11 +102,17 @@ func Together(reason string, statements ...Statement) (Statement, error) {
 		for _, a := range s.Args {
 			value, known := values[a.Name]
 			switch {
-			case !known:
+			case value == a.Value:
+			case known && (s.secretArgs[a.Name] || b.secrets[a.Name]):
+				return Statement{}, fmt.Errorf("parameter @%s has two values, of which one is secret", a.Name)
+			case known:
+				return Statement{}, fmt.Errorf("parameter @%s has two values, %v and %v", a.Name, value, a.Value)
+			case s.secretArgs[a.Name]:
+				values[a.Name] = a.Value
+				b.secretArg(a.Name, a.Value)
+			default:
 				values[a.Name] = a.Value
 				b.arg(a.Name, a.Value)
-			case value != a.Value:
-				return Statement{}, fmt.Errorf("parameter @%s has two values, %v and %v", a.Name, value, a.Value)
 			}
 		}
 	}
@@ -120,6 +130,7 @@ type builder struct {
 	// What the statement is.
 	procedure string
 	exclusive bool
+	guarded   bool
 	task      Task
 }
 
@@ -128,6 +139,20 @@ type builder struct {
 func (b *builder) takesLong(command, of string) *builder {
 	b.task = Task{Command: command, Of: of}
 	return b
+}
+
+// guarded reads where a condition holds. Elsewhere it answers with an empty result set, so that it can be read together
+// with others. The tables that the reading names need not be there then: a batch is compiled without them
+// (docs/t-sql/statements/set-noexec-transact-sql.md).
+func guarded(condition string, reading ...string) *builder {
+	b := new(builder).sql("IF ", condition, "\n    ").sql(reading...).sql("\nELSE\n    SELECT 1 WHERE 1 = 0")
+	b.guarded = true
+	return b
+}
+
+// whereTable is guarded where a table is there.
+func whereTable(table string, reading ...string) *builder {
+	return guarded("OBJECT_ID("+String(table)+", N'U') IS NOT NULL", reading...)
 }
 
 // sql appends text as it is.
@@ -184,6 +209,7 @@ func (b *builder) done(reason string) Statement {
 		Long:       b.task != Task{},
 		Task:       b.task,
 		Exclusive:  b.exclusive,
+		guarded:    b.guarded,
 		redacted:   b.shown.String(),
 		secretArgs: b.secrets,
 	}
