@@ -129,10 +129,11 @@ func ReadDistributionState(ctx context.Context, q Querier, of DistributionOf) (s
 	if of.SnapshotAgent != 0 {
 		reads = append(reads, readLastSnapshot(of.SnapshotAgent, &s.LastSnapshot))
 	}
-	if err = readAll(ctx, q, "read how far "+of.Database+" is distributed", reads...); err != nil {
+	if s.RedirectedTo, err = readRedirected(ctx, q, of.Original, of.Database); err != nil {
 		return s, err
 	}
-	s.RedirectedTo, err = readRedirected(ctx, q, of.Original, of.Database)
+	// It comes last: its times are taken when it is answered.
+	err = readAll(ctx, q, "read how far "+of.Database+" is distributed", reads...)
 	return s, err
 }
 

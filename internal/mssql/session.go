@@ -3,6 +3,7 @@
 package mssql
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -200,11 +201,21 @@ func query(ctx context.Context, conn *sql.Conn, s tsql.Statement, scans []func(R
 				return fmt.Errorf("%d result sets instead of %d", i, len(scans))
 			}
 			if err := scanRows(rows, scan); err != nil {
-				return err
+				return cmp.Or(told(rows), err)
 			}
 		}
 		return nil
 	})
+}
+
+// told is the error that the server has told of a batch, nil for none. It comes after the rows: what a statement failed
+// for that has no rows is known only then, and what was read in their place is another statement's.
+func told(rows *sql.Rows) error {
+	for more := true; more; more = rows.NextResultSet() {
+		for rows.Next() {
+		}
+	}
+	return rows.Err()
 }
 
 // columned is a row that knows the names of its columns.

@@ -6,6 +6,7 @@ package mssql_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -109,4 +110,10 @@ func TestQueryEach(t *testing.T) {
 		To(MatchError(ContainSubstring("1 result sets instead of 2")))
 	err := master.QueryEach(t.Context(), statement("SELECT 1; SELECT 1 / (1 - 1)"), into(&first), into(&second))
 	g.Expect(err).To(MatchError(ContainSubstring("8134")))
+
+	// A statement without a result set fails in the midst: what follows is read in its place.
+	midst := statement("SELECT @n; RAISERROR(N'in the midst', 16, 1); SELECT 3, 4", sql.Named("n", 1))
+	err = master.QueryEach(t.Context(), midst, into(&first), into(&second))
+	g.Expect(err).To(MatchError(ContainSubstring("in the midst")), "and not how many columns there are")
+	g.Expect(mssql.HasNumber(err, 50000)).To(BeTrue())
 }

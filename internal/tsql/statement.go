@@ -102,7 +102,7 @@ func Together(reason string, statements ...Statement) (Statement, error) {
 		for _, a := range s.Args {
 			value, known := values[a.Name]
 			switch {
-			case value == a.Value:
+			case known && value == a.Value && s.secretArgs[a.Name] == b.secrets[a.Name]:
 			case known && (s.secretArgs[a.Name] || b.secrets[a.Name]):
 				return Statement{}, fmt.Errorf("parameter @%s has two values, of which one is secret", a.Name)
 			case known:
