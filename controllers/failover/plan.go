@@ -335,6 +335,16 @@ func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1
 			"no answer could be read at a majority of the voters: the group's status says who is primary",
 		)
 		return s, nil
+	case o.Now.After(end.Add(answerGrace)) && o.Votes.Majority() && s.Phase == v1alpha1.FailoverRequested &&
+		s.Requested != nil && o.Votes.Overtaken(request(f, s.Requested.Time)):
+		complete(
+			o,
+			&s,
+			v1alpha1.FailoverExpired,
+			v1alpha1.ReasonExpired,
+			"no agent began with it: one that was issued later was answered meanwhile. Make another one if it is still wanted",
+		)
+		return s, nil
 	case o.Now.After(end.Add(answerGrace)) && o.Votes.Majority() && s.Phase == v1alpha1.FailoverRequested:
 		complete(
 			o,

@@ -297,6 +297,7 @@ func TestARequestThatIsNotAnswered(t *testing.T) {
 		change  func(*Observed)
 		asked   []string
 		outcome v1alpha1.FailoverOutcome
+		says    string
 	}{
 		"was never written: it is written again": {after: time.Second, asked: []string{"tukwila"}},
 		"was written a moment ago":               {after: time.Second, change: written},
@@ -315,6 +316,10 @@ func TestARequestThatIsNotAnswered(t *testing.T) {
 			o.Votes[0].Err = errCut
 		}, asked: []string{"quincy"}},
 		"its time is over and a majority knows of nothing": {after: 6 * time.Minute, change: written, outcome: "Expired"},
+		"its time is over and a newer one was answered": {after: 6 * time.Minute, change: func(o *Observed) {
+			written(o)
+			o.Votes[1].Answer = &votes.Answer{ID: "uid-g", Issued: begun.Add(time.Second)}
+		}, outcome: "Expired", says: "one that was issued later was answered"},
 		"its time is over and no majority answers": {after: 6 * time.Minute, change: func(o *Observed) {
 			o.Votes[0].Err, o.Votes[1].Err = errCut, errCut
 		}},
@@ -333,6 +338,7 @@ func TestARequestThatIsNotAnswered(t *testing.T) {
 			g.Expect(asks(p)).To(Equal(tc.asked))
 			s := statusOf(o, p, "f")
 			g.Expect(s.Outcome).To(Equal(tc.outcome), s.Message)
+			g.Expect(s.Message).To(ContainSubstring(tc.says))
 			for _, step := range p.Steps {
 				if a, ok := step.(Ask); ok {
 					g.Expect(a.Request.Issued).To(Equal(begun), "it is the same request")

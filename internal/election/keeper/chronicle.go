@@ -188,10 +188,13 @@ func (k *Keeper) dueNotes() votes.Notes {
 			n.Forced = votes.EncodeNote(*c.fork)
 		}
 	}
-	if a := k.requests.answer; a != nil && k.told().answers[a.ID].Final() {
-		// Somebody else has said how it ended.
+	switch a, last := k.requests.answer, k.told().last(); {
+	case a == nil:
+	case k.told().answers[a.ID].Final(), last.ID != a.ID && newer(last.Issued, last.ID, a.Issued, a.ID):
+		// Somebody else has said how it ended; or it would take the place of the answer to a newer request, and that would
+		// be open again. How a term ended that was asked for is in its timeline.
 		k.requests.answer = nil
-	} else if a != nil {
+	default:
 		n.Answer = votes.EncodeNote(*a)
 	}
 	if k.requests.pause != "" {

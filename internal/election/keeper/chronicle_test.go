@@ -163,6 +163,31 @@ func TestAPromotionAnswersItsRequest(t *testing.T) {
 	}
 }
 
+// An answer does not take the place of one to a newer request, which would be open again then.
+func TestAnAnswerStaysBesideNoNewerOne(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0).UTC()
+	for name, c := range map[string]struct {
+		there votes.Answer
+		told  bool
+	}{
+		"to an older one":       {votes.Answer{ID: "x", Issued: at.Add(-1)}, true},
+		"to a newer one":        {votes.Answer{ID: "x", Issued: at.Add(1)}, false},
+		"its own, accepted":     {votes.Answer{ID: "d", Issued: at.Add(1), Outcome: votes.OutcomeAccepted}, true},
+		"its own, done":         {votes.Answer{ID: "d", Issued: at, Outcome: votes.OutcomeDone}, false},
+		"of an earlier release": {votes.Answer{ID: "x"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			b := newBench(t, alike(votes.Record{Term: 3, State: votes.StateHeld, Holder: rival,
+				Notes: votes.Notes{Answer: votes.EncodeNote(c.there)}})...)
+			b.ballot.Read(t.Context(), ballot.Patient)
+			b.requests.settle(b.Keeper, &votes.Request{ID: "d", Issued: at}, votes.OutcomeFailed, "", "")
+			g.Expect(b.dueNotes().Answer != "").To(Equal(c.told))
+			g.Expect(b.requests.answer != nil).To(Equal(c.told))
+		})
+	}
+}
+
 // The other replicas are looked for until they are known, and once.
 func TestPartnersAreMetOnce(t *testing.T) {
 	g := NewWithT(t)

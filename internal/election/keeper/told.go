@@ -65,6 +65,13 @@ func gather(all []votes.Notes) gathered {
 			g.fork = &f
 		}
 	}
+	if g.request != nil {
+		// Agents of earlier releases write answers without the time.
+		if a, ok := g.answers[g.request.ID]; ok && a.Issued.IsZero() {
+			a.Issued = g.request.Issued
+			g.answers[a.ID] = a
+		}
+	}
 	g.settlePause()
 	return g
 }
@@ -140,7 +147,7 @@ func (g gathered) open() *votes.Request {
 	if g.request == nil || g.answers[g.request.ID].Final() {
 		return nil
 	}
-	if last := g.last(); newer(last.Issued, last.ID, g.request.Issued, g.request.ID) {
+	if g.last().Overtakes(*g.request) {
 		return nil
 	}
 	return g.request

@@ -99,6 +99,50 @@ func TestWhatTheVotesTellTogether(t *testing.T) {
 	}
 }
 
+// The newest request is open until it has a final answer, or a newer one has any.
+func TestWhichRequestIsOpen(t *testing.T) {
+	at := time.Unix(1_800_000_000, 0).UTC()
+	answer := func(id string, after time.Duration, o votes.AnswerOutcome) *votes.Answer {
+		return &votes.Answer{ID: id, Outcome: o, Issued: at.Add(after)}
+	}
+	accepted, done := votes.OutcomeAccepted, votes.OutcomeDone
+	for name, c := range map[string]struct {
+		first, second *votes.Answer
+		open          bool
+	}{
+		"no answer":                          {nil, nil, true},
+		"accepted":                           {answer("a", 0, accepted), nil, true},
+		"accepted, of another copy of it":    {answer("a", time.Nanosecond, accepted), nil, true},
+		"done":                               {answer("a", 0, done), nil, false},
+		"an older one is done":               {answer("x", -1, done), nil, true},
+		"a newer one is done":                {answer("x", 1, done), nil, false},
+		"a newer one is accepted":            {answer("x", 1, accepted), nil, false},
+		"accepted, and a newer one is done":  {answer("a", 0, accepted), answer("x", 1, done), false},
+		"accepted, and an older one is done": {answer("a", 0, accepted), answer("x", -1, done), true},
+		"by an earlier release":              {&votes.Answer{ID: "a", Outcome: done}, nil, false},
+		"another's, by an earlier release":   {&votes.Answer{ID: "x", Outcome: done}, nil, true},
+		"accepted by an earlier release":     {&votes.Answer{ID: "a", Outcome: accepted}, answer("x", -1, done), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			request := votes.EncodeNote(votes.Request{ID: "a", Kind: votes.RequestFailover, Issued: at})
+			notes := []votes.Notes{{Request: request}, {}, {}}
+			for i, a := range []*votes.Answer{c.first, c.second} {
+				if a != nil {
+					notes[i+1].Answer = votes.EncodeNote(a)
+				}
+			}
+			g.Expect(gather(notes).open() != nil).To(Equal(c.open))
+		})
+	}
+	g := NewWithT(t)
+	told := gather([]votes.Notes{
+		{Request: votes.EncodeNote(votes.Request{ID: "a", Kind: votes.RequestFailover, Issued: at})},
+		{Answer: votes.EncodeNote(votes.Answer{ID: "a", Outcome: done})}, {Answer: votes.EncodeNote(answer("x", -1, done))},
+	})
+	g.Expect(told.last().ID).To(Equal("a"), "new voters are told that of the newest request, whoever wrote it")
+}
+
 // What cannot be read is said, and hides nothing else.
 func TestWhatCannotBeReadIsSaid(t *testing.T) {
 	for name, n := range map[string]votes.Notes{

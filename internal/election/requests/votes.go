@@ -56,15 +56,29 @@ func (v Votes) Answer(id string) *votes.Answer {
 	return best
 }
 
-// Issue is when a request is issued that is made now: after every one that is there, whatever the clock said where that
-// was made. Of several the agents take the newest.
+// Issue is when a request is issued that is made now, to a microsecond, which is what a status keeps: after every one
+// that is there or was answered, whatever the clock said where that was made. Of several the agents take the newest.
 func (v Votes) Issue(now time.Time) time.Time {
+	now = now.Truncate(time.Microsecond)
+	after := func(t time.Time) {
+		if !t.Before(now) {
+			now = t.Add(time.Millisecond).Truncate(time.Microsecond)
+		}
+	}
 	for _, x := range v {
-		if x.Err == nil && x.Request != nil && !x.Request.Issued.Before(now) {
-			now = x.Request.Issued.Add(time.Millisecond)
+		if x.Err == nil && x.Request != nil {
+			after(x.Request.Issued)
+		}
+		if x.Err == nil && x.Answer != nil {
+			after(x.Answer.Issued)
 		}
 	}
 	return now
+}
+
+// Overtaken tells that a voter has an answer to a newer request than this one: nobody begins with it any more.
+func (v Votes) Overtaken(r votes.Request) bool {
+	return slices.ContainsFunc(v, func(x Vote) bool { return x.Err == nil && x.Answer != nil && x.Answer.Overtakes(r) })
 }
 
 // Carries says whether a voter has the request of an ID.

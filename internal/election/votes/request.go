@@ -236,6 +236,11 @@ type Answer struct {
 // Final says whether the outcome will not change any more.
 func (a Answer) Final() bool { return a.Outcome != OutcomeAccepted && a.Outcome != "" }
 
+// Overtakes tells that the answer is to a request that counts before another one, with which nobody begins any more.
+func (a Answer) Overtakes(r Request) bool {
+	return a.ID != r.ID && (a.Issued.After(r.Issued) || a.Issued.Equal(r.Issued) && a.ID > r.ID)
+}
+
 // ParseAnswer reads the answer of a Lease's annotations; false when there is none.
 func ParseAnswer(annotations map[string]string) (Answer, bool, error) {
 	text := annotations[AnnotationAnswer]

@@ -80,8 +80,10 @@ func pending(vote requests.Vote, now time.Time) *votes.Request {
 	if r == nil {
 		return nil
 	}
-	switch answer := (requests.Votes{vote}).Answer(r.ID); {
-	case answer != nil && answer.Final(), answer == nil && r.Expired(now), now.After(r.Expires().Add(unknownAfter)):
+	all := requests.Votes{vote}
+	switch answer := all.Answer(r.ID); {
+	case answer != nil && answer.Final(), answer == nil && r.Expired(now), now.After(r.Expires().Add(unknownAfter)),
+		all.Overtaken(*r):
 		return nil
 	}
 	return r
