@@ -15,8 +15,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// UninstallOperator takes the releases of the operator away: the manager's first and then those of all sites. The
-// kinds stay, and so do all objects.
+// UninstallOperator takes the releases of the operator away, as nobody should: the manager's first, though there are
+// objects that it alone ends, and then those of all sites. The kinds stay, and so do all objects.
 func (b *Bed) UninstallOperator(ctx context.Context) error {
 	if err := b.Hub().uninstall(ctx, "geosql-operator"); err != nil {
 		return err
@@ -30,7 +30,8 @@ func (b *Bed) UninstallOperator(ctx context.Context) error {
 
 func (s *Site) uninstall(ctx context.Context, release string) error {
 	command := exec.CommandContext(ctx, filepath.Join(s.bed.Cache, "bin/helm"), "uninstall", release, "--kubeconfig",
-		s.Kubeconfig, "--kube-context", "kind-"+s.Name, "--namespace", sites.OperatorNamespace, "--wait", "--timeout", "2m")
+		s.Kubeconfig, "--kube-context", "kind-"+s.Name, "--namespace", sites.OperatorNamespace, "--no-hooks", "--wait",
+		"--timeout", "2m")
 	if out, err := command.CombinedOutput(); err != nil {
 		return fmt.Errorf("helm uninstall %s at %s: %w: %s", release, s.Name, err, lastLine(string(out)))
 	}

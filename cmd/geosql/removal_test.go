@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/test/support/apiserver"
+	"geosql.dev/operator/test/support/chart"
+	"geosql.dev/operator/test/support/checkout"
+)
+
+// installed is a hub into which Helm has installed the chart. Its pods do not run: kubelet does what the Job's does.
+type installed struct {
+	*apiserver.Server
+	t    *testing.T
+	helm string
+	// environment of helm and kubectl. Their folder at home is the test's own: they keep there what an address serves.
+	environment []string
+	mu          sync.Mutex
+	said        bytes.Buffer
+}
+
+func installChart(t *testing.T) *installed {
+	t.Helper()
+	i := &installed{Server: apiserver.StartHub(t), t: t, helm: chart.Helm(t)}
+	i.StartControllers(t, "job-controller")
+	i.environment = append(os.Environ(), "HOME="+t.TempDir(), "KUBECONFIG="+i.KubeconfigFile(t),
+		"PATH="+filepath.Dir(i.helm)+":"+os.Getenv("PATH"))
+	// Without its webhooks, which no manager serves here. The definitions and the policy are the test's hub's already.
+	values := chart.Values(t, "image: {repository: geosql-operator}\ncrds: {install: false}\nwebhook: {enabled: false}\n")
+	out, err := i.run("install", "geosql-operator", chart.Folder(), "--create-namespace", "--take-ownership", "--values",
+		values)
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), out)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		i.kubelet(ctx)
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return i
+}
+
+// run runs helm in the operator's namespace.
+func (i *installed) run(arguments ...string) (string, error) {
+	command := exec.CommandContext(i.t.Context(), i.helm, append(arguments, "--namespace", sites.OperatorNamespace)...)
+	command.Env = i.environment
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// kubelet runs the pods of the Job, with the rights of their account, until ctx ends.
+func (i *installed) kubelet(ctx context.Context) {
+	cfg := rest.CopyConfig(i.Config)
+	cfg.Impersonate.UserName = "system:serviceaccount:" + sites.OperatorNamespace + ":geosql-operator"
+	hub, err := client.New(cfg, client.Options{Scheme: hubScheme()})
+	if err != nil {
+		i.t.Errorf("making a client of the manager's account: %v", err)
+		return
+	}
+	for ctx.Err() == nil {
+		var pods corev1.PodList
+		err := i.Client.List(ctx, &pods, client.InNamespace(sites.OperatorNamespace), client.HasLabels{batchv1.JobNameLabel})
+		for n := range pods.Items {
+			if err == nil && pods.Items[n].Status.Phase == corev1.PodPending && pods.Items[n].DeletionTimestamp == nil {
+				err = i.runPod(ctx, hub, &pods.Items[n])
+			}
+		}
+		if client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+			i.t.Logf("running the Job's pods: %v", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (i *installed) runPod(ctx context.Context, hub client.Client, pod *corev1.Pod) error {
+	command := newRemovableCommand()
+	arguments := pod.Spec.Containers[0].Args
+	if err := command.ParseFlags(arguments[1:]); err != nil || arguments[0] != command.Name() {
+		i.t.Errorf("the Job's arguments %q are not understood: %v", arguments, err)
+	}
+	flag := func(name string) string { return command.Flag(name).Value.String() }
+	i.mu.Lock()
+	err := removal{namespace: pod.Namespace, release: flag("release"), revision: flag("revision")}.judge(ctx, hub, &i.said)
+	i.mu.Unlock()
+	pod.Status.Phase = corev1.PodSucceeded
+	if err != nil {
+		pod.Status.Phase = corev1.PodFailed
+	}
+	return i.Client.Status().Update(ctx, pod)
+}
+
+// words are what the Job's pods have said.
+func (i *installed) words() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.said.String()
+}
+
+// status is what Helm takes the release for.
+func (i *installed) status() string {
+	out, err := i.run("status", "geosql-operator", "--output", "json")
+	NewWithT(i.t).Expect(err).NotTo(HaveOccurred(), out)
+	var release struct{ Info struct{ Status string } }
+	NewWithT(i.t).Expect(json.Unmarshal([]byte(out), &release)).To(Succeed())
+	return release.Info.Status
+}
+
+// works tells whether the manager's Deployment is there.
+func (i *installed) works() bool {
+	err := i.Client.Get(i.t.Context(), client.ObjectKey{Namespace: sites.OperatorNamespace, Name: "geosql-operator"},
+		&appsv1.Deployment{})
+	NewWithT(i.t).Expect(client.IgnoreNotFound(err)).To(Succeed())
+	return err == nil
+}
+
+// `helm uninstall` refuses while there are objects that only the manager ends, and leaves everything as it is; it goes
+// on once they are gone. By force it removes the operator, and then what the documents say happens, and helps.
+func TestHelmRemovesTheOperatorOnceNothingWaitsForIt(t *testing.T) {
+	g := NewWithT(t)
+	hub := installChart(t)
+	hub.Namespace(t, "web")
+	site := &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "dublin", Finalizers: []string{v1alpha1.Finalizer}},
+		Spec: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}}
+	store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "s3",
+		Finalizers: []string{v1alpha1.Finalizer}}, Spec: v1alpha1.BackupStoreSpec{
+		Volume: &v1alpha1.ServerVolume{Server: "quirep"}}}
+	g.Expect(hub.Client.Create(t.Context(), site)).To(Succeed())
+	g.Expect(hub.Client.Create(t.Context(), store)).To(Succeed())
+
+	out, err := hub.run("uninstall", "geosql-operator")
+	g.Expect(err).To(HaveOccurred(), out)
+	g.Expect(out).To(ContainSubstring("geosql-operator-removal"))
+	g.Expect(hub.words()).To(And(ContainSubstring("in no namespace: site/dublin\n"),
+		ContainSubstring("  kubectl delete backupstore --all -n web\n"),
+		ContainSubstring("  helm rollback geosql-operator 1 -n geosql-system\n")))
+	g.Expect(hub.works()).To(BeTrue(), "nothing was deleted")
+	g.Expect(hub.status()).To(Equal("uninstalling"))
+	out, err = hub.run("rollback", "geosql-operator", "1")
+	g.Expect(err).NotTo(HaveOccurred(), out)
+	g.Expect(hub.status()).To(Equal("deployed"))
+
+	out, err = hub.run("uninstall", "geosql-operator", "--no-hooks")
+	g.Expect(err).NotTo(HaveOccurred(), out)
+	g.Expect(hub.works()).To(BeFalse())
+	web := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
+	g.Expect(hub.Client.Delete(t.Context(), web)).To(Succeed())
+	g.Eventually(func(g Gomega) {
+		g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(web), web)).To(Succeed())
+		g.Expect(web.Status.Conditions).To(ContainElement(And(HaveField("Type", corev1.NamespaceFinalizersRemaining),
+			HaveField("Status", corev1.ConditionTrue), HaveField("Message", ContainSubstring(v1alpha1.Finalizer)))))
+	}, time.Minute, "200ms").Should(Succeed())
+
+	// As docs/uninstall.md says.
+	hub.dropFinalizers("web")
+	g.Eventually(func() bool {
+		return apierrors.IsNotFound(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(web), web))
+	}, time.Minute, "200ms").Should(BeTrue())
+}
+
+func TestHelmRemovesTheOperatorOfAnEmptyHub(t *testing.T) {
+	g := NewWithT(t)
+	hub := installChart(t)
+	out, err := hub.run("uninstall", "geosql-operator")
+	g.Expect(err).NotTo(HaveOccurred(), out)
+	g.Expect(hub.works()).To(BeFalse())
+	g.Expect(hub.words()).To(BeEmpty())
+}
+
+// dropFinalizers carries out the last commands of docs/uninstall.md, for a namespace.
+func (i *installed) dropFinalizers(namespace string) {
+	g := NewWithT(i.t)
+	text, err := os.ReadFile(filepath.Join(checkout.Root(), "docs", "uninstall.md"))
+	g.Expect(err).NotTo(HaveOccurred())
+	blocks := strings.Split(string(text), "```sh\n")
+	script, _, _ := strings.Cut(blocks[len(blocks)-1], "```")
+	command := exec.CommandContext(i.t.Context(), "bash", "-c", strings.ReplaceAll(script, "-n web", "-n "+namespace))
+	command.Env = i.environment
+	out, err := command.CombinedOutput()
+	g.Expect(err).NotTo(HaveOccurred(), string(out))
+}
