@@ -54,6 +54,7 @@ func installChart(t *testing.T) *installed {
 	out, err := i.run("install", "geosql-operator", chart.Folder(), "--create-namespace", "--take-ownership", "--values",
 		values)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), out)
+	NewWithT(t).Expect(out).To(ContainSubstring("The order of removal is: what is declared, the sites, this release."))
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	go func() {
