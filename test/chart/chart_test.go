@@ -13,8 +13,10 @@ import (
 
 	. "github.com/onsi/gomega"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/yaml"
@@ -163,6 +165,46 @@ func TestBothProcessesTakeWhatIsSaidOfPods(t *testing.T) {
 	g.Expect(account.Annotations).To(Equal(map[string]string{"role": "backup"}))
 	for _, u := range objects {
 		g.Expect(u.GetLabels()).To(HaveKeyWithValue("team", "data"), "%s %s", u.GetKind(), u.GetName())
+	}
+}
+
+// The Job that judges whether the operator may be removed is Helm's hook, and takes what its pod needs to run at all;
+// neither a Service nor a budget takes that pod for a manager.
+func TestTheRemovalsPodIsNoManager(t *testing.T) {
+	g := NewWithT(t)
+	objects, err := render(t, everything)
+	g.Expect(err).NotTo(HaveOccurred())
+	var job batchv1.Job
+	objects.Read(t, "Job", "geosql-operator-removal", &job)
+	g.Expect(job.Annotations).To(HaveKeyWithValue("helm.sh/hook", "pre-delete"))
+	manager := deployment(t, objects, "geosql-operator")
+	selector, err := metav1.LabelSelectorAsSelector(manager.Spec.Selector)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(selector.Matches(labels.Set(job.Spec.Template.Labels))).To(BeFalse())
+	var service corev1.Service
+	objects.Read(t, "Service", "geosql-operator-webhook", &service)
+	g.Expect(service.Spec.Selector).To(Equal(manager.Spec.Selector.MatchLabels))
+	pod, managers := job.Spec.Template.Spec, manager.Spec.Template.Spec
+	g.Expect(pod.ServiceAccountName).To(Equal(managers.ServiceAccountName))
+	g.Expect(pod.NodeSelector).To(Equal(managers.NodeSelector))
+	g.Expect(pod.Tolerations).To(Equal(managers.Tolerations))
+	g.Expect(pod.Containers[0].Image).To(Equal(managers.Containers[0].Image))
+	g.Expect(job.Spec.Template.Labels).To(HaveKeyWithValue("mesh", "off"))
+}
+
+// The roles for people are there, and included in Kubernetes' own unless that is not wanted.
+func TestRolesAreAggregatedUnlessTheyAreNotToBe(t *testing.T) {
+	for values, aggregated := range map[string]bool{"": true, "roles: {aggregate: false}": false} {
+		g := NewWithT(t)
+		objects, err := render(t, values)
+		g.Expect(err).NotTo(HaveOccurred())
+		for _, role := range []string{"view", "edit", "admin"} {
+			var r rbacv1.ClusterRole
+			objects.Read(t, "ClusterRole", "geosql-operator-"+role, &r)
+			g.Expect(r.Rules).NotTo(BeEmpty())
+			_, labelled := r.Labels["rbac.authorization.k8s.io/aggregate-to-"+role]
+			g.Expect(labelled).To(Equal(aggregated), "%s with %q", role, values)
+		}
 	}
 }
 
