@@ -143,8 +143,9 @@ func (r removal) explain(out io.Writer, left []held) {
 	fmt.Fprint(out, "To remove it all the same, helm uninstall --no-hooks: docs/uninstall.md says what is to be done then.\n")
 }
 
-// commands end what is left: Topologies first, which take their objects away in good order; then what none of them
-// declares; then the sites.
+// commands end what is left: of each namespace the Topologies, which take their objects away in good order, and what
+// none of them declares; then the sites. A namespace has one command, which asks for all deletions before it waits: a
+// server that a Topology declares stays until a group or a store that none declares is gone, and the other way round.
 func (r removal) commands(left []held) (all []string) {
 	topologies := map[string][]string{}
 	for _, o := range left {
@@ -152,19 +153,19 @@ func (r removal) commands(left []held) (all []string) {
 			topologies[o.namespace] = append(topologies[o.namespace], o.name)
 		}
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(topologies)) {
-		all = append(all, "kubectl delete topology --all -n "+namespace)
+	kinds := map[string][]string{}
+	for namespace := range topologies {
+		kinds[namespace] = []string{resource("Topology")}
 	}
-	rest := map[string][]string{}
 	for _, o := range left {
-		kind := strings.ToLower(o.kind)
-		if o.namespace != "" && o.kind != "Topology" && !slices.Contains(rest[o.namespace], kind) &&
+		kind := resource(o.kind)
+		if o.namespace != "" && !slices.Contains(kinds[o.namespace], kind) &&
 			!slices.Contains(topologies[o.namespace], o.topology) {
-			rest[o.namespace] = append(rest[o.namespace], kind)
+			kinds[o.namespace] = append(kinds[o.namespace], kind)
 		}
 	}
-	for _, namespace := range slices.Sorted(maps.Keys(rest)) {
-		all = append(all, fmt.Sprintf("kubectl delete %s --all -n %s", strings.Join(rest[namespace], ","), namespace))
+	for _, namespace := range slices.Sorted(maps.Keys(kinds)) {
+		all = append(all, fmt.Sprintf("kubectl delete %s --all -n %s", strings.Join(kinds[namespace], ","), namespace))
 	}
 	for _, o := range left {
 		if o.kind != "Site" {
@@ -177,6 +178,11 @@ func (r removal) commands(left []held) (all []string) {
 		all = append(all, "helm uninstall geosql-site -n "+r.namespace+helm, "kubectl geosql site leave "+o.name+geosql)
 	}
 	return append(all, fmt.Sprintf("helm uninstall %s -n %s", r.release, r.namespace))
+}
+
+// resource is how kubectl is told of a kind. Others have Backups and Subscriptions, too, and kubectl would take theirs.
+func resource(kind string) string {
+	return strings.ToLower(kind) + "." + v1alpha1.GroupVersion.Group
 }
 
 // most is how many objects of a namespace are named.

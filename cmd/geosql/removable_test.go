@@ -87,10 +87,9 @@ func TestWhatIsLeftIsNamedWithTheCommandsToGoOn(t *testing.T) {
 		ContainSubstring("  in namespace web: drill/weekly, login/app, login/report, sqlserver/tukpub, topology/msdn\n"),
 		MatchRegexp(`  in namespace many: login/l00, .* and 1 more\n`),
 		ContainSubstring(`
-  kubectl delete topology --all -n web
-  kubectl delete login --all -n many
-  kubectl delete sqlserver --all -n shop
-  kubectl delete drill,login --all -n web
+  kubectl delete login.geosql.dev --all -n many
+  kubectl delete sqlserver.geosql.dev --all -n shop
+  kubectl delete topology.geosql.dev,drill.geosql.dev,login.geosql.dev --all -n web
   helm uninstall geosql-site -n geosql-system
   kubectl geosql site leave dublin
   helm uninstall geosql-site -n geosql-system --kube-context CONTEXT
