@@ -110,7 +110,7 @@ image:
   digest: sha256:0123456789012345678901234567890123456789012345678901234567890123
   pullPolicy: Always
   pullSecrets: [one, {name: two}]
-commonLabels: {team: data}
+commonLabels: {team: data, cost: "42"}
 deploymentAnnotations: {reload: "true"}
 podLabels: {mesh: "off", team: database}
 podAnnotations: {note: pod}
@@ -189,7 +189,19 @@ func TestTheRemovalsPodIsNoManager(t *testing.T) {
 	g.Expect(pod.NodeSelector).To(Equal(managers.NodeSelector))
 	g.Expect(pod.Tolerations).To(Equal(managers.Tolerations))
 	g.Expect(pod.Containers[0].Image).To(Equal(managers.Containers[0].Image))
-	g.Expect(job.Spec.Template.Labels).To(HaveKeyWithValue("mesh", "off"))
+	g.Expect(job.Spec.Template.Labels).To(And(HaveKeyWithValue("mesh", "off"), HaveKeyWithValue("cost", "42"),
+		HaveKeyWithValue("team", "database")))
+	g.Expect(pod.PriorityClassName).To(Equal(managers.PriorityClassName))
+	g.Expect(pod.Affinity).To(Equal(&corev1.Affinity{NodeAffinity: managers.Affinity.NodeAffinity}))
+
+	// It finds a node where each has a manager that wants to be alone.
+	objects, err = render(t, `affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [
+  {topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app.kubernetes.io/name: geosql-operator}}}]}}`)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(deployment(t, objects, "geosql-operator").Spec.Template.Spec.Affinity.PodAntiAffinity).NotTo(BeNil())
+	var beside batchv1.Job
+	objects.Read(t, "Job", "geosql-operator-removal", &beside)
+	g.Expect(beside.Spec.Template.Spec.Affinity).To(BeNil())
 }
 
 // The roles for people are there, and included in Kubernetes' own unless that is not wanted.
@@ -232,6 +244,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 	_, err := render(t, "image: {repository: 'registry.example:5000/team/a'}\nmetrics: {labels: {team: data}}\n"+
 		"commonLabels: {team: data}")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	_, err = render(t, "podLabels: null\npodAnnotations: null\naffinity: null\ncommonLabels: null")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "null takes a default away")
 }
 
 // The schema has every value, and no others: one that is missing there is refused, one that is missing in values.yaml

@@ -7,6 +7,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/name: geosql-site
 app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
+{{- define "geosql.removal.labels" -}}
+app.kubernetes.io/name: geosql-removal
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{ include "geosql.labels.common" . }}
+{{- end }}
 {{- define "geosql.labels.common" -}}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
@@ -25,7 +30,7 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- end }}
 {{/* Labels, as text, with those of a map beside them. The map's win: checks.yaml refuses those that are the chart's. */}}
 {{- define "geosql.labelled" -}}
-{{ toYaml (merge (deepCopy (index . 1)) (index . 0 | fromYaml)) }}
+{{ toYaml (merge (deepCopy (index . 1 | default dict)) (index . 0 | fromYaml)) }}
 {{- end }}
 {{- define "geosql.image" -}}
 {{- $repository := required "image.repository: name the image as your registry has it, such as registry.example/geosql-operator; docs/user-guide.md says how it is made" .Values.image.repository -}}
