@@ -17,6 +17,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -172,15 +173,20 @@ func TestHelmRemovesTheOperatorOnceNothingWaitsForIt(t *testing.T) {
 	store := &v1alpha1.BackupStore{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "s3",
 		Finalizers: []string{v1alpha1.Finalizer}}, Spec: v1alpha1.BackupStoreSpec{
 		Volume: &v1alpha1.ServerVolume{Server: "quirep"}}}
-	g.Expect(hub.Client.Create(t.Context(), site)).To(Succeed())
-	g.Expect(hub.Client.Create(t.Context(), store)).To(Succeed())
+	login := &v1alpha1.Login{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "app",
+		Finalizers: []string{v1alpha1.Finalizer}}, Spec: v1alpha1.LoginSpec{
+		Target: v1alpha1.ServerOrGroup{Server: "quirep"}}}
+	for _, object := range []client.Object{site, store, login} {
+		g.Expect(hub.Client.Create(t.Context(), object)).To(Succeed())
+	}
 
 	out, err = hub.run("uninstall", "geosql-operator")
 	g.Expect(err).To(HaveOccurred(), out)
 	g.Expect(out).To(ContainSubstring("geosql-operator-removal"))
 	g.Expect(hub.words()).To(And(ContainSubstring("in no namespace: site/dublin\n"),
-		ContainSubstring("  kubectl delete backupstore --all -n web\n"),
+		ContainSubstring("  kubectl delete backupstore.geosql.dev,login.geosql.dev --all -n web\n"),
 		ContainSubstring("  helm rollback geosql-operator 1 -n geosql-system\n")))
+	hub.understands("kubectl delete ")
 	g.Expect(hub.works()).To(BeTrue(), "nothing was deleted")
 	g.Expect(hub.status()).To(Equal("uninstalling"))
 	out, err = hub.run("rollback", "geosql-operator", "1")
@@ -192,28 +198,66 @@ func TestHelmRemovesTheOperatorOnceNothingWaitsForIt(t *testing.T) {
 	g.Expect(hub.works()).To(BeFalse())
 	web := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "web"}}
 	g.Expect(hub.Client.Delete(t.Context(), web)).To(Succeed())
+	g.Expect(hub.Client.Delete(t.Context(), site)).To(Succeed())
 	g.Eventually(func(g Gomega) {
 		g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(web), web)).To(Succeed())
 		g.Expect(web.Status.Conditions).To(ContainElement(And(HaveField("Type", corev1.NamespaceFinalizersRemaining),
 			HaveField("Status", corev1.ConditionTrue), HaveField("Message", ContainSubstring(v1alpha1.Finalizer)))))
 	}, time.Minute, "200ms").Should(Succeed())
 
-	// As docs/uninstall.md says.
-	hub.dropFinalizers("web")
-	g.Eventually(func() bool {
-		return apierrors.IsNotFound(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(web), web))
-	}, time.Minute, "200ms").Should(BeTrue())
+	// As docs/uninstall.md says, of a hub whose namespace geosql-system was deleted: nobody serves its webhooks.
+	hub.leaveWebhooks()
+	changed := func() error {
+		object := login.DeepCopy()
+		object.Annotations = map[string]string{"example.com/changed": "true"}
+		return hub.Client.Patch(t.Context(), object, client.MergeFrom(login), client.DryRunAll)
+	}
+	g.Eventually(changed, time.Minute, "100ms").Should(MatchError(ContainSubstring("failed calling webhook")))
+	hub.documented(2)
+	g.Eventually(changed, time.Minute, "100ms").Should(Succeed())
+	hub.documented(1)
+	for _, object := range []client.Object{web, site} {
+		g.Eventually(func() bool {
+			return apierrors.IsNotFound(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object))
+		}, time.Minute, "200ms").Should(BeTrue(), object.GetName())
+	}
 }
 
-// dropFinalizers carries out the last commands of docs/uninstall.md, for a namespace.
-func (i *installed) dropFinalizers(namespace string) {
+// understands has the hub try, as a dry run, the commands that the Job has named and that begin so.
+func (i *installed) understands(prefix string) {
+	g, tried := NewWithT(i.t), 0
+	for line := range strings.Lines(i.words()) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, prefix) {
+			i.shell(line + " --dry-run=server")
+			tried++
+		}
+	}
+	g.Expect(tried).To(BeNumerically(">", 0))
+}
+
+// leaveWebhooks leaves the chart's webhooks, whose Service is gone.
+func (i *installed) leaveWebhooks() {
 	g := NewWithT(i.t)
-	text, err := os.ReadFile(filepath.Join(checkout.Root(), "docs", "uninstall.md"))
+	objects, err := chart.Render(i.t, "image: {repository: geosql-operator}\ncrds: {install: false}\n")
 	g.Expect(err).NotTo(HaveOccurred())
+	var webhooks admissionregistrationv1.ValidatingWebhookConfiguration
+	objects.Read(i.t, "ValidatingWebhookConfiguration", "geosql-operator", &webhooks)
+	g.Expect(i.Client.Create(i.t.Context(), &webhooks)).To(Succeed())
+}
+
+// documented carries out commands of docs/uninstall.md: 1 are the last ones, 2 those before.
+func (i *installed) documented(fromEnd int) {
+	text, err := os.ReadFile(filepath.Join(checkout.Root(), "docs", "uninstall.md"))
+	NewWithT(i.t).Expect(err).NotTo(HaveOccurred())
 	blocks := strings.Split(string(text), "```sh\n")
-	script, _, _ := strings.Cut(blocks[len(blocks)-1], "```")
-	command := exec.CommandContext(i.t.Context(), "bash", "-c", strings.ReplaceAll(script, "-n web", "-n "+namespace))
+	script, _, _ := strings.Cut(blocks[len(blocks)-fromEnd], "```")
+	i.shell(script)
+}
+
+// shell has bash run a script, which must succeed.
+func (i *installed) shell(script string) {
+	command := exec.CommandContext(i.t.Context(), "bash", "-c", script)
 	command.Env = i.environment
 	out, err := command.CombinedOutput()
-	g.Expect(err).NotTo(HaveOccurred(), string(out))
+	NewWithT(i.t).Expect(err).NotTo(HaveOccurred(), script+string(out))
 }
