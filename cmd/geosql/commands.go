@@ -14,6 +14,7 @@ import (
 var commands = []func() *cobra.Command{
 	newManagerCommand,
 	newSiteCommand,
+	newRemovableCommand,
 	agent.NewCommand,
 	workload.NewCommand,
 	workload.NewHistoryCommand,

@@ -95,10 +95,17 @@ func (p *place) others(site *v1alpha1.Site) []string {
 }
 
 // lose loses everything that is there: the operator and the sites' own processes first, so that nobody takes anything
-// away in good order or puts it back; then all objects, and the volumes with what was on them.
+// away in good order or puts it back; then all objects, and the volumes with what was on them. Helm refuses to
+// uninstall the operator for whoever does not insist on it, and says what is left.
 func (p *place) lose() {
 	p.t.Helper()
-	NewWithT(p.t).Expect(p.b.UninstallOperator(p.t.Context())).To(Succeed())
+	g := NewWithT(p.t)
+	said, logged, err := p.b.UninstallRefused(p.t.Context())
+	g.Expect(err).NotTo(HaveOccurred(), said)
+	here := "  in namespace " + p.name + ": "
+	g.Expect(logged).To(And(ContainSubstring(here), ContainSubstring("  in no namespace: site/")))
+	g.Expect(said).To(ContainSubstring(here), "Helm prints the Job's log")
+	g.Expect(p.b.UninstallOperator(p.t.Context())).To(Succeed())
 	began := time.Now()
 	if err := p.gone(p.t.Context(), 4*time.Minute); err != nil {
 		p.t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -40,6 +41,8 @@ type Snapshot struct {
 	Failovers      []v1alpha1.Failover      `json:"failovers"`
 	Logins         []v1alpha1.Login         `json:"logins"`
 	PublisherMoves []v1alpha1.PublisherMove `json:"publisherMoves"`
+	// SitesHidden says that whoever asked may not list Sites, which are in no namespace.
+	SitesHidden bool `json:"sitesHidden,omitempty"`
 	// Declared are the objects of manifests as they stand there, of whatever kind; empty of what was read from the hub.
 	Declared []Declared `json:"-"`
 }
@@ -52,7 +55,8 @@ type Scope struct {
 	Topology string
 }
 
-// Read reads a snapshot from the hub. A Topology that does not exist is an error that names those that do.
+// Read reads a snapshot from the hub, without the Sites where these may not be listed. A Topology that does not exist
+// is an error that names those that do.
 func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, error) {
 	var (
 		sites         v1alpha1.SiteList
@@ -66,7 +70,9 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 		logins        v1alpha1.LoginList
 		moves         v1alpha1.PublisherMoveList
 	)
-	if err := reader.List(ctx, &sites); err != nil {
+	err := reader.List(ctx, &sites)
+	hidden := apierrors.IsForbidden(err)
+	if err != nil && !hidden {
 		return nil, fmt.Errorf("list Sites in the hub: %w", err)
 	}
 	if err := reader.List(ctx, &topologies, client.InNamespace(scope.Namespace)); err != nil {
@@ -92,6 +98,7 @@ func Read(ctx context.Context, reader client.Reader, scope Scope) (*Snapshot, er
 		Logins:         logins.Items,
 		PublisherMoves: moves.Items,
 		Sites:          sites.Items,
+		SitesHidden:    hidden,
 		Topologies:     topologies.Items,
 		Servers:        servers.Items,
 		Groups:         groups.Items,
@@ -214,6 +221,7 @@ func sortByName[T any](list []T, object func(*T) metav1.Object) {
 // Add adds another snapshot's objects.
 func (s *Snapshot) Add(other *Snapshot) {
 	s.Sites = append(s.Sites, other.Sites...)
+	s.SitesHidden = s.SitesHidden || other.SitesHidden
 	s.Topologies = append(s.Topologies, other.Topologies...)
 	s.Servers = append(s.Servers, other.Servers...)
 	s.Groups = append(s.Groups, other.Groups...)

@@ -45,6 +45,10 @@ func (s *Snapshot) WriteStatus(out io.Writer, now time.Time) {
 func title(out io.Writer, text string) { fmt.Fprintf(out, "\n%s\n", text) }
 
 func (s *Snapshot) writeSites(out io.Writer, now time.Time) {
+	if s.SitesHidden {
+		title(out, "Sites")
+		fmt.Fprint(out, "  not shown: you may not list them; ClusterRole geosql-operator-sites gives the right to\n")
+	}
 	if len(s.Sites) == 0 {
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/overview"
 	"geosql.dev/operator/internal/topology"
@@ -92,6 +93,31 @@ func TestStatusCommand(t *testing.T) {
 	g.Expect(err).To(MatchError("--every must be at least 100ms"))
 	_, err = terminal.Run(t, NewCommand(), "", "sqlserver/nw1")
 	g.Expect(err).To(MatchError(ContainSubstring(`"sqlserver/nw1" is no Topology`)))
+}
+
+// Who has rights in a namespace alone may not list Sites: all else is shown.
+func TestStatusWithoutSites(t *testing.T) {
+	g := NewWithT(t)
+	hub := interceptor.NewClient(world(t).(client.WithWatch), interceptor.Funcs{List: func(ctx context.Context,
+		hub client.WithWatch, list client.ObjectList, opts ...client.ListOption) error {
+		if _, sites := list.(*v1alpha1.SiteList); sites {
+			return apierrors.NewForbidden(schema.GroupResource{Resource: "sites"}, "", errors.New("no"))
+		}
+		return hub.List(ctx, list, opts...)
+	}})
+	command := NewCommand()
+	var out bytes.Buffer
+	command.SetOut(&out)
+	command.SetContext(t.Context())
+	f := &statusFlags{output: "text"}
+	g.Expect(f.run(command, hub, overview.Scope{Namespace: "web", Topology: "msdn"})).To(Succeed())
+	g.Expect(out.String()).To(And(ContainSubstring("tukpub-0  tukwila  Unknown  NotObserved"),
+		ContainSubstring("\nSites\n  not shown: you may not list them; ClusterRole geosql-operator-sites")))
+
+	out.Reset()
+	f.output = "json"
+	g.Expect(f.run(command, hub, overview.Scope{Namespace: "web"})).To(Succeed())
+	g.Expect(out.String()).To(ContainSubstring(`"sitesHidden": true`))
 }
 
 // writes is told of each write.

@@ -4,6 +4,7 @@ package bed
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,8 +16,8 @@ import (
 	"geosql.dev/operator/internal/sites"
 )
 
-// UninstallOperator takes the releases of the operator away: the manager's first and then those of all sites. The
-// kinds stay, and so do all objects.
+// UninstallOperator takes the releases of the operator away, as nobody should: the manager's first, though there are
+// objects that it alone ends, and then those of all sites. The kinds stay, and so do all objects.
 func (b *Bed) UninstallOperator(ctx context.Context) error {
 	if err := b.Hub().uninstall(ctx, "geosql-operator"); err != nil {
 		return err
@@ -29,12 +30,30 @@ func (b *Bed) UninstallOperator(ctx context.Context) error {
 }
 
 func (s *Site) uninstall(ctx context.Context, release string) error {
-	command := exec.CommandContext(ctx, filepath.Join(s.bed.Cache, "bin/helm"), "uninstall", release, "--kubeconfig",
-		s.Kubeconfig, "--kube-context", "kind-"+s.Name, "--namespace", sites.OperatorNamespace, "--wait", "--timeout", "2m")
-	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("helm uninstall %s at %s: %w: %s", release, s.Name, err, lastLine(string(out)))
+	if out, err := s.helmUninstall(ctx, release, "--no-hooks"); err != nil {
+		return fmt.Errorf("helm uninstall %s at %s: %w: %s", release, s.Name, err, lastLine(out))
 	}
 	return nil
+}
+
+// UninstallRefused has Helm uninstall the manager's release as a person would, and returns what Helm says and what the
+// log of the Job has that refuses it. It is an error when nothing refuses it.
+func (b *Bed) UninstallRefused(ctx context.Context) (said, logged string, err error) {
+	said, err = b.Hub().helmUninstall(ctx, "geosql-operator")
+	if err == nil {
+		return said, "", errors.New("helm uninstall geosql-operator was not refused")
+	}
+	logged, _, err = b.Hub().Kubectl(ctx, "-n", sites.OperatorNamespace, "logs", "job/geosql-operator-removal")
+	return said, logged, err
+}
+
+// helmUninstall uninstalls a release at the site, and returns what Helm says.
+func (s *Site) helmUninstall(ctx context.Context, release string, flags ...string) (said string, err error) {
+	command := exec.CommandContext(ctx, filepath.Join(s.bed.Cache, "bin/helm"), append([]string{"uninstall", release,
+		"--kubeconfig", s.Kubeconfig, "--kube-context", "kind-" + s.Name, "--namespace", sites.OperatorNamespace, "--wait",
+		"--timeout", "3m"}, flags...)...)
+	out, err := command.CombinedOutput()
+	return string(out), err
 }
 
 // InstallOperator installs the operator of an image and joins the sites, as hack/install-operator does: with

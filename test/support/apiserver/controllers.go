@@ -9,14 +9,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
 
 // StartControllers starts kube-controller-manager with those of its controllers that make deletion real: what a
-// namespace has goes with it, what an owner has goes with that, and a volume that is in use stays. It ends with the
-// test.
-func (a *Server) StartControllers(t testing.TB) {
+// namespace has goes with it, what an owner has goes with that, and a volume that is in use stays. Others may be named,
+// as Kubernetes calls them. It ends with the test.
+func (a *Server) StartControllers(t testing.TB, others ...string) {
 	t.Helper()
 	// All programs of Kubernetes are one, which goes by the name that it is called by.
 	program, err := filepath.EvalSymlinks(filepath.Join(assets(t), "kube-apiserver"))
@@ -28,9 +29,10 @@ func (a *Server) StartControllers(t testing.TB) {
 		t.Fatalf("writing a kubeconfig: %v", err)
 	}
 	var output bytes.Buffer
+	controllers := append([]string{"namespace-controller", "garbage-collector-controller",
+		"persistentvolume-protection-controller", "persistentvolumeclaim-protection-controller"}, others...)
 	cmd := exec.Command(program, "--kubeconfig", kubeconfig, "--leader-elect=false", "--secure-port=0",
-		"--kube-api-qps=1000", "--kube-api-burst=1000", "--controllers=namespace-controller,garbage-collector-controller,"+
-			"persistentvolume-protection-controller,persistentvolumeclaim-protection-controller")
+		"--kube-api-qps=1000", "--kube-api-burst=1000", "--controllers="+strings.Join(controllers, ","))
 	cmd.Args[0] = "kube-controller-manager"
 	cmd.Stdout, cmd.Stderr = &output, &output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

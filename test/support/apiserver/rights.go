@@ -28,6 +28,12 @@ const managerUser = "system:serviceaccount:" + sites.OperatorNamespace + ":geosq
 // ManagerRole is what the manager may do in the whole hub, as the chart says and config/rbac has it.
 func ManagerRole(t testing.TB) *rbacv1.ClusterRole {
 	t.Helper()
+	return Role(t, "geosql-operator-manager")
+}
+
+// Role is a ClusterRole that the chart installs in the hub, as config/rbac has it.
+func Role(t testing.TB, name string) *rbacv1.ClusterRole {
+	t.Helper()
 	data, err := os.ReadFile(filepath.Join(checkout.Root(), "config", "rbac", "rbac.yaml"))
 	if err != nil {
 		t.Fatal(err)
@@ -36,11 +42,11 @@ func ManagerRole(t testing.TB) *rbacv1.ClusterRole {
 	for {
 		var role rbacv1.ClusterRole
 		if err := decoder.Decode(&role); errors.Is(err, io.EOF) {
-			t.Fatal("config/rbac/rbac.yaml has no ClusterRole geosql-operator-manager")
+			t.Fatalf("config/rbac/rbac.yaml has no ClusterRole %s: run make manifests", name)
 		} else if err != nil {
 			t.Fatalf("reading config/rbac/rbac.yaml: %v", err)
 		}
-		if role.Kind == "ClusterRole" && role.Name == "geosql-operator-manager" {
+		if role.Kind == "ClusterRole" && role.Name == name {
 			return &role
 		}
 	}
