@@ -18,6 +18,7 @@ import (
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/drill"
 	"geosql.dev/operator/internal/plugin/login"
+	"geosql.dev/operator/internal/plugin/logs"
 	"geosql.dev/operator/internal/plugin/move"
 	"geosql.dev/operator/internal/plugin/plan"
 	"geosql.dev/operator/internal/plugin/primary"
@@ -38,7 +39,8 @@ type group struct {
 
 var groups = []group{
 	{"look", "Look:", []func() *cobra.Command{
-		status.NewCommand, status.NewGraphCommand, plan.NewCommand, sql.NewCommand, version.NewCommand}},
+		status.NewCommand, status.NewGraphCommand, plan.NewCommand, sql.NewCommand, logs.NewCommand,
+		version.NewCommand}},
 	{"primary", "Say where a group's primary is:", []func() *cobra.Command{
 		primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
 	{"former", "After a failover with data loss:",
