@@ -23,6 +23,7 @@ import (
 	"geosql.dev/operator/internal/plugin/plan"
 	"geosql.dev/operator/internal/plugin/primary"
 	"geosql.dev/operator/internal/plugin/reinitialize"
+	"geosql.dev/operator/internal/plugin/report"
 	"geosql.dev/operator/internal/plugin/restart"
 	"geosql.dev/operator/internal/plugin/restore"
 	"geosql.dev/operator/internal/plugin/site"
@@ -40,7 +41,7 @@ type group struct {
 var groups = []group{
 	{"look", "Look:", []func() *cobra.Command{
 		status.NewCommand, status.NewGraphCommand, plan.NewCommand, sql.NewCommand, logs.NewCommand,
-		version.NewCommand}},
+		report.NewCommand, version.NewCommand}},
 	{"primary", "Say where a group's primary is:", []func() *cobra.Command{
 		primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
 	{"former", "After a failover with data loss:",
