@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // errInterrupted says that a person pressed Ctrl-C instead of ending a line.
@@ -73,6 +74,9 @@ func (c *conversation) say(format string, args ...any) {
 	fmt.Fprintf(c.notes, format+"\n", args...)
 }
 
+// fails says an error, of which a server or a kubelet may have chosen the words.
+func (c *conversation) fails(err error) { c.say("error: %s", cli.Said(err.Error())) }
+
 // loop takes lines until the person leaves.
 func (c *conversation) loop(ctx context.Context) error {
 	for {
@@ -88,7 +92,7 @@ func (c *conversation) loop(ctx context.Context) error {
 			continue
 		case errors.Is(err, errTooLong):
 			c.batcher.reset()
-			c.say("error: %v: all that was typed is dropped; send it as a script, from a file", err)
+			c.fails(fmt.Errorf("%w: all that was typed is dropped; send it as a script, from a file", err))
 			continue
 		case errors.Is(err, io.EOF):
 			c.say("")
@@ -170,7 +174,7 @@ func (c *conversation) reconnect(ctx context.Context) {
 	defer c.lines.Running(cancel)()
 	s, err := c.connect(ctx)
 	if err != nil {
-		c.say("error: %v", err)
+		c.fails(err)
 		return
 	}
 	c.session = s
@@ -194,9 +198,9 @@ func (c *conversation) execute(ctx context.Context, b batch) {
 	defer done()
 	sink := c.newSink()
 	for range b.times {
-		failed, err := s.console.Execute(running, b.text, sink)
+		failed, err := s.send(running, b, sink)
 		if err != nil {
-			c.say("error: %v", interrupted(running, err))
+			c.fails(interrupted(running, err))
 		}
 		if err != nil || failed {
 			break

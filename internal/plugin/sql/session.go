@@ -19,6 +19,8 @@ import (
 var (
 	// rolesWithin bounds the question for the roles, which is asked on a connection of its own.
 	rolesWithin = 5 * time.Second
+	// rolesFor is how long what a server has said of its roles is believed while batches are sent one after another.
+	rolesFor = time.Second
 	// settledWithin bounds the first question after a batch that was interrupted: a server that does not answer it within
 	// that time is not waited for.
 	settledWithin = 10 * time.Second
@@ -37,6 +39,9 @@ type session struct {
 	// roles of the server in its groups; nil while they are not known. mayWatch is false once the login was refused them.
 	roles    map[string]string
 	mayWatch bool
+	// looked is when they were asked for, and unsaid why they are not known.
+	looked time.Time
+	unsaid error
 	// state of the session; nil while it is not known.
 	state *mssql.SessionState
 }
@@ -91,25 +96,44 @@ func (s *session) close() {
 
 // look asks where the session is, and what the server is. What does not answer is not known.
 func (s *session) look(ctx context.Context) {
-	s.state, s.roles = nil, nil
+	s.state, s.roles, s.unsaid = nil, nil, errEnded
 	if s.console.Ended() {
 		return
 	}
 	if state, err := mssql.ReadSessionState(ctx, s.console); err == nil {
 		s.state = &state
 	}
+	s.watch(ctx)
+}
+
+// watch asks what the server is in its groups.
+func (s *session) watch(ctx context.Context) {
+	s.roles, s.unsaid = nil, nil
 	if !s.mayWatch {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, rolesWithin)
 	defer cancel()
 	roles, err := mssql.ReadLocalRoles(ctx, s.watched)
+	s.looked, s.unsaid = time.Now(), err
 	switch {
 	case err == nil:
 		s.roles = roles
 	case mssql.Is(err, mssql.Refused):
 		s.mayWatch = false
 	}
+}
+
+// elsewhere tells before a batch that the server is no longer what it was chosen for: a group may have failed over
+// since. A transaction that is open is ended where it is, and who answers no more is still who was checked.
+func (s *session) elsewhere(ctx context.Context) error {
+	if s.goal.role == "" || s.console.Ended() || s.open() > 0 || time.Since(s.looked) < rolesFor {
+		return nil
+	}
+	if s.watch(ctx); s.roles == nil {
+		return nil
+	}
+	return s.checkRole()
 }
 
 // settle looks after a batch was interrupted. A session that does not answer is given up: what comes from the server
@@ -123,14 +147,22 @@ func (s *session) settle(ctx context.Context) {
 	}
 }
 
-// errElsewhere says that a server is not what it was chosen for.
-var errElsewhere = errors.New("nothing was sent")
+var (
+	// errElsewhere says that a server is not known to be what it was chosen for.
+	errElsewhere = errors.New("nothing was sent")
+	errEnded     = errors.New("the connection has ended")
+)
 
-// checkRole holds the goal against what the engine says of itself.
+// checkRole holds the goal against what the engine says of itself. A login that may not ask for it is sent where the
+// status says; an engine that could say it and does not is none that was meant.
 func (s *session) checkRole() error {
 	g := s.goal
-	if g.role == "" || s.roles == nil {
+	if g.role == "" || s.roles == nil && !s.mayWatch {
 		return nil
+	}
+	if s.roles == nil {
+		return fmt.Errorf("%s does not say what it is in group %s (%w): %w; ask again, or name the server", g.pod(), g.group,
+			s.unsaid, errElsewhere)
 	}
 	switch role, there := s.roles[g.group]; {
 	case !there:

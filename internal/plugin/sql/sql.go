@@ -42,8 +42,9 @@ server's site to its pod, is encrypted, and is verified by the server's certific
 and nothing but this program is needed on it.
 
 The login is sa, with the password of the Secret <server>-credentials; --login takes that of a Login, from its connection
-Secret. Which one it is is said. A group's primary is who its status says it is, and has to say so itself; --secondary
-goes to a secondary that is declared to be readable, for statements that read.
+Secret. Which one it is is said. A group's primary is who its status says it is, and has to say so itself, before the
+first batch and after a pause before the next: else nothing is sent. A login without VIEW SERVER STATE cannot see that:
+its role is unknown. --secondary goes to a secondary that is declared to be readable, for statements that read.
 
 On a terminal without -Q it is a prompt, which says who one is, on which server, what that is in its groups, in which
 database, and how many transactions are open. GO on a line of its own sends what came before, GO n sends it n times;
@@ -51,7 +52,8 @@ database, and how many transactions are open. GO on a line of its own sends what
 batches it is asked where the session is: read @@ROWCOUNT and @@ERROR in the batch that they are about.
 
 Otherwise standard input is a script of batches that each end with GO. It is read whole before anything is sent, and ends
-with the first batch that fails.
+with the first batch that fails. What -Q has is seen in the list of processes and in the history of the shell: statements
+with passwords belong into a script.
 
 Result sets go to standard output, all that the server says besides to standard error. Exit status: 0; 1 when the server
 told of an error, the outcome is not known, or it could not be asked; 2 when the command or script is not understood, of
@@ -161,12 +163,12 @@ func (f *flags) open(ctx context.Context, a asked) (*session, error) {
 func execute(ctx context.Context, s *session, batches []batch, sink mssql.Sink, notes io.Writer) error {
 	for i, b := range batches {
 		for range b.times {
-			failed, err := s.console.Execute(ctx, b.text, sink)
+			failed, err := s.send(ctx, b, sink)
 			if err == nil && !failed {
 				continue
 			}
 			if len(batches) > 1 {
-				fmt.Fprintf(notes, "batch %d of %d failed; nothing after it was sent\n", i+1, len(batches))
+				fmt.Fprintf(notes, "batch %d of %d %s; nothing after it was sent\n", i+1, len(batches), fate(err))
 			}
 			if err == nil {
 				return cli.ErrTold
@@ -180,6 +182,25 @@ func execute(ctx context.Context, s *session, batches []batch, sink mssql.Sink, 
 		return fmt.Errorf("%s at the end: the server rolls back what was done in it; end it with COMMIT", transactions(n))
 	}
 	return nil
+}
+
+// send sends a batch once, unless the server is no longer what it was chosen for.
+func (s *session) send(ctx context.Context, b batch, sink mssql.Sink) (failed bool, err error) {
+	if err := s.elsewhere(ctx); err != nil {
+		return false, err
+	}
+	return s.console.Execute(ctx, b.text, sink)
+}
+
+// fate of a batch after which none was sent.
+func fate(err error) string {
+	switch {
+	case errors.Is(err, errElsewhere), mssql.Is(err, mssql.Unreachable):
+		return "was not sent"
+	case err != nil:
+		return "has an unknown outcome"
+	}
+	return "failed"
 }
 
 // interrupted adds to an error what an interruption leaves open.

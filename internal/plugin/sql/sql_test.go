@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	authenticationv1 "k8s.io/api/authentication/v1"
@@ -111,6 +112,18 @@ func TestSQL(t *testing.T) {
 		_, err := w.run(t, "", "sqlserver/dubsec", "-Q", name)
 		g.Expect(err).NotTo(HaveOccurred(), "a server that is named is asked whatever it is")
 	})
+	t.Run("who has become another since", func(t *testing.T) { w.becomesAnother(t) })
+	t.Run("who does not say what it is", func(t *testing.T) {
+		g := NewWithT(t)
+		rolesWithin = 0
+		defer func() { rolesWithin = patient }()
+		o, err := w.run(t, "", "content", "-Q", name)
+		g.Expect(err).To(MatchError(errElsewhere))
+		g.Expect(o.out).To(BeEmpty())
+		g.Expect(o.notes).To(ContainSubstring("tukpub-0 does not say what it is in group content"))
+		_, err = w.run(t, "", "tukpub", "-Q", name)
+		g.Expect(err).NotTo(HaveOccurred(), "a server that is named is asked whatever it is")
+	})
 	t.Run("a login that is declared", func(t *testing.T) { w.declaredLogin(t) })
 	t.Run("by no more than the rights that it names", func(t *testing.T) { w.rights(t) })
 	t.Run("when the hub is away", func(t *testing.T) { w.withoutTheHub(t) })
@@ -125,6 +138,34 @@ func TestSQL(t *testing.T) {
 		g.Expect(o.notes).To(And(ContainSubstring("log in as sa on server tukpub-0: "),
 			ContainSubstring("forward to port 1433 of pod web/tukpub-0"), ContainSubstring("connection refused")))
 	})
+}
+
+// becomesAnother holds a session that was chosen for a role to it before each batch.
+func (w *world) becomesAnother(t *testing.T) {
+	g := NewWithT(t)
+	f := &flags{}
+	g.Expect(newCommand(f).ParseFlags([]string{"--kubeconfig", w.kubeconfig, "-n", "web"})).To(Succeed())
+	a, err := parse("content", false)
+	g.Expect(err).NotTo(HaveOccurred())
+	s, err := f.open(t.Context(), a)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer s.close()
+	var screen strings.Builder
+	sends := func(text string) error {
+		s.looked = time.Time{}
+		return execute(t.Context(), s, []batch{{text: text, times: 1}}, newSink(outputCSV, &screen, &screen), &screen)
+	}
+	g.Expect(sends("SELECT 'still' AS it")).To(Succeed())
+	s.goal.role = secondary // it was chosen for that, and is a primary now
+	err = sends("DELETE FROM Content.dbo.Article")
+	g.Expect(err).To(MatchError(errElsewhere))
+	g.Expect(err).To(MatchError(ContainSubstring("was taken for a SECONDARY of group content, and says that it is PRIMARY")))
+	g.Expect(screen.String()).To(Equal("it\nstill\n(1 row affected)\n"))
+	o, err := w.run(t, "", "tukpub", "-o", "csv", "-Q", "SELECT COUNT(*) AS n FROM Content.dbo.Article")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(o.out).To(Equal("n\n3\n"), "nothing was sent")
+	s.state = &mssql.SessionState{Transactions: 1}
+	g.Expect(sends("SELECT 'open' AS it")).To(Succeed(), "what is open can be ended where it is")
 }
 
 // declaredLogin asks as an application does.
