@@ -47,7 +47,8 @@ func Exit(w io.Writer, err error) int {
 		return 0
 	}
 	if !errors.Is(err, ErrTold) {
-		fmt.Fprintln(w, "error: "+err.Error())
+		// A server, or what stands between, may have chosen some of the words.
+		fmt.Fprintln(w, "error: "+Said(err.Error()))
 	}
 	var usage usageError
 	if errors.As(err, &usage) {

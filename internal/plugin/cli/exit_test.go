@@ -25,6 +25,8 @@ func TestExitStatus(t *testing.T) {
 					return fmt.Errorf("ask %s: %w", args[0], errors.New("no"))
 				case "told":
 					return fmt.Errorf("ask %s: %w", args[0], cli.ErrTold)
+				case "loud":
+					return errors.New("said \x1b[2J\x9b2J,\nand more")
 				case "wrong":
 					return fmt.Errorf("ask: %w", cli.Usage(errors.New("no such server")))
 				}
@@ -39,6 +41,7 @@ func TestExitStatus(t *testing.T) {
 		{arguments: []string{"nw1"}},
 		{arguments: []string{"refused"}, status: 1, says: "error: ask refused: no\n"},
 		{arguments: []string{"told"}, status: 1},
+		{arguments: []string{"loud"}, status: 1, says: "error: said \\x1b[2J\ufffd2J,\nand more\n"},
 		{arguments: []string{"wrong"}, status: 2, says: "error: ask: no such server\n"},
 		{arguments: nil, status: 2, says: "error: accepts 1 arg(s), received 0\n"},
 		{arguments: []string{"nw1", "--loud"}, status: 2, says: "error: unknown flag: --loud\n"},

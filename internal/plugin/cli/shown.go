@@ -19,6 +19,8 @@ func escaped(text string, lines bool) string {
 	harmless := func(r rune) bool {
 		return lines && (r == '\n' || r == '\t') || !unicode.IsControl(r) && !unicode.Is(unicode.Cf, r)
 	}
+	// A terminal may take single bytes for controls that no text in UTF-8 has.
+	text = strings.ToValidUTF8(text, "\ufffd")
 	if strings.IndexFunc(text, func(r rune) bool { return !harmless(r) }) < 0 {
 		return text
 	}

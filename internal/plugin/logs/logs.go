@@ -88,7 +88,7 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 		return err
 	}
 	for _, why := range unknown {
-		fmt.Fprintln(cmd.ErrOrStderr(), "error: "+why)
+		fmt.Fprintln(cmd.ErrOrStderr(), "error: "+cli.Said(why))
 	}
 	w := newWriter(cmd.OutOrStdout(), cmd.ErrOrStderr(), sources, f.timestamps)
 	failed := len(unknown) > 0

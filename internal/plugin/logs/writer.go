@@ -51,7 +51,7 @@ func (w *writer) write(s source, e entry) error {
 func (w *writer) complain(s source, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	fmt.Fprintf(w.notes, "error: %s: %v\n", s.label(), err)
+	fmt.Fprintf(w.notes, "error: %s: %s\n", s.label(), cli.Said(err.Error()))
 }
 
 // failed tells that nobody reads what is written.

@@ -39,7 +39,11 @@ func findAtSite(ctx context.Context, at join.Cluster, kubeContext, namespace str
 		return nil, err
 	}
 	g := &goal{namespace: namespace, at: at, context: kubeContext, secrets: at.Client, of: "the site"}
-	if a.server && !a.secondary && v.knows(string(cli.ServerName(a.name))) {
+	isServer := a.server && !a.secondary && v.knows(string(cli.ServerName(a.name)))
+	if isServer && a.group && v.hasGroup(a.name) {
+		return nil, ambiguous(a.name)
+	}
+	if isServer {
 		g.server = cli.ServerName(a.name)
 		return v.reached(ctx, g)
 	}
@@ -76,6 +80,11 @@ func readSite(ctx context.Context, site client.Reader, namespace string) (siteVi
 // knows tells whether the site has the server, or was told of it.
 func (v siteView) knows(server string) bool {
 	return slices.Contains(v.here, server) || v.siteOf(server) != ""
+}
+
+// hasGroup tells whether the site was told of the group.
+func (v siteView) hasGroup(group string) bool {
+	return slices.ContainsFunc(v.told.Groups, func(t orders.NamedGroup) bool { return t.Name == group })
 }
 
 // siteOf is where a server is, as the hub said; empty when it did not.

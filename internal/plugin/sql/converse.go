@@ -63,7 +63,7 @@ func (f *flags) converse(cmd *cobra.Command, a asked, in, out *os.File) error {
 	defer t.close()
 	c := &conversation{lines: t, session: s, notes: cmd.ErrOrStderr(),
 		connect: func(ctx context.Context) (*session, error) { return f.open(ctx, a) },
-		newSink: func() mssql.Sink { return newSink(f.output, out, cmd.ErrOrStderr()) }}
+		newSink: func() mssql.Sink { return f.sink(out, cmd.ErrOrStderr()) }}
 	defer func() { c.session.close() }()
 	c.say("%s", s.banner())
 	c.say("GO sends what was typed, :quit leaves, :help says the rest")

@@ -133,7 +133,7 @@ func declared(
 	}
 	switch {
 	case server.Name != "" && group.Name != "":
-		return nil, nil, fmt.Errorf("%s is a SQLServer and an AvailabilityGroup: say gsql/%[1]s or gag/%[1]s", a.name)
+		return nil, nil, ambiguous(a.name)
 	case server.Name != "":
 		return server, nil, nil
 	case group.Name != "":
@@ -144,6 +144,11 @@ func declared(
 		return nil, nil, noServer
 	}
 	return nil, nil, noGroup
+}
+
+// ambiguous refuses a name that is that of both: nobody knows which one is meant.
+func ambiguous(name string) error {
+	return fmt.Errorf("%s is a SQLServer and an AvailabilityGroup: say gsql/%[1]s or gag/%[1]s", name)
 }
 
 // replica chooses the server of a group: its primary, or a readable secondary.

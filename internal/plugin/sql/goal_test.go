@@ -6,9 +6,12 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/sites/join"
 	"geosql.dev/operator/test/support/terminal"
 )
 
@@ -121,5 +124,24 @@ func TestWhatIsMeant(t *testing.T) {
 			g.Expect(group).To(HaveField("Name", c.group))
 			g.Expect(server).To(BeNil())
 		})
+	}
+}
+
+// At a site that is asked without the hub a name of both is refused, too.
+func TestWhatIsMeantAtASite(t *testing.T) {
+	g := NewWithT(t)
+	keys, err := orders.Names{Servers: []orders.NamedServer{{Name: "both", Site: "dublin"}},
+		Groups: []orders.NamedGroup{{Name: "both", Primary: "both"}}}.Keys()
+	g.Expect(err).NotTo(HaveOccurred())
+	data, err := orders.NamesData(keys)
+	g.Expect(err).NotTo(HaveOccurred())
+	site := join.Cluster{Client: terminal.Hub(
+		&corev1.ConfigMap{ObjectMeta: inWeb(orders.NamesObject), Data: data}).Build()}
+	for text, want := range map[string]string{"both": "say gsql/both or gag/both",
+		"gsql/both": "server both is at site dublin"} {
+		a, err := parse(text, false)
+		g.Expect(err).NotTo(HaveOccurred())
+		_, err = findAtSite(t.Context(), site, "", "web", a)
+		g.Expect(err).To(MatchError(ContainSubstring(want)), text)
 	}
 }

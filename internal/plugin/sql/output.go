@@ -7,8 +7,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"golang.org/x/term"
 
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/plugin/cli"
@@ -30,7 +34,38 @@ func newSink(output string, out, notes io.Writer) mssql.Sink {
 	case outputJSON:
 		return &jsonSink{results: to}
 	}
-	return &tableSink{results: to}
+	return harmless{&tableSink{results: to}}
+}
+
+// harmless has the texts of a result set as a terminal may have them.
+type harmless struct{ mssql.Sink }
+
+// Columns begins a result set.
+func (h harmless) Columns(columns []mssql.Column) error {
+	columns = slices.Clone(columns)
+	for i := range columns {
+		columns[i].Name = cli.Shown(columns[i].Name)
+	}
+	return h.Sink.Columns(columns)
+}
+
+// Row writes one.
+func (h harmless) Row(values []any) error {
+	for i, v := range values {
+		if text, is := v.(string); is {
+			values[i] = cli.Shown(text)
+		}
+	}
+	return h.Sink.Row(values)
+}
+
+// sink is for whoever reads out. Other programs are given each text as it is, a terminal is not.
+func (f *flags) sink(out, notes io.Writer) mssql.Sink {
+	sink := newSink(f.output, out, notes)
+	if file, is := out.(*os.File); is && term.IsTerminal(descriptor(file)) {
+		return harmless{sink}
+	}
+	return sink
 }
 
 // results are what all forms have in common.
@@ -105,7 +140,7 @@ func (s *tableSink) Columns(columns []mssql.Column) error {
 	s.widths, s.held, s.going = make([]int, len(columns)), nil, false
 	heads := make([]string, len(columns))
 	for i, c := range columns {
-		heads[i] = cli.Shown(c.Name)
+		heads[i] = c.Name
 	}
 	return s.hold(heads)
 }
@@ -118,7 +153,7 @@ func (s *tableSink) Row(values []any) error {
 		if !there {
 			text = "NULL"
 		}
-		cells[i] = cli.Shown(text)
+		cells[i] = text
 	}
 	if s.going {
 		return s.write(cells)

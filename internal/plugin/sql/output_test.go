@@ -131,6 +131,29 @@ func TestATerminalIsToldNothing(t *testing.T) {
 	g.Expect(out.String() + notes.String()).NotTo(ContainSubstring("\x1b"))
 }
 
+// At a terminal the other forms are no more dangerous; programs are given what there is.
+func TestEachFormIsHarmlessAtATerminal(t *testing.T) {
+	_, program := pseudoTerminal(t)
+	for _, output := range []string{outputCSV, outputJSON} {
+		g := NewWithT(t)
+		f := &flags{output: output}
+		g.Expect(f.sink(program, io.Discard)).To(BeAssignableToTypeOf(harmless{}), output)
+		g.Expect(f.sink(&bytes.Buffer{}, io.Discard)).NotTo(BeAssignableToTypeOf(harmless{}), output)
+	}
+	g := NewWithT(t)
+	for terminal, want := range map[bool]string{true: "a\\u009b2J\n\\x1b]0;c\\a\n", false: "a\u009b2J\n\x1b]0;c\a\n"} {
+		var out bytes.Buffer
+		sink := newSink(outputCSV, &out, io.Discard)
+		if terminal {
+			sink = harmless{sink}
+		}
+		g.Expect(sink.Columns([]mssql.Column{{Name: "a\u009b2J", Type: "NVARCHAR"}})).To(Succeed())
+		g.Expect(sink.Row([]any{"\x1b]0;c\a"})).To(Succeed())
+		g.Expect(sink.End()).To(Succeed())
+		g.Expect(out.String()).To(Equal(want))
+	}
+}
+
 // A result set without end needs no memory without end, and one that nobody reads ends the batch.
 func TestALargeResultSetIsWrittenAsItComes(t *testing.T) {
 	g := NewWithT(t)

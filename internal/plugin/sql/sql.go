@@ -105,7 +105,7 @@ func (f *flags) run(cmd *cobra.Command, name string) error {
 	}
 	defer s.close()
 	fmt.Fprintln(cmd.ErrOrStderr(), s.banner())
-	return execute(cmd.Context(), s, batches, newSink(f.output, cmd.OutOrStdout(), cmd.ErrOrStderr()), cmd.ErrOrStderr())
+	return execute(cmd.Context(), s, batches, f.sink(cmd.OutOrStdout(), cmd.ErrOrStderr()), cmd.ErrOrStderr())
 }
 
 // terminalOf are both ends of the terminal at which somebody sits.

