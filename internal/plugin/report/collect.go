@@ -68,18 +68,16 @@ func (p part) learn(ctx context.Context) string {
 	}
 	all := []named{}
 	for _, namespace := range p.namespaces() {
-		var list corev1.SecretList
-		if err := p.list(ctx, &list, client.InNamespace(namespace)); err != nil {
-			p.bundle.lacks("%s: the Secrets of namespace %s, whose values are looked for in all else by their form alone: %v",
-				p.name, namespace, err)
-			continue
+		secrets, err := p.secrets(ctx, namespace)
+		if err != nil {
+			p.bundle.lacks("%s: the Secrets of namespace %s, whose values are looked for in all else by their form alone but "+
+				"for %d Secrets: %v", p.name, namespace, len(secrets), err)
 		}
-		for _, s := range list.Items {
+		for _, s := range secrets {
 			one := named{Namespace: s.Namespace, Name: s.Name, Type: string(s.Type)}
-			own := s.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy
 			for key, value := range s.Data {
 				one.Keys = append(one.Keys, key)
-				if !public[key] && (!own || !publicOfOwn[key]) {
+				if !isPublic(s, key) {
 					p.bundle.learn(fmt.Sprintf("Secret %s/%s, key %s", s.Namespace, s.Name, key), value)
 				}
 			}
@@ -92,6 +90,28 @@ func (p part) learn(ctx context.Context) string {
 		p.bundle.lacks("%s/secrets.yaml: %v", p.name, err)
 	}
 	return string(data)
+}
+
+// secrets are all of a namespace. What came before an error is returned with it.
+func (p part) secrets(ctx context.Context, namespace string) ([]corev1.Secret, error) {
+	var all []corev1.Secret
+	for next := ""; ; {
+		var list corev1.SecretList
+		if err := p.list(ctx, &list, client.InNamespace(namespace), client.Continue(next)); err != nil {
+			return all, err
+		}
+		all = append(all, list.Items...)
+		if next = list.Continue; next == "" {
+			return all, nil
+		}
+	}
+}
+
+// isPublic tells that a key of a Secret may be read by everybody, or names what is in every text.
+func isPublic(s corev1.Secret, key string) bool {
+	own := s.Labels[v1alpha1.LabelManagedBy] == v1alpha1.ManagedBy
+	return public[key] || own && publicOfOwn[key] ||
+		s.Type == corev1.SecretTypeServiceAccountToken && key == corev1.ServiceAccountNamespaceKey
 }
 
 func (p part) namespaces() []string {
@@ -205,6 +225,9 @@ func (p part) events(ctx context.Context, file string, in client.ListOption) {
 		p.bundle.lacks("%s/%s: %v", p.name, file, err)
 		return
 	}
+	if list.Continue != "" {
+		p.bundle.lacks("%s/%s: events beyond the first %d", p.name, file, maxObjects)
+	}
 	at := func(e corev1.Event) time.Time {
 		for _, t := range []time.Time{e.LastTimestamp.Time, e.EventTime.Time, e.CreationTimestamp.Time} {
 			if !t.IsZero() {
@@ -293,5 +316,11 @@ func (p part) log(
 	if err != nil {
 		p.bundle.lacks("%s: what came after its first %s: %v", file, cli.Bytes(int64(len(text))), err)
 	}
+	if err != nil || len(text) == 8*maxFile {
+		text = whole(text)
+	}
 	p.bundle.text(file, string(text))
 }
+
+// whole are the lines that came to their end: of a secret that was cut off the beginning would not be known.
+func whole(text []byte) []byte { return text[:bytes.LastIndexByte(text, '\n')+1] }

@@ -21,6 +21,9 @@ const (
 	shortest = 6
 	// shortestWord is that of a word within a value that has many, such as a kubeconfig or orders.
 	shortestWord = 16
+	// shortestAssigned is that of a value that stands behind the name of a secret there: SQL Server's passwords have eight
+	// characters, and what is shorter may be a word.
+	shortestAssigned = 8
 	// longest is the greatest length of a value that is looked for whole: what is longer, as a release of Helm, nobody
 	// writes into a log.
 	longest = 64 << 10
@@ -49,8 +52,8 @@ func (r *redactor) learn(where string, value []byte) {
 		}
 	}
 	pieces := []string{text}
-	if strings.ContainsAny(text, " \n\t\"'{};&?") {
-		pieces = append(pieces, words(text)...)
+	if strings.ContainsAny(text, " \n\t\"'{};&?@=") {
+		pieces = append(append(pieces, words(text)...), within(text)...)
 	}
 	for _, piece := range pieces {
 		if len(piece) >= shortest && len(piece) <= longest {
@@ -152,21 +155,39 @@ var shapes = []shape{
 	{regexp.MustCompile(`\b(AKIA|ASIA)[0-9A-Z]{16}\b`), unknownMark},
 	{regexp.MustCompile(`AGE-SECRET-KEY-1[0-9A-Z]+`), unknownMark},
 	{regexp.MustCompile(`\b0x02[0-9A-Fa-f]{80,}`), unknownMark}, // the hash of a login's password
+	// A key in base64, as kubeconfigs have it: not so a certificate, which is no secret.
+	{regexp.MustCompile(`\bLS0tLS1CRUdJTiB[EFPQS][A-Za-z0-9+/=_-]*`), unknownMark},
+	{regexp.MustCompile(`([?&;]sig=)[^&\s"';]+`), "${1}" + unknownMark}, // of a URL that Azure has signed
+	// Procedures and programs that take a password without its name.
+	{regexp.MustCompile(`(?i)(\bsp_(?:password|addlogin|changedistributor_password)[ \t]+)(?:N?'|@).*`),
+		"${1}" + unknownMark},
+	{regexp.MustCompile(`((?i:\b(?:sqlcmd|bcp)\b).*?\s-P[ \t]*)(?:'[^']*'|"[^"]*"|\S+)`), "${1}" + unknownMark},
+	{regexp.MustCompile(`(?i)(--[a-z0-9-]*(?:password|passwd|secret|token)[ \t]+)[^\s-]\S*`), "${1}" + unknownMark},
 }
 
-// assigned is a value behind a name that ends as those of secrets do: in YAML, JSON, a connection string, an
-// environment or T-SQL.
-var assigned = regexp.MustCompile(`(?i)([A-Za-z0-9_.-]*(?:passwords?|passwd|pwd|passphrase|secret|token|api[_-]?key|` +
-	`access[_-]?key(?:[_-]?id)?|secret[_-]?key|credential|authorization)["']?[ \t]*[:=]+[ \t]*)` +
-	`(N?'(?:[^']|'')*(?:'|$)|\\?"(?:[^"\\]|\\[^"])*(?:\\?"|$)|[^\s,;&"'(){}\[\]]+)`)
+// secretNames end the names of secrets.
+const secretNames = `(?:passwords?|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key(?:[_-]?id)?|` +
+	`secret[_-]?key|account[_-]?key|private[_-]?key|access[_-]?signature|x-amz-signature|credential|authorization)`
+
+// assigned find a value behind such a name: in a connection string, where it goes on to a semicolon or is in braces;
+// and in YAML, JSON, also within JSON, an environment or T-SQL.
+var assigned = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)((?:password|pwd)[ \t]*=[ \t]*)` +
+		`(N?'(?:[^']|'')*(?:'|$)|\{(?:[^}]|\}\})*(?:\}|$)|[^\s;"'{\[\\][^\s;"]*)`),
+	regexp.MustCompile(`(?i)([A-Za-z0-9_.-]*` + secretNames + `(?:\\*["'])?[ \t]*[:=]+[ \t]*)` +
+		`(N?'(?:[^']|'')*(?:'|$)|\\+"(?:[^"\\]|\\\\\\"|\\[^"])*(?:\\+"|"|$)|"(?:[^"\\]|\\.|"")*(?:"|$)|` +
+		`[^\s,;&"'(){}\[\]]+)`),
+}
 
 // secretName is a key of an object whose value is a secret.
-var secretName = regexp.MustCompile(`(?i)(?:passwords?|passwd|pwd|passphrase|secret|token|api[_-]?key|access[_-]?key|` +
-	`secret[_-]?key|credential|authorization)$`)
+var secretName = regexp.MustCompile(`(?i)` + secretNames + `$`)
+
+// userinfo has the password within a URL.
+var userinfo = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^/\s@"':]*:([^/\s@"']+)@`)
 
 // suspicious are in every line, in lower case, that one of these may be found in: most lines are looked at no further.
 var suspicious = []string{"pass", "pwd", "secret", "token", "key", "credential", "authorization", "bearer", "basic",
-	"://", "eyj", "akia", "asia", "0x02"}
+	"://", "eyj", "akia", "asia", "0x02", "ls0tls1crudjti", "sig=", "signature", "sp_addlogin", "sqlcmd", "bcp"}
 
 // harmless are values that say nothing.
 var harmless = regexp.MustCompile(`^(?i:true|false|null|none|\*+|\\?"\\?"|N?'')$`)
@@ -208,13 +229,48 @@ func shapeless(line string) string {
 	for _, s := range shapes {
 		line = s.is.ReplaceAllString(line, s.mark)
 	}
-	return assigned.ReplaceAllStringFunc(line, func(found string) string {
-		parts := assigned.FindStringSubmatch(found)
-		if harmless.MatchString(parts[2]) || strings.Contains(parts[2], "[redacted") {
-			return found
+	for _, is := range assigned {
+		line = is.ReplaceAllStringFunc(line, func(found string) string {
+			parts := is.FindStringSubmatch(found)
+			if harmless.MatchString(parts[2]) || strings.Contains(parts[2], "[redacted") {
+				return found
+			}
+			return parts[1] + unknownMark
+		})
+	}
+	return line
+}
+
+// within are the secrets that a value of many names itself, such as a connection string or a kubeconfig.
+func within(text string) []string {
+	var found []string
+	for _, is := range assigned {
+		for _, m := range is.FindAllStringSubmatch(text, -1) {
+			found = append(found, unquoted(m[2]))
 		}
-		return parts[1] + unknownMark
+	}
+	for _, m := range userinfo.FindAllStringSubmatch(text, -1) {
+		if password, err := url.PathUnescape(m[1]); err == nil {
+			found = append(found, password)
+		}
+	}
+	return slices.DeleteFunc(found, func(value string) bool {
+		return len(value) < shortestAssigned || harmless.MatchString(value)
 	})
+}
+
+// unquoted is a value without what T-SQL, JSON or a connection string has around it.
+func unquoted(value string) string {
+	var text string
+	if json.Unmarshal([]byte(value), &text) == nil {
+		return text
+	}
+	for _, q := range []struct{ begins, ends string }{{"N'", "'"}, {"'", "'"}, {`\"`, `\"`}, {`"`, `"`}, {"{", "}"}} {
+		if rest, is := strings.CutPrefix(value, q.begins); is {
+			return strings.ReplaceAll(strings.TrimSuffix(rest, q.ends), q.ends+q.ends, q.ends)
+		}
+	}
+	return value
 }
 
 // public are keys whose values are no secrets: certificates, and what connection Secrets say beside the password. An
@@ -254,11 +310,21 @@ func (r *redactor) object(value any) any {
 			v[key] = r.object(inner)
 		}
 	case []any:
-		for i := range v {
-			v[i] = r.object(v[i])
+		for i, inner := range v {
+			if text, is := inner.(string); is && i > 0 && !strings.HasPrefix(text, "-") && option(v[i-1]) {
+				v[i] = unknownMark
+				continue
+			}
+			v[i] = r.object(inner)
 		}
 	}
 	return value
+}
+
+// option tells that an argument names a secret, which is the next one then.
+func option(argument any) bool {
+	text, is := argument.(string)
+	return is && (text == "-P" || strings.HasPrefix(text, "-") && secretName.MatchString(text))
 }
 
 func quietVariable(one any) {

@@ -35,7 +35,7 @@ import (
 // planted are secrets, each of a Secret of its own.
 var planted = map[string]string{
 	"sa": "Planted-Sa-Passw0rd", "login": `Planted "login" Passw0rd`, "token": "planted-T0ken-Of-An-Agent-0123456789",
-	"bucket": "PlantedBucketSecret/With+Signs==", "env": "planted in nobody's Secret",
+	"app": "Planted,App(Passw0rd", "bucket": "PlantedBucketSecret/With+Signs==", "env": "planted in nobody's Secret",
 }
 
 func inWeb(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
@@ -76,13 +76,16 @@ func plant(t *testing.T, hub, member *apiserver.Server, at *kubelet.Kubelet) {
 		"database": []byte("Content")}}
 	connection.Labels = own
 	add(hub, connection, &corev1.Secret{ObjectMeta: inWeb("store"),
-		Data: map[string][]byte{"secretKey": []byte(planted["bucket"])}})
+		Data: map[string][]byte{"secretKey": []byte(planted["bucket"])}},
+		&corev1.Secret{ObjectMeta: inWeb("app"), Data: map[string][]byte{
+			"url": []byte("Server=tcp:content,1433;User ID=app;Password=" + planted["app"] + ";Encrypt=True")}})
 	add(member, &corev1.Secret{ObjectMeta: inWeb("tukpub-credentials"),
 		Data: map[string][]byte{"sa-password": []byte(planted["sa"])}},
 		&corev1.Secret{ObjectMeta: inWeb("tukpub-agent"),
 			Data: map[string][]byte{"orders.json": []byte(`{"voters":[{"token":"` + planted["token"] + `"}]}`)}},
 		votes.NewLease("web", "content", "tukpub-0", votes.Configuration{}))
-	everything := planted["sa"] + " " + planted["login"] + " " + planted["token"] + " " + planted["bucket"]
+	everything := planted["sa"] + " " + planted["login"] + " " + planted["token"] + " " + planted["bucket"] + " " +
+		planted["app"]
 	size := &v1alpha1.Volume{Size: resource.MustParse("1Gi")}
 	server := &v1alpha1.SQLServer{ObjectMeta: inWeb("tukpub"),
 		Spec: v1alpha1.SQLServerSpec{Site: "tukwila", AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
