@@ -58,6 +58,9 @@ type Target struct {
 	Role credentials.Role
 	// Login is used in place of the Role's where a login was declared; its password is that of the Role.
 	Login string
+	// ReadOnly says that the connection only reads (ApplicationIntent=ReadOnly): a secondary replica that is readable for
+	// such connections alone lets it in.
+	ReadOnly bool
 }
 
 // login that is used.
@@ -171,13 +174,9 @@ func serviceAddress(t Target) string {
 // statement shows whether the server answers. A password, CA or address that has changed since replaces the pool.
 func (c *Connector) Open(ctx context.Context, t Target) (*DB, error) {
 	t = t.withDefaults()
-	access, err := c.Access(ctx, t.Namespace, t.Server)
+	access, password, err := c.credentials(ctx, t)
 	if err != nil {
-		return nil, fmt.Errorf("find the credentials of server %s/%s: %w", t.Namespace, t.Server, err)
-	}
-	password := access.Passwords.Of(t.Role)
-	if password == "" {
-		return nil, fmt.Errorf("find the credentials of server %s/%s: key %s is missing", t.Namespace, t.Server, t.Role.Key())
+		return nil, err
 	}
 	address := c.options.Address(t)
 	made := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%s", address, password, access.CA))
@@ -198,6 +197,18 @@ func (c *Connector) Open(ctx context.Context, t Target) (*DB, error) {
 	db := c.newDB(t, config)
 	c.pools[t] = pool{db: db, made: made}
 	return db, nil
+}
+
+// credentials are the Access of the target's server, with the password of its role.
+func (c *Connector) credentials(ctx context.Context, t Target) (access Access, password string, err error) {
+	if access, err = c.Access(ctx, t.Namespace, t.Server); err != nil {
+		return Access{}, "", fmt.Errorf("find the credentials of server %s/%s: %w", t.Namespace, t.Server, err)
+	}
+	if password = access.Passwords.Of(t.Role); password == "" {
+		return Access{}, "", fmt.Errorf("find the credentials of server %s/%s: key %s is missing", t.Namespace, t.Server,
+			t.Role.Key())
+	}
+	return access, password, nil
 }
 
 func (c *Connector) newDB(t Target, config msdsn.Config) *DB {
@@ -248,7 +259,7 @@ func (c *Connector) config(t Target, address, password string, ca []byte) (msdsn
 	}
 	config.Host, config.Port, config.Database = host, port, t.Database
 	config.User, config.Password = t.login(), password
-	config.AppName = c.options.Program
+	config.AppName, config.ReadOnlyIntent = c.options.Program, t.ReadOnly
 	config.Encryption = msdsn.EncryptionRequired
 	config.HostInCertificateProvided = true
 	config.TLSConfig = &tls.Config{ //nolint:gosec // no newer version, see below

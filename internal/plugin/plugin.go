@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package plugin is `kubectl geosql`, with which people look at topologies, join sites, and ask for switchovers,
-// failovers, restarts, restores, new copies, moves of publishers and drills.
+// Package plugin is `kubectl geosql`, with which people look at topologies, ask engines, join sites, and ask for
+// switchovers, failovers, restarts, restores, new copies, moves of publishers and drills.
 package plugin
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
@@ -16,15 +15,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"geosql.dev/operator/internal/plugin/backup"
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/drill"
 	"geosql.dev/operator/internal/plugin/login"
+	"geosql.dev/operator/internal/plugin/logs"
 	"geosql.dev/operator/internal/plugin/move"
 	"geosql.dev/operator/internal/plugin/plan"
 	"geosql.dev/operator/internal/plugin/primary"
 	"geosql.dev/operator/internal/plugin/reinitialize"
+	"geosql.dev/operator/internal/plugin/report"
 	"geosql.dev/operator/internal/plugin/restart"
 	"geosql.dev/operator/internal/plugin/restore"
 	"geosql.dev/operator/internal/plugin/site"
+	"geosql.dev/operator/internal/plugin/sql"
 	"geosql.dev/operator/internal/plugin/status"
 	"geosql.dev/operator/internal/plugin/version"
 )
@@ -37,7 +40,8 @@ type group struct {
 
 var groups = []group{
 	{"look", "Look:", []func() *cobra.Command{
-		status.NewCommand, status.NewGraphCommand, plan.NewCommand, version.NewCommand}},
+		status.NewCommand, status.NewGraphCommand, plan.NewCommand, sql.NewCommand, logs.NewCommand,
+		report.NewCommand, version.NewCommand}},
 	{"primary", "Say where a group's primary is:", []func() *cobra.Command{
 		primary.NewSwitchoverCommand, primary.NewFailoverCommand, primary.NewPauseCommand, primary.NewResumeCommand}},
 	{"former", "After a failover with data loss:",
@@ -85,9 +89,5 @@ func Run() int {
 	defer stop()
 	// Another interrupt ends the command at once, whatever it still does about the first.
 	context.AfterFunc(ctx, stop)
-	if err := root.ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "error: "+err.Error())
-		return 1
-	}
-	return 0
+	return cli.Exit(os.Stderr, root.ExecuteContext(ctx))
 }

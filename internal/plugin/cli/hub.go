@@ -35,6 +35,9 @@ func (f *HubFlags) AddAllNamespaces(cmd *cobra.Command) {
 	cmd.Flags().BoolVarP(&f.AllNamespaces, "all-namespaces", "A", false, "objects of all namespaces")
 }
 
+// Context is the one that --context names, empty for the current one.
+func (f *HubFlags) Context() string { return f.context }
+
 // Ask asks the hub something within ReadTimeout.
 func (f *HubFlags) Ask(cmd *cobra.Command,
 	do func(ctx context.Context, hub client.Client, namespace string) error) error {

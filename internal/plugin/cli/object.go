@@ -4,14 +4,15 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// shorts are the short names of kinds, as kubectl has them.
-var shorts = map[string]string{"AvailabilityGroup": "ag"}
+// shorts are the short names of kinds, as kubectl has them or had them.
+var shorts = map[string][]string{"AvailabilityGroup": {"gag", "ag"}, "SQLServer": {"gsql"}, "Site": {"gsite"}}
 
 // ObjectName is the name that a person gave for an object of a kind: alone, or as kubectl writes it, KIND/NAME.
 func ObjectName(text, kind string) (string, error) {
@@ -23,7 +24,7 @@ func ObjectName(text, kind string) (string, error) {
 		if strings.HasSuffix(lower, "y") {
 			plural = strings.TrimSuffix(lower, "y") + "ies"
 		}
-		if given != lower && given != plural && (shorts[kind] == "" || given != shorts[kind]) {
+		if given != lower && given != plural && !slices.Contains(shorts[kind], given) {
 			return "", fmt.Errorf("%q is no %s: this command takes the name of one, alone or as %s/NAME", text, kind, lower)
 		}
 		name = after

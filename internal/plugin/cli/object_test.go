@@ -15,6 +15,7 @@ import (
 func TestObjectsAreNamedAsKubectlDoes(t *testing.T) {
 	g := NewWithT(t)
 	for text, kind := range map[string]string{"content": "AvailabilityGroup", "ag/content": "AvailabilityGroup",
+		"gag/content": "AvailabilityGroup", "gsql/content": "SQLServer",
 		"availabilitygroup/content":             "AvailabilityGroup",
 		"availabilitygroups.geosql.dev/content": "AvailabilityGroup", "Topology/content": "Topology",
 		"topologies/content": "Topology"} {

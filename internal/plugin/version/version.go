@@ -24,6 +24,7 @@ import (
 	"geosql.dev/operator/controllers/sqlserver"
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/join"
 	own "geosql.dev/operator/internal/version"
 )
 
@@ -75,6 +76,17 @@ func (f *versionFlags) show(ctx context.Context, out io.Writer) {
 		fmt.Fprintf(out, "cluster\tnot known: %v\n", err)
 		return
 	}
+	lines(ctx, out, join.Cluster{Config: f.Config, Client: cluster}, namespace, f.operatorNamespace)
+}
+
+// Describe shows the versions of what runs in a cluster, a line for each.
+func Describe(ctx context.Context, w io.Writer, cluster join.Cluster, namespace, operatorNamespace string) {
+	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	lines(ctx, out, cluster, namespace, operatorNamespace)
+	_ = out.Flush()
+}
+
+func lines(ctx context.Context, out io.Writer, at join.Cluster, namespace, operatorNamespace string) {
 	ctx, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
 	line := func(name, text string, err error) {
@@ -83,16 +95,16 @@ func (f *versionFlags) show(ctx context.Context, out io.Writer) {
 		}
 		fmt.Fprintf(out, "%s\t%s\n", name, text)
 	}
-	text, err := kubernetes(f.Config)
+	text, err := kubernetes(at.Config)
 	line("Kubernetes", text, err)
 	if cli.Silent(err) {
 		return
 	}
-	text, err = operator(ctx, cluster, f.operatorNamespace)
+	text, err = operator(ctx, at.Client, operatorNamespace)
 	line("operator", text, err)
-	text, err = agents(ctx, cluster, namespace)
+	text, err = agents(ctx, at.Client, namespace)
 	line("agents", text, err)
-	text, err = engines(ctx, cluster, namespace)
+	text, err = engines(ctx, at.Client, namespace)
 	line("engines", text, err)
 }
 
