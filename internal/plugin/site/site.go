@@ -4,13 +4,13 @@
 package site
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/check"
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
@@ -18,8 +18,7 @@ import (
 
 // siteFlags are what join and leave have in common, and what join adds.
 type siteFlags struct {
-	kubeconfig, context        string
-	hubKubeconfig, hubContext  string
+	cli.MemberFlags
 	output, of                 string
 	hub                        bool
 	operatorNamespace, server  string
@@ -41,12 +40,7 @@ func NewCommand() *cobra.Command {
 
 func (f *siteFlags) common(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; KUBECONFIG or ~/.kube/config unless given")
-	flags.StringVar(&f.context, "context", "", "context of the member cluster, as its administrator")
-	flags.StringVar(&f.hubKubeconfig, "hub-kubeconfig", "",
-		"kubeconfig file of the hub, where it is another than the member's; then --kubeconfig alone names the member, by "+
-			"its current context unless --context is given")
-	flags.StringVar(&f.hubContext, "hub-context", "", "context of the hub; the current one unless given")
+	f.Add(flags)
 	flags.StringVar(&f.operatorNamespace, "operator-namespace", sites.OperatorNamespace,
 		"namespace of the operator in the hub, and of its account at the member")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and do nothing")
@@ -98,6 +92,10 @@ not among them. Run it without --dry-run, too, to make the credentials.`,
 				return err
 			}
 			f.sayDone(cmd, args[0], expires)
+			if !f.dryRun {
+				check.Joined(cmd.Context(), cmd.OutOrStdout(), check.Request{Hub: r.Hub, Member: r.Member,
+					HubSite: r.Member == nil, Names: args, OperatorNamespace: f.operatorNamespace})
+			}
 			return nil
 		},
 	}
@@ -210,7 +208,7 @@ func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, erro
 	if cmd.Flags().Changed("drills") {
 		r.Drills = &f.drills
 	}
-	if cmd.Name() != "leave" && f.hub == f.memberSaid() {
+	if cmd.Name() != "leave" && f.hub == f.Said() {
 		return r, fmt.Errorf("say which cluster the site is: --context CONTEXT of another cluster, or --kubeconfig FILE of " +
 			"another cluster beside --hub-kubeconfig FILE, or --hub")
 	}
@@ -229,23 +227,8 @@ func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, erro
 		r.Spec.Links = append(r.Spec.Links, link)
 	}
 	var err error
-	if r.Hub, err = cli.OpenCluster(cmp.Or(f.hubKubeconfig, f.kubeconfig), f.hubContext); err != nil {
-		return r, fmt.Errorf("the hub: %w", err)
-	}
-	if f.memberSaid() {
-		member, err := cli.OpenCluster(f.kubeconfig, f.context)
-		if err != nil {
-			return r, fmt.Errorf("the member: %w", err)
-		}
-		r.Member = &member
-	}
-	return r, nil
-}
-
-// memberSaid tells that a member cluster was named. A kubeconfig alone names the hub, unless that has one of its own.
-// No cluster is a member by default: `site leave` would take rights away there.
-func (f *siteFlags) memberSaid() bool {
-	return f.context != "" || f.hubKubeconfig != "" && f.kubeconfig != ""
+	r.Hub, r.Member, err = f.Open()
+	return r, err
 }
 
 func (f *siteFlags) sayDone(cmd *cobra.Command, name string, expires time.Time) {

@@ -48,7 +48,7 @@ func child(t *testing.T, name string, arguments []string) *cobra.Command {
 	return command
 }
 
-// Which clusters are meant, from one kubeconfig or from two. Nobody's current context is taken for the member by itself.
+// Which clusters are meant, from one kubeconfig or from two. Nobody's current context is taken for the member.
 func TestWhichClustersAreMeant(t *testing.T) {
 	one := kubeconfig(t, "hub", "quincy")
 	hub, quincy := kubeconfig(t, "hub", "other"), kubeconfig(t, "quincy", "dublin")
