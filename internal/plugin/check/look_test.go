@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -29,7 +30,7 @@ import (
 	"geosql.dev/operator/test/support/terminal"
 )
 
-// inMemory is a cluster that answers and has these objects; allowed says what whoever asks may do there.
+// inMemory is a cluster that answers, has these objects and takes no writes; allowed says what whoever asks may do.
 func inMemory(
 	t *testing.T,
 	allowed func(authorizationv1.ResourceAttributes) bool,
@@ -40,15 +41,22 @@ func inMemory(
 		_, _ = w.Write([]byte(`{"major":"1","minor":"36","gitVersion":"v1.36.1"}`))
 	}))
 	t.Cleanup(api.Close)
-	reviews := interceptor.Funcs{Create: func(ctx context.Context, c client.WithWatch, obj client.Object,
-		options ...client.CreateOption) error {
-		review, is := obj.(*authorizationv1.SelfSubjectAccessReview)
-		if !is {
-			return c.Create(ctx, obj, options...)
-		}
-		review.Status.Allowed = allowed(*review.Spec.ResourceAttributes)
-		return nil
-	}}
+	writes := errors.New("the check writes")
+	reviews := interceptor.Funcs{
+		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
+			review, is := obj.(*authorizationv1.SelfSubjectAccessReview)
+			if !is {
+				return writes
+			}
+			review.Status.Allowed = allowed(*review.Spec.ResourceAttributes)
+			return nil
+		},
+		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return writes },
+		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
+			return writes
+		},
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return writes },
+	}
 	return join.Cluster{Config: &rest.Config{Host: api.URL},
 		Client: terminal.Hub(objects...).WithInterceptorFuncs(reviews).Build()}
 }
