@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"geosql.dev/operator/internal/plugin/backup"
+	"geosql.dev/operator/internal/plugin/check"
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/plugin/drill"
 	"geosql.dev/operator/internal/plugin/login"
@@ -47,8 +48,8 @@ var groups = []group{
 	{"former", "After a failover with data loss:",
 		[]func() *cobra.Command{primary.NewRejoinCommand, primary.NewReseedCommand}},
 	{"rest", "Sites, servers, backups, publishing, logins and drills:", []func() *cobra.Command{
-		site.NewCommand, restart.NewCommand, restart.NewUpdateCommand, backup.NewCommand, restore.NewCommand,
-		reinitialize.NewCommand, login.NewCommand, move.NewCommand, drill.NewCommand}},
+		site.NewCommand, check.NewCommand, restart.NewCommand, restart.NewUpdateCommand, backup.NewCommand,
+		restore.NewCommand, reinitialize.NewCommand, login.NewCommand, move.NewCommand, drill.NewCommand}},
 }
 
 // newRoot is the plugin with all its commands.

@@ -59,7 +59,7 @@ func ApplyUnchanged(ctx context.Context, c client.Client, obj client.Object) err
 
 // ApplyAs is Apply under another field manager.
 func ApplyAs(ctx context.Context, c client.Client, obj client.Object, owner client.FieldOwner) error {
-	_, err := apply(ctx, c, obj, owner, "creationTimestamp", "managedFields", "resourceVersion", "uid", "generation")
+	_, err := apply(ctx, c, obj, owner, serverSet...)
 	return err
 }
 
@@ -71,7 +71,27 @@ func apply(
 	owner client.FieldOwner,
 	without ...string,
 ) (*unstructured.Unstructured, error) {
-	gvk, err := apiutil.GVKForObject(obj, c.Scheme())
+	u, err := sent(c.Scheme(), obj, without...)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), owner, client.ForceOwnership); err != nil {
+		return nil, fmt.Errorf("applying %s %s/%s: %w", u.GetKind(), obj.GetNamespace(), obj.GetName(), err)
+	}
+	return u, nil
+}
+
+// Manifest is obj as ApplyAs sends it. The error is that obj is of no kind of the scheme, or cannot be encoded.
+func Manifest(scheme *runtime.Scheme, obj client.Object) (*unstructured.Unstructured, error) {
+	return sent(scheme, obj, serverSet...)
+}
+
+// serverSet are the fields of the metadata that API servers set.
+var serverSet = []string{"creationTimestamp", "managedFields", "resourceVersion", "uid", "generation"}
+
+// sent is obj without its status and the fields of the metadata that are named.
+func sent(scheme *runtime.Scheme, obj client.Object, without ...string) (*unstructured.Unstructured, error) {
+	gvk, err := apiutil.GVKForObject(obj, scheme)
 	if err != nil {
 		return nil, fmt.Errorf("applying %s/%s: %w", obj.GetNamespace(), obj.GetName(), err)
 	}
@@ -84,9 +104,6 @@ func apply(
 	unstructured.RemoveNestedField(u.Object, "status")
 	for _, field := range without {
 		unstructured.RemoveNestedField(u.Object, "metadata", field)
-	}
-	if err := c.Apply(ctx, client.ApplyConfigurationFromUnstructured(u), owner, client.ForceOwnership); err != nil {
-		return nil, fmt.Errorf("applying %s %s/%s: %w", gvk.Kind, obj.GetNamespace(), obj.GetName(), err)
 	}
 	return u, nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/check"
 	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
@@ -17,16 +18,17 @@ import (
 
 // siteFlags are what join and leave have in common, and what join adds.
 type siteFlags struct {
-	kubeconfig, context, hubContext string
-	hub                             bool
-	operatorNamespace, server       string
-	namespaces, addNamespaces       []string
-	sourceRanges                    []string
-	storageClasses, links           []string
-	region, zone, exposure          string
-	tokenLife, wait                 time.Duration
-	dryRun, drills, newCluster      bool
-	takeOver                        bool
+	cli.MemberFlags
+	output, of                 string
+	hub                        bool
+	operatorNamespace, server  string
+	namespaces, addNamespaces  []string
+	sourceRanges               []string
+	storageClasses, links      []string
+	region, zone, exposure     string
+	tokenLife, wait            time.Duration
+	dryRun, drills, newCluster bool
+	takeOver                   bool
 }
 
 // NewCommand makes `kubectl geosql site`.
@@ -38,9 +40,7 @@ func NewCommand() *cobra.Command {
 
 func (f *siteFlags) common(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; KUBECONFIG or ~/.kube/config unless given")
-	flags.StringVar(&f.context, "context", "", "context of the member cluster, as its administrator")
-	flags.StringVar(&f.hubContext, "hub-context", "", "context of the hub; the current one unless given")
+	f.Add(flags)
 	flags.StringVar(&f.operatorNamespace, "operator-namespace", sites.OperatorNamespace,
 		"namespace of the operator in the hub, and of its account at the member")
 	flags.BoolVar(&f.dryRun, "dry-run", false, "say what would be done and do nothing")
@@ -49,7 +49,7 @@ func (f *siteFlags) common(cmd *cobra.Command) {
 func newJoinCommand() *cobra.Command {
 	f := &siteFlags{}
 	cmd := &cobra.Command{
-		Use:   "join NAME (--context CONTEXT | --hub) --namespaces NAMESPACE,...",
+		Use:   "join NAME (--context CONTEXT | --kubeconfig FILE --hub-kubeconfig FILE | --hub) --namespaces NAMESPACE,...",
 		Short: "Make a cluster a site of the hub, or renew its credentials",
 		Long: `Creates an account at the member with exactly the rights that the manager needs: in the given namespaces, and
 to read nodes, volumes and storage classes, and has the member's API server keep the renewal of votes apart from other
@@ -63,27 +63,45 @@ After the hub was made anew, or restored beside one that still runs, --take-over
 
 Drills need further rights: to start pods in these namespaces, to run commands in pods, also in engines, to create
 objects of Chaos Mesh, and to see whether its daemons are ready. --drills grants them, --drills=false takes them away. A
-new site is joined without them.`,
+new site is joined without them.
+
+With --dry-run -o yaml it prints what it would apply, for a repository from which the clusters are kept: in a comment
+before each object stands in which of the two it belongs, and --of shows those of one alone. Namespaces and Secrets are
+not among them. Run it without --dry-run, too, to make the credentials.`,
 		Example: `  kubectl geosql site join dublin --hub --namespaces web
   kubectl geosql site join tukwila --context tukwila-admin --namespaces web --region us-west \
     --source-ranges 10.101.0.0/16 --storage-class all=fast --storage-class backup=capacity \
-    --link quincy=4ms/1Gbit --link dublin=150ms/1Gbit`,
+    --link quincy=4ms/1Gbit --link dublin=150ms/1Gbit
+  kubectl geosql site join quincy --kubeconfig quincy.yaml --hub-kubeconfig hub.yaml --namespaces web
+  kubectl geosql site join quincy --kubeconfig quincy.yaml --hub-kubeconfig hub.yaml --namespaces web \
+    --dry-run -o yaml --of site`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.checkOutput(); err != nil {
+				return err
+			}
 			r, err := f.request(cmd, args[0])
 			if err != nil {
 				return err
+			}
+			if f.output != "" {
+				return f.printManifests(cmd, r)
 			}
 			expires, err := join.Join(cmd.Context(), r)
 			if err != nil {
 				return err
 			}
 			f.sayDone(cmd, args[0], expires)
+			if !f.dryRun {
+				check.Joined(cmd.Context(), cmd.OutOrStdout(), check.Request{Hub: r.Hub, Member: r.Member,
+					HubSite: r.Member == nil, Names: args, OperatorNamespace: f.operatorNamespace})
+			}
 			return nil
 		},
 	}
 	f.common(cmd)
 	flags := cmd.Flags()
+	f.addOutput(flags)
 	flags.BoolVar(&f.hub, "hub", false, "the site is the hub itself")
 	flags.StringSliceVar(&f.namespaces, "namespaces", nil,
 		"namespaces in which servers may run; made if they do not exist, at the member and in the hub")
@@ -127,10 +145,10 @@ new site is joined without them.`,
 func newLeaveCommand() *cobra.Command {
 	f := &siteFlags{}
 	cmd := &cobra.Command{
-		Use:   "leave NAME [--context CONTEXT]",
+		Use:   "leave NAME [--context CONTEXT | --kubeconfig FILE --hub-kubeconfig FILE]",
 		Short: "Take a site out: its Site, its credentials, its account",
-		Long: `Deletes the Site (which waits until no server runs there), its credentials in the hub and, with --context, the
-account and its rights at the member. Namespaces and what is in them stay.`,
+		Long: `Deletes the Site (which waits until no server runs there), its credentials in the hub and, where the member is
+named, the account and its rights there. Namespaces and what is in them stay.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.request(cmd, args[0])
@@ -149,7 +167,7 @@ func newPruneCommand() *cobra.Command {
 	f := &siteFlags{}
 	var yes bool
 	cmd := &cobra.Command{
-		Use:   "prune NAME (--context CONTEXT | --hub)",
+		Use:   "prune NAME (--context CONTEXT | --kubeconfig FILE --hub-kubeconfig FILE | --hub)",
 		Short: "Show and take away names at a site of what the hub does not declare",
 		Long: `Shows which names a site keeps of servers, groups and sites that the hub does not declare: what its own process was
 told (ConfigMap geosql-names, Secret geosql-peers), Services and EndpointSlices. A hub that was made anew takes none of
@@ -190,8 +208,9 @@ func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, erro
 	if cmd.Flags().Changed("drills") {
 		r.Drills = &f.drills
 	}
-	if cmd.Name() != "leave" && f.hub == (f.context != "") {
-		return r, fmt.Errorf("say which cluster the site is: --context CONTEXT of another cluster, or --hub")
+	if cmd.Name() != "leave" && f.hub == f.Said() {
+		return r, fmt.Errorf("say which cluster the site is: --context CONTEXT of another cluster, or --kubeconfig FILE of " +
+			"another cluster beside --hub-kubeconfig FILE, or --hub")
 	}
 	r.Spec = v1alpha1.SiteSpec{Region: f.region, Zone: f.zone, AllowedNamespaces: f.namespaces,
 		Exposure: v1alpha1.Exposure{Type: v1alpha1.ExposureType(f.exposure)}, SourceRanges: f.sourceRanges}
@@ -208,17 +227,8 @@ func (f *siteFlags) request(cmd *cobra.Command, name string) (join.Request, erro
 		r.Spec.Links = append(r.Spec.Links, link)
 	}
 	var err error
-	if r.Hub, err = cli.OpenCluster(f.kubeconfig, f.hubContext); err != nil {
-		return r, fmt.Errorf("the hub: %w", err)
-	}
-	if f.context != "" {
-		member, err := cli.OpenCluster(f.kubeconfig, f.context)
-		if err != nil {
-			return r, fmt.Errorf("the member: %w", err)
-		}
-		r.Member = &member
-	}
-	return r, nil
+	r.Hub, r.Member, err = f.Open()
+	return r, err
 }
 
 func (f *siteFlags) sayDone(cmd *cobra.Command, name string, expires time.Time) {

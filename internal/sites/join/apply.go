@@ -27,6 +27,8 @@ type writer struct {
 	cluster Cluster
 	// where names the cluster in what is printed.
 	where string
+	// hub tells that the cluster is the hub.
+	hub bool
 }
 
 func (w *writer) say(what string, obj client.Object) {
@@ -65,7 +67,7 @@ func (w *writer) apply(parent context.Context, obj client.Object) error {
 			what = "would be created"
 		}
 		w.say(what, obj)
-		return nil
+		return w.declare(obj)
 	}
 	if err := sites.ApplyAs(ctx, w.cluster.Client, obj, Owner); err != nil {
 		return fmt.Errorf("at %s: %w", w.where, err)

@@ -115,7 +115,7 @@ func (r *Request) readKubeconfig(parent context.Context) error {
 
 // atMember makes account and rights.
 func (r *Request) atMember(ctx context.Context) error {
-	w := &writer{r: r, cluster: r.member(), where: r.Name}
+	w := &writer{r: r, cluster: r.member(), where: r.Name, hub: r.Member == nil}
 	namespaces := append([]string{r.OperatorNamespace}, r.Spec.AllowedNamespaces...)
 	for _, ns := range slices.Compact(namespaces) {
 		if err := w.namespace(ctx, ns); err != nil {
@@ -298,7 +298,7 @@ func (r *Request) kubeconfig(token string) ([]byte, error) {
 
 // atHub declares the site.
 func (r *Request) atHub(ctx context.Context, kubeconfig []byte) error {
-	w := &writer{r: r, cluster: r.Hub, where: "hub"}
+	w := &writer{r: r, cluster: r.Hub, where: "hub", hub: true}
 	if r.Member != nil {
 		for _, ns := range append([]string{r.OperatorNamespace}, r.Spec.AllowedNamespaces...) {
 			if err := w.namespace(ctx, ns); err != nil {

@@ -60,6 +60,8 @@ type Request struct {
 	TakeOver bool
 	// DryRun says what would be done and does nothing.
 	DryRun bool
+	// Declare receives in a dry run what would be applied, in that order; left out, nobody does. An error ends it.
+	Declare func(Manifest) error
 	// Out receives a line per object.
 	Out io.Writer
 

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package check
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/sites/join"
+)
+
+type checkFlags struct {
+	cli.MemberFlags
+	operatorNamespace        string
+	namespaces, sourceRanges []string
+	storageClasses           []string
+	exposure, output         string
+	hub, strict              bool
+}
+
+// NewCommand makes `kubectl geosql check`.
+func NewCommand() *cobra.Command {
+	f := &checkFlags{}
+	cmd := &cobra.Command{
+		Use:   "check [SITE...]",
+		Short: "Look whether clusters are fit for servers, before and after they are joined",
+		Long: `Looks at the hub and at what it says of its sites and, where a member cluster is named, as its administrator at
+that: versions, rights, clocks, nodes, storage classes, namespaces with their quotas, webhooks, whether NetworkPolicies
+are enforced, addresses of pods, and Chaos Mesh where drills are granted. Each finding says what to change. Nothing is
+written.
+
+The flags that site join has, too, say what a site is to declare; what is not given is as its Site has it. For a cluster
+that is not joined yet name its context, and its namespaces.
+
+It fails when there is a problem, with --strict also when there are warnings or something is not known.`,
+		Example: `  kubectl geosql check
+  kubectl geosql check quincy --context quincy-admin --namespaces web --storage-class all=fast
+  kubectl geosql check quincy --kubeconfig quincy.yaml --hub-kubeconfig hub.yaml -o json`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
+	}
+	flags := cmd.Flags()
+	f.Add(flags)
+	flags.StringVar(&f.operatorNamespace, "operator-namespace", sites.OperatorNamespace,
+		"namespace of the operator in the hub, and of its account at the member")
+	flags.BoolVar(&f.hub, "hub", false, "the site is the hub itself")
+	flags.StringSliceVar(&f.namespaces, "namespaces", nil, "namespaces in which servers are to run")
+	flags.StringArrayVar(&f.storageClasses, "storage-class", nil,
+		"ROLE=CLASS, with a role of data, log, tempdb, backup, agent or all; repeatable, the last one wins")
+	flags.StringSliceVar(&f.sourceRanges, "source-ranges", nil,
+		"ranges of the addresses by which other sites see connections from this site's pods")
+	flags.StringVar(&f.exposure, "exposure", "",
+		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
+	flags.StringVarP(&f.output, "output", "o", "text", "text, or json")
+	flags.BoolVar(&f.strict, "strict", false, "fail also when there are warnings or something is not known")
+	return cmd
+}
+
+func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
+	r, err := f.request(args)
+	if err != nil {
+		return err
+	}
+	o, err := r.observe(cmd.Context())
+	if err != nil {
+		return err
+	}
+	found := o.judge()
+	if f.output == "json" {
+		err = writeJSON(cmd.OutOrStdout(), found)
+	} else {
+		err = write(cmd.OutOrStdout(), found, true)
+	}
+	if err != nil {
+		return err
+	}
+	return verdict(found, f.strict)
+}
+
+// request reads the flags and opens the clusters.
+func (f *checkFlags) request(names []string) (Request, error) {
+	r := Request{OperatorNamespace: f.operatorNamespace, Names: names, HubSite: f.hub, Said: v1alpha1.SiteSpec{
+		AllowedNamespaces: f.namespaces, SourceRanges: f.sourceRanges,
+		Exposure: v1alpha1.Exposure{Type: v1alpha1.ExposureType(f.exposure)}}}
+	for _, text := range f.storageClasses {
+		if err := join.ParseStorageClass(&r.Said.StorageClasses, text); err != nil {
+			return r, err
+		}
+	}
+	says := len(f.namespaces)+len(f.sourceRanges)+len(f.storageClasses) > 0 || f.exposure != ""
+	switch {
+	case f.output != "text" && f.output != "json":
+		return r, fmt.Errorf("%q is no output: use text or json", f.output)
+	case f.exposure != "" && r.Said.Exposure.Type != v1alpha1.ExposureFlatNetwork &&
+		r.Said.Exposure.Type != v1alpha1.ExposureNodePort:
+		return r, fmt.Errorf("%q is no exposure: use %s or %s", f.exposure, v1alpha1.ExposureFlatNetwork,
+			v1alpha1.ExposureNodePort)
+	case f.hub && f.Said():
+		return r, errors.New("say which cluster the site is: --hub, or another one")
+	case (f.hub || f.Said() || says) && len(names) != 1:
+		return r, errors.New("name the one SITE that the cluster is, or is to be, and what is said of it")
+	}
+	var err error
+	r.Hub, r.Member, err = f.Open()
+	return r, err
+}
