@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
 )
 
 // checkNames refuses names that the hub would refuse once the member has been changed.
@@ -152,26 +153,19 @@ func clusterUID(ctx context.Context, c Cluster, where string) (string, error) {
 	}
 }
 
-// checkLeaving refuses to take out a site that is not there, and rights at a cluster that is another site. What an
-// interrupted attempt has left, with the Site gone, is taken out.
-func (r *Request) checkLeaving(parent context.Context, there bool) error {
+// checkLeaving refuses to take out a site that is not there, and rights at a cluster that is not the site's. What an
+// interrupted attempt has left, with the Site gone, is taken out. before is the Site as it is, nil when it is gone.
+func (r *Request) checkLeaving(parent context.Context, before *v1alpha1.Site) error {
 	ctx, cancel := context.WithTimeout(parent, callTimeout)
 	defer cancel()
 	joined := ""
 	if r.Member != nil {
-		member := &writer{r: r, cluster: *r.Member, where: r.Name}
-		account, err := member.current(ctx, r.account())
-		if err != nil {
+		var err error
+		if joined, err = r.checkLeaver(ctx, before); err != nil {
 			return err
 		}
-		if account != nil {
-			joined = account.GetLabels()[v1alpha1.LabelSite]
-		}
 	}
-	if joined != "" && joined != r.Name {
-		return fmt.Errorf("the cluster of that context was joined as site %s: name the context of site %s", joined, r.Name)
-	}
-	if there || joined != "" {
+	if before != nil || joined != "" {
 		return nil
 	}
 	secret := r.secret(nil)
@@ -188,6 +182,72 @@ func (r *Request) checkLeaving(parent context.Context, there bool) error {
 		known = append(known, s.Name)
 	}
 	return fmt.Errorf("no Site %s; there are: %s", r.Name, or(known))
+}
+
+// checkLeaver refuses a cluster that is not the site's, since the account, its rights and the policy are taken away
+// there: in a hub they are those of its manager. It returns the name under which the cluster was joined, empty where
+// the account is gone already.
+func (r *Request) checkLeaver(ctx context.Context, before *v1alpha1.Site) (joined string, err error) {
+	uid, err := clusterUID(ctx, *r.Member, r.Name)
+	if err != nil {
+		return "", err
+	}
+	isHub, known := false, ""
+	if before != nil {
+		isHub, known = before.Spec.KubeconfigSecretRef == nil, before.Cluster()
+	}
+	switch {
+	case uid == r.self.Hub && isHub:
+		return "", nil
+	case uid == r.self.Hub:
+		return "", fmt.Errorf("the context is the hub's own cluster, and site %s is another one: name its context", r.Name)
+	case isHub:
+		return "", fmt.Errorf("site %s is the hub itself, and the context is another cluster: name none", r.Name)
+	}
+	account, err := (&writer{r: r, cluster: *r.Member, where: r.Name}).current(ctx, r.account())
+	if err != nil {
+		return "", err
+	}
+	if account != nil {
+		joined = account.GetLabels()[v1alpha1.LabelSite]
+	}
+	switch {
+	case joined != "" && joined != r.Name:
+		return "", fmt.Errorf("the cluster of that context was joined as site %s: name the context of site %s", joined,
+			r.Name)
+	case known != "" && known != uid:
+		return "", fmt.Errorf("site %s is another cluster (kube-system has UID %s there, and %s here): name its context, or "+
+			"none to leave its account and rights", r.Name, known, uid)
+	case account != nil && joined == "" && known == "":
+		return "", fmt.Errorf("nobody joined the cluster of that context: its account %s/%s is another one; name the "+
+			"context of site %s", r.OperatorNamespace, sites.Account, r.Name)
+	}
+	return joined, r.checkLeft(ctx, uid)
+}
+
+// checkLeft refuses a cluster that is another site of this hub, or another hub's site, of whatever name.
+func (r *Request) checkLeft(ctx context.Context, uid string) error {
+	var list v1alpha1.SiteList
+	if err := r.Hub.Client.List(ctx, &list); err != nil {
+		return fmt.Errorf("listing the Sites of the hub: %w", err)
+	}
+	for _, other := range list.Items {
+		if other.Name != r.Name && other.Cluster() == uid && other.Spec.Lifecycle != v1alpha1.SiteLost {
+			return fmt.Errorf("the cluster of that context is site %s: name the context of site %s", other.Name, r.Name)
+		}
+	}
+	leases, err := r.ownerLeases(ctx)
+	if err != nil {
+		return err
+	}
+	for _, lease := range leases {
+		if owner := sites.ReadOwner(lease); owner.Hub != "" && owner.Hub != r.self.Hub {
+			return fmt.Errorf("the cluster of that context is a site of hub %s (Lease %s/%s): account and rights there are "+
+				"that hub's; name no context, or make the site this hub's first (site join --take-over)", owner.Hub,
+				lease.Namespace, lease.Name)
+		}
+	}
+	return nil
 }
 
 func or(names []string) string {

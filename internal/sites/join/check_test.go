@@ -10,6 +10,7 @@ import (
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -144,4 +145,76 @@ func TestLeavingWhatIsThere(t *testing.T) {
 	g.Expect(leave(inMemory(t, "hub"), &quincy)).To(Succeed(), "the Site went before")
 	g.Expect(quincy.Client.Get(t.Context(), client.ObjectKeyFromObject(account("")), account(""))).NotTo(Succeed())
 	g.Expect(leave(inMemory(t, "hub"), &quincy)).To(MatchError(ContainSubstring("no Site quincy")))
+}
+
+// Rights are taken away at the site's own cluster and at no other, whichever context was named: in a hub they would be
+// the manager's.
+func TestNobodyElsesRightsAreTakenAway(t *testing.T) {
+	account := func(labels map[string]string) *corev1.ServiceAccount {
+		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: sites.OperatorNamespace,
+			Name: sites.Account, Labels: labels}}
+	}
+	chart := account(map[string]string{v1alpha1.LabelManagedBy: "Helm"})
+	own := account(map[string]string{v1alpha1.LabelSite: "quincy"})
+	isHub := siteOf("quincy", "hub")
+	isHub.Spec.KubeconfigSecretRef = nil
+	for what, c := range map[string]struct {
+		declared []client.Object
+		uid      types.UID
+		there    []client.Object
+		refused  string
+	}{
+		"the hub's own cluster": {[]client.Object{siteOf("quincy", "member")}, "hub", []client.Object{chart},
+			"the hub's own cluster"},
+		"the hub's own cluster, of a site that nobody knows": {[]client.Object{siteOf("quincy", "")}, "hub",
+			[]client.Object{chart}, "the hub's own cluster"},
+		"a cluster for the hub": {[]client.Object{isHub}, "member", []client.Object{own}, "is the hub itself"},
+		"a site of that name of another hub": {[]client.Object{siteOf("quincy", "member")}, "another",
+			[]client.Object{own}, "kube-system has UID member there, and another here"},
+		"a site that another hub has": {[]client.Object{siteOf("quincy", "member")}, "member",
+			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "former", Epoch: 1})}, "a site of hub former"},
+		"what an interrupted attempt left, and another hub has": {nil, "member",
+			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "former", Epoch: 1})}, "a site of hub former"},
+		"another hub": {[]client.Object{siteOf("quincy", "")}, "member", []client.Object{chart}, "nobody joined"},
+		"another site without an account": {[]client.Object{siteOf("quincy", ""), siteOf("tukwila", "member")}, "member",
+			[]client.Object{&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}}},
+			"is site tukwila"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			g, out := NewWithT(t), &bytes.Buffer{}
+			hub, member := inMemory(t, "hub", c.declared...), inMemory(t, c.uid, copies(c.there)...)
+			err := join.Leave(t.Context(), join.Request{Name: "quincy", Member: &member, Hub: hub, Out: out}, time.Minute)
+			g.Expect(err).To(MatchError(ContainSubstring(c.refused)))
+			g.Expect(out.String()).To(BeEmpty(), "nothing was taken away")
+			for _, obj := range c.there {
+				g.Expect(member.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), copies([]client.Object{obj})[0])).
+					To(Succeed())
+			}
+			for _, obj := range c.declared {
+				g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(obj), &v1alpha1.Site{})).To(Succeed())
+			}
+		})
+	}
+}
+
+// copies are the objects anew: a client in memory keeps what it is given.
+func copies(objects []client.Object) []client.Object {
+	var all []client.Object
+	for _, obj := range objects {
+		all = append(all, obj.DeepCopyObject().(client.Object))
+	}
+	return all
+}
+
+// A cluster that has a manager of its own keeps that one's account when it is no site any more.
+func TestTheAccountOfTheMembersOwnManagerStays(t *testing.T) {
+	g := NewWithT(t)
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: sites.OperatorNamespace,
+		Name: sites.Account, Labels: map[string]string{v1alpha1.LabelSite: "quincy", v1alpha1.LabelManagedBy: "Helm"}}}
+	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}}
+	hub, member := inMemory(t, "hub", siteOf("quincy", "member")), inMemory(t, "member", account, role)
+	g.Expect(join.Leave(t.Context(), join.Request{Name: "quincy", Member: &member, Hub: hub, Out: &bytes.Buffer{}},
+		time.Minute)).To(Succeed())
+	g.Expect(member.Client.Get(t.Context(), client.ObjectKeyFromObject(account), account)).To(Succeed())
+	g.Expect(member.Client.Get(t.Context(), client.ObjectKeyFromObject(role), role)).NotTo(Succeed(), "rights go")
 }

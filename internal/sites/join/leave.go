@@ -32,16 +32,16 @@ func Leave(ctx context.Context, r Request, wait time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := r.checkLeaving(ctx, at != nil); err != nil {
-		return err
-	}
 	if r.self.Hub, err = sites.HubUID(ctx, r.Hub.Client); err != nil {
 		return err
 	}
-	isHub := false
+	isHub, before := false, (*v1alpha1.Site)(nil)
 	if at != nil {
-		spec := at.(*v1alpha1.Site).Spec
-		isHub, r.Spec.AllowedNamespaces = spec.KubeconfigSecretRef == nil, spec.AllowedNamespaces
+		before = at.(*v1alpha1.Site)
+		isHub, r.Spec.AllowedNamespaces = before.Spec.KubeconfigSecretRef == nil, before.Spec.AllowedNamespaces
+	}
+	if err := r.checkLeaving(ctx, before); err != nil {
+		return err
 	}
 	if err := hub.remove(ctx, site); err != nil {
 		return err
@@ -57,7 +57,8 @@ func Leave(ctx context.Context, r Request, wait time.Duration) error {
 			return err
 		}
 		if r.Member == nil {
-			fmt.Fprintf(r.Out, "%-10s its account and rights are left: give --context to remove them too\n", r.Name)
+			fmt.Fprintf(r.Out, "%-10s its account and rights are left: name its cluster (--context) to remove them too\n",
+				r.Name)
 			return nil
 		}
 		member = &writer{r: &r, cluster: *r.Member, where: r.Name}
@@ -85,7 +86,14 @@ func (r *Request) leaveMember(ctx context.Context, w *writer, isHub bool) error 
 	objects = append(objects, flow...)
 	objects = append(objects, r.processConfig(), r.processAccount())
 	if !isHub {
-		objects = append(objects, r.account())
+		account, err := w.current(ctx, r.account())
+		if err != nil {
+			return err
+		}
+		// That of a manager in the member's own cluster stays.
+		if account != nil && account.GetLabels()[v1alpha1.LabelManagedBy] == "" {
+			objects = append(objects, account)
+		}
 		for _, name := range sites.TokenSecrets() {
 			objects = append(objects, &corev1.Secret{ObjectMeta: r.meta(r.OperatorNamespace, name)})
 		}
