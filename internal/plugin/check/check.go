@@ -37,7 +37,8 @@ written.
 The flags that site join has, too, say what a site is to declare; what is not given is as its Site has it. For a cluster
 that is not joined yet name its context, and its namespaces.
 
-It fails when there is a problem, with --strict also when there are warnings or something is not known.`,
+Exit status: 0; 1 when there is a problem, with --strict also when there are warnings or something is not known; 2
+when the command is not understood.`,
 		Example: `  kubectl geosql check
   kubectl geosql check quincy --context quincy-admin --namespaces web --storage-class all=fast
   kubectl geosql check quincy --kubeconfig quincy.yaml --hub-kubeconfig hub.yaml -o json`,
@@ -58,12 +59,15 @@ It fails when there is a problem, with --strict also when there are warnings or 
 		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, or json")
 	flags.BoolVar(&f.strict, "strict", false, "fail also when there are warnings or something is not known")
-	return cmd
+	return cli.UsageIsTwo(cmd)
 }
 
 func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	r, err := f.request(args)
 	if err != nil {
+		return cli.Usage(err)
+	}
+	if r.Hub, r.Member, err = f.Open(); err != nil {
 		return err
 	}
 	o, err := r.observe(cmd.Context())
@@ -82,7 +86,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	return verdict(found, f.strict)
 }
 
-// request reads the flags and opens the clusters.
+// request reads the flags.
 func (f *checkFlags) request(names []string) (Request, error) {
 	r := Request{OperatorNamespace: f.operatorNamespace, Names: names, HubSite: f.hub, Said: v1alpha1.SiteSpec{
 		AllowedNamespaces: f.namespaces, SourceRanges: f.sourceRanges,
@@ -105,7 +109,5 @@ func (f *checkFlags) request(names []string) (Request, error) {
 	case (f.hub || f.Said() || says) && len(names) != 1:
 		return r, errors.New("name the one SITE that the cluster is, or is to be, and what is said of it")
 	}
-	var err error
-	r.Hub, r.Member, err = f.Open()
-	return r, err
+	return r, nil
 }

@@ -54,6 +54,34 @@ func judgeSite(s *v1alpha1.Site) []Finding {
 	return f.list
 }
 
+// judgeIdentity says that the cluster which was named is another one than the site's. A cluster that cannot be told
+// from others is none.
+func (o observed) judgeIdentity() []Finding {
+	f := &findings{cluster: o.member.name}
+	const check = "cluster"
+	uid := o.member.uid.is
+	switch {
+	case uid == "":
+		return nil
+	case uid == o.hub.uid.is:
+		f.problem(check, "name the context of the site's cluster, or say --hub for a site that is the hub",
+			"it is the hub's own cluster")
+		return f.list
+	}
+	for i := range o.sites.is {
+		s := &o.sites.is[i]
+		switch known := s.Cluster(); {
+		case known == "":
+		case s.Name == o.member.name && known != uid:
+			f.problem(check, "name the context of the site's cluster, or join it with --new-cluster if it was made anew",
+				"it is another one than the site's: its namespace kube-system has UID %s, the site's has %s", uid, known)
+		case s.Name != o.member.name && known == uid && s.Spec.Lifecycle != v1alpha1.SiteLost:
+			f.problem(check, "name the context of another cluster", "it is site %s", s.Name)
+		}
+	}
+	return f.list
+}
+
 // distance is the round trip that the manager measured.
 func distance(s *v1alpha1.Site) string {
 	if s.Status.RoundTrip == nil {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"geosql.dev/operator/internal/plugin/cli"
 )
 
 // Level says what a finding means for whoever wants servers at a site.
@@ -113,7 +115,8 @@ func (f *findings) unknown(check string, err error) {
 	f.add(Unknown, check, "", "%s", strings.TrimSpace(err.Error()))
 }
 
+// add keeps what is said on one line: clusters have chosen some of the words.
 func (f *findings) add(level Level, check, change, says string, args ...any) {
-	f.list = append(f.list, Finding{Cluster: f.cluster, Check: check, Level: level, Says: fmt.Sprintf(says, args...),
-		Change: change})
+	f.list = append(f.list, Finding{Cluster: f.cluster, Check: check, Level: level,
+		Says: cli.Shown(fmt.Sprintf(says, args...)), Change: cli.Shown(change)})
 }

@@ -31,6 +31,9 @@ func judge(c cluster) []Finding {
 			"%v", c.answer.err)
 		return f.list
 	}
+	if c.uid.err != nil && !c.isHub {
+		f.unknown("cluster", c.uid.err)
+	}
 	c.judgeVersion(f)
 	c.judgeManager(f)
 	c.judgeRights(f)

@@ -133,6 +133,12 @@ func (o observed) judge() []Finding {
 		all = append(all, judge(o.hub)...)
 	}
 	if o.member != nil {
+		if another := o.judgeIdentity(); len(another) > 0 {
+			// What else it has is not what the site has.
+			all, o.member = append(all, another...), nil
+		}
+	}
+	if o.member != nil {
 		all = append(all, judge(*o.member)...)
 		all = append(all, judgeClocks(o.hub, *o.member)...)
 	}
@@ -208,7 +214,7 @@ func (o observed) places() []place {
 func Joined(ctx context.Context, out io.Writer, r Request) {
 	o, err := r.observe(ctx)
 	if err != nil {
-		fmt.Fprintf(out, "the site was not checked: %v\n", err)
+		fmt.Fprintln(out, "the site was not checked: "+cli.Said(err.Error()))
 		return
 	}
 	// No manager has looked at it yet.

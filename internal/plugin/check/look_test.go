@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -19,12 +20,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/plugin/cli"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
 	"geosql.dev/operator/test/support/terminal"
@@ -41,21 +45,34 @@ func inMemory(
 		_, _ = w.Write([]byte(`{"major":"1","minor":"36","gitVersion":"v1.36.1"}`))
 	}))
 	t.Cleanup(api.Close)
-	writes := errors.New("the check writes")
+	writes := func() error {
+		t.Error("the check writes")
+		return errors.New("the check writes")
+	}
 	reviews := interceptor.Funcs{
 		Create: func(_ context.Context, _ client.WithWatch, obj client.Object, _ ...client.CreateOption) error {
 			review, is := obj.(*authorizationv1.SelfSubjectAccessReview)
 			if !is {
-				return writes
+				return writes()
 			}
 			review.Status.Allowed = allowed(*review.Spec.ResourceAttributes)
 			return nil
 		},
-		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return writes },
+		Update: func(context.Context, client.WithWatch, client.Object, ...client.UpdateOption) error { return writes() },
 		Patch: func(context.Context, client.WithWatch, client.Object, client.Patch, ...client.PatchOption) error {
-			return writes
+			return writes()
 		},
-		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return writes },
+		Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+			return writes()
+		},
+		Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return writes() },
+		DeleteAllOf: func(context.Context, client.WithWatch, client.Object, ...client.DeleteAllOfOption) error {
+			return writes()
+		},
+		SubResource: func(client.WithWatch, string) client.SubResourceClient {
+			_ = writes()
+			return nil
+		},
 	}
 	return join.Cluster{Config: &rest.Config{Host: api.URL},
 		Client: terminal.Hub(objects...).WithInterceptorFuncs(reviews).Build()}
@@ -187,6 +204,49 @@ func TestAHubThatIsToBeASite(t *testing.T) {
 	g.Expect(found).To(ContainElement(HaveField("Check", "addresses")))
 }
 
+// A cluster that is not the site's is found to be another one, and nothing else is said of it, but of the site as it is
+// declared.
+func TestAClusterThatIsAnothers(t *testing.T) {
+	system := func(uid types.UID) client.Object {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: metav1.NamespaceSystem, UID: uid}}
+	}
+	joined := func(name, uid string) *v1alpha1.Site {
+		s := siteOf(name, false)
+		s.Spec.ClusterUID, s.Spec.SourceRanges = uid, []string{"10.102.0.0/16"}
+		return s
+	}
+	for what, c := range map[string]struct {
+		uid      types.UID
+		declared []client.Object
+		says     string
+	}{
+		"the site's":         {uid: "member", declared: []client.Object{joined("quincy", "member")}},
+		"that of no site":    {uid: "member"},
+		"the hub's":          {"hub", []client.Object{joined("quincy", "member")}, "the hub's own cluster"},
+		"the hub's, no site": {"hub", nil, "the hub's own cluster"},
+		"another":            {"other", []client.Object{joined("quincy", "member")}, "has UID other, the site's has member"},
+		"another site's": {"member", []client.Object{joined("quincy", ""), joined("dublin", "member")},
+			"it is site dublin"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			g := NewWithT(t)
+			hub := inMemory(t, anything, append(c.declared, system("hub"))...)
+			member := inMemory(t, anything, append(fit(), system(c.uid))...)
+			found := looked(t, Request{Hub: hub, Member: &member, Names: []string{"quincy"},
+				Said: v1alpha1.SiteSpec{AllowedNamespaces: []string{"web"}}})
+			if c.says == "" {
+				g.Expect(found).To(ContainElement(HaveField("Check", "nodes")))
+				g.Expect(found).NotTo(ContainElement(HaveField("Check", "cluster")))
+				return
+			}
+			g.Expect(found).To(ContainElement(And(HaveField("Cluster", "quincy"), HaveField("Check", "cluster"),
+				HaveField("Level", Problem), HaveField("Says", ContainSubstring(c.says)),
+				HaveField("Change", Not(BeEmpty())))))
+			g.Expect(found).NotTo(ContainElement(HaveField("Check", BeElementOf("rights", "nodes", "clock"))))
+		})
+	}
+}
+
 // A cluster that is silent has that one finding.
 func TestAClusterThatIsSilent(t *testing.T) {
 	g := NewWithT(t)
@@ -249,6 +309,12 @@ func TestFindingsAreToldAndJudged(t *testing.T) {
 	g.Expect(write(out, of(OK, Problem), false)).To(Succeed())
 	g.Expect(strings.Count(out.String(), "nodes: why")).To(Equal(1))
 	out.Reset()
+	f := &findings{cluster: "quincy"}
+	f.unknown("nodes", errors.New("\x1b[2Jgone\nok"))
+	g.Expect(write(out, f.list, false)).To(Succeed())
+	g.Expect(strings.Count(out.String(), "\n")).To(Equal(1), "a cluster's words move no cursor, and begin no line")
+	g.Expect(out.String()).NotTo(ContainSubstring("\x1b"))
+	out.Reset()
 	g.Expect(writeJSON(out, nil)).To(Succeed())
 	g.Expect(out.String()).To(MatchJSON(`{"findings": []}`))
 	out.Reset()
@@ -258,7 +324,7 @@ func TestFindingsAreToldAndJudged(t *testing.T) {
 	g.Expect(read.Findings).To(Equal(of(Problem)))
 }
 
-// What cannot be looked at is refused before a cluster is asked.
+// What cannot be looked at is refused before a cluster is asked, with another exit status than problems have.
 func TestWhatCannotBeLookedAt(t *testing.T) {
 	for said, refused := range map[string]string{
 		"-o yaml":                           "use text or json",
@@ -269,10 +335,17 @@ func TestWhatCannotBeLookedAt(t *testing.T) {
 		"quincy dublin --context quincy":    "name the one SITE",
 		"quincy --hub --context quincy":     "--hub, or another one",
 		"quincy --context q --kubeconfig x": "the hub: ",
+		"--nosuch":                          "unknown flag",
 	} {
 		t.Run(said, func(t *testing.T) {
 			_, err := terminal.Run(t, NewCommand(), "", strings.Fields(said)...)
-			NewWithT(t).Expect(err).To(MatchError(ContainSubstring(refused)))
+			g := NewWithT(t)
+			g.Expect(err).To(MatchError(ContainSubstring(refused)))
+			status := 2
+			if refused == "the hub: " {
+				status = 1
+			}
+			g.Expect(cli.Exit(io.Discard, err)).To(Equal(status))
 		})
 	}
 }

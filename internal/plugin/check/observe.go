@@ -54,7 +54,9 @@ type cluster struct {
 	operator string
 	isHub    bool
 
-	answer     read[answer]
+	answer read[answer]
+	// uid is that of the namespace kube-system, by which a cluster is known; empty when it is not there.
+	uid        read[string]
 	nodes      read[[]corev1.Node]
 	classes    read[[]storagev1.StorageClass]
 	daemons    read[[]appsv1.DaemonSet]
@@ -104,6 +106,7 @@ func observe(parent context.Context, t target) cluster {
 // read reads all that the API server has, each with why it could not be read.
 func (c *cluster) read(ctx context.Context, t target) {
 	from := t.at.Client
+	c.uid = got(readUID(ctx, from))
 	var nodes corev1.NodeList
 	err := from.List(ctx, &nodes)
 	c.nodes = got(nodes.Items, said("list the nodes", err))
@@ -161,6 +164,14 @@ func optional[T client.Object](
 		return none, fmt.Errorf("read %s %s: %w", kind, name, err)
 	}
 	return place, nil
+}
+
+func readUID(ctx context.Context, from client.Reader) (string, error) {
+	system, err := optional(ctx, from, &corev1.Namespace{}, "namespace", "", metav1.NamespaceSystem)
+	if err != nil || system == nil {
+		return "", err
+	}
+	return string(system.UID), nil
 }
 
 // ask asks for the version twice: the first answer opens the connection, the second one is measured.

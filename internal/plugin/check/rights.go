@@ -106,21 +106,22 @@ func (g given) read(ctx context.Context, from client.Reader) (rules []rbacv1.Pol
 	return role.Rules, binding != nil, err
 }
 
-// written is what `site join` makes at a cluster.
-var written = []authorizationv1.ResourceAttributes{
-	{Resource: "namespaces"},
-	{Resource: "serviceaccounts"},
-	{Resource: "serviceaccounts", Subresource: "token"},
-	{Resource: "secrets"},
-	{Resource: "configmaps"},
-	{Group: rbacv1.GroupName, Resource: "clusterroles"},
-	{Group: rbacv1.GroupName, Resource: "clusterrolebindings"},
-	{Group: rbacv1.GroupName, Resource: "roles"},
-	{Group: rbacv1.GroupName, Resource: "rolebindings"},
-	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicies"},
-	{Group: "admissionregistration.k8s.io", Resource: "validatingadmissionpolicybindings"},
-	{Group: "flowcontrol.apiserver.k8s.io", Resource: "flowschemas"},
-	{Group: "flowcontrol.apiserver.k8s.io", Resource: "prioritylevelconfigurations"},
+// needed is what `site join` needs at a cluster. What it applies is made, or patched.
+var needed = []struct {
+	verbs     []string
+	group     string
+	resources []string
+}{
+	{[]string{"create"}, "", []string{"namespaces", "serviceaccounts/token"}},
+	{[]string{"get", "create", "delete"}, "", []string{"secrets"}},
+	{[]string{"create", "patch"}, "", []string{"serviceaccounts", "configmaps"}},
+	{[]string{"create", "patch"}, rbacv1.GroupName,
+		[]string{"clusterroles", "clusterrolebindings", "roles", "rolebindings"}},
+	{[]string{"create", "patch"}, "admissionregistration.k8s.io",
+		[]string{"validatingadmissionpolicies", "validatingadmissionpolicybindings"}},
+	{[]string{"create", "patch"}, "flowcontrol.apiserver.k8s.io",
+		[]string{"flowschemas", "prioritylevelconfigurations"}},
+	{[]string{"list"}, "coordination.k8s.io", []string{"leases"}},
 }
 
 // personRights asks what the person who is to join the cluster may do there, in all its namespaces.
@@ -141,18 +142,18 @@ func personRights(ctx context.Context, t target) (rights, error) {
 	if err != nil || found.administrator {
 		return found, err
 	}
-	for _, attributes := range written {
-		verbs := []string{"create", "patch"}
-		if attributes.Subresource != "" {
-			verbs = verbs[:1]
-		}
-		for _, attributes.Verb = range verbs {
-			allowed, err := may(attributes)
-			if err != nil {
-				return rights{}, err
-			}
-			if !allowed {
-				found.missing = append(found.missing, right(attributes))
+	for _, n := range needed {
+		for _, name := range n.resources {
+			attributes := authorizationv1.ResourceAttributes{Group: n.group}
+			attributes.Resource, attributes.Subresource, _ = strings.Cut(name, "/")
+			for _, attributes.Verb = range n.verbs {
+				allowed, err := may(attributes)
+				if err != nil {
+					return rights{}, err
+				}
+				if !allowed {
+					found.missing = append(found.missing, right(attributes))
+				}
 			}
 		}
 	}
