@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -47,6 +48,20 @@ func ReadStatus(
 	ca []byte,
 	token string,
 ) ([]byte, error) {
+	return ReadStatusOver(ctx, nil, address, namespace, host, ca, token)
+}
+
+// Dial opens a connection to an agent.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
+
+// ReadStatusOver is ReadStatus over another way than the network's, which a nil dial takes.
+func ReadStatusOver(
+	ctx context.Context,
+	dial Dial,
+	address, namespace, host string,
+	ca []byte,
+	token string,
+) ([]byte, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(ca) {
 		return nil, fmt.Errorf(
@@ -63,6 +78,7 @@ func ReadStatus(
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	transport := &http.Transport{
+		DialContext: dial,
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: host, MinVersion: tls.VersionTLS12,
 			VerifyConnection: credentials.Of(host, namespace)},
 	}
