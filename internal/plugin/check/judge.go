@@ -36,6 +36,10 @@ func judge(c cluster) []Finding {
 	}
 	c.judgeVersion(f)
 	c.judgeManager(f)
+	if !c.serves() && !c.isHub {
+		f.add(Unknown, "namespace", "say with --namespaces in which servers are to run",
+			"nobody has said in which namespaces servers are to run: nothing else was looked at")
+	}
 	c.judgeRights(f)
 	if c.serves() {
 		c.judgeNodes(f)

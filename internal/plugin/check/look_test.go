@@ -129,6 +129,14 @@ func TestAClusterThatIsNotJoinedYet(t *testing.T) {
 		ContainSubstring("create flowschemas.flowcontrol.apiserver.k8s.io"), Not(ContainSubstring("namespaces")))))))
 }
 
+// A cluster of which nothing is said is not found to be well.
+func TestAClusterWithoutNamespaces(t *testing.T) {
+	hub, member := inMemory(t, anything), inMemory(t, anything, fit()...)
+	found := looked(t, Request{Hub: hub, Member: &member, Names: []string{"quincy"}})
+	NewWithT(t).Expect(found).To(ContainElement(And(HaveField("Check", "namespace"), HaveField("Level", Unknown),
+		HaveField("Change", ContainSubstring("--namespaces")))))
+}
+
 // What joining makes is what is looked for afterwards. A role that is not as this release makes it is found.
 func TestAClusterThatIsJoined(t *testing.T) {
 	g := NewWithT(t)

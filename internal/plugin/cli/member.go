@@ -21,7 +21,7 @@ type MemberFlags struct {
 // Add adds --kubeconfig, --context, --hub-kubeconfig and --hub-context to a command.
 func (f *MemberFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file; KUBECONFIG or ~/.kube/config unless given")
-	flags.StringVar(&f.context, "context", "", "context of the member cluster, as its administrator")
+	flags.StringVar(&f.context, "context", "", "context of the member cluster in that kubeconfig, as its administrator")
 	flags.StringVar(&f.hubKubeconfig, "hub-kubeconfig", "",
 		"kubeconfig file of the hub, where it is another than the member's; then --kubeconfig alone names the member, by "+
 			"its current context unless --context is given")
