@@ -173,6 +173,8 @@ func TestNobodyElsesRightsAreTakenAway(t *testing.T) {
 			[]client.Object{own}, "kube-system has UID member there, and another here"},
 		"a site that another hub has": {[]client.Object{siteOf("quincy", "member")}, "member",
 			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "former", Epoch: 1})}, "a site of hub former"},
+		"a site that another copy of the hub has": {[]client.Object{siteOf("quincy", "member")}, "member",
+			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "hub", Epoch: 2})}, "a site of hub hub"},
 		"what an interrupted attempt left, and another hub has": {nil, "member",
 			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "former", Epoch: 1})}, "a site of hub former"},
 		"another hub": {[]client.Object{siteOf("quincy", "")}, "member", []client.Object{chart}, "nobody joined"},
