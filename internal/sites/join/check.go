@@ -225,8 +225,8 @@ func (r *Request) checkLeaver(ctx context.Context, before *v1alpha1.Site) (joine
 	return joined, r.checkLeft(ctx, uid, before)
 }
 
-// checkLeft refuses a cluster that is another site of this hub, or another hub's site, of whatever name. Another copy of
-// this hub that took the site over is another hub.
+// checkLeft refuses a cluster that is another site of this hub, or another hub's, of whatever name. A copy of this hub
+// that took the site over is another hub.
 func (r *Request) checkLeft(ctx context.Context, uid string, before *v1alpha1.Site) error {
 	var list v1alpha1.SiteList
 	if err := r.Hub.Client.List(ctx, &list); err != nil {
