@@ -148,7 +148,8 @@ func newLeaveCommand() *cobra.Command {
 		Use:   "leave NAME [--context CONTEXT | --kubeconfig FILE --hub-kubeconfig FILE]",
 		Short: "Take a site out: its Site, its credentials, its account",
 		Long: `Deletes the Site (which waits until no server runs there), its credentials in the hub and, where the member is
-named, the account and its rights there. Namespaces and what is in them stay.`,
+named, the account and its rights there. Namespaces and what is in them stay. A cluster that is the hub's own, another
+one than the Site's, or another hub's site by now is refused before anything is done.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r, err := f.request(cmd, args[0])
