@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -46,7 +47,7 @@ type observed struct {
 }
 
 // observe reads the hub and the member, each within cli.ReadTimeout. The error is that a site was asked for that is not
-// there.
+// there, or that something is said of one whose cluster is not looked at.
 func (r Request) observe(parent context.Context) (observed, error) {
 	ctx, cancel := context.WithTimeout(parent, cli.ReadTimeout)
 	defer cancel()
@@ -66,6 +67,12 @@ func (r Request) observe(parent context.Context) (observed, error) {
 		o.hub.answer.err = err
 	} else {
 		o.hub = observe(parent, r.hubTarget(list.Items))
+	}
+	unused := r.Member == nil && !slices.Equal(r.Names, []string{o.hub.name}) &&
+		!equality.Semantic.DeepEqual(r.Said, v1alpha1.SiteSpec{})
+	if err == nil && unused {
+		return o, cli.Usage(fmt.Errorf("what is said of site %s is compared with its cluster: name that, too (--context)",
+			r.Names[0]))
 	}
 	if r.Member != nil {
 		member := observe(parent, r.memberTarget(list.Items))

@@ -199,6 +199,11 @@ func TestTheHubAndAllItsSites(t *testing.T) {
 	g.Expect(one).To(And(Not(BeEmpty()), HaveEach(HaveField("Cluster", "quincy"))))
 	_, err := Request{Hub: hub, Names: []string{"nowhere"}}.observe(t.Context())
 	g.Expect(err).To(MatchError(And(ContainSubstring("no Site nowhere"), ContainSubstring("dublin, quincy"))))
+	said := v1alpha1.SiteSpec{AllowedNamespaces: []string{"shop"}}
+	_, err = Request{Hub: hub, Names: []string{"quincy"}, Said: said}.observe(t.Context())
+	g.Expect(err).To(MatchError(ContainSubstring("--context")), "it would be compared with nothing")
+	_, err = Request{Hub: hub, Names: []string{"dublin"}, Said: said}.observe(t.Context())
+	g.Expect(err).NotTo(HaveOccurred(), "which is the hub")
 }
 
 // A hub that is to be a site is looked at by what is said of it.
