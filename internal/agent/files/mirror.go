@@ -105,9 +105,9 @@ type mirror struct {
 // NewMirrors keeps mirrors below dir, one folder for each distributor of the namespace.
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
-		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), stall: stall,
-		answer: answerTime, removeAll: os.RemoveAll,
-		volume: backups.FileSystem, running: map[string]*mirror{}, statuses: map[string]Status{},
+		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks),
+		stall: stall, answer: answerTime, removeAll: os.RemoveAll, volume: backups.FileSystem,
+		running: map[string]*mirror{}, statuses: map[string]Status{},
 		folders: map[string]chan struct{}{}}
 }
 
