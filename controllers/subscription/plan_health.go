@@ -227,8 +227,11 @@ func mirroring(d Desired, o Observed) conditions.Outcome {
 			v1alpha1.ReasonMirroring,
 			"how far the mirror of the snapshot is, is not known: "+m.StatusErr.Error(),
 		)
-	case m.Status == nil || m.Status.State == files.Waiting:
-		return conditions.InProgress(v1alpha1.ReasonMirroring, "the subscriber's sidecar begins to mirror the snapshot")
+	case m.Status == nil:
+		return conditions.InProgress(v1alpha1.ReasonMirroring, "the subscriber's sidecar has not heard of the snapshot yet")
+	case m.Status.State == files.Waiting:
+		return conditions.InProgress(v1alpha1.ReasonMirroring,
+			"the subscriber's sidecar waits for the distributor's to say what the snapshot has")
 	case m.Status.State == files.Failing:
 		return conditions.InProgress(
 			v1alpha1.ReasonMirroring,
