@@ -69,7 +69,7 @@ func bytesPerSecond(rate string) int64 {
 func mirrorOrder(d Desired, o Observed) orders.Mirror {
 	return orders.Mirror{
 		Subscription: d.name(), Source: d.Source, Host: d.System.Host(), CA: d.CA, Token: d.Token,
-		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot, Transfers: d.Receives,
+		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot, Manual: d.manual(), Transfers: d.Receives,
 	}
 }
 

@@ -22,11 +22,12 @@ var errAll = errors.New("nothing is missing any more")
 func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
 
 // search copies the chunks that seeds have. A seed that cannot be read has none: what it has is fetched. A volume that
-// is full ends the search alone: what is not searched any more goes, and makes room.
+// is full ends the search alone, where something else can bring the rest: what is not searched any more goes, and makes
+// room.
 func (t *Transfer) search(ctx context.Context, s *state) error {
 	for _, seed := range t.Seeds {
 		switch err := t.searchSeed(ctx, s, seed); {
-		case errors.Is(err, errAll), Full(err):
+		case errors.Is(err, errAll), Full(err) && !t.Local:
 			return nil
 		case err != nil:
 			return err
@@ -46,7 +47,7 @@ func (t *Transfer) searchSeed(ctx context.Context, s *state, seed Seed) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || seed.Only != nil && !seed.Only(name) {
 			return nil // what cannot be read has nothing
 		}
 		if s.complete() {

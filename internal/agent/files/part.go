@@ -52,6 +52,9 @@ func (p *Part) Maps(file string) { p.conf = file }
 // UNC name finds the same path at both ends.
 func (p *Part) Link(name string) { p.link = name }
 
+// Brought gives mirrors whose files people bring the folder below which they have theirs.
+func (p *Part) Brought(dir string) { p.mirrors.brought = dir }
+
 // PartName is the part's name, under which /status has the Statuses of its mirrors.
 const PartName = "mirrors"
 
