@@ -13,7 +13,7 @@ func (p *Publication) InitializationOf(s *Subscription) InitializationMethod {
 	if i := s.Spec.Initialization; i != nil && i.Method != "" {
 		method = i.Method
 	}
-	copied := method == InitializeSnapshot || method == InitializeManual
+	copied := method == InitializeSnapshot || method == InitializeCompressedSnapshot || method == InitializeManual
 	if copied && s.Annotations[InitializationAnnotation] == InitializeCompare {
 		return InitializeCompare
 	}
@@ -28,12 +28,24 @@ func (p *Publication) Copies(s *Subscription) bool {
 // Brought is the folder into which a person brings the files of a Subscription's snapshots, as it is declared; empty
 // where they are fetched. A subscription that nobody declares (nil) has its publication's word.
 func (p *Publication) Brought(s *Subscription) string {
-	i := p.Spec.Initialization
-	if s != nil && s.Spec.Initialization != nil && s.Spec.Initialization.Method != "" {
-		i = s.Spec.Initialization
-	}
+	i := p.initialization(s)
 	if p.Spec.Scheduled() || i == nil || i.Method != InitializeManual || i.Manual == nil {
 		return ""
 	}
 	return i.Manual.Folder
+}
+
+// Packs tells whether the snapshots of a Subscription are packed once for all who ask, also those of a Publication that
+// is copied by a schedule.
+func (p *Publication) Packs(s *Subscription) bool {
+	i := p.initialization(s)
+	return i != nil && i.Method == InitializeCompressedSnapshot
+}
+
+// initialization that is declared of a Subscription: its own, else its publication's; nil where neither says anything.
+func (p *Publication) initialization(s *Subscription) *Initialization {
+	if s != nil && s.Spec.Initialization != nil && s.Spec.Initialization.Method != "" {
+		return s.Spec.Initialization
+	}
+	return p.Spec.Initialization
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // InitializationMethod is how subscribers get their first copy.
-// +kubebuilder:validation:Enum=Snapshot;Compare;Manual;ReplicationSupportOnly
+// +kubebuilder:validation:Enum=Snapshot;CompressedSnapshot;Compare;Manual;ReplicationSupportOnly
 type InitializationMethod string
 
 const (
@@ -18,6 +18,8 @@ const (
 	InitializeCompare = "Compare"
 	// InitializeReplicationSupportOnly expects that the subscriber has the data already.
 	InitializeReplicationSupportOnly InitializationMethod = "ReplicationSupportOnly"
+	// InitializeCompressedSnapshot applies a snapshot that is packed once, at the distributor, and mirrored packed.
+	InitializeCompressedSnapshot InitializationMethod = "CompressedSnapshot"
 	// InitializeManual applies a snapshot whose files a person brings to the subscriber's site.
 	InitializeManual InitializationMethod = "Manual"
 )
@@ -25,13 +27,14 @@ const (
 // Initialization says how subscribers get their first copy.
 // +kubebuilder:validation:XValidation:rule="(has(self.method) && self.method == 'Manual') == has(self.manual)",message="method Manual takes manual, which says where the files are brought, and no other method does",fieldPath=".manual"
 type Initialization struct {
-	// method is Snapshot (default), a copy that the subscriber's site mirrors first; Compare, which keeps tables that are
-	// equal to the publisher's, row by row, and lets a snapshot replace them otherwise, also those that somebody else
-	// made; Manual, a snapshot whose files a person brings to the subscriber's site, on a disk or another way, each time
-	// that there is to be a copy: over the link goes the list of them alone; or ReplicationSupportOnly, which copies
-	// nothing: a person brings the data. Of a subscription that is registered another method copies nothing by itself,
-	// and ReplicationSupportOnly is refused. What a person has brought Compare replaces where the Subscription itself
-	// says it, not where its Publication does.
+	// method is Snapshot (default), a copy that the subscriber's site mirrors first; CompressedSnapshot, one that is
+	// packed once at the distributor, which keeps it so, and sent packed to all who ask for that; Compare, which keeps
+	// tables that are equal to the publisher's, row by row, and lets a snapshot replace them otherwise, also those that
+	// somebody else made; Manual, a snapshot whose files a person brings to the subscriber's site, on a disk or another
+	// way, each time that there is to be a copy: over the link goes the list of them alone; or ReplicationSupportOnly,
+	// which copies nothing: a person brings the data. Of a subscription that is registered another method copies nothing
+	// by itself, and ReplicationSupportOnly is refused. What a person has brought Compare replaces where the Subscription
+	// itself says it, not where its Publication does.
 	// +kubebuilder:default=Snapshot
 	Method InitializationMethod `json:"method,omitempty"`
 	// manual says where a person brings the files; of method Manual alone, which needs it.
@@ -122,7 +125,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="(has(self.type) && self.type == 'Snapshot') == has(self.schedule)",message="type Snapshot takes a schedule, and type Transactional none",fieldPath=".schedule"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.schedule)",message="timeZone goes with schedule",fieldPath=".timeZone"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Snapshot' || !has(self.logReaderProfile)",message="nothing reads the log for type Snapshot: leave logReaderProfile out",fieldPath=".logReaderProfile"
-// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Snapshot' || !has(self.initialization) || !has(self.initialization.method) || self.initialization.method == 'Snapshot'",message="type Snapshot brings nothing but snapshots: initialization.method is Snapshot, or left out",fieldPath=".initialization"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Snapshot' || !has(self.initialization) || !has(self.initialization.method) || self.initialization.method in ['Snapshot', 'CompressedSnapshot']",message="type Snapshot brings nothing but snapshots: initialization.method is Snapshot or CompressedSnapshot, or left out",fieldPath=".initialization"
 // +kubebuilder:validation:XValidation:rule="self.publisher == oldSelf.publisher || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="publisher is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
 // +kubebuilder:validation:XValidation:rule="self.database == oldSelf.database || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="database is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
 // +kubebuilder:validation:XValidation:rule="self.distributor == oldSelf.distributor || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="distributor is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"

@@ -74,5 +74,6 @@ func mirrorOrder(d Desired, o Observed) orders.Mirror {
 }
 
 func readerOrder(d Desired, o Observed) orders.Reader {
-	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token, Transfers: d.Sends}
+	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token,
+		Packed: d.Publication.Packs(d.Subscription), Transfers: d.Sends}
 }

@@ -110,8 +110,13 @@ func TestAnotherWayOfTheFiles(t *testing.T) {
 	_, done = w.settle(t, all)
 	g.Expect(done).To(BeEmpty(), "a comparison does not have files fetched")
 	g.Expect(w.d.cost()).To(ContainSubstring("a person brings its files to /var/opt/mssql-backup/brought/disks/articles"))
-	w.d.Subscription.Annotations, w.d.Subscription.Spec.Initialization = nil, nil
+	w.d.Subscription.Annotations = nil
+	w.d.Subscription.Spec.Initialization.Method = v1alpha1.InitializeCompressedSnapshot
 	w.settle(t, all)
 	g.Expect(w.o.Mirror.Told.Manual).To(BeEmpty())
+	g.Expect(w.o.Mirror.Reader.Packed).To(BeTrue())
+	w.d.Subscription.Spec.Initialization = nil
+	w.settle(t, all)
+	g.Expect(w.o.Mirror.Reader.Packed).To(BeFalse())
 	g.Expect(w.dropped).To(Equal(dropped))
 }

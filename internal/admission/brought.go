@@ -10,10 +10,10 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// needless says why nobody need bring the files of a Subscription's snapshots; empty where somebody has to, or they are
-// fetched.
+// needless says why nobody need bring, or pack, the files of a Subscription's snapshots; empty where that has a use, or
+// is not asked for.
 func (w *World) needless(p *v1alpha1.Publication, s *v1alpha1.Subscription) string {
-	if p == nil || p.Brought(s) == "" {
+	if p == nil || p.Brought(s) == "" && !p.Packs(s) {
 		return ""
 	}
 	if s.Spec.Type == v1alpha1.SubscriptionPush && s.Spec.AgentAt != v1alpha1.AgentAtSubscriber {
@@ -26,7 +26,7 @@ func (w *World) needless(p *v1alpha1.Publication, s *v1alpha1.Subscription) stri
 	return ""
 }
 
-// broughtFor refuses a Subscription to which a person would bring files that its agent has already.
+// broughtFor refuses a Subscription to which files would be brought, or packed, that its agent has already.
 func (w *World) broughtFor(at *field.Path, s *v1alpha1.Subscription) field.ErrorList {
 	p := w.Publications[string(s.Spec.Publication)]
 	why := w.needless(p, s)
@@ -34,9 +34,8 @@ func (w *World) broughtFor(at *field.Path, s *v1alpha1.Subscription) field.Error
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child("initialization", "method"), p.InitializationOf(s), fmt.Sprintf(
-		"%s, which has the files of snapshots: allowed are %s, %s and %s, and method %s for an agent at the subscriber",
-		why, v1alpha1.InitializeSnapshot, v1alpha1.InitializeCompare, v1alpha1.InitializeReplicationSupportOnly,
-		v1alpha1.InitializeManual))}
+		"%s, which has the files of snapshots: allowed are %s, %s and %s, and the others for an agent elsewhere",
+		why, v1alpha1.InitializeSnapshot, v1alpha1.InitializeCompare, v1alpha1.InitializeReplicationSupportOnly))}
 }
 
 // broughtForAll refuses the same of a Publication, for the Subscriptions that say nothing for themselves.

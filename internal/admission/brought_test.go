@@ -44,7 +44,14 @@ func TestFilesThatNobodyNeeds(t *testing.T) {
 		"to the distributor itself, by all": {published: manual, change: func(s *v1alpha1.Subscription) {
 			s.Spec.Subscriber.Server = "dist"
 		}, subscription: "which is the distributor", publication: "let it have a method of its own"},
-		"fetched": {own: snapshot, change: func(s *v1alpha1.Subscription) { s.Spec.Subscriber.Server = "dist" }},
+		"packed for an agent that has them": {own: by(v1alpha1.InitializeCompressedSnapshot),
+			change: func(s *v1alpha1.Subscription) {
+				s.Spec.Type = v1alpha1.SubscriptionPush
+			}, subscription: "runs at the distributor"},
+		"packed for an agent elsewhere": {published: by(v1alpha1.InitializeCompressedSnapshot)},
+		"fetched": {own: snapshot, change: func(s *v1alpha1.Subscription) {
+			s.Spec.Subscriber.Server = "dist"
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)

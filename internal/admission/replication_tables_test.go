@@ -144,7 +144,7 @@ var replicationRefusals = []refusal{
 		"snapshots that keep copies",
 		"",
 		with(publication, "NAME", "p") + nightly + "  initialization: {method: ReplicationSupportOnly}\n",
-		[]string{"spec.initialization", "initialization.method is Snapshot, or left out"},
+		[]string{"spec.initialization", "initialization.method is Snapshot or CompressedSnapshot, or left out"},
 	},
 	{
 		"a schedule in words",
@@ -186,7 +186,7 @@ var replicationRefusals = []refusal{
 		"an initialization by another method",
 		"",
 		with(publication, "NAME", "p") + "  initialization: {method: Backup}\n",
-		[]string{"spec.initialization.method", `"Snapshot", "Compare", "Manual", "ReplicationSupportOnly"`},
+		[]string{"spec.initialization.method", `"Snapshot", "CompressedSnapshot", "Compare", "Manual", "ReplicationSupportOnly"`},
 	},
 	{
 		"files that are brought nowhere",
@@ -222,7 +222,13 @@ var replicationRefusals = []refusal{
 		"files for an agent at the distributor",
 		"",
 		with(subscription, "NAME", "s") + "  type: Push\n  initialization: {method: Manual, manual: {folder: disk}}\n",
-		[]string{"spec.initialization", "it goes with type Pull, and with type Push and agentAt Subscriber"},
+		[]string{"spec.initialization", "they go with type Pull, and with type Push and agentAt Subscriber"},
+	},
+	{
+		"packed files for an agent at the distributor",
+		"",
+		with(subscription, "NAME", "s") + "  type: Push\n  initialization: {method: CompressedSnapshot}\n",
+		[]string{"spec.initialization", "they go with type Pull, and with type Push and agentAt Subscriber"},
 	},
 	{
 		"files for all, one of whose agents is at the distributor",
@@ -240,7 +246,7 @@ var replicationRefusals = []refusal{
 		"a subscription that is initialized by another method",
 		"",
 		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\n",
-		[]string{"spec.initialization.method", `"Snapshot", "Compare", "Manual", "ReplicationSupportOnly"`},
+		[]string{"spec.initialization.method", `"Snapshot", "CompressedSnapshot", "Compare", "Manual", "ReplicationSupportOnly"`},
 	},
 	{
 		"a subscriber that is server and group",

@@ -20,7 +20,8 @@ func BroughtTo(p *v1alpha1.Publication, s *v1alpha1.Subscription) string {
 	return conf.BroughtDir + "/" + folder
 }
 
-// PriceTo says what a copy of articles to a Subscription costs: what Price says, or what a person brings.
+// PriceTo says what a copy of articles to a Subscription costs: what Price says, with how it is sent, or what a person
+// brings.
 func PriceTo(
 	p *v1alpha1.Publication,
 	s *v1alpha1.Subscription,
@@ -29,7 +30,10 @@ func PriceTo(
 	r Route,
 ) string {
 	to := BroughtTo(p, s)
-	if to == "" {
+	switch {
+	case to == "" && p.Packs(s):
+		return Price(size, articles, r) + " (packed once at the distributor, of which less goes over the link)"
+	case to == "":
 		return Price(size, articles, r)
 	}
 	text := "whose size is not measured yet"

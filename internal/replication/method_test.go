@@ -14,7 +14,7 @@ import (
 func TestMethod(t *testing.T) {
 	const snapshot, none = v1alpha1.InitializeSnapshot, v1alpha1.InitializeReplicationSupportOnly
 	const compare v1alpha1.InitializationMethod = v1alpha1.InitializeCompare
-	const manual = v1alpha1.InitializeManual
+	const manual, packed = v1alpha1.InitializeManual, v1alpha1.InitializeCompressedSnapshot
 	for name, c := range map[string]struct {
 		published, subscribed v1alpha1.InitializationMethod
 		annotated             bool
@@ -36,6 +36,8 @@ func TestMethod(t *testing.T) {
 		"a snapshot where others are compared": {compare, snapshot, false, snapshot, true, "Subscription dublin"},
 		"files that a person brings":           {none, manual, false, manual, true, "Subscription dublin"},
 		"files that a person brings to all":    {manual, "", false, manual, true, "Publication articles"},
+		"packed once":                          {compare, packed, false, packed, true, "Subscription dublin"},
+		"packed once, annotated":               {packed, "", true, compare, true, "Publication articles"},
 		"such files, annotated":                {"", manual, true, compare, true, "Subscription dublin"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,4 +101,20 @@ func TestWhereFilesAreBrought(t *testing.T) {
 	}
 	NewWithT(t).Expect(PriceTo(&v1alpha1.Publication{}, &v1alpha1.Subscription{Spec: v1alpha1.SubscriptionSpec{
 		Initialization: to("x")}}, nil, 1, route)).To(HavePrefix("whose size is not measured yet (a person brings"))
+}
+
+// What is packed once is told by the Subscription before the Publication, also where a schedule copies it; the price
+// says so.
+func TestWhatIsPackedOnce(t *testing.T) {
+	g := NewWithT(t)
+	p, s := &v1alpha1.Publication{}, &v1alpha1.Subscription{}
+	g.Expect(p.Packs(s)).To(BeFalse())
+	p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompressedSnapshot}
+	p.Spec.Type = v1alpha1.PublicationSnapshot
+	g.Expect(p.Packs(s)).To(BeTrue())
+	g.Expect(p.Packs(nil)).To(BeTrue())
+	g.Expect(PriceTo(p, s, &v1alpha1.CopySize{Rows: 12, Bytes: 7_500_000_000}, 1, Route{Site: "dublin"})).To(Equal(
+		"12 rows, 7.0 GiB, within site dublin (packed once at the distributor, of which less goes over the link)"))
+	s.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeSnapshot}
+	g.Expect(p.Packs(s)).To(BeFalse())
 }

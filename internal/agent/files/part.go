@@ -85,7 +85,7 @@ func (p *Part) Run(ctx context.Context) error {
 // makeFolder sees to it that the snapshot folder is there: an engine admits no publisher without it (21037), and makes
 // only what lies below it. So it is with the folders of mirrors (21330). The engine runs under the sidecar's user.
 func (p *Part) makeFolder(ctx context.Context) {
-	for told := false; ; {
+	for told, warned := false, false; ; {
 		err := os.MkdirAll(p.snapshotDir, 0o770)
 		if err == nil && p.link != "" {
 			err = linkTo(p.link, p.snapshotDir)
@@ -96,6 +96,10 @@ func (p *Part) makeFolder(ctx context.Context) {
 				"error", fmt.Errorf("make the folders of snapshots: %w", err))
 		}
 		told = err != nil
+		if err = p.server.prunePacks(); err != nil && !warned {
+			p.log.Warn("what is packed of snapshots is not all removed that is too old", "error", err)
+		}
+		warned = err != nil
 		if !pause(ctx, retryPause) {
 			return
 		}

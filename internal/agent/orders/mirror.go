@@ -46,6 +46,8 @@ type Reader struct {
 	Subscription string `json:"subscription"`
 	Folder       string `json:"folder"`
 	Token        string `json:"token"`
+	// Packed has chunks be packed once, and kept so for all such readers, as long as the snapshot is there.
+	Packed bool `json:"packed,omitempty"`
 	// Transfers bound what the distributor's sidecar sends, over all readers; none for the defaults.
 	Transfers transfer.Settings `json:"transfers,omitzero"`
 }
