@@ -33,8 +33,9 @@ type Initialization struct {
 	// somebody else made; Manual, a snapshot whose files a person brings to the subscriber's site, on a disk or another
 	// way, each time that there is to be a copy: over the link goes the list of them alone; or ReplicationSupportOnly,
 	// which copies nothing: a person brings the data. Of a subscription that is registered another method copies nothing
-	// by itself, and ReplicationSupportOnly is refused. What a person has brought Compare replaces where the Subscription
-	// itself says it, not where its Publication does.
+	// by itself, and ReplicationSupportOnly is refused. What a person brought, and tables of somebody else for which the
+	// Subscription stands still already, Compare replaces where the Subscription itself says it, not where its Publication
+	// does.
 	// +kubebuilder:default=Snapshot
 	Method InitializationMethod `json:"method,omitempty"`
 	// manual says where a person brings the files; of method Manual alone, which needs it.

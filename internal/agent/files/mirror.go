@@ -390,10 +390,9 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 
 // inPlace tells that the snapshot is in its place already.
 func (m *Mirrors) inPlace(ctx context.Context, one *mirror, listing *Listing, p place) (bool, error) {
-	there, err := p.whole(ctx, listing, m.unrecorded(one))
+	there, err := p.whole(ctx, m.limits, one.order.Host, listing, m.unrecorded(one))
 	if there {
-		one.meter.Attempt()
-		one.meter.Found(listing.total())
+		one.meter.Attempt(listing.total())
 	}
 	return there, err
 }

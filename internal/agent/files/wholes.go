@@ -24,16 +24,16 @@ const takenName = ".taken"
 // known, since it is too large for a list of them, or its source is of an earlier release.
 func (m *Mirrors) wholes(ctx context.Context, one *mirror, listing *Listing, p place, from filled) error {
 	m.warn(one, stays, m.prunePartial(one, p, ""))
-	one.meter.Attempt()
-	missing, sizes := map[string][]File{}, map[int64]bool{}
+	missing, sizes, have := map[string][]File{}, map[int64]bool{}, int64(0)
 	for _, f := range listing.Files {
 		info, err := os.Stat(filepath.Join(p.partial(), filepath.FromSlash(f.Path)))
 		if err == nil && info.Mode().IsRegular() && info.Size() == f.Size {
-			one.meter.Found(f.Size)
+			have += f.Size
 			continue
 		}
 		missing[f.SHA256], sizes[f.Size] = append(missing[f.SHA256], f), true
 	}
+	one.meter.Attempt(have)
 	for _, name := range slices.Sorted(maps.Keys(from.whole)) {
 		if !sizes[from.whole[name].size] {
 			continue
@@ -68,7 +68,8 @@ func (m *Mirrors) wholes(ctx context.Context, one *mirror, listing *Listing, p p
 		return lacking
 	}
 	for _, f := range listing.Files {
-		if err := verify(ctx, p.partial(), f); err != nil {
+		check := func() error { return verify(ctx, p.partial(), f) }
+		if err := m.limits.Reading(ctx, one.order.Host, check); err != nil {
 			return err
 		}
 	}
