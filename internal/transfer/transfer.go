@@ -55,6 +55,8 @@ type Transfer struct {
 	// Local has nothing be fetched: what Seeds do not have ends the transfer with a LackingError. Remote is nil then.
 	Local  bool
 	Remote Remote
+	// Room, unless nil, is asked before so many bytes of Seeds are copied; an error ends the transfer.
+	Room func(n int64) error
 	// Source names who has the files: those of one name share what the limits let each have.
 	Source string
 	Limits *Limits

@@ -133,13 +133,52 @@ func (v *visit) look(order orders.Mirror) (filled, error) {
 		return filled{}, fmt.Errorf("the orders name %q, which is no folder for files that a person brings", order.Manual)
 	}
 	f := filled{dir: filepath.Join(v.mirrors.brought, filepath.FromSlash(order.Manual)), whole: map[string]found{}}
-	if err := os.MkdirAll(f.dir, 0o770); err != nil {
+	root, err := rootBelow(f.dir, v.mirrors.brought)
+	if err != nil {
 		return f, fmt.Errorf("make the folder for files that a person brings: %w", err)
 	}
-	now := map[string]found{}
-	err := filepath.WalkDir(f.dir, func(name string, e fs.DirEntry, err error) error {
+	defer root.Close()
+	now, err := filesOf(root)
+	if err != nil {
+		return f, fmt.Errorf("look into the folder for files that a person brings: %w", err)
+	}
+	for name, one := range now {
+		if was, ok := v.seen[name]; ok && was == one {
+			f.whole[name] = one
+		}
+	}
+	v.seen = now
+	return f, nil
+}
+
+// rootBelow makes a folder below another one, and opens it. The engine writes on the same volume, and the sidecar may
+// read what the engine may not: links that lead elsewhere are refused, also in place of that other folder.
+func rootBelow(dir, top string) (*os.Root, error) {
+	volume := filepath.Dir(top)
+	if err := os.MkdirAll(volume, 0o770); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(volume)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	name, err := filepath.Rel(volume, dir)
+	if err == nil {
+		err = root.MkdirAll(name, 0o770)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return root.OpenRoot(name)
+}
+
+// filesOf are the files below a folder, by their paths, but hidden ones.
+func filesOf(root *os.Root) (map[string]found, error) {
+	all := map[string]found{}
+	err := fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
 		if err != nil {
-			if name == f.dir {
+			if name == "." {
 				return err
 			}
 			return nil // what cannot be read has nothing
@@ -147,26 +186,23 @@ func (v *visit) look(order orders.Mirror) (filled, error) {
 		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
 			return nil
 		}
-		info, err := e.Info()
-		if err != nil {
-			return nil // it has gone
-		}
-		below, err := filepath.Rel(f.dir, name)
-		if err != nil {
-			return err
-		}
-		key, one := filepath.ToSlash(below), found{info.Size(), info.ModTime().UnixNano()}
-		now[key] = one
-		if was, ok := v.seen[key]; ok && was == one {
-			f.whole[key] = one
+		if info, err := e.Info(); err == nil {
+			all[name] = found{info.Size(), info.ModTime().UnixNano()}
 		}
 		return nil
 	})
-	v.seen = now
+	return all, err
+}
+
+// filesIn are those of a folder; none where it cannot be read.
+func filesIn(dir string) map[string]found {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return f, fmt.Errorf("look into the folder for files that a person brings: %w", err)
+		return nil
 	}
-	return f, nil
+	defer root.Close()
+	all, _ := filesOf(root)
+	return all
 }
 
 // arrived tells that the snapshot is in its place: another mirror of this server may have fetched it.
@@ -271,7 +307,7 @@ func (v *visit) gather(ctx context.Context, one *mirror, listing *Listing, p pla
 	if err != nil {
 		return err
 	}
-	job.Local = true
+	job.Local, job.Room = true, func(n int64) error { return m.fits(p, n) }
 	job.Seeds = append(job.Seeds, transfer.Seed{Dir: from.dir, Only: from.has})
 	if err := job.Run(ctx); err != nil {
 		return err
@@ -289,7 +325,7 @@ func (f filled) lacks(files []string) []Lack {
 				continue
 			}
 			one.Why = Differs
-			handle, err := os.Open(filepath.Join(f.dir, filepath.FromSlash(name)))
+			handle, err := os.OpenInRoot(f.dir, filepath.FromSlash(name))
 			if err != nil {
 				one.Why = Unreadable
 				break

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -116,20 +117,27 @@ func TestFilesThatAPersonBrings(t *testing.T) {
 
 // What an older snapshot has, which the mirror has, is not waited for.
 func TestOnlyWhatIsNewIsBrought(t *testing.T) {
-	g := NewWithT(t)
-	p := newPair(t)
-	before := map[string][]byte{"Article_2.bcp": random(1, 8<<20), "Article_3.bcp": random(2, 1<<20)}
-	put(t, p.at(first), before)
-	p.snapshot(t, first, before)
-	contents := map[string][]byte{"Article_2.bcp": before["Article_2.bcp"], "Article_3.bcp": random(3, 1<<20)}
-	p.snapshot(t, next, contents)
-	order := p.manual()
-	order.Generation = "2026-11-20T11:30:00"
-	m := p.attendant(t)
-	m.Set(t.Context(), []orders.Mirror{order})
-	g.Eventually(lacks(m), soon).Should(ConsistOf(Lack{"Article_3.bcp", Missing}))
-	put(t, filepath.Join(m.brought, order.Manual), map[string][]byte{"Article_3.bcp": contents["Article_3.bcp"]})
-	p.mirrored(t, m, next, contents)
+	for name, chunked := range modes {
+		for begun, folder := range map[string]string{"of a whole one": first, "of one that was begun": partialName(first)} {
+			t.Run(name+" "+begun, func(t *testing.T) {
+				g := NewWithT(t)
+				p := newPair(t)
+				p.server.chunked = chunked
+				before := map[string][]byte{"Article_2.bcp": random(1, 8<<20), "Article_3.bcp": random(2, 1<<20)}
+				put(t, p.at(folder), before)
+				p.snapshot(t, first, before)
+				contents := map[string][]byte{"Article_2.bcp": before["Article_2.bcp"], "Article_3.bcp": random(3, 1<<20)}
+				p.snapshot(t, next, contents)
+				order := p.manual()
+				order.Generation = "2026-11-20T11:30:00"
+				m := p.attendant(t)
+				m.Set(t.Context(), []orders.Mirror{order})
+				g.Eventually(lacks(m), soon).Should(ConsistOf(Lack{"Article_3.bcp", Missing}))
+				put(t, filepath.Join(m.brought, order.Manual), map[string][]byte{"Article_3.bcp": contents["Article_3.bcp"]})
+				p.mirrored(t, m, next, contents)
+			})
+		}
+	}
 }
 
 // Wherever the sidecar is killed, the next one ends with the snapshot in place.
@@ -170,6 +178,10 @@ func TestAMirrorOfWhatIsBroughtThatIsKilledAtEachStep(t *testing.T) {
 					break
 				}
 				g.Expect(err).To(MatchError(killed))
+				if met["recorded"] {
+					// All was whole, so that the disk may have gone on.
+					g.Expect(os.RemoveAll(filepath.Join(brought, p.manual().Manual))).To(Succeed())
+				}
 			}
 			for _, step := range steps[name] {
 				g.Expect(met).To(HaveKey(step))
@@ -212,20 +224,90 @@ func TestWhyFilesAreLacking(t *testing.T) {
 	g.Expect(f.lacks(make([]string, 100))).To(HaveLen(mostLacking))
 }
 
-// Orders name no folder but one below that for what people bring.
+// Orders name no folder but one below that for what people bring, and no link leads elsewhere.
 func TestFoldersElsewhere(t *testing.T) {
 	p := newPair(t)
-	p.snapshot(t, first, map[string][]byte{"a": []byte("x")})
-	for name, change := range map[string]func(*Mirrors, *orders.Mirror){
-		"above":              func(_ *Mirrors, o *orders.Mirror) { o.Manual = "../mirror" },
-		"from the root":      func(_ *Mirrors, o *orders.Mirror) { o.Manual = "/etc" },
-		"nothing to look in": func(m *Mirrors, _ *orders.Mirror) { m.brought = "" },
+	contents := map[string][]byte{"a": []byte("x")}
+	p.snapshot(t, first, contents)
+	elsewhere := t.TempDir()
+	link := func(t *testing.T, name string) {
+		t.Helper()
+		NewWithT(t).Expect(os.Symlink(elsewhere, name)).To(Succeed())
+	}
+	const none = "no folder for files that a person brings"
+	for name, c := range map[string]struct {
+		change func(*testing.T, *Mirrors, *orders.Mirror)
+		says   string
+	}{
+		"above":              {func(_ *testing.T, _ *Mirrors, o *orders.Mirror) { o.Manual = "../mirror" }, none},
+		"from the root":      {func(_ *testing.T, _ *Mirrors, o *orders.Mirror) { o.Manual = "/etc" }, none},
+		"nothing to look in": {func(_ *testing.T, m *Mirrors, _ *orders.Mirror) { m.brought = "" }, none},
+		"by a link above": {func(t *testing.T, m *Mirrors, _ *orders.Mirror) {
+			link(t, filepath.Join(m.brought, "disks"))
+		}, "escapes"},
+		"by a link in place of all": {func(t *testing.T, m *Mirrors, _ *orders.Mirror) {
+			m.brought = filepath.Join(m.brought, "brought")
+			link(t, m.brought)
+		}, "escapes"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
 			m, order := p.attendant(t), p.manual()
-			change(m, &order)
+			c.change(t, m, &order)
 			m.Set(t.Context(), []orders.Mirror{order})
-			NewWithT(t).Eventually(failing(t, m), soon).Should(ContainSubstring("no folder for files that a person brings"))
+			g.Eventually(failing(t, m), soon).Should(ContainSubstring(c.says))
+			entries, err := os.ReadDir(elsewhere)
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(entries).To(BeEmpty(), "nothing is made there")
+		})
+	}
+}
+
+// What was fetched of a file is not thrown away while a person is to bring it, and is not taken for all of it: a file
+// of which parts are missing has its size.
+func TestWhatWasFetchedInPartStays(t *testing.T) {
+	g := NewWithT(t)
+	p := newPair(t)
+	p.server.chunked = modes["of a large snapshot"]
+	content := random(1, 20<<20)
+	p.snapshot(t, first, map[string][]byte{"a.bcp": content})
+	dir := p.at(partialName(first))
+	g.Expect(os.MkdirAll(dir, 0o770)).To(Succeed())
+	file := File{Path: "a.bcp", Size: 20 << 20, SHA256: fmt.Sprintf("%x", sha256.Sum256(content))}
+	f, err := openPartial(dir, file, nil)
+	g.Expect(err).NotTo(HaveOccurred())
+	_, err = f.handle.WriteAt(content[:partSize], 0)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(f.mark(f.missing()[0])).To(Succeed())
+	f.close()
+	m := p.attendant(t)
+	m.Set(t.Context(), []orders.Mirror{p.manual()})
+	g.Eventually(lacks(m), soon).Should(ConsistOf(Lack{"a.bcp", Missing}))
+	g.Expect(m.Statuses()[0].Bytes).To(BeZero())
+	m.Set(t.Context(), []orders.Mirror{p.order})
+	p.mirrored(t, m, first, map[string][]byte{"a.bcp": content})
+	g.Expect(p.sent.Load()).To(BeNumerically("<", 20<<20-partSize+1<<20), "what was fetched is not sent again")
+}
+
+// On a volume on which backups of logs need what is free nothing is copied, and it goes on when there is room.
+func TestWhatIsBroughtToAFullVolume(t *testing.T) {
+	for name, chunked := range modes {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := newPair(t)
+			p.server.chunked = chunked
+			contents := map[string][]byte{"a.bcp": random(1, 4<<20)}
+			p.snapshot(t, first, contents)
+			m := p.attendant(t)
+			var free atomic.Int64
+			free.Store(5 << 30)
+			m.volume = func(string) (int64, int64, error) { return 100 << 30, free.Load(), nil }
+			put(t, filepath.Join(m.brought, p.manual().Manual), contents)
+			m.Set(t.Context(), []orders.Mirror{p.manual()})
+			g.Eventually(failing(t, m), soon).Should(ContainSubstring("backups of logs keep"))
+			g.Expect(m.Statuses()[0].Bytes).To(BeZero())
+			free.Store(50 << 30)
+			p.mirrored(t, m, first, contents)
 		})
 	}
 }
@@ -234,26 +316,33 @@ func TestFoldersElsewhere(t *testing.T) {
 // on with what was brought.
 func TestWhatIsFetchedNeedNotBeBrought(t *testing.T) {
 	contents := map[string][]byte{"a.bcp": random(1, 8<<20), "b.bcp": random(2, 1<<20)}
-	for name, then := range map[string]func(p *pair) []orders.Mirror{
+	ways := map[string]func(p *pair) []orders.Mirror{
 		"beside": func(p *pair) []orders.Mirror {
 			other := p.order
 			other.Subscription = "cork"
 			return []orders.Mirror{p.manual(), other}
 		},
 		"after all": func(p *pair) []orders.Mirror { return []orders.Mirror{p.order} },
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			p := newPair(t)
-			p.snapshot(t, first, contents)
-			m := p.attendant(t)
-			put(t, filepath.Join(m.brought, p.manual().Manual), map[string][]byte{"a.bcp": contents["a.bcp"]})
-			m.Set(t.Context(), []orders.Mirror{p.manual()})
-			g.Eventually(lacks(m), soon).Should(ConsistOf(Lack{"b.bcp", Missing}))
-			m.Set(t.Context(), then(p))
-			g.Eventually(m.Statuses, soon).Should(HaveEach(HaveField("State", Verified)))
-			p.mirrored(t, m, first, contents)
-			g.Expect(p.sent.Load()).To(BeNumerically("<", 4<<20), "what was brought is not sent")
-		})
+	}
+	for mode, chunked := range modes {
+		for name, then := range ways {
+			t.Run(mode+" "+name, func(t *testing.T) {
+				g := NewWithT(t)
+				p := newPair(t)
+				p.server.chunked = chunked
+				p.snapshot(t, first, contents)
+				m := p.attendant(t)
+				put(t, filepath.Join(m.brought, p.manual().Manual), map[string][]byte{"a.bcp": contents["a.bcp"]})
+				m.Set(t.Context(), []orders.Mirror{p.manual()})
+				g.Eventually(lacks(m), soon).Should(ConsistOf(Lack{"b.bcp", Missing}))
+				m.Set(t.Context(), then(p))
+				g.Eventually(m.Statuses, soon).Should(HaveEach(HaveField("State", Verified)))
+				p.mirrored(t, m, first, contents)
+				g.Expect(p.sent.Load()).To(BeNumerically("<", 4<<20), "what was brought is not sent")
+				entries, err := os.ReadDir(p.at(first))
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(entries).To(HaveLen(2), "nothing but the snapshot's files")
+			})
+		}
 	}
 }

@@ -404,19 +404,24 @@ func (m *Mirrors) unrecorded(one *mirror) func(error) {
 
 // transfer of a snapshot, with what is on this side to look through.
 func (m *Mirrors) transfer(one *mirror, listing *Listing, p place) (*transfer.Transfer, error) {
-	m.makeRoom(one, p, listing.total())
-	begun, err := p.begun()
-	if err != nil {
-		return nil, err
-	}
-	m.warn(one, stays, m.prunePartial(one, p, begun))
-	seeds, err := p.seeds(begun)
+	seeds, err := m.seeds(one, p, listing.total())
 	if err != nil {
 		return nil, err
 	}
 	return &transfer.Transfer{Dir: p.partial(), Files: listing.Files, Seeds: seeds, Index: m.index,
 		Searched: func() { m.warn(one, stays, m.searched(one, p)) }, At: m.at,
 		Source: one.order.Host, Limits: m.limits, Meter: one.meter}, nil
+}
+
+// seeds are the folders of the mirror to look through for a snapshot of so many bytes.
+func (m *Mirrors) seeds(one *mirror, p place, total int64) ([]transfer.Seed, error) {
+	m.makeRoom(one, p, total)
+	begun, err := p.begun()
+	if err != nil {
+		return nil, err
+	}
+	m.warn(one, stays, m.prunePartial(one, p, begun))
+	return p.seeds(begun)
 }
 
 func (m *Mirrors) step(name string) error {
