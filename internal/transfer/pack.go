@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"path/filepath"
 	"sync"
 )
 
@@ -41,12 +40,13 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// OpenPack opens the file of a pack, which is made where it is not there. What was torn off at its end is cut.
-func OpenPack(name string, room func(n int64) bool) (*Pack, error) {
-	if err := os.MkdirAll(filepath.Dir(name), 0o770); err != nil {
+// OpenPack opens the file of a pack below a folder, which is made where it is not there. What was torn off at its end
+// is cut. No link is followed that leads out of the folder: others write there, too.
+func OpenPack(folder *os.Root, name string, room func(n int64) bool) (*Pack, error) {
+	if err := folder.MkdirAll(dirOf(name), 0o770); err != nil {
 		return nil, fmt.Errorf("make a folder for packed chunks: %w", err)
 	}
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o660)
+	file, err := folder.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o660)
 	if err != nil {
 		return nil, fmt.Errorf("open a file of packed chunks: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -22,7 +23,10 @@ type opened struct{ *Pack }
 
 func open(t *testing.T, name string, room func(int64) bool) opened {
 	t.Helper()
-	p, err := OpenPack(name, room)
+	root, err := os.OpenRoot(filepath.Dir(filepath.Dir(name)))
+	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	defer root.Close()
+	p, err := OpenPack(root, path.Join(filepath.Base(filepath.Dir(name)), filepath.Base(name)), room)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	return opened{p}
 }
@@ -91,6 +95,24 @@ func TestAPack(t *testing.T) {
 	expect(p, "chunk 0", "packed 0", true)
 	p.Leave()
 	g.Expect(p.Use()).To(BeFalse(), "it is closed")
+}
+
+// A link in place of a pack that leads elsewhere is not followed: what it leads to would be cut.
+func TestAPackElsewhere(t *testing.T) {
+	g := NewWithT(t)
+	dir, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "another's")
+	g.Expect(os.WriteFile(elsewhere, []byte("no pack"), 0o660)).To(Succeed())
+	g.Expect(os.Symlink(elsewhere, filepath.Join(dir, "one.pack"))).To(Succeed())
+	g.Expect(os.Symlink(filepath.Dir(elsewhere), filepath.Join(dir, "folder"))).To(Succeed())
+	root, err := os.OpenRoot(dir)
+	g.Expect(err).NotTo(HaveOccurred())
+	defer root.Close()
+	for _, name := range []string{"one.pack", "folder/another's", "folder/new.pack"} {
+		_, err = OpenPack(root, name, anyRoom)
+		g.Expect(err).To(MatchError(ContainSubstring("escapes")), name)
+	}
+	g.Expect(os.ReadFile(elsewhere)).To(Equal([]byte("no pack")))
+	g.Expect(filepath.Join(filepath.Dir(elsewhere), "new.pack")).NotTo(BeAnExistingFile())
 }
 
 // Where there is no room nothing more is kept, and what is kept is given out.

@@ -27,6 +27,7 @@ const packSuffix = ".pack"
 
 // packs are those of a snapshot folder.
 type packs struct {
+	// dir is packsFolder in it.
 	dir string
 	// volume says what room the folder has; tests have their own.
 	volume func(dir string) (capacity, free int64, err error)
@@ -40,15 +41,15 @@ func newPacks(dir string) *packs {
 	return &packs{dir: dir, volume: backups.FileSystem, open: map[string]*transfer.Pack{}}
 }
 
-// take opens a snapshot's pack, until Leave is called.
-func (p *packs) take(folder, snapshot string) (*transfer.Pack, error) {
+// take opens a snapshot's pack in the snapshot folder, until Leave is called.
+func (p *packs) take(root *os.Root, folder, snapshot string) (*transfer.Pack, error) {
 	name := filepath.Join(p.dir, folder, snapshot+packSuffix)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if pack := p.open[name]; pack != nil && pack.Use() {
 		return pack, nil
 	}
-	pack, err := transfer.OpenPack(name, p.room)
+	pack, err := transfer.OpenPack(root, path.Join(packsFolder, folder, snapshot+packSuffix), p.room)
 	if err != nil {
 		return nil, err
 	}
@@ -63,19 +64,24 @@ func (p *packs) room(n int64) bool {
 	return err == nil && free-n > backups.Reserved(capacity)
 }
 
-// prune removes the packs but those of which keep says so. Who is being sent one goes on with it.
+// prune removes the packs but those of which keep says so. Who is being sent one goes on with it. What else lies there
+// is somebody else's.
 func (p *packs) prune(keep func(folder, snapshot string) bool) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	folders, err := entriesOf(p.dir)
 	for _, folder := range folders {
+		if !folder.IsDir() {
+			continue
+		}
 		dir := filepath.Join(p.dir, folder.Name())
 		files, unread := entriesOf(dir)
 		err = errors.Join(err, unread)
 		left := len(files)
 		for _, file := range files {
 			name := filepath.Join(dir, file.Name())
-			if keep(folder.Name(), strings.TrimSuffix(file.Name(), packSuffix)) {
+			snapshot, is := strings.CutSuffix(file.Name(), packSuffix)
+			if !is || !isStamp(snapshot) || !file.Type().IsRegular() || keep(folder.Name(), snapshot) {
 				continue
 			}
 			if pack := p.open[name]; pack != nil {
@@ -111,7 +117,7 @@ func (s *Server) pack(root *os.Root, reader orders.Reader, folder, snapshot stri
 	if info, err := root.Stat(path.Join(tree, folder, snapshot)); err != nil || !info.IsDir() {
 		return nil
 	}
-	pack, err := s.packs.take(folder, snapshot)
+	pack, err := s.packs.take(root, folder, snapshot)
 	s.warnOf(err)
 	return pack
 }

@@ -82,13 +82,17 @@ func TestPacksOfSnapshotsThatAreGone(t *testing.T) {
 	p := newPair(t)
 	p.packedOnce()
 	p.snapshot(t, first, map[string][]byte{"a": rows(1 << 20)})
-	put(t, filepath.Dir(p.pack(first)), map[string][]byte{first + packSuffix: nil, next + packSuffix: nil})
+	another := filepath.Join(filepath.Dir(p.pack(first)), "notes.txt")
+	put(t, filepath.Dir(p.pack(first)), map[string][]byte{first + packSuffix: nil, next + packSuffix: nil,
+		filepath.Base(another): nil})
+	put(t, filepath.Dir(filepath.Dir(another)), map[string][]byte{"a file": nil})
 	unknown := NewServer(p.snapshots, p.server.log)
 	g.Expect(unknown.prunePacks()).To(Succeed())
 	g.Expect(p.pack(next)).To(BeARegularFile())
 	g.Expect(p.server.prunePacks()).To(Succeed())
 	g.Expect(p.pack(next)).NotTo(BeAnExistingFile())
 	g.Expect(p.pack(first)).To(BeARegularFile())
+	g.Expect(another).To(BeARegularFile(), "it is no pack")
 }
 
 // On a volume with room for backups alone nothing is kept, and the snapshot comes packed all the same.
