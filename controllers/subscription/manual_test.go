@@ -87,12 +87,14 @@ func TestASnapshotThatNobodyBrings(t *testing.T) {
 	w.stuck(t)
 	g.Expect(w.o.Mirror.Told.Generation).To(Equal(w.o.At.LastSnapshot))
 	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering))
+	g.Expect(copyAwaited(w.d, w.look())).To(BeFalse(), "it may never come")
 	w.fails(mssql.RunRetrying, 30*time.Second)
 	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonAgentRetrying))
 	now := metav1.NewTime(w.o.Now)
 	w.d.Subscription.Status.Copy = &v1alpha1.SubscriptionCopy{Phase: v1alpha1.CopyTransfer, Again: true, Started: &now,
 		PhaseStarted: &now}
 	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForFiles))
+	g.Expect(copyAwaited(w.d, w.look())).To(BeTrue())
 }
 
 // How its files come is edited as the methods that copy are: nothing is copied for it, and the mirror is told.
