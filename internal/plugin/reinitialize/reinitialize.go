@@ -121,6 +121,10 @@ func read(
 // sayWhat shows what would be replaced, why, and what it costs.
 func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publication, route replication.Route) {
 	say(cmd, "Subscription %s: %s", s.Name, state(s))
+	if c := s.Status.Copy; c != nil && c.Phase != v1alpha1.CopyDone && c.Brought != nil {
+		say(cmd, "A person brings the files of snapshot %s: a new copy takes another one, and what differs there is to be "+
+			"brought again.", c.Snapshot)
+	}
 	at := fmt.Sprintf("database %s on %s-0", s.Spec.Database, s.Spec.Subscriber.Server)
 	if n := p.Status.NeededReinitialization; n != nil && !copiesAll(s, p) {
 		var all v1alpha1.CopySize
