@@ -115,6 +115,8 @@ func (v *visit) copy(ctx context.Context, one *mirror) error {
 	defer done()
 	err = m.settle(ctx, one, listing, Awaiting, func(p place) error { return v.bring(ctx, one, listing, p, from) })
 	var lacking *transfer.LackingError
+	// What failed otherwise is tried again, also with a folder as it was before: all may have been taken.
+	v.taken = nil
 	switch {
 	case errors.As(err, &lacking):
 		v.taken = from.whole
@@ -308,6 +310,7 @@ func (v *visit) gather(ctx context.Context, one *mirror, listing *Listing, p pla
 		return err
 	}
 	job.Local, job.Room = true, func(n int64) error { return m.fits(p, n) }
+	job.Searched = nil // what was begun is not fetched again
 	job.Seeds = append(job.Seeds, transfer.Seed{Dir: from.dir, Only: from.has})
 	if err := job.Run(ctx); err != nil {
 		return err

@@ -289,24 +289,65 @@ func TestWhatWasFetchedInPartStays(t *testing.T) {
 	g.Expect(p.sent.Load()).To(BeNumerically("<", 20<<20-partSize+1<<20), "what was fetched is not sent again")
 }
 
-// On a volume on which backups of logs need what is free nothing is copied, and it goes on when there is room.
+// On a volume on which backups of logs need what is free nothing is copied, and nothing makes room that was brought of
+// an older snapshot. It goes on when there is room.
 func TestWhatIsBroughtToAFullVolume(t *testing.T) {
 	for name, chunked := range modes {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			p := newPair(t)
 			p.server.chunked = chunked
-			contents := map[string][]byte{"a.bcp": random(1, 4<<20)}
-			p.snapshot(t, first, contents)
+			contents := map[string][]byte{"a.bcp": random(1, 4<<20), "b.bcp": random(2, 1<<20)}
+			p.snapshot(t, next, contents)
+			older := p.at(partialName(first))
+			put(t, older, map[string][]byte{"b.bcp": contents["b.bcp"]})
+			order := p.manual()
+			order.Generation = "2026-11-20T11:30:00"
 			m := p.attendant(t)
 			var free atomic.Int64
 			free.Store(5 << 30)
 			m.volume = func(string) (int64, int64, error) { return 100 << 30, free.Load(), nil }
-			put(t, filepath.Join(m.brought, p.manual().Manual), contents)
-			m.Set(t.Context(), []orders.Mirror{p.manual()})
+			put(t, filepath.Join(m.brought, order.Manual), map[string][]byte{"a.bcp": contents["a.bcp"]})
+			m.Set(t.Context(), []orders.Mirror{order})
 			g.Eventually(failing(t, m), soon).Should(ContainSubstring("backups of logs keep"))
 			g.Expect(m.Statuses()[0].Bytes).To(BeZero())
+			g.Expect(filepath.Join(older, "b.bcp")).To(BeARegularFile())
 			free.Store(50 << 30)
+			p.mirrored(t, m, next, contents)
+			g.Expect(older).NotTo(BeADirectory())
+		})
+	}
+}
+
+// What was taken is put in place after a failure, also when the folder is again as it was before: the disk is gone.
+func TestWhatWasTakenIsPutInPlace(t *testing.T) {
+	for name, chunked := range modes {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := newPair(t)
+			p.server.chunked = chunked
+			contents := map[string][]byte{"a.bcp": random(1, 2<<20)}
+			p.snapshot(t, first, contents)
+			m := p.attendant(t)
+			broken := errors.New("broken")
+			failed := false
+			m.at = func(step string) error {
+				if step != "recorded" || failed {
+					return nil
+				}
+				failed = true
+				return broken
+			}
+			one := &mirror{order: p.manual(), meter: transfer.NewMeter()}
+			m.running["dublin"], m.statuses["dublin"] = one, Status{}
+			v := &visit{mirrors: m}
+			folder := filepath.Join(m.brought, p.manual().Manual)
+			g.Expect(v.copy(t.Context(), one)).To(MatchError(errAwaited))
+			put(t, folder, contents)
+			g.Expect(v.copy(t.Context(), one)).To(MatchError(errAwaited), "it may be being written")
+			g.Expect(v.copy(t.Context(), one)).To(MatchError(broken))
+			g.Expect(os.RemoveAll(folder)).To(Succeed())
+			g.Expect(v.copy(t.Context(), one)).To(Succeed())
 			p.mirrored(t, m, first, contents)
 		})
 	}

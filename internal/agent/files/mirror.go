@@ -311,7 +311,7 @@ func (m *Mirrors) settle(
 	// Before anything is brought: what is too old may be what fills the volume.
 	m.warn(one, stays, p.prune(keep))
 	if err := bring(p); err != nil {
-		if transfer.Full(err) {
+		if transfer.Full(err) && one.order.Manual == "" {
 			err = errors.Join(err, m.searched(one, p))
 		}
 		return err
@@ -413,9 +413,12 @@ func (m *Mirrors) transfer(one *mirror, listing *Listing, p place) (*transfer.Tr
 		Source: one.order.Host, Limits: m.limits, Meter: one.meter}, nil
 }
 
-// seeds are the folders of the mirror to look through for a snapshot of so many bytes.
+// seeds are the folders of the mirror to look through for a snapshot of so many bytes. Where a person brings the files
+// none of them makes room: what was brought of an older snapshot would have to be brought again.
 func (m *Mirrors) seeds(one *mirror, p place, total int64) ([]transfer.Seed, error) {
-	m.makeRoom(one, p, total)
+	if one.order.Manual == "" {
+		m.makeRoom(one, p, total)
+	}
 	begun, err := p.begun()
 	if err != nil {
 		return nil, err
