@@ -86,6 +86,9 @@ const (
 	ReasonCompressionPending = "CompressionPending"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
+	// ReasonWaitingForFiles: a person is to bring files of the snapshot to the subscriber's site; the message says where
+	// they are, where they go, and which are missing or wrong. Nothing is applied before all are there.
+	ReasonWaitingForFiles = "WaitingForFiles"
 	// ReasonCopying (event only): the subscriber's copy has come to another phase; the message says what those before
 	// took.
 	ReasonCopying = "Copying"

@@ -74,4 +74,52 @@ type SubscriptionCopy struct {
 	// seen is when the figures were read.
 	// +optional
 	Seen *metav1.Time `json:"seen,omitempty"`
+	// brought is what a person brings, and where; absent of other methods than Manual, and until the snapshot is made.
+	// +optional
+	Brought *BroughtCopy `json:"brought,omitempty"`
 }
+
+// BroughtCopy says where the files of a snapshot are that a person brings, where they go, and which are not there.
+type BroughtCopy struct {
+	// server that has the files: the name of its pod, such as dist-0.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Server string `json:"server,omitempty"`
+	// source is the folder of that pod with the files.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Source string `json:"source,omitempty"`
+	// folder of the subscriber's pod into which they are brought, at any depth and in any order.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Folder string `json:"folder,omitempty"`
+	// manifest is the SHA-256 of the list of the files as sha256sum writes it, sorted by their paths.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Manifest string `json:"manifest,omitempty"`
+	// files of the snapshot.
+	// +optional
+	Files int32 `json:"files,omitempty"`
+	// lackingFiles of them are not there, or not whole; absent once all are.
+	// +optional
+	LackingFiles int32 `json:"lackingFiles,omitempty"`
+	// lacking are the first of these.
+	// +optional
+	// +kubebuilder:validation:MaxItems=16
+	// +listType=atomic
+	Lacking []LackingFile `json:"lacking,omitempty"`
+}
+
+// LackingFile is a file of a snapshot that is not there.
+type LackingFile struct {
+	// file by its path in the snapshot.
+	// +kubebuilder:validation:MaxLength=512
+	File string `json:"file"`
+	// why is Missing (nothing of its name is there, or it is still being written), Differs (what has its name is not the
+	// file, or not all of it) or Unreadable (the engine's user may not read it).
+	Why LackingWhy `json:"why"`
+}
+
+// LackingWhy is why a file is not taken.
+// +kubebuilder:validation:Enum=Missing;Differs;Unreadable
+type LackingWhy string

@@ -55,5 +55,5 @@ func giveMirror(ctx context.Context, sidecars Sidecars, d Desired, s GiveMirror)
 		map[string][]byte{orders.ReaderKey(d.name()): reader}); err != nil {
 		return err
 	}
-	return sidecars.Write(ctx, namespace, s.Subscriber, d.name(), map[string][]byte{orders.MirrorKey(d.name()): mirror})
+	return sidecars.Write(ctx, namespace, s.Subscriber, d.name(), map[string][]byte{s.Mirror.Key(): mirror})
 }

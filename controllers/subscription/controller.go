@@ -82,7 +82,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 }
 
 // copyAwaited tells that a copy is on its way: the subscriber's mirror does not have the newest snapshot yet, or, where
-// copies are made by a schedule, the subscriber itself does not. It may be Ready for the one before meanwhile.
+// copies are made by a schedule, the subscriber itself does not. It may be Ready for the one before meanwhile. One that
+// nobody brings is not.
 func copyAwaited(d Desired, o Observed) bool {
 	if d.Publication == nil {
 		return false
@@ -91,5 +92,5 @@ func copyAwaited(d Desired, o Observed) bool {
 	if d.scheduled() {
 		return len(o.registrations(d)) > 0 && !o.newest(d)
 	}
-	return o.mirrors(d) && !o.mirrored() && o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot
+	return o.awaitsMirror(d) && d.needsMirror()
 }

@@ -120,6 +120,9 @@ func (d Desired) snapshots() bool { return d.Publication.Copies(d.Subscription) 
 // mirrors says whether a snapshot has to be brought to the agent.
 func (d Desired) mirrors() bool { return d.snapshots() && d.agentServer() != d.System.Server }
 
+// manual is the folder into which a person brings snapshots, as it is declared; empty where they are fetched.
+func (d Desired) manual() string { return d.Publication.Brought(d.Subscription) }
+
 // compares says whether a copy that is equal to the publisher's is kept.
 func (d Desired) compares() bool { return replication.Compares(d.Publication, d.Subscription) }
 
@@ -404,6 +407,10 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 				"there, or declare type Push with agentAt Distributor",
 			distributor.Name,
 		)
+	}
+	if d.manual() != "" && !d.mirrors() {
+		d.Unsupported = fmt.Sprintf("method Manual brings files to the subscriber, and the agent that applies them runs at "+
+			"distributor %s, which has them: declare method Snapshot, or for type Push agentAt Subscriber", d.System.Host())
 	}
 	if why := d.notScheduled(); why != "" {
 		d.Unsupported = why

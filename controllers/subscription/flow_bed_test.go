@@ -223,6 +223,7 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 	)
 	part.Link(e.OnDisk(conf.Mirror(server)))
 	part.Maps(e.OnDisk(conf.Path))
+	part.Brought(e.OnDisk(conf.BroughtDir))
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	ctx, cancel := context.WithCancel(context.Background())

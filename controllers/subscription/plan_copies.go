@@ -75,7 +75,8 @@ func (d Desired) voided() string {
 
 // cost of a new copy: what the publisher measured, and the way to the subscriber.
 func (d Desired) cost() string {
-	return replication.Price(d.Publication.Status.Size, len(d.Publication.Spec.Articles), d.Route)
+	p := d.Publication
+	return replication.PriceTo(p, d.Subscription, p.Status.Size, len(p.Spec.Articles), d.Route)
 }
 
 // ask says how a person asks for a new copy, and why again where that was done.

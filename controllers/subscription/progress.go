@@ -4,6 +4,7 @@ package subscription
 
 import (
 	"math"
+	"path"
 	"reflect"
 	"slices"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -51,7 +54,9 @@ func progress(d Desired, o Observed) *v1alpha1.SubscriptionCopy {
 		}
 		s.Phase, s.PhaseStarted = phase, &now
 	}
-	return paced(have, figures(o, s, now), o.Now)
+	s = figures(o, s, now)
+	s.Brought = broughtCopy(d, o, s.Brought)
+	return paced(have, s, o.Now)
 }
 
 // underWay tells of a copy that the subscriber does not have yet.
@@ -121,10 +126,11 @@ func delivered(o Observed, have *v1alpha1.SubscriptionCopy) bool {
 	})
 }
 
-// expected is how long the copy is on its way at least, by what is declared; nil when that is not known.
+// expected is how long the copy is on its way at least, by what is declared; nil when that is not known, or up to a
+// person.
 func expected(d Desired) *int64 {
 	size := d.Publication.Status.Size
-	if size == nil {
+	if size == nil || d.manual() != "" {
 		return nil
 	}
 	took, known := replication.Estimate(size.Bytes, len(d.Publication.Spec.Articles), d.Route)
@@ -151,6 +157,25 @@ func figures(o Observed, s *v1alpha1.SubscriptionCopy, now metav1.Time) *v1alpha
 		s.RemainingSeconds = ptr.To(int64(math.Ceil(m.RemainingSeconds)))
 	case m.Rate > 0 && m.Total > m.Bytes:
 		s.RemainingSeconds = ptr.To((m.Total - m.Bytes + m.Rate - 1) / m.Rate)
+	}
+	return s
+}
+
+// broughtCopy is what a person brings, as the subscriber's sidecar says; nil where nobody does.
+func broughtCopy(d Desired, o Observed, have *v1alpha1.BroughtCopy) *v1alpha1.BroughtCopy {
+	m, to := o.Mirror.Status, replication.BroughtTo(d.Publication, d.Subscription)
+	switch {
+	case to == "":
+		return nil
+	case m == nil || m.Brought == nil || o.Mirror.StatusErr != nil || m.Generation != o.At.LastSnapshot:
+		return have
+	}
+	//nolint:gosec // a snapshot has fewer files
+	s := &v1alpha1.BroughtCopy{Server: d.System.Host(), Source: path.Join(conf.SnapshotDir, m.Brought.Folder), Folder: to,
+		Manifest: m.Brought.Manifest, Files: int32(m.Brought.Files), LackingFiles: int32(m.Brought.LackingFiles)}
+	for _, l := range m.Brought.Lacking {
+		s.Lacking = append(s.Lacking, v1alpha1.LackingFile{File: conditions.Shorten(l.File, 512),
+			Why: v1alpha1.LackingWhy(l.Why)})
 	}
 	return s
 }

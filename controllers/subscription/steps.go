@@ -24,6 +24,11 @@ func (s GiveMirror) Describe() string {
 	if s.Mirror.Generation != "" {
 		what = "the snapshot of " + s.Mirror.Generation
 	}
+	if s.Mirror.Manual != "" {
+		return fmt.Sprintf("tell the sidecar of %s to take %s of %s from folder %s, to which a person brings it, as %s "+
+			"lists it", credentials.HostName(s.Subscriber), what, s.Mirror.Folder, s.Mirror.Manual,
+			credentials.HostName(s.Distributor))
+	}
 	return fmt.Sprintf("tell the sidecar of %s to mirror %s of %s from %s", credentials.HostName(s.Subscriber), what,
 		s.Mirror.Folder, credentials.HostName(s.Distributor))
 }

@@ -41,9 +41,10 @@ func (w *World) lessCopies(at *field.Path, before *World, old, s *v1alpha1.Subsc
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child("initialization", "method"), ownMethod(s), fmt.Sprintf(
-		"the Subscription is registered, and gets copies: allowed are %s and %s, of which neither copies anything by "+
+		"the Subscription is registered, and gets copies: allowed are %s, %s, %s and %s, of which none copies anything by "+
 			"itself. To bring the data in another way delete it with reclaimPolicy Delete, and declare it again",
-		v1alpha1.InitializeSnapshot, v1alpha1.InitializeCompare))}
+		v1alpha1.InitializeSnapshot, v1alpha1.InitializeCompressedSnapshot, v1alpha1.InitializeCompare,
+		v1alpha1.InitializeManual))}
 }
 
 // lessCopiesOf refuses the same of a Publication, for the Subscriptions that say nothing for themselves.
@@ -54,10 +55,10 @@ func (w *World) lessCopiesOf(at *field.Path, before *World, old, p *v1alpha1.Pub
 	for _, s := range sorted(w.Subscriptions) {
 		if string(s.Spec.Publication) == p.Name && ownMethod(s) == "" && registered(before.Subscriptions[s.Name]) {
 			const why = "Subscription %s is registered, and gets copies: let it have a method of its own, " +
-				"spec.initialization {method: %s}, or keep %s or %s here"
+				"spec.initialization {method: %s}, or keep %s, %s, %s or %s here"
 			return field.ErrorList{field.Invalid(at.Child("initialization", "method"), p.Spec.InitializationMethod(),
 				fmt.Sprintf(why, s.Name, v1alpha1.InitializeSnapshot, v1alpha1.InitializeSnapshot,
-					v1alpha1.InitializeCompare))}
+					v1alpha1.InitializeCompressedSnapshot, v1alpha1.InitializeCompare, v1alpha1.InitializeManual))}
 		}
 	}
 	return nil
@@ -159,5 +160,5 @@ func (w *World) price(p *v1alpha1.Publication, s *v1alpha1.Subscription) string 
 		sites = append(sites, *x)
 	}
 	route := replication.RouteOf(at, sites, sender, distributor, s.Spec.Subscriber.Server)
-	return replication.Price(size, len(p.Spec.Articles), route)
+	return replication.PriceTo(p, s, size, len(p.Spec.Articles), route)
 }

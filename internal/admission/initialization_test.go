@@ -66,7 +66,8 @@ func TestAnotherMethodOfARegisteredSubscription(t *testing.T) {
 			refused, whole := after.lessCopies(top, before, old, s), after.lessCopiesOf(top, before, was, p)
 			if c.subscription {
 				g.Expect(refused).To(HaveExactElements(HaveField("Field", "spec.initialization.method")))
-				g.Expect(refused.ToAggregate().Error()).To(ContainSubstring("allowed are Snapshot and Compare"))
+				g.Expect(refused.ToAggregate().Error()).
+					To(ContainSubstring("allowed are Snapshot, CompressedSnapshot, Compare and Manual"))
 			} else {
 				g.Expect(refused).To(BeEmpty())
 			}

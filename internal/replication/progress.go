@@ -20,6 +20,10 @@ func CopyWords(s *v1alpha1.SubscriptionCopy) string {
 	if s.RemainingSeconds != nil {
 		text += ", about " + Rounded(time.Duration(*s.RemainingSeconds)*time.Second).String() + " to go"
 	}
+	if b := s.Brought; b != nil && b.LackingFiles > 0 {
+		text += fmt.Sprintf("; a person brings %d of %d files from %s of %s to %s", b.LackingFiles, b.Files, b.Source,
+			b.Server, b.Folder)
+	}
 	return text
 }
 

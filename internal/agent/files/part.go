@@ -52,6 +52,9 @@ func (p *Part) Maps(file string) { p.conf = file }
 // UNC name finds the same path at both ends.
 func (p *Part) Link(name string) { p.link = name }
 
+// Brought gives mirrors whose files people bring the folder below which they have theirs.
+func (p *Part) Brought(dir string) { p.mirrors.brought = dir }
+
 // PartName is the part's name, under which /status has the Statuses of its mirrors.
 const PartName = "mirrors"
 
@@ -82,7 +85,7 @@ func (p *Part) Run(ctx context.Context) error {
 // makeFolder sees to it that the snapshot folder is there: an engine admits no publisher without it (21037), and makes
 // only what lies below it. So it is with the folders of mirrors (21330). The engine runs under the sidecar's user.
 func (p *Part) makeFolder(ctx context.Context) {
-	for told := false; ; {
+	for told, warned := false, false; ; {
 		err := os.MkdirAll(p.snapshotDir, 0o770)
 		if err == nil && p.link != "" {
 			err = linkTo(p.link, p.snapshotDir)
@@ -93,6 +96,10 @@ func (p *Part) makeFolder(ctx context.Context) {
 				"error", fmt.Errorf("make the folders of snapshots: %w", err))
 		}
 		told = err != nil
+		if err = p.server.prunePacks(); err != nil && !warned {
+			p.log.Warn("what is packed of snapshots is not all removed that is too old", "error", err)
+		}
+		warned = err != nil
 		if !pause(ctx, retryPause) {
 			return
 		}

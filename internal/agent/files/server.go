@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -55,18 +56,21 @@ type Server struct {
 	index  *transfer.Index
 	limits *transfer.Limits
 	source *transfer.Source
+	packs  *packs
 	// chunked is maxChunked; tests have less.
 	chunked int64
 
 	mu      sync.Mutex
 	readers []orders.Reader
+	// told is whether readers are known.
+	told bool
 }
 
 // NewServer serves the snapshot folder dir; it need not exist yet.
 func NewServer(dir string, log *slog.Logger) *Server {
 	limits := transfer.NewLimits()
 	return &Server{dir: dir, log: log, index: transfer.NewIndex(), limits: limits, source: transfer.NewSource(limits),
-		chunked: maxChunked}
+		packs: newPacks(filepath.Join(dir, packsFolder)), chunked: maxChunked}
 }
 
 // SetReaders replaces who may read, and how much they all get at the same time.
@@ -81,7 +85,7 @@ func (s *Server) SetReaders(readers []orders.Reader) {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.readers = readers
+	s.readers, s.told = readers, true
 }
 
 // ServeHTTP answers GET /snapshots/<folder>?until=<yyyymmddhhmmss> with a Listing, with chunks where chunks=1 asks for
@@ -159,7 +163,11 @@ func (s *Server) serveSpans(
 		return
 	}
 	open := func(name string) (fs.File, error) { return regular(root, path.Join(base, name)) }
-	err = s.source.Send(w, r, reader.Subscription, &asked, open)
+	pack := s.pack(root, reader, actual, snapshot)
+	if pack != nil {
+		defer pack.Leave()
+	}
+	err = s.source.SendFrom(pack, w, r, reader.Subscription, &asked, open)
 	var stale *transfer.StaleError
 	if errors.As(err, &stale) {
 		s.index.Doubt(path.Join(base, stale.Span.Path), stale.Span)
@@ -316,6 +324,7 @@ func (s *Server) forget(folder, newest string) {
 		snapshot, _, _ := strings.Cut(rest, "/")
 		return of && snapshot < newest
 	})
+	s.warnOf(s.packs.prune(func(of, snapshot string) bool { return of != path.Base(folder) || snapshot >= newest }))
 }
 
 // isStamp tells whether a folder's name begins with a time.

@@ -112,5 +112,5 @@ func (p *planner) price(published *v1alpha1.Publication, x *v1alpha1.Subscriptio
 		}
 	}
 	route := replication.RouteOf(p.places(), p.sites, sender, distributor, x.Spec.Subscriber.Server)
-	return replication.Price(size, len(published.Spec.Articles), route)
+	return replication.PriceTo(published, x, size, len(published.Spec.Articles), route)
 }

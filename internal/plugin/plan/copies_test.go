@@ -36,6 +36,12 @@ func TestWhatCopiesCost(t *testing.T) {
 			"to the publisher's; else its first copy: 12 rows, 7.0 GiB, " + link + ", on its way for at least 2m2s\n"},
 		"brought": {topologies.Create, size, "", v1alpha1.InitializeReplicationSupportOnly,
 			"    it gets no copy: a person brings the data\n"},
+		"packed once": {topologies.Create, size, "", v1alpha1.InitializeCompressedSnapshot, "    its first copy: 12 rows, " +
+			"7.0 GiB, " + link + ", on its way for at least 2m2s (packed once at the distributor, of which less goes over the " +
+			"link)\n"},
+		"brought as files": {topologies.Create, size, "", v1alpha1.InitializeManual, "    its first copy: 12 rows, 7.0 GiB " +
+			"(a person brings its files to /var/opt/mssql-backup/brought/disk of dubsub-0; over the link goes the list of " +
+			"them alone)\n"},
 		"another type": {topologies.Change, size, v1alpha1.SubscriptionPush, "", "    the other type takes a new copy, " +
 			"made when it is asked for unless reinitialization is Automatic: 12 rows, 7.0 GiB, " + link +
 			", on its way for at least 2m2s\n"},
@@ -48,6 +54,9 @@ func TestWhatCopiesCost(t *testing.T) {
 			p.out = &out
 			x := s.Object.(*v1alpha1.Subscription)
 			x.Spec.Initialization = &v1alpha1.Initialization{Method: c.method}
+			if c.method == v1alpha1.InitializeManual {
+				x.Spec.Initialization.Manual = &v1alpha1.ManualInitialization{Folder: "disk"}
+			}
 			if c.size != nil {
 				live := &v1alpha1.Publication{Status: v1alpha1.PublicationStatus{Size: c.size}}
 				live.Name = "articles"

@@ -121,6 +121,10 @@ func read(
 // sayWhat shows what would be replaced, why, and what it costs.
 func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publication, route replication.Route) {
 	say(cmd, "Subscription %s: %s", s.Name, state(s))
+	if c := s.Status.Copy; c != nil && c.Phase != v1alpha1.CopyDone && c.Brought != nil {
+		say(cmd, "A person brings the files of snapshot %s: a new copy takes another one, and what differs there is to be "+
+			"brought again.", c.Snapshot)
+	}
 	at := fmt.Sprintf("database %s on %s-0", s.Spec.Database, s.Spec.Subscriber.Server)
 	if n := p.Status.NeededReinitialization; n != nil && !copiesAll(s, p) {
 		var all v1alpha1.CopySize
@@ -128,7 +132,7 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 			say(cmd, "%s in %s is replaced: %s; %s", t.Table, at, replication.Cost(t.Rows, t.Bytes), t.Reason)
 			all.Rows, all.Bytes = all.Rows+t.Rows, all.Bytes+t.Bytes
 		}
-		say(cmd, "What it costs here: %s.", replication.Price(&all, len(n.Tables), route))
+		say(cmd, "What it costs here: %s.", replication.PriceTo(p, s, &all, len(n.Tables), route))
 		var others []string
 		for _, name := range n.WaitingFor {
 			if name != s.Name {
@@ -145,7 +149,7 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 		tables = append(tables, a.Table)
 	}
 	say(cmd, "All tables of the articles in %s are replaced: %s", at, strings.Join(tables, ", "))
-	say(cmd, "What a copy costs: %s.", replication.Price(p.Status.Size, len(p.Spec.Articles), route))
+	say(cmd, "What a copy costs: %s.", replication.PriceTo(p, s, p.Status.Size, len(p.Spec.Articles), route))
 	if size := p.Status.Size; size != nil {
 		say(cmd, "The publisher measured it at %s.", cli.Moment(size.Measured))
 	}
