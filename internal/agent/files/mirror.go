@@ -31,6 +31,10 @@ const (
 	Verified State = "Verified"
 	// Failing: the last attempt failed; it is tried again from where it was.
 	Failing State = "Failing"
+	// Made: the folder is there into which the engine writes a backup.
+	Made State = "Made"
+	// Removed: nothing of a backup whose order has ended is here any more.
+	Removed State = "Removed"
 )
 
 const (
@@ -181,11 +185,14 @@ func (m *Mirrors) say(one *mirror, change func(*Status)) {
 
 // run copies until everything is here.
 func (m *Mirrors) run(ctx context.Context, one *mirror) {
-	if one.order.Generation == "" {
+	work := m.copy
+	if one.order.Ended {
+		work = m.remove
+	} else if one.order.Generation == "" {
 		return
 	}
 	for {
-		err := m.copy(ctx, one)
+		err := work(ctx, one)
 		if err == nil || ctx.Err() != nil {
 			return
 		}

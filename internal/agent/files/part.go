@@ -29,14 +29,16 @@ type Part struct {
 	snapshotDir string
 	// link is another name of it, empty when it has none.
 	link string
-	log  *slog.Logger
+	// backups are folders into which the engine writes backups.
+	backups *backups
+	log     *slog.Logger
 }
 
 // NewPart serves snapshotDir, which it makes when it runs, and keeps mirrors of distributors of the namespace below
 // mirrorDir.
 func NewPart(source Source, namespace, snapshotDir, mirrorDir string, log *slog.Logger) *Part {
 	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, namespace, log),
-		snapshotDir: snapshotDir, log: log}
+		snapshotDir: snapshotDir, backups: newBackups(snapshotDir, log), log: log}
 }
 
 // Link gives the snapshot folder another name, at which subscribers have the mirror of it: an engine that follows no
@@ -58,6 +60,7 @@ func (p *Part) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var making sync.WaitGroup
 	making.Go(func() { p.makeFolder(ctx) })
+	making.Go(func() { p.backups.run(ctx) })
 	defer func() { cancel(); making.Wait() }()
 	return p.source.Watch(ctx, func(data map[string][]byte) {
 		readers, errs := orders.Readers(data)
@@ -66,6 +69,7 @@ func (p *Part) Run(ctx context.Context) error {
 			p.log.Warn("orders that cannot be read", "error", err)
 		}
 		p.server.SetReaders(readers)
+		p.backups.set(readers)
 		p.mirrors.Set(ctx, mirrors)
 	})
 }
@@ -103,5 +107,5 @@ func linkTo(name, folder string) error {
 	return nil
 }
 
-// Status of the mirrors.
-func (p *Part) Status() any { return p.mirrors.Statuses() }
+// Status of the mirrors, and of the folders for backups.
+func (p *Part) Status() any { return append(p.mirrors.Statuses(), p.backups.all()...) }

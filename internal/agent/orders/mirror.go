@@ -32,6 +32,9 @@ type Mirror struct {
 	// Generation is when the snapshot agent last succeeded, by the distributor's clock, ISO 8601 without a zone; snapshots
 	// that began later may not be whole. Empty while there is none.
 	Generation string `json:"generation"`
+	// Ended has the sidecar remove what it brought of the folder, once; Generation is empty then. It is for backups:
+	// snapshots stay.
+	Ended bool `json:"ended,omitempty"`
 	// Transfers bound what the subscriber's sidecar receives, over all its mirrors; none for the defaults.
 	Transfers transfer.Settings `json:"transfers,omitzero"`
 }
@@ -41,6 +44,11 @@ type Reader struct {
 	Subscription string `json:"subscription"`
 	Folder       string `json:"folder"`
 	Token        string `json:"token"`
+	// Backup is the folder below Folder, named by a time as yyyymmddhhmmss, into which the server's own engine writes a
+	// backup: the sidecar makes it, and removes those of backups before. Empty for snapshots, whose folders engines make.
+	Backup string `json:"backup,omitempty"`
+	// Ended has the sidecar remove Folder with all backups in it.
+	Ended bool `json:"ended,omitempty"`
 	// Transfers bound what the distributor's sidecar sends, over all readers; none for the defaults.
 	Transfers transfer.Settings `json:"transfers,omitzero"`
 }
