@@ -7,7 +7,7 @@ import (
 )
 
 // InitializationMethod is how subscribers get their first copy.
-// +kubebuilder:validation:Enum=Snapshot;Compare;ReplicationSupportOnly
+// +kubebuilder:validation:Enum=Snapshot;Compare;Backup;ReplicationSupportOnly
 type InitializationMethod string
 
 const (
@@ -18,14 +18,19 @@ const (
 	InitializeCompare = "Compare"
 	// InitializeReplicationSupportOnly expects that the subscriber has the data already.
 	InitializeReplicationSupportOnly InitializationMethod = "ReplicationSupportOnly"
+	// InitializeBackup restores a backup of the published database at the subscriber, which gets what was committed after
+	// it.
+	InitializeBackup InitializationMethod = "Backup"
 )
 
 // Initialization says how subscribers get their first copy.
 type Initialization struct {
 	// method is Snapshot (default), a copy that the subscriber's site mirrors first; Compare, which keeps tables that are
 	// equal to the publisher's, row by row, and lets a snapshot replace them otherwise, also those that somebody else
-	// made; or ReplicationSupportOnly, which copies nothing: a person brings the data. Of a subscription that is
-	// registered another method copies nothing by itself, and ReplicationSupportOnly is refused.
+	// made; Backup, which restores a backup of the whole published database in place of one that is empty, or that a
+	// person lets make way, and streams what was committed since; or ReplicationSupportOnly, which copies nothing: a
+	// person brings the data. Of a subscription that is registered another method copies nothing by itself, and
+	// ReplicationSupportOnly and Backup are refused where it gets copies.
 	// +kubebuilder:default=Snapshot
 	Method InitializationMethod `json:"method,omitempty"`
 }

@@ -20,6 +20,8 @@ func (r *Reconciler) apply(ctx context.Context, d Desired, _ Observed, p reconci
 			return giveMirror(ctx, r.sidecars, d, s)
 		case TakeMirror:
 			return takeMirror(ctx, r.sidecars, d, s)
+		case TellBackup:
+			return tellBackup(ctx, r.sidecars, d, s)
 		}
 		return r.engines(d).CarryOut(ctx, step)
 	}
@@ -56,4 +58,24 @@ func giveMirror(ctx context.Context, sidecars Sidecars, d Desired, s GiveMirror)
 		return err
 	}
 	return sidecars.Write(ctx, namespace, s.Subscriber, d.name(), map[string][]byte{orders.MirrorKey(d.name()): mirror})
+}
+
+// tellBackup writes the order of a sidecar, or takes it away.
+func tellBackup(ctx context.Context, sidecars Sidecars, d Desired, s TellBackup) error {
+	data := map[string][]byte{}
+	if s.Reader != nil {
+		text, err := s.Reader.Encode()
+		if err != nil {
+			return err
+		}
+		data[orders.ReaderKey(d.backupName())] = text
+	}
+	if s.Mirror != nil {
+		text, err := s.Mirror.Encode()
+		if err != nil {
+			return err
+		}
+		data[orders.MirrorKey(d.backupName())] = text
+	}
+	return sidecars.Write(ctx, d.Subscription.Namespace, s.Server, d.backupName(), data)
 }

@@ -209,6 +209,9 @@ const mostNamed = 5
 // registration is the subscription as it is registered: without a copy when the tables are equal.
 func registration(d Desired, o Observed) tsql.Subscription {
 	s := d.subscription()
+	if d.fromBackup() {
+		s.Backup = d.taken(o.attempt(d))
+	}
 	s.DataIsThere = s.DataIsThere || d.comparesFirst() && o.Comparison != nil && o.Comparison.Equal
 	return s
 }
@@ -317,6 +320,12 @@ func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 		Time:              &now,
 	}
 	switch {
+	case d.fromBackup():
+		s.Method, s.Reason = v1alpha1.InitializeBackup, "the subscriber begins with backup "+o.attempt(d)
+		for _, a := range o.Publication.Articles {
+			s.ValidatedArticles = append(s.ValidatedArticles, numbered(a))
+		}
+		slices.Sort(s.ValidatedArticles)
 	case !d.snapshots():
 		s.Method = v1alpha1.InitializeReplicationSupportOnly
 		s.Reason = replication.NoCopies(d.Publication, d.Subscription) + " is declared so; nothing was compared"

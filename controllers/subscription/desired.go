@@ -66,6 +66,8 @@ type Desired struct {
 	SecretsErr error
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
+	// Senders are the publisher's servers, of a subscriber that begins with a backup.
+	Senders map[v1alpha1.ServerName]Sender
 	// Route is the way of a copy, as the Sites declare it.
 	Route replication.Route
 	// Counted is the last count of what is pending, nil before the first.
@@ -164,6 +166,7 @@ type Observed struct {
 	LogReaderJob *mssql.Job
 	JobsErr      error
 	Mirror       Mirror
+	Backup       Backup
 	// Pending commands and the seconds they may take, nil when they were not counted now. Counted is the last count, now
 	// or before.
 	Pending, PendingSeconds *int64
@@ -276,7 +279,7 @@ func (o Observed) copies(d Desired) bool {
 // without a copy, too.
 func (o Observed) unproved(d Desired) map[string]mssql.PublishedArticle {
 	all := map[string]mssql.PublishedArticle{}
-	if !d.snapshots() {
+	if !d.snapshots() && !d.fromBackup() {
 		return all
 	}
 	var validated []string
@@ -330,6 +333,11 @@ const deactivated = "21074"
 // before it is applied: a subscriber that began with it would have holes. A quarter of the retention is left for
 // bringing and applying it.
 func (o Observed) stale(d Desired) bool {
+	return o.At.LastSnapshot != "" && o.At.SnapshotAge > o.retained(d)*3/4
+}
+
+// retained is how long the distributor keeps what it has delivered.
+func (o Observed) retained(d Desired) time.Duration {
 	hours := d.System.Retention
 	if at := o.Servers[d.System.Server].State; at != nil {
 		for _, x := range at.Distribution {
@@ -338,7 +346,7 @@ func (o Observed) stale(d Desired) bool {
 			}
 		}
 	}
-	return o.At.LastSnapshot != "" && o.At.SnapshotAge > time.Duration(hours)*time.Hour*3/4
+	return time.Duration(hours) * time.Hour
 }
 
 // mirrors tells that a snapshot has to be brought to the agent.
@@ -380,28 +388,6 @@ func job(d Desired, o Observed) tsql.Job {
 		j.Database = d.System.Database
 	}
 	return j
-}
-
-// mirrorOrder is what the subscriber's sidecar is told, readerOrder the distributor's.
-func mirrorOrder(d Desired, o Observed) orders.Mirror {
-	return orders.Mirror{
-		Subscription: d.name(), Source: d.Source, Host: d.System.Host(), CA: d.CA, Token: d.Token,
-		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot, Transfers: d.Receives,
-	}
-}
-
-func readerOrder(d Desired, o Observed) orders.Reader {
-	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token, Transfers: d.Sends}
-}
-
-// snapshotFolder is where the snapshot agent writes below "unc"
-// (docs/relational-databases/replication/snapshot-options.md): publisher, database and publication.
-func snapshotFolder(d Desired, o Observed) string {
-	return folderOf(o.At.Original, d.publisherDatabase(), d.publication())
-}
-
-func folderOf(publisher, database, publication string) string {
-	return strings.ReplaceAll(publisher, "\\", "$") + "_" + database + "_" + publication
 }
 
 // desire finds out what a Subscription asks for.
@@ -471,6 +457,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	if err := r.desireTransfers(ctx, &d); err != nil {
+		return d, err
+	}
+	if err := r.desireSenders(ctx, &d); err != nil {
 		return d, err
 	}
 	if d.Route, err = replication.RouteTo(ctx, r.hub, d.Publication, object); err != nil {

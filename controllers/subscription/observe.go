@@ -156,6 +156,7 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	observeDistributor(ctx, engines, d, &o)
 	observeTokens(ctx, engines, d, &o)
 	observeMirror(ctx, sidecars, d, &o)
+	observeBackup(ctx, engines, sidecars, d, &o)
 	// What takes time comes last.
 	observePending(ctx, engines, d, &o)
 	observeComparison(ctx, engines, d, &o)

@@ -190,6 +190,9 @@ func (d Desired) publicationRests(o Observed) bool {
 func planNeeded(declared Desired, d Desired, o Observed, p *replication.Plan) bool {
 	needed := d.Publication.Status.NeededReinitialization
 	switch {
+	case declared.retypes(o) && declared.fromBackup():
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, fmt.Sprintf(
+			"the subscription is %s and goes on so: to become %s %s", d.kind(), declared.kind(), d.anotherBackup())))
 	case declared.retypes(o):
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, fmt.Sprintf(
 			"the subscription is %s and goes on so: to become %s it takes a new copy, %s; %s",

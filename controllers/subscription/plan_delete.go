@@ -76,7 +76,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		return p.Plan
 	}
 	planEnds(d, o, &p)
-	if p.Done = len(p.Steps) == 0; !p.Done {
+	if p.Done = len(p.Steps) == 0 && !o.Backup.ordered(); !p.Done {
 		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, p.WithLeft("the subscription is being ended")))
 		return p.Plan
 	}
@@ -109,7 +109,7 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 		_, err := replication.OnlineDatabase(d.Subscriber, o.Servers[d.Subscriber], d.database()).Get()
 		errs = append(errs, err, o.HereErr)
 	}
-	return p.AwaitAnswer(cmp.Or(append(errs, o.JobsErr, o.Mirror.Err)...))
+	return p.AwaitAnswer(cmp.Or(append(errs, o.JobsErr, o.Mirror.Err, o.Backup.Err)...))
 }
 
 // planPrimary waits for the publisher's primary, and for a publication that is the operator's to end a registration of.
@@ -152,6 +152,7 @@ func planEnds(d Desired, o Observed, p *replication.Plan) {
 		}
 		p.Add(take)
 	}
+	endBackupAnyway(d, o, p)
 	if len(p.Steps) == 0 && subscriber && o.Here.Owner.User == d.System.Login && lastOwner(d, o) {
 		// The tables are the user's now.
 		p.Execute(d.Subscriber, d.database(), tsql.DropUser(d.System.Login))

@@ -13,6 +13,7 @@ import (
 // The Subscription's word is before the Publication's, and the annotation makes Compare of a snapshot alone.
 func TestMethod(t *testing.T) {
 	const snapshot, none = v1alpha1.InitializeSnapshot, v1alpha1.InitializeReplicationSupportOnly
+	const backup = v1alpha1.InitializeBackup
 	const compare v1alpha1.InitializationMethod = v1alpha1.InitializeCompare
 	for name, c := range map[string]struct {
 		published, subscribed v1alpha1.InitializationMethod
@@ -32,6 +33,9 @@ func TestMethod(t *testing.T) {
 		"a snapshot of one, annotated":         {none, snapshot, true, compare, true, "Subscription dublin"},
 		"one that gets nothing":                {snapshot, none, false, none, true, "Subscription dublin"},
 		"one that gets nothing, annotated":     {snapshot, none, true, none, true, "Subscription dublin"},
+		"one that begins with a backup":        {none, backup, false, backup, false, "Subscription dublin"},
+		"all begin with a backup":              {backup, "", false, backup, false, "Publication articles"},
+		"a backup, annotated":                  {backup, "", true, compare, true, "Publication articles"},
 		"a snapshot where others are compared": {compare, snapshot, false, snapshot, true, "Subscription dublin"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -48,9 +52,9 @@ func TestMethod(t *testing.T) {
 				s.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
 			}
 			g.Expect(p.InitializationOf(&s)).To(Equal(c.method))
-			g.Expect(p.Copies(&s)).To(Equal(c.method != none))
+			g.Expect(p.Copies(&s)).To(Equal(c.method != none && c.method != backup))
 			g.Expect(Snapshots(p, []v1alpha1.Subscription{s})).To(Equal(c.snapshots))
-			g.Expect(Snapshots(p, nil)).To(Equal(c.published != none))
+			g.Expect(Snapshots(p, nil)).To(Equal(c.published != none && c.published != backup))
 			g.Expect(NoCopies(p, &s)).To(Equal(c.noCopies))
 		})
 	}

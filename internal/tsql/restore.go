@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// RestoreForm is how a backup set is restored. The database is left RESTORING, so that more sets can be restored over
-// it. There is no REPLACE: what the engine refuses without it is somebody else's.
+// RestoreForm is how a backup set is restored. Unless Recover says so the database is left RESTORING, so that more sets
+// can be restored over it. There is no REPLACE: what the engine refuses without it is somebody else's.
 type RestoreForm struct {
 	// Files are those of the set, in any order.
 	Files []string
@@ -20,6 +20,8 @@ type RestoreForm struct {
 	// LSN before which it does; zero and empty restore all of the set.
 	StopAt     time.Time
 	StopBefore string
+	// Recover has the database be ONLINE in the end: no other set is restored over it.
+	Recover bool
 }
 
 // FileMove is where a file of a database goes, by its logical name.
@@ -70,7 +72,12 @@ func RecoverDatabase(name string) Statement {
 }
 
 func (f RestoreForm) write(b *builder) {
-	b.disks(f.Files).sql(" WITH NORECOVERY")
+	b.disks(f.Files)
+	if f.Recover {
+		b.sql(" WITH RECOVERY")
+	} else {
+		b.sql(" WITH NORECOVERY")
+	}
 	if f.Position > 0 {
 		b.sql(", FILE = ", strconv.Itoa(f.Position))
 	}

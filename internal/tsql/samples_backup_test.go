@@ -26,7 +26,8 @@ func init() {
 	stop := time.Date(2026, 3, 1, 11, 59, 0, 123_456_789, time.UTC)
 	add("RestoreDatabase", tsql.RestoreDatabase("Content", tsql.RestoreForm{Files: one, Moves: moves}),
 		tsql.RestoreDatabase("Or]ders", tsql.RestoreForm{Files: four, Position: 3}))
-	add("RestoreFirst", tsql.RestoreFirst("Or]ders", "6f9619ff", tsql.RestoreForm{Files: one, Moves: moves}))
+	add("RestoreFirst", tsql.RestoreFirst("Or]ders", "6f9619ff", tsql.RestoreForm{Files: one, Moves: moves}),
+		tsql.RestoreFirst("Content", "6f9619ff", tsql.RestoreForm{Files: one, Moves: moves, Recover: true}))
 	add("RestoreLog", tsql.RestoreLog("Content", tsql.RestoreForm{Files: one}),
 		tsql.RestoreLog("Content", tsql.RestoreForm{Files: four, Moves: moves[:1], StopAt: stop}),
 		tsql.RestoreLog("Content", tsql.RestoreForm{Files: one, StopBefore: "34000000012300001"}))

@@ -308,7 +308,7 @@ var covered = []*regexp.Regexp{
 	),
 	regexp.MustCompile(
 		`^RESTORE (DATABASE|LOG) ` + nameForm + ` FROM DISK = ` + stringForm + `(, DISK = ` + stringForm +
-			`)* WITH NORECOVERY(, FILE = \d+)?(, MOVE ` + stringForm + ` TO ` + stringForm +
+			`)* WITH (NO)?RECOVERY(, FILE = \d+)?(, MOVE ` + stringForm + ` TO ` + stringForm +
 			`)*(, STOPAT = N'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}'|, STOPBEFOREMARK = N'lsn:\d+')?$`,
 	),
 	regexp.MustCompile(`^RESTORE DATABASE ` + nameForm + ` WITH RECOVERY$`),

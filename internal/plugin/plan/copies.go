@@ -28,6 +28,9 @@ func (p *planner) copies(s topologies.Step) {
 	case s.Verb == topologies.Change && !retypes(s.Existing, x):
 	case method == v1alpha1.InitializeReplicationSupportOnly:
 		fmt.Fprintln(p.out, "    it gets no copy: a person brings the data")
+	case method == v1alpha1.InitializeBackup:
+		fmt.Fprintf(p.out, "    it begins with a backup of all of %s, of which the articles are: %s\n",
+			published.Spec.Database, cost)
 	case s.Verb == topologies.Change:
 		fmt.Fprintf(p.out, "    the other type takes a new copy, made when it is asked for unless reinitialization is "+
 			"Automatic: %s\n", cost)

@@ -36,6 +36,8 @@ func TestWhatCopiesCost(t *testing.T) {
 			"to the publisher's; else its first copy: 12 rows, 7.0 GiB, " + link + ", on its way for at least 2m2s\n"},
 		"brought": {topologies.Create, size, "", v1alpha1.InitializeReplicationSupportOnly,
 			"    it gets no copy: a person brings the data\n"},
+		"a backup": {topologies.Create, size, "", v1alpha1.InitializeBackup, "    it begins with a backup of all of " +
+			"Content, of which the articles are: 12 rows, 7.0 GiB, " + link + ", on its way for at least 2m2s\n"},
 		"another type": {topologies.Change, size, v1alpha1.SubscriptionPush, "", "    the other type takes a new copy, " +
 			"made when it is asked for unless reinitialization is Automatic: 12 rows, 7.0 GiB, " + link +
 			", on its way for at least 2m2s\n"},

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:build integration
+
+package subscription_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// backups are the files of backups that lie on any server's volume.
+func (b *bed) backups(t *testing.T) (found []string) {
+	t.Helper()
+	for _, dirs := range []map[v1alpha1.ServerName]string{b.snapshots, b.mirrors} {
+		for _, dir := range dirs {
+			err := filepath.WalkDir(dir, func(path string, _ os.DirEntry, err error) error {
+				if err == nil && filepath.Base(path) == "full.bak" {
+					found = append(found, path)
+				}
+				return err
+			})
+			if err != nil && !os.IsNotExist(err) {
+				t.Logf("look for backups in %s: %v", dir, err)
+			}
+		}
+	}
+	return found
+}
+
+// A subscriber begins with a backup of the published database, gets what was committed while it was under way and
+// afterwards, once, and keeps nothing of a publisher; the backup goes from both ends.
+func TestASubscriberBeginsWithABackup(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.publisherDatabase(t, 500)
+	b.sql(t, "tukpub", "Content", fmt.Sprintf(createTable, "Unpublished"))
+	b.fill(t, "tukpub", "dbo.Unpublished", 0, 20)
+	d, p := published()
+	s := subscribed(v1alpha1.SubscriptionPull)
+	s.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeBackup}
+	b.create(t, d, p, s)
+	phases, next := map[v1alpha1.CopyPhase]bool{}, 1000
+	g.Eventually(func() string {
+		b.nudgeAll(t)
+		b.fill(t, "tukpub", "dbo.Article", next, next+1)
+		next++
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+		if s.Status.Copy != nil {
+			phases[s.Status.Copy.Phase] = true
+			return string(s.Status.Copy.Phase)
+		}
+		return ""
+	}, patient, 300*time.Millisecond).Should(Equal(string(v1alpha1.CopyDone)), func() string {
+		return fmt.Sprintf("%+v", s.Status.Conditions)
+	})
+	b.sql(t, "tukpub", "Content", "DELETE dbo.Article WHERE Id = 7; UPDATE dbo.Article SET Body = N'changed' WHERE Id = 8")
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
+	b.settle(t, s, "dbo.Article")
+	g.Expect(b.sum(t, "dubsub", "dbo.Unpublished")()).To(HavePrefix("20 "), "a backup brings all")
+	g.Expect(s.Status.Initialization).To(And(HaveField("Method", v1alpha1.InitializeBackup),
+		HaveField("ValidatedArticles", HaveLen(1))))
+	g.Expect(s.Status.Copy.BackupSeconds).NotTo(BeNil())
+	g.Expect(s.Status.Copy.Bytes).To(BeNumerically(">", 0))
+	g.Expect(b.rowsIn(t, "dubsub", "master",
+		"SELECT CAST(is_published AS varchar(1)) FROM sys.databases WHERE name = N'Content'")).To(Equal("[0]"))
+	g.Eventually(func() []string { b.nudgeAll(t); return b.backups(t) }, patient, 500*time.Millisecond).Should(BeEmpty())
+	g.Eventually(func() string {
+		b.nudgeAll(t)
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+		return s.Status.Copy.Backup
+	}, patient, 500*time.Millisecond).Should(BeEmpty())
+	t.Logf("phases that were seen: %v", phases)
+}

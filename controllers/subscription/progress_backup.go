@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"geosql.dev/operator/api/v1alpha1"
+)
+
+// progressBackup is how far the copy of a subscriber is that begins with a backup.
+func progressBackup(d Desired, o Observed) *v1alpha1.SubscriptionCopy {
+	have := d.Subscription.Status.Copy
+	phase := backupPhase(d, o, have)
+	now := metav1.NewTime(o.Now).Rfc3339Copy()
+	if s := have.DeepCopy(); s != nil && s.Backup != "" && len(o.registrations(d)) > 0 && o.Backup.Looked &&
+		o.Backup.Err == nil && !o.Backup.ordered() && phase == v1alpha1.CopyDone {
+		// Its files are gone from both ends.
+		s.Backup = ""
+		have = s
+	}
+	if phase == "" || phase == v1alpha1.CopyDone && !underWay(have) {
+		return have
+	}
+	s := have.DeepCopy()
+	if !underWay(have) {
+		s = &v1alpha1.SubscriptionCopy{Phase: phase, Started: &now, PhaseStarted: &now}
+	}
+	if stamp := o.attempt(d); stamp != "" {
+		s.Backup = stamp
+	}
+	enter(s, phase, now)
+	return paced(have, figuresOf(o.Backup.Mirror, generation(s.Backup), s, now), o.Now)
+}
+
+// backupPhase is how far it is, empty while that is not known, or nothing has begun.
+func backupPhase(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) v1alpha1.CopyPhase {
+	if at := phase(d, o); at == phaseUnknown || at == phaseFailed || o.Backup.Err != nil {
+		return ""
+	}
+	if len(o.registrations(d)) > 0 {
+		switch {
+		case o.applied(d):
+			return v1alpha1.CopyDone
+		case underWay(have):
+			return v1alpha1.CopyApply
+		}
+		return ""
+	}
+	stamp := o.attempt(d)
+	header, err := o.Backup.Header.Get()
+	switch {
+	case stamp == "" || err != nil:
+		return ""
+	case o.restoredOf(d, stamp) && o.online():
+		return v1alpha1.CopyApply
+	case o.Backup.arrived(stamp):
+		return v1alpha1.CopyRestore
+	case header != nil:
+		return v1alpha1.CopyTransfer
+	}
+	return v1alpha1.CopyBackup
+}
