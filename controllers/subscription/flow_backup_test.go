@@ -81,3 +81,48 @@ func TestASubscriberBeginsWithABackup(t *testing.T) {
 	}, patient, 500*time.Millisecond).Should(BeEmpty())
 	t.Logf("phases that were seen: %v", phases)
 }
+
+// A database with tables stays until a person agrees, and then under another name. An article that comes later, whose
+// table the backup had brought, is compared, and is another one's affair once it differs.
+func TestABackupTakesThePlaceOfADatabaseByConsentAlone(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.publisherDatabase(t, 100)
+	b.sql(t, "tukpub", "Content", fmt.Sprintf(createTable, "Later"))
+	b.fill(t, "tukpub", "dbo.Later", 0, 30)
+	b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
+	b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Own"))
+	b.fill(t, "dubsub", "dbo.Own", 0, 10)
+	d, p := published()
+	p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeBackup}
+	s := subscribed(v1alpha1.SubscriptionPush)
+	b.create(t, d, p, s)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonSubscriberNotEmpty)
+	g.Expect(b.backups(t)).To(BeEmpty(), "nothing is taken for it before")
+	g.Expect(b.sum(t, "dubsub", "dbo.Own")()).To(HavePrefix("10 "))
+	change(t, b, s, func(s *v1alpha1.Subscription) {
+		s.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+	})
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
+	b.settle(t, s, "dbo.Article")
+	g.Expect(b.rowsIn(t, "dubsub", "master",
+		"SELECT LEFT(name, 17) FROM sys.databases WHERE name LIKE N'Content[_]%'")).To(Equal("[Content_replaced_]"))
+
+	b.sql(t, "tukpub", "Content", "INSERT dbo.Later (Id, Body) VALUES (100, N'after the backup')")
+	change(t, b, p, func(p *v1alpha1.Publication) {
+		p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.Later"})
+	})
+	g.Eventually(func() string {
+		b.nudgeAll(t)
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+		return s.Status.Initialization.Differs
+	}, patient, 500*time.Millisecond).Should(ContainSubstring("Later"))
+	b.sql(t, "dubsub", "Content", "INSERT dbo.Later (Id, Body) VALUES (100, N'after the backup')")
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
+	b.settle(t, s, "dbo.Article", "dbo.Later")
+	g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
+	g.Eventually(func() error { return b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s) }, patient,
+		200*time.Millisecond).Should(HaveOccurred())
+	g.Expect(b.sum(t, "dubsub", "dbo.Article")()).To(HavePrefix("100 "))
+}
