@@ -43,6 +43,8 @@ var byTheClock = map[string]string{
 	"subscription.observeTokens": "a token's age, by the clock that it was posted by: when the next one is posted",
 	"subscription.stands":        "what is pending is counted earlier",
 	"subscription.present":       "for how long a figure is shown",
+	"subscription.progress":      "how long a phase of a copy took, which is told and decides nothing",
+	"subscription.paced":         "how often the figures of a copy are written",
 }
 
 // How long something has been so is evidence only by a clock that nobody puts forward. What takes away or changes what

@@ -26,8 +26,9 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.agent == oldSelf.agent",message="agent is immutable: declare another profile"
 // +kubebuilder:validation:XValidation:rule="self.agent == 'Distribution' || !(has(self.commitBatchSize) || has(self.commitBatchThreshold) || has(self.subscriptionStreams) || has(self.oledbStreamThreshold) || has(self.keepAliveMessageInterval) || has(self.skipErrors) || has(self.transactionsPerHistory))",message="commitBatchSize, commitBatchThreshold, subscriptionStreams, oledbStreamThreshold, keepAliveMessageInterval, skipErrors and transactionsPerHistory are for the Distribution agent"
 // +kubebuilder:validation:XValidation:rule="self.agent == 'LogReader' || !(has(self.readBatchSize) || has(self.maxCmdsInTran) || has(self.logScanThreshold))",message="readBatchSize, maxCmdsInTran and logScanThreshold are for the LogReader agent"
-// +kubebuilder:validation:XValidation:rule="self.agent != 'LogReader' || !(has(self.bcpBatchSize) || has(self.maxBcpThreads))",message="bcpBatchSize is for the Distribution and Snapshot agents, maxBcpThreads for the Snapshot agent"
+// +kubebuilder:validation:XValidation:rule="self.agent != 'LogReader' || !(has(self.bcpBatchSize) || has(self.maxBcpThreads))",message="bcpBatchSize is for the Distribution agent, maxBcpThreads for the Snapshot agent"
 // +kubebuilder:validation:XValidation:rule="self.agent != 'Distribution' || !has(self.maxBcpThreads) || oldSelf.hasValue() && has(oldSelf.value().maxBcpThreads)",optionalOldSelf=true,message="maxBcpThreads has no effect for the Distribution agent: publications make concurrent snapshots, of which one thread applies each; leave it out, or give it to a profile for the Snapshot agent",fieldPath=".maxBcpThreads"
+// +kubebuilder:validation:XValidation:rule="self.agent != 'Snapshot' || !has(self.bcpBatchSize) || oldSelf.hasValue() && has(oldSelf.value().bcpBatchSize)",optionalOldSelf=true,message="bcpBatchSize has no effect for the Snapshot agent, which writes rows in batches of 1000 whatever it says; leave it out, or give it to a profile for the Distribution agent",fieldPath=".bcpBatchSize"
 // +kubebuilder:validation:XValidation:rule="self.agent != 'Snapshot' || !has(self.pollingInterval)",message="pollingInterval is for the Distribution and LogReader agents"
 type AgentProfileSpec struct {
 	// agent is Distribution, LogReader or Snapshot.
@@ -90,7 +91,8 @@ type AgentProfileSpec struct {
 	// +kubebuilder:validation:Minimum=512
 	// +kubebuilder:validation:Maximum=32767
 	PacketSize *int32 `json:"packetSize,omitempty"`
-	// bcpBatchSize is rows per bulk copy transaction.
+	// bcpBatchSize is how many rows of a snapshot the Distribution agent writes in one transaction. It is refused for the
+	// Snapshot agent, which writes rows in batches of 1000 whatever it says.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	BcpBatchSize *int32 `json:"bcpBatchSize,omitempty"`

@@ -30,7 +30,8 @@ type Initialization struct {
 	// made; Backup, which restores a backup of the whole published database in place of one that is empty, or that a
 	// person lets make way, and streams what was committed since; or ReplicationSupportOnly, which copies nothing: a
 	// person brings the data. Of a subscription that is registered another method copies nothing by itself, and
-	// ReplicationSupportOnly and Backup are refused where it gets copies.
+	// ReplicationSupportOnly and Backup are refused where it gets copies. What a person has brought Compare replaces
+	// where the Subscription itself says it, not where its Publication does.
 	// +kubebuilder:default=Snapshot
 	Method InitializationMethod `json:"method,omitempty"`
 }
@@ -291,14 +292,20 @@ type PublicationReinitialization struct {
 	Requests []string `json:"requests,omitempty"`
 }
 
-// RequestedCopy is a new copy of a table that a request has agreed to.
+// RequestedCopy is a new copy of a table that a request, or the schedule, has agreed to.
 type RequestedCopy struct {
 	// table, as the publication declares it.
 	// +kubebuilder:validation:MaxLength=257
 	Table string `json:"table"`
-	// request for it, as annotated at the Subscription.
+	// request for it, as annotated at the Subscription; empty where the schedule has agreed.
 	// +kubebuilder:validation:MaxLength=256
 	Request string `json:"request"`
+	// subscribers whose copies the schedule replaces, such as dubsub-0/Content: their article is dropped and added again.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=257
+	Subscribers []string `json:"subscribers,omitempty"`
 	// declared is a digest of what the Publication declared of the article then: a later declaration is another change, to
 	// which the request has not agreed.
 	// +optional
@@ -379,7 +386,27 @@ type PublicationStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	DistributionFork string `json:"distributionFork,omitempty"`
+	// logReaderRight is for how long the log reader has the right to set up subscribers that begin without a snapshot, by
+	// a login in sysadmin at the distributor. It is recorded before that is given; absent when nobody needs it and the log
+	// reader runs without.
+	// +optional
+	LogReaderRight *LogReaderRight `json:"logReaderRight,omitempty"`
 }
+
+// LogReaderRight is the time of a log reader's right to set subscribers up.
+type LogReaderRight struct {
+	// since is when somebody of the publication began to need it: an hour later it is taken back, whatever is left to set
+	// up. Absent when nobody needs it any more.
+	// +optional
+	Since *metav1.Time `json:"since,omitempty"`
+	// ended is when it was taken back. Whoever still needs it then does not get it again until the Publication was
+	// suspended and goes on.
+	// +optional
+	Ended *metav1.Time `json:"ended,omitempty"`
+}
+
+// Held tells that the log reader is to have the right.
+func (r *LogReaderRight) Held() bool { return r != nil && r.Since != nil && r.Ended == nil }
 
 // Publication is a set of tables whose changes subscribers receive.
 // +kubebuilder:object:root=true

@@ -27,7 +27,8 @@ const (
 	ReasonColumnsNotPublishable = "ColumnsNotPublishable"
 	// ReasonFilterRefused: an article's filter is not one condition, and nothing of the publication is changed.
 	ReasonFilterRefused = "FilterRefused"
-	// ReasonPublicationConflict: a publication of the name exists that somebody else made.
+	// ReasonPublicationConflict: a publication of the name exists that somebody else made, or that is of another type than
+	// is declared: streamed, or copied by a schedule.
 	ReasonPublicationConflict = "PublicationConflict"
 	// ReasonDistributorLost: the distributor does not know a publication that the publisher has: its databases were lost.
 	// It is published anew when a person says so, and subscribers get a new copy.
@@ -69,6 +70,9 @@ const (
 	// ReasonWaitingForLogReader: the subscription begins without a snapshot, and the log reader is being given the right
 	// to set it up.
 	ReasonWaitingForLogReader = "WaitingForLogReader"
+	// ReasonSetUpFailed: the log reader had the right to set up subscribers that begin without a snapshot for an hour, and
+	// somebody still needs it; it was taken back. The message says what helps.
+	ReasonSetUpFailed = "SetUpFailed"
 	// ReasonSnapshotFolderMissing: the publisher's engine cannot write below the distributor's snapshot folder, which it
 	// does for a subscription without a snapshot; the message says what helps.
 	ReasonSnapshotFolderMissing = "SnapshotFolderMissing"

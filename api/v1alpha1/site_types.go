@@ -95,14 +95,14 @@ const (
 // SiteTransfers bound what the sidecars of a site's servers fetch of each other: replication snapshots. Each bound
 // holds for a sidecar, over all that it fetches.
 type SiteTransfers struct {
-	// workers are the streams that a sidecar has at the same time, 1 to 8: so many in which it fetches, and so many in
-	// which it sends. On a long link several bring more than one.
+	// workers are how much a sidecar does at the same time, 1 to 8, 4 unless given: so many streams in which it
+	// fetches, and so many chunks that it reads and packs for others. On a long link several bring more than one.
 	// +optional
 	// +kubebuilder:default=4
 	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 8",message="workers is 1 to 8: each may take 10 MiB of a sidecar's 256 MiB, at either end"
 	Workers int32 `json:"workers,omitempty"`
-	// maxRate is what a sidecar fetches at most, in bits per second as they come over the link, such as 200Mbit; no bound
-	// unless given. It leaves room for what replicas and agents send.
+	// maxRate is what a sidecar fetches at most, in bits per second as they come over the link, such as 200Mbit. Left out,
+	// there is no bound. It leaves room for what replicas and agents send.
 	// +optional
 	// +kubebuilder:validation:MaxLength=24
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[1-9][0-9]{0,5}([.][0-9]{1,3})?(Mbit|Gbit)$')",message="maxRate is a number with Mbit or Gbit, 1Mbit at least, such as 200Mbit: at less a stream would be taken for one that stalls"
@@ -174,7 +174,7 @@ type SiteSpec struct {
 	// +listType=map
 	// +listMapKey=to
 	Links []SiteLink `json:"links,omitempty"`
-	// transfers bound what the sidecars of the site's servers fetch of others, and with how many streams they send.
+	// transfers bound what the sidecars of the site's servers fetch of others, and how much they pack at the same time.
 	// +optional
 	Transfers *SiteTransfers `json:"transfers,omitempty"`
 	// lifecycle is Active, or Lost when a person declares the site gone for good.

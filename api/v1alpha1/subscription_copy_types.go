@@ -77,7 +77,7 @@ type SubscriptionCopy struct {
 	// +optional
 	TransferSeconds *int64 `json:"transferSeconds,omitempty"`
 	// applySeconds. Of a copy that is not the first they last until nothing is pending, or a later tracer token has
-	// arrived.
+	// arrived; of a Publication of type Snapshot until the subscriber has the snapshot.
 	// +optional
 	ApplySeconds *int64 `json:"applySeconds,omitempty"`
 	// started is when the operator saw it begin.

@@ -51,7 +51,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			Name: "Distributor", New: func() *v1alpha1.Distributor { return &v1alpha1.Distributor{} },
 			Timeout: reconcileTimeout, RequeueAfter: reconcile.RequeueAfter{Resync: lookAgain},
 			Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete,
-			Apply: r.apply, Report: r.report,
+			Apply: r.apply, Report: r.report, Yields: planYield,
 		},
 		List:    func() client.ObjectList { return &v1alpha1.DistributorList{} },
 		Near:    []client.Object{&v1alpha1.Publication{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{}},

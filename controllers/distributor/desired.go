@@ -37,6 +37,8 @@ type Desired struct {
 	// Ending are those of them that are being deleted, and the Subscriptions to them that are with reclaimPolicy Delete:
 	// each with its kind.
 	Ending []string
+	// Raised are those of the Publications whose log readers may have the right to set subscribers up.
+	Raised []string
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
 }
@@ -60,8 +62,7 @@ type Observed struct {
 	// Cleanup and History are the jobs that keep the distribution database small, nil where there is none:
 	// DistributionCleanup and HistoryCleanup. They are asked for where the database is there.
 	Cleanup, History reconcile.Reading[*mssql.MaintenanceJob]
-	// SetUp is the login of log readers that set subscribers up, with who has it; asked for where the distribution
-	// database is there.
+	// SetUp is the login of log readers that set subscribers up, with who has it; asked for wherever the server answers.
 	SetUp reconcile.Reading[SetUp]
 	// Size of the distribution database's files in bytes, asked for where it is there.
 	Size reconcile.Reading[int64]
@@ -192,6 +193,9 @@ func (r *Reconciler) desireUsers(ctx context.Context, d *Desired) ([]v1alpha1.Se
 			continue
 		}
 		d.Publications = append(d.Publications, p.Name)
+		if p.Status.LogReaderRight != nil {
+			d.Raised = append(d.Raised, p.Name)
+		}
 		// One that is retained may wait for its Subscriptions, which need to know the distributor through it.
 		if p.DeletionTimestamp != nil {
 			d.Ending = append(d.Ending, "Publication "+p.Name)

@@ -36,6 +36,9 @@ func observe(ctx context.Context, engines replication.Engines, d Desired) Observ
 		}
 		maps.Copy(o.Servers, engines.ReadServers(ctx, d.System, "", former...))
 	}
+	if at != nil {
+		o.SetUp = reconcile.Asked(observeSetUp(ctx, engines, d))
+	}
 	if at == nil || at.Database(d.System.Database) == nil {
 		return o
 	}
@@ -44,7 +47,6 @@ func observe(ctx context.Context, engines replication.Engines, d Desired) Observ
 		return err
 	}
 	o.OwnerErr = engines.Read(ctx, d.System.Server, d.System.Database, owner)
-	o.SetUp = reconcile.Asked(observeSetUp(ctx, engines, d))
 	o.Cleanup = observeJob(ctx, engines, d, tsql.DistributionCleanup(d.System.Database))
 	o.Size = reconcile.Asked(observeSize(ctx, engines, d))
 	o.History = observeJob(ctx, engines, d, tsql.HistoryCleanup(d.System.Database))

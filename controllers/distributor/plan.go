@@ -19,8 +19,8 @@ import (
 // plan decides what to do next and says what is so until then. It is pure. A stage that has steps ends the plan, and
 // the next observation goes on from there; so any step can be the last.
 func plan(d Desired, o Observed) reconcile.Plan {
-	return reconcile.Stages(d, o, planLogin, planDistributor, planDatabase, planPublishers, planLinks, planLargeValues,
-		planSetUp, planHealth).Plan
+	return reconcile.Stages(d, o, planSetUp, planLogin, planDistributor, planDatabase, planPublishers, planLinks,
+		planLargeValues, planHealth).Plan
 }
 
 func (o Observed) distributor(d Desired) *mssql.ReplicationServer {

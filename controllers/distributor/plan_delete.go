@@ -27,7 +27,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		return p.Plan
 	}
 	if !v1alpha1.MayDestroy(d.Distributor, d.Distributor.Spec.ReclaimPolicy) {
-		p.Done = true
+		p.Done = planRetained(d, o, &p)
 		return p.Plan
 	}
 	if len(d.Publications) > 0 {
@@ -42,13 +42,18 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 	if !p.AwaitServer(server, o.Servers[server]) {
 		return p.Plan
 	}
+	if !p.AwaitAnswer(o.SetUp.Err()) {
+		return p.Plan
+	}
 	if have := o.distributor(d); !have.HasLogin(d.System.SID) {
-		p.Done = true
+		p.Done = planRetained(d, o, &p)
 		return p.Plan
 	}
 	if !planUnused(d, o, &p) {
 		return p.Plan
 	}
+	// First of all: whatever is taken away before may be what it is found by.
+	endSetUp(d, o, "nothing is published through the distributor", &p)
 	planUnlink(d, o, &p)
 	planTakeAway(d, o, &p)
 	return p.Plan
@@ -143,7 +148,6 @@ func planTakeAway(d Desired, o Observed, p *replication.Plan) {
 	case have.HasDistributor:
 		p.Execute(server, replication.Master, tsql.DropDistributor())
 	}
-	endSetUp(d, o, p)
 	// The login, which marks the distributor as the operator's, last: without it nobody comes here again.
 	p.Execute(server, replication.Master, tsql.DropLogin(d.System.Login))
 	p.Done = true
@@ -157,8 +161,8 @@ func planWithout(d Desired, o Observed, why string) reconcile.Plan {
 		return p.Plan
 	}
 	planUnlink(d, o, &p)
-	p.Leave("on %s distribution database %s, its jobs and login %s (%s)",
-		d.System.Host(), d.System.Database, d.System.Login, why)
+	p.Leave("on %s distribution database %s, its jobs, login %s, and %s, in sysadmin, where it is there (%s)",
+		d.System.Host(), d.System.Database, d.System.Login, d.System.SetUpLogin, why)
 	p.Done = true
 	p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "publishers are being unlinked"))
 	return p.Plan

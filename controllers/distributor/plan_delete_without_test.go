@@ -12,6 +12,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -70,8 +71,17 @@ func TestDeletionWithoutTheDistributorsServerAfterACrash(t *testing.T) {
 func (w *world) end(t fatal, step replication.Step) {
 	t.Helper()
 	s := step.(replication.Execute)
+	setUp, _ := w.o.SetUp.Get()
 	at := w.server(s.Server)
 	switch text := s.Statement.Text; {
+	case strings.Contains(text, "DROP LOGIN ["+setUpLogin+"]"):
+		if len(setUp.Sessions) > 0 {
+			t.Fatalf("error 15434: login %s is logged in", setUpLogin)
+		}
+		w.o.SetUp = reconcile.Read(SetUp{})
+	case strings.Contains(text, "KILL 57"):
+		setUp.Sessions = nil
+		w.o.SetUp = reconcile.Read(setUp)
 	case strings.Contains(text, "sp_dropdistributor "):
 		if len(at.Distribution) > 0 {
 			t.Fatalf("%s distributes: %v", s.Server, at.Distribution)
@@ -88,7 +98,11 @@ func (w *world) end(t fatal, step replication.Step) {
 			t.Fatalf("%s is dropped under its publishers", text)
 		}
 		at.Distribution = slices.DeleteFunc(at.Distribution, func(x mssql.DistributionDatabase) bool {
-			return strings.Contains(text, "N'"+x.Name+"'")
+			dropped := strings.Contains(text, "N'"+x.Name+"'")
+			if dropped {
+				delete(at.Databases, x.Name)
+			}
+			return dropped
 		})
 	default:
 		t.Fatalf("statement %q is not known", text)

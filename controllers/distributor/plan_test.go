@@ -48,7 +48,7 @@ type world struct {
 func newWorld(d Desired) *world {
 	w := &world{
 		d:     d,
-		o:     Observed{Servers: map[v1alpha1.ServerName]replication.Server{}},
+		o:     Observed{Servers: map[v1alpha1.ServerName]replication.Server{}, SetUp: reconcile.Read(SetUp{})},
 		login: map[v1alpha1.ServerName]string{},
 		link:  map[v1alpha1.ServerName]string{},
 	}

@@ -5,11 +5,16 @@ package distributor
 import (
 	"bytes"
 	"context"
+	"fmt"
+	"strings"
 	"time"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -43,23 +48,71 @@ func observeSetUp(ctx context.Context, engines replication.Engines, d Desired) (
 }
 
 // planSetUp drops the login once no log reader has it: whoever had it is a Publication whose subscribers are set up, or
-// one that is gone or has moved, which would look no more.
+// one that is gone or has moved, which would look no more. It comes before everything that may wait for something else.
 func planSetUp(d Desired, o Observed, p *replication.Plan) bool {
-	if s, err := o.SetUp.Get(); err != nil || s.Login == nil || s.Readers > 0 || s.Login.Age < setUpRests {
+	s, err := o.SetUp.Get()
+	_, answers := replication.Usable(d.System.Server, o.Servers[d.System.Server])
+	if err != nil || !answers || s.Login == nil || s.Readers > 0 || s.Login.Age < setUpRests {
 		return true
 	}
-	endSetUp(d, o, p)
+	endSetUp(d, o, "no log reader connects with the login", p)
 	return p.Proceed("login %s, which was in sysadmin on %s, is being dropped: no log reader sets subscribers up any more",
 		d.System.SetUpLogin, d.System.Host())
 }
 
-// endSetUp ends the sessions of the login and drops it. One of the name with another SID is somebody else's.
-func endSetUp(d Desired, o Observed, p *replication.Plan) {
+// planYield is the plan of a suspended Distributor: a login in sysadmin does not outlast its use.
+func planYield(d Desired, o Observed) reconcile.Plan {
+	var p replication.Plan
+	planSetUp(d, o, &p)
+	return p.Plan
+}
+
+// planRetained drops the login of a Distributor that keeps everything else; false while that has to wait. Publications
+// take it from their log readers when they see that their Distributor is being deleted.
+func planRetained(d Desired, o Observed, p *replication.Plan) bool {
+	server := d.System.Server
+	why := o.gone(d, server)
+	outcome, answers := replication.Usable(server, o.Servers[server])
+	s, err := o.SetUp.Get()
+	switch {
+	case !answers && why == "" && len(d.Raised) > 0:
+		outcome.Message = fmt.Sprintf("log readers of Publications %s may have login %s, in sysadmin: %s",
+			strings.Join(d.Raised, ", "), d.System.SetUpLogin, outcome.Message)
+		return p.Await(outcome, d.notRetained())
+	case !answers && len(d.Raised) > 0:
+		p.Leave("on %s login %s, in sysadmin, which log readers of Publications %s may have (%s)", d.System.Host(),
+			d.System.SetUpLogin, strings.Join(d.Raised, ", "), why)
+		return true
+	case !answers:
+		return true
+	case err != nil:
+		return p.Await(replication.Unanswered(err, ""), d.notRetained())
+	case s.Login != nil && s.Readers > 0:
+		return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, fmt.Sprintf(
+			"%d log readers have login %s, in sysadmin on %s, and give it back first", s.Readers, d.System.SetUpLogin,
+			d.System.Host())), "where one does not, disable its job there; "+d.notRetained())
+	}
+	endSetUp(d, o, "no log reader connects with the login", p)
+	if len(p.Steps) > 0 {
+		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "login "+d.System.SetUpLogin+" is being dropped"))
+	}
+	return true
+}
+
+// notRetained says how a deletion goes on that cannot end the login.
+func (d Desired) notRetained() string {
+	return fmt.Sprintf("reclaimPolicy Retain does not leave login %s in sysadmin; %s", d.System.SetUpLogin,
+		sites.GoneForGood(d.System.Server))
+}
+
+// endSetUp ends the sessions of the login and drops it; why says what makes that safe. One of the name with another SID
+// is somebody else's.
+func endSetUp(d Desired, o Observed, why string, p *replication.Plan) {
 	s, err := o.SetUp.Get()
 	if s.Login == nil || !bytes.Equal(s.Login.SID, d.System.SetUpSID) {
 		return
 	}
-	unused := reconcile.Seen("no log reader connects with the login", err)
+	unused := reconcile.Seen(why, err)
 	for _, id := range s.Sessions {
 		p.Destroy(unused, mssql.EndLoginSession(d.System.Server, d.System.SetUpLogin, id))
 	}

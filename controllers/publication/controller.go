@@ -52,13 +52,43 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			Name: "Publication", New: func() *v1alpha1.Publication { return &v1alpha1.Publication{} },
 			Timeout: reconcileTimeout, RequeueAfter: reconcile.RequeueAfter{Resync: lookAgain},
 			Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete,
-			Apply: r.apply, Report: r.report,
+			Apply: r.apply, Report: r.report, Yields: planYield,
 		},
 		List: func() client.ObjectList { return &v1alpha1.PublicationList{} },
 		Near: []client.Object{
 			&v1alpha1.Distributor{}, &v1alpha1.AgentProfile{}, &v1alpha1.AvailabilityGroup{}, &v1alpha1.SQLServer{},
 		},
 		Asked:   []client.Object{&v1alpha1.Subscription{}},
+		Heard:   heard(),
 		Reclaim: func(p *v1alpha1.Publication) v1alpha1.ReclaimPolicy { return p.Spec.ReclaimPolicy },
+		Holds:   holdsRight,
 	}.SetupWithManager(mgr)
+}
+
+// heard are the Subscriptions, at which a Publication looks at once when they begin to wait for it.
+func heard() []replication.Heard {
+	return []replication.Heard{{Kind: &v1alpha1.Subscription{}, Says: awaits, Of: publicationOf}}
+}
+
+// awaits is what a Subscription waits for that its Publication brings, as its status says: the log reader's right to
+// set it up, or a snapshot. Empty when it waits for nothing.
+func awaits(object client.Object) string {
+	s, ok := object.(*v1alpha1.Subscription)
+	switch {
+	case !ok:
+		return ""
+	case awaitsLogReader(s):
+		return v1alpha1.ReasonWaitingForLogReader
+	case s.DeletionTimestamp == nil && s.Status.Copy != nil && s.Status.Copy.Phase == v1alpha1.CopySnapshot:
+		return v1alpha1.ReasonSnapshotRunning
+	}
+	return ""
+}
+
+// publicationOf is the Publication that a Subscription names.
+func publicationOf(object client.Object) v1alpha1.ObjectName {
+	if s, ok := object.(*v1alpha1.Subscription); ok {
+		return s.Spec.Publication
+	}
+	return ""
 }

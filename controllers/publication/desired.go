@@ -36,9 +36,15 @@ type Desired struct {
 	Subscriptions []v1alpha1.Subscription
 	// Resting says why nothing is done with a Subscription, by its name: it is suspended.
 	Resting map[string]string
-	// Awaiting are the Subscriptions to publications of the database that wait to be registered until the log reader can
-	// set their subscribers up.
+	// Awaiting are the Subscriptions that wait to be registered until the log reader can set their subscribers up.
 	Awaiting []string
+	// Claims are the other Publications of the database that need the log reader to be able to, by their own records. None
+	// of them rests.
+	Claims []string
+	// Suspended says why nothing is done with the Publication; empty when it is not suspended.
+	Suspended string
+	// Ending tells that the Distributor is being deleted.
+	Ending bool
 	// Beside are the names of all Publications that are declared of the published database, this one's among them.
 	Beside []string
 	// Receives tells that a Subscription to some publication is declared for the published database.
@@ -59,6 +65,9 @@ type Desired struct {
 	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
+	// PasswordsErr is why a deletion does not know the agents' passwords. It needs them to take the right to set
+	// subscribers up back, and for nothing else.
+	PasswordsErr error
 }
 
 func (d Desired) name() string     { return d.Publication.Name }
@@ -83,10 +92,16 @@ func (d Desired) description() string {
 	return replication.Description(d.Publication.Namespace, d.name())
 }
 
-// snapshots says whether a subscriber gets snapshots.
-func (d Desired) snapshots() bool { return replication.Snapshots(d.Publication, d.Subscriptions) }
+// snapshots says whether a subscriber gets snapshots: one that is declared, or one that nobody declares and that waits
+// for the copy with which it was registered.
+func (d Desired) snapshots(o Observed) bool {
+	return replication.Snapshots(d.Publication, d.Subscriptions) || o.Database.Publication != nil &&
+		slices.ContainsFunc(o.Database.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool {
+			return s.Status == mssql.SubscriptionWaiting && !s.DataWasThere && d.declares(s) == nil
+		})
+}
 
-// copies says whether the subscriber that a Subscription declares does; nil is one that none declares.
+// copies says whether the subscriber that a Subscription declares gets copies.
 func (d Desired) copies(declared *v1alpha1.Subscription) bool {
 	return d.Publication.Copies(declared)
 }
@@ -303,7 +318,10 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 	case err != nil:
 		return d, fmt.Errorf("read Distributor %s/%s: %w", object.Namespace, object.Spec.Distributor, err)
 	default:
-		d.System = replication.SystemOf(&distributor)
+		d.System, d.Ending = replication.SystemOf(&distributor), distributor.DeletionTimestamp != nil
+	}
+	if d.Suspended, err = reconcile.Suspension(ctx, r.hub, object); err != nil {
+		return d, err
 	}
 	if d.Publisher, err = replication.Resolve(ctx, r.hub, object.Namespace, object.Spec.Publisher); err != nil {
 		return d, err
@@ -328,7 +346,10 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 		}
 	}
 	if object.DeletionTimestamp != nil {
-		// An end needs no password of the agents, and not every server.
+		// An end hardly needs a password of the agents, and not every server.
+		if !d.nowhere() {
+			d.PasswordsErr = d.System.ReadPasswords(ctx, r.access)
+		}
 		return d, r.desireEnd(ctx, &d)
 	}
 	if d.Moving, err = replication.Moving(ctx, r.hub, object); err != nil || len(d.Missing) > 0 {

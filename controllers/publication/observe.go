@@ -38,6 +38,8 @@ func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 			}
 			if why != "" {
 				d.Resting[s.Name] = why
+			} else if awaitsLogReader(&s) {
+				d.Awaiting = append(d.Awaiting, s.Name)
 			}
 		}
 		d.Receives = d.Receives || s.DeletionTimestamp == nil && strings.EqualFold(string(s.Spec.Database), d.database()) &&
@@ -46,11 +48,15 @@ func (r *Reconciler) around(ctx context.Context, d *Desired) error {
 	for _, p := range publications.Items {
 		if p.Spec.Publisher == d.Publication.Spec.Publisher && strings.EqualFold(string(p.Spec.Database), d.database()) {
 			d.Beside = append(d.Beside, p.Name)
-		}
-	}
-	for _, s := range subscriptions.Items {
-		if slices.Contains(d.Beside, string(s.Spec.Publication)) && awaitsLogReader(&s) {
-			d.Awaiting = append(d.Awaiting, s.Name)
+			if p.Name != d.name() && p.Spec.Distributor == d.Publication.Spec.Distributor && claims(&p, time.Now()) {
+				why, err := reconcile.Suspension(ctx, r.hub, &p)
+				if err != nil {
+					return err
+				}
+				if why == "" {
+					d.Claims = append(d.Claims, p.Name)
+				}
+			}
 		}
 	}
 	return nil
@@ -83,10 +89,13 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		return o
 	}
 	o.At, o.AtErr = engines.ReadAtDistributor(ctx, d.System, d.Publisher, d.database(), d.name())
-	if o.AtErr != nil || o.primary(d) == "" && o.publisherGone(d) == "" {
+	if o.AtErr != nil {
 		return o
 	}
-	observeJobs(ctx, engines, d, &o)
+	// Also without a primary: the right that a log reader has for a time is taken back at the distributor alone.
+	if observeJobs(ctx, engines, d, &o); o.primary(d) == "" && o.publisherGone(d) == "" {
+		return o
+	}
 	observeDatabase(ctx, engines, d, &o)
 	if d.Publication.DeletionTimestamp == nil && o.primary(d) != "" {
 		observeExpiry(ctx, engines, d, &o)

@@ -23,13 +23,16 @@ import (
 // nothing else tells a request that was carried out from one for a copy of all tables.
 func plan(d Desired, o Observed) reconcile.Plan {
 	p := reconcile.Stages(d, o,
-		planReferences, planSchedule, planFilters, planDistributor, planPublisherLost, planDatabase, planOwnership,
-		planPublish, planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
-		planSnapshotAgent, planTables, planArticles, planSubscribers, planRun, planSnapshot, planAttempt, planHealth,
+		planLowered, planReferences, planSchedule, planFilters, planDistributor, planPublisherLost, planDatabase,
+		planOwnership, planPublish, planDistributorLost, planRestored, planLogReader, planPublication, planRedirection,
+		planSnapshotAgent, planTables, planArticles, planSubscribers, planRun, planSnapshot, planAttempt,
+		planSetUpFailed, planHealth,
 	).Plan
 	if r := begins(d, o, p); r != nil {
-		return reconcile.Plan{Aside: p.Aside, Note: r, Outcome: conditions.InProgress(v1alpha1.ReasonConfiguring,
-			"which new copies are begun with is being recorded")}
+		noted := replication.Plan{Plan: reconcile.Plan{Aside: p.Aside, Note: r}}
+		d.serving(o, &noted, noted.Settle(conditions.InProgress(v1alpha1.ReasonConfiguring,
+			"which new copies are begun with is being recorded")))
+		return noted.Plan
 	}
 	return p
 }
@@ -167,7 +170,7 @@ func planOwnership(d Desired, o Observed, p *replication.Plan) bool {
 			d.database(), d.name(), v1alpha1.AdoptAnnotation,
 		)))
 	}
-	return true
+	return planType(d, o, p)
 }
 
 func planPublish(d Desired, o Observed, p *replication.Plan) bool {
@@ -223,7 +226,7 @@ func planLogReader(d Desired, o Observed, p *replication.Plan) bool {
 	if p.TakeOver(d.System.Server, o.At.LogReader, logReader(d, o), job.Description, o.LogReaderBeside) {
 		return p.Proceed("the job that reads the log of %s is being taken over", d.database())
 	}
-	if setsUp(d, o) && !p.SetUpLogin(d.System, o.At.SetUpLogin) {
+	if !planRaised(d, o, p) {
 		return false
 	}
 	p.Job(d.System.Server, job, true, have)
@@ -284,7 +287,7 @@ func planRedirection(d Desired, o Observed, p *replication.Plan) bool {
 }
 
 func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.snapshots() {
+	if !d.snapshots(o) {
 		return true
 	}
 	job := snapshotJob(d, o)
@@ -303,7 +306,7 @@ func planSnapshotAgent(d Desired, o Observed, p *replication.Plan) bool {
 // agent that has just ended is started again after a while.
 func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	have := o.Database.Publication
-	if !d.snapshots() || !d.mayReplace(o) || o.snapshotThere() && !o.snapshotAwaited() || len(have.Articles) == 0 ||
+	if !d.snapshots(o) || !d.mayReplace(o) || o.snapshotThere() && !o.snapshotAwaited() || len(have.Articles) == 0 ||
 		o.SnapshotJob == nil {
 		return true
 	}

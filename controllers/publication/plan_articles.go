@@ -82,7 +82,7 @@ func planCompression(d Desired, o Observed, p *replication.Plan) bool {
 // planArticles adds, changes and drops articles. An article whose table is not there, or cannot be published, holds up
 // no other. Of what is copied by a schedule they change with the next copies.
 func planArticles(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.mayReplace(o) {
+	if !d.mayChange(o) {
 		return true
 	}
 	have := o.Database.Publication
@@ -106,7 +106,7 @@ func planArticles(d Desired, o Observed, p *replication.Plan) bool {
 	for _, key := range dropped {
 		dropArticle(d, o, p, have.Articles[key].Name)
 	}
-	return p.Proceed("articles of %s are being brought to what is declared", d.name())
+	return d.serving(o, p, p.Proceed("articles of %s are being brought to what is declared", d.name()))
 }
 
 func addArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article) {
@@ -135,7 +135,7 @@ func compressed(a v1alpha1.Article) bool {
 func changeArticle(d Desired, o Observed, p *replication.Plan, a v1alpha1.Article, have mssql.PublishedArticle) {
 	c := d.changed(a, have)
 	// Every change replaces the table at those who subscribe to it, over whatever links: they are asked first.
-	if c.none() || len(refusing(d, o, have.Name)) > 0 {
+	if c.none() || len(refusing(d, o, have.Name, c)) > 0 {
 		return
 	}
 	if c.whole {

@@ -5,6 +5,7 @@ package publication
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -78,12 +79,13 @@ func (d Desired) declares(s mssql.ArticleSubscription) *v1alpha1.Subscription {
 	return nil
 }
 
-// refusing are the subscribers of an article whose tables must not be replaced now, as messages name them.
-func refusing(d Desired, o Observed, article string) []string {
-	var all []string
+// refusing are the subscribers that a change of an article has to wait for, as messages name them: their tables must
+// not be replaced now.
+func refusing(d Desired, o Observed, article string, c change) []string {
 	if d.scheduled() {
-		return nil // articles change when copies are replaced anyway
+		return refusingScheduled(d, o, article, c)
 	}
+	var all []string
 	for _, s := range o.subscribers(article) {
 		declared := d.declares(s)
 		if d.rests(declared) || !replication.Consents(d.Publication, declared) && !d.begun(declared, article) {
@@ -106,7 +108,8 @@ func needed(d Desired, o Observed) *v1alpha1.NeededReinitialization {
 		if !published || articleState(d, a, o.Database) != statePublished {
 			continue
 		}
-		c, waiting, why := d.changed(a, have), refusing(d, o, have.Name), []string{}
+		c, why := d.changed(a, have), []string{}
+		waiting := refusing(d, o, have.Name, c)
 		if !c.none() && len(waiting) > 0 {
 			why = append(why, c.why())
 		} else {
@@ -265,10 +268,14 @@ func planNeeded(d Desired, o Observed, p *replication.Plan) bool {
 	for _, t := range n.Tables {
 		tables = append(tables, fmt.Sprintf("%s (%s: %s)", t.Table, replication.Cost(t.Rows, t.Bytes), t.Reason))
 	}
+	meanwhile := "Nothing is copied, and " + d.goesOn(o, n)
+	if d.scheduled() {
+		meanwhile = "Everything else is copied by the schedule, and that is not"
+	}
 	message := fmt.Sprintf(
-		"a new copy at each subscriber is needed of %s. Nothing is copied, and %s, until it is asked for, by kubectl geosql "+
-			"reinitialize for each of: %s",
-		strings.Join(tables, ", "), d.goesOn(o, n), strings.Join(n.WaitingFor, ", "),
+		"a new copy at each subscriber is needed of %s. %s, until it is asked for, by kubectl geosql reinitialize for each "+
+			"of: %s",
+		strings.Join(tables, ", "), meanwhile, strings.Join(n.WaitingFor, ", "),
 	)
 	if ways := replication.WaysOut(d.Publication, d.strangers(o), n.WaitingFor); ways != "" {
 		message += ". " + ways
@@ -326,7 +333,9 @@ func begins(d Desired, o Observed, p reconcile.Plan) *v1alpha1.PublicationReinit
 		r.Copies = append(r.Copies, have.Copies...)
 	}
 	for _, c := range r.Copies {
-		r.Requests = append(r.Requests, c.Request)
+		if c.Request != "" {
+			r.Requests = append(r.Requests, c.Request)
+		}
 	}
 	for i := range d.Subscriptions {
 		// Those whose Subscriptions have not been looked at since are still to be known as carried out.
@@ -342,7 +351,8 @@ func begins(d Desired, o Observed, p reconcile.Plan) *v1alpha1.PublicationReinit
 			strings.Compare(a.Declared, b.Declared))
 	})
 	slices.Sort(r.Requests)
-	r.Copies, r.Requests = slices.Compact(r.Copies), slices.Compact(r.Requests)
+	same := func(a, b v1alpha1.RequestedCopy) bool { return reflect.DeepEqual(a, b) }
+	r.Copies, r.Requests = slices.CompactFunc(r.Copies, same), slices.Compact(r.Requests)
 	r.Copies = r.Copies[:min(len(r.Copies), 256)]
 	r.Requests = r.Requests[:min(len(r.Requests), 256)]
 	return r
@@ -362,14 +372,22 @@ func carried(d Desired, o Observed, p reconcile.Plan) []v1alpha1.RequestedCopy {
 	}
 	for _, a := range d.Publication.Spec.Articles {
 		was, published := o.Database.Publication.Articles[strings.ToLower(a.Table)]
-		if !calls(p, tsql.ChangesArticle...) || !published || d.changed(a, was).none() || len(refusing(d, o, was.Name)) > 0 {
+		c := d.changed(a, was)
+		if !calls(p, tsql.ChangesArticle...) || !published || c.none() || len(refusing(d, o, was.Name, c)) > 0 {
 			continue
+		}
+		if d.scheduled() {
+			copies = append(copies, d.agreedBySchedule(o, was.Name, c)...)
+		}
+		if d.scheduled() && said(d, a.Table) == nil {
+			continue // a request is for something else: nobody was told to ask
 		}
 		for _, s := range o.subscribers(was.Name) {
 			add(a.Table, receiver{server: s.Subscriber, database: s.Database})
 		}
 	}
-	if calls(p, tsql.RefreshesSubscriptions, tsql.AddsSubscription) {
+	// Subscribers come after articles, and a request that is recorded for one of both is closed for the other.
+	if calls(p, tsql.RefreshesSubscriptions, tsql.AddsSubscription) || d.scheduled() && calls(p, tsql.ChangesArticle...) {
 		for _, who := range o.lacking() {
 			for _, article := range who.articles {
 				// Otherwise the request is for something else.
@@ -399,7 +417,7 @@ func consented(d Desired, o Observed) *v1alpha1.PublicationReinitialization {
 			return true
 		}
 		x, published := o.Database.Publication.Articles[key]
-		return published && d.changed(d.Publication.Spec.Articles[at], x).none() &&
+		return published && d.changed(d.Publication.Spec.Articles[at], x).none() && !d.unreturned(o, c) &&
 			!slices.ContainsFunc(behind, func(who lacking) bool { return slices.Contains(who.articles, key) })
 	}
 	have = have.DeepCopy()

@@ -53,6 +53,9 @@ func (d Desired) ending() []string {
 // nothing.
 func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p replication.Plan
+	if !planTakenBack(d, o, &p) {
+		return p.Plan
+	}
 	if !v1alpha1.MayDestroy(d.Publication, d.Publication.Spec.ReclaimPolicy) {
 		p.Done = awaitEnding(d, &p)
 		return p.Plan

@@ -5,10 +5,12 @@ package publication
 import (
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -98,9 +100,22 @@ func (s sight) of(w *world) Observed {
 
 // drawDeleted is a publication that is being deleted, or one of its name, and what there is beside it.
 func drawDeleted(t *rapid.T) *world {
-	w := newWorld(declared(false))
+	d := declared(false)
+	if rapid.Bool().Draw(t, "it is copied by a schedule") {
+		d = nightly(false)
+	}
+	w := newWorld(d)
 	w.settle(t, all)
-	w.d.Publication.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
+	w.d.System.SetUpPassword = "set-up-secret"
+	if rapid.Bool().Draw(t, "the log reader has the right to set up") {
+		raise(w)
+	}
+	w.d.Publication.Spec.ReclaimPolicy = rapid.SampledFrom([]v1alpha1.ReclaimPolicy{
+		v1alpha1.ReclaimDelete, v1alpha1.ReclaimDelete, v1alpha1.ReclaimRetain}).Draw(t, "reclaimPolicy")
+	w.d.Publication.DeletionTimestamp = &metav1.Time{Time: start}
+	if rarely(t, "another Publication needs the right") {
+		w.d.Claims = []string{"orders"}
+	}
 	b, at := &w.o.Database, &w.o.At
 	b.Publications = []string{"articles"}
 	if rarely(t, "the publication is somebody else's") {
@@ -108,6 +123,11 @@ func drawDeleted(t *rapid.T) *world {
 	}
 	if rarely(t, "there is another publication") {
 		b.Publications, at.Others = append(b.Publications, "orders"), true
+		if w.jobs[readerJob] == nil {
+			// It is streamed, and its log is read for it alone.
+			at.LogReader = &mssql.Agent{ID: 1, Job: readerJob, Publisher: "tukpub-0"}
+			w.jobs[readerJob] = &mssql.Job{Enabled: true, Running: true, Description: w.d.description()}
+		}
 	}
 	if rarely(t, "the distributor was made anew") {
 		w.o.At = replication.AtDistributor{}
@@ -131,6 +151,24 @@ func drawDeleted(t *rapid.T) *world {
 	return w
 }
 
+// givesBack tells that a step takes the right back from the log reader, or starts that again afterwards.
+func givesBack(w *world, s sight, c tsqltest.Call) bool {
+	job := w.jobs[c.Arguments["job_name"]]
+	own := c.Arguments["job_name"] == readerJob && job != nil && replication.Described(job.Description) &&
+		len(w.d.Claims) == 0 && !s.atFails && s.distribution != "RECOVERING" &&
+		w.d.Publication.Status.LogReaderRight != nil
+	switch c.Procedure {
+	case "sp_stop_job":
+		return own && w.d.System.SetsUp(job)
+	case "sp_update_jobstep":
+		return own && w.d.System.SetsUp(job) && c.Arguments["command"] ==
+			w.d.System.LogReaderCommand("tukpub-0", "Content", nil, false).Text()
+	case "sp_start_job":
+		return own && !w.d.System.SetsUp(job) && !job.Running
+	}
+	return false
+}
+
 // evident fails when a step takes something away without the evidence that it needs.
 func evident(t *rapid.T, w *world, s sight, o Observed, step replication.Step) {
 	x := step.(replication.Execute)
@@ -141,9 +179,13 @@ func evident(t *rapid.T, w *world, s sight, o Observed, step replication.Step) {
 		}
 	}
 	needs(!s.silent[x.Server], "the server does not answer")
+	c, isCall := tsqltest.Read(x.Statement.Text)
+	if givesBack(w, s, c) {
+		return
+	}
+	needs(w.d.Publication.Spec.ReclaimPolicy == v1alpha1.ReclaimDelete, "the policy says Retain")
 	needs(!s.atFails && s.distribution != "RECOVERING" || s.lost(distributor), "the distributor was not read")
 	needs(!s.databaseFails && s.database != "RECOVERING" || s.lost(publisher), "the published database was not read")
-	c, isCall := tsqltest.Read(x.Statement.Text)
 	if !isCall {
 		needs(strings.Contains(x.Statement.Text, "DROP USER"), "it is not known")
 	}
@@ -180,7 +222,8 @@ func evident(t *rapid.T, w *world, s sight, o Observed, step replication.Step) {
 }
 
 // Whatever was read, and was not: nothing is taken away without the evidence for it, and a deletion ends, or waits and
-// says how it goes on, wherever a process may have ended before.
+// says how it goes on, wherever a process may have ended before. No log reader keeps the right to set subscribers up,
+// whatever the policy is, and one that stays runs on without.
 func TestDeletionOfWhateverIsSeen(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w, s := drawDeleted(t), drawSight(t)
@@ -188,23 +231,51 @@ func TestDeletionOfWhateverIsSeen(t *testing.T) {
 			w.o.Database, w.o.Servers[publisher].State.Databases = Database{}, map[string]mssql.ReplicationDatabase{}
 		}
 		most := crashes(t)
+		had := w.d.Publication.Status.LogReaderRight != nil
 		for range 60 {
 			o := s.of(w)
 			p := planDelete(w.d, o)
-			if len(p.Steps) == 0 {
+			recorded := right(w.d, o)
+			if len(p.Steps) == 0 && (p.Done || reflect.DeepEqual(recorded, w.d.Publication.Status.LogReaderRight)) {
 				ended(t, w, s, p)
+				noRight(t, w, s, p, had)
 				return
 			}
-			for i, step := range p.Steps[:min(most(), len(p.Steps))] {
+			n := min(most(), len(p.Steps))
+			for i, step := range p.Steps[:n] {
 				if i == 0 || !s.silent[publisher] {
 					o = s.of(w)
 				}
 				evident(t, w, s, o, step)
 				w.do(t, step)
 			}
+			if n == len(p.Steps) || rapid.Bool().Draw(t, "it reports") {
+				w.d.Publication.Status.LogReaderRight = recorded
+			}
 		}
 		t.Fatalf("the deletion does not end")
 	})
+}
+
+// noRight fails when a log reader has the right still although its distributor told of it, or does not run although it
+// is not the operator's to end.
+func noRight(t *rapid.T, w *world, s sight, p reconcile.Plan, had bool) {
+	job := w.jobs[readerJob]
+	if job == nil || !replication.Described(job.Description) || len(w.d.Claims) > 0 || s.lost(distributor) {
+		return
+	}
+	if told := !s.silent[distributor] && !s.atFails && s.distribution != "RECOVERING"; !told {
+		if had && p.Done {
+			t.Fatalf("it ended although nobody knows whether the log reader has the right")
+		}
+		return
+	}
+	if w.d.System.SetsUp(job) {
+		t.Fatalf("the log reader has the right still: %+v", p)
+	}
+	if had && !job.Running {
+		t.Fatalf("the log reader does not run")
+	}
 }
 
 // ended judges the plan without steps that a deletion came to.
@@ -213,6 +284,9 @@ func ended(t *rapid.T, w *world, s sight, p reconcile.Plan) {
 		if !strings.HasPrefix(p.Outcome.Message, "deletion waits: ") || !strings.Contains(p.Outcome.Message, "Retain") {
 			t.Fatalf("it waits without a way out: %+v", p.Outcome)
 		}
+		return
+	}
+	if w.d.Publication.Spec.ReclaimPolicy == v1alpha1.ReclaimRetain {
 		return
 	}
 	for _, name := range []v1alpha1.ServerName{distributor, publisher} {

@@ -58,7 +58,7 @@ func planHealth(d Desired, o Observed, p *replication.Plan) bool {
 		state := articleState(d, a, o.Database)
 		states[state] = append(states[state], a.Table)
 	}
-	ready, at := !d.snapshots() || o.snapshotThere(), o.At.Snapshot
+	ready, at := !d.snapshots(o) || o.snapshotThere(), o.At.Snapshot
 	ended := at != nil && o.SnapshotJob != nil && !o.SnapshotJob.Running
 	switch {
 	case len(states[stateNoPrimaryKey]) > 0:

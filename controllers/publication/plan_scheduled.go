@@ -60,10 +60,21 @@ func (d Desired) since(o Observed) time.Time {
 	if have == nil || have.Asks != d.asks() || have.Since == nil {
 		return o.Now
 	}
-	if began := o.At.SnapshotBegan.Add(sameRun); !o.At.SnapshotBegan.IsZero() && began.After(have.Since.Time) {
+	if began := d.began(o).Add(sameRun); began.After(have.Since.Time) {
 		return began
 	}
 	return have.Since.Time
+}
+
+// began is when the newest whole snapshot was begun, zero before the first: as the distributor tells, or as status has
+// it, for the distributor's history is cleaned up, and may come back from a backup. A time to come is a wrong clock's.
+func (d Desired) began(o Observed) time.Time {
+	told := o.At.SnapshotBegan
+	if have := d.Publication.Status.Schedule; have != nil && have.Last != nil && !have.Last.After(o.Now) &&
+		have.Last.Sub(told) > sameRun {
+		return have.Last.Time
+	}
+	return told
 }
 
 // due is the first time of the schedule for which there is no snapshot, zero when there is none. It does not say that
@@ -122,7 +133,7 @@ func (d Desired) asked(o Observed) bool {
 			return false
 		}
 		at := declared.Status.Reinitialization.Time
-		return at != nil && !o.At.SnapshotBegan.After(at.Time)
+		return at != nil && !d.began(o).After(at.Time)
 	})
 }
 
@@ -147,11 +158,36 @@ func planSchedule(d Desired, _ Observed, p *replication.Plan) bool {
 	return true
 }
 
+// snapshotGoesOn tells that a snapshot was being made when the distributor was asked. Its job was asked for later: when
+// that does not run, the snapshot is whole, and the next look sees it. A history that ends so for longer than a look
+// takes is of an agent that was cut off.
+func (o Observed) snapshotGoesOn() bool {
+	at := o.At.Snapshot
+	return at != nil && (at.Status == mssql.RunStarted || at.Status == mssql.RunInProgress) && at.Age < waitingPause
+}
+
+// planType ends the plan when the publication that is there is of the other type, as one that was retained is, and a
+// person has made: subscribers live by it, and no type becomes another.
+func planType(d Desired, o Observed, p *replication.Plan) bool {
+	have := o.Database.Publication
+	if have == nil || have.Scheduled == d.scheduled() {
+		return true
+	}
+	there, want := v1alpha1.PublicationTransactional, v1alpha1.PublicationSnapshot
+	if have.Scheduled {
+		there, want = want, there
+	}
+	return p.Settle(conditions.Stalled(v1alpha1.ReasonPublicationConflict, fmt.Sprintf(
+		"database %[1]s has a publication %[2]s of type %[3]s, and type %[4]s is declared: it is left as it is. Delete this "+
+			"Publication with reclaimPolicy Retain, and declare it with type %[3]s to keep what is there, or choose another "+
+			"name", d.database(), d.name(), there, want)))
+}
+
 // planRun marks the subscribers that a run is to give a new copy: the documents have a distribution agent bring a new
 // snapshot to those alone. That they wait is what starts the snapshot agent (planSnapshot), also when this process ends
 // in between. A Subscription that is suspended is left out. A snapshot that somebody has started meanwhile ends first.
 func planRun(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.scheduled() || !d.run(o) || o.SnapshotJob == nil || o.SnapshotJob.Running {
+	if !d.scheduled() || !d.run(o) || o.SnapshotJob == nil || o.SnapshotJob.Running || o.snapshotGoesOn() {
 		return true
 	}
 	done := map[receiver]bool{}
@@ -176,30 +212,6 @@ func (d Desired) serving(o Observed, p *replication.Plan, goesOn bool) bool {
 	return goesOn
 }
 
-// waiting are the tables whose articles are to be changed once subscribers' tables may be replaced.
-func waiting(d Desired, o Observed) []string {
-	if d.mayReplace(o) {
-		return nil
-	}
-	var all []string
-	for _, a := range d.Publication.Spec.Articles {
-		have, published := o.Database.Publication.Articles[strings.ToLower(a.Table)]
-		state := articleState(d, a, o.Database)
-		if state == statePending || published && state == statePublished && !d.changed(a, have).none() {
-			all = append(all, a.Table)
-		}
-	}
-	for key, have := range o.Database.Publication.Articles {
-		if !slices.ContainsFunc(d.Publication.Spec.Articles, func(a v1alpha1.Article) bool {
-			return strings.ToLower(a.Table) == key
-		}) {
-			all = append(all, have.Name)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
 // planScheduled says what is so of a publication that is copied by a schedule, when nothing is left to do. What it is
 // Ready for is the newest snapshot, also while another one is being made.
 func planScheduled(d Desired, o Observed, p *replication.Plan) bool {
@@ -213,7 +225,7 @@ func planScheduled(d Desired, o Observed, p *replication.Plan) bool {
 	case failed:
 		return p.Settle(conditions.InProgress(
 			v1alpha1.ReasonSnapshotFailed, "the snapshot agent failed and is started again: "+at.Message))
-	case o.At.LastSnapshot == "":
+	case o.At.LastSnapshot == "" && !o.copied():
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonSnapshotRunning, "the first snapshot is being made"))
 	}
 	if !planNeeded(d, o, p) || !planUnread(d, o, p) || !planCompression(d, o, p) {
@@ -257,7 +269,7 @@ func scheduleStatus(d Desired, o Observed) *v1alpha1.PublicationSchedule {
 		now := metav1.NewTime(o.Now).Rfc3339Copy()
 		s = &v1alpha1.PublicationSchedule{Asks: d.asks(), Since: &now}
 	}
-	if began := o.At.SnapshotBegan; !began.IsZero() && (s.Last == nil || began.Sub(s.Last.Time).Abs() > sameRun) {
+	if began := d.began(o); !began.IsZero() && (s.Last == nil || began.Sub(s.Last.Time).Abs() > sameRun) {
 		// It is known to a second: a status that follows each reading would change at every look.
 		at := metav1.NewTime(began).Rfc3339Copy()
 		s.Last = &at

@@ -14,7 +14,9 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // nightly is a publication that is copied at three in the morning.
@@ -33,8 +35,15 @@ func (w *world) snapshotOfAll() {
 	}
 	w.o.At.SnapshotBegan = w.o.Now
 	w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = mssql.RunSucceeded, w.o.Now
+	if w.has == nil {
+		w.has = map[string]time.Time{}
+	}
 	for i := range w.o.Database.Publication.Subscriptions {
-		w.o.Database.Publication.Subscriptions[i].Status = 2
+		s := &w.o.Database.Publication.Subscriptions[i]
+		if !w.marked || s.Status == mssql.SubscriptionWaiting {
+			w.has[s.Article+" at "+s.Subscriber] = w.o.Now
+		}
+		s.Status = 2
 	}
 }
 
@@ -115,6 +124,46 @@ func TestAPublicationThatIsCopiedByASchedule(t *testing.T) {
 	}
 }
 
+// What is there of the other type is neither changed nor replaced, whoever made it and whatever else was agreed to.
+func TestAPublicationOfTheOtherType(t *testing.T) {
+	for name, c := range map[string]struct {
+		have, declared Desired
+		says           string
+	}{
+		"a stream": {declared(true), nightly(true),
+			"database Content has a publication articles of type Transactional, and type Snapshot is declared"},
+		"copies by a schedule": {nightly(true), declared(true),
+			"database Content has a publication articles of type Snapshot, and type Transactional is declared"},
+	} {
+		for what, agrees := range map[string]func(*world){
+			"nothing": func(*world) {},
+			"adopt": func(w *world) {
+				w.o.Database.Publication.Description = "made by hand"
+				w.d.Publication.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			},
+			"rebuild": func(w *world) {
+				w.o.At.Known = false
+				w.d.Publication.Annotations = map[string]string{v1alpha1.RebuildAnnotation: "true"}
+			},
+		} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				g := NewWithT(t)
+				w := newWorld(c.have)
+				w.settle(t, all)
+				w.d = c.declared
+				w.d.Publication = w.d.Publication.DeepCopy()
+				agrees(w)
+				p := plan(w.d, w.look())
+				g.Expect(p.All()).To(BeEmpty())
+				g.Expect(p.Note).To(BeNil())
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublicationConflict))
+				g.Expect(p.Outcome.Message).To(And(ContainSubstring(c.says), ContainSubstring("choose another name")))
+				g.Expect(p.Outcome.Progress).To(Equal(conditions.Stuck))
+			})
+		}
+	}
+}
+
 // The database may have another publication whose log is read: that agent is not this one's to show or to end.
 func TestAScheduleLeavesTheLogReaderAlone(t *testing.T) {
 	g := NewWithT(t)
@@ -176,6 +225,7 @@ func TestRunsOfASchedule(t *testing.T) {
 func TestEveryStepOfARunMayBeTheLast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := copied(fail{t}, true)
+		w.marked = rapid.Bool().Draw(t, "a snapshot is for those that are marked")
 		w.o.Now = start.Add(20 * time.Hour)
 		_, done := w.settle(fail{t}, crashes(t))
 		g := NewWithT(fail{t})
@@ -184,6 +234,8 @@ func TestEveryStepOfARunMayBeTheLast(t *testing.T) {
 			g.Expect(s.Status).To(Equal(2))
 		}
 		g.Expect(w.o.At.SnapshotBegan).To(Equal(w.o.Now))
+		g.Expect(w.has).To(HaveLen(4), "both articles at both subscribers")
+		g.Expect(w.has).To(HaveEach(w.o.Now))
 	})
 }
 
@@ -212,9 +264,83 @@ func TestARunThatLasts(t *testing.T) {
 	g.Expect(snapshots(done)).To(Equal(1))
 }
 
+// A snapshot that was being made when the distributor was asked may be whole by now: its subscribers are not marked for
+// another one. What a history that nobody goes on with has from long ago holds nothing up.
+func TestARunBesideASnapshotThatJustEnded(t *testing.T) {
+	for name, c := range map[string]struct {
+		status mssql.RunStatus
+		age    time.Duration
+		runs   bool
+	}{
+		"begun":              {mssql.RunStarted, time.Second, false},
+		"in progress":        {mssql.RunInProgress, time.Minute, false},
+		"succeeded":          {mssql.RunSucceeded, 17 * time.Hour, true},
+		"failed":             {failed, time.Hour, true},
+		"cut off long ago":   {mssql.RunInProgress, time.Hour, true},
+		"never heard of yet": {0, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := copied(t, true)
+			w.o.Now = start.Add(17 * time.Hour)
+			w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = c.status, w.o.Now.Add(-c.age)
+			p := plan(w.d, w.look())
+			g.Expect(calls(p, tsql.Reinitializes)).To(Equal(c.runs), p.Outcome.Message)
+			g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue))
+		})
+	}
+}
+
+// What status says of the newest run holds when the distributor does not tell of it any more: its history is cleaned up
+// long before a schedule of each month comes again, and a distribution database may come back from a backup.
+func TestARunOfWhichTheDistributorTellsNothing(t *testing.T) {
+	for name, c := range map[string]struct {
+		began time.Time
+		last  time.Time
+		at    time.Time
+		runs  int
+	}{
+		"its history was cleaned up":               {time.Time{}, due, due.Add(time.Hour), 0},
+		"and another run is due":                   {time.Time{}, due, due.Add(24 * time.Hour), 1},
+		"it came back from a backup":               {start, due, due.Add(time.Hour), 0},
+		"a clock was wrong":                        {start, due.Add(1000 * time.Hour), due.Add(time.Hour), 1},
+		"it tells of a newer one than status does": {due, start, due.Add(time.Hour), 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := copied(t, true)
+			w.o.Now = c.at
+			w.o.At.SnapshotBegan = c.began
+			if c.began.IsZero() {
+				w.o.At.LastSnapshot = ""
+			}
+			last := metav1.NewTime(c.last)
+			w.d.Publication.Status.Schedule.Last = &last
+			p, done := w.now(t, c.at)
+			g.Expect(snapshots(done)).To(Equal(c.runs))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPublished), p.Outcome.Message)
+			g.Expect(w.d.Publication.Status.Schedule.Last.Time).NotTo(BeTemporally(">", c.at))
+			g.Expect(w.d.Publication.Status.Schedule.Last.Time).NotTo(BeTemporally("<", due))
+		})
+	}
+}
+
+// Who asked for a new copy before the newest snapshot is not asking any more because the distributor forgot that.
+func TestARequestFromBeforeTheNewestRun(t *testing.T) {
+	g := NewWithT(t)
+	w := copied(t, true)
+	w.o.Now = start.Add(3 * time.Hour)
+	at, last := metav1.NewTime(start.Add(time.Hour)), metav1.NewTime(start.Add(2*time.Hour))
+	w.d.Subscriptions[0].Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{Request: "u/1", Time: &at}
+	w.o.Database.Publication.Subscriptions[0].Status = mssql.SubscriptionWaiting
+	w.d.Publication.Status.Schedule.Last, w.o.At.SnapshotBegan = &last, time.Time{}
+	g.Expect(w.d.asked(w.look())).To(BeFalse())
+	w.o.At.SnapshotBegan, w.d.Publication.Status.Schedule.Last = start, nil
+	g.Expect(w.d.asked(w.look())).To(BeTrue())
+}
+
 // Who is still being given the snapshot before is awaited, and not for ever.
 func TestARunWaitsForWhoIsBehind(t *testing.T) {
-	due := start.Add(17 * time.Hour) // three
 	for name, c := range map[string]struct {
 		change func(*world)
 		after  time.Duration
@@ -266,6 +392,12 @@ func TestChangesWaitForTheSchedule(t *testing.T) {
 		w.d.Publication.Spec.Articles = append(w.d.Publication.Spec.Articles, v1alpha1.Article{Table: "dbo.Late"})
 	}
 	filtered := func(w *world) { w.d.Publication.Spec.Articles[0].Filter = "Id > 1" }
+	// A column that is added to a table is not replicated with it.
+	column := func(w *world) {
+		a := w.o.Database.Publication.Articles["dbo.article"]
+		a.Columns, a.LeftOut = []string{"Id", "Title"}, []string{"Body"}
+		w.o.Database.Publication.Articles["dbo.article"] = a
+	}
 	taken := func(w *world) { w.d.Publication.Spec.Articles = w.d.Publication.Spec.Articles[1:] }
 	newcomer := func(w *world) {
 		w.subscribe("latesub-0")
@@ -291,6 +423,7 @@ func TestChangesWaitForTheSchedule(t *testing.T) {
 	}{
 		"an article":        {added, "and so are the changes that are declared of dbo.Late"},
 		"a filter":          {filtered, "and so are the changes that are declared of dbo.Article"},
+		"a column":          {column, "and so are the changes that are declared of dbo.Article"},
 		"an article's end":  {taken, "and so are the changes that are declared of dbo.Article"},
 		"a newcomer":        {newcomer, "the next snapshot is due at 2026-11-21T03:00:00Z"},
 		"nothing at all":    {func(*world) {}, "the next snapshot is due at 2026-11-21T03:00:00Z"},

@@ -71,18 +71,27 @@ func (d Desired) declared(s receiver) *v1alpha1.Subscription {
 	return d.declares(mssql.ArticleSubscription{Subscriber: s.server, Database: s.database})
 }
 
-// replaces tells that a table which a subscriber has may be replaced by that of an article that came after it.
+// copiesTo tells that a subscriber gets a copy of an article that comes after it: as its Subscription says, unless it
+// was registered without one. One that nobody declares is what it was registered as: the Publication's word is for
+// those that begin.
+func (o Observed) copiesTo(d Desired, who receiver) bool {
+	declared := d.declared(who)
+	return !o.kept(who) && (declared == nil || d.copies(declared))
+}
+
+// replaces tells that a table which a subscriber has, and which was not registered without a copy, may be replaced by
+// that of an article that came after it.
 func (d Desired) replaces(s receiver, article string) bool {
 	declared := d.declared(s)
+	if declared == nil {
+		return replication.Consents(d.Publication, nil)
+	}
 	if d.copies(declared) && d.rests(declared) {
 		return false
 	}
-	if !d.copies(declared) && (declared == nil || declared.Annotations[v1alpha1.InitializationAnnotation] == "") ||
+	if !d.copies(declared) && declared.Annotations[v1alpha1.InitializationAnnotation] == "" ||
 		replication.Consents(d.Publication, declared) {
 		return true
-	}
-	if declared == nil {
-		return false
 	}
 	return declared.Annotations[v1alpha1.AdoptAnnotation] == "true" || d.begun(declared, article)
 }
@@ -91,7 +100,7 @@ func (d Desired) replaces(s receiver, article string) bool {
 // that it is not known.
 func standing(d Desired, o Observed, who lacking) (articles []string, err error) {
 	for _, article := range who.articles {
-		if who.kept || d.replaces(who.receiver, article) {
+		if who.kept || d.replaces(who.receiver, article) || d.bySchedule(who.receiver, article) {
 			continue
 		}
 		tables, err := o.Theirs[who.receiver].Get()
@@ -114,7 +123,7 @@ func standing(d Desired, o Observed, who lacking) (articles []string, err error)
 // that it lacked, which is refused when it lacks none by now. While a subscriber
 // has a table of an article's name, or nobody knows whether it has, only the others that push are subscribed.
 func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
-	if !d.mayReplace(o) {
+	if !d.mayChange(o) {
 		return true
 	}
 	all, held := subscribing(d, o)
@@ -122,17 +131,17 @@ func planSubscribers(d Desired, o Observed, p *replication.Plan) bool {
 		if !held && len(p.Steps) == 0 {
 			p.Execute(o.primary(d), d.database(), tsql.RefreshSubscriptions(d.name()))
 		}
-		if !who.pull && !stands(d, o, who) {
+		if !who.pull && !stands(d, o, who) && !lacksReader(d, o, who) {
 			p.Add(subscribePush(d, o, who))
 		}
 	}
-	return p.Proceed("subscribers of %s are being subscribed to new articles", d.name())
+	return d.serving(o, p, p.Proceed("subscribers of %s are being subscribed to new articles", d.name()))
 }
 
 // subscribing are those who lack articles; held tells that one of them holds up those who do not push.
 func subscribing(d Desired, o Observed) (all []lacking, held bool) {
 	all = o.lacking()
-	return all, slices.ContainsFunc(all, func(who lacking) bool { return stands(d, o, who) })
+	return all, slices.ContainsFunc(all, func(who lacking) bool { return stands(d, o, who) || lacksReader(d, o, who) })
 }
 
 // stands tells that a subscriber has a table of an article's name, or that nobody knows whether it has.
@@ -144,7 +153,7 @@ func stands(d Desired, o Observed, who lacking) bool {
 // subscribePush subscribes a push subscriber to the articles that it lacks.
 func subscribePush(d Desired, o Observed, who lacking) replication.Execute {
 	s := tsql.Subscription{Publication: d.name(), Subscriber: who.server, Database: who.database,
-		DataIsThere: !d.copies(d.declared(who.receiver)) || who.kept}
+		DataIsThere: o.dataIsThere(d, who)}
 	step := replication.Execute{Server: o.primary(d), Database: d.database(), Statement: tsql.AddSubscription(s)}
 	var each []replication.Execute
 	for _, article := range who.articles {

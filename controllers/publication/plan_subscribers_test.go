@@ -22,6 +22,12 @@ func (w *world) begunWith(table, request string) *v1alpha1.PublicationReinitiali
 		{Table: table, Request: request, Declared: w.d.articleDeclared(table)}}}
 }
 
+// disown has nobody declare the subscriber, and the publication edited to another method.
+func disown(w *world, method v1alpha1.InitializationMethod) {
+	w.d.Subscriptions = nil
+	w.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: method}
+}
+
 // An article that comes after its subscribers replaces no table that one of them has under that name.
 func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 	there := map[string]mssql.Table{"dbo.attachment": {Schema: "dbo", Name: "Attachment"}}
@@ -68,6 +74,24 @@ func TestAnArticleThatASubscriberHasATableOf(t *testing.T) {
 		"nobody declares it": {func(w *world) { w.d.Subscriptions = nil }, v1alpha1.ReasonReinitializationNeeded,
 			"it came after Content on dubsub-0, which no Subscription declares",
 			[]string{"Content on dubsub-0, which no Subscription declares"}, nil},
+		"nobody declares it, and the publication copies nothing by now": {func(w *world) {
+			disown(w, v1alpha1.InitializeReplicationSupportOnly)
+		}, v1alpha1.ReasonReinitializationNeeded, "it came after Content on dubsub-0, which no Subscription declares",
+			[]string{"Content on dubsub-0, which no Subscription declares"}, nil},
+		"nobody declares it, it kept its copy, and the publication copies by now": {func(w *world) {
+			disown(w, v1alpha1.InitializeSnapshot)
+			w.o.Database.Publication.Subscriptions[0].DataWasThere = true
+		}, v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions"}},
+		"nobody declares it, it is pushed to with a copy, and the publication copies nothing by now": {func(w *world) {
+			disown(w, v1alpha1.InitializeReplicationSupportOnly)
+			w.o.Database.Publication.Subscriptions[0].Pull, w.theirs = false, nil
+		}, v1alpha1.ReasonPublished, "", nil, []string{"sp_refreshsubscriptions", "@sync_type = N'automatic'"}},
+		"nobody declares it, it is pushed to without a copy, and the publication copies by now": {func(w *world) {
+			disown(w, v1alpha1.InitializeCompare)
+			s := &w.o.Database.Publication.Subscriptions[0]
+			s.Pull, s.DataWasThere = false, true
+		}, v1alpha1.ReasonPublished, "", nil,
+			[]string{"sp_refreshsubscriptions", "@sync_type = N'replication support only'"}},
 		"beside one that pushes": {func(w *world) {
 			w.o.Database.Publication.Subscriptions = append(w.o.Database.Publication.Subscriptions,
 				mssql.ArticleSubscription{Article: "dbo.Article", Subscriber: "quisub-0", Database: "Content", Status: 2})
@@ -154,6 +178,7 @@ func TestTheRequestOfASubscriberThatKeepsItsCopy(t *testing.T) {
 					w.o.Database.Publication.Subscriptions[i].DataWasThere = kept
 				}
 				w.ask("u1/1")
+				w.recordRight()
 				o := w.look()
 				p := plan(w.d, o)
 				r := reinitialized(w.d, o, p)
@@ -235,4 +260,36 @@ func TestPushSubscriberThatARefreshLeavesOut(t *testing.T) {
 	g.Expect(one.Text).To(And(ContainSubstring("@article = N'dbo.Attachment'"),
 		ContainSubstring("@reserved = N'internal'"), ContainSubstring("@subscriber = N'quisub-0'")))
 	g.Expect(one.Repeated()).To(ContainElement(BeEquivalentTo(14058)), "it has the article by now")
+}
+
+// A subscriber that nobody declares is what it was registered as, whatever the Publication says by now: one that waits
+// for a copy gets a snapshot, and one that kept what it had needs the log reader.
+func TestASubscriberThatNobodyDeclaresIsAsItWasRegistered(t *testing.T) {
+	for name, c := range map[string]struct {
+		method         v1alpha1.InitializationMethod
+		kept, awaits   bool
+		snapshot, sets bool
+	}{
+		"with a copy":                    {v1alpha1.InitializeReplicationSupportOnly, false, true, true, false},
+		"with a copy that it has":        {v1alpha1.InitializeReplicationSupportOnly, false, false, false, false},
+		"without a copy":                 {v1alpha1.InitializeReplicationSupportOnly, true, true, false, true},
+		"without a copy, among others":   {v1alpha1.InitializeSnapshot, true, false, true, true},
+		"with a copy, as all others are": {v1alpha1.InitializeSnapshot, false, false, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := subscribed(t)
+			disown(w, c.method)
+			w.theirs = map[string]map[string]mssql.Table{"dubsub-0": {}}
+			w.o.Database.Publication.Subscriptions = w.o.Database.Publication.Subscriptions[:1]
+			s := &w.o.Database.Publication.Subscriptions[0]
+			s.DataWasThere = c.kept
+			if c.awaits {
+				s.Status = mssql.SubscriptionWaiting
+			}
+			o := w.look()
+			g.Expect(w.d.snapshots(o)).To(Equal(c.snapshot))
+			g.Expect(subscribesKept(w.d, o)).To(Equal(c.sets))
+		})
+	}
 }

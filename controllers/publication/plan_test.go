@@ -3,6 +3,7 @@
 package publication
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -78,19 +79,25 @@ func TestADatabaseThatIsThereIsBackedUp(t *testing.T) {
 
 // Whatever step is the last one of a process, the end is the same.
 func TestEveryStepMayBeTheLast(t *testing.T) {
-	want := map[bool]*world{}
-	for _, group := range []bool{true, false} {
-		want[group] = newWorld(declared(group))
-		want[group].settle(t, all)
+	kinds := map[string]func() Desired{
+		"of a group":             func() Desired { return declared(true) },
+		"of a server":            func() Desired { return declared(false) },
+		"of a group, scheduled":  func() Desired { return nightly(true) },
+		"of a server, scheduled": func() Desired { return nightly(false) },
+	}
+	want := map[string]*world{}
+	for kind, declared := range kinds {
+		want[kind] = newWorld(declared())
+		want[kind].settle(t, all)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		group := rapid.Bool().Draw(t, "group")
-		w := newWorld(declared(group))
+		kind := rapid.SampledFrom(slices.Sorted(maps.Keys(kinds))).Draw(t, "publication")
+		w := newWorld(kinds[kind]())
 		w.settle(t, crashes(t))
 		g := NewWithT(fail{t})
-		g.Expect(w.o.Database.Publication).To(Equal(want[group].o.Database.Publication))
-		g.Expect(w.o.At).To(Equal(want[group].o.At))
-		g.Expect(w.jobs).To(Equal(want[group].jobs))
+		g.Expect(w.o.Database.Publication).To(Equal(want[kind].o.Database.Publication))
+		g.Expect(w.o.At).To(Equal(want[kind].o.At))
+		g.Expect(w.jobs).To(Equal(want[kind].jobs))
 	})
 }
 

@@ -40,6 +40,7 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 		}
 		s.Articles = append(s.Articles, v1alpha1.ArticleStatus{Name: a.Table, State: state})
 	}
+	s.LogReaderRight = right(d, o)
 	if known && o.AtErr == nil {
 		s.Schedule = scheduleStatus(d, o)
 	}

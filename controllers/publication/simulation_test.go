@@ -73,6 +73,10 @@ type world struct {
 	// jobs at the distributor; attached is the one that an agent was given.
 	jobs     map[string]*mssql.Job
 	attached map[*mssql.Agent]*mssql.Job
+	// marked tells that a snapshot of what is copied by a schedule is for those alone that wait for it (R-D29); has is
+	// when that was begun which each subscriber has of an article.
+	marked bool
+	has    map[string]time.Time
 }
 
 func newWorld(d Desired) *world {
@@ -285,7 +289,8 @@ func (w *world) publish(t fatal, procedure string, a map[string]string) {
 		if w.o.At.Original == "" {
 			w.o.At.Original = host
 		}
-		b.Publication = &mssql.Publication{Description: a["description"], Articles: map[string]mssql.PublishedArticle{}}
+		b.Publication = &mssql.Publication{Description: a["description"], Scheduled: a["repl_freq"] == "snapshot",
+			Articles: map[string]mssql.PublishedArticle{}}
 		w.o.At.Known = true
 	case "sp_changepublication":
 		b.Publication.Description = a["value"]
@@ -453,6 +458,7 @@ func (w *world) settle(t fatal, most func() int) (reconcile.Plan, []string) {
 		o := w.look()
 		p := plan(w.d, o)
 		w.d.Publication.Status.Reinitialized = reinitialized(w.d, o, p)
+		w.d.Publication.Status.LogReaderRight = right(w.d, o)
 		if len(p.Steps) == 0 && p.Note == nil {
 			return p, done
 		}

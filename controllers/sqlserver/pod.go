@@ -42,6 +42,8 @@ const (
 	// trust is the volume of the CAs that the engine trusts, as they are now: they change while pods run.
 	trust    = "trust"
 	trustDir = "/etc/geosql/trust"
+	// volumeConf is the volume of mssql.conf.
+	volumeConf = "conf"
 	// mirroringPort is that of the database mirroring endpoint.
 	mirroringPort = 5022
 	// portElection is the sidecar's port for the sidecars of other servers.
@@ -119,7 +121,7 @@ func engineContainer(d Desired) corev1.Container {
 			{Name: "mirroring", ContainerPort: mirroringPort, Protocol: corev1.ProtocolTCP},
 		},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "conf", MountPath: conf.Path, SubPath: confKey, ReadOnly: true},
+			{Name: volumeConf, MountPath: conf.Path, SubPath: confKey, ReadOnly: true},
 			{Name: engineTLS, MountPath: conf.TLSDir, ReadOnly: true},
 			{Name: trust, MountPath: trustDir, ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
@@ -222,7 +224,7 @@ func withoutLasting(spec *corev1.PodSpec) {
 	})
 	sidecar := &spec.Containers[1]
 	sidecar.VolumeMounts = slices.DeleteFunc(sidecar.VolumeMounts, func(m corev1.VolumeMount) bool {
-		return m.Name == volumeOf(placement.RoleAgent)
+		return m.Name == volumeOf(placement.RoleAgent) || m.Name == volumeConf
 	})
 	sidecar.Env = slices.DeleteFunc(sidecar.Env, func(v corev1.EnvVar) bool { return v.Name == agent.StateDirVariable })
 	sidecar.Ports = slices.DeleteFunc(sidecar.Ports, func(p corev1.ContainerPort) bool { return p.Name == portElection })
@@ -278,6 +280,8 @@ func agentContainer(d Desired) corev1.Container {
 		{Name: "agent", MountPath: agent.PasswordDir, ReadOnly: true},
 		// Here alone: the engine's container has no part in Kubernetes.
 		{Name: "token", MountPath: tokenDir, ReadOnly: true},
+		// As the engine read it at its start: it says which folders of snapshots there have to be.
+		{Name: volumeConf, MountPath: conf.Path, SubPath: confKey, ReadOnly: true},
 	}
 	for _, v := range d.volumes() {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeOf(v.role), MountPath: mountOf(v.role)})
@@ -368,7 +372,7 @@ func podVolumes(d Desired) []corev1.Volume {
 		}}}
 	}
 	volumes := []corev1.Volume{
-		{Name: "conf", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
+		{Name: volumeConf, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: confName(d.Server.Name)},
 		}}},
 		secret("tls", credentials.CertificateName(d.name())),

@@ -52,6 +52,8 @@ func TestPodOfAServer(t *testing.T) {
 	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql-tempdb", "tempdb"))
 	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql/mssql.conf", "conf"))
 	g.Expect(mounted).To(HaveKeyWithValue("/etc/geosql/tls", "engine-tls"), "copies that the engine owns")
+	g.Expect(sidecar.VolumeMounts).To(ContainElement(And(HaveField("MountPath", "/var/opt/mssql/mssql.conf"),
+		HaveField("ReadOnly", true), HaveField("SubPath", "mssql.conf"))), "the folders that the engine maps")
 	for _, m := range pod.InitContainers[0].VolumeMounts {
 		g.Expect(m.ReadOnly).To(Equal(m.Name == "tls"), "from the Secret to the engine's folder")
 	}

@@ -139,8 +139,11 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 // was kept. Of an article that was added to such a copy later nobody has said so.
 func replacesKept(d Desired) bool {
 	s := d.Subscription.Status.Initialization
-	return d.compares() || s.Compared && len(s.ValidatedArticles) == 0
+	return d.agrees() || s.Compared && len(s.ValidatedArticles) == 0
 }
+
+// agrees tells that tables which a comparison finds different may be replaced.
+func (d Desired) agrees() bool { return replication.Agrees(d.Publication, d.Subscription) }
 
 // differs tells that tables of which nobody knew were found different, and stayed so.
 func differs(d Desired, o Observed) bool {
@@ -170,10 +173,12 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 	switch {
 	case s != nil && s.Differs != "" && lasts >= differsFor && !replacesKept(d):
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonCopyDiffers, fmt.Sprintf(
-			"%s: %s. Make them equal, or set spec.initialization.method of the Subscription to %s to have all its tables "+
-				"replaced by a snapshot unless all are equal",
+			"%s: %s. Make them equal, or have all its tables replaced by a new copy, %s; %s, or by setting "+
+				"spec.initialization.method of the Subscription to %s, which keeps them where all have become equal",
 			which,
 			s.Differs,
+			d.cost(),
+			d.ask(),
 			v1alpha1.InitializeCompare,
 		)))
 	case lasts >= validateFor:
@@ -306,7 +311,8 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	}
 	if !o.copies(d) {
 		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
-		s.Method, s.Compared = v1alpha1.InitializeReplicationSupportOnly, o.keeps(d) && d.compares()
+		s.Method = v1alpha1.InitializeReplicationSupportOnly
+		s.Compared = o.keeps(d) && replication.AgreesItself(d.Publication, d.Subscription)
 		carry(d, s)
 	}
 	return s

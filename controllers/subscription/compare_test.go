@@ -255,16 +255,21 @@ func TestRegistrationThatWasNotReported(t *testing.T) {
 }
 
 // A registration without a copy tells that the copy was kept, and not that a person lets it be replaced: with a status
-// that was lost a copy that differs is replaced only where a comparison is declared.
+// that was lost a copy that differs is replaced only where a comparison of this subscription is declared.
 func TestAKeptCopyWhoseStatusWasLost(t *testing.T) {
 	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
-	for name, declared := range map[string]bool{"a comparison is declared": true, "none is declared": false} {
+	const ofAll = "one is declared of all Subscriptions"
+	for name, declared := range map[string]bool{
+		"a comparison is declared": true, "none is declared": false, ofAll: false} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			w := kept(t)
 			w.d.Subscription.Status = v1alpha1.SubscriptionStatus{}
 			if !declared {
 				w.d.Subscription.Annotations = nil
+			}
+			if name == ofAll {
+				w.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}
 			}
 			var p reconcile.Plan
 			for _, after := range []time.Duration{0, time.Second, differsFor, differsFor} {

@@ -123,14 +123,11 @@ func (d Desired) snapshots() bool { return d.Publication.Copies(d.Subscription) 
 func (d Desired) mirrors() bool { return d.snapshots() && d.agentServer() != d.System.Server }
 
 // compares says whether a copy that is equal to the publisher's is kept.
-func (d Desired) compares() bool {
-	return !d.scheduled() && (d.Publication.InitializationOf(d.Subscription) == v1alpha1.InitializeCompare ||
-		d.snapshots() && d.Publication.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare)
-}
+func (d Desired) compares() bool { return replication.Compares(d.Publication, d.Subscription) }
 
 // comparesFirst says whether what the subscriber has is compared before it is registered: not for a person who has
-// asked for a new copy, who gets one.
-func (d Desired) comparesFirst() bool { return d.compares() && !d.asked() }
+// asked for a new copy, who gets one, nor where nobody agrees to what a difference would bring.
+func (d Desired) comparesFirst() bool { return d.agrees() && !d.asked() }
 
 // subscription as the publisher knows it.
 func (d Desired) subscription() tsql.Subscription {
@@ -361,33 +358,6 @@ func (o Observed) mirrored() bool {
 // awaitsMirror tells that the newest snapshot needs a mirror at the agent, and none is confirmed.
 func (o Observed) awaitsMirror(d Desired) bool {
 	return o.mirrors(d) && !o.mirrored() && d.Subscription.Status.MirroredSnapshot != o.At.LastSnapshot
-}
-
-// pullSubscription as the subscriber knows it.
-func pullSubscription(d Desired, o Observed) tsql.PullSubscription {
-	return tsql.PullSubscription{
-		Publisher:         o.At.Original,
-		PublisherDatabase: d.publisherDatabase(),
-		Publication:       d.publication(),
-	}
-}
-
-func distributionAgent(d Desired, o Observed) replication.AgentJob {
-	return replication.DistributionAgent(o.At.Original, d.publisherDatabase(), d.publication(), d.host(), d.database())
-}
-
-// job that runs the distribution agent.
-func job(d Desired, o Observed) tsql.Job {
-	j := tsql.Job{
-		Name:        distributionAgent(d, o).Name(o.Jobs[d.Subscriber], o.Jobs[d.System.Server]),
-		Description: replication.Description(d.Subscription.Namespace, d.name()), Subsystem: tsql.SubsystemDistribution,
-		Publisher: o.At.Original, Database: d.database(), Continuous: true,
-		Command: d.System.DistributionCommand(o.At.Original, d.publisherDatabase(), d.subscription(), d.Profile),
-	}
-	if d.agentServer() == d.System.Server {
-		j.Database = d.System.Database
-	}
-	return j
 }
 
 // desire finds out what a Subscription asks for.

@@ -167,9 +167,8 @@ func (b *bed) introduce(t *testing.T, server v1alpha1.ServerName) {
 	text := fmt.Sprintf("\n[uncmapping]\n%s = %s\n", conf.Share(server), b.snapshots[server])
 	for other := range b.engines {
 		if other != server {
-			mirror := filepath.Join(b.mirrors[server], credentials.HostName(other))
-			NewWithT(t).Expect(os.MkdirAll(mirror, 0o770)).To(Succeed(), "a publisher's engine writes there, too")
-			text += fmt.Sprintf("%s = %s\n", conf.Share(other), mirror)
+			text += fmt.Sprintf("%s = %s\n", conf.Share(other),
+				filepath.Join(b.mirrors[server], credentials.HostName(other)))
 		}
 	}
 	e.Configure(t, text)
@@ -223,6 +222,7 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 		quiet,
 	)
 	part.Link(e.OnDisk(conf.Mirror(server)))
+	part.Maps(e.OnDisk(conf.Path))
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	ctx, cancel := context.WithCancel(context.Background())

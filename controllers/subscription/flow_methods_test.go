@@ -10,6 +10,8 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -59,4 +61,42 @@ func TestEachSubscriptionHasItsMethod(t *testing.T) {
 	}
 	g.Expect(b.rowsIn(t, "quisub", "Brought", "SELECT Body FROM dbo.Article WHERE Id = 7")).
 		To(Equal("[mine]"), "nothing was copied there")
+}
+
+// A method that is edited into a Publication replaces nothing that a person has brought: the Subscription waits until
+// it says so itself, and tells what a copy costs.
+func TestAMethodOfAllReplacesNothingThatWasBrought(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.publisherDatabase(t, 200)
+	b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
+	b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Article"))
+	b.fill(t, "dubsub", "dbo.Article", 0, 200)
+	b.sql(t, "dubsub", "Content", "UPDATE dbo.Article SET Body = N'mine' WHERE Id = 7")
+	d, p := published()
+	p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+	s := subscribed(v1alpha1.SubscriptionPull)
+	b.create(t, d, p, s)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
+	edit := func(object client.Object, method **v1alpha1.Initialization) {
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(object), object)).To(Succeed())
+		before := client.MergeFrom(object.DeepCopyObject().(client.Object))
+		*method = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}
+		g.Expect(b.hub.Client.Patch(t.Context(), object, before)).To(Succeed())
+	}
+	mine := func() string { return b.rowsIn(t, "dubsub", "Content", "SELECT Body FROM dbo.Article WHERE Id = 7") }
+
+	edit(p, &p.Spec.Initialization)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonCopyDiffers)
+	g.Expect(mine()).To(Equal("[mine]"))
+	g.Expect(meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady).Message).To(And(
+		ContainSubstring("200 rows, "), ContainSubstring("kubectl geosql reinitialize")))
+	g.Expect(s.Status.Copy).To(BeNil())
+
+	edit(s, &s.Spec.Initialization)
+	g.Eventually(mine, patient, 200*time.Millisecond).ShouldNot(Equal("[mine]"))
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
+	g.Expect(b.sum(t, "dubsub", "dbo.Article")()).To(Equal(b.sum(t, "tukpub", "dbo.Article")()))
+	g.Expect(s.Status.Initialization.Method).To(Equal(v1alpha1.InitializeSnapshot))
 }

@@ -28,7 +28,7 @@ func TestCopiesByASchedule(t *testing.T) {
 	b.fill(t, "tukpub", "dbo.Bare", 0, 50)
 	d, p := published()
 	p.Spec.Type, p.Spec.Schedule = v1alpha1.PublicationSnapshot, "0 3 29 2 *"
-	p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.Bare"})
+	p.Spec.Articles = append(p.Spec.Articles, v1alpha1.Article{Table: "dbo.Bare", Filter: "Id < 60"})
 	s := subscribed(v1alpha1.SubscriptionPull)
 	b.create(t, d, p, s)
 	tables := []string{"dbo.Article", "dbo.Bare"}
@@ -61,9 +61,18 @@ func TestCopiesByASchedule(t *testing.T) {
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
 		return s.Status.Snapshot.Transaction
 	}, patient, 500*time.Millisecond).ShouldNot(Equal(first.Transaction))
-	b.sql(t, "tukpub", "Content", "UPDATE dbo.Article SET Body = N'changed' WHERE Id BETWEEN 100 AND 199")
+	// A column that is added comes with the next run, and a filter that is taken away with all that it has left out.
+	b.sql(t, "tukpub", "Content", "ALTER TABLE dbo.Article ADD Note nvarchar(20) NULL")
+	b.sql(t, "tukpub", "Content",
+		"UPDATE dbo.Article SET Body = N'changed', Note = N'noted' WHERE Id BETWEEN 100 AND 199")
 	b.fill(t, "tukpub", "dbo.Bare", 50, 80)
+	change(t, b, p, func(p *v1alpha1.Publication) { p.Spec.Articles[1].Filter = "" })
 	equal("the second run")
+	g.Eventually(func() string {
+		b.nudgeAll(t)
+		return b.rowsIn(t, "dubsub", "Content", "SELECT name FROM sys.columns WHERE object_id = OBJECT_ID(N'dbo.Article') "+
+			"AND name = N'Note' AND (SELECT COUNT(Note) FROM dbo.Article) = 100")
+	}, patient, 500*time.Millisecond).ShouldNot(Equal("[]"))
 	g.Expect(s.Status.Latency).To(BeNil())
 	g.Expect(s.Status.PendingCommands).To(BeNil())
 	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublished)

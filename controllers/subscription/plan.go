@@ -100,6 +100,10 @@ func planPublication(d Desired, o Observed, p *replication.Plan) bool {
 				fmt.Sprintf("publication %s is not there yet", d.publication()),
 			),
 		)
+	case o.Publication.Scheduled != d.scheduled():
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForPublication, fmt.Sprintf(
+			"the publication %[1]s that is there is of another type than Publication %[1]s declares: Publication %[1]s says "+
+				"what to do", d.publication())))
 	case len(o.Publication.Articles) == 0:
 		return p.Settle(
 			conditions.InProgress(

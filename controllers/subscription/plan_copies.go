@@ -36,7 +36,7 @@ func (o Observed) wrongType(d Desired) bool {
 // retypes tells that what is declared is another type than the one that is registered, which takes a new copy, for
 // which nobody has asked.
 func (d Desired) retypes(o Observed) bool {
-	return d.Publication != nil && o.wrongType(d) && d.snapshots() && !d.compares() && !d.consents() &&
+	return d.Publication != nil && o.wrongType(d) && d.snapshots() && !d.agrees() && !d.consents() &&
 		len(o.tables(func(key string) bool { return o.publishes(key) })) > 0
 }
 
@@ -91,7 +91,7 @@ func (d Desired) ask() string {
 // hold what their owner has written since it ended. Consent to a new copy is the request, the policy, a publication
 // that is made anew, or a copy that was kept to be compared.
 func replaces(d Desired, o Observed) []string {
-	if !d.snapshots() || d.compares() || d.consents() || len(o.registrations(d)) > 0 ||
+	if !d.snapshots() || d.agrees() || d.consents() || len(o.registrations(d)) > 0 ||
 		!d.registeredBefore() && o.here(d) == nil ||
 		len(o.Former) > 0 {
 		return nil
@@ -99,7 +99,7 @@ func replaces(d Desired, o Observed) []string {
 	if d.Publication.Annotations[v1alpha1.RebuildAnnotation] == "true" || d.registeredBefore() && replacesKept(d) {
 		return nil
 	}
-	return o.tables(func(key string) bool { return o.publishes(key) })
+	return o.tables(func(key string) bool { return o.publishes(key) && !d.agreedBySchedule(key) })
 }
 
 // tables of the subscription database that are meant, as messages name them.

@@ -54,6 +54,13 @@ func (d Desired) notScheduled() string {
 	return ""
 }
 
+// agreedBySchedule tells that a table of the subscription is a copy of an article that the Publication has dropped to
+// add it again: where it was the only one nothing was left of the registration.
+func (d Desired) agreedBySchedule(table string) bool {
+	done := d.Publication.Status.Reinitialized
+	return done != nil && replication.AgreedBySchedule(done.Copies, d.host(), d.database(), table)
+}
+
 // newest tells that the subscriber has the snapshot that it is to have, and waits for no other.
 func (o Observed) newest(d Desired) bool {
 	here := o.here(d)
@@ -94,12 +101,16 @@ func phaseScheduled(d Desired, o Observed) string {
 	return phaseInitializing
 }
 
-// appliedSnapshot is the snapshot that the subscriber has, for status.
+// appliedSnapshot is the snapshot that the subscriber has, for status. What is not known leaves it as it was.
 func appliedSnapshot(d Desired, o Observed) *v1alpha1.AppliedSnapshot {
-	if d.Publication == nil || !d.scheduled() {
+	have := d.Subscription.Status.Snapshot
+	if d.Publication == nil {
+		return have
+	}
+	if !d.scheduled() {
 		return nil
 	}
-	have, here := d.Subscription.Status.Snapshot, o.here(d)
+	here := o.here(d)
 	if o.HereErr != nil || o.AtErr != nil || here == nil {
 		return have
 	}

@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -131,9 +132,9 @@ func TestARunOfTheSchedule(t *testing.T) {
 	steps()
 	g.Expect(w.o.Mirror.Told.Generation).To(Equal(w.o.At.LastSnapshot))
 	g.Expect(agent().Enabled).To(BeFalse())
-	w.o.Mirror.Status = &files.Status{Subscription: "dublin", Snapshot: "20261121030005", State: files.Copying,
-		Bytes: 5, Total: 9}
-	ready(phaseMirroring, "brought: snapshot 20261121030005: 5 of 9 bytes")
+	w.o.Mirror.Status = &files.Status{Subscription: "dublin", Generation: w.o.At.LastSnapshot,
+		Snapshot: "20261121030005", State: files.Copying, Bytes: 5, Total: 9}
+	ready(phaseMirroring, "brought: snapshot 20261121030005: 5 of 9 bytes are at the subscriber's site")
 	w.o.Mirror.Status.State = files.Failing
 	w.report()
 	g.Expect(w.d.Subscription.Status.Phase).To(Equal(phaseFailed), "nobody waits for it")
@@ -308,4 +309,135 @@ func TestAnAgentOfAScheduleThatFails(t *testing.T) {
 	g.Expect(p.All()).To(BeEmpty())
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriptionInactive))
 	g.Expect(p.Outcome.Message).To(ContainSubstring("it gets a new copy at 2026-11-21T03:00:00Z"))
+}
+
+// What is not known takes nothing from what status says the subscriber has.
+func TestASnapshotThatIsNotKnown(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*world)
+		kept   bool
+	}{
+		"nothing":                         {func(*world) {}, true},
+		"no Publication":                  {func(w *world) { w.d.Publication = nil }, true},
+		"the distributor does not answer": {func(w *world) { w.o.AtErr = errors.New("no answer") }, true},
+		"the database does not answer": {func(w *world) {
+			w.o.HereErr, w.o.Here = errors.New("no answer"), Here{}
+		}, true},
+		"the distributor says nothing of it": {func(w *world) { w.o.Snapshot = mssql.SubscriptionSnapshot{} }, true},
+		"a stream": {func(w *world) {
+			w.d.Publication.Spec.Type = v1alpha1.PublicationTransactional
+		}, false},
+		"a restored database": {func(w *world) { w.o.here(w.d).Transaction = []byte{0, 0, 7} }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := copiedWorld(t, declared())
+			have := w.d.Subscription.Status.Snapshot.DeepCopy()
+			o := w.look()
+			c.change(w)
+			w.o.Jobs = o.Jobs
+			if !c.kept {
+				have = nil
+			}
+			g.Expect(appliedSnapshot(w.d, w.o)).To(Equal(have))
+			g.Expect(describe(w.d, w.o).Snapshot).To(Equal(have))
+		})
+	}
+}
+
+// A snapshot that is made for somebody else is for all who subscribe, or for nobody else (R-D29): the copy that is
+// there serves either way.
+func TestASnapshotForSomebodyElse(t *testing.T) {
+	for name, marked := range map[string]bool{"for all": false, "for those that are marked": true} {
+		for kind, d := range map[string]Desired{"pull": declared(), "push": push("")} {
+			t.Run(name+", "+kind, func(t *testing.T) {
+				g := NewWithT(t)
+				w := copiedWorld(t, d)
+				w.o.Now = start.Add(time.Hour)
+				w.o.At.LastSnapshot, w.o.At.SnapshotAge, w.o.At.SnapshotBegan = "2026-11-20T11:00:00", 0, w.o.Now
+				want := "0x0001"
+				if !marked {
+					want, w.o.Snapshot = "0x0002", mssql.SubscriptionSnapshot{Number: []byte{0, 2}, Known: true}
+				}
+				for range 8 {
+					p := w.steps(t)
+					g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionTrue), p.Outcome.Message)
+					if marked {
+						g.Expect(w.d.Subscription.Status.Phase).To(Equal(phaseActive))
+						g.Expect(underWay(w.d.Subscription.Status.Copy)).To(BeFalse())
+					}
+					if len(p.All()) == 0 {
+						w.run()
+					}
+				}
+				s := w.d.Subscription.Status
+				g.Expect(s.Phase).To(Equal(phaseActive))
+				g.Expect(underWay(s.Copy)).To(BeFalse())
+				g.Expect(s.Snapshot.Transaction).To(Equal(want))
+				g.Expect(w.jobs[w.d.agentServer()][job(w.d, w.look()).Name].Running).To(BeTrue())
+			})
+		}
+	}
+}
+
+// A publication of the other type is not the one that is declared: nothing is registered to it, and nothing ended.
+func TestASubscriberOfTheOtherType(t *testing.T) {
+	for name, world := range map[string]func() *world{
+		"streamed":      func() *world { return newWorld(declared()) },
+		"by a schedule": func() *world { return scheduledWorld(declared()) },
+	} {
+		for what, copied := range map[string]bool{"before a copy": false, "with one": true} {
+			t.Run(name+", "+what, func(t *testing.T) {
+				g := NewWithT(t)
+				w := world()
+				if copied {
+					w.settle(t, all)
+					w.report()
+				}
+				w.o.Publication.Scheduled = !w.d.scheduled()
+				p := plan(w.d, w.look())
+				g.Expect(p.All()).To(BeEmpty())
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForPublication))
+				g.Expect(p.Outcome.Message).To(ContainSubstring("Publication articles says what to do"))
+			})
+		}
+	}
+}
+
+// Its only article was dropped to be added again: nothing is left of the registration, and the table is the schedule's
+// copy. What the schedule has not brought stays.
+func TestASubscriberOfADroppedArticle(t *testing.T) {
+	for name, c := range map[string]struct {
+		agreed []string
+		left   string
+	}{
+		"all of its articles": {[]string{"dbo.Article", "dbo.Attachment"}, ""},
+		"one of them":         {[]string{"dbo.Article"}, "still has dbo.Attachment. "},
+		"none":                {nil, "still has dbo.Article, dbo.Attachment. "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := copiedWorld(t, declared())
+			for key, a := range w.o.Publication.Articles {
+				w.o.Here.Tables[key] = mssql.Table{Schema: a.Schema, Name: a.Table}
+			}
+			w.o.Publication.Subscriptions = nil
+			done := &v1alpha1.PublicationReinitialization{}
+			for _, table := range c.agreed {
+				done.Copies = append(done.Copies, v1alpha1.RequestedCopy{Table: table,
+					Subscribers: []string{"dubsub-0/Content", "quisub-0/Content"}})
+			}
+			w.d.Publication.Status.Reinitialized = done
+			p := plan(w.d, w.look())
+			if c.left != "" {
+				g.Expect(p.All()).To(BeEmpty())
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReinitializationNeeded), p.Outcome.Message)
+				g.Expect(p.Outcome.Message).To(ContainSubstring(c.left))
+				return
+			}
+			g.Expect(registers(p)).To(BeTrue(), p.Outcome.Message)
+			p, _ = w.settle(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
+		})
+	}
 }

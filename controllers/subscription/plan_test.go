@@ -131,18 +131,24 @@ func TestEveryStepMayBeTheLast(t *testing.T) {
 		func() Desired { return push("") },
 		func() Desired { return push(v1alpha1.AgentAtSubscriber) },
 	}
-	want := []*world{}
-	for _, kind := range kinds {
-		w := newWorld(kind())
-		w.settle(t, all)
-		want = append(want, w)
+	// Streamed, and copied by a schedule.
+	types := map[bool]func(Desired) *world{false: newWorld, true: scheduledWorld}
+	want := map[bool][]*world{}
+	for scheduled, world := range types {
+		for _, kind := range kinds {
+			w := world(kind())
+			w.settle(t, all)
+			want[scheduled] = append(want[scheduled], w)
+		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
+		scheduled := rapid.Bool().Draw(t, "it is copied by a schedule")
 		first, second := rapid.IntRange(0, 2).Draw(t, "kind"), rapid.IntRange(0, 2).Draw(t, "kind afterwards")
-		w := newWorld(kinds[first]())
+		want, w := want[scheduled], types[scheduled](kinds[first]())
 		for _, kind := range []int{first, second} {
-			status := w.d.Subscription.Status
+			status, publication := w.d.Subscription.Status, w.d.Publication
 			w.d = kinds[kind]()
+			w.d.Publication = publication
 			w.d.Subscription.Status, w.d.Subscription.Spec.Reinitialization = status, v1alpha1.ReinitializeAutomatic
 			w.settle(t, crashes(t))
 			if o := w.look(); phase(w.d, o) != phaseActive || len(o.registrations(w.d)) != 2 {

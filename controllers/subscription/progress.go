@@ -36,9 +36,9 @@ func progress(d Desired, o Observed) *v1alpha1.SubscriptionCopy {
 	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
 	s := have.DeepCopy()
-	if !underWay(have) {
+	if !underWay(have) || d.scheduled() && earlier(phase, have.Phase) {
 		s = &v1alpha1.SubscriptionCopy{Phase: phase, Again: o.applied(d), Started: &now, PhaseStarted: &now}
-		if !s.Again || o.awaitsCopy(d) {
+		if !s.Again || o.awaitsCopy(d) || d.scheduled() {
 			s.ExpectedSeconds = expected(d)
 		}
 	}
@@ -75,6 +75,9 @@ func underWay(have *v1alpha1.SubscriptionCopy) bool {
 // copyPhase is how far the copy is, empty while that is not known, or nothing is copied.
 func copyPhase(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) v1alpha1.CopyPhase {
 	at := phase(d, o)
+	if d.scheduled() {
+		return copyPhases[at]
+	}
 	switch {
 	case at == phaseUnknown || at == phasePending || at == phaseFailed:
 		return ""
@@ -88,6 +91,20 @@ func copyPhase(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) v1alpha1.
 		return v1alpha1.CopyApply
 	}
 	return v1alpha1.CopyDone
+}
+
+// copyPhases is how far a copy by a schedule is: the subscriber's database says which snapshot it has.
+var copyPhases = map[string]v1alpha1.CopyPhase{
+	phaseSnapshot:     v1alpha1.CopySnapshot,
+	phaseMirroring:    v1alpha1.CopyTransfer,
+	phaseInitializing: v1alpha1.CopyApply,
+	phaseActive:       v1alpha1.CopyDone,
+}
+
+// earlier tells that one phase of a copy comes before another: what is in it then is another copy.
+func earlier(one, another v1alpha1.CopyPhase) bool {
+	order := []v1alpha1.CopyPhase{v1alpha1.CopySnapshot, v1alpha1.CopyTransfer, v1alpha1.CopyApply, v1alpha1.CopyDone}
+	return slices.Index(order, one) < slices.Index(order, another)
 }
 
 // phaseChange is the event of a copy that has come to another phase; without a reason it has not.

@@ -120,6 +120,7 @@ func newWorld(d Desired) *world {
 	w.o.Publication = &mssql.Publication{
 		Description:   "geosql.dev web/articles",
 		SnapshotReady: true,
+		Scheduled:     d.scheduled(),
 		Articles: map[string]mssql.PublishedArticle{
 			"dbo.article": {
 				Name:   "dbo.Article",

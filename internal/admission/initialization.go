@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/replication"
 )
 
 // registered tells that a subscription was registered, as far as its status knows.
@@ -73,19 +74,90 @@ func (w *World) oneThread(s *v1alpha1.Subscription) admission.Warnings {
 		top.Child("profile"), *p.Spec.MaxBcpThreads, p.Name)}
 }
 
-// keepsCopy warns that a Subscription which was registered without a copy gets none by another method.
-func (w *World) keepsCopy(s *v1alpha1.Subscription) admission.Warnings {
-	live := w.Subscriptions[s.Name]
-	if !registered(live) || live.Status.Initialization.Method != v1alpha1.InitializeReplicationSupportOnly ||
-		w.published(s.Spec.Publication).Copies(live) ||
-		!w.published(s.Spec.Publication).Copies(s) {
+// fixedBatches warns of a profile that was stored with batches of the snapshot agent, which has its own.
+func (w *World) fixedBatches(p *v1alpha1.Publication) admission.Warnings {
+	x := w.Profiles[string(p.Spec.SnapshotProfile)]
+	if x == nil || x.Spec.Agent != v1alpha1.AgentSnapshot || x.Spec.BcpBatchSize == nil {
 		return nil
 	}
-	then := "until somebody asks for a new copy by kubectl geosql reinitialize"
-	if ownMethod(s) == v1alpha1.InitializeCompare {
-		then = "unless they differ"
+	return admission.Warnings{fmt.Sprintf("%s: bcpBatchSize %d of AgentProfile %s has no effect: the snapshot agent "+
+		"writes rows in batches of 1000; take it out there", top.Child("snapshotProfile"), *x.Spec.BcpBatchSize, x.Name)}
+}
+
+// keepsCopy warns of what another method does with a Subscription that was registered without a copy: none is made by
+// itself. before is the world as it is.
+func (w *World) keepsCopy(at *field.Path, before *World, s *v1alpha1.Subscription) admission.Warnings {
+	live := before.Subscriptions[s.Name]
+	if live == nil || ownMethod(live) == ownMethod(s) || before.published(live.Spec.Publication).Copies(live) {
+		return nil
 	}
-	return admission.Warnings{fmt.Sprintf("%s: the Subscription is registered without a copy, and another method copies "+
-		"nothing by itself: its tables are compared with the publisher's, and are kept %s",
-		top.Child("initialization", "method"), then)}
+	return w.newMethod(at, w.published(s.Spec.Publication), live, s)
+}
+
+// keepsCopies warns of the same where a Publication's method is another one, for each Subscription that says nothing
+// for itself.
+func (w *World) keepsCopies(at *field.Path, before *World, p *v1alpha1.Publication) (all admission.Warnings) {
+	was := before.Publications[p.Name]
+	if was == nil || was.Copies(nil) {
+		return nil
+	}
+	for _, s := range sorted(before.Subscriptions) {
+		if string(s.Spec.Publication) == p.Name && ownMethod(s) == "" {
+			all = append(all, w.newMethod(at, p, s, s)...)
+		}
+	}
+	return all
+}
+
+// newMethod says what becomes of a Subscription that got no copies and would by another method, and what one costs.
+func (w *World) newMethod(at *field.Path, p *v1alpha1.Publication, live, s *v1alpha1.Subscription) admission.Warnings {
+	if !p.Copies(s) {
+		return nil
+	}
+	at, cost := at.Child("initialization", "method"), w.price(p, s)
+	if !registered(live) {
+		then := "they come with a snapshot"
+		if replication.Compares(p, s) {
+			then = "they are kept where all are equal to the publisher's, and a snapshot replaces them otherwise"
+		}
+		return admission.Warnings{fmt.Sprintf("%s: the tables of Subscription %s, which is not registered yet, are what a "+
+			"person brings no more: %s: %s", at, s.Name, then, cost)}
+	}
+	if live.Status.Initialization.Method != v1alpha1.InitializeReplicationSupportOnly {
+		return nil
+	}
+	as := s.DeepCopy()
+	as.Status.Initialization = live.Status.Initialization
+	then := fmt.Sprintf("until somebody asks for a new copy by kubectl geosql reinitialize %s", s.Name)
+	if replication.Agrees(p, as) {
+		then = "unless they differ: a snapshot replaces them then"
+	}
+	return admission.Warnings{fmt.Sprintf("%s: Subscription %s is registered without a copy, and another method copies "+
+		"nothing by itself: its tables are compared with the publisher's, and are kept %s. A new copy costs %s",
+		at, s.Name, then, cost)}
+}
+
+// price of a Subscription's copy, with what is known of the Publication.
+func (w *World) price(p *v1alpha1.Publication, s *v1alpha1.Subscription) string {
+	var size *v1alpha1.CopySize
+	if live := w.Publications[p.Name]; live != nil {
+		size = live.Status.Size
+	}
+	sender, at := p.Spec.Publisher.Server, map[v1alpha1.ServerName]v1alpha1.SiteName{}
+	if g := w.Groups[string(p.Spec.Publisher.AvailabilityGroup)]; g != nil {
+		sender = replication.PrimaryOf(g)
+	}
+	var distributor v1alpha1.ServerName
+	if d := w.Distributors[string(p.Spec.Distributor)]; d != nil {
+		distributor = d.Spec.Server
+	}
+	for _, x := range w.Servers {
+		at[v1alpha1.ServerName(x.Name)] = x.Spec.Site
+	}
+	var sites []v1alpha1.Site
+	for _, x := range sorted(w.Sites) {
+		sites = append(sites, *x)
+	}
+	route := replication.RouteOf(at, sites, sender, distributor, s.Spec.Subscriber.Server)
+	return replication.Price(size, len(p.Spec.Articles), route)
 }

@@ -82,6 +82,14 @@ var schemaRefusals = []refusal{
 	{"bulk copies of a distribution agent of a topology", "", with(topology, "NAME", "t") +
 		"  agentProfiles: [{name: p, agent: Distribution, maxBcpThreads: 2}]\n",
 		[]string{"spec.agentProfiles[0].maxBcpThreads", "has no effect for the Distribution agent"}},
+	{"batches of a snapshot agent", "", with(profile, "NAME", "p", "AGENT", "Snapshot, bcpBatchSize: 500"),
+		[]string{"spec.bcpBatchSize", "has no effect for the Snapshot agent", "in batches of 1000",
+			"give it to a profile for the Distribution agent"}},
+	changed("batches that come later", with(profile, "NAME", "p", "AGENT", "Snapshot"), "Snapshot",
+		"Snapshot, bcpBatchSize: 500", "has no effect for the Snapshot agent"),
+	{"batches of a snapshot agent of a topology", "", with(topology, "NAME", "t") +
+		"  agentProfiles: [{name: p, agent: Snapshot, bcpBatchSize: 500}]\n",
+		[]string{"spec.agentProfiles[0].bcpBatchSize", "has no effect for the Snapshot agent"}},
 	changed("another publisher", with(publication, "NAME", "p"), "availabilityGroup: content", "availabilityGroup: other",
 		"publisher is immutable"),
 	changed("another published database", with(publication, "NAME", "p"), "database: Content", "database: Other",

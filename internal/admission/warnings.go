@@ -46,6 +46,12 @@ func warnTopology(w *World, t *v1alpha1.Topology) admission.Warnings {
 		all = append(all, shaped(at, &s.Spec)...)
 		all = append(all, windowRisks(at, s.Spec.MaintenanceWindows, time.Now())...)
 	}
+	for i, p := range objects.Publications {
+		all = append(all, next.keepsCopies(top.Child("publications").Index(i), w, p)...)
+	}
+	for i, s := range objects.Subscriptions {
+		all = append(all, next.keepsCopy(top.Child("subscriptions").Index(i), w, s)...)
+	}
 	return append(append(all, next.topologyBackupRisks(top, objects)...), sharedRisks(top, objects.Servers)...)
 }
 
@@ -69,11 +75,11 @@ func warnDistributor(w *World, d *v1alpha1.Distributor) admission.Warnings {
 }
 
 func warnPublication(w *World, p *v1alpha1.Publication) admission.Warnings {
-	return awaits(w.ofPublication(top, p)...)
+	return append(append(awaits(w.ofPublication(top, p)...), w.keepsCopies(top, w, p)...), w.fixedBatches(p)...)
 }
 
 func warnSubscription(w *World, s *v1alpha1.Subscription) admission.Warnings {
-	return append(append(awaits(w.ofSubscription(top, s)...), w.keepsCopy(s)...), w.oneThread(s)...)
+	return append(append(awaits(w.ofSubscription(top, s)...), w.keepsCopy(top, w, s)...), w.oneThread(s)...)
 }
 
 func warnLogin(w *World, l *v1alpha1.Login) admission.Warnings {

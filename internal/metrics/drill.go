@@ -4,6 +4,9 @@ package metrics
 
 import (
 	"context"
+	"strconv"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
 )
@@ -49,10 +52,22 @@ var (
 		"How many times came and made no drill.", "namespace", "schedule")
 	ScheduleSuspended = gauge("geosql_drillschedule_suspended",
 		"1 while a schedule makes no drills.", "namespace", "schedule")
+	ScheduleRepeated = gauge("geosql_drillschedule_repeated_drills",
+		"The kept drills of a schedule that repeats, by verdict: Passed, Failed or Inconclusive.",
+		"namespace", "schedule", "verdict")
+	ScheduleLost = gauge("geosql_drillschedule_repeated_losing_drills",
+		"How many of the kept drills of a schedule that repeats have lost acknowledged rows.", "namespace", "schedule")
+	ScheduleLossBound = gauge("geosql_drillschedule_repeated_loss_bound_ratio",
+		"The share of drills that lose acknowledged rows, from 0 to 1, that those of a schedule exclude with a confidence "+
+			"of 95 %.", "namespace", "schedule")
+	ScheduleRTO = gauge("geosql_drillschedule_repeated_recovery_seconds",
+		"How the worst times without service of the drills of a schedule that repeats are distributed: the least, median, "+
+			"p95 and most.", "namespace", "schedule", "statistic")
 )
 
 var drillFamilies = []*Family{DrillPhase, DrillVerdict, DrillObjective, DrillCompleted, DrillRows, DrillRTO,
-	ScheduleVerdict, SchedulePassed, ScheduleNext, ScheduleMissed, ScheduleSuspended}
+	ScheduleVerdict, SchedulePassed, ScheduleNext, ScheduleMissed, ScheduleSuspended,
+	ScheduleRepeated, ScheduleLost, ScheduleLossBound, ScheduleRTO}
 
 func (o *Objects) drills(ctx context.Context, s Sink) error {
 	var drills v1alpha1.DrillList
@@ -67,17 +82,41 @@ func (o *Objects) drills(ctx context.Context, s Sink) error {
 		return err
 	}
 	for i := range schedules.Items {
-		x := &schedules.Items[i]
-		s.conditions("DrillSchedule", x, x.Status.Conditions)
-		if x.Status.LastVerdict != "" {
-			s.Set(ScheduleVerdict, 1, x.Namespace, x.Name, string(x.Status.LastVerdict))
-		}
-		s.time(SchedulePassed, x.Status.LastPassed, x.Namespace, x.Name)
-		s.time(ScheduleNext, x.Status.Next, x.Namespace, x.Name)
-		s.Set(ScheduleMissed, float64(x.Status.Missed), x.Namespace, x.Name)
-		s.SetBool(ScheduleSuspended, x.Spec.Suspend, x.Namespace, x.Name)
+		s.schedule(&schedules.Items[i])
 	}
 	return nil
+}
+
+func (s Sink) schedule(x *v1alpha1.DrillSchedule) {
+	s.conditions("DrillSchedule", x, x.Status.Conditions)
+	if x.Status.LastVerdict != "" {
+		s.Set(ScheduleVerdict, 1, x.Namespace, x.Name, string(x.Status.LastVerdict))
+	}
+	s.time(SchedulePassed, x.Status.LastPassed, x.Namespace, x.Name)
+	s.time(ScheduleNext, x.Status.Next, x.Namespace, x.Name)
+	s.Set(ScheduleMissed, float64(x.Status.Missed), x.Namespace, x.Name)
+	s.SetBool(ScheduleSuspended, x.Spec.Suspend, x.Namespace, x.Name)
+	if x.Status.Repeated != nil {
+		s.repeated(x, x.Status.Repeated)
+	}
+}
+
+func (s Sink) repeated(x *v1alpha1.DrillSchedule, r *v1alpha1.RepeatedDrills) {
+	for verdict, drills := range map[v1alpha1.DrillVerdict]int32{v1alpha1.VerdictPassed: r.Passed,
+		v1alpha1.VerdictFailed: r.Failed, v1alpha1.VerdictInconclusive: r.Inconclusive} {
+		s.Set(ScheduleRepeated, float64(drills), x.Namespace, x.Name, string(verdict))
+	}
+	s.Set(ScheduleLost, float64(r.Lost), x.Namespace, x.Name)
+	if percent, err := strconv.ParseFloat(r.LossAtMost, 64); err == nil { // it is empty while no drill tells
+		s.Set(ScheduleLossBound, percent/100, x.Namespace, x.Name)
+	}
+	if r.RTO == nil {
+		return
+	}
+	for statistic, took := range map[string]metav1.Duration{"least": r.RTO.Least, "median": r.RTO.Median,
+		"p95": r.RTO.P95, "most": r.RTO.Most} {
+		s.Set(ScheduleRTO, took.Seconds(), x.Namespace, x.Name, statistic)
+	}
 }
 
 func (s Sink) drill(d *v1alpha1.Drill) {

@@ -154,6 +154,21 @@ func TestTheLastFailoverCounts(t *testing.T) {
 	g.Expect(metricstest.Value(r, metrics.FailoverSeconds.Name)).To(BeNumerically("~", 3, 1e-6))
 }
 
+// The drills of a schedule that repeats are told as its status sums them up, the bound as a ratio.
+func TestRepeatedDrills(t *testing.T) {
+	g := NewWithT(t)
+	hub := fake.NewClientBuilder().WithScheme(apiserver.Scheme).WithObjects(metricstest.Objects(time.Now())...).Build()
+	r := registry(g, hub, true)
+	g.Expect(metricstest.Labels(r, metrics.ScheduleRepeated.Name, "verdict")).
+		To(ConsistOf("Passed", "Failed", "Inconclusive"))
+	g.Expect(metricstest.Values(r, metrics.ScheduleRepeated.Name)).To(ConsistOf(2.0, 1.0, 1.0))
+	g.Expect(metricstest.Value(r, metrics.ScheduleLost.Name)).To(BeEquivalentTo(1))
+	g.Expect(metricstest.Value(r, metrics.ScheduleLossBound.Name)).To(BeNumerically("~", 0.865, 1e-9))
+	g.Expect(metricstest.Labels(r, metrics.ScheduleRTO.Name, "statistic")).
+		To(ConsistOf("least", "median", "p95", "most"))
+	g.Expect(metricstest.Values(r, metrics.ScheduleRTO.Name)).To(ConsistOf(4.0, 6.0, 9.0, 9.0))
+}
+
 // A manager that stands by tells nothing of objects, and what cannot be read is left out while the rest is told.
 func TestWhatIsNotTold(t *testing.T) {
 	g := NewWithT(t)

@@ -21,6 +21,8 @@ type Publication struct {
 	Description string
 	// SnapshotReady tells that the newest snapshot has every article.
 	SnapshotReady bool
+	// Scheduled tells that it brings whole snapshots, and that nothing is streamed.
+	Scheduled bool
 	// Articles by name in lower case.
 	Articles map[string]PublishedArticle
 	// Subscriptions to its articles.
@@ -101,7 +103,7 @@ func ReadPublication(ctx context.Context, q Querier, name string) (*Publication,
 	var p *Publication
 	err := q.Query(ctx, tsql.PublicationState(name), func(r Row) error {
 		p = &Publication{Articles: map[string]PublishedArticle{}}
-		return r.Scan(&p.ID, &p.Description, &p.SnapshotReady)
+		return r.Scan(&p.ID, &p.Description, &p.SnapshotReady, &p.Scheduled)
 	})
 	if err != nil || p == nil {
 		return nil, err

@@ -76,6 +76,9 @@ type Kind[O client.Object, D, V any] struct {
 	// KeepsOn says that what the kind has begun for an object, which has its finalizer then, goes on while that is
 	// suspended: failing over needs it. Nothing is begun meanwhile.
 	KeepsOn bool
+	// Yields is the plan by which an object that is suspended gives back what was lent to it for a time: a right that
+	// nobody would take from it meanwhile. It begins nothing. Its steps may be carried out again. Optional.
+	Yields func(D, V) Plan
 	// Soon tells of an object that is as it should be that it is requeued after Progress all the same. Optional.
 	Soon func(D, V) bool
 	// Gone is called when there is no object of the name any more. Optional.
@@ -165,19 +168,10 @@ func (r *Reconciler[O, D, V]) reconcile(
 		held := suspended(why, object, plan)
 		// A report takes steps for carried out, or about to be.
 		plan.Steps, plan.Aside = nil, nil
-		return r.resync(), nil, r.kind.Report(ctx, desired, observed, plan, held)
+		after, failed = r.yield(ctx, name, desired, observed, &held)
+		return after, failed, r.kind.Report(ctx, desired, observed, plan, held)
 	}
-	var does []string
-	if !r.kind.Repeats {
-		does = plan.does()
-	}
-	held := r.repeats.wait(name, does, r.now())
-	if held == 0 {
-		failed = r.kind.Apply(ctx, desired, observed, plan)
-		if failed == nil {
-			r.repeats.note(name, does, r.kind.RequeueAfter.Progress, r.now())
-		}
-	}
+	held, failed := r.carryOut(ctx, name, desired, observed, plan)
 	if plan.Done && failed == nil && held == 0 {
 		return 0, nil, r.release(ctx, object)
 	}
@@ -193,6 +187,55 @@ func (r *Reconciler[O, D, V]) reconcile(
 		return min(held, r.kind.RequeueAfter.Progress), nil, nil
 	}
 	return r.next(desired, observed, plan), failed, nil
+}
+
+// carryOut carries out a plan, unless it repeats what had no effect: then held is for how long it waits still.
+func (r *Reconciler[O, D, V]) carryOut(
+	ctx context.Context,
+	name types.NamespacedName,
+	desired D,
+	observed V,
+	plan Plan,
+) (held time.Duration, failed error) {
+	var does []string
+	if !r.kind.Repeats {
+		does = plan.does()
+	}
+	if held = r.repeats.wait(name, does, r.now()); held > 0 {
+		return held, nil
+	}
+	if failed = r.kind.Apply(ctx, desired, observed, plan); failed == nil {
+		r.repeats.note(name, does, r.kind.RequeueAfter.Progress, r.now())
+	}
+	return 0, failed
+}
+
+// yield has a suspended object give back what was lent to it, and says so in why it is held. It returns when to look
+// again, and why a step was not carried out.
+func (r *Reconciler[O, D, V]) yield(
+	ctx context.Context,
+	name types.NamespacedName,
+	desired D,
+	observed V,
+	why *Suspended,
+) (after time.Duration, failed error) {
+	if r.kind.Yields == nil {
+		return r.resync(), nil
+	}
+	plan := r.kind.Yields(desired, observed)
+	plan.Done = false
+	if does := plan.does(); len(does) > 0 {
+		why.Yields = does[0]
+		after, failed = r.carryOut(ctx, name, desired, observed, plan)
+		if failed != nil {
+			why.Yields += ": " + failed.Error()
+		}
+		return max(r.kind.RequeueAfter.Steps, min(after, r.kind.RequeueAfter.Progress)), failed
+	}
+	if plan.Outcome.Progress == conditions.Working {
+		return r.kind.RequeueAfter.Progress, nil
+	}
+	return r.resync(), nil
 }
 
 // begin says why nothing is done with an object; empty when something may be. Then it has the finalizer, or it goes.

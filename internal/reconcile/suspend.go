@@ -61,6 +61,9 @@ type Suspended struct {
 	// Steps that wait, and the first of them in words.
 	Steps int
 	First string
+	// Yields is what is done all the same, in words: the object gives back what was lent to it for a time. Empty where
+	// nothing is.
+	Yields string
 	// Deleting says that the object is being deleted, which waits too.
 	Deleting bool
 }
@@ -84,6 +87,9 @@ func suspended(why string, object client.Object, p Plan) Suspended {
 // Error says what waits, and for whom. It does not change while nothing else does.
 func (s Suspended) Error() string {
 	text := "nothing is done while " + s.Why
+	if s.Yields != "" {
+		text += "; but what was lent to it for a time is taken back: " + s.Yields
+	}
 	if s.Deleting {
 		text += "; the deletion waits, too"
 	}

@@ -7,6 +7,7 @@ package reconcile_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -135,6 +136,57 @@ func TestWhatIsKeptWhileADeletionWaits(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = f.object(t)
 	g.Expect(apierrors.IsNotFound(err)).To(BeTrue())
+}
+
+// What was lent to an object for a time is taken back while it is suspended, also while its deletion waits: else nobody
+// would. Nothing else is done, and a failure is said and tried again.
+func TestASuspendedObjectGivesBackWhatWasLent(t *testing.T) {
+	for name, c := range map[string]struct {
+		yields reconcile.Plan
+		fails  error
+		steps  int
+		says   string
+		after  time.Duration
+	}{
+		"it has something": {reconcile.Plan{Steps: []reconcile.Step{somewhere{}}}, nil, 1,
+			"; but what was lent to it for a time is taken back: " + somewhere{}.Describe(), time.Second},
+		"that fails": {reconcile.Plan{Steps: []reconcile.Step{somewhere{}}}, errors.New("no answer"), 1,
+			somewhere{}.Describe() + ": no answer", 2 * time.Second},
+		"it waits for that": {progress(conditions.Working), nil, 0, "", 2 * time.Second},
+		"it has nothing":    {reconcile.Plan{Done: true}, nil, 0, "", time.Minute},
+	} {
+		for _, deleted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, deleted %v", name, deleted), func(t *testing.T) {
+				g := NewWithT(t)
+				f := newFrame()
+				f.change(t, func(d *v1alpha1.Distributor) { d.Spec.Suspend, d.Finalizers = true, []string{v1alpha1.Finalizer} })
+				d, err := f.object(t)
+				g.Expect(err).NotTo(HaveOccurred())
+				if deleted {
+					g.Expect(f.hub.Delete(t.Context(), d)).To(Succeed())
+				}
+				f.plan = reconcile.Plan{Steps: []reconcile.Step{somewhere{}, somewhere{}}, Done: deleted}
+				steps := 0
+				f.kind.Apply = func(_ context.Context, _ *v1alpha1.Distributor, _ string, p reconcile.Plan) error {
+					steps += len(p.Steps)
+					return c.fails
+				}
+				f.kind.Yields = func(*v1alpha1.Distributor, string) reconcile.Plan { return c.yields }
+				f.r = reconcile.New(f.hub, f.kind)
+				result, err := f.reconcile(t)
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(steps).To(Equal(c.steps))
+				g.Expect(f.reported).To(HaveLen(1))
+				var held reconcile.Suspended
+				g.Expect(errors.As(f.reported[0], &held)).To(BeTrue())
+				g.Expect(held.Error()).To(ContainSubstring(c.says))
+				g.Expect(held.Yields == "").To(Equal(c.steps == 0))
+				g.Expect(result.RequeueAfter).To(BeNumerically("~", c.after, c.after/4))
+				_, err = f.object(t)
+				g.Expect(err).NotTo(HaveOccurred(), "it is there")
+			})
+		}
+	}
 }
 
 // The deletion of a suspended object waits, also that of one which its Topology would make anew.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
@@ -32,6 +33,16 @@ const (
 // SpecOrAnnotations lets changes through that a person makes, and not those of the status.
 func SpecOrAnnotations() predicate.Predicate {
 	return predicate.Or(predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{})
+}
+
+// Changes lets changes of one thing through that an object says, empty when it says nothing of it.
+func Changes(says func(client.Object) string) predicate.Predicate {
+	return predicate.Funcs{
+		CreateFunc:  func(e event.CreateEvent) bool { return says(e.Object) != "" },
+		DeleteFunc:  func(e event.DeleteEvent) bool { return says(e.Object) != "" },
+		UpdateFunc:  func(e event.UpdateEvent) bool { return says(e.ObjectOld) != says(e.ObjectNew) },
+		GenericFunc: func(event.GenericEvent) bool { return false },
+	}
 }
 
 // AsConfigured leaves it to the manager how many objects of a kind are reconciled at the same time; defaultWorkers

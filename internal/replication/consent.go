@@ -97,6 +97,17 @@ func Consents(p *v1alpha1.Publication, s *v1alpha1.Subscription) bool {
 		Request(p, s) != ""
 }
 
+// ReceiverName is how the record of a schedule's copies names a subscriber: server, in lower case, and database.
+func ReceiverName(server, database string) string { return strings.ToLower(server) + "/" + database }
+
+// AgreedBySchedule tells that a subscriber's table is a copy which a schedule has brought and will replace: its article
+// was dropped to be added again.
+func AgreedBySchedule(copies []v1alpha1.RequestedCopy, server, database, table string) bool {
+	return slices.ContainsFunc(copies, func(c v1alpha1.RequestedCopy) bool {
+		return strings.EqualFold(c.Table, table) && Contains(c.Subscribers, ReceiverName(server, database))
+	})
+}
+
 // NameUndeclared is how messages and status name a subscriber that no Subscription declares.
 func NameUndeclared(server, database string) string {
 	return fmt.Sprintf("%s on %s, which no Subscription declares", database, server)

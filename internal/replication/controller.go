@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	mcbuilder "sigs.k8s.io/multicluster-runtime/pkg/builder"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -38,11 +39,30 @@ type Controller[O client.Object, D, V any] struct {
 	Near []client.Object
 	// Asked are kinds whose annotations, in which people ask for something, concern them too.
 	Asked []client.Object
+	// Heard are kinds whose status concerns the object that they name.
+	Heard []Heard
 	// Reclaim is what becomes of the object's things when it is deleted.
 	Reclaim func(O) v1alpha1.ReclaimPolicy
 	// Holds says how the deletion of an object goes on that has to take something away whatever Reclaim says, as a clause;
 	// empty when there is nothing of the kind. Nil where there never is.
 	Holds func(O) string
+}
+
+// Heard is a kind whose objects each concern one object of the controller.
+type Heard struct {
+	Kind client.Object
+	// Says is what counts of such an object, empty for nothing: a change of it has the controller look.
+	Says func(client.Object) string
+	// Of is the name of the object that it concerns, in the same namespace.
+	Of func(client.Object) v1alpha1.ObjectName
+}
+
+// watch has the controller look at the object that is concerned.
+func (h Heard) watch(b *mcbuilder.Builder) *mcbuilder.Builder {
+	enqueue := sites.EnqueueHub(func(_ context.Context, _ v1alpha1.SiteName, obj client.Object) []types.NamespacedName {
+		return []types.NamespacedName{{Namespace: obj.GetNamespace(), Name: string(h.Of(obj))}}
+	})
+	return b.Watches(h.Kind, enqueue, reconcile.HubOnly(reconcile.Changes(h.Says))...)
 }
 
 // NewReporter makes the reporter of a controller.
@@ -58,6 +78,9 @@ func (c Controller[O, D, V]) SetupWithManager(mgr mcmanager.Manager) error {
 	})
 	builder := reconcile.Controller(mgr, c.Name, c.Kind.New(), reconcile.AsConfigured, reconcile.SpecOrAnnotations())
 	builder = reconcile.WatchHub(builder, near, c.Near...)
+	for _, h := range c.Heard {
+		builder = h.watch(builder)
+	}
 	return reconcile.WatchHubAsked(builder, near, c.Asked...).
 		Complete(reconcile.New(local.GetClient(), c.frame(local.GetAPIReader())))
 }

@@ -79,11 +79,19 @@ var advice = map[string]string{
 
 // advised is the failure's message, and what to do about it where the newest error of the failure is one that stays.
 func advised(agent *mssql.Agent) string {
-	recent := !agent.ErrorTime.IsZero() && agent.Time.Sub(agent.ErrorTime) <= agent.FailingFor+historyEvery
-	if code := agent.Met(slices.Sorted(maps.Keys(advice))...); code != "" && recent {
+	if code := FailsOf(agent, slices.Sorted(maps.Keys(advice))...); code != "" {
 		return agent.FailureMessage + " (error " + code + ": " + advice[code] + ")"
 	}
 	return agent.FailureMessage
+}
+
+// FailsOf is the first of some error numbers that the newest error of an agent's failure has; empty when it has none of
+// them, or its newest error is of an earlier failure.
+func FailsOf(agent *mssql.Agent, numbers ...string) string {
+	if agent.ErrorTime.IsZero() || agent.Time.Sub(agent.ErrorTime) > agent.FailingFor+historyEvery {
+		return ""
+	}
+	return agent.Met(numbers...)
 }
 
 // passingFor is how long what an agent cannot deliver is taken for an outage that passes: a server that is started

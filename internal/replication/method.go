@@ -22,3 +22,36 @@ func NoCopies(p *v1alpha1.Publication, s *v1alpha1.Subscription) string {
 	}
 	return "Publication " + p.Name
 }
+
+// HandBrought tells that a Subscription was registered without a copy and without a comparison, as far as its status
+// knows: a person has brought what it has.
+func HandBrought(s *v1alpha1.Subscription) bool {
+	i := s.Status.Initialization
+	return i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly && !i.Compared
+}
+
+// Compares tells whether a Subscription keeps tables that are equal to the publisher's: by its method, or since its
+// publication is made anew so. What is copied by a schedule keeps none.
+func Compares(p *v1alpha1.Publication, s *v1alpha1.Subscription) bool {
+	return !p.Spec.Scheduled() &&
+		(p.InitializationOf(s) == v1alpha1.InitializeCompare || p.Copies(s) && rebuiltByComparison(p))
+}
+
+// AgreesItself tells that a comparison is declared of this Subscription, not of all of its Publication, or of a
+// publication that is made anew: tables of it that differ may be replaced.
+func AgreesItself(p *v1alpha1.Publication, s *v1alpha1.Subscription) bool {
+	own := s.Spec.Initialization
+	return Compares(p, s) && (own != nil && own.Method == v1alpha1.InitializeCompare ||
+		s.Annotations[v1alpha1.InitializationAnnotation] == v1alpha1.InitializeCompare || rebuiltByComparison(p))
+}
+
+// Agrees tells that tables of a Subscription which a comparison finds different may be replaced. Of one that begins
+// Compare says so, whoever declares it. Of one that was registered with what a person has brought its Publication's
+// word is none, since that was changed for all: the Subscription says so itself, or consent to a new copy is given.
+func Agrees(p *v1alpha1.Publication, s *v1alpha1.Subscription) bool {
+	return Compares(p, s) && (!HandBrought(s) || AgreesItself(p, s) || Consents(p, s))
+}
+
+func rebuiltByComparison(p *v1alpha1.Publication) bool {
+	return p.Annotations[v1alpha1.RebuildAnnotation] == v1alpha1.RebuildCompare
+}

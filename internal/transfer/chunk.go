@@ -6,6 +6,7 @@
 package transfer
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
@@ -87,16 +88,59 @@ func (c Chunks) size() (n int64) {
 	return n
 }
 
-// Cut reads a file to its end for its chunks and its checksum.
-func Cut(r io.Reader) (Chunks, Sum, error) {
-	return cut(r, averageBits, minChunk, maxChunk)
+// WriteText writes what MarshalText encodes, a part at a time.
+func (c Chunks) WriteText(w io.Writer) error {
+	encoder := base64.NewEncoder(base64.StdEncoding, w)
+	var record [recordSize]byte
+	for _, one := range c {
+		binary.BigEndian.PutUint32(record[:], one.Length)
+		copy(record[4:], one.Sum[:])
+		if _, err := encoder.Write(record[:]); err != nil {
+			return err
+		}
+	}
+	return encoder.Close()
 }
+
+// Cut reads a file to its end, or that of ctx, for its chunks and its checksum.
+func Cut(ctx context.Context, r io.Reader) (Chunks, Sum, error) {
+	return cut(&lasting{ctx, r}, averageBits, minChunk, maxChunk)
+}
+
+// lasting reads until ctx ends.
+type lasting struct {
+	ctx    context.Context // it is that of one file
+	reader io.Reader
+}
+
+// Read implements io.Reader.
+func (l *lasting) Read(b []byte) (int, error) {
+	if err := l.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return l.reader.Read(b)
+}
+
+// SumOf reads a file to its end, or that of ctx, for its length and its checksum.
+func SumOf(ctx context.Context, r io.Reader) (int64, Sum, error) {
+	hash := sha256.New()
+	n, err := io.Copy(hash, &lasting{ctx, r})
+	return n, Sum(hash.Sum(nil)), err
+}
+
+// cuts are buffers for the chunks of files: most files are small, and would take one each.
+var cuts pool
 
 func cut(r io.Reader, bits int, shortest, longest uint) (Chunks, Sum, error) {
 	whole := sha256.New()
 	cutter := chunker.NewWithBoundaries(io.TeeReader(r, whole), polynomial, shortest, longest)
 	cutter.SetAverageBits(bits)
-	buffer := make([]byte, 0, longest)
+	pooled := cuts.take()
+	defer cuts.give(pooled)
+	buffer := pooled[:0]
+	if uint(cap(buffer)) < longest {
+		buffer = make([]byte, 0, longest)
+	}
 	var all Chunks
 	for {
 		one, err := cutter.Next(buffer)

@@ -70,14 +70,28 @@ func worth(link int64, speed, ratio float64) bool {
 type packer struct {
 	encoders sync.Pool
 
-	mu    sync.Mutex
-	judge judge
+	mu sync.Mutex
+	// judges by the receiver: each has its own link, and its own files.
+	judges map[string]*judge
+}
+
+// judge of a receiver. p.mu is held.
+func (p *packer) judge(receiver string) *judge {
+	j := p.judges[receiver]
+	if j == nil {
+		if p.judges == nil {
+			p.judges = map[string]*judge{}
+		}
+		j = &judge{}
+		p.judges[receiver] = j
+	}
+	return j
 }
 
 // pack compresses a chunk into the buffer; nil says that it goes as it is.
-func (p *packer) pack(raw, buffer []byte, how Compression, link int64) ([]byte, error) {
+func (p *packer) pack(raw, buffer []byte, how Compression, receiver string, link int64) ([]byte, error) {
 	p.mu.Lock()
-	tries := p.judge.tries(how)
+	tries := p.judge(receiver).tries(how)
 	p.mu.Unlock()
 	if !tries {
 		return nil, nil
@@ -95,7 +109,7 @@ func (p *packer) pack(raw, buffer []byte, how Compression, link int64) ([]byte, 
 	began := time.Now()
 	packed := encoder.EncodeAll(raw, buffer[:0])
 	p.mu.Lock()
-	p.judge.tried(len(raw), len(packed), time.Since(began), link)
+	p.judge(receiver).tried(len(raw), len(packed), time.Since(began), link)
 	p.mu.Unlock()
 	if float64(len(packed)) > shrunk*float64(len(raw)) {
 		return nil, nil

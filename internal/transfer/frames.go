@@ -29,6 +29,8 @@ type Span struct {
 	Offset int64  `json:"offset"`
 	// Length in bytes, 1 to 4 MiB.
 	Length uint32 `json:"length"`
+	// SHA256 in hexadecimal that the source promised.
+	SHA256 string `json:"sha256"`
 }
 
 // Request is what one request asks for.
@@ -63,7 +65,12 @@ const (
 	frameWait
 	// frameFailed says why the source cannot send the span; nothing follows.
 	frameFailed
+	// frameStale says that the file does not have the bytes that were promised; nothing follows.
+	frameStale
 )
+
+// ErrStale says that a source has other bytes than it promised: its files have to be listed anew.
+var ErrStale = errors.New("the source's file has changed since it was listed; it is listed anew")
 
 // frameHead is a kind and the length of what follows, big-endian.
 const frameHead = 5
@@ -94,7 +101,7 @@ func readFrame(r io.Reader, buffer []byte) (kind byte, content []byte, err error
 		return 0, nil, err
 	}
 	length := binary.BigEndian.Uint32(head[1:])
-	if head[0] < frameRaw || head[0] > frameFailed || int64(length) > int64(len(buffer)) {
+	if head[0] < frameRaw || head[0] > frameStale || int64(length) > int64(len(buffer)) {
 		return 0, nil, errFrame
 	}
 	content = buffer[:length]

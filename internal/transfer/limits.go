@@ -4,7 +4,6 @@ package transfer
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"golang.org/x/time/rate"
@@ -24,10 +23,14 @@ const (
 )
 
 const (
-	// DefaultWorkers and MaxWorkers are how many streams a sidecar has at the same time, in and out. Each takes up to
-	// 10 MiB of a sidecar's 256 MiB.
+	// DefaultWorkers and MaxWorkers are how many streams a sidecar receives at the same time, and how many chunks it reads
+	// and packs for those to whom it sends. Each takes up to 10 MiB of a sidecar's 256 MiB.
 	DefaultWorkers = 4
 	MaxWorkers     = 8
+	// maxStreams are how many streams a sidecar sends at the same time: each has a chunk on its way, up to 4 MiB.
+	maxStreams = 12
+	// readers are how many read whole files at the same time, for what is in them.
+	readers = 2
 	// burst is what may come at once under a rate, in bytes; readers take no more in one go.
 	burst = 32 << 10
 )
@@ -70,6 +73,8 @@ func least[T int | int64](a, b T) T {
 // Limits hold over all transfers of a sidecar: one for what it receives, one for what it sends.
 type Limits struct {
 	gate gate
+	// disk is for who looks through files on this side.
+	disk gate
 	rate *rate.Limiter
 
 	mu          sync.Mutex
@@ -79,6 +84,7 @@ type Limits struct {
 // NewLimits are those of the defaults.
 func NewLimits() *Limits {
 	l := &Limits{rate: rate.NewLimiter(rate.Inf, burst)}
+	l.disk.resize(readers)
 	l.Set(Settings{})
 	return l
 }
@@ -105,10 +111,10 @@ func (l *Limits) Set(s Settings) {
 }
 
 // Enter waits for a worker, in the order of asking. Leave gives it back.
-func (l *Limits) Enter(ctx context.Context) error { return l.gate.enter(ctx) }
+func (l *Limits) Enter(ctx context.Context) error { return l.gate.enter(ctx, "") }
 
 // Leave gives a worker back.
-func (l *Limits) Leave() { l.gate.leave() }
+func (l *Limits) Leave() { l.gate.leave("") }
 
 // Wait holds up who has received n bytes, at most 32 KiB, until the rate allows more.
 func (l *Limits) Wait(ctx context.Context, n int) error { return l.rate.WaitN(ctx, n) }
@@ -118,60 +124,4 @@ func (l *Limits) how() Compression {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.compression
-}
-
-// gate lets so many in at the same time, the others in their order.
-type gate struct {
-	mu          sync.Mutex
-	limit, used int
-	waiting     []chan struct{}
-}
-
-func (g *gate) resize(limit int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.limit = limit
-	g.admit()
-}
-
-// admit lets in who waits while there is room. g.mu is held.
-func (g *gate) admit() {
-	for g.used < g.limit && len(g.waiting) > 0 {
-		close(g.waiting[0])
-		g.waiting = g.waiting[1:]
-		g.used++
-	}
-}
-
-func (g *gate) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	turn := make(chan struct{})
-	g.mu.Lock()
-	g.waiting = append(g.waiting, turn)
-	g.admit()
-	g.mu.Unlock()
-	select {
-	case <-turn:
-		return nil
-	case <-ctx.Done():
-	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if i := slices.Index(g.waiting, turn); i >= 0 {
-		g.waiting = slices.Delete(g.waiting, i, i+1)
-	} else {
-		// Its turn came meanwhile.
-		g.used--
-		g.admit()
-	}
-	return ctx.Err()
-}
-
-func (g *gate) leave() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.used--
-	g.admit()
 }

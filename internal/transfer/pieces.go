@@ -4,6 +4,8 @@ package transfer
 
 import (
 	"bytes"
+	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -58,13 +60,15 @@ type state struct {
 	root   *os.Root
 	files  []File
 	pieces []piece
-	// bySum are the pieces in the order of their sums, those of one sum in the files' order.
-	bySum []int32
+	// bySum are the pieces in the order of their sums, those of one sum in the files' order. equal is, for each piece, the
+	// number of its sum, and starts where the pieces of each begin in bySum, with the end of all behind.
+	bySum, equal, starts []int32
 
 	mu   sync.Mutex
 	done []bool
-	// left are the pieces that are not here.
+	// left are the pieces that are not here, lacks those of each sum.
 	left    int
+	lacks   []int32
 	journal *os.File
 }
 
@@ -77,18 +81,33 @@ func fingerprint(files []File) (string, error) {
 	return hex.EncodeToString(hash.Sum(nil)), nil
 }
 
+func newState(root *os.Root, files []File, pieces []piece) *state {
+	s := &state{root: root, files: files, pieces: pieces, done: make([]bool, len(pieces)),
+		bySum: make([]int32, len(pieces)), equal: make([]int32, len(pieces))}
+	for i := range s.bySum {
+		s.bySum[i] = int32(i)
+	}
+	slices.SortFunc(s.bySum, func(a, b int32) int {
+		return cmp.Or(bytes.Compare(pieces[a].sum[:], pieces[b].sum[:]), cmp.Compare(a, b))
+	})
+	for i, n := range s.bySum {
+		if i == 0 || pieces[n].sum != pieces[s.bySum[i-1]].sum {
+			s.starts = append(s.starts, int32(i))
+		}
+		s.equal[n] = int32(len(s.starts) - 1)
+	}
+	s.lacks = make([]int32, len(s.starts))
+	s.starts = append(s.starts, int32(len(pieces)))
+	return s
+}
+
 // openState finds out what is here. Where the journal is of other files, or missing, the chunks themselves say it.
-func openState(root *os.Root, files []File) (*state, error) {
+func openState(ctx context.Context, root *os.Root, files []File) (*state, error) {
 	pieces, err := piecesOf(files)
 	if err != nil {
 		return nil, err
 	}
-	s := &state{root: root, files: files, pieces: pieces, done: make([]bool, len(pieces)),
-		bySum: make([]int32, len(pieces))}
-	for i := range s.bySum {
-		s.bySum[i] = int32(i)
-	}
-	slices.SortStableFunc(s.bySum, func(a, b int32) int { return bytes.Compare(pieces[a].sum[:], pieces[b].sum[:]) })
+	s := newState(root, files, pieces)
 	mark, err := fingerprint(files)
 	if err != nil {
 		return nil, err
@@ -104,7 +123,7 @@ func openState(root *os.Root, files []File) (*state, error) {
 		for next < len(pieces) && pieces[next].file == int32(i) {
 			next++
 		}
-		if err := s.ready(i, from, next, known); err != nil {
+		if err := s.ready(ctx, i, from, next, known); err != nil {
 			return nil, fmt.Errorf("make ready for %s: %w", files[i].Path, err)
 		}
 	}
@@ -127,7 +146,7 @@ func (s *state) read(content []byte, mark string) bool {
 
 // ready sees to a file with its pieces from one to another: it is there with its size, and what the journal does not
 // know is looked for in it.
-func (s *state) ready(i, from, to int, known bool) error {
+func (s *state) ready(ctx context.Context, i, from, to int, known bool) error {
 	f := s.files[i]
 	if err := s.root.MkdirAll(dirOf(f.Path), 0o770); err != nil {
 		return err
@@ -148,11 +167,15 @@ func (s *state) ready(i, from, to int, known bool) error {
 	if err := file.Truncate(f.Size); err != nil {
 		return err
 	}
-	buffer := make([]byte, 0, maxChunk)
+	buffer := cuts.take()
+	defer cuts.give(buffer)
 	for n := from; n < to; n++ {
 		p := s.pieces[n]
 		if p.offset >= info.Size() {
 			break
+		}
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 		content := buffer[:p.length]
 		if _, err := file.ReadAt(content, p.offset); err != nil && !errors.Is(err, io.EOF) {
@@ -172,6 +195,7 @@ func (s *state) begin(mark string) error {
 			content = append(strconv.AppendInt(content, int64(n), 10), '\n')
 		} else {
 			s.left++
+			s.lacks[s.equal[n]]++
 		}
 	}
 	if err := s.root.WriteFile(journalName+".next", content, 0o660); err != nil {
@@ -205,22 +229,73 @@ func (s *state) here() (n int64) {
 	return n
 }
 
-// missing are the pieces of a sum that are not here.
-func (s *state) missing(sum Sum) (all []int32) {
-	first := sort.Search(len(s.bySum), func(i int) bool {
-		return bytes.Compare(s.pieces[s.bySum[i]].sum[:], sum[:]) >= 0
+// numberOf is the number of a sum.
+func (s *state) numberOf(sum Sum) (int32, bool) {
+	n := sort.Search(len(s.lacks), func(i int) bool {
+		return bytes.Compare(s.pieces[s.bySum[s.starts[i]]].sum[:], sum[:]) >= 0
 	})
+	return int32(n), n < len(s.lacks) && s.pieces[s.bySum[s.starts[n]]].sum == sum
+}
+
+// wanted tells that a piece of a sum is not here.
+func (s *state) wanted(sum Sum) bool {
+	n, ok := s.numberOf(sum)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, n := range s.bySum[first:] {
-		if s.pieces[n].sum != sum {
-			break
-		}
-		if !s.done[n] {
-			all = append(all, n)
+	return ok && s.lacks[n] > 0
+}
+
+// missing are the pieces of a sum that are not here.
+func (s *state) missing(sum Sum) (all []int32) {
+	n, ok := s.numberOf(sum)
+	if !ok {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lacks[n] == 0 {
+		return nil
+	}
+	for _, at := range s.bySum[s.starts[n]:s.starts[n+1]] {
+		if !s.done[at] {
+			all = append(all, at)
 		}
 	}
 	return all
+}
+
+// has tells that a piece is here.
+func (s *state) has(n int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done[n]
+}
+
+// batches are the pieces that are missing, one of each sum, a request at a time.
+func (s *state) batches() func(yield func([]int32) bool) {
+	return func(yield func([]int32) bool) {
+		asked := make([]bool, len(s.lacks))
+		var batch []int32
+		size := 0
+		for n := range s.pieces {
+			// What another piece of the same sum brings is missing for as long as that is under way.
+			if asked[s.equal[n]] || s.has(n) {
+				continue
+			}
+			asked[s.equal[n]] = true
+			batch = append(batch, int32(n))
+			size += int(s.pieces[n].length)
+			if size >= batchSize || len(batch) == maxSpans {
+				if !yield(batch) {
+					return
+				}
+				batch, size = nil, 0
+			}
+		}
+		if len(batch) > 0 {
+			yield(batch)
+		}
+	}
 }
 
 // put writes a chunk, which was verified, wherever it is missing, and says how many bytes that were.
@@ -255,5 +330,6 @@ func (s *state) mark(n int32) error {
 	}
 	s.done[n] = true
 	s.left--
+	s.lacks[s.equal[n]]--
 	return nil
 }

@@ -3,8 +3,11 @@
 package transfer
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -61,8 +64,9 @@ func (r Record) of(root *os.Root, name string) (File, bool) {
 }
 
 // Whole tells that a folder has the files, and nothing else is known of them: by the record of what was brought there,
-// for files that have their size and time still, else by their checksums.
-func Whole(dir, record string, files []File) (whole, known bool, err error) {
+// for files that have their size and time still, else by their checksums. It is not where a file is missing or proven
+// to be another one; what cannot be read is an error.
+func Whole(ctx context.Context, dir, record string, files []File) (whole, known bool, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return false, false, fmt.Errorf("look at what was brought: %w", err)
@@ -78,15 +82,29 @@ func Whole(dir, record string, files []File) (whole, known bool, err error) {
 			continue
 		}
 		known = false
-		if !matches(root, f) {
+		switch err := matches(ctx, root, f); {
+		case errors.Is(err, errDiffers):
 			return false, false, nil
+		case err != nil:
+			return false, false, fmt.Errorf("look at what was brought: %w", err)
 		}
 	}
 	return true, known, nil
 }
 
-// matches tells that a file is there with its size and checksum. What cannot be read does not.
-func matches(root *os.Root, f File) bool {
+// errDiffers says that a file is proven to be another one.
+var errDiffers = errors.New("it does not have the checksum that the source gave")
+
+// matches returns nil for a file that is there with its size and checksum, and errDiffers for one that is not.
+func matches(ctx context.Context, root *os.Root, f File) error {
 	info, err := root.Stat(f.Path)
-	return err == nil && info.Size() == f.Size && info.Mode().IsRegular() && verified(root, f) == nil
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errDiffers
+	case err != nil:
+		return err
+	case info.Size() != f.Size || !info.Mode().IsRegular():
+		return errDiffers
+	}
+	return verified(ctx, root, f)
 }

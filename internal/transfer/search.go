@@ -12,16 +12,21 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // errAll ends a search that has found everything.
 var errAll = errors.New("nothing is missing any more")
 
-// search copies the chunks that seeds have. A seed that cannot be read has none: what it has is fetched.
+// Full tells that an error is one of a volume that is full.
+func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+
+// search copies the chunks that seeds have. A seed that cannot be read has none: what it has is fetched. A volume that
+// is full ends the search alone: what is not searched any more goes, and makes room.
 func (t *Transfer) search(ctx context.Context, s *state) error {
 	for _, seed := range t.Seeds {
 		switch err := t.searchSeed(ctx, s, seed); {
-		case errors.Is(err, errAll):
+		case errors.Is(err, errAll), Full(err):
 			return nil
 		case err != nil:
 			return err
@@ -55,10 +60,13 @@ func (t *Transfer) searchSeed(ctx context.Context, s *state, seed Seed) error {
 func (t *Transfer) searchFile(ctx context.Context, s *state, root *os.Root, record Record, dir, name string) error {
 	file, ok := record.of(root, name)
 	// One that came from a source without chunks has none in the record either.
-	if !ok || file.Size > maxChunk && len(file.Chunks) == 0 {
+	if !ok || !file.Described() {
 		open := func(string) (fs.File, error) { return root.Open(name) }
 		var err error
-		if file, err = t.Index.Describe(open, filepath.Join(dir, name)); err != nil {
+		if file, err = t.Index.Describe(ctx, open, filepath.Join(dir, name), true); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
 			return nil // what cannot be read has nothing
 		}
 	}
@@ -72,21 +80,24 @@ func (t *Transfer) searchFile(ctx context.Context, s *state, root *os.Root, reco
 		return nil // what cannot be read has nothing
 	}
 	defer handle.Close()
-	b := takeBuffers(&t.buffers)
-	defer t.buffers.Put(b)
+	buffer := t.buffers.take()
+	defer t.buffers.give(buffer)
 	for _, p := range pieces {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if len(s.missing(p.sum)) == 0 {
+		if !s.wanted(p.sum) {
 			continue
 		}
-		content := b.raw[:p.length]
+		content := buffer[:p.length]
 		if _, err := handle.ReadAt(content, p.offset); err != nil && !errors.Is(err, io.EOF) {
 			return nil // as above
 		}
 		if sha256.Sum256(content) != p.sum {
 			continue
+		}
+		if err := t.step("found"); err != nil {
+			return err
 		}
 		put, err := s.put(content, p.sum)
 		if err != nil {
@@ -114,8 +125,11 @@ func (t *Transfer) verify(ctx context.Context, s *state) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := verified(s.root, f); err != nil {
-			return errors.Join(err, s.root.Remove(journalName))
+		switch err := verified(ctx, s.root, f); {
+		case errors.Is(err, errDiffers):
+			return errors.Join(fmt.Errorf("%w; its chunks are looked through", err), s.root.Remove(journalName))
+		case err != nil:
+			return err
 		}
 	}
 	if err := t.step("verified"); err != nil {
@@ -124,18 +138,19 @@ func (t *Transfer) verify(ctx context.Context, s *state) error {
 	return t.tidy(s)
 }
 
-func verified(root *os.Root, f File) error {
+// verified reads a file and flushes it; errDiffers says that it has another checksum.
+func verified(ctx context.Context, root *os.Root, f File) error {
 	handle, err := root.Open(f.Path)
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", f.Path, err)
 	}
 	defer handle.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, handle); err != nil {
+	_, sum, err := SumOf(ctx, handle)
+	if err != nil {
 		return fmt.Errorf("verify %s: %w", f.Path, err)
 	}
-	if Sum(hash.Sum(nil)).String() != f.SHA256 {
-		return fmt.Errorf("%s does not have the checksum that the source gave; its chunks are looked through", f.Path)
+	if sum.String() != f.SHA256 {
+		return fmt.Errorf("verify %s: %w", f.Path, errDiffers)
 	}
 	if err := handle.Sync(); err != nil {
 		return fmt.Errorf("flush %s: %w", f.Path, err)

@@ -10,7 +10,6 @@ import (
 	"io"
 	"os"
 	"path"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -48,7 +47,8 @@ type Transfer struct {
 	Seeds []Seed
 	// Index remembers the chunks of files in Seeds.
 	Index *Index
-	// Searched, unless nil, is called when Seeds are not needed any more, before anything is fetched.
+	// Searched, unless nil, is called when Seeds are not needed any more, before anything is fetched; once more where the
+	// volume is full.
 	Searched func() error
 	Remote   Remote
 	Limits   *Limits
@@ -59,7 +59,7 @@ type Transfer struct {
 
 	// link is how many bytes per second one stream brought lately, and buffers are those of the workers.
 	link    atomic.Int64
-	buffers sync.Pool
+	buffers pool
 }
 
 func dirOf(name string) string { return path.Dir(name) }
@@ -82,18 +82,45 @@ func (t *Transfer) Run(ctx context.Context) error {
 	}
 	defer root.Close()
 	t.Meter.Attempt()
-	s, err := openState(root, t.Files)
+	err = t.phases(ctx, root)
+	if Full(err) && t.Searched != nil {
+		// The next attempt finds more room.
+		err = errors.Join(err, t.Searched())
+	}
+	return err
+}
+
+func (t *Transfer) phases(ctx context.Context, root *os.Root) error {
+	var s *state
+	err := t.reading(ctx, func() (err error) {
+		if s, err = openState(ctx, root, t.Files); err != nil {
+			return err
+		}
+		t.Meter.Found(s.here())
+		if err := t.step("opened"); err != nil {
+			return err
+		}
+		return t.search(ctx, s)
+	})
+	if s != nil {
+		defer s.close()
+	}
 	if err != nil {
 		return err
 	}
-	defer s.close()
-	t.Meter.Found(s.here())
-	for _, phase := range []func(context.Context, *state) error{t.search, t.fetch, t.verify} {
-		if err := phase(ctx, s); err != nil {
-			return err
-		}
+	if err := t.fetch(ctx, s); err != nil {
+		return err
 	}
-	return nil
+	return t.reading(ctx, func() error { return t.verify(ctx, s) })
+}
+
+// reading does what reads whole files on this side, when it is its turn.
+func (t *Transfer) reading(ctx context.Context, do func() error) error {
+	if err := t.Limits.disk.enter(ctx, ""); err != nil {
+		return err
+	}
+	defer t.Limits.disk.leave("")
+	return do()
 }
 
 // fetch brings what is missing.
@@ -126,32 +153,6 @@ func (t *Transfer) fetch(ctx context.Context, s *state) error {
 	return group.Wait()
 }
 
-// batches are the pieces that are missing, one of each sum, a request at a time.
-func (s *state) batches() func(yield func([]int32) bool) {
-	return func(yield func([]int32) bool) {
-		var batch []int32
-		size := 0
-		for n := range s.pieces {
-			missing := s.missing(s.pieces[n].sum)
-			// What another piece of the same sum brings is missing for as long as that is under way.
-			if len(missing) == 0 || missing[0] != int32(n) {
-				continue
-			}
-			batch = append(batch, missing[0])
-			size += int(s.pieces[n].length)
-			if size >= batchSize || len(batch) == maxSpans {
-				if !yield(batch) {
-					return
-				}
-				batch, size = nil, 0
-			}
-		}
-		if len(batch) > 0 {
-			yield(batch)
-		}
-	}
-}
-
 // bring fetches some chunks. What comes wrong is asked for again, alone.
 func (t *Transfer) bring(ctx context.Context, s *state, batch []int32) error {
 	for range tries {
@@ -171,7 +172,8 @@ func (t *Transfer) ask(ctx context.Context, s *state, batch []int32) (wrong []in
 	request := &Request{Compression: t.Limits.how(), Link: t.link.Load()}
 	for _, n := range batch {
 		p := s.pieces[n]
-		request.Spans = append(request.Spans, Span{Path: s.files[p.file].Path, Offset: p.offset, Length: p.length})
+		request.Spans = append(request.Spans, Span{Path: s.files[p.file].Path, Offset: p.offset, Length: p.length,
+			SHA256: p.sum.String()})
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -183,10 +185,10 @@ func (t *Transfer) ask(ctx context.Context, s *state, batch []int32) (wrong []in
 		return nil, err
 	}
 	defer body.Close()
-	counted := &inflow{ctx: ctx, reader: body, watch: watch, transfer: t}
+	counted := &inflow{ctx: ctx, reader: io.LimitReader(body, mostAnswer), watch: watch, transfer: t}
 	defer counted.tell()
-	b := takeBuffers(&t.buffers)
-	defer t.buffers.Put(b)
+	b := buffers{raw: t.buffers.take(), packed: t.buffers.take()}
+	defer func() { t.buffers.give(b.raw); t.buffers.give(b.packed) }()
 	for _, n := range batch {
 		p := s.pieces[n]
 		content, err := t.chunk(counted, b, int(p.length))
@@ -204,8 +206,17 @@ func (t *Transfer) ask(ctx context.Context, s *state, batch []int32) (wrong []in
 			return nil, err
 		}
 	}
+	// Not before the end of an answer has been read does its connection take the next request. What goes wrong now costs
+	// the connection alone.
+	_, _ = io.Copy(io.Discard, counted)
 	return wrong, nil
 }
+
+// buffers of a worker: a chunk, and what it was packed to.
+type buffers struct{ raw, packed []byte }
+
+// mostAnswer bounds an answer in bytes: its spans, and a word every few seconds for as long as a source has no worker.
+const mostAnswer = batchSize + maxChunk + 1<<20
 
 // keep writes a chunk that came wherever it is missing.
 func (t *Transfer) keep(s *state, content []byte, p piece) error {
@@ -219,7 +230,7 @@ func (t *Transfer) keep(s *state, content []byte, p piece) error {
 }
 
 // chunk reads the next chunk; one that cannot be unpacked is empty.
-func (t *Transfer) chunk(r *inflow, b *buffers, length int) ([]byte, error) {
+func (t *Transfer) chunk(r *inflow, b buffers, length int) ([]byte, error) {
 	for {
 		kind, content, err := readFrame(r, b.packed)
 		if err != nil {
@@ -228,6 +239,8 @@ func (t *Transfer) chunk(r *inflow, b *buffers, length int) ([]byte, error) {
 		switch kind {
 		case frameWait:
 			continue
+		case frameStale:
+			return nil, ErrStale
 		case frameFailed:
 			return nil, fmt.Errorf("the source says: %q", content)
 		case frameZstd:

@@ -38,6 +38,8 @@ type peer struct {
 	spans map[Span]int
 	// flip, unless nil, changes what is sent.
 	flip func([]byte) []byte
+	// reads, unless nil, is told of each span that is read.
+	reads func()
 }
 
 func newPeer(t testing.TB) *peer {
@@ -55,13 +57,32 @@ func newPeer(t testing.TB) *peer {
 			p.spans[s]++
 		}
 		p.mu.Unlock()
-		open := func(name string) (fs.File, error) { return os.Open(filepath.Join(p.dir, name)) }
-		_ = p.source.Send(&lossy{w, p}, r, &asked, open)
+		_ = p.source.Send(&lossy{w, p}, r, "", &asked, p.open)
 	}))
 	p.server.Config.ErrorLog = nil
 	p.server.Start()
 	t.Cleanup(p.server.Close)
 	return p
+}
+
+func (p *peer) open(name string) (fs.File, error) {
+	file, err := os.Open(filepath.Join(p.dir, name))
+	if err != nil || p.reads == nil {
+		return file, err
+	}
+	return &told{file, p.reads}, nil
+}
+
+// told tells of each span that is read.
+type told struct {
+	*os.File
+
+	reads func()
+}
+
+func (f *told) ReadAt(b []byte, offset int64) (int, error) {
+	f.reads()
+	return f.File.ReadAt(b, offset)
 }
 
 // lossy breaks a connection when no more bytes are allowed.
@@ -130,7 +151,7 @@ func (p *peer) describe(t fatal, contents map[string][]byte) (files []File) {
 	write(t, p.dir, contents)
 	index := NewIndex()
 	for name := range contents {
-		f, err := index.Describe(func(name string) (fs.File, error) { return os.Open(filepath.Join(p.dir, name)) }, name)
+		f, err := index.Describe(context.Background(), p.open, name, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -209,7 +230,7 @@ func TestFilesArriveWhateverWasThere(t *testing.T) {
 		defer os.RemoveAll(dir)
 		old := edits(t, base)
 		contents := map[string][]byte{"sub/Article_2.bcp": edits(t, old), "Article_2.sch": []byte("CREATE"), "empty": nil}
-		p := &local{dir: filepath.Join(dir, "source")}
+		p := &local{dir: filepath.Join(dir, "source"), source: NewSource(NewLimits())}
 		files := (&peer{dir: p.dir}).describe(t, contents)
 		write(t, filepath.Join(dir, "before"), map[string][]byte{"Article_1.bcp": old})
 		if rapid.Bool().Draw(t, "partly there") {
@@ -234,7 +255,10 @@ func TestFilesArriveWhateverWasThere(t *testing.T) {
 }
 
 // local is a source without a link.
-type local struct{ dir string }
+type local struct {
+	dir    string
+	source *Source
+}
 
 func (l *local) Ask(ctx context.Context, asked *Request) (io.ReadCloser, error) {
 	if err := asked.Check(); err != nil {
@@ -242,7 +266,7 @@ func (l *local) Ask(ctx context.Context, asked *Request) (io.ReadCloser, error) 
 	}
 	answer := httptest.NewRecorder()
 	request := httptest.NewRequestWithContext(ctx, http.MethodPost, "/", nil)
-	err := NewSource(NewLimits()).Send(answer, request, asked, func(name string) (fs.File, error) {
+	err := l.source.Send(answer, request, "", asked, func(name string) (fs.File, error) {
 		return os.Open(filepath.Join(l.dir, name))
 	})
 	return answer.Result().Body, err
@@ -321,16 +345,42 @@ func TestAFlippedBit(t *testing.T) {
 	}
 }
 
-// Bytes that are always wrong end the attempt, with a word.
-func TestWrongBytesOfTheSource(t *testing.T) {
+// Bytes that always come wrong end the attempt, with a word.
+func TestWrongBytesOfTheLink(t *testing.T) {
 	g := NewWithT(t)
 	p := newPeer(t)
-	files := p.describe(t, map[string][]byte{"Article_2.bcp": noise(1, 1<<20)})
-	write(t, p.dir, map[string][]byte{"Article_2.bcp": noise(2, 1<<20)})
+	contents := map[string][]byte{"Article_2.bcp": noise(1, 1<<20)}
+	files := p.describe(t, contents)
+	p.flip = func(b []byte) []byte {
+		if len(b) > 1000 {
+			b = bytes.Clone(b)
+			b[500] ^= 4
+		}
+		return b
+	}
 	job := p.transfer(t.TempDir(), files)
 	g.Expect(job.Run(t.Context())).To(MatchError(ContainSubstring("does not have the checksum")))
-	write(t, p.dir, map[string][]byte{"Article_2.bcp": noise(1, 1<<20)})
+	p.flip = nil
 	g.Expect(job.Run(t.Context())).To(Succeed())
+}
+
+// A source compares what it sends with what it promised: bytes that have changed are not sent, and not asked for again.
+func TestWrongBytesOfTheSource(t *testing.T) {
+	for name, size := range map[string]int{"other bytes": 1 << 20, "fewer bytes": 1 << 19} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := newPeer(t)
+			contents := map[string][]byte{"Article_2.bcp": noise(1, 1<<20)}
+			files := p.describe(t, contents)
+			write(t, p.dir, map[string][]byte{"Article_2.bcp": noise(2, size)})
+			job := p.transfer(t.TempDir(), files)
+			g.Expect(job.Run(t.Context())).To(MatchError(ErrStale))
+			g.Expect(p.sent.Load()).To(BeNumerically("<", 100))
+			g.Expect(p.asked()).To(HaveEach(1))
+			write(t, p.dir, contents)
+			g.Expect(job.Run(t.Context())).To(Succeed())
+		})
+	}
 }
 
 // A bit that flips on this side's disk shows at the end, and costs one chunk.
@@ -378,7 +428,7 @@ func TestKilledAtEachStep(t *testing.T) {
 		steps := 0
 		job.At = func(string) error {
 			// Each life gets one step farther than the one before.
-			if steps++; steps > last%3 {
+			if steps++; steps > last%4 {
 				return killed
 			}
 			return nil
@@ -423,19 +473,24 @@ func present(t *testing.T, dir string, files []File, contents map[string][]byte)
 	return all
 }
 
-// No more streams than there are workers, at either end, over all transfers.
+// No more chunks are read and packed than there are workers, over all transfers.
 func TestWorkersBoundAllTransfers(t *testing.T) {
 	g := NewWithT(t)
 	p := newPeer(t)
-	var now, most atomic.Int32
-	p.flip = func(b []byte) []byte {
-		most.Store(max(most.Load(), now.Add(1)))
-		time.Sleep(time.Millisecond)
-		now.Add(-1)
-		return b
-	}
+	var mu sync.Mutex
+	now, most := 0, 0
 	p.source.limits.Set(Settings{Workers: 2})
 	files := p.describe(t, map[string][]byte{"a": noise(1, 24<<20)})
+	p.reads = func() {
+		mu.Lock()
+		now++
+		most = max(most, now)
+		mu.Unlock()
+		time.Sleep(time.Millisecond)
+		mu.Lock()
+		now--
+		mu.Unlock()
+	}
 	var running sync.WaitGroup
 	errs := make([]error, 3)
 	for n := range errs {
@@ -443,7 +498,7 @@ func TestWorkersBoundAllTransfers(t *testing.T) {
 	}
 	running.Wait()
 	g.Expect(errors.Join(errs...)).NotTo(HaveOccurred())
-	g.Expect(most.Load()).To(BeNumerically("<=", 2))
+	g.Expect(most).To(BeNumerically("<=", 2))
 }
 
 // The rate holds over all transfers of a receiver.

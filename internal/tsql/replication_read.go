@@ -121,12 +121,13 @@ JOIN sys.dm_hadr_availability_replica_states AS s ON s.group_id = g.group_id AND
 WHERE g.name = @group`).arg("group", group).done("read the role in group " + group)
 }
 
-// PublicationState selects pubid, description and immediate_sync_ready of a publication of the connection's database,
-// which must be published.
+// PublicationState selects pubid, description, immediate_sync_ready and repl_freq (0 streamed, 1 snapshots alone) of a
+// publication of the connection's database, which must be published.
+// Source: docs/relational-databases/system-tables/syspublications-transact-sql.md.
 func PublicationState(publication string) Statement {
 	return new(
 		builder,
-	).sql(`SELECT pubid, COALESCE(description, N''), CAST(immediate_sync_ready AS int)
+	).sql(`SELECT pubid, COALESCE(description, N''), CAST(immediate_sync_ready AS int), CAST(repl_freq AS int)
 FROM dbo.syspublications WHERE name = @publication`).
 		arg("publication", publication).
 		done("read publication " + publication)

@@ -4,13 +4,16 @@ package tsql
 
 // AddSnapshotPublication adds a publication that brings whole snapshots and no changes. Its snapshot is kept for new
 // subscribers, which -Publication of their agents takes too. Tables are locked while one is made: sync_method
-// concurrent is for transactional publications. Sources: the page of sp_addpublication;
-// docs/relational-databases/replication/snapshot-replication.md.
+// concurrent is for transactional publications. DDL is not replicated: that is the log reader's to bring, of which
+// there is none, and what waits for it keeps the log (R-W12). Each snapshot has the tables as they are; columns that
+// are added to them are added to their articles by AddArticleColumn. Sources: the page of sp_addpublication
+// (@replicate_ddl); docs/relational-databases/replication/snapshot-replication.md,
+// publish/make-schema-changes-on-publication-databases.md.
 func AddSnapshotPublication(name, description string) Statement {
 	return exec("sys.sp_addpublication").str("publication", name).str("description", description).
 		str("sync_method", "native").str("repl_freq", "snapshot").str("status", "active").
 		flag("independent_agent", true).flag("immediate_sync", true).flag("allow_push", true).flag("allow_pull", true).
-		flag("allow_anonymous", false).flag("snapshot_in_defaultfolder", true).num("replicate_ddl", 1).num("retention", 0).
+		flag("allow_anonymous", false).flag("snapshot_in_defaultfolder", true).num("replicate_ddl", 0).num("retention", 0).
 		done("add snapshot publication " + name)
 }
 

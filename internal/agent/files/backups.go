@@ -54,7 +54,7 @@ func (b *backups) run(ctx context.Context) {
 	for {
 		if err := b.keep(); err != nil {
 			b.log.Warn("a folder for a backup is not as it is ordered", "error", err)
-			if !pause(ctx) {
+			if !pause(ctx, retryPause) {
 				return
 			}
 			continue

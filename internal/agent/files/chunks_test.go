@@ -4,6 +4,7 @@ package files
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -28,7 +29,7 @@ import (
 )
 
 const (
-	soon  = 20 * time.Second
+	soon  = time.Minute
 	first = "20261120100000"
 	next  = "20261120110000"
 )
@@ -41,6 +42,10 @@ type pair struct {
 	sent               atomic.Int64
 	// former has the source answer as one of an earlier release.
 	former atomic.Bool
+	// accepted are the connections that were made.
+	accepted atomic.Int32
+	// before, unless nil, is told of each request, and says whether it has answered it. It is set before any comes.
+	before func(w http.ResponseWriter, r *http.Request) (answered bool)
 }
 
 func newPair(t *testing.T) *pair {
@@ -58,6 +63,11 @@ func newPair(t *testing.T) *pair {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(p.serve))
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			p.accepted.Add(1)
+		}
+	}
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	p.order = orders.Mirror{Subscription: "dublin", Source: server.Listener.Addr().(*net.TCPAddr).String(), Host: "dist-0",
@@ -66,6 +76,9 @@ func newPair(t *testing.T) *pair {
 }
 
 func (p *pair) serve(w http.ResponseWriter, r *http.Request) {
+	if p.before != nil && p.before(w, r) {
+		return
+	}
 	if p.former.Load() {
 		if r.Method != http.MethodGet {
 			http.Error(w, "only GET and HEAD are supported", http.StatusMethodNotAllowed)
@@ -362,8 +375,7 @@ func TestWhoIsRefusedSpans(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			body := fmt.Sprintf(`{"spans":[{"path":%q,"offset":0,"length":3}],"compression":"Never"}`, c.file)
-			request := httptest.NewRequest(http.MethodPost, Pattern+c.folder, bytes.NewReader([]byte(body)))
+			request := httptest.NewRequest(http.MethodPost, Pattern+c.folder, bytes.NewReader(span(c.file, []byte("abc"))))
 			request.Header.Set("Authorization", "Bearer "+c.token)
 			answer := httptest.NewRecorder()
 			p.server.ServeHTTP(answer, request)
@@ -375,40 +387,39 @@ func TestWhoIsRefusedSpans(t *testing.T) {
 
 // Who waits for a worker is not sent away by the server's own limit, which is for requests that come slowly.
 func TestWaitingForAWorkerOfTheSource(t *testing.T) {
-	for name, c := range map[string]struct{ method, path, body string }{
-		"spans": {http.MethodPost, first, `{"spans":[{"path":"a","offset":0,"length":3}],"compression":"Never"}`},
-		"range": {http.MethodGet, first + "/a", ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			g := NewWithT(t)
-			p := newPair(t)
-			p.snapshot(t, first, map[string][]byte{"a": []byte("abc")})
-			p.server.limits.Set(transfer.Settings{Workers: 1})
-			g.Expect(p.server.limits.Enter(t.Context())).To(Succeed())
-			server := httptest.NewUnstartedServer(p.server)
-			server.Config.ReadTimeout = 50 * time.Millisecond
-			server.Start()
-			defer server.Close()
-			request, err := http.NewRequestWithContext(t.Context(), c.method,
-				server.URL+Pattern+"pub_db_articles/"+c.path, bytes.NewReader([]byte(c.body)))
-			g.Expect(err).NotTo(HaveOccurred())
-			request.Header.Set("Authorization", "Bearer token")
-			answered := make(chan string, 1)
-			go func() {
-				response, err := server.Client().Do(request)
-				if err != nil {
-					answered <- err.Error()
-					return
-				}
-				defer response.Body.Close()
-				content, err := io.ReadAll(response.Body)
-				answered <- fmt.Sprint(string(content), err)
-			}()
-			g.Consistently(answered, "300ms").ShouldNot(Receive())
-			p.server.limits.Leave()
-			g.Eventually(answered, soon).Should(Receive(HaveSuffix("abc<nil>")))
-		})
-	}
+	g := NewWithT(t)
+	p := newPair(t)
+	p.snapshot(t, first, map[string][]byte{"a": []byte("abc")})
+	p.server.limits.Set(transfer.Settings{Workers: 1})
+	g.Expect(p.server.limits.Enter(t.Context())).To(Succeed())
+	server := httptest.NewUnstartedServer(p.server)
+	server.Config.ReadTimeout = 50 * time.Millisecond
+	server.Start()
+	defer server.Close()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		server.URL+Pattern+"pub_db_articles/"+first, bytes.NewReader(span("a", []byte("abc"))))
+	g.Expect(err).NotTo(HaveOccurred())
+	request.Header.Set("Authorization", "Bearer token")
+	answered := make(chan string, 1)
+	go func() {
+		response, err := server.Client().Do(request)
+		if err != nil {
+			answered <- err.Error()
+			return
+		}
+		defer response.Body.Close()
+		content, err := io.ReadAll(response.Body)
+		answered <- fmt.Sprint(string(content), err)
+	}()
+	g.Consistently(answered, "300ms").ShouldNot(Receive())
+	p.server.limits.Leave()
+	g.Eventually(answered, soon).Should(Receive(HaveSuffix("abc<nil>")))
+}
+
+// span asks for the beginning of a file, as it is.
+func span(name string, content []byte) []byte {
+	return fmt.Appendf(nil, `{"spans":[{"path":%q,"offset":0,"length":%d,"sha256":"%x"}],"compression":"Never"}`,
+		name, len(content), sha256.Sum256(content))
 }
 
 // Limits that change hold at once: no mirror begins again for them.
@@ -421,10 +432,8 @@ func TestLimitsChangeUnderWay(t *testing.T) {
 	slow.Transfers = transfer.Settings{Workers: 1, MaxRate: 1 << 20}
 	m := p.keeper()
 	m.Set(t.Context(), []orders.Mirror{slow})
-	g.Eventually(func() int64 { return m.Statuses()[0].Bytes }, soon).Should(BeNumerically(">", 0))
-	status := m.Statuses()[0]
-	g.Expect(status.State).To(Equal(Copying))
-	g.Expect(status.RemainingSeconds).To(BeNumerically(">", 0))
+	g.Eventually(func() Status { return m.Statuses()[0] }, soon).Should(And(HaveField("State", Copying),
+		HaveField("Bytes", BeNumerically(">", 0)), HaveField("RemainingSeconds", BeNumerically(">", 0))))
 	one := m.running["dublin"]
 	m.Set(t.Context(), []orders.Mirror{p.order})
 	g.Expect(m.running["dublin"]).To(BeIdenticalTo(one))

@@ -122,7 +122,7 @@ func state(m *files.Mirrors) func() files.State {
 	return func() files.State { return m.Statuses()[0].State }
 }
 
-const patient = 20 * time.Second
+const patient = time.Minute
 
 func TestMirrorOfTheNewestWholeSnapshot(t *testing.T) {
 	g := NewWithT(t)
@@ -231,33 +231,6 @@ func TestListingThatTakesLong(t *testing.T) {
 	var listing files.Listing
 	g.Expect(json.NewDecoder(response.Body).Decode(&listing)).To(Succeed())
 	g.Expect(listing.Files).To(HaveLen(2))
-}
-
-func TestMirrorNoticesWrongBytes(t *testing.T) {
-	g := NewWithT(t)
-	s := newSite(t)
-	name := filepath.Join(
-		s.snapshot(t, "20261120100000", map[string][]byte{"Article_2.bcp": noise(1000)}),
-		"Article_2.bcp",
-	)
-	// The distributor's sidecar has taken the checksum; then the disk hands out other bytes.
-	request := httptest.NewRequest(http.MethodGet, files.Pattern+folder, nil)
-	request.Header.Set("Authorization", "Bearer "+token)
-	s.server.ServeHTTP(httptest.NewRecorder(), request)
-	before, err := os.Stat(name)
-	g.Expect(err).NotTo(HaveOccurred())
-	wrong := noise(2000)[1000:]
-	g.Expect(os.WriteFile(name, wrong, 0o644)).To(Succeed())
-	g.Expect(os.Chtimes(name, before.ModTime(), before.ModTime())).To(Succeed())
-	m := s.keep(t, s.order)
-	g.Eventually(func() string { return m.Statuses()[0].Message }, patient).
-		Should(ContainSubstring("does not have the checksum"))
-	g.Expect(s.mirrored("20261120100000", "")).NotTo(BeADirectory())
-	g.Expect(os.Chtimes(name, time.Now(), time.Now())).To(Succeed())
-	g.Eventually(state(m), patient).Should(Equal(files.Verified))
-	got, err := os.ReadFile(s.mirrored("20261120100000", "Article_2.bcp"))
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(got).To(Equal(wrong))
 }
 
 func TestServerRefuses(t *testing.T) {

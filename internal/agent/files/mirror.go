@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/transfer"
 )
@@ -38,8 +40,10 @@ const (
 )
 
 const (
-	// retryPause is the time after a failed attempt.
-	retryPause = 3 * time.Second
+	// retryPause is the time after a failed attempt. After one that brought nothing it is twice that of the one before, up
+	// to longestPause.
+	retryPause   = 3 * time.Second
+	longestPause = 30 * time.Second
 	// keep is how many snapshots of a publication stay in the mirror: an agent may be applying the one before.
 	keep = 2
 )
@@ -75,6 +79,8 @@ type Mirrors struct {
 	log            *slog.Logger
 	limits         *transfer.Limits
 	index          *transfer.Index
+	// reading has one listing read at a time, and room are the chunks of listings that may be in memory.
+	reading, room *semaphore.Weighted
 	// at, unless nil, is told of each step when it is done; an error ends the attempt there, for tests.
 	at func(step string) error
 
@@ -96,7 +102,8 @@ type mirror struct {
 // NewMirrors keeps mirrors below dir, one folder for each distributor of the namespace.
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
-		running: map[string]*mirror{}, statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
+		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), running: map[string]*mirror{},
+		statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
 }
 
 // Set replaces what is asked for. A mirror whose order changed begins again, with what is here already; one that is no
@@ -191,22 +198,31 @@ func (m *Mirrors) run(ctx context.Context, one *mirror) {
 	} else if one.order.Generation == "" {
 		return
 	}
-	for {
+	most := int64(0)
+	for failed := 0; ; failed++ {
 		err := work(ctx, one)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
 		m.log.Warn("a snapshot is not mirrored yet", "subscription", one.order.Subscription, "error", err)
 		m.say(one, func(s *Status) { s.State, s.Message = Failing, err.Error() })
-		if !pause(ctx) {
+		if here := one.meter.Progress().Here; here > most {
+			most, failed = here, 0
+		}
+		if !pause(ctx, pauseAfter(failed)) {
 			return
 		}
 	}
 }
 
+// pauseAfter is the time after an attempt that failed, after so many that did and brought nothing.
+func pauseAfter(failed int) time.Duration {
+	return min(retryPause<<min(failed, 8), longestPause)
+}
+
 // pause waits until it is time for another attempt. False says that ctx has ended before.
-func pause(ctx context.Context) bool {
-	timer := time.NewTimer(retryPause)
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -216,21 +232,42 @@ func pause(ctx context.Context) bool {
 	}
 }
 
+// list asks for a snapshot's listing, and takes room for it until leave is called. One for which there is none is not
+// kept while it waits: it is asked for again.
+func (m *Mirrors) list(ctx context.Context, source *source) (listing *Listing, leave func(), err error) {
+	held := int64(0)
+	for {
+		listing, err := source.list(ctx)
+		if err != nil {
+			m.room.Release(held)
+			return nil, nil, err
+		}
+		more := int64(listing.chunks()) - held
+		if more <= 0 || m.room.TryAcquire(more) {
+			held += max(0, more)
+			return listing, func() { m.room.Release(held) }, nil
+		}
+		m.room.Release(held)
+		held += more
+		if err := m.room.Acquire(ctx, held); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
 // copy brings the newest whole snapshot here. Files gather in a folder beside, which gets its name when all of them
 // have their checksums: a folder under its own name is whole.
 func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
-	source, err := newSource(one.order, m.namespace, m.limits, one.meter)
+	source, err := m.source(one.order, one.meter)
 	if err != nil {
 		return err
 	}
 	defer source.close()
-	listing, err := source.list(ctx)
+	listing, done, err := m.list(ctx, source)
 	if err != nil {
 		return err
 	}
-	if err := listing.check(); err != nil {
-		return err
-	}
+	defer done()
 	p := place{parent: filepath.Join(m.dir, one.order.Host, tree, listing.Folder), snapshot: listing.Snapshot,
 		seed: filepath.Join(m.dir, one.order.Host, seedFolder)}
 	leave, err := m.enter(ctx, p.parent)
@@ -240,15 +277,33 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	defer leave()
 	total := listing.total()
 	m.say(one, func(s *Status) { s.Snapshot, s.State, s.Total, s.Message = listing.Snapshot, Copying, total, "" })
+	// Before anything is brought: what is too old may be what fills the volume.
+	m.warn(one, p.prune(keep))
 	if err := m.bring(ctx, one, source, listing, p); err != nil {
+		if transfer.Full(err) {
+			err = errors.Join(err, m.searched(one, p))
+		}
 		return err
 	}
 	// Of a person's files the chunks are asked for again with each snapshot; what was whole has a record.
 	m.index.Forget(func(name string) bool { return strings.HasPrefix(name, p.parent) })
 	one.meter.End()
-	m.say(one, func(s *Status) { s.State, s.Message = Verified, "" })
+	err = errors.Join(p.prune(keep-1), m.searched(one, p))
+	m.warn(one, err)
+	message := ""
+	if err != nil {
+		message = err.Error()
+	}
+	m.say(one, func(s *Status) { s.State, s.Message = Verified, message })
 	m.log.Info("snapshot mirrored", "subscription", one.order.Subscription, "snapshot", listing.Snapshot, "bytes", total)
-	return errors.Join(m.prune(p.parent), m.prunePartial(one, p, ""))
+	return nil
+}
+
+// warn tells that something old stays: the snapshot is there all the same.
+func (m *Mirrors) warn(one *mirror, err error) {
+	if err != nil {
+		m.log.Warn("not all is removed that is too old", "subscription", one.order.Subscription, "error", err)
+	}
 }
 
 // enter waits until no other mirror copies into a folder.
@@ -270,7 +325,7 @@ func (m *Mirrors) enter(ctx context.Context, folder string) (leave func(), err e
 
 // bring has a snapshot be in its place, whole.
 func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listing *Listing, p place) error {
-	there, err := p.whole(listing)
+	there, err := p.whole(ctx, listing)
 	if err != nil {
 		return err
 	}
@@ -301,7 +356,7 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 		return err
 	}
 	job := transfer.Transfer{Dir: p.partial(), Files: listing.Files, Seeds: seeds, Index: m.index,
-		Searched: func() error { return m.prunePartial(one, p, "") }, At: m.at,
+		Searched: func() error { return m.searched(one, p) }, At: m.at,
 		Remote: remote{source, listing}, Limits: m.limits, Meter: one.meter}
 	if err := job.Run(ctx); err != nil {
 		return err
@@ -314,6 +369,11 @@ func (m *Mirrors) step(name string) error {
 		return nil
 	}
 	return m.at(name)
+}
+
+// searched removes what was there for its chunks alone.
+func (m *Mirrors) searched(one *mirror, p place) error {
+	return errors.Join(m.prunePartial(one, p, ""), p.pruneAside())
 }
 
 // prunePartial removes what was begun of snapshots older than one, but that which is kept for its chunks, unless
@@ -345,53 +405,4 @@ func (m *Mirrors) copying(one *mirror, snapshot string) bool {
 		}
 	}
 	return false
-}
-
-// prune removes all but the newest snapshots of a publication, and what was set aside. These are copies.
-func (m *Mirrors) prune(parent string) error {
-	entries, err := os.ReadDir(parent)
-	if err != nil {
-		return fmt.Errorf("look through the mirror: %w", err)
-	}
-	var whole, old []string
-	for _, e := range entries {
-		if e.IsDir() && isStamp(e.Name()) {
-			whole = append(whole, e.Name())
-		}
-		if e.IsDir() && isAside(e.Name()) {
-			old = append(old, e.Name())
-		}
-	}
-	slices.Sort(whole)
-	for _, name := range whole[:max(0, len(whole)-keep)] {
-		old = append(old, name, recordName(name))
-	}
-	for _, name := range old {
-		if err := os.RemoveAll(filepath.Join(parent, name)); err != nil {
-			return fmt.Errorf("remove an old snapshot from the mirror: %w", err)
-		}
-	}
-	return nil
-}
-
-// check refuses a listing whose names would leave the mirror's folder.
-func (l *Listing) check() error {
-	names := []string{l.Folder, l.Snapshot}
-	for _, f := range l.Files {
-		names = append(names, f.Path)
-	}
-	for _, name := range names {
-		if !filepath.IsLocal(name) || strings.HasPrefix(name, ".") {
-			return fmt.Errorf("the distributor's sidecar names a file %q, which is not below its folder", name)
-		}
-	}
-	return nil
-}
-
-func (l *Listing) total() int64 {
-	var n int64
-	for _, f := range l.Files {
-		n += f.Size
-	}
-	return n
 }

@@ -4,13 +4,16 @@ package files
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/mssql/conf"
 )
 
 // Source tells the orders.
@@ -29,6 +32,8 @@ type Part struct {
 	snapshotDir string
 	// link is another name of it, empty when it has none.
 	link string
+	// mirrorDir has the mirrors, and conf is the engine's mssql.conf; empty where that is not known.
+	mirrorDir, conf string
 	// backups are folders into which the engine writes backups.
 	backups *backups
 	log     *slog.Logger
@@ -38,8 +43,12 @@ type Part struct {
 // mirrorDir.
 func NewPart(source Source, namespace, snapshotDir, mirrorDir string, log *slog.Logger) *Part {
 	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, namespace, log),
-		snapshotDir: snapshotDir, backups: newBackups(snapshotDir, log), log: log}
+		snapshotDir: snapshotDir, mirrorDir: mirrorDir, backups: newBackups(snapshotDir, log), log: log}
 }
+
+// Maps has the part make those folders of mirrors that the engine's mssql.conf maps the names of distributors' snapshot
+// folders to. An engine that publishes writes there, whether a mirror was ever asked for or not.
+func (p *Part) Maps(file string) { p.conf = file }
 
 // Link gives the snapshot folder another name, at which subscribers have the mirror of it: an engine that follows no
 // UNC name finds the same path at both ends.
@@ -75,22 +84,43 @@ func (p *Part) Run(ctx context.Context) error {
 }
 
 // makeFolder sees to it that the snapshot folder is there: an engine admits no publisher without it (21037), and makes
-// only what lies below it. The engine runs under the sidecar's user.
+// only what lies below it. So it is with the folders of mirrors (21330). The engine runs under the sidecar's user.
 func (p *Part) makeFolder(ctx context.Context) {
 	for told := false; ; {
 		err := os.MkdirAll(p.snapshotDir, 0o770)
 		if err == nil && p.link != "" {
 			err = linkTo(p.link, p.snapshotDir)
 		}
+		err = errors.Join(err, p.makeMirrors())
 		if err != nil && !told {
-			p.log.Warn("no publisher can use this server's snapshot folder yet",
-				"error", fmt.Errorf("make the snapshot folder: %w", err))
+			p.log.Warn("not every folder of snapshots is there yet, without which no publisher can use it",
+				"error", fmt.Errorf("make the folders of snapshots: %w", err))
 		}
 		told = err != nil
-		if !pause(ctx) {
+		if !pause(ctx, retryPause) {
 			return
 		}
 	}
+}
+
+// makeMirrors makes the folders of mirrors that the engine has names for. What else it maps is not the sidecar's.
+func (p *Part) makeMirrors() error {
+	if p.conf == "" {
+		return nil
+	}
+	file, err := os.ReadFile(p.conf)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read which folders the engine maps: %w", err)
+	}
+	for _, folder := range conf.Mapped(string(file)) {
+		if filepath.Dir(filepath.Clean(folder)) == filepath.Clean(p.mirrorDir) {
+			err = errors.Join(err, os.MkdirAll(folder, 0o770))
+		}
+	}
+	return err
 }
 
 // linkTo makes name a symbolic link to a folder. What is there of another kind, or leads elsewhere, stays.

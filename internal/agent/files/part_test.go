@@ -67,3 +67,29 @@ func TestSidecarMakesTheSnapshotFolder(t *testing.T) {
 	cancel()
 	g.Eventually(ended, patient).Should(Receive(MatchError(context.Canceled)))
 }
+
+// An engine writes below the folder of its distributor's mirror when it publishes, whether a mirror was ever asked for
+// or not: the sidecar makes those that mssql.conf maps, and no other. One that is made anew comes back.
+func TestSidecarMakesTheFoldersOfMirrors(t *testing.T) {
+	g := NewWithT(t)
+	volume := t.TempDir()
+	mirrors, file := filepath.Join(volume, "mirror"), filepath.Join(volume, "mssql.conf")
+	dist, own, outside := filepath.Join(mirrors, "dist-0"), filepath.Join(volume, "ReplData"), filepath.Join(volume, "x")
+	source := silent{make(chan struct{})}
+	part := files.NewPart(source, "web", own, mirrors, slog.New(slog.DiscardHandler))
+	part.Maps(file)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- part.Run(ctx) }()
+	g.Eventually(own, patient).Should(BeADirectory(), "also without the file")
+	g.Expect(os.WriteFile(file, []byte("[network]\ntcpport = 1433\n[uncmapping]\n//dist-0/ReplData = "+dist+
+		"\n//tukpub-0/ReplData = "+own+"\n//other/share = "+outside+"\n//up/share = "+mirrors+"/../y\n"), 0o600)).
+		To(Succeed())
+	g.Eventually(dist, patient).Should(BeADirectory())
+	g.Expect(os.Remove(dist)).To(Succeed())
+	g.Eventually(dist, patient).Should(BeADirectory(), "somebody has removed it")
+	g.Expect(outside).NotTo(BeAnExistingFile())
+	g.Expect(filepath.Join(volume, "y")).NotTo(BeAnExistingFile())
+	cancel()
+	g.Eventually(ended, patient).Should(Receive(MatchError(context.Canceled)))
+}

@@ -3,6 +3,7 @@
 package files
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -50,15 +51,15 @@ func (p place) partial() string { return filepath.Join(p.parent, partialName(p.s
 func (p place) record() string { return filepath.Join(p.parent, recordName(p.snapshot)) }
 
 // whole tells that the snapshot is in its place. A folder that this sidecar has brought, and whose files are as it left
-// them, is; one of which that is not known has its checksums computed. What has the name and is not the snapshot is set
-// aside, for its chunks.
-func (p place) whole(listing *Listing) (bool, error) {
+// them, is; one of which that is not known has its checksums computed. What has the name and is proven not to be the
+// snapshot is set aside, for its chunks. Nothing else is: an agent may be reading it.
+func (p place) whole(ctx context.Context, listing *Listing) (bool, error) {
 	if _, err := os.Stat(p.final()); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
 		return false, fmt.Errorf("look for the mirror of snapshot %s: %w", p.snapshot, err)
 	}
-	whole, known, err := transfer.Whole(p.final(), p.record(), listing.Files)
+	whole, known, err := transfer.Whole(ctx, p.final(), p.record(), listing.Files)
 	if err != nil || whole && known {
 		return whole, err
 	}
@@ -169,4 +170,48 @@ func (p place) seeds(begun string) ([]transfer.Seed, error) {
 		others = append(others, transfer.Seed{Dir: filepath.Join(p.parent, partialName(begun))})
 	}
 	return append(append(others, aside...), transfer.Seed{Dir: p.seed}), err
+}
+
+// prune removes all but the newest snapshots beside the place, and so many of them. These are copies.
+func (p place) prune(kept int) error {
+	entries, err := p.entries()
+	if err != nil {
+		return err
+	}
+	var whole, old []string
+	for _, e := range entries {
+		if e.IsDir() && isStamp(e.Name()) && e.Name() != p.snapshot {
+			whole = append(whole, e.Name())
+		}
+	}
+	slices.Sort(whole)
+	for _, name := range whole[:max(0, len(whole)-kept)] {
+		old = append(old, name, recordName(name))
+	}
+	return p.remove(old)
+}
+
+// pruneAside removes what was set aside.
+func (p place) pruneAside() error {
+	entries, err := p.entries()
+	if err != nil {
+		return err
+	}
+	var old []string
+	for _, e := range entries {
+		if e.IsDir() && isAside(e.Name()) {
+			old = append(old, e.Name())
+		}
+	}
+	return p.remove(old)
+}
+
+func (p place) remove(names []string) error {
+	var all error
+	for _, name := range names {
+		if err := os.RemoveAll(filepath.Join(p.parent, name)); err != nil {
+			all = errors.Join(all, fmt.Errorf("remove an old snapshot from the mirror: %w", err))
+		}
+	}
+	return all
 }

@@ -4,17 +4,18 @@ package files
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"geosql.dev/operator/internal/transfer"
 )
 
 const (
@@ -52,7 +53,7 @@ func (s *source) fetchRanges(ctx context.Context, listing *Listing, dir string) 
 		return err
 	}
 	for _, file := range listing.Files {
-		if err := verify(dir, file); err != nil {
+		if err := verify(ctx, dir, file); err != nil {
 			return err
 		}
 	}
@@ -61,16 +62,23 @@ func (s *source) fetchRanges(ctx context.Context, listing *Listing, dir string) 
 
 // parts brings the parts of files that are missing.
 func (s *source) parts(ctx context.Context, listing *Listing, files []*partialFile) error {
-	group, ctx := errgroup.WithContext(ctx)
+	// A stream that fails takes no other one along: what these have under way would be sent again.
+	var group errgroup.Group
+	var failed atomic.Bool
 	for _, f := range files {
 		s.meter.Found(f.have)
 		for _, part := range f.missing() {
 			if err := s.limits.Enter(ctx); err != nil {
 				return errors.Join(group.Wait(), err)
 			}
+			if failed.Load() {
+				s.limits.Leave()
+				return group.Wait()
+			}
 			group.Go(func() error {
 				defer s.limits.Leave()
 				if err := s.part(ctx, listing, f, part); err != nil {
+					failed.Store(true)
 					return err
 				}
 				s.meter.Fetched(part.length)
@@ -83,10 +91,10 @@ func (s *source) parts(ctx context.Context, listing *Listing, files []*partialFi
 
 // part copies one part of a file.
 func (s *source) part(ctx context.Context, listing *Listing, f *partialFile, p part) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	// A stream that brings nothing for a while is given up; the parts that are whole stay.
-	watch := time.AfterFunc(stall, cancel)
+	watch := time.AfterFunc(stall, func() { cancel(fmt.Errorf("nothing came for %v", stall)) })
 	defer watch.Stop()
 	response, err := s.get(
 		ctx,
@@ -109,6 +117,9 @@ func (s *source) part(ctx context.Context, listing *Listing, f *partialFile, p p
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
 		return fmt.Errorf("copy %s from %d: %w", f.file.Path, p.offset+n, err)
 	}
 	return f.mark(p)
@@ -135,18 +146,18 @@ func (w *watched) Read(b []byte) (int, error) {
 }
 
 // verify compares a file's checksum; a file that is wrong is forgotten, so that the next attempt brings it anew.
-func verify(dir string, file File) error {
+func verify(ctx context.Context, dir string, file File) error {
 	name := filepath.Join(dir, filepath.FromSlash(file.Path))
 	handle, err := os.Open(name)
 	if err != nil {
 		return fmt.Errorf("verify %s: %w", file.Path, err)
 	}
 	defer handle.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, handle); err != nil {
+	_, sum, err := transfer.SumOf(ctx, handle)
+	if err != nil {
 		return fmt.Errorf("verify %s: %w", file.Path, err)
 	}
-	if hex.EncodeToString(hash.Sum(nil)) != file.SHA256 {
+	if sum.String() != file.SHA256 {
 		return errors.Join(
 			fmt.Errorf("%s does not have the checksum that the distributor's sidecar gave; it is copied again", file.Path),
 			os.Remove(name),

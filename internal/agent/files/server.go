@@ -5,6 +5,7 @@
 package files
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
@@ -36,23 +37,15 @@ const stampLength = 14
 // writeTime is how long a chunk of an answer may take on a slow link.
 const writeTime = 30 * time.Second
 
-// maxChunked is the size of a snapshot, in bytes, of which chunks are listed. Those of a larger one would take too much
-// of a sidecar's memory: it is fetched in ranges.
-const maxChunked = 256 << 30
-
-// Listing is a snapshot with its files.
-type Listing struct {
-	// Folder of the publication as it is on disk, Snapshot the newest one's.
-	Folder   string `json:"folder"`
-	Snapshot string `json:"snapshot"`
-	// Chunked tells that the files have their chunks, and that these can be asked for. Sidecars of earlier releases do not
-	// say so: theirs are fetched in ranges.
-	Chunked bool   `json:"chunked,omitempty"`
-	Files   []File `json:"files"`
-}
-
-// File is a file of a snapshot.
-type File = transfer.File
+const (
+	// maxChunked is the size of a snapshot, in bytes, of which chunks are listed. Those of a larger one would take too
+	// much of a sidecar's memory: it is fetched in ranges.
+	maxChunked = 256 << 30
+	// maxChunks are the chunks of a listing, of which a snapshot of that size has no more unless its content is strange.
+	maxChunks = maxChunked >> 20
+	// maxListing bounds the JSON of a listing in bytes: a chunk takes 48, a file about 150.
+	maxListing = 32 << 20
+)
 
 // Server serves the snapshots below a folder to those who have a token for the publication's.
 type Server struct {
@@ -62,6 +55,8 @@ type Server struct {
 	index  *transfer.Index
 	limits *transfer.Limits
 	source *transfer.Source
+	// chunked is maxChunked; tests have less.
+	chunked int64
 
 	mu      sync.Mutex
 	readers []orders.Reader
@@ -70,7 +65,8 @@ type Server struct {
 // NewServer serves the snapshot folder dir; it need not exist yet.
 func NewServer(dir string, log *slog.Logger) *Server {
 	limits := transfer.NewLimits()
-	return &Server{dir: dir, log: log, index: transfer.NewIndex(), limits: limits, source: transfer.NewSource(limits)}
+	return &Server{dir: dir, log: log, index: transfer.NewIndex(), limits: limits, source: transfer.NewSource(limits),
+		chunked: maxChunked}
 }
 
 // SetReaders replaces who may read, and how much they all get at the same time.
@@ -80,6 +76,9 @@ func (s *Server) SetReaders(readers []orders.Reader) {
 		settings = append(settings, r.Transfers)
 	}
 	s.limits.Set(transfer.Strictest(settings))
+	s.source.Keep(func(receiver string) bool {
+		return slices.ContainsFunc(readers, func(r orders.Reader) bool { return r.Subscription == receiver })
+	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readers = readers
@@ -96,7 +95,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	folder, rest, _ := strings.Cut(strings.TrimPrefix(path.Clean(r.URL.Path), Pattern), "/")
-	if !s.admitted(r, folder) {
+	reader, ok := s.admitted(r, folder)
+	if !ok {
 		http.Error(w, "no right to read this folder", http.StatusForbidden)
 		return
 	}
@@ -108,7 +108,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer root.Close()
 	switch {
 	case r.Method == http.MethodPost:
-		s.serveSpans(w, r, root, folder, rest)
+		s.serveSpans(w, r, root, reader, folder, rest)
 	case rest == "":
 		s.serveListing(w, r, root, folder)
 	default:
@@ -117,25 +117,28 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *Server) serveListing(w http.ResponseWriter, r *http.Request, root *os.Root, folder string) {
-	listing, err := s.list(root, folder, r.URL.Query().Get("until"))
+	listing, err := s.list(r.Context(), root, folder, r.URL.Query().Get("until"))
 	if err != nil {
 		s.fail(w, err)
 		return
 	}
-	if r.URL.Query().Get("chunks") == "" || listing.total() > maxChunked {
-		for i := range listing.Files {
-			listing.Files[i].Chunks = nil
-		}
-		listing.Chunked = false
+	if r.URL.Query().Get("chunks") == "" {
+		listing.bare()
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if err := json.NewEncoder(w).Encode(listing); err != nil {
+	if err := listing.write(w); err != nil {
 		s.log.Warn("answer a listing", "error", err)
 	}
 }
 
 // serveSpans sends spans of a snapshot's files.
-func (s *Server) serveSpans(w http.ResponseWriter, r *http.Request, root *os.Root, folder, snapshot string) {
+func (s *Server) serveSpans(
+	w http.ResponseWriter,
+	r *http.Request,
+	root *os.Root,
+	reader orders.Reader,
+	folder, snapshot string,
+) {
 	var asked transfer.Request
 	err := json.NewDecoder(http.MaxBytesReader(w, r.Body, transfer.MaxRequest)).Decode(&asked)
 	if err == nil {
@@ -156,7 +159,12 @@ func (s *Server) serveSpans(w http.ResponseWriter, r *http.Request, root *os.Roo
 		return
 	}
 	open := func(name string) (fs.File, error) { return regular(root, path.Join(base, name)) }
-	if err := s.source.Send(w, r, &asked, open); err != nil && r.Context().Err() == nil {
+	err = s.source.Send(w, r, reader.Subscription, &asked, open)
+	var stale *transfer.StaleError
+	if errors.As(err, &stale) {
+		s.index.Doubt(path.Join(base, stale.Span.Path), stale.Span)
+	}
+	if err != nil && r.Context().Err() == nil {
 		s.log.Warn("send files of a snapshot", "snapshot", snapshot, "error", err)
 	}
 }
@@ -190,28 +198,28 @@ func (s *Server) serveFile(w http.ResponseWriter, r *http.Request, root *os.Root
 		http.Error(w, "not a file", http.StatusNotFound)
 		return
 	}
-	// A sidecar of an earlier release waits for 20 s, and asks again.
-	if err := s.limits.Enter(r.Context()); err != nil {
-		return
-	}
-	defer s.limits.Leave()
+	// It waits for no worker: who asks for a range gives up where nothing comes for 20 s, and it takes little memory.
 	http.ServeContent(w, r, "", info.ModTime(), file)
 }
 
-// admitted compares tokens by their digests, in constant time.
-func (s *Server) admitted(r *http.Request, folder string) bool {
+// admitted is the reader that asks, by its token; digests are compared, in constant time.
+func (s *Server) admitted(r *http.Request, folder string) (orders.Reader, bool) {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
 	if !ok {
-		return false
+		return orders.Reader{}, false
 	}
 	shown := sha256.Sum256([]byte(token))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.readers, func(reader orders.Reader) bool {
+	i := slices.IndexFunc(s.readers, func(reader orders.Reader) bool {
 		known := sha256.Sum256([]byte(reader.Token))
 		return reader.Token != "" && strings.EqualFold(reader.Folder, folder) &&
 			subtle.ConstantTimeCompare(shown[:], known[:]) == 1
 	})
+	if i < 0 {
+		return orders.Reader{}, false
+	}
+	return s.readers[i], true
 }
 
 func (s *Server) fail(w http.ResponseWriter, err error) {
@@ -238,7 +246,7 @@ func find(root *os.Root, folder string) (string, error) {
 }
 
 // list is the newest snapshot that began no later than until: one that began later may be being written.
-func (s *Server) list(root *os.Root, folder, until string) (*Listing, error) {
+func (s *Server) list(ctx context.Context, root *os.Root, folder, until string) (*Listing, error) {
 	actual, err := find(root, folder)
 	if err != nil {
 		return nil, err
@@ -257,20 +265,47 @@ func (s *Server) list(root *os.Root, folder, until string) (*Listing, error) {
 		return nil, fmt.Errorf("snapshot of %s until %s: %w", folder, until, fs.ErrNotExist)
 	}
 	s.forget(path.Join(tree, actual), newest)
-	listing := &Listing{Folder: actual, Snapshot: newest, Chunked: true, Files: []File{}}
+	listing := &Listing{Folder: actual, Snapshot: newest, Files: []File{}}
 	base := path.Join(tree, actual, newest)
 	err = fs.WalkDir(root.FS(), base, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
-		file, err := s.index.Describe(func(name string) (fs.File, error) { return root.Open(name) }, name)
+		info, err := e.Info()
 		if err == nil {
-			file.Path = strings.TrimPrefix(name, base+"/")
-			listing.Files = append(listing.Files, file)
+			listing.Files = append(listing.Files, File{Path: strings.TrimPrefix(name, base+"/"), Size: info.Size()})
 		}
 		return err
 	})
-	return listing, err
+	if err != nil {
+		return nil, err
+	}
+	return listing, s.describe(ctx, root, base, listing)
+}
+
+// describe reads the files of a listing that are not known yet. Who asked may be gone before that has ended, and asks
+// again: the file that is being read is read to its end, for that.
+func (s *Server) describe(ctx context.Context, root *os.Root, base string, listing *Listing) error {
+	listing.Chunked = listing.total() <= s.chunked
+	whole, chunks := true, 0
+	for i, f := range listing.Files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		open := func(name string) (fs.File, error) { return root.Open(name) }
+		file, err := s.index.Describe(context.WithoutCancel(ctx), open, path.Join(base, f.Path), listing.Chunked)
+		if err != nil {
+			return err
+		}
+		file.Path = f.Path
+		listing.Files[i] = file
+		chunks += len(file.Chunks)
+		whole = whole && file.Described()
+	}
+	if !whole || chunks > maxChunks {
+		listing.bare()
+	}
+	return nil
 }
 
 // forget drops the checksums of a publication's snapshots that are older than the one that is listed: nobody asks for

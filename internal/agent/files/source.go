@@ -17,6 +17,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/transfer"
@@ -31,22 +33,19 @@ type source struct {
 	client *http.Client
 	limits *transfer.Limits
 	meter  *transfer.Meter
+	// reading has one listing read at a time, over all mirrors.
+	reading *semaphore.Weighted
 }
 
-func newSource(
-	order orders.Mirror,
-	namespace string,
-	limits *transfer.Limits,
-	meter *transfer.Meter,
-) (*source, error) {
+func (m *Mirrors) source(order orders.Mirror, meter *transfer.Meter) (*source, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(order.CA) {
 		return nil, errors.New("the orders have no CA for the distributor's sidecar")
 	}
-	return &source{order: order, limits: limits, meter: meter, client: &http.Client{Transport: &http.Transport{
+	transport := &http.Transport{
 		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: order.Host, MinVersion: tls.VersionTLS12,
-			VerifyConnection: credentials.Of(order.Host, namespace)},
+			VerifyConnection: credentials.Of(order.Host, m.namespace)},
 		// HTTP/2 would carry all streams on one connection.
 		TLSNextProto:          map[string]func(string, *tls.Conn) http.RoundTripper{},
 		TLSHandshakeTimeout:   10 * time.Second,
@@ -57,7 +56,9 @@ func newSource(
 		DisableCompression:  true,
 		// No more: how fast bytes come is told by how long they are waited for.
 		ReadBufferSize: 16 << 10,
-	}}}, nil
+	}
+	return &source{order: order, limits: m.limits, meter: meter, reading: m.reading,
+		client: &http.Client{Transport: transport}}, nil
 }
 
 func (s *source) close() { s.client.CloseIdleConnections() }
@@ -96,7 +97,7 @@ func (s *source) do(request *http.Request) (*http.Response, error) {
 	}
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusPartialContent {
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 200))
-		_ = response.Body.Close()
+		_ = drained(response.Body)
 		return nil, fmt.Errorf(
 			"the distributor's sidecar %s answers %s: %s",
 			s.order.Source,
@@ -119,15 +120,23 @@ func (s *source) list(ctx context.Context) (*Listing, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer response.Body.Close()
+	defer func() { _ = drained(response.Body) }()
+	// What was read is several times in memory until it is understood.
+	if err := s.reading.Acquire(ctx, 1); err != nil {
+		return nil, err
+	}
+	defer s.reading.Release(1)
 	var listing Listing
-	if err := json.NewDecoder(response.Body).Decode(&listing); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxListing)).Decode(&listing); err != nil {
 		return nil, fmt.Errorf("read the distributor's listing: %w", err)
 	}
-	if listing.Snapshot == "" {
-		return nil, errors.New("the distributor's listing names no snapshot")
-	}
-	return &listing, nil
+	return &listing, listing.check(s.order)
+}
+
+// drained closes a body. Not before its end has been read does its connection take the next request.
+func drained(body io.ReadCloser) error {
+	_, err := io.Copy(io.Discard, io.LimitReader(body, 4<<10))
+	return errors.Join(err, body.Close())
 }
 
 // Stamp is a time in ISO 8601 as a snapshot folder's name has it, yyyymmddhhmmss; empty when it is none.

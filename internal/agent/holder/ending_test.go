@@ -5,6 +5,7 @@
 package holder_test
 
 import (
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -39,8 +40,10 @@ func TestAnAgentSaysWhatItHasHeard(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler)})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(h.Status()).To(BeNil(), "nothing was looked at, so it does not say that it does nothing")
+	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- h.Run(t.Context()) }()
+	go func() { done <- h.Run(ctx) }()
+	t.Cleanup(func() { cancel(); g.Eventually(done, patience).Should(Receive()) })
 	tell := func(group orders.Group) {
 		data, err := group.Encode()
 		g.Expect(err).NotTo(HaveOccurred())

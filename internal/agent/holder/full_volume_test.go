@@ -6,8 +6,6 @@ package holder_test
 
 import (
 	"errors"
-	"io"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -63,8 +61,7 @@ func TestAFullDataVolumeStopsNoPromise(t *testing.T) {
 	room := fill(t, data)
 	g.Expect(errors.Is(former.Save(promised(8, "quisec-0")), syscall.ENOSPC)).To(BeTrue(), "on the data volume it did")
 
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	p := holder.NewPromises(file(own), file(data), log)
+	p := promises(t, file(own), file(data))
 	g.Expect(p.Load()).To(Equal(promised(7, "quisec-0")))
 	g.Expect(p.Save(promised(9, "tukpub-0"))).To(Succeed())
 	p.Close(t.Context())
@@ -73,7 +70,7 @@ func TestAFullDataVolumeStopsNoPromise(t *testing.T) {
 	g.Expect(err).To(HaveOccurred(), "who knows that place alone does not go by what is out of date")
 
 	room()
-	p = holder.NewPromises(file(own), file(data), log)
+	p = promises(t, file(own), file(data))
 	g.Expect(p.Load()).To(Equal(promised(9, "tukpub-0")))
 	p.Close(t.Context())
 	g.Expect(former.Load()).To(Equal(promised(9, "tukpub-0")))
@@ -83,8 +80,7 @@ func TestAFullDataVolumeStopsNoPromise(t *testing.T) {
 func TestAFullOwnVolumeIsAnError(t *testing.T) {
 	g := NewWithT(t)
 	own, data := mount(t, "64k"), t.TempDir()
-	p := holder.NewPromises(filepath.Join(own, "promises.json"), filepath.Join(data, "promises.json"),
-		slog.New(slog.NewTextHandler(io.Discard, nil)))
+	p := promises(t, filepath.Join(own, "promises.json"), filepath.Join(data, "promises.json"))
 	g.Expect(p.Save(promised(7, "quisec-0"))).To(Succeed())
 	room := fill(t, own)
 	g.Expect(p.Save(promised(8, "tukpub-0"))).To(MatchError(ContainSubstring("keep the promises")))

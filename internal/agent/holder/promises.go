@@ -48,7 +48,9 @@ type Promises struct {
 	copies sync.Mutex
 	next   []byte
 	copied chan struct{}
-	closed chan struct{}
+	// closed once by Close.
+	closed  chan struct{}
+	closing sync.Once
 }
 
 // NewPromises keeps them in the file own, and a copy in the file data.
@@ -270,9 +272,10 @@ func (p *Promises) writeOne(content []byte) error {
 	return errors.Join(err, durable.Remove(p.data+".next"), durable.Empty(p.data))
 }
 
-// Close waits until the copy is written, for as long as ctx and its volume allow. Nothing may be saved after it.
+// Close waits until the copy is written, for as long as ctx and its volume allow. Nothing may be saved after it; to
+// close twice is no fault.
 func (p *Promises) Close(ctx context.Context) {
-	close(p.closed)
+	p.closing.Do(func() { close(p.closed) })
 	p.copies.Lock()
 	copied := p.copied
 	p.copies.Unlock()

@@ -3,7 +3,7 @@
 package holder_test
 
 import (
-	"io"
+	"context"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -24,8 +24,16 @@ func newVolumes(dir string) volumes {
 	return volumes{own: filepath.Join(dir, "own", "promises.json"), data: filepath.Join(dir, "data", "promises.json")}
 }
 
-func (v volumes) agent() *holder.Promises {
-	return holder.NewPromises(v.own, v.data, slog.New(slog.NewTextHandler(io.Discard, nil)))
+// agent keeps promises there, and writes none when the test is over.
+func (v volumes) agent(t cleaner) *holder.Promises { return promises(t, v.own, v.data) }
+
+// cleaner is a test, or one example of a property.
+type cleaner interface{ Cleanup(f func()) }
+
+func promises(t cleaner, own, data string) *holder.Promises {
+	p := holder.NewPromises(own, data, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { p.Close(context.Background()) })
+	return p
 }
 
 // former is an agent of a release that knows the data volume alone.
@@ -42,14 +50,14 @@ func TestPromisesMoveToTheAgentsOwnVolume(t *testing.T) {
 	before := promised(7, "quisec-0")
 	before.Followed, before.Cleared, before.Sent = 5, 4, "tukpub-0/pod/run"
 	g.Expect(v.former().Save(before)).To(Succeed())
-	p := v.agent()
+	p := v.agent(t)
 	g.Expect(p.Load()).To(Equal(before))
 	g.Expect(holder.FileMemory{Path: v.own}.Load()).To(Equal(before), "it is there before it is gone by")
 	g.Expect(p.Save(promised(8, "dubasy-0"))).To(Succeed())
 	g.Expect(holder.FileMemory{Path: v.own}.Load()).To(Equal(promised(8, "dubasy-0")))
 	p.Close(t.Context())
 	g.Expect(v.former().Load()).To(Equal(promised(8, "dubasy-0")))
-	g.Expect(v.agent().Load()).To(Equal(promised(8, "dubasy-0")))
+	g.Expect(v.agent(t).Load()).To(Equal(promised(8, "dubasy-0")))
 }
 
 // Of two places that differ the newer one counts, whichever it is, and no promise of either is forgotten.
@@ -93,19 +101,19 @@ func TestTwoPlacesThatDiffer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			v := newVolumes(t.TempDir())
-			p := v.agent()
+			p := v.agent(t)
 			g.Expect(p.Save(older)).To(Succeed())
 			p.Close(t.Context())
 			outdated, err := os.ReadFile(v.data)
 			g.Expect(err).NotTo(HaveOccurred())
-			p = v.agent()
+			p = v.agent(t)
 			g.Expect(p.Save(newer)).To(Succeed())
 			p.Close(t.Context())
 			tc.spoil(g, v, outdated)
 			want := newer
 			tc.want(&want)
 			for range 2 {
-				p := v.agent()
+				p := v.agent(t)
 				g.Expect(p.Load()).To(Equal(want))
 				p.Close(t.Context())
 				g.Expect(v.former().Load()).To(Equal(want), "the copy is as good")
@@ -118,12 +126,12 @@ func TestTwoPlacesThatDiffer(t *testing.T) {
 func TestVotersAreNotForgotten(t *testing.T) {
 	g := NewWithT(t)
 	v := newVolumes(t.TempDir())
-	p := v.agent()
+	p := v.agent(t)
 	g.Expect(p.Save(promised(7, "quisec-0"))).To(Succeed())
 	p.Close(t.Context())
 	outdated, err := os.ReadFile(v.data)
 	g.Expect(err).NotTo(HaveOccurred())
-	p = v.agent()
+	p = v.agent(t)
 	r := promised(7, "quisec-0")
 	r.Voters = &votes.Configuration{Term: 7, Number: 2, Voters: []string{"a", "b", "c"}}
 	r.VotersBy = "tukpub-0/pod/run"
@@ -132,24 +140,24 @@ func TestVotersAreNotForgotten(t *testing.T) {
 	g.Expect(os.WriteFile(v.data, outdated, 0o600)).To(Succeed())
 	r.Begun = "f"
 	g.Expect(v.former().Save(keeper.Remembered{Promise: r.Promise, Begun: "f"})).To(Succeed())
-	g.Expect(v.agent().Load()).To(Equal(r))
+	g.Expect(v.agent(t).Load()).To(Equal(r))
 }
 
 // Nothing to go by is no beginning anew where something was: neither place can be read.
 func TestPromisesThatNeitherPlaceHasAreAnError(t *testing.T) {
 	g := NewWithT(t)
 	v := newVolumes(t.TempDir())
-	p := v.agent()
+	p := v.agent(t)
 	g.Expect(p.Load()).To(BeZero(), "nothing was ever saved")
 	g.Expect(p.Save(promised(7, "quisec-0"))).To(Succeed())
 	p.Close(t.Context())
 	g.Expect(os.Remove(v.own)).To(Succeed())
 	g.Expect(os.WriteFile(v.data, nil, 0o600)).To(Succeed())
-	_, err := v.agent().Load()
+	_, err := v.agent(t).Load()
 	g.Expect(err).To(MatchError(ContainSubstring("read the promises in " + v.data)))
-	g.Expect(v.agent().Save(promised(6, "tukpub-0"))).NotTo(Succeed())
+	g.Expect(v.agent(t).Save(promised(6, "tukpub-0"))).NotTo(Succeed())
 	g.Expect(os.WriteFile(v.own, []byte("{"), 0o600)).To(Succeed())
-	_, err = v.agent().Load()
+	_, err = v.agent(t).Load()
 	g.Expect(err).To(MatchError(ContainSubstring("read the promises in " + v.own)))
 }
 
@@ -169,7 +177,7 @@ func TestNoPromiseIsForgotten(t *testing.T) {
 			switch rapid.SampledFrom([]string{"promise", "promise", "interrupted", "full", "former", "lost", "anew"}).
 				Draw(rt, "step") {
 			case "promise":
-				p := v.agent()
+				p := v.agent(rt)
 				for range rapid.IntRange(0, 2).Draw(rt, "promises") {
 					r, err := p.Load()
 					g.Expect(err).NotTo(HaveOccurred())
@@ -182,7 +190,7 @@ func TestNoPromiseIsForgotten(t *testing.T) {
 			case "interrupted", "full":
 				// The agent ends after its own file is there and before the copy is, or that was given up.
 				full := rapid.Bool().Draw(rt, "given up")
-				p := v.agent()
+				p := v.agent(rt)
 				r, err := p.Load()
 				g.Expect(err).NotTo(HaveOccurred())
 				before, readErr := os.ReadFile(v.data)
@@ -218,7 +226,7 @@ func TestNoPromiseIsForgotten(t *testing.T) {
 					whole = highest == 0
 				}
 			}
-			p := v.agent()
+			p := v.agent(rt)
 			r, err := p.Load()
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(r.Promise.Term).To(Equal(highest))

@@ -225,6 +225,13 @@ func drills(now time.Time) []client.Object {
 			Status: v1alpha1.DrillScheduleStatus{StatusBase: ready(metav1.ConditionTrue), LastVerdict: v1alpha1.VerdictPassed,
 				LastPassed: &metav1.Time{Time: now.Add(-time.Hour)}, Next: &metav1.Time{Time: now.Add(167 * time.Hour)}},
 		},
+		&v1alpha1.DrillSchedule{
+			ObjectMeta: meta("soak"),
+			Status: v1alpha1.DrillScheduleStatus{StatusBase: ready(metav1.ConditionTrue), Repeated: &v1alpha1.RepeatedDrills{
+				Made: 4, Passed: 2, Failed: 1, Inconclusive: 1, Told: 3, Lost: 1, LossAtMost: "86.5",
+				RTO: &v1alpha1.RepeatedRTO{Drills: 3, Least: *seconds(4), Median: *seconds(6), P95: *seconds(9),
+					Most: *seconds(9)}}},
+		},
 	}
 }
 

@@ -74,7 +74,7 @@ var reserved = []string{
 
 // reservedSections are sections that belong to the operator as a whole: trace flags are arguments (spec.startup), the
 // mapping of snapshot folders follows the subscriptions.
-var reservedSections = []string{"traceflag", "uncmapping"}
+var reservedSections = []string{"traceflag", unc}
 
 // Managed tells whether the operator manages a setting, so that a user may not set it. Case does not matter.
 func Managed(setting string) bool {
@@ -123,8 +123,11 @@ func Render(server v1alpha1.ServerName, user map[string]string, folders Folders)
 	return render(server, user, folders.From, settings)
 }
 
+// unc is the section that maps UNC names.
+const unc = "uncmapping"
+
 // mapping is the setting that maps a distributor's snapshot folder.
-func mapping(distributor v1alpha1.ServerName) string { return "uncmapping." + Share(distributor) }
+func mapping(distributor v1alpha1.ServerName) string { return unc + "." + Share(distributor) }
 
 // RestartsFor is what of the file a running engine is restarted for, in the file's form. It is restarted for no
 // folder but those from which it takes snapshots: few have a subscriber that begins without one.
@@ -172,4 +175,23 @@ func render(
 // oneLine keeps a value from adding lines, and so settings, of its own.
 func oneLine(s string) string {
 	return strings.TrimSpace(strings.NewReplacer("\r", " ", "\n", " ").Replace(s))
+}
+
+// Mapped are the folders that a file maps UNC names to, in its order, each once.
+func Mapped(file string) []string {
+	var folders []string
+	section := ""
+	for line := range strings.Lines(file) {
+		line = strings.TrimSpace(line)
+		if name, ok := strings.CutPrefix(line, "["); ok {
+			section = strings.ToLower(strings.TrimSpace(strings.TrimSuffix(name, "]")))
+			continue
+		}
+		_, folder, ok := strings.Cut(line, "=")
+		folder = strings.TrimSpace(folder)
+		if ok && section == unc && folder != "" && !slices.Contains(folders, folder) {
+			folders = append(folders, folder)
+		}
+	}
+	return folders
 }

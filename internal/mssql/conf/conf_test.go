@@ -105,3 +105,14 @@ func TestPublisherMapsTheSnapshotFolder(t *testing.T) {
 	g.Expect(value(folders, "//dist-0/ReplData")).To(Equal("/var/opt/mssql-backup/mirror/dist-0"))
 	g.Expect(conf.RestartsFor("tukpub", nil, nil)).NotTo(ContainSubstring("dist-0"))
 }
+
+// The folders behind the names of shares are read back from the file, and nothing else is.
+func TestFoldersThatAFileMaps(t *testing.T) {
+	g := NewWithT(t)
+	folders := conf.Folders{From: []v1alpha1.ServerName{"dist", "quidist"},
+		Others: []v1alpha1.ServerName{"tukpub", "dist"}}
+	g.Expect(conf.Mapped(conf.Render("tukpub", map[string]string{"memory.x": "/var/opt/x"}, folders))).To(ConsistOf(
+		"/var/opt/mssql-backup/mirror/dist-0", "/var/opt/mssql-backup/mirror/quidist-0", "/var/opt/mssql-backup/ReplData"))
+	g.Expect(conf.Mapped("[UncMapping]\r\n//a/b=/x\r\n//c/d =\n[network]\n//e/f = /y\n")).To(Equal([]string{"/x"}))
+	g.Expect(conf.Mapped("")).To(BeEmpty())
+}

@@ -5,6 +5,7 @@ package plan
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,8 +14,15 @@ import (
 	"geosql.dev/operator/internal/replication"
 )
 
-// copies says what the copy of a Subscription costs that is created, or changed to another type.
+// copies says what the copy of a Subscription costs that is created, or changed to another type or method, and those of
+// the Subscriptions that follow a Publication to another method.
 func (p *planner) copies(s topologies.Step) {
+	if published, ok := s.Object.(*v1alpha1.Publication); ok && s.Verb == topologies.Change {
+		for _, x := range p.subscribed(published.Name) {
+			p.compared(published, x, x)
+		}
+		return
+	}
 	x, ok := s.Object.(*v1alpha1.Subscription)
 	if !ok {
 		return
@@ -26,6 +34,7 @@ func (p *planner) copies(s topologies.Step) {
 	cost := p.price(published, x)
 	switch method := published.InitializationOf(x); {
 	case s.Verb == topologies.Change && !retypes(s.Existing, x):
+		p.compared(published, s.Existing, x)
 	case method == v1alpha1.InitializeReplicationSupportOnly:
 		fmt.Fprintln(p.out, "    it gets no copy: a person brings the data")
 	case method == v1alpha1.InitializeBackup:
@@ -39,6 +48,32 @@ func (p *planner) copies(s topologies.Step) {
 	default:
 		fmt.Fprintf(p.out, "    its first copy: %s\n", cost)
 	}
+}
+
+// subscribed are the Subscriptions of a Publication that the hub has, by their names.
+func (p *planner) subscribed(publication string) (all []*v1alpha1.Subscription) {
+	for _, object := range p.observed.Objects {
+		if x, is := object.(*v1alpha1.Subscription); is && string(x.Spec.Publication) == publication {
+			all = append(all, x)
+		}
+	}
+	slices.SortFunc(all, func(a, b *v1alpha1.Subscription) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// compared says what another method does with tables that a person has brought, where it copies.
+func (p *planner) compared(published *v1alpha1.Publication, was client.Object, x *v1alpha1.Subscription) {
+	before, live := p.live(published.Name), was.(*v1alpha1.Subscription)
+	if before == nil || before.Copies(live) || !published.Copies(x) || !replication.HandBrought(live) {
+		return
+	}
+	as, then := x.DeepCopy(), "until a new copy is asked for"
+	as.Status.Initialization = live.Status.Initialization
+	if replication.Agrees(published, as) {
+		then = "unless they differ"
+	}
+	fmt.Fprintf(p.out, "    the tables of %s, which a person has brought, are compared, and kept %s: %s\n", x.Name, then,
+		p.price(published, x))
 }
 
 // published is a Publication, as the Topology declares it or else as it is; nil when there is none.

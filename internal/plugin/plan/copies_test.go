@@ -66,6 +66,51 @@ func TestWhatCopiesCost(t *testing.T) {
 	}
 }
 
+// Tables that a person has brought are compared by another method: the plan says until when they are kept, and what a
+// copy costs, also where the Publication has it.
+func TestWhatAnotherMethodOfWhatWasBroughtCosts(t *testing.T) {
+	const compare, none = v1alpha1.InitializeCompare, v1alpha1.InitializeReplicationSupportOnly
+	for name, c := range map[string]struct {
+		own, published v1alpha1.InitializationMethod
+		says           string
+	}{
+		"the Subscription's": {compare, none, "are compared, and kept unless they differ: 12 rows, 7.0 GiB, from site"},
+		"the Publication's":  {none, compare, "are compared, and kept until a new copy is asked for: 12 rows, 7.0 GiB"},
+		"neither's":          {none, none, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p, s := planned(g, topologies.Change)
+			var out bytes.Buffer
+			p.out = &out
+			x := s.Object.(*v1alpha1.Subscription)
+			declared := p.published(string(x.Spec.Publication))
+			live := declared.DeepCopy()
+			live.Spec.Initialization = &v1alpha1.Initialization{Method: none}
+			live.Status.Size = &v1alpha1.CopySize{Rows: 12, Bytes: 7_500_000_000}
+			p.observed.Objects[topologies.Key{Kind: "Publication", Name: live.Name}] = live
+			was := x.DeepCopy()
+			was.Spec.Initialization = nil
+			was.Status.Initialization = &v1alpha1.SubscriptionInitialization{Method: none}
+			p.observed.Objects[topologies.Key{Kind: "Subscription", Name: x.Name}] = was
+			s.Existing = was
+			declared.Spec.Initialization = &v1alpha1.Initialization{Method: c.published}
+			if c.published == compare {
+				s.Object, s.Existing = declared, live
+			} else {
+				x.Spec.Initialization = &v1alpha1.Initialization{Method: c.own}
+			}
+			p.copies(s)
+			if c.says == "" {
+				g.Expect(out.String()).To(BeEmpty())
+				return
+			}
+			g.Expect(out.String()).To(And(HavePrefix("    the tables of "+x.Name+", which a person has brought, "),
+				ContainSubstring(c.says)))
+		})
+	}
+}
+
 // planned is a step with the subscription of the examples.
 func planned(g *WithT, verb topologies.Verb) (*planner, topologies.Step) {
 	var manifests []byte

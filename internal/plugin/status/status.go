@@ -47,7 +47,7 @@ func (f *statusFlags) command() *cobra.Command {
 		Long: `Shows what the hub knows:
 
 - of groups the roles, queues, estimated data loss and recovery time, and which replicas can be promoted;
-- of replication the agents, pending commands and latency;
+- of replication the agents, pending commands and latency, and how far copies of subscribers are, with a bar;
 - where servers run, what their sites answer, and why servers are where they are;
 - at the end every condition that is not as it should be, with what to do, also of PublisherMoves and Logins.
 

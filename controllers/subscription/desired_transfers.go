@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/transfer"
 )
 
@@ -62,4 +63,16 @@ func bytesPerSecond(rate string) int64 {
 		}
 	}
 	return 0
+}
+
+// mirrorOrder is what the subscriber's sidecar is told, readerOrder the distributor's.
+func mirrorOrder(d Desired, o Observed) orders.Mirror {
+	return orders.Mirror{
+		Subscription: d.name(), Source: d.Source, Host: d.System.Host(), CA: d.CA, Token: d.Token,
+		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot, Transfers: d.Receives,
+	}
+}
+
+func readerOrder(d Desired, o Observed) orders.Reader {
+	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token, Transfers: d.Sends}
 }
