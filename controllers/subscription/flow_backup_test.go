@@ -117,7 +117,7 @@ func TestABackupTakesThePlaceOfADatabaseByConsentAlone(t *testing.T) {
 		b.nudgeAll(t)
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
 		return s.Status.Initialization.Differs
-	}, patient, 500*time.Millisecond).Should(ContainSubstring("Later"))
+	}, patient, 500*time.Millisecond).Should(ContainSubstring("dbo.later"))
 	b.sql(t, "dubsub", "Content", "INSERT dbo.Later (Id, Body) VALUES (100, N'after the backup')")
 	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
 	b.settle(t, s, "dbo.Article", "dbo.Later")

@@ -28,15 +28,13 @@ func planBackup(d Desired, o Observed, p *replication.Plan) bool {
 		endBackup(d, o, func(s replication.Step) { p.Beside(s, v1alpha1.ReasonConfiguring) })
 		return true
 	}
-	if !planAllowed(d, o, p) {
-		return false
-	}
 	primary, stamp := o.primary(d), o.attempt(d)
 	if stamp != "" && o.restoredOf(d, stamp) && o.online() {
+		// Whatever the publication does by now, as giving the log reader the right that the registration waits for.
 		return true
 	}
-	return planConsented(d, o, p) && planTaken(d, o, p, primary, stamp) && planBrought(d, o, p, primary, stamp) &&
-		planRestored(d, o, p, primary, stamp)
+	return planAllowed(d, o, p) && planConsented(d, o, p) && planTaken(d, o, p, primary, stamp) &&
+		planBrought(d, o, p, primary, stamp) && planRestored(d, o, p, primary, stamp)
 }
 
 // planAllowed has the publication take subscribers that begin with backups, and waits until it rests: of an article

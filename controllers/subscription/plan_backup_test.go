@@ -340,6 +340,22 @@ func TestABackupIsTakenAgain(t *testing.T) {
 	}
 }
 
+// Once the backup is restored the subscription waits for the log reader alone, also while the publication changes: it
+// does to give the log reader the right, as long as the subscription says that it waits for that.
+func TestARestoredBackupWaitsForNoPublication(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newBackupWorld(declared())
+	w.o.LogReaderJob = &mssql.Job{Enabled: true, Running: true, Description: "geosql.dev web/articles"}
+	p, _ := w.settles(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForLogReader), p.Outcome.Message)
+	w.d.Publication.Status.Conditions = []metav1.Condition{
+		{Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConfiguring}}
+	g.Expect(w.d.publicationRests(w.o)).To(BeFalse())
+	p, _ = w.settles(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForLogReader), p.Outcome.Message)
+}
+
 // Status follows the copy through its phases, and forgets the backup when both ends have none.
 func TestProgressOfABackup(t *testing.T) {
 	t.Parallel()
