@@ -24,10 +24,14 @@ var byTheClock = map[string]string{
 	"availabilitygroup.backupObjective": "what is told of backups, whose times are the servers'",
 	"availabilitygroup.bestPlace":       "what is told of stores, whose times are the servers'",
 
-	"publication.newest":       "how often the status is written",
-	"publication.outdated":     "tables are measured earlier",
-	"publication.planRestored": "a log reader is disabled, and not deleted",
-	"publication.run":          "a run that is due, and that its schedule agrees to, waits less for others",
+	"publication.claims":        "the right goes back earlier, and is asked for again",
+	"publication.right":         "the right goes back earlier, and is asked for again",
+	"publication.planTakenBack": "a log reader is told once more to stop, and started again",
+	"publication.withoutRight":  "the right is asked for again",
+	"publication.newest":        "how often the status is written",
+	"publication.outdated":      "tables are measured earlier",
+	"publication.planRestored":  "a log reader is disabled, and not deleted",
+	"publication.run":           "a run that is due, and that its schedule agrees to, waits less for others",
 
 	"publishermove.estimates": "an estimate is made anew earlier",
 	"publishermove.stands":    "a comparison is made anew earlier",

@@ -4,8 +4,8 @@
 
 # What takes longest begins first. Tests of processes wait more than they compute: more packages at once than there are
 # processors.
-LONGEST := ./controllers/subscription ./test/walk ./internal/agent/holder ./test/interrupted ./internal/agent/restores \
-  ./internal/agent/backups ./controllers/drill ./internal/sites \
+LONGEST := ./controllers/subscription ./test/walk ./controllers/restore ./internal/agent/holder ./test/interrupted \
+  ./internal/agent/restores ./internal/agent/backups ./controllers/drill ./internal/sites \
   ./controllers/sqlserver ./controllers/names ./internal/election/keeper ./cmd/geosql ./controllers/login ./internal/admission
 
 ##@ 1 Begin here

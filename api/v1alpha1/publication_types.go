@@ -395,8 +395,8 @@ type PublicationStatus struct {
 
 // LogReaderRight is the time of a log reader's right to set subscribers up.
 type LogReaderRight struct {
-	// since is when somebody of the publication began to need it: an hour later it is taken back, whatever is left to set
-	// up. Absent when nobody needs it any more.
+	// since is when somebody of the publication began to need it, or some minutes before the log reader was given it: an
+	// hour later it is taken back, whatever is left to set up. Absent when nobody needs it any more.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`
 	// ended is when it was taken back. Whoever still needs it then does not get it again until the Publication was

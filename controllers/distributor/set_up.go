@@ -14,7 +14,6 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
-	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -78,7 +77,7 @@ func planRetained(d Desired, o Observed, p *replication.Plan) bool {
 	case !answers && why == "" && len(d.Raised) > 0:
 		outcome.Message = fmt.Sprintf("log readers of Publications %s may have login %s, in sysadmin: %s",
 			strings.Join(d.Raised, ", "), d.System.SetUpLogin, outcome.Message)
-		return p.Await(outcome, d.notRetained())
+		return p.Await(outcome, d.System.NotRetained())
 	case !answers && len(d.Raised) > 0:
 		p.Leave("on %s login %s, in sysadmin, which log readers of Publications %s may have (%s)", d.System.Host(),
 			d.System.SetUpLogin, strings.Join(d.Raised, ", "), why)
@@ -86,23 +85,17 @@ func planRetained(d Desired, o Observed, p *replication.Plan) bool {
 	case !answers:
 		return true
 	case err != nil:
-		return p.Await(replication.Unanswered(err, ""), d.notRetained())
+		return p.Await(replication.Unanswered(err, ""), d.System.NotRetained())
 	case s.Login != nil && s.Readers > 0:
 		return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, fmt.Sprintf(
 			"%d log readers have login %s, in sysadmin on %s, and give it back first", s.Readers, d.System.SetUpLogin,
-			d.System.Host())), "where one does not, disable its job there; "+d.notRetained())
+			d.System.Host())), "where one does not, disable its job there; "+d.System.NotRetained())
 	}
 	endSetUp(d, o, "no log reader connects with the login", p)
 	if len(p.Steps) > 0 {
 		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "login "+d.System.SetUpLogin+" is being dropped"))
 	}
 	return true
-}
-
-// notRetained says how a deletion goes on that cannot end the login.
-func (d Desired) notRetained() string {
-	return fmt.Sprintf("reclaimPolicy Retain does not leave login %s in sysadmin; %s", d.System.SetUpLogin,
-		sites.GoneForGood(d.System.Server))
 }
 
 // endSetUp ends the sessions of the login and drops it; why says what makes that safe. One of the name with another SID

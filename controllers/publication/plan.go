@@ -313,7 +313,7 @@ func planSnapshot(d Desired, o Observed, p *replication.Plan) bool {
 	if o.SnapshotJob.Running {
 		return true
 	}
-	if o.snapshotRests() {
+	if o.snapshotRests(d) {
 		return true
 	}
 	p.StartSnapshot(d.System, o.At, o.primary(d), d.database(), d.name())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -93,6 +94,31 @@ func TestHowLongASnapshotRests(t *testing.T) {
 			w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = status, start
 			w.o.Now = start.Add(after)
 			NewWithT(t).Expect(plan(w.d, w.look()).Steps).To(HaveLen(steps), "%s after %s", after, status)
+		}
+	}
+}
+
+// A new copy that was asked for just after a snapshot is made soon, once, and so is one by a schedule.
+func TestWhatIsAskedForIsMadeSoon(t *testing.T) {
+	streamed := func(t *testing.T) *world { return subscribed(t) }
+	scheduled := func(t *testing.T) *world { return copied(t, true) }
+	for name, made := range map[string]func(*testing.T) *world{"streamed": streamed, "by a schedule": scheduled} {
+		for after, asked := range map[time.Duration]bool{-time.Minute: false, 2 * time.Second: true} {
+			for passed, runs := range map[time.Duration]int{wholePause - time.Second: 0, wholePause: 1} {
+				w := made(t)
+				w.o.Database.Publication.Subscriptions[0].Status = mssql.SubscriptionWaiting
+				at := metav1.NewTime(start.Add(after))
+				w.d.Subscriptions[0].Status.Reinitialization = &v1alpha1.SubscriptionReinitialization{
+					Request: "u/1", Time: &at}
+				w.o.Now = start.Add(passed)
+				w.o.At.SnapshotBegan, w.o.At.LastSnapshot = start, "2026-11-21T03:00:00"
+				w.o.At.Snapshot.Status, w.o.At.Snapshot.Time = mssql.RunSucceeded, start
+				if !asked {
+					runs = 0
+				}
+				NewWithT(t).Expect(snapshots(described(plan(w.d, w.look())))).To(Equal(runs),
+					"%s: asked %s after the newest was begun, %s after its end", name, after, passed)
+			}
 		}
 	}
 }

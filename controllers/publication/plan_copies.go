@@ -71,12 +71,17 @@ func (o Observed) subscribers(article string) []mssql.ArticleSubscription {
 func (d Desired) declares(s mssql.ArticleSubscription) *v1alpha1.Subscription {
 	for i := range d.Subscriptions {
 		x := &d.Subscriptions[i]
-		if strings.EqualFold(credentials.HostName(x.Spec.Subscriber.Server), s.Subscriber) &&
-			strings.EqualFold(string(x.Spec.Database), s.Database) {
+		if subscribes(x, s) {
 			return x
 		}
 	}
 	return nil
+}
+
+// subscribes tells that a Subscription is of the subscriber that the published database knows.
+func subscribes(declared *v1alpha1.Subscription, s mssql.ArticleSubscription) bool {
+	return strings.EqualFold(credentials.HostName(declared.Spec.Subscriber.Server), s.Subscriber) &&
+		strings.EqualFold(string(declared.Spec.Database), s.Database)
 }
 
 // refusing are the subscribers that a change of an article has to wait for, as messages name them: their tables must

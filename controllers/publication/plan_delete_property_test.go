@@ -107,7 +107,7 @@ func drawDeleted(t *rapid.T) *world {
 	w := newWorld(d)
 	w.settle(t, all)
 	w.d.System.SetUpPassword = "set-up-secret"
-	if rapid.Bool().Draw(t, "the log reader has the right to set up") {
+	if !d.scheduled() && rapid.Bool().Draw(t, "the log reader has the right to set up") {
 		raise(w)
 	}
 	w.d.Publication.Spec.ReclaimPolicy = rapid.SampledFrom([]v1alpha1.ReclaimPolicy{

@@ -33,10 +33,11 @@ func (o Observed) snapshotThere() bool {
 }
 
 // snapshotRests tells that a snapshot agent ended so short a time ago, by the distributor's clock, that it is not
-// started again yet.
-func (o Observed) snapshotRests() bool {
+// started again yet. What somebody, or the schedule, has asked for since the newest snapshot was begun is made soon:
+// the one that is begun then is newer than the request, so that this happens once for each.
+func (o Observed) snapshotRests(d Desired) bool {
 	succeeded := wholePause
-	if o.snapshotThere() {
+	if o.snapshotThere() && !d.asked(o) && !d.run(o) {
 		succeeded = waitingPause
 	}
 	pause := map[mssql.RunStatus]time.Duration{failed: snapshotPause, mssql.RunSucceeded: succeeded}[o.At.Snapshot.Status]

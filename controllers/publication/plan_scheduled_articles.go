@@ -97,10 +97,7 @@ func (d Desired) bySchedule(who receiver, article string) bool {
 func (d Desired) unreturned(o Observed, c v1alpha1.RequestedCopy) bool {
 	return slices.ContainsFunc(d.Subscriptions, func(s v1alpha1.Subscription) bool {
 		name := replication.ReceiverName(credentials.HostName(s.Spec.Subscriber.Server), string(s.Spec.Database))
-		return s.DeletionTimestamp == nil && slices.Contains(c.Subscribers, name) &&
-			!slices.ContainsFunc(o.Database.Publication.Subscriptions, func(x mssql.ArticleSubscription) bool {
-				return strings.EqualFold(replication.ReceiverName(x.Subscriber, x.Database), name)
-			})
+		return s.DeletionTimestamp == nil && slices.Contains(c.Subscribers, name) && !o.registered(&s)
 	})
 }
 

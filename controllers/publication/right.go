@@ -3,25 +3,39 @@
 package publication
 
 import (
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/replication"
 )
 
 // The time of the right, as status has it (status.logReaderRight):
 //
 //	absent        nobody needs it, and the log reader runs without.
-//	since         somebody needs it: the log reader is given it, or has it.
+//	since         somebody needs it: the log reader is given it, or has it. While what keeps it from that lasts, since
+//	              follows the time.
 //	since, ended  its hour is over, and somebody needs it still: nobody is given it again for that.
 //	ended         nobody of the publication needs it any more. What is left to set up is not given it again; whoever
-//	              begins to need it is.
+//	              begins to need it is. One whose hour is over comes to this at the earliest some minutes later while
+//	              somebody is not registered.
+
+// A right that is held is kept while somebody who begins without a copy is not registered, whatever that waits for by
+// now: it comes back to the log reader, which would be stopped and started each time.
 
 // setUpFor is how long a log reader has the right to set subscribers up at most. What is left then does not wait for
 // it: the log reader has passed over the log, or what is listed is from before.
 const setUpFor = time.Hour
+
+// countsAgain is how old since becomes before the right was given: then the hour is counted from now on.
+const countsAgain = 5 * time.Minute
+
+// forgets is how long after its hour a right is not given again to those who are not registered still, whatever they
+// wait for then: it may be the right once more.
+const forgets = 5 * time.Minute
 
 // yields tells that the right is not to be had, because the Publication does nothing more for it.
 func (d Desired) yields() bool {
@@ -32,10 +46,10 @@ func (d Desired) yields() bool {
 // another one of the database. All Publications of the database come to the same, by what each has recorded for
 // itself.
 func setsUp(d Desired, o Observed) bool {
-	if d.scheduled() || foreignLogReader(d, o) {
+	if foreignLogReader(d, o) {
 		return false
 	}
-	return len(d.Claims) > 0 || !d.yields() && right(d, o).Held()
+	return len(d.Claims) > 0 || !d.scheduled() && !d.yields() && right(d, o).Held()
 }
 
 // claims tells that a Publication needs the right for the log reader at a time, by its own record.
@@ -46,6 +60,23 @@ func claims(p *v1alpha1.Publication, now time.Time) bool {
 
 // needs tells that somebody of this publication needs the right before anything of it is done.
 func needs(d Desired, o Observed) bool { return len(d.Awaiting) > 0 || subscribesKept(d, o) }
+
+// beginsKept tells that a Subscription is declared which begins without a copy, or may, and is not registered, as far
+// as anybody knows. What it waits for now changes from look to look.
+func beginsKept(d Desired, o Observed) bool {
+	return !d.scheduled() && slices.ContainsFunc(d.Subscriptions, func(s v1alpha1.Subscription) bool {
+		return s.DeletionTimestamp == nil && !d.rests(&s) && !o.registered(&s) &&
+			(!d.copies(&s) || replication.Compares(d.Publication, &s))
+	})
+}
+
+// registered tells that the published database knows the subscriber of a Subscription.
+func (o Observed) registered(declared *v1alpha1.Subscription) bool {
+	return o.Database.Publication != nil &&
+		slices.ContainsFunc(o.Database.Publication.Subscriptions, func(s mssql.ArticleSubscription) bool {
+			return subscribes(declared, s)
+		})
+}
 
 // needsInVain tells that somebody needs the right whose hour is over.
 func needsInVain(d Desired, o Observed) bool {
@@ -66,24 +97,39 @@ func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 		return have
 	case d.scheduled() || foreignLogReader(d, o):
 		return nil
-	case d.yields():
+	case d.yields() || loginConflicts(d, o):
 		return yielded(d, o)
-	case loginConflicts(d, o):
-		return nil
 	case !have.Held():
 		return withoutRight(d, o)
 	}
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
-	needed := needs(d, o) || failsWithout(d, o)
+	needed := needs(d, o) || failsWithout(d, o) || beginsKept(d, o)
 	switch {
-	case !needed && o.At.Pending == 0:
-		return &v1alpha1.LogReaderRight{Ended: &now}
-	case !needed && !d.System.SetsUp(o.LogReaderJob):
+	case !needed && neverGiven(d, o):
 		return nil
+	case !needed && (o.At.Pending == 0 || !d.System.SetsUp(o.LogReaderJob)):
+		return &v1alpha1.LogReaderRight{Ended: &now}
+	case neverGiven(d, o) && o.Now.Sub(have.Since.Time) >= countsAgain:
+		return &v1alpha1.LogReaderRight{Since: &now}
 	case o.Now.Sub(have.Since.Time) >= setUpFor:
 		return &v1alpha1.LogReaderRight{Since: have.Since, Ended: &now}
 	}
 	return have
+}
+
+// neverGiven tells that there is nothing to take back of a right that is recorded: the log reader runs without, in a
+// run from before that was recorded, or is not to run. One that was stopped has lost the right perhaps, and is to be
+// started; one that was started since may have it, until it has stopped.
+func neverGiven(d Desired, o Observed) bool {
+	job, have := o.LogReaderJob, d.Publication.Status.LogReaderRight
+	switch {
+	case !have.Held() || d.System.SetsUp(job):
+		return false
+	case job == nil || !job.Enabled:
+		return true
+	}
+	// The server tells how long a job runs in whole seconds, up to one too many.
+	return job.Running && o.Now.Add(-job.Started).Before(have.Since.Add(-time.Second))
 }
 
 // withoutRight is the record of one that has no right: it begins anew, or what is left of the former one.
@@ -94,11 +140,13 @@ func withoutRight(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	switch {
 	case have == nil && (needed || fails):
 		return begun
+	case have == nil && d.System.SetsUp(o.LogReaderJob):
+		return &v1alpha1.LogReaderRight{Ended: &now}
 	case have == nil:
 		return nil
 	case have.Since == nil && needed:
 		return begun
-	case have.Since != nil && !needed:
+	case have.Since != nil && !needed && (o.Now.Sub(have.Ended.Time) >= forgets || !beginsKept(d, o)):
 		return &v1alpha1.LogReaderRight{Ended: have.Ended}
 	case have.Since == nil && !fails && o.At.Pending == 0 && goesWithout(d, o):
 		return nil
@@ -106,12 +154,13 @@ func withoutRight(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	return have
 }
 
-// yielded is the record of a Publication that does nothing more: absent once the log reader runs without the right.
+// yielded is the record of a Publication that does nothing more, or cannot give the right: absent once the log reader
+// runs without.
 func yielded(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	have, now := d.Publication.Status.LogReaderRight, metav1.NewTime(o.Now).Rfc3339Copy()
 	has := d.System.SetsUp(o.LogReaderJob)
 	switch {
-	case len(d.Claims) > 0 || have == nil && !has:
+	case len(d.Claims) > 0 || have == nil && !has || neverGiven(d, o):
 		return nil
 	case has || have.Ended == nil:
 		return &v1alpha1.LogReaderRight{Ended: &now}

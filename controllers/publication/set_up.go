@@ -16,7 +16,6 @@ import (
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
-	"geosql.dev/operator/internal/sites"
 )
 
 // A log reader that is to set up subscribers that begin without a snapshot has the right for that for an hour at most.
@@ -52,18 +51,35 @@ func lacksReader(d Desired, o Observed, who lacking) bool {
 	return o.dataIsThere(d, who) && !foreignLogReader(d, o) && !d.System.SetsUp(o.LogReaderJob)
 }
 
-// planLowered takes the right back where nobody needs it, or its time is over. It comes before everything that may wait
-// for a person or a server: the distributor's answer is all that it takes.
+// planLowered takes the right back where nobody needs it, or its time is over, and starts the log reader again. It
+// comes before everything that may wait for a person or a server: the distributor's answer is all that it takes. That
+// it is to be started is known by the record, which is there before the right is taken.
 func planLowered(d Desired, o Observed, p *replication.Plan) bool {
-	if d.System.SetsUp(o.LogReaderJob) && !foreignLogReader(d, o) && !setsUp(d, o) {
+	have, job := d.Publication.Status.LogReaderRight, o.LogReaderJob
+	if d.scheduled() || foreignLogReader(d, o) || setsUp(d, o) {
+		return true
+	}
+	switch {
+	case d.System.SetsUp(job) && have == nil:
+		p.Note = recording{}
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonConfiguring, fmt.Sprintf(
+			"that the right to set subscribers up is taken from the log reader of %s is being recorded", d.database())))
+	case d.System.SetsUp(job):
 		lower(d, o, p)
+	case have != nil && !goesWithout(d, o) && !job.Running:
+		p.StartJob(d.System.Server, logReaderJob(d, o).Name)
+		return p.Proceed("the log reader of %s is being started", d.database())
 	}
 	return p.Proceed("%s", beingSetUp(d, o))
 }
 
-// lower has the log reader run without the right, once it has stopped and is started again.
+// lower has the log reader run without the right, once it has stopped and is started again. While its profile is not
+// declared it keeps what it has of it.
 func lower(d Desired, o Observed, p *replication.Plan) {
 	without := d.System.LogReaderCommand(o.original(d), d.database(), d.LogReaderProfile, false)
+	if d.LogReaderProfile == nil && d.Publication.Spec.LogReaderProfile != "" {
+		without = d.System.LogReaderCommandLike(o.original(d), d.database(), o.LogReaderJob.Command)
+	}
 	p.TakeSetUp(d.System, logReaderJob(d, o).Name, without, o.LogReaderJob)
 }
 
@@ -128,7 +144,7 @@ func planYield(d Desired, o Observed) reconcile.Plan {
 func planTakenBack(d Desired, o Observed, p *replication.Plan) bool {
 	have, job := d.Publication.Status.LogReaderRight, o.LogReaderJob
 	has := d.System.SetsUp(job)
-	if have == nil && !has {
+	if have == nil && (!has || d.scheduled()) {
 		return true
 	}
 	if d.nowhere() {
@@ -144,13 +160,13 @@ func planTakenBack(d Desired, o Observed, p *replication.Plan) bool {
 	outcome, answers := replication.Usable(d.System.Server, o.Servers[d.System.Server])
 	switch err := o.unread(d); {
 	case !answers:
-		return p.Await(outcome, d.notRetained())
+		return p.Await(outcome, d.System.NotRetained())
 	case err != nil:
-		return p.Await(replication.Unanswered(err, ""), d.notRetained())
+		return p.Await(replication.Unanswered(err, ""), d.System.NotRetained())
 	case job == nil || foreignLogReader(d, o) || len(d.Claims) > 0:
 		return true
 	case has && d.PasswordsErr != nil:
-		return p.Await(replication.Unanswered(d.PasswordsErr, ""), d.notRetained())
+		return p.Await(replication.Unanswered(d.PasswordsErr, ""), d.System.NotRetained())
 	case has:
 		lower(d, o, p)
 	case goesWithout(d, o):
@@ -162,7 +178,7 @@ func planTakenBack(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	outcome = conditions.InProgress(v1alpha1.ReasonDeleting, "the right to set subscribers up, with login "+
 		d.System.SetUpLogin+" in sysadmin, is being taken back from the log reader of "+d.database())
-	return p.Await(outcome, d.notRetained())
+	return p.Await(outcome, d.System.NotRetained())
 }
 
 // stopsWithin is how long a job is given to stop before it is told again.
@@ -174,12 +190,6 @@ func (o Observed) unread(d Desired) error {
 		return err
 	}
 	return o.AtErr
-}
-
-// notRetained says how a deletion goes on that cannot take the right back.
-func (d Desired) notRetained() string {
-	return fmt.Sprintf("reclaimPolicy Retain does not leave login %s in sysadmin; %s", d.System.SetUpLogin,
-		sites.GoneForGood(d.System.Server))
 }
 
 // holdsRight says how the deletion of a Publication goes on whose log reader may have the right; empty for another one.

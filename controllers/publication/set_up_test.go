@@ -179,6 +179,13 @@ func TestWhenALogReaderSetsUp(t *testing.T) {
 			raised(w)
 			w.d.Publication.Spec.Type, w.d.Publication.Spec.Schedule = v1alpha1.PublicationSnapshot, "0 3 * * *"
 		}, false},
+		"it is copied by a schedule, and another one needs it": {func(w *world) {
+			w.d.Publication.Spec.Type, w.d.Publication.Spec.Schedule = v1alpha1.PublicationSnapshot, "0 3 * * *"
+			w.d.Claims = []string{"orders"}
+		}, true},
+		"another one needs it, and it is somebody else's": {func(w *world) {
+			w.jobs[contentReader].Description, w.d.Claims = "nightly", []string{"orders"}
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := reading(t)

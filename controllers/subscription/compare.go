@@ -103,6 +103,8 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 				len(o.Publication.Articles),
 				len(d.Publication.Spec.Articles),
 			)))
+		case !o.registersWithout(d) && o.awaitsNewest(d):
+			return true
 		case !o.registersWithout(d):
 			// Before every row is read, so that what was found equal is registered at once.
 			return awaitReader(d, p)

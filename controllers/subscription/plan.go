@@ -391,7 +391,7 @@ func register(d Desired, o Observed) replication.Execute {
 func planRun(d Desired, o Observed, p *replication.Plan) bool {
 	at := d.agentServer()
 	if newlyMirrored(d, o) && o.running(d) && o.Agent != nil && o.Agent.Failure != 0 {
-		p.Execute(at, replication.Master, tsql.StopJob(job(d, o).Name), jobRefused)
+		p.StopJob(at, job(d, o).Name)
 	}
 	p.Run(at, job(d, o).Name, o.Jobs[at])
 	if o.running(d) {
@@ -400,9 +400,6 @@ func planRun(d Desired, o Observed, p *replication.Plan) bool {
 	}
 	return p.Starting(at, o.Servers[at], "the distribution agent is being started on %s", credentials.HostName(at))
 }
-
-// jobRefused is what sp_stop_job refuses with when the job does not run.
-const jobRefused = 22022
 
 // newlyMirrored tells that the newest snapshot is whole, and status does not say so yet.
 func newlyMirrored(d Desired, o Observed) bool {

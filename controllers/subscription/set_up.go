@@ -4,6 +4,7 @@ package subscription
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -32,6 +33,13 @@ func (o Observed) registersWithout(d Desired) bool {
 	return o.readerSetsUp(d) || ready != nil && ready.Reason == v1alpha1.ReasonSnapshotFolderMissing
 }
 
+// awaitsNewest tells that tables were found different from the publisher's, and that the snapshot is being made with
+// which the subscriber begins then. That may take longer than the right lasts, and needs none.
+func (o Observed) awaitsNewest(d Desired) bool {
+	ready := meta.FindStatusCondition(d.Subscription.Status.Conditions, v1alpha1.ConditionReady)
+	return d.snapshots() && o.stale(d) && ready != nil && ready.Reason == v1alpha1.ReasonSnapshotRunning
+}
+
 // outcome of the plan after its steps. That the publisher's engine cannot write below the snapshot folder is told with
 // what to do about it.
 func outcome(d Desired, o Observed, p reconcile.Plan, failed error) conditions.Outcome {
@@ -51,7 +59,12 @@ func outcome(d Desired, o Observed, p reconcile.Plan, failed error) conditions.O
 
 // awaitReader waits until the Publication has given the log reader the right.
 func awaitReader(d Desired, p *replication.Plan) bool {
-	return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForLogReader, fmt.Sprintf(
-		"%s begins without a snapshot: before it is registered, Publication %s gives the log reader login %s, in sysadmin "+
-			"on %s, with which it sets the subscriber up", d.database(), d.publication(), d.System.SetUpLogin, d.System.Host())))
+	message := fmt.Sprintf("%s begins without a snapshot: before it is registered, Publication %s gives the log reader "+
+		"login %s, in sysadmin on %s, with which it sets the subscriber up", d.database(), d.publication(),
+		d.System.SetUpLogin, d.System.Host())
+	if r := d.Publication.Status.LogReaderRight; r != nil && r.Since != nil && r.Ended != nil {
+		message += fmt.Sprintf("; it had that from %s to %s, and this was not registered: Publication %s says what helps",
+			r.Since.UTC().Format(time.RFC3339), r.Ended.UTC().Format(time.RFC3339), d.publication())
+	}
+	return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForLogReader, message))
 }

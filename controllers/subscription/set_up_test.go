@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	driver "github.com/microsoft/go-mssqldb"
 	. "github.com/onsi/gomega"
@@ -86,6 +87,40 @@ func TestAComparisonWaitsForTheLogReader(t *testing.T) {
 	g.Expect(p.Outcome.Message).To(ContainSubstring("being compared"))
 	w.o.Comparison = &replication.Comparison{Equal: true, Steady: true}
 	g.Expect(registers(plan(w.d, w.look()))).To(BeTrue())
+}
+
+// A snapshot that is made since tables differ may take longer than the log reader has the right, and takes none.
+func TestASubscriptionThatWaitsForASnapshotAsksForNoRight(t *testing.T) {
+	g := NewWithT(t)
+	w := unregistered(t)
+	w.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}
+	w.d.System.Retention, w.o.At.SnapshotAge = 72, 71*time.Hour
+	w.o.At.Snapshot = &mssql.Agent{Status: mssql.RunInProgress}
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForLogReader), "it may be equal")
+	w.o.LogReaderJob.Command = w.d.System.LogReaderCommand("tukpub-0", "Content", nil, true).Text()
+	w.o.Comparison = &replication.Comparison{Difference: "other rows", Steady: true}
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSnapshotRunning))
+	w.d.Subscription.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Reason: p.Outcome.Reason}}
+	w.o.LogReaderJob.Command = w.d.System.LogReaderCommand("tukpub-0", "Content", nil, false).Text()
+	w.o.Comparison = nil
+	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonSnapshotRunning))
+	w.o.At.SnapshotAge = time.Minute
+	p = plan(w.d, w.look())
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForLogReader), "what is equal by now is kept")
+	g.Expect(p.Steps).To(BeEmpty())
+}
+
+// Whoever waits for a right that is not given again says since when.
+func TestASubscriptionWhoseHourIsOverSaysSo(t *testing.T) {
+	g := NewWithT(t)
+	w := unregistered(t)
+	since, ended := metav1.NewTime(start), metav1.NewTime(start.Add(time.Hour))
+	w.d.Publication.Status.LogReaderRight = &v1alpha1.LogReaderRight{Since: &since, Ended: &ended}
+	p := plan(w.d, w.look())
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForLogReader))
+	g.Expect(p.Outcome.Message).To(And(ContainSubstring("from 2026-11-20T10:00:00Z to 2026-11-20T11:00:00Z"),
+		ContainSubstring("Publication articles says what helps")))
 }
 
 // A publisher that runs since before the Publication was declared does not map the folder yet: that is said, with what

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sys/unix"
 
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/metrics"
 	"geosql.dev/operator/internal/mssql/conf"
 )
@@ -61,17 +61,8 @@ type rooms struct {
 var _ prometheus.Collector = (*rooms)(nil)
 
 func newRooms(dirs map[string]string) *rooms {
-	return &rooms{dirs: dirs, look: fileSystem, now: time.Now, pending: map[string]bool{},
+	return &rooms{dirs: dirs, look: backups.FileSystem, now: time.Now, pending: map[string]bool{},
 		seen: map[string][]VolumeRoom{}}
-}
-
-// fileSystem asks the file system of a folder.
-func fileSystem(dir string) (capacity, free int64, err error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, 0, err
-	}
-	return int64(s.Blocks) * s.Bsize, int64(s.Bavail) * s.Bsize, nil //nolint:gosec // no file system has 2^63 bytes
 }
 
 // run looks until ctx ends.

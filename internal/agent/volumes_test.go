@@ -73,13 +73,3 @@ func TestAVolumeThatDoesNotAnswer(t *testing.T) {
 	<-done
 	g.Expect(r.current()).To(HaveKey("data"))
 }
-
-func TestAFileSystem(t *testing.T) {
-	g := NewWithT(t)
-	capacity, free, err := fileSystem(t.TempDir())
-	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(capacity).To(BeNumerically(">", 0))
-	g.Expect(free).To(BeNumerically("<=", capacity))
-	_, _, err = fileSystem("/nowhere")
-	g.Expect(err).To(HaveOccurred())
-}

@@ -15,6 +15,8 @@ import (
 const (
 	// sqlLogin is a SecurityMode: Linux without a domain has no Windows authentication, which is the default.
 	sqlLogin = 0
+	// encryptionLevel is the first parameter of a log reader that a profile may say; no secret comes after it.
+	encryptionLevel = "EncryptionLevel"
 	// encrypted is an EncryptionLevel: TLS, whatever the certificate; the engines refuse connections without it.
 	encrypted = 1
 	// Values of SubscriptionType.
@@ -50,7 +52,17 @@ func (s System) LogReaderCommand(
 	} else {
 		c = s.distributor(c)
 	}
-	return parameters(c.WithNumber("EncryptionLevel", encryption(profile)).Flag("Continuous"), profile)
+	return parameters(c.WithNumber(encryptionLevel, encryption(profile)).Flag("Continuous"), profile)
+}
+
+// LogReaderCommandLike is the command line of a log reader that cannot set subscribers up, with what another one that
+// LogReaderCommand made has from its profile.
+func (s System) LogReaderCommandLike(publisher, database, other string) tsql.Command {
+	c := s.distributor(s.publisher(tsql.NewCommand(), publisher, database))
+	if like, ok := c.EndingAs(other, encryptionLevel); ok {
+		return like
+	}
+	return s.LogReaderCommand(publisher, database, nil, false)
 }
 
 // SnapshotCommand is the snapshot agent's command line.

@@ -134,11 +134,7 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 	case have.Step == 0:
 		p.Execute(server, Master, tsql.AddJobStep(job))
 	case !job.Command.Is(have.Command):
-		if have.Running {
-			// Before the change: afterwards nothing would tell that it runs with the old one.
-			p.Execute(server, Master, tsql.StopJob(job.Name), jobRefused)
-		}
-		p.Execute(server, Master, tsql.UpdateJobStep(job.Name, have.Step, job.Command))
+		p.setCommand(server, job.Name, job.Command, have)
 	}
 	if !have.HasServer {
 		p.Execute(server, Master, tsql.AddJobServer(job.Name))
@@ -150,8 +146,27 @@ func (p *Plan) Job(server v1alpha1.ServerName, job tsql.Job, enabled bool, have 
 		p.Execute(server, Master, tsql.EnableJob(job.Name, enabled))
 	}
 	if !enabled && have.Running {
-		p.Execute(server, Master, tsql.StopJob(job.Name), jobRefused)
+		p.StopJob(server, job.Name)
 	}
+}
+
+// setCommand has a job run with another command line from its next start on, and stops it.
+func (p *Plan) setCommand(server v1alpha1.ServerName, name string, command tsql.Command, have *mssql.Job) {
+	if have.Running {
+		// Before the change: afterwards nothing would tell that it runs with the old one.
+		p.StopJob(server, name)
+	}
+	p.Execute(server, Master, tsql.UpdateJobStep(name, have.Step, command))
+}
+
+// StopJob stops a job, unless it does not run.
+func (p *Plan) StopJob(server v1alpha1.ServerName, name string) {
+	p.Execute(server, Master, tsql.StopJob(name), jobRefused)
+}
+
+// StartJob starts a job, unless it runs.
+func (p *Plan) StartJob(server v1alpha1.ServerName, name string) {
+	p.Execute(server, Master, tsql.StartJob(name), jobRefused)
 }
 
 // patience is how long a job is left alone after it was started: SQL Server Agent waits a minute between two attempts,
@@ -184,11 +199,11 @@ func (p *Plan) Run(server v1alpha1.ServerName, name string, have *mssql.Job) {
 	}
 	name = nameOf(have, name)
 	if have.Running && have.BetweenRetries && have.Started >= patience {
-		p.Execute(server, Master, tsql.StopJob(name), jobRefused)
-		p.Execute(server, Master, tsql.StartJob(name), jobRefused)
+		p.StopJob(server, name)
+		p.StartJob(server, name)
 	}
 	if !have.Running {
-		p.Execute(server, Master, tsql.StartJob(name), jobRefused)
+		p.StartJob(server, name)
 	}
 }
 
@@ -207,7 +222,7 @@ func (p *Plan) Starting(name v1alpha1.ServerName, server Server, format string, 
 // made again, which the publisher's procedure does not find.
 func (p *Plan) StartSnapshot(s System, at AtDistributor, primary v1alpha1.ServerName, database, publication string) {
 	if at.Snapshot == nil || at.Snapshot.Job == "" {
-		p.Execute(s.Server, Master, tsql.StartJob(SnapshotJob(at.Original, database, publication)), jobRefused)
+		p.StartJob(s.Server, SnapshotJob(at.Original, database, publication))
 		return
 	}
 	p.Execute(primary, database, tsql.StartPublicationSnapshot(publication), jobRefused)
@@ -230,7 +245,7 @@ func (p *Plan) RemoveJob(server v1alpha1.ServerName, name string, have *mssql.Jo
 		p.Execute(server, Master, tsql.EnableJob(name, false))
 	}
 	if have.Running {
-		p.Execute(server, Master, tsql.StopJob(name), jobRefused)
+		p.StopJob(server, name)
 	}
 	if !foreign {
 		p.Execute(server, Master, tsql.DeleteJob(name))

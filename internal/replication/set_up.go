@@ -10,6 +10,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile/conditions"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/tsql"
 )
 
@@ -51,19 +52,11 @@ func (p *Plan) SetUpLogin(s System, have *mssql.SetUpLogin) bool {
 // TakeSetUp has a log reader's job run without the right from its next start on, and stops it: a session has the rights
 // with which it connected.
 func (p *Plan) TakeSetUp(s System, name string, without tsql.Command, have *mssql.Job) {
-	if have.Running {
-		// Before the change: afterwards nothing would tell that it runs with the old one.
-		p.StopJob(s.Server, name)
-	}
-	p.Execute(s.Server, Master, tsql.UpdateJobStep(nameOf(have, name), have.Step, without))
+	p.setCommand(s.Server, nameOf(have, name), without, have)
 }
 
-// StopJob stops a job, unless it does not run.
-func (p *Plan) StopJob(server v1alpha1.ServerName, name string) {
-	p.Execute(server, Master, tsql.StopJob(name), jobRefused)
-}
-
-// StartJob starts a job, unless it runs.
-func (p *Plan) StartJob(server v1alpha1.ServerName, name string) {
-	p.Execute(server, Master, tsql.StartJob(name), jobRefused)
+// NotRetained says how a deletion goes on that cannot end the right: a login in sysadmin is left to nobody.
+func (s *System) NotRetained() string {
+	return fmt.Sprintf("reclaimPolicy Retain does not leave login %s in sysadmin; %s", s.SetUpLogin,
+		sites.GoneForGood(s.Server))
 }

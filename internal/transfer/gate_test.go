@@ -5,6 +5,8 @@ package transfer
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -120,6 +122,49 @@ func TestASlowReceiver(t *testing.T) {
 		g.Eventually(ended, soon).Should(Receive(MatchError(context.Canceled)))
 	}
 	g.Expect(source.streams.used).To(BeZero())
+	g.Expect(limits.gate.used).To(BeZero())
+}
+
+// mute is a source of which each request ends when it is told to, without an answer.
+type mute struct{ asked, end chan struct{} }
+
+func (m *mute) Ask(context.Context, *Request) (io.ReadCloser, error) {
+	m.asked <- struct{}{}
+	<-m.end
+	return nil, errors.New("nothing came")
+}
+
+// A source from which nothing comes keeps no more workers from another one than it has already.
+func TestASlowSource(t *testing.T) {
+	g := NewWithT(t)
+	p := newPeer(t)
+	contents := map[string][]byte{"a": noise(1, 5*batchSize)}
+	files := p.describe(t, contents)
+	limits := NewLimits()
+	limits.Set(Settings{Workers: 2})
+	slow := &mute{asked: make(chan struct{}, 10), end: make(chan struct{})}
+	ended := make(chan error, 2)
+	// Two of one source, so that one more of it waits with each turn that ends.
+	for range 2 {
+		former := p.transfer(t.TempDir(), files)
+		former.Source, former.Remote, former.Limits = "slow", slow, limits
+		go func() { ended <- former.Run(t.Context()) }()
+	}
+	for range 2 {
+		g.Eventually(slow.asked, soon).Should(Receive())
+	}
+	g.Eventually(limits.gate.waits, soon).Should(Equal(2))
+	job := p.transfer(t.TempDir(), files)
+	job.Source, job.Limits = "fast", limits
+	brought := make(chan error, 1)
+	go func() { brought <- job.Run(t.Context()) }()
+	g.Eventually(limits.gate.waits, soon).Should(Equal(3))
+	slow.end <- struct{}{}
+	g.Eventually(brought, soon).Should(Receive(BeNil()), "one turn has ended")
+	close(slow.end)
+	for range 2 {
+		g.Eventually(ended, soon).Should(Receive(MatchError(ContainSubstring("nothing came"))))
+	}
 	g.Expect(limits.gate.used).To(BeZero())
 }
 

@@ -110,11 +110,11 @@ func (l *Limits) Set(s Settings) {
 	}
 }
 
-// Enter waits for a worker, in the order of asking. Leave gives it back.
-func (l *Limits) Enter(ctx context.Context) error { return l.gate.enter(ctx, "") }
+// Enter waits for a worker for who, a source: the one that holds the fewest is next. Leave gives it back.
+func (l *Limits) Enter(ctx context.Context, who string) error { return l.gate.enter(ctx, who) }
 
-// Leave gives a worker back.
-func (l *Limits) Leave() { l.gate.leave("") }
+// Leave gives a worker of who back.
+func (l *Limits) Leave(who string) { l.gate.leave(who) }
 
 // Wait holds up who has received n bytes, at most 32 KiB, until the rate allows more.
 func (l *Limits) Wait(ctx context.Context, n int) error { return l.rate.WaitN(ctx, n) }

@@ -49,10 +49,12 @@ type Transfer struct {
 	Index *Index
 	// Searched, unless nil, is called when Seeds are not needed any more, before anything is fetched; once more where the
 	// volume is full.
-	Searched func() error
+	Searched func()
 	Remote   Remote
-	Limits   *Limits
-	Meter    *Meter
+	// Source names who has the files: those of one name share what the limits let each have.
+	Source string
+	Limits *Limits
+	Meter  *Meter
 
 	// At, unless nil, is told of each step when it is done; an error ends the transfer there. Tests end it so.
 	At func(step string) error
@@ -85,7 +87,7 @@ func (t *Transfer) Run(ctx context.Context) error {
 	err = t.phases(ctx, root)
 	if Full(err) && t.Searched != nil {
 		// The next attempt finds more room.
-		err = errors.Join(err, t.Searched())
+		t.Searched()
 	}
 	return err
 }
@@ -116,33 +118,31 @@ func (t *Transfer) phases(ctx context.Context, root *os.Root) error {
 
 // reading does what reads whole files on this side, when it is its turn.
 func (t *Transfer) reading(ctx context.Context, do func() error) error {
-	if err := t.Limits.disk.enter(ctx, ""); err != nil {
+	if err := t.Limits.disk.enter(ctx, t.Source); err != nil {
 		return err
 	}
-	defer t.Limits.disk.leave("")
+	defer t.Limits.disk.leave(t.Source)
 	return do()
 }
 
 // fetch brings what is missing.
 func (t *Transfer) fetch(ctx context.Context, s *state) error {
 	if t.Searched != nil {
-		if err := t.Searched(); err != nil {
-			return err
-		}
+		t.Searched()
 	}
 	// A stream that fails takes no other one along: what these have under way would be sent again.
 	var group errgroup.Group
 	var failed atomic.Bool
 	for batch := range s.batches() {
-		if err := t.Limits.Enter(ctx); err != nil {
+		if err := t.Limits.Enter(ctx, t.Source); err != nil {
 			return errors.Join(group.Wait(), err)
 		}
 		if failed.Load() {
-			t.Limits.Leave()
+			t.Limits.Leave(t.Source)
 			break
 		}
 		group.Go(func() error {
-			defer t.Limits.Leave()
+			defer t.Limits.Leave(t.Source)
 			err := t.bring(ctx, s, batch)
 			if err != nil {
 				failed.Store(true)

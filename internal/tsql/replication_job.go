@@ -81,6 +81,16 @@ func (c Command) WithSecret(parameter, value string) Command {
 // WithWord appends a parameter and a value that is made of letters, digits and colons, as it is.
 func (c Command) WithWord(parameter, value string) Command { return c.append(parameter, value, value) }
 
+// EndingAs appends what another command line has from the last parameter of a name on, shown as asterisks; false when
+// it has none.
+func (c Command) EndingAs(other, parameter string) (Command, bool) {
+	at := strings.LastIndex(other, " -"+parameter+" ")
+	if at < 0 {
+		return c, false
+	}
+	return Command{text: c.text + other[at:], shown: c.shown + " ***"}, true
+}
+
 // Flag appends a parameter without a value.
 func (c Command) Flag(parameter string) Command { return c.append(parameter, "", "") }
 

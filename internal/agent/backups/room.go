@@ -34,11 +34,11 @@ type short struct {
 	until time.Time
 }
 
-// fileSystem asks the file system of a folder.
-func fileSystem(dir string) (capacity, free int64, err error) {
+// FileSystem asks the file system of a folder for its bytes, and for those that are free for who is not root.
+func FileSystem(dir string) (capacity, free int64, err error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, 0, err
+		return 0, 0, fmt.Errorf("ask how much room %s has: %w", dir, err)
 	}
 	return int64(s.Blocks) * s.Bsize, int64(s.Bavail) * s.Bsize, nil //nolint:gosec // no file system has 2^63 bytes
 }

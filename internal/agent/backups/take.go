@@ -70,7 +70,7 @@ type taker struct {
 }
 
 func newTaker(open Engine, sets *local, now func() time.Time) *taker {
-	return &taker{open: open, sets: sets, now: now, room: fileSystem, taking: map[string]Taking{}, live: map[string]bool{},
+	return &taker{open: open, sets: sets, now: now, room: FileSystem, taking: map[string]Taking{}, live: map[string]bool{},
 		refusals: map[string]bool{}, expected: map[string]expected{}, short: map[string]short{}}
 }
 

@@ -5,6 +5,7 @@ package files
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -40,7 +42,7 @@ func TestARangeWaitsForNobody(t *testing.T) {
 	p := newPair(t)
 	p.snapshot(t, first, map[string][]byte{"a": []byte("abc")})
 	p.server.limits.Set(transfer.Settings{Workers: 1})
-	g.Expect(p.server.limits.Enter(t.Context())).To(Succeed())
+	g.Expect(p.server.limits.Enter(t.Context(), "")).To(Succeed())
 	answered := make(chan string, 1)
 	go func() {
 		request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, Pattern+"pub_db_articles/"+first+"/a", nil)
@@ -159,19 +161,32 @@ func TestOldSnapshotsGoFirst(t *testing.T) {
 
 // Requests follow one another on one connection for each stream.
 func TestConnectionsAreUsedAgain(t *testing.T) {
-	for name, former := range map[string]bool{"chunks": false, "ranges": true} {
+	many := map[string][]byte{}
+	for n := range 12 {
+		many[fmt.Sprintf("Article_%d.bcp", n)] = random(byte(n), 100)
+	}
+	for name, c := range map[string]struct {
+		former   bool
+		contents map[string][]byte
+	}{
+		"chunks": {false, map[string][]byte{"Article_2.bcp": random(1, 12*8<<20)}},
+		"ranges": {true, many},
+	} {
 		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
 			p := newPair(t)
-			p.former.Store(former)
-			contents := map[string][]byte{"Article_2.bcp": random(1, 20<<20)}
-			p.snapshot(t, first, contents)
+			p.former.Store(c.former)
+			p.snapshot(t, first, c.contents)
+			var requests atomic.Int32
+			p.before = func(http.ResponseWriter, *http.Request) bool { requests.Add(1); return false }
 			order := p.order
 			order.Transfers = transfer.Settings{Workers: 1}
 			m := p.keeper()
 			m.Set(t.Context(), []orders.Mirror{order})
-			p.mirrored(t, m, first, contents)
-			// One may be lost on a machine that is slow to notice that a request was written.
-			NewWithT(t).Expect(p.accepted.Load()).To(BeNumerically("<=", 2), "of four requests")
+			p.mirrored(t, m, first, c.contents)
+			g.Expect(requests.Load()).To(BeNumerically(">=", 10))
+			// Some may be lost on a machine that is slow to notice that a request was written.
+			g.Expect(p.accepted.Load()).To(BeNumerically("<=", 6), "of %d requests", requests.Load())
 		})
 	}
 }
@@ -321,4 +336,45 @@ func TestPausesGrow(t *testing.T) {
 	for _, many := range []int{4, 100, 1 << 40} {
 		g.Expect(pauseAfter(many)).To(Equal(longestPause))
 	}
+}
+
+// A source that does not end its listing keeps no other mirror from reading its own, and is given up.
+func TestAListingThatStops(t *testing.T) {
+	g := NewWithT(t)
+	p := newPair(t)
+	p.server.SetReaders([]orders.Reader{{Folder: "pub_db_articles", Token: "token"},
+		{Folder: "pub_db_other", Token: "token"}})
+	contents := map[string][]byte{"a": []byte("abc")}
+	p.snapshot(t, first, contents)
+	begun := make(chan struct{})
+	var asked atomic.Int32
+	p.before = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "pub_db_other") {
+			return false
+		}
+		_, _ = io.WriteString(w, `{"folder":"`)
+		_ = http.NewResponseController(w).Flush()
+		if asked.Add(1) == 1 {
+			close(begun)
+		}
+		<-r.Context().Done()
+		return true
+	}
+	other := p.order
+	other.Subscription, other.Folder = "cork", "pub_db_other"
+	m := p.keeper()
+	m.stall = time.Hour
+	m.Set(t.Context(), []orders.Mirror{other})
+	g.Eventually(begun, soon).Should(BeClosed())
+	m.Set(t.Context(), []orders.Mirror{p.order, other})
+	g.Eventually(func() Status { return m.Statuses()[1] }, soon).Should(And(HaveField("Subscription", "dublin"),
+		HaveField("State", Verified)))
+	g.Expect(m.Statuses()[0].State).To(Equal(Waiting))
+	g.Expect(asked.Load()).To(BeEquivalentTo(1))
+
+	m = p.keeper()
+	m.stall = 50 * time.Millisecond
+	m.Set(t.Context(), []orders.Mirror{other})
+	g.Eventually(failing(t, m), soon).Should(And(ContainSubstring("read the distributor's listing"),
+		ContainSubstring("nothing came for 50ms")))
 }

@@ -5,7 +5,6 @@ package files
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,6 +16,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/transfer"
 )
@@ -79,8 +79,13 @@ type Mirrors struct {
 	log            *slog.Logger
 	limits         *transfer.Limits
 	index          *transfer.Index
-	// reading has one listing read at a time, and room are the chunks of listings that may be in memory.
+	// stall is how long a source may send nothing of a listing that it has begun; tests have less.
+	stall time.Duration
+	// reading has one listing understood at a time, and room are the chunks of listings that may be in memory.
 	reading, room *semaphore.Weighted
+	// removeAll removes a folder, and volume says what room one has; tests have their own.
+	removeAll func(name string) error
+	volume    func(dir string) (capacity, free int64, err error)
 	// at, unless nil, is told of each step when it is done; an error ends the attempt there, for tests.
 	at func(step string) error
 
@@ -102,8 +107,9 @@ type mirror struct {
 // NewMirrors keeps mirrors below dir, one folder for each distributor of the namespace.
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
-		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), running: map[string]*mirror{},
-		statuses: map[string]Status{}, folders: map[string]chan struct{}{}}
+		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), stall: stall, removeAll: os.RemoveAll,
+		volume: backups.FileSystem, running: map[string]*mirror{}, statuses: map[string]Status{},
+		folders: map[string]chan struct{}{}}
 }
 
 // Set replaces what is asked for. A mirror whose order changed begins again, with what is here already; one that is no
@@ -269,7 +275,7 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	}
 	defer done()
 	p := place{parent: filepath.Join(m.dir, one.order.Host, tree, listing.Folder), snapshot: listing.Snapshot,
-		seed: filepath.Join(m.dir, one.order.Host, seedFolder)}
+		seed: filepath.Join(m.dir, one.order.Host, seedFolder), removeAll: m.removeAll}
 	leave, err := m.enter(ctx, p.parent)
 	if err != nil {
 		return err
@@ -278,7 +284,7 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	total := listing.total()
 	m.say(one, func(s *Status) { s.Snapshot, s.State, s.Total, s.Message = listing.Snapshot, Copying, total, "" })
 	// Before anything is brought: what is too old may be what fills the volume.
-	m.warn(one, p.prune(keep))
+	m.warn(one, stays, p.prune(keep))
 	if err := m.bring(ctx, one, source, listing, p); err != nil {
 		if transfer.Full(err) {
 			err = errors.Join(err, m.searched(one, p))
@@ -286,10 +292,11 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 		return err
 	}
 	// Of a person's files the chunks are asked for again with each snapshot; what was whole has a record.
-	m.index.Forget(func(name string) bool { return strings.HasPrefix(name, p.parent) })
+	below := p.parent + string(filepath.Separator)
+	m.index.Forget(func(name string) bool { return strings.HasPrefix(name, below) })
 	one.meter.End()
 	err = errors.Join(p.prune(keep-1), m.searched(one, p))
-	m.warn(one, err)
+	m.warn(one, stays, err)
 	message := ""
 	if err != nil {
 		message = err.Error()
@@ -299,10 +306,13 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
 	return nil
 }
 
-// warn tells that something old stays: the snapshot is there all the same.
-func (m *Mirrors) warn(one *mirror, err error) {
+// stays says that something old is not removed.
+const stays = "not all is removed that is too old"
+
+// warn tells of what keeps no snapshot from being brought.
+func (m *Mirrors) warn(one *mirror, what string, err error) {
 	if err != nil {
-		m.log.Warn("not all is removed that is too old", "subscription", one.order.Subscription, "error", err)
+		m.log.Warn(what, "subscription", one.order.Subscription, "error", err)
 	}
 }
 
@@ -325,7 +335,8 @@ func (m *Mirrors) enter(ctx context.Context, folder string) (leave func(), err e
 
 // bring has a snapshot be in its place, whole.
 func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listing *Listing, p place) error {
-	there, err := p.whole(ctx, listing)
+	unrecorded := func(err error) { m.warn(one, "what was brought is not recorded, and is read again", err) }
+	there, err := p.whole(ctx, listing, unrecorded)
 	if err != nil {
 		return err
 	}
@@ -336,32 +347,29 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 	}
 	if !listing.Chunked {
 		// Before as well: one after another that is superseded before it is whole would fill the volume.
-		if err := m.prunePartial(one, p, ""); err != nil {
-			return err
-		}
+		m.warn(one, stays, m.prunePartial(one, p, ""))
 		if err := source.fetchRanges(ctx, listing, p.partial()); err != nil {
 			return err
 		}
-		return p.finish(listing, m.step)
+		return p.finish(listing, m.step, unrecorded)
 	}
+	m.makeRoom(one, p, listing.total())
 	begun, err := p.begun()
 	if err != nil {
 		return err
 	}
-	if err := m.prunePartial(one, p, begun); err != nil {
-		return err
-	}
+	m.warn(one, stays, m.prunePartial(one, p, begun))
 	seeds, err := p.seeds(begun)
 	if err != nil {
 		return err
 	}
 	job := transfer.Transfer{Dir: p.partial(), Files: listing.Files, Seeds: seeds, Index: m.index,
-		Searched: func() error { return m.searched(one, p) }, At: m.at,
-		Remote: remote{source, listing}, Limits: m.limits, Meter: one.meter}
+		Searched: func() { m.warn(one, stays, m.searched(one, p)) }, At: m.at,
+		Remote: remote{source, listing}, Source: one.order.Host, Limits: m.limits, Meter: one.meter}
 	if err := job.Run(ctx); err != nil {
 		return err
 	}
-	return p.finish(listing, m.step)
+	return p.finish(listing, m.step, unrecorded)
 }
 
 func (m *Mirrors) step(name string) error {
@@ -387,12 +395,13 @@ func (m *Mirrors) prunePartial(one *mirror, p place, kept string) error {
 		if begun >= p.snapshot || begun == kept || m.copying(one, begun) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(p.parent, partialName(begun))); err != nil {
-			return fmt.Errorf("remove what was begun of an old snapshot from the mirror: %w", err)
+		if removed := p.remove([]string{partialName(begun)}); removed != nil {
+			err = errors.Join(err, removed)
+			continue
 		}
 		m.log.Info("what was begun of a snapshot that was superseded is removed", "snapshot", begun)
 	}
-	return nil
+	return err
 }
 
 // copying tells that another mirror copies the snapshot.

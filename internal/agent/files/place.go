@@ -27,11 +27,26 @@ const (
 	partialSuffix = ".partial"
 	recordSuffix  = ".record"
 	asideSuffix   = ".aside"
+	// nextSuffix has a record that is being written.
+	nextSuffix = ".next"
 )
 
 func partialName(snapshot string) string { return hidden + snapshot + partialSuffix }
 
 func recordName(snapshot string) string { return hidden + snapshot + recordSuffix }
+
+// recordOf is the snapshot of which a file is the record. One that is being written is of none.
+func recordOf(name string) (snapshot string, is bool) {
+	record := strings.TrimSuffix(name, nextSuffix)
+	snapshot = strings.TrimSuffix(strings.TrimPrefix(record, hidden), recordSuffix)
+	if record != recordName(snapshot) || !isStamp(snapshot) {
+		return "", false
+	}
+	if record != name {
+		return "", true
+	}
+	return snapshot, true
+}
 
 // isAside tells whether a folder was set aside.
 func isAside(name string) bool {
@@ -42,6 +57,8 @@ func isAside(name string) bool {
 type place struct {
 	// parent is the publication's folder in the mirror, seed the distributor's seedFolder.
 	parent, snapshot, seed string
+	// removeAll removes a folder.
+	removeAll func(name string) error
 }
 
 func (p place) final() string { return filepath.Join(p.parent, p.snapshot) }
@@ -52,8 +69,9 @@ func (p place) record() string { return filepath.Join(p.parent, recordName(p.sna
 
 // whole tells that the snapshot is in its place. A folder that this sidecar has brought, and whose files are as it left
 // them, is; one of which that is not known has its checksums computed. What has the name and is proven not to be the
-// snapshot is set aside, for its chunks. Nothing else is: an agent may be reading it.
-func (p place) whole(ctx context.Context, listing *Listing) (bool, error) {
+// snapshot is set aside, for its chunks, unless this sidecar has brought it: that is an error, since an agent may be
+// reading it.
+func (p place) whole(ctx context.Context, listing *Listing, warn func(error)) (bool, error) {
 	if _, err := os.Stat(p.final()); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
@@ -64,7 +82,15 @@ func (p place) whole(ctx context.Context, listing *Listing) (bool, error) {
 		return whole, err
 	}
 	if whole {
-		return true, p.write(p.final(), listing)
+		return true, p.write(p.final(), listing, warn)
+	}
+	switch _, err := os.Lstat(p.record()); {
+	case err == nil:
+		return false, fmt.Errorf("snapshot %s was mirrored whole, and is not what the distributor's sidecar lists now; an "+
+			"agent may be reading it: make a new snapshot of the publication, or, while no agent reads it, remove %s, which is "+
+			"then brought anew", p.snapshot, p.final())
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, fmt.Errorf("look for the record of snapshot %s: %w", p.snapshot, err)
 	}
 	for n := 0; ; n++ {
 		aside := filepath.Join(p.parent, fmt.Sprintf("%s%s%s%d", hidden, p.snapshot, asideSuffix, n))
@@ -77,8 +103,9 @@ func (p place) whole(ctx context.Context, listing *Listing) (bool, error) {
 	}
 }
 
-// write records what is in the snapshot's folder.
-func (p place) write(dir string, listing *Listing) error {
+// write records what is in the snapshot's folder. Without a record, as on a volume that is full, its files are read
+// again when it is looked at: warn is told, and nothing is left that says something else.
+func (p place) write(dir string, listing *Listing, warn func(error)) error {
 	record, err := transfer.NewRecord(dir, listing.Files)
 	if err != nil {
 		return err
@@ -87,12 +114,16 @@ func (p place) write(dir string, listing *Listing) error {
 	if err != nil {
 		return err
 	}
-	return durable.Replace(p.record(), content)
+	if err := durable.Replace(p.record(), content); err != nil {
+		warn(fmt.Errorf("record what was brought of snapshot %s: %w", p.snapshot, errors.Join(err,
+			durable.Remove(p.record()+nextSuffix), durable.Remove(p.record()))))
+	}
+	return nil
 }
 
 // finish records what was brought, and gives a complete folder its name, durably.
-func (p place) finish(listing *Listing, step func(string) error) error {
-	if err := p.write(p.partial(), listing); err != nil {
+func (p place) finish(listing *Listing, step func(string) error, warn func(error)) error {
+	if err := p.write(p.partial(), listing, warn); err != nil {
 		return err
 	}
 	if err := step("recorded"); err != nil {
@@ -172,44 +203,57 @@ func (p place) seeds(begun string) ([]transfer.Seed, error) {
 	return append(append(others, aside...), transfer.Seed{Dir: p.seed}), err
 }
 
-// prune removes all but the newest snapshots beside the place, and so many of them. These are copies.
+// prune removes all but the newest snapshots beside the place, and so many of them. These are copies. The records of
+// those that are gone go, too, and what a write of one has left.
 func (p place) prune(kept int) error {
 	entries, err := p.entries()
 	if err != nil {
 		return err
 	}
 	var whole, old []string
+	there := map[string]bool{}
 	for _, e := range entries {
-		if e.IsDir() && isStamp(e.Name()) && e.Name() != p.snapshot {
-			whole = append(whole, e.Name())
+		if e.IsDir() && isStamp(e.Name()) {
+			there[e.Name()] = true
+			if e.Name() != p.snapshot {
+				whole = append(whole, e.Name())
+			}
 		}
 	}
 	slices.Sort(whole)
 	for _, name := range whole[:max(0, len(whole)-kept)] {
-		old = append(old, name, recordName(name))
+		old = append(old, name)
+		delete(there, name)
 	}
-	return p.remove(old)
-}
-
-// pruneAside removes what was set aside.
-func (p place) pruneAside() error {
-	entries, err := p.entries()
-	if err != nil {
-		return err
-	}
-	var old []string
 	for _, e := range entries {
-		if e.IsDir() && isAside(e.Name()) {
+		if of, is := recordOf(e.Name()); !e.IsDir() && is && !there[of] {
 			old = append(old, e.Name())
 		}
 	}
 	return p.remove(old)
 }
 
+// pruneAside removes what was set aside.
+func (p place) pruneAside() error {
+	old, err := p.asides()
+	return errors.Join(err, p.remove(old))
+}
+
+// asides are the folders that were set aside.
+func (p place) asides() (all []string, err error) {
+	entries, err := p.entries()
+	for _, e := range entries {
+		if e.IsDir() && isAside(e.Name()) {
+			all = append(all, e.Name())
+		}
+	}
+	return all, err
+}
+
 func (p place) remove(names []string) error {
 	var all error
 	for _, name := range names {
-		if err := os.RemoveAll(filepath.Join(p.parent, name)); err != nil {
+		if err := p.removeAll(filepath.Join(p.parent, name)); err != nil {
 			all = errors.Join(all, fmt.Errorf("remove an old snapshot from the mirror: %w", err))
 		}
 	}

@@ -68,15 +68,15 @@ func (s *source) parts(ctx context.Context, listing *Listing, files []*partialFi
 	for _, f := range files {
 		s.meter.Found(f.have)
 		for _, part := range f.missing() {
-			if err := s.limits.Enter(ctx); err != nil {
+			if err := s.limits.Enter(ctx, s.order.Host); err != nil {
 				return errors.Join(group.Wait(), err)
 			}
 			if failed.Load() {
-				s.limits.Leave()
+				s.limits.Leave(s.order.Host)
 				return group.Wait()
 			}
 			group.Go(func() error {
-				defer s.limits.Leave()
+				defer s.limits.Leave(s.order.Host)
 				if err := s.part(ctx, listing, f, part); err != nil {
 					failed.Store(true)
 					return err

@@ -33,7 +33,9 @@ type source struct {
 	client *http.Client
 	limits *transfer.Limits
 	meter  *transfer.Meter
-	// reading has one listing read at a time, over all mirrors.
+	// stall is how long the body of a listing may bring nothing.
+	stall time.Duration
+	// reading has one listing understood at a time, over all mirrors.
 	reading *semaphore.Weighted
 }
 
@@ -57,7 +59,7 @@ func (m *Mirrors) source(order orders.Mirror, meter *transfer.Meter) (*source, e
 		// No more: how fast bytes come is told by how long they are waited for.
 		ReadBufferSize: 16 << 10,
 	}
-	return &source{order: order, limits: m.limits, meter: meter, reading: m.reading,
+	return &source{order: order, limits: m.limits, meter: meter, stall: m.stall, reading: m.reading,
 		client: &http.Client{Transport: transport}}, nil
 }
 
@@ -110,8 +112,10 @@ func (s *source) do(request *http.Request) (*http.Response, error) {
 
 // list asks for the newest snapshot that was whole at the order's generation.
 func (s *source) list(ctx context.Context) (*Listing, error) {
-	ctx, cancel := context.WithTimeout(ctx, listTime)
-	defer cancel()
+	ctx, end := context.WithTimeout(ctx, listTime)
+	defer end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	query := url.Values{"chunks": {"1"}}
 	if until := Stamp(s.order.Generation); until != "" {
 		query.Set("until", until)
@@ -121,16 +125,52 @@ func (s *source) list(ctx context.Context) (*Listing, error) {
 		return nil, err
 	}
 	defer func() { _ = drained(response.Body) }()
-	// What was read is several times in memory until it is understood.
+	content, err := s.content(response.Body, cancel)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		cancel(err) // what may still come is not waited for
+		return nil, fmt.Errorf("read the distributor's listing: %w", err)
+	}
+	// What was read is several times in memory until it is understood. Nothing comes from a source meanwhile: one that
+	// sends slowly would keep the others waiting.
 	if err := s.reading.Acquire(ctx, 1); err != nil {
 		return nil, err
 	}
 	defer s.reading.Release(1)
 	var listing Listing
-	if err := json.NewDecoder(io.LimitReader(response.Body, maxListing)).Decode(&listing); err != nil {
+	if err := json.Unmarshal(content, &listing); err != nil {
 		return nil, fmt.Errorf("read the distributor's listing: %w", err)
 	}
 	return &listing, listing.check(s.order)
+}
+
+// content reads the body of a listing, which is given up when nothing comes for a while.
+func (s *source) content(body io.Reader, cancel context.CancelCauseFunc) ([]byte, error) {
+	watch := time.AfterFunc(s.stall, func() { cancel(fmt.Errorf("nothing came for %v", s.stall)) })
+	defer watch.Stop()
+	content, err := io.ReadAll(io.LimitReader(&wound{body, watch, s.stall}, maxListing+1))
+	if err == nil && len(content) > maxListing {
+		err = fmt.Errorf("it has more than %d bytes", maxListing)
+	}
+	return content, err
+}
+
+// wound winds a watch up with every byte that comes.
+type wound struct {
+	io.Reader
+
+	watch *time.Timer
+	stall time.Duration
+}
+
+func (w *wound) Read(b []byte) (int, error) {
+	n, err := w.Reader.Read(b)
+	if n > 0 {
+		w.watch.Reset(w.stall)
+	}
+	return n, err
 }
 
 // drained closes a body. Not before its end has been read does its connection take the next request.

@@ -18,8 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 )
@@ -77,12 +75,11 @@ func NewPart(source Source, backupDir string, engine backups.Engine, log *slog.L
 func (p *Part) Known(who backups.Identity) { p.who = who }
 
 func free(dir string) (int64, error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
+	capacity, left, err := backups.FileSystem(dir)
+	if err != nil {
 		return 0, err
 	}
-	//nolint:gosec // no file system has 2^63 bytes
-	return usable(int64(s.Blocks)*s.Bsize, int64(s.Bavail)*s.Bsize), nil
+	return usable(capacity, left), nil
 }
 
 // usable leaves the log backups of the server's databases their room, as backups of data do: without them the

@@ -18,8 +18,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/agent/orders"
 )
 
@@ -76,17 +75,8 @@ type refused struct {
 // NewPart keeps stores of a namespace on a backup volume.
 func NewPart(source Source, namespace, backupDir string, log *slog.Logger) *Part {
 	return &Part{source: source, dir: filepath.Join(backupDir, storesDir), namespace: namespace, log: log, now: time.Now,
-		fileSystem: fileSystem, at: func(string) {}, every: tryEvery, slots: make(chan struct{}, requestsMost),
+		fileSystem: backups.FileSystem, at: func(string) {}, every: tryEvery, slots: make(chan struct{}, requestsMost),
 		patience: patience, shelves: map[string]*shelf{}, refused: map[string]refused{}}
-}
-
-// fileSystem asks the file system of a folder.
-func fileSystem(dir string) (capacity, free int64, err error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, 0, err
-	}
-	return int64(s.Blocks) * s.Bsize, int64(s.Bavail) * s.Bsize, nil //nolint:gosec // no file system has 2^63 bytes
 }
 
 // Name of the part.

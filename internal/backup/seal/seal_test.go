@@ -201,6 +201,10 @@ func TestOneBitIsFoundAnywhere(t *testing.T) {
 func TestKeysAreRead(t *testing.T) {
 	first, recipient := newKey(t)
 	second, other := newKey(t)
+	mistake := first[:len(first)-1] + "0"
+	if mistake == first {
+		mistake = first[:len(first)-1] + "9"
+	}
 	for _, row := range []struct {
 		what, text string
 		keys       seal.Keys
@@ -215,7 +219,7 @@ func TestKeysAreRead(t *testing.T) {
 			seal.Keys{Recipient: recipient, Identities: []string{second}}, ""},
 		{"none", "# nothing\n", seal.Keys{}, "it has no key"},
 		{"a public key behind another", first + "\n" + other, seal.Keys{}, "line 2 is a public key behind another"},
-		{"a private key with a mistake", first[:len(first)-1] + "0", seal.Keys{}, "line 1: a private key is none"},
+		{"a private key with a mistake", mistake, seal.Keys{}, "line 1: a private key is none"},
 		{"a public key with a mistake", recipient[:len(recipient)-1] + "b", seal.Keys{}, "line 1 is no public key"},
 		{"something else", "hunter2", seal.Keys{}, "line 1 is no key of age-keygen"},
 	} {

@@ -31,6 +31,10 @@ func (c *chronicle) suspect(now time.Time) {
 	}
 }
 
+// trust ends a suspicion: somebody holds the votes, and renews them. Else a switchover long after would be timed from
+// the failure that another server has ended.
+func (c *chronicle) trust() { c.suspected = time.Time{} }
+
 // begin starts a term's timeline.
 func (c *chronicle) begin(k *Keeper, t votes.Timeline, request *votes.Request) {
 	now := k.clock.Wall()

@@ -228,6 +228,9 @@ func (k *Keeper) consider(
 	v := ballot.Judge(s, k.timings)
 	if !v.Claim {
 		k.requests.eligible = 0
+		if !s.Released && s.Unchanged < k.timings.SuspectAfter() {
+			k.chronicle.trust()
+		}
 		return Outcome{Action: v.Wait, Soon: k.awaitExpiry(ctx, s, v)}, false
 	}
 	k.chronicle.suspect(k.clock.Wall())

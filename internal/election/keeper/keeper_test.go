@@ -4,6 +4,7 @@ package keeper_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -175,6 +176,31 @@ func TestAnotherServerIsPromotedWhenTheVotesExpire(t *testing.T) {
 			HaveField("AllSynchronized", Not(BeNil())),
 			HaveField("Outcome", votes.OutcomeDone),
 		))
+}
+
+// A suspicion that somebody else has acted on is over with the next holder's first word: what comes later is not timed
+// from it.
+func TestASuspicionEndsWithItsReason(t *testing.T) {
+	w, g := held(t)
+	w.servers[0].isolate(true)
+	w.live(15)
+	led := w.primary()
+	g.Expect(led).NotTo(BeNil())
+	w.servers[0].isolate(false)
+	w.live(60)
+	for n, to := range append(w.servers, w.servers...) {
+		if to == w.primary() {
+			continue
+		}
+		asked := w.wall()
+		w.ask(votes.Request{ID: strconv.Itoa(n), Kind: votes.RequestSwitchover, To: to.name})
+		w.live(20)
+		g.Expect(w.primary()).To(Equal(to))
+		lines := w.timelines(g)
+		last := lines[len(lines)-1]
+		g.Expect(last.Cause).To(Equal(votes.CauseSwitchover))
+		g.Expect(last.Suspected.Time).To(BeTemporally(">=", asked))
+	}
 }
 
 func TestAnEndedEngineIsNotWaitedFor(t *testing.T) {
