@@ -84,6 +84,9 @@ const (
 	// ReasonCompressionPending: a table is large, and rebuilding it with the compression that is declared is left to a
 	// person.
 	ReasonCompressionPending = "CompressionPending"
+	// ReasonBackupUnsuitable (Stalled): backups with which a subscriber was to begin came to nothing several times in a
+	// row; the message says why, and what helps.
+	ReasonBackupUnsuitable = "BackupUnsuitable"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
 	// ReasonCopying (event only): the subscriber's copy has come to another phase; the message says what those before

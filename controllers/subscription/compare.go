@@ -314,6 +314,9 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	if !o.copies(d) {
 		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
 		s.Method = v1alpha1.InitializeReplicationSupportOnly
+		if r := o.order(d); d.fromBackup() && r != nil && r.Attempt.Set != "" {
+			s.Method = v1alpha1.InitializeBackup
+		}
 		s.Compared = o.keeps(d) && replication.AgreesItself(d.Publication, d.Subscription)
 		carry(d, s)
 	}
@@ -331,7 +334,9 @@ func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	case d.fromBackup():
 		s.Method, s.Reason = v1alpha1.InitializeBackup, "the subscriber begins with backup "+o.attempt(d)
 		for _, a := range o.Publication.Articles {
-			s.ValidatedArticles = append(s.ValidatedArticles, numbered(a))
+			if r := o.order(d); r != nil && covered(r.Attempt.Articles, o.Publication, a) {
+				s.ValidatedArticles = append(s.ValidatedArticles, numbered(a))
+			}
 		}
 		slices.Sort(s.ValidatedArticles)
 	case !d.snapshots():

@@ -4,6 +4,7 @@ package subscription
 
 import (
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"path"
 	"slices"
@@ -45,7 +46,7 @@ func (r *Reconciler) desireSenders(ctx context.Context, d *Desired) (err error) 
 			continue
 		}
 		s := Sender{Source: r.address(d.Subscription.Namespace, server), CA: access.CA}
-		if s.Token, unknown = credentials.Derive(access.Passwords, "backup for "+d.backupName()); unknown != nil {
+		if s.Token, unknown = credentials.Derive(access.Passwords, "backup for "+d.backupOf()); unknown != nil {
 			continue
 		}
 		if s.Sends, err = r.transfers(ctx, d.Subscription.Namespace, server); err != nil {
@@ -56,20 +57,32 @@ func (r *Reconciler) desireSenders(ctx context.Context, d *Desired) (err error) 
 	return nil
 }
 
-// backupName is under which name sidecars have the orders of the backup, and of the folder below "unc" in which it
-// lies: no Subscription has an underscore in its name, and a snapshot's folder has two.
+// backupName is under which name sidecars have the orders of the backup: no Subscription has an underscore in its name.
 func (d Desired) backupName() string { return d.name() + "_backup" }
+
+// backupFolder is the folder below "unc" in which the backup lies. It is of this object alone, and of where it brings
+// the database: what one of the name had before is never taken for its own.
+func (d Desired) backupFolder() string {
+	digest := sha256.Sum256([]byte(d.backupOf()))
+	return fmt.Sprintf("%.60s_backup_%x", d.name(), digest[:12])
+}
+
+// backupOf names the object, and where it brings the database.
+func (d Desired) backupOf() string {
+	return fmt.Sprintf("%s (%s), database %s on %s", d.name(), d.Subscription.UID, strings.ToLower(d.database()),
+		d.Subscriber)
+}
 
 // backupFile is the backup's in its folder.
 const backupFile = "full.bak"
 
-// taken is where the publisher's engine writes a backup, brought where the subscriber's reads it.
+// taken is where the publisher's engine writes a backup, arrived where the subscriber's reads it.
 func (d Desired) taken(stamp string) string {
-	return path.Join(conf.SnapshotDir, "unc", d.backupName(), stamp, backupFile)
+	return path.Join(conf.SnapshotDir, "unc", d.backupFolder(), stamp, backupFile)
 }
 
 func (d Desired) arrived(from v1alpha1.ServerName, stamp string) string {
-	return path.Join(conf.Mirror(from), "unc", d.backupName(), stamp, backupFile)
+	return path.Join(conf.Mirror(from), "unc", d.backupFolder(), stamp, backupFile)
 }
 
 // stampForm is a time as the name of a folder has it, generationForm as a mirror is asked for it.
@@ -87,10 +100,10 @@ func generation(stamp string) string {
 	return at.Format(generationForm)
 }
 
-// mark is in the names of all files of a database that was restored for this Subscription, of a backup unless that is
-// empty: by it the database is known to be its own.
-func (d Desired) mark(stamp string) string {
-	return "geosql-" + string(d.Subscription.UID) + "-" + stamp
+// mark is in the names of all files of a database that was restored for this Subscription, of a backup, as markedBy has
+// it, unless that is empty: by it the database is known to be its own.
+func (d Desired) mark(backup string) string {
+	return "geosql-" + string(d.Subscription.UID) + "-" + backup
 }
 
 // noBackup says why the subscriber can't begin with a backup, by what is declared; empty where it can.
@@ -123,6 +136,38 @@ func noRowVersions(f mssql.FromBackup) string {
 	}
 	return fmt.Sprintf("a database that was restored makes the values of timestamp columns itself, and takes none of the "+
 		"publisher's: %s. Declare method %s", strings.Join(f.RowVersions, ", "), v1alpha1.InitializeSnapshot)
+}
+
+// noRestore says why a backup of the publisher can't be restored at the subscriber, and with which reason; empty where
+// it can.
+func noRestore(d Desired, from mssql.FromBackup, at mssql.RestoreTarget) (reason, why string) {
+	primary := d.Publisher.Name
+	switch key := from.Encryptor; {
+	case at.Major > 0 && from.Major > at.Major:
+		return v1alpha1.ReasonNotSupported, fmt.Sprintf("%s has version %d, and %s version %d: no server restores a backup "+
+			"of a newer one. Upgrade SQLServer %s first, or declare method %s", primary, from.Major, d.host(), at.Major,
+			d.Subscriber, v1alpha1.InitializeSnapshot)
+	case key.Thumbprint == "" || slices.Contains(at.Certificates, key.Thumbprint):
+		return "", ""
+	case !key.Certificate:
+		return v1alpha1.ReasonKeyMissing, fmt.Sprintf("database %s is encrypted by a key of a provider outside of the "+
+			"servers, and nobody knows whether %s has it: declare method %s", d.publisherDatabase(), d.host(),
+			v1alpha1.InitializeSnapshot)
+	}
+	return v1alpha1.ReasonKeyMissing, fmt.Sprintf("database %s is encrypted, and %s lacks the certificate with the "+
+		"thumbprint 0x%s with its private key, without which no backup of it is restored there: make it there (CREATE "+
+		"CERTIFICATE ... WITH PRIVATE KEY), of a backup of the publisher's, or declare method %s",
+		d.publisherDatabase(), d.host(), from.Encryptor.Thumbprint, v1alpha1.InitializeSnapshot)
+}
+
+// notKept says why the distributor may lack what comes after a backup; empty where it has it.
+func notKept(d Desired, from mssql.FromBackup) string {
+	if from.ImmediateSync {
+		return ""
+	}
+	return fmt.Sprintf("publication %s has no immediate_sync, without which the distributor keeps nothing of what comes "+
+		"after a backup for who does not subscribe yet: set it there (sp_changepublication @property = "+
+		"N'immediate_sync', @value = N'true'), or declare method %s", d.publication(), v1alpha1.InitializeSnapshot)
 }
 
 // anotherBackup says how a subscriber that began with a backup gets another one.

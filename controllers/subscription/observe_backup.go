@@ -3,11 +3,9 @@
 package subscription
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/files"
@@ -15,6 +13,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // Backup is the backup with which the subscriber begins, as it was seen. Nothing of it is read once it is all there.
@@ -30,12 +29,16 @@ type Backup struct {
 	Mirror *files.Status
 	// From is what the publication is for subscribers that begin so.
 	From reconcile.Reading[mssql.FromBackup]
-	// Header is that of the backup at the primary, nil while there is none that is whole.
-	Header reconcile.Reading[*mssql.BackupHeader]
-	// Places are those of the subscriber's database, nil while there is none.
+	// Taking tells that the primary was taking a backup of any database just before Taken was read, which is what lies
+	// there where the backup is written.
+	Taking bool
+	Taken  reconcile.Reading[FoundBackup]
+	// At is what the subscriber's instance is for the restore, Places those of its database, nil while there is none.
+	At     reconcile.Reading[mssql.RestoreTarget]
 	Places reconcile.Reading[*mssql.DatabasePlaces]
-	// Files are the database's in the backup at the subscriber.
-	Files reconcile.Reading[[]mssql.BackupFileEntry]
+	// Brought is what the subscriber has of the backup, Files the database's in it.
+	Brought reconcile.Reading[FoundBackup]
+	Files   reconcile.Reading[[]mssql.BackupFileEntry]
 }
 
 // ordered tells that a sidecar has orders of a backup.
@@ -62,55 +65,77 @@ func observeBackup(ctx context.Context, engines replication.Engines, sidecars Si
 	b := &o.Backup
 	var from mssql.FromBackup
 	err := engines.Read(ctx, primary, d.publisherDatabase(), func(ctx context.Context, db *mssql.DB) (err error) {
-		from, err = mssql.ReadFromBackup(ctx, db, d.publication())
+		from, err = mssql.ReadFromBackup(ctx, db, d.publication(), d.publisherDatabase())
 		return err
 	})
 	b.From = reconcile.Asked(from, err)
-	var places *mssql.DatabasePlaces
+	var at mssql.RestoreTarget
 	err = engines.Read(ctx, d.Subscriber, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		places, err = mssql.ReadDatabasePlaces(ctx, db, d.database())
+		at, err = mssql.ReadRestoreTarget(ctx, db, d.database())
 		return err
 	})
-	b.Places = reconcile.Asked(places, err)
-	stamp := b.asked(primary)
-	if stamp == "" {
+	b.At, b.Places = reconcile.Asked(at, err), reconcile.Asked(at.Places, err)
+	if r := o.order(d); r != nil {
+		observeAttempt(ctx, engines, d, o, r)
+	}
+}
+
+// observeAttempt reads the backup's header at both ends, and what is restored of it.
+func observeAttempt(ctx context.Context, engines replication.Engines, d Desired, o *Observed, r *orders.Reader) {
+	b, primary := &o.Backup, o.primary(d)
+	err := engines.Read(ctx, primary, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+		b.Taking, err = mssql.Executes(ctx, db, takesBackups)
+		return err
+	})
+	if b.Taken = reconcile.NotRead[FoundBackup](err); err == nil {
+		b.Taken = findBackup(ctx, engines, primary, d.taken(r.Backup))
+	}
+	if !o.toRestore(d, r) {
 		return
 	}
-	observeTaken(ctx, engines, d, o, primary, stamp)
-	if !b.arrived(stamp) || places != nil && places.State == "ONLINE" {
+	there := d.arrived(primary, r.Backup)
+	if b.Brought = findBackup(ctx, engines, d.Subscriber, there); b.Brought.Err() != nil || o.online() {
 		return
 	}
 	var entries []mssql.BackupFileEntry
 	err = engines.Read(ctx, d.Subscriber, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		entries, err = mssql.ReadBackupFileList(ctx, db, d.arrived(primary, stamp), 1)
+		entries, err = mssql.ReadBackupFileList(ctx, db, there, 1)
 		return err
 	})
 	b.Files = reconcile.Asked(entries, err)
 }
 
-// observeTaken reads the backup's header. A file that is not there, or not whole, is none.
-func observeTaken(
+// toRestore tells that a backup is there, and not restored, or in part.
+func (o Observed) toRestore(d Desired, r *orders.Reader) bool {
+	return o.Backup.arrived(r.Backup) && (!o.restoredSet(d, r) || !o.online())
+}
+
+// takesBackups is the command that an engine shows of itself while it takes a backup.
+const takesBackups = "BACKUP DATABASE"
+
+// findBackup reads the header of a file's first backup set. That the engine does not open the file, or finds no set in
+// it, is an answer; whatever else it refuses is none.
+func findBackup(
 	ctx context.Context,
 	engines replication.Engines,
-	d Desired,
-	o *Observed,
-	primary v1alpha1.ServerName,
-	stamp string,
-) {
+	server v1alpha1.ServerName,
+	file string,
+) reconcile.Reading[FoundBackup] {
 	var all []mssql.BackupHeader
-	err := engines.Read(ctx, primary, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
-		all, err = mssql.ReadBackupHeaders(ctx, db, d.taken(stamp))
+	err := engines.Read(ctx, server, replication.Master, func(ctx context.Context, db *mssql.DB) (err error) {
+		all, err = mssql.ReadBackupHeaders(ctx, db, file)
 		return err
 	})
-	if mssql.Is(err, mssql.Refused) {
-		all, err = nil, nil
+	switch {
+	case mssql.HasNumber(err, tsql.NoBackupDevice):
+		return reconcile.Read(FoundBackup{Missing: err})
+	case err != nil && !mssql.HasNumber(err, tsql.NoBackupFile...):
+		return reconcile.NotRead[FoundBackup](err)
+	case len(all) == 0:
+		return reconcile.Read(FoundBackup{})
 	}
-	var header *mssql.BackupHeader
-	if len(all) == 1 && all[0].Type == 1 && all[0].Checksum && !all[0].Damaged &&
-		strings.EqualFold(all[0].Database, d.publisherDatabase()) {
-		header = &all[0]
-	}
-	o.Backup.Header = reconcile.Asked(header, err)
+	// What comes after the first set, and whether it can be read, does not matter.
+	return reconcile.Read(FoundBackup{Header: &all[0]})
 }
 
 func observeBackupOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observed) {
@@ -142,40 +167,16 @@ func observeBackupOrders(ctx context.Context, sidecars Sidecars, d Desired, o *O
 	}
 }
 
-// asked is the backup that a server's sidecar is told to make room for, empty when it is told of none.
-func (b Backup) asked(server v1alpha1.ServerName) string {
-	if r := b.Readers[server]; r != nil && !r.Ended {
-		return r.Backup
-	}
-	return ""
-}
-
-// arrived tells that the subscriber's sidecar has a backup whole.
+// arrived tells that the subscriber's sidecar has a backup whole, and no other in its place.
 func (b Backup) arrived(stamp string) bool {
-	return b.Mirror != nil && b.Mirror.State == files.Verified && b.Mirror.Generation == generation(stamp)
+	return b.Mirror != nil && b.Mirror.State == files.Verified && b.Mirror.Generation == generation(stamp) &&
+		b.Mirror.Snapshot == stamp
 }
 
 // made tells that a server has the folder for a backup.
 func (b Backup) made(server v1alpha1.ServerName, stamp string) bool {
 	s := b.Sent[server]
 	return s != nil && s.State == files.Made && s.Snapshot == stamp
-}
-
-// attempt is the backup that is under way at the primary; empty while none is, or it is too old to begin with: the
-// distributor may have removed what came after it, or an article came after it.
-func (o Observed) attempt(d Desired) string {
-	stamp := o.Backup.asked(o.primary(d))
-	at, err := time.Parse(stampForm, stamp)
-	if err != nil || o.Now.Sub(at) > o.retained(d)*3/4 {
-		return ""
-	}
-	from, unknown := o.Backup.From.Get()
-	if header, err := o.Backup.Header.Get(); err == nil && unknown == nil && header != nil {
-		if last := mssql.PositionOf(header.LastLSN); last != nil && bytes.Compare(last, from.Oldest) < 0 {
-			return ""
-		}
-	}
-	return stamp
 }
 
 // restoredOf tells that the subscriber's database is what was restored of a backup for this Subscription, of whichever

@@ -14,174 +14,13 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/files"
-	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
-	"geosql.dev/operator/internal/replication"
 )
 
-// backupWorld is a world whose subscriber begins with a backup, with the sidecars' and the engines' part in that.
-type backupWorld struct {
-	*world
-	// backups at the publisher, restored at the subscriber, each by its folder's name; renamed databases.
-	taken, restored string
-	aside           []string
-	// dropped tells that the subscriber's database was.
-	databaseDropped bool
-}
-
-func newBackupWorld(d Desired) *backupWorld {
-	d.Subscription.UID = "6f9619ff"
-	d.Subscription.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeBackup}
-	d.System.Retention = 72
-	d.Senders = map[v1alpha1.ServerName]Sender{
-		publisher: {Source: "tukpub-0.web.svc:8443", CA: []byte("ca"), Token: "backup-secret"},
-		secondary: {Source: "quisec-0.web.svc:8443", CA: []byte("ca"), Token: "other-secret"}}
-	w := &backupWorld{world: newWorld(d)}
-	w.o.Backup = Backup{Looked: true, Readers: map[v1alpha1.ServerName]*orders.Reader{},
-		Sent: map[v1alpha1.ServerName]*files.Status{},
-		From: reconcile.Read(mssql.FromBackup{}), Places: reconcile.Read[*mssql.DatabasePlaces](nil)}
-	// The log reader sets subscribers up already.
-	w.o.LogReaderJob = &mssql.Job{Enabled: true, Running: true, Description: "somebody's"}
-	return w
-}
-
-// happens is what the sidecars do by themselves, and what is read then.
-func (w *backupWorld) happens() {
-	b := &w.o.Backup
-	for server, r := range b.Readers {
-		if r.Ended {
-			b.Sent[server] = &files.Status{State: files.Removed}
-			w.taken = ""
-			continue
-		}
-		b.Sent[server] = &files.Status{State: files.Made, Snapshot: r.Backup}
-	}
-	switch {
-	case b.Told == nil:
-		b.Mirror = nil
-	case b.Told.Ended:
-		b.Mirror = &files.Status{State: files.Removed}
-	case w.taken != "" && b.Told.Generation == generation(w.taken):
-		b.Mirror = &files.Status{State: files.Verified, Generation: b.Told.Generation, Total: 10, Bytes: 10}
-	}
-	w.reads()
-}
-
-func (w *backupWorld) reads() {
-	b := &w.o.Backup
-	var header *mssql.BackupHeader
-	if asked := b.asked(w.o.primary(w.d)); asked != "" && asked == w.taken {
-		header = &mssql.BackupHeader{Type: 1, LastLSN: "34000000012300001"}
-	}
-	b.Header = reconcile.Read(header)
-	b.Files = reconcile.Read([]mssql.BackupFileEntry{{DatabaseFile: mssql.DatabaseFile{Name: "Content"}},
-		{DatabaseFile: mssql.DatabaseFile{Name: "More"}}, {DatabaseFile: mssql.DatabaseFile{Name: "Log", Log: true}}})
-}
-
-func (w *backupWorld) does(t fatal, step replication.Step) {
-	t.Helper()
-	b := &w.o.Backup
-	switch s := step.(type) {
-	case TellBackup:
-		if s.Server == subscriber {
-			b.Told = s.Mirror
-		} else if b.Readers[s.Server] = s.Reader; s.Reader == nil {
-			delete(b.Readers, s.Server)
-		}
-	case replication.Execute:
-		text := s.Statement.Text
-		switch {
-		case strings.Contains(text, "allow_initialize_from_backup"):
-			b.From = reconcile.Read(mssql.FromBackup{Allowed: true})
-		case strings.HasPrefix(text, "BACKUP DATABASE"):
-			from, _ := b.From.Get()
-			stamp := b.asked(s.Server)
-			if !from.Allowed || !b.made(s.Server, stamp) || !strings.Contains(text, w.d.taken(stamp)) ||
-				!strings.Contains(text, "COPY_ONLY") || !strings.Contains(text, "CHECKSUM") {
-				t.Fatalf("a backup is taken too early, or otherwise: %s", text)
-			}
-			w.taken = stamp
-		case strings.Contains(text, "RESTORE DATABASE"):
-			if !b.arrived(w.taken) || !strings.Contains(text, w.d.mark(w.taken)) {
-				t.Fatalf("restored before it was there: %s", text)
-			}
-			w.restored = w.taken
-			w.place("ONLINE", w.d.mark(w.taken)+"-1.mdf")
-			for key, a := range w.o.Publication.Articles {
-				w.o.Here.Tables[key] = mssql.Table{Schema: a.Schema, Name: a.Table}
-			}
-		case strings.Contains(text, "MODIFY NAME"):
-			w.aside = append(w.aside, text)
-			w.o.Here.Tables = map[string]mssql.Table{}
-			w.unplace()
-		case strings.Contains(text, "DROP DATABASE"):
-			w.databaseDropped = true
-			w.unplace()
-		default:
-			if strings.Contains(text, "sp_addsubscription") {
-				if w.restored == "" || w.restored != w.taken || !strings.Contains(text, "initialize with backup") ||
-					!strings.Contains(text, w.d.taken(w.taken)) {
-					t.Fatalf("registered without its backup: %s", text)
-				}
-			}
-			w.do(t, step)
-			for i := range w.o.Publication.Subscriptions {
-				w.o.Publication.Subscriptions[i].DataWasThere, w.o.Publication.Subscriptions[i].Status = true, 2
-			}
-		}
-	default:
-		w.do(t, step)
-	}
-	w.reads()
-}
-
-// place has the subscriber have the database, with a file.
-func (w *backupWorld) place(state, file string) {
-	w.o.Backup.Places = reconcile.Read(&mssql.DatabasePlaces{State: state, Files: []string{"/var/opt/mssql/data/" + file}})
-	w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: state}
-}
-
-func (w *backupWorld) unplace() {
-	w.o.Backup.Places = reconcile.Read[*mssql.DatabasePlaces](nil)
-	delete(w.o.Servers[subscriber].State.Databases, "content")
-}
-
-// settles is settle with the backup's part.
-func (w *backupWorld) settles(t fatal, most func() int) (reconcile.Plan, []string) {
-	t.Helper()
-	var done []string
-	idle := 0
-	for range 300 {
-		w.o.Now = w.o.Now.Add(time.Second)
-		o := w.look()
-		p := plan(w.d, o)
-		status := &w.d.Subscription.Status
-		status.Initialization = initialization(w.d, o, p)
-		if len(p.All()) == 0 {
-			if idle++; idle > 4 {
-				return p, done
-			}
-			w.happens()
-			w.run()
-			continue
-		}
-		idle = 0
-		n := most()
-		for i, s := range p.All() {
-			if i == n {
-				break
-			}
-			done = append(done, s.Describe())
-			w.does(t, s)
-		}
-	}
-	t.Fatalf("the plan does not come to an end: %q", done[len(done)-5:])
-	return reconcile.Plan{}, nil
-}
-
-// Whenever the process ends, the subscriber begins with a backup that was taken after the publication allowed it, is
-// registered with that one, and the files and orders are gone in the end.
+// Whenever the process ends, whatever cannot be read for a while, and if a backup that a manager before has sent comes
+// late: the subscriber begins with a backup that was taken after the publication allowed it, is registered with the set
+// that was restored, and the files and orders are gone in the end.
 func TestASubscriberBeginsWithABackupWheneverTheProcessEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		d := declared()
@@ -189,18 +28,34 @@ func TestASubscriberBeginsWithABackupWheneverTheProcessEnds(t *testing.T) {
 			d = push(v1alpha1.AgentAtDistributor)
 		}
 		w := newBackupWorld(d)
-		p, done := w.settles(t, crashes(t))
+		left := rapid.IntRange(0, 8).Draw(t, "silences")
+		w.silent = func() bool {
+			left--
+			return left >= 0 && rapid.Bool().Draw(t, "the header is refused")
+		}
+		late := rapid.IntRange(0, 3).Draw(t, "late backups")
+		crash := crashes(t)
+		p, done := w.settles(t, func() int {
+			if n := len(w.sent); n > 0 && late > 0 && rapid.IntRange(0, 3).Draw(t, "a late one comes") == 0 {
+				late--
+				if stamp := w.sent[rapid.IntRange(0, n-1).Draw(t, "which")]; len(w.sets[publisher][stamp]) > 0 {
+					w.adds(publisher, stamp) // the folder is there still
+					w.reads()
+				}
+			}
+			return crash()
+		})
 		if p.Outcome.Reason != v1alpha1.ReasonDelivering {
 			t.Fatalf("%s: %s after %q", p.Outcome.Reason, p.Outcome.Message, done)
 		}
-		if w.o.Backup.ordered() || w.taken != "" || w.databaseDropped || len(w.aside) > 0 {
-			t.Fatalf("left: %+v, %q; aside %q", w.o.Backup, w.taken, w.aside)
+		if w.o.Backup.ordered() || w.taken() || w.databaseDropped || len(w.aside) > 0 {
+			t.Fatalf("left: %+v, %v; aside %q", w.o.Backup, w.sets, w.aside)
 		}
 		if strings.Contains(strings.Join(done, "\n"), "secret") {
 			t.Fatalf("a secret is told: %q", done)
 		}
 		s := w.d.Subscription.Status.Initialization
-		if s.Method != v1alpha1.InitializeBackup && len(s.ValidatedArticles) > 0 {
+		if s.Method != v1alpha1.InitializeBackup || len(s.ValidatedArticles) == 0 {
 			t.Fatalf("%+v", s)
 		}
 	})
@@ -259,8 +114,32 @@ func TestABackupTakesTheWayOfNothing(t *testing.T) {
 			w.d.Publication.Spec.Articles = []v1alpha1.Article{{Table: "dbo.Article", Filter: "Id > 1"}}
 		}, v1alpha1.ReasonNotSupported, 0, false},
 		"timestamps": {func(w *backupWorld) {
-			w.o.Backup.From = reconcile.Read(mssql.FromBackup{RowVersions: []string{"dbo.Article"}})
+			w.from(func(f *mssql.FromBackup) { f.RowVersions = []string{"dbo.Article"} })
 		}, v1alpha1.ReasonNotSupported, 0, false},
+		"nothing is kept": {func(w *backupWorld) { w.from(func(f *mssql.FromBackup) { f.ImmediateSync = false }) },
+			v1alpha1.ReasonNotSupported, 0, false},
+		"an article is not active": {func(w *backupWorld) {
+			w.from(func(f *mssql.FromBackup) { f.Inactive = []string{"dbo.Article"} })
+		}, v1alpha1.ReasonWaitingForPublication, 0, false},
+		"an older server": {func(w *backupWorld) { w.at(func(r *mssql.RestoreTarget) { r.Major = 15 }) },
+			v1alpha1.ReasonNotSupported, 0, false},
+		"a newer server": {func(w *backupWorld) { w.at(func(r *mssql.RestoreTarget) { r.Major = 17 }) },
+			v1alpha1.ReasonDelivering, 0, false},
+		"no key": {func(w *backupWorld) {
+			w.from(func(f *mssql.FromBackup) { f.Encryptor = mssql.Encryptor{Thumbprint: "AB", Certificate: true} })
+			w.at(func(r *mssql.RestoreTarget) { r.Certificates = []string{"CD"} })
+		}, v1alpha1.ReasonKeyMissing, 0, false},
+		"a key": {func(w *backupWorld) {
+			w.from(func(f *mssql.FromBackup) { f.Encryptor = mssql.Encryptor{Thumbprint: "AB", Certificate: true} })
+			w.at(func(r *mssql.RestoreTarget) { r.Certificates = []string{"CD", "AB"} })
+		}, v1alpha1.ReasonDelivering, 0, false},
+		"in a group": {func(w *backupWorld) {
+			w.place("ONLINE", "Content.mdf")
+			w.at(func(r *mssql.RestoreTarget) { r.Group, r.InGroup = "other", true })
+			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+		}, v1alpha1.ReasonSubscriberNotEmpty, 0, false},
+		"suspect, its own": {func(w *backupWorld) { w.place("SUSPECT", w.d.mark("20261101000000")+"-1.mdf") },
+			v1alpha1.ReasonWaitingForDatabase, 0, false},
 		"publisher itself": {func(w *backupWorld) { w.d.Publisher.Servers = []v1alpha1.ServerName{publisher, subscriber} },
 			v1alpha1.ReasonNotSupported, 0, false},
 		"another publication's": {func(w *backupWorld) { w.d.Beside = []Beside{{Name: "other"}} },
@@ -279,7 +158,7 @@ func TestABackupTakesTheWayOfNothing(t *testing.T) {
 			g.Expect(w.aside).To(HaveLen(c.aside))
 			g.Expect(w.databaseDropped).To(Equal(c.drops))
 			if c.reason != v1alpha1.ReasonDelivering {
-				g.Expect(w.taken).To(BeEmpty())
+				g.Expect(w.taken()).To(BeFalse(), "%v", w.sets)
 				g.Expect(w.restored).To(BeEmpty())
 			}
 		})
@@ -290,22 +169,13 @@ func TestABackupTakesTheWayOfNothing(t *testing.T) {
 // that lies on a former primary, whose file goes.
 func TestABackupIsTakenAgain(t *testing.T) {
 	t.Parallel()
-	arrived := func(t *testing.T) *backupWorld {
-		w := newBackupWorld(declared())
-		for w.o.Backup.Told == nil {
-			w.o.Now = w.o.Now.Add(time.Second)
-			for _, s := range plan(w.d, w.look()).All() {
-				w.does(t, s)
-			}
-			w.happens()
-		}
-		return w
-	}
 	for name, change := range map[string]func(w *backupWorld){
 		"old": func(w *backupWorld) { w.o.Now = w.o.Now.Add(55 * time.Hour) },
 		"before an article": func(w *backupWorld) {
-			w.o.Backup.From = reconcile.Read(mssql.FromBackup{Allowed: true, Oldest: []byte{0, 0, 0, 35, 0, 0, 0, 0, 0, 0}})
+			w.o.Publication.Articles["dbo.later"] = mssql.PublishedArticle{ID: 9, Name: "dbo.Later", Schema: "dbo",
+				Table: "Later"}
 		},
+		"of another publication of the name": func(w *backupWorld) { w.o.Publication.ID = 7 },
 		"at a former primary": func(w *backupWorld) {
 			for server, role := range map[v1alpha1.ServerName]string{publisher: "SECONDARY", secondary: "PRIMARY"} {
 				s := w.o.Servers[server]
@@ -319,8 +189,9 @@ func TestABackupIsTakenAgain(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			g := NewWithT(t)
-			w := arrived(t)
-			before := w.taken
+			w := newBackupWorld(declared())
+			w.until(t, func() bool { return w.o.Backup.Told != nil })
+			before := w.o.order(w.d).Backup
 			change(w)
 			p := plan(w.d, w.look())
 			var told []TellBackup
@@ -332,12 +203,37 @@ func TestABackupIsTakenAgain(t *testing.T) {
 				}
 			}
 			g.Expect(told).To(ContainElement(And(HaveField("Server", w.o.primary(w.d)),
-				HaveField("Reader.Backup", Not(Or(BeEmpty(), Equal(before)))))))
+				HaveField("Reader.Backup", Not(Or(BeEmpty(), Equal(before)))), HaveField("Reader.Attempt.Set", BeEmpty()),
+				HaveField("Reader.Attempt.Articles", articlesOf(w.o.Publication)))))
 			if name == "at a former primary" {
 				g.Expect(told).To(ContainElement(And(HaveField("Server", publisher), HaveField("Reader.Ended", true))))
+				return
 			}
+			p, _ = w.settles(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
+			s := w.d.Subscription.Status.Initialization
+			g.Expect(s.ValidatedArticles).To(HaveLen(len(w.o.Publication.Articles)))
 		})
 	}
+}
+
+// One that was taken before the publication allowed it ends before that is allowed again.
+func TestABackupFromBeforeItWasAllowedEnds(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newBackupWorld(declared())
+	w.until(t, func() bool { return w.o.Backup.Told != nil })
+	before := w.o.order(w.d).Backup
+	w.from(func(f *mssql.FromBackup) { f.Allowed = false })
+	p := plan(w.d, w.look())
+	g.Expect(p.All()).To(ConsistOf(HaveField("Reader.Ended", true)))
+	for _, s := range p.All() {
+		g.Expect(w.does(t, s)).To(Succeed())
+	}
+	p, _ = w.settles(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
+	g.Expect(w.sent).To(HaveLen(2))
+	g.Expect(w.sent[1]).To(BeNumerically(">", before))
 }
 
 // Once the backup is restored the subscription waits for the log reader alone, also while the publication changes: it
@@ -372,7 +268,7 @@ func TestProgressOfABackup(t *testing.T) {
 			phases = append(phases, c.Phase)
 		}
 		for _, s := range p.All() {
-			w.does(t, s)
+			g.Expect(w.does(t, s)).To(Succeed())
 		}
 		w.happens()
 		if len(p.All()) == 0 {
@@ -399,13 +295,7 @@ func TestADeletionTakesTheBackupAlong(t *testing.T) {
 			g := NewWithT(t)
 			w := newBackupWorld(declared())
 			w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-			for w.o.Backup.Told == nil {
-				w.o.Now = w.o.Now.Add(time.Second)
-				for _, s := range plan(w.d, w.look()).All() {
-					w.does(t, s)
-				}
-				w.happens()
-			}
+			w.until(t, func() bool { return w.o.Backup.Told != nil })
 			now := metav1.NewTime(w.o.Now)
 			w.d.Subscription.DeletionTimestamp = &now
 			var p reconcile.Plan
@@ -415,7 +305,7 @@ func TestADeletionTakesTheBackupAlong(t *testing.T) {
 				}
 				p = planDelete(w.d, w.look())
 				for _, s := range p.All() {
-					w.does(t, s)
+					g.Expect(w.does(t, s)).To(Succeed())
 				}
 				if p.Done {
 					break

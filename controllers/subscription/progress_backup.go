@@ -48,15 +48,15 @@ func backupPhase(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) v1alpha
 		return ""
 	}
 	stamp := o.attempt(d)
-	header, err := o.Backup.Header.Get()
+	taken, err := o.Backup.Taken.Get()
 	switch {
 	case stamp == "" || err != nil:
 		return ""
-	case o.restoredOf(d, stamp) && o.online():
+	case o.proved(d):
 		return v1alpha1.CopyApply
 	case o.Backup.arrived(stamp):
 		return v1alpha1.CopyRestore
-	case header != nil:
+	case taken.whole(d):
 		return v1alpha1.CopyTransfer
 	}
 	return v1alpha1.CopyBackup

@@ -62,10 +62,15 @@ type TellBackup struct {
 func (s TellBackup) Describe() string {
 	host := credentials.HostName(s.Server)
 	switch {
+	case s.Reader != nil && s.Reader.Ended && s.Reader.Attempt.Why != "":
+		return fmt.Sprintf("tell the sidecar of %s to remove the backups for the subscription; the last one, %s", host,
+			s.Reader.Attempt.Why)
 	case s.Reader != nil && s.Reader.Ended, s.Mirror != nil && s.Mirror.Ended:
 		return "tell the sidecar of " + host + " to remove the backup with which the subscription began"
+	case s.Reader != nil && s.Reader.Attempt.Set != "":
+		return fmt.Sprintf("tell the sidecar of %s to serve backup %s, set %s", host, s.Reader.Backup, s.Reader.Attempt.Set)
 	case s.Reader != nil:
-		return fmt.Sprintf("tell the sidecar of %s to make the folder for backup %s, and to serve it", host, s.Reader.Backup)
+		return fmt.Sprintf("tell the sidecar of %s to make the folder for backup %s", host, s.Reader.Backup)
 	case s.Mirror != nil:
 		return fmt.Sprintf("tell the sidecar of %s to bring the backup of %s from %s", host, s.Mirror.Generation,
 			s.Mirror.Host)

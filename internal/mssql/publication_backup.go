@@ -4,51 +4,50 @@ package mssql
 
 import (
 	"context"
-	"encoding/binary"
-	"math/big"
+	"strings"
 
 	"geosql.dev/operator/internal/tsql"
 )
 
-// FromBackup is what a publication is for subscribers that begin with a backup.
+// FromBackup is what a publication and its database are for subscribers that begin with a backup.
 type FromBackup struct {
 	// Allowed tells that they may, with backups that were taken since.
 	Allowed bool
-	// Oldest is the position in the log that a backup must have come to, as xact_seqno has it; nil while none is known.
-	Oldest []byte
+	// ImmediateSync has the distributor keep what came after a backup, although nobody subscribes yet.
+	ImmediateSync bool
+	// Inactive are its articles of which nothing is read from the log, by name.
+	Inactive []string
 	// RowVersions are its articles with a column of type timestamp, by name.
 	RowVersions []string
+	// Family of the database, and the recovery Fork on which it is: GUIDs in lower case, empty where the server does not
+	// tell.
+	Family, Fork string
+	// Encryptor is what encrypts the database; its thumbprint is empty where nothing does.
+	Encryptor Encryptor
+	// Major is the server's version: 15 is SQL Server 2019.
+	Major int
 }
 
 // ReadFromBackup reads that of a publication of the connection's database, which must be published.
-func ReadFromBackup(ctx context.Context, q Querier, publication string) (f FromBackup, err error) {
-	err = readAll(ctx, q, "read whether publication "+publication+" allows backups to begin with", []read{
-		{tsql.BackupsAllowed(publication), func(r Row) error { return r.Scan(&f.Allowed, &f.Oldest) }},
-		{tsql.RowVersionArticles(publication), func(r Row) error {
+func ReadFromBackup(ctx context.Context, q Querier, publication, database string) (f FromBackup, err error) {
+	encryptors := map[string]Encryptor{}
+	named := func(into *[]string) func(Row) error {
+		return func(r Row) error {
 			var name string
 			err := r.Scan(&name)
-			f.RowVersions = append(f.RowVersions, name)
+			*into = append(*into, name)
 			return err
-		}},
+		}
+	}
+	err = readAll(ctx, q, "read whether publication "+publication+" allows backups to begin with", []read{
+		{tsql.BackupsAllowed(publication), func(r Row) error { return r.Scan(&f.Allowed, &f.ImmediateSync) }},
+		{tsql.InactiveArticles(publication), named(&f.Inactive)},
+		{tsql.RowVersionArticles(publication), named(&f.RowVersions)},
+		{tsql.DatabaseOrigin(), func(r Row) error { return r.Scan(&f.Family, &f.Fork) }},
+		readEncryptors(encryptors),
+		{tsql.ProductVersion(), majorInto(q, &f.Major)},
 	}...)
+	f.Family, f.Fork = strings.ToLower(f.Family), strings.ToLower(f.Fork)
+	f.Encryptor, _ = Encryption{Encryptors: encryptors}.EncryptorOf(database)
 	return f, err
-}
-
-// PositionOf is a position in the log as xact_seqno has it, of numeric(25,0) as backups have it: 10 digits of the
-// virtual log file, 10 of the block and 5 of the record, without zeros before them. Nil of what has another form.
-// Source: docs/relational-databases/sql-server-transaction-log-architecture-and-management-guide.md (log sequence
-// numbers).
-func PositionOf(numeric string) []byte {
-	n, ok := new(big.Int).SetString(numeric, 10)
-	if !ok || n.Sign() < 0 || len(n.String()) > 25 {
-		return nil
-	}
-	rest, slot := new(big.Int).QuoRem(n, big.NewInt(100_000), new(big.Int))
-	file, block := new(big.Int).QuoRem(rest, big.NewInt(10_000_000_000), new(big.Int))
-	if file.BitLen() > 32 || block.BitLen() > 32 || slot.BitLen() > 16 {
-		return nil
-	}
-	position := binary.BigEndian.AppendUint32(nil, uint32(file.Uint64()))      //nolint:gosec // 32 bits
-	position = binary.BigEndian.AppendUint32(position, uint32(block.Uint64())) //nolint:gosec // 32 bits
-	return binary.BigEndian.AppendUint16(position, uint16(slot.Uint64()))      //nolint:gosec // 16 bits
 }

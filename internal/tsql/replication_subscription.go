@@ -15,8 +15,8 @@ type Subscription struct {
 	Pull bool
 	// DataIsThere says that the subscriber has the data already (replication support only).
 	DataIsThere bool
-	// Backup is the file, at the publisher, of the backup of the published database that was restored as Database; the
-	// subscriber then gets what was committed after it. Empty for none.
+	// Backup is the file, at the publisher, whose first set is the backup of the published database that was restored as
+	// Database; the subscriber then gets what was committed after it. Empty for none.
 	Backup string
 }
 
@@ -47,7 +47,7 @@ func AddSubscription(s Subscription) Statement {
 		str("subscriber", s.Subscriber).str("destination_db", s.Database).str("sync_type", s.sync()).
 		str("subscription_type", s.kind()).str("update_mode", "read only")
 	if s.Backup != "" {
-		c = c.str("backupdevicetype", "disk").str("backupdevicename", s.Backup)
+		c = c.str("backupdevicetype", "disk").str("backupdevicename", s.Backup).num("fileidhint", 1)
 	}
 	return c.done("subscribe " + s.Database + " on " + s.Subscriber + " to " + s.Publication)
 }

@@ -123,10 +123,12 @@ func CertificateThumbprints() Statement {
 
 // Errors by which the engine tells that a file has no backups that it can read: no media family (3241), no backup at
 // all (3242), of another format (3243), empty (3254), or damaged (3189). IncompatibleBackup is that of a database
-// of a newer version, NoEncryptor that the certificate or key is not there which opens it.
+// of a newer version, NoEncryptor that the certificate or key is not there which opens it, NoBackupDevice that the file
+// does not open: there is none, or the engine may not.
 // Source: docs/relational-databases/errors-events/database-engine-events-and-errors-3000-to-3999.md.
 var (
 	NoBackupFile       = []int32{3241, 3242, 3243, 3254, 3189}
+	NoBackupDevice     = int32(3201)
 	IncompatibleBackup = int32(3169)
 	NoEncryptor        = int32(33111)
 )

@@ -14,7 +14,9 @@ func init() {
 		tsql.BackupDatabase("Content", tsql.BackupForm{Files: one, Compression: true, Checksum: true}),
 		tsql.BackupDatabase("Or]ders", tsql.BackupForm{Files: one, CopyOnly: true}),
 		tsql.BackupDatabase("Content", tsql.BackupForm{Files: four, Differential: true, Compression: true,
-			Transfer: tsql.Transfer{MaxTransferSize: 4 << 20, BufferCount: 50}}))
+			Transfer: tsql.Transfer{MaxTransferSize: 4 << 20, BufferCount: 50}}),
+		tsql.BackupDatabase("Content", tsql.BackupForm{Files: one, Keep: true, CopyOnly: true, Compression: true,
+			Checksum: true}))
 	add("BackupLog", tsql.BackupLog("Content", tsql.BackupForm{Files: one, Compression: true, Checksum: true}),
 		tsql.BackupLog("Content", tsql.BackupForm{Files: four, CopyOnly: true, Differential: true}))
 	add("BackupModels", tsql.BackupModels())
@@ -39,6 +41,7 @@ func init() {
 	add("DatabasePlaces", tsql.DatabasePlaces("Content"))
 	add("RenameDatabase", tsql.RenameDatabase("Content", "Or]ders"), tsql.RenameDatabase("it's", "Content"))
 	add("SetMultiUser", tsql.SetMultiUser("Or]ders"))
+	add("DropOwnRestoring", tsql.DropOwnRestoring("Or]ders", "geosql-6f9619ff-"))
 	add("DropRestoringCopy", tsql.DropRestoringCopy("Or]ders", "6F9619FF-8B86-D011-B42D-00C04FC964FF"))
 	add("DatabaseStandings", tsql.DatabaseStandings("6f9619ff", "Content", "it's"),
 		tsql.DatabaseStandings("6f9619ff", "a"))

@@ -119,6 +119,8 @@ func init() {
 	add("AddSubscription", tsql.AddSubscription(pull), tsql.AddSubscription(push), tsql.AddSubscription(fromBackup))
 	add("AllowBackups", tsql.AllowBackups("articles"))
 	add("BackupsAllowed", tsql.BackupsAllowed("articles"))
+	add("DatabaseOrigin", tsql.DatabaseOrigin())
+	add("InactiveArticles", tsql.InactiveArticles("articles"))
 	add("RowVersionArticles", tsql.RowVersionArticles("articles"))
 	add("DropSubscription", tsql.DropSubscription(pull))
 	add("DropLostSubscription", tsql.DropLostSubscription(pull))

@@ -277,7 +277,7 @@ func TestConfigurationOnlyReplicasHaveNoDataOptions(t *testing.T) {
 }
 
 // backupOption is an option of BACKUP.
-const backupOption = `(FORMAT|INIT|CHECKSUM|COMPRESSION|NO_COMPRESSION|COPY_ONLY|DIFFERENTIAL|BUFFERCOUNT = \d+|` +
+const backupOption = `(FORMAT|INIT|NOFORMAT|NOINIT|CHECKSUM|COMPRESSION|NO_COMPRESSION|COPY_ONLY|DIFFERENTIAL|BUFFERCOUNT = \d+|` +
 	`MAXTRANSFERSIZE = \d+)`
 
 // covered are the beginnings of statements whose options the catalog has, with what else may stand in them.

@@ -23,10 +23,17 @@ type backups struct {
 	dir string
 	log *slog.Logger
 
-	mu       sync.Mutex
-	wanted   []orders.Reader
-	changed  chan struct{}
-	statuses []Status
+	mu      sync.Mutex
+	wanted  []orders.Reader
+	changed chan struct{}
+	kept    []kept
+}
+
+// kept is what became of an order: its status, and the folder into which an engine writes, empty where there is none.
+type kept struct {
+	Status
+
+	folder string
 }
 
 func newBackups(dir string, log *slog.Logger) *backups {
@@ -43,6 +50,11 @@ func (b *backups) set(readers []orders.Reader) {
 			b.wanted = append(b.wanted, r)
 		}
 	}
+	b.again()
+}
+
+// again has what is ordered be done once more.
+func (b *backups) again() {
 	select {
 	case b.changed <- struct{}{}:
 	default:
@@ -71,22 +83,24 @@ func (b *backups) keep() error {
 	b.mu.Lock()
 	wanted := slices.Clone(b.wanted)
 	b.mu.Unlock()
-	var statuses []Status
+	var all []kept
 	var errs []error
 	for _, r := range wanted {
-		s := Status{Subscription: r.Subscription, Snapshot: r.Backup, State: Made}
+		one := kept{Status: Status{Subscription: r.Subscription, Snapshot: r.Backup, State: Made}}
 		if r.Ended {
-			s.State = Removed
+			one.State = Removed
 		}
 		if err := b.keepOne(r); err != nil {
-			s.State, s.Message = Failing, err.Error()
+			one.State, one.Message = Failing, err.Error()
 			errs = append(errs, err)
+		} else if !r.Ended {
+			one.folder = filepath.Join(b.dir, tree, r.Folder, r.Backup)
 		}
-		statuses = append(statuses, s)
+		all = append(all, one)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.statuses = statuses
+	b.kept = all
 	return errors.Join(errs...)
 }
 
@@ -118,11 +132,43 @@ func (b *backups) keepOne(r orders.Reader) error {
 	return nil
 }
 
-// all are the statuses of what was ordered.
+// all are the statuses of what was ordered; a folder's has the bytes that an engine has written there by now. One that
+// has gone meanwhile is made anew.
 func (b *backups) all() []Status {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	return slices.Clone(b.statuses)
+	all := slices.Clone(b.kept)
+	b.mu.Unlock()
+	var statuses []Status
+	for _, one := range all {
+		if one.folder != "" {
+			var err error
+			if one.Total, err = written(one.folder); err != nil {
+				one.State, one.Message = Failing, err.Error()
+				b.again()
+			}
+		}
+		statuses = append(statuses, one.Status)
+	}
+	return statuses
+}
+
+// written are the bytes of a folder's files.
+func written(folder string) (n int64, err error) {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, fmt.Errorf("look for a backup: %w", err)
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+		case err != nil:
+			return 0, fmt.Errorf("look for a backup: %w", err)
+		case info.Mode().IsRegular():
+			n += info.Size()
+		}
+	}
+	return n, nil
 }
 
 // single tells that a name is that of an entry of a folder.

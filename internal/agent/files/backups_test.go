@@ -6,6 +6,8 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -76,6 +78,78 @@ func TestBackupsComeAndGo(t *testing.T) {
 	g.Expect(own).NotTo(BeADirectory())
 	g.Expect(mirrored).NotTo(BeADirectory())
 	g.Expect(snapshot).To(BeADirectory())
+}
+
+// A backup is served once its order names its set, and no other folder beside it: an engine writes into it before. What
+// the sidecar says of the folder has the bytes that are there.
+func TestABackupIsServedOnceItIsWhole(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	s := newSite(t)
+	const old, stamp, newer = "20261120090000", "20261120100000", "20261120110000"
+	for _, name := range []string{old, stamp, newer} {
+		s.snapshot(t, name, map[string][]byte{"full.bak": noise(1000)})
+	}
+	order := s.order
+	order.Generation = "2026-11-20T11:00:00"
+	reader := orders.Reader{Subscription: "dublin", Folder: folder, Token: token, Backup: stamp}
+	s.server.SetReaders([]orders.Reader{reader})
+	m := s.keep(t, order)
+	g.Eventually(state(m), patient).Should(Equal(files.Failing))
+	g.Expect(s.mirrored(stamp, "full.bak")).NotTo(BeAnExistingFile())
+
+	reader.Attempt.Set = "6f9619ff"
+	s.server.SetReaders([]orders.Reader{reader})
+	g.Eventually(state(m), patient).Should(Equal(files.Verified))
+	g.Expect(m.Statuses()[0].Snapshot).To(Equal(stamp))
+	g.Expect(s.mirrored(newer, "full.bak")).NotTo(BeAnExistingFile())
+	get := func(path string) int {
+		request := httptest.NewRequest(http.MethodGet, files.Pattern+path, nil)
+		request.Header.Set("Authorization", "Bearer "+token)
+		answer := httptest.NewRecorder()
+		s.server.ServeHTTP(answer, request)
+		return answer.Code
+	}
+	g.Expect(get(folder + "/" + stamp + "/full.bak")).To(Equal(http.StatusOK))
+	g.Expect(get(folder + "/" + newer + "/full.bak")).To(Equal(http.StatusNotFound))
+	reader.Attempt.Set = ""
+	s.server.SetReaders([]orders.Reader{reader})
+	g.Expect(get(folder + "/" + stamp + "/full.bak")).To(Equal(http.StatusNotFound))
+	g.Expect(get(folder)).To(Equal(http.StatusNotFound))
+}
+
+// The status of a backup's folder has the bytes that an engine has written there, and a folder that went is made anew.
+func TestTheFolderForABackupSaysWhatIsThere(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	dir := t.TempDir()
+	source := make(told)
+	part := files.NewPart(source, "web", dir, t.TempDir(), slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- part.Run(ctx) }()
+	t.Cleanup(func() { cancel(); g.Eventually(ended, patient).Should(Receive()) })
+	r := orders.Reader{Subscription: "dublin_backup", Folder: "dublin_backup", Token: token, Backup: "20261120100000"}
+	text, err := r.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	source <- map[string][]byte{orders.ReaderKey("dublin_backup"): text}
+	type said struct {
+		state files.State
+		total int64
+	}
+	status := func() (all []said) {
+		for _, s := range part.Status().([]files.Status) {
+			all = append(all, said{s.State, s.Total})
+		}
+		return all
+	}
+	own := filepath.Join(dir, "unc", "dublin_backup", "20261120100000")
+	g.Eventually(status, patient).Should(Equal([]said{{files.Made, 0}}))
+	g.Expect(os.WriteFile(filepath.Join(own, "full.bak"), []byte("half"), 0o600)).To(Succeed())
+	g.Expect(status()).To(Equal([]said{{files.Made, 4}}))
+	g.Expect(os.RemoveAll(own)).To(Succeed())
+	g.Eventually(status, patient).Should(Equal([]said{{files.Made, 0}}))
+	g.Expect(own).To(BeADirectory())
 }
 
 // Orders whose names would leave the folder remove and make nothing.

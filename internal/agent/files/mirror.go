@@ -33,7 +33,7 @@ const (
 	Verified State = "Verified"
 	// Failing: the last attempt failed; it is tried again from where it was.
 	Failing State = "Failing"
-	// Made: the folder is there into which the engine writes a backup.
+	// Made: the folder is there into which the engine writes a backup; Total are the bytes that it has there by now.
 	Made State = "Made"
 	// Removed: nothing of a backup whose order has ended is here any more.
 	Removed State = "Removed"
