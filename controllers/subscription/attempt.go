@@ -25,7 +25,7 @@ const (
 	// mostFailed is how many attempts in a row may come to nothing before a person is asked.
 	mostFailed = 4
 	// failedPause is the pause after the first; it doubles with each.
-	failedPause = 2 * time.Minute
+	failedPause = 30 * time.Second
 )
 
 // order is that of the primary's sidecar for a backup of this subscription that is under way; nil while there is none.

@@ -181,15 +181,16 @@ func TestARefusedBackupIsTakenAgainSomeTimes(t *testing.T) {
 		g.Expect(p.Outcome.Message).To(ContainSubstring("21397"))
 		g.Expect(w.sent).To(HaveLen(n))
 		g.Expect(w.d.Subscription.Status.Initialization).To(BeNil(), "it is not registered")
-		w.o.Now = w.o.Now.Add(failedPause<<(n-1) - time.Minute)
-		p, _ = w.settles(t, all)
-		g.Expect(w.sent).To(HaveLen(n), "not before the pause is over")
-		w.o.Now = w.o.Now.Add(time.Minute)
+		again, err := time.Parse(time.RFC3339, w.o.Backup.Readers[publisher].Attempt.NotBefore)
+		g.Expect(err).NotTo(HaveOccurred())
+		w.o.Now = again.Add(-2 * time.Second)
+		g.Expect(plan(w.d, w.look()).All()).To(BeEmpty(), "not before the pause is over")
+		w.o.Now = again
 	}
 	p, _ = w.settles(t, all)
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonBackupUnsuitable))
 	g.Expect(p.Outcome.Message).To(And(ContainSubstring("21397"), ContainSubstring("spec.retention")))
-	w.o.Now = w.o.Now.Add(48 * time.Hour)
+	w.o.Now = w.o.Now.Add(failedPause << mostFailed)
 	_, _ = w.settles(t, all)
 	g.Expect(w.sent).To(HaveLen(mostFailed))
 

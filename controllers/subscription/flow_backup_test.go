@@ -126,3 +126,41 @@ func TestABackupTakesThePlaceOfADatabaseByConsentAlone(t *testing.T) {
 		200*time.Millisecond).Should(HaveOccurred())
 	g.Expect(b.sum(t, "dubsub", "dbo.Article")()).To(HavePrefix("100 "))
 }
+
+// A backup that the publisher's engine refuses to register with is given up, and the subscriber begins with another
+// one: it has every row once.
+func TestARefusedBackupIsTakenAgain(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.publisherDatabase(t, 100)
+	d, p := published()
+	s := subscribed(v1alpha1.SubscriptionPull)
+	s.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeBackup}
+	p.Spec.Initialization = s.Spec.Initialization
+	b.create(t, d, p)
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonPublished)
+	// So long the log reader is not given the right that the registration waits for.
+	change(t, b, p, func(p *v1alpha1.Publication) { p.Spec.Suspend = true })
+	b.create(t, s)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonWaitingForLogReader)
+	g.Expect(b.backups(t)).To(HaveLen(2), "at both ends")
+	first := s.Status.Copy.Backup
+	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (1000, N'after the first')")
+	b.sql(t, "tukpub", "Content", "EXEC sp_changepublication @publication = N'articles', "+
+		"@property = N'allow_initialize_from_backup', @value = N'true'")
+	change(t, b, p, func(p *v1alpha1.Publication) { p.Spec.Suspend = false })
+	g.Eventually(func() (said string) {
+		b.nudgeAll(t)
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+		for _, c := range s.Status.Conditions {
+			said += c.Message
+		}
+		return said
+	}, patient, 300*time.Millisecond).Should(ContainSubstring("21397"))
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
+	b.settle(t, s, "dbo.Article")
+	g.Expect(b.sum(t, "dubsub", "dbo.Article")()).To(HavePrefix("101 "))
+	g.Expect(s.Status.Initialization.Reason).NotTo(ContainSubstring(first))
+	g.Eventually(func() []string { b.nudgeAll(t); return b.backups(t) }, patient, 500*time.Millisecond).Should(BeEmpty())
+}
