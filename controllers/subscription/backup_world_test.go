@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,6 +41,26 @@ type backupWorld struct {
 	refuses int
 	// silent tells that the publisher's engine does not say now what a file has.
 	silent func() bool
+	// objects are what people have made in the subscriber's database beside its tables, and restoring tells that a restore
+	// goes on there.
+	objects   []mssql.UserObject
+	restoring bool
+}
+
+// look is what is read, with what stands where a backup is to be restored.
+func (w *backupWorld) look() Observed {
+	o := w.world.look()
+	o.Backup.Restoring = reconcile.Read(w.restoring)
+	objects := slices.Clone(w.objects)
+	for _, t := range w.o.Here.Tables {
+		objects = append(objects, mssql.UserObject{Kind: "user_table", Name: t.Schema + "." + t.Name})
+	}
+	var published []mssql.UserObject
+	for _, a := range w.o.Publication.Articles {
+		published = append(published, mssql.UserObject{Kind: "user_table", Name: a.Schema + "." + a.Table})
+	}
+	o.Backup.Objects, o.Backup.Published = reconcile.Read(objects), reconcile.Read(published)
+	return o
 }
 
 func newBackupWorld(d Desired) *backupWorld {
@@ -182,8 +203,10 @@ func (w *backupWorld) executes(t fatal, s replication.Execute) error {
 		w.aside = append(w.aside, text)
 		w.unplace()
 	case strings.Contains(text, "DROP DATABASE"):
-		if !strings.Contains(text, "N'RESTORING'") || !strings.Contains(text, w.d.mark("")) {
-			t.Fatalf("dropped by an earlier look alone: %s", text)
+		places, err := w.o.Backup.Places.Get()
+		if err != nil || w.restoring || !strings.Contains(text, "N'"+places.State+"'") ||
+			!strings.Contains(text, w.d.mark("")) {
+			t.Fatalf("dropped by an earlier look alone, or while it is restored: %+v %s", places, text)
 		}
 		w.databaseDropped = true
 		w.unplace()
@@ -193,11 +216,14 @@ func (w *backupWorld) executes(t fatal, s replication.Execute) error {
 			Err: driver.Error{Number: tsql.BackupTooOld}}
 		return giveUpRefused(context.Background(), told{w}, w.d, w.o, failed)
 	default:
-		if strings.Contains(text, "sp_addsubscription") {
+		if strings.Contains(text, "sp_addsubscription") && w.d.fromBackup() {
 			w.registers(t, s)
 		}
 		w.do(t, s)
 		for i := range w.o.Publication.Subscriptions {
+			if !w.d.fromBackup() {
+				break
+			}
 			w.o.Publication.Subscriptions[i].DataWasThere, w.o.Publication.Subscriptions[i].Status = true, 2
 		}
 	}
@@ -266,7 +292,7 @@ func (w *backupWorld) place(state, file string) {
 
 func (w *backupWorld) unplace() {
 	w.o.Backup.Places = reconcile.Read[*mssql.DatabasePlaces](nil)
-	w.o.Here.Tables, w.restored = map[string]mssql.Table{}, ""
+	w.o.Here, w.objects, w.restored = Here{Tables: map[string]mssql.Table{}}, nil, ""
 	delete(w.o.Servers[subscriber].State.Databases, "content")
 }
 
@@ -281,7 +307,7 @@ func (w *backupWorld) settles(t fatal, most func() int) (reconcile.Plan, []strin
 		p := plan(w.d, o)
 		status := &w.d.Subscription.Status
 		before := status.Initialization
-		status.Initialization = initialization(w.d, o, p)
+		status.Initialization, status.Copy = initialization(w.d, o, p), progress(w.d, o)
 		if len(p.All()) == 0 {
 			if idle++; idle > 12 {
 				return p, done

@@ -138,10 +138,10 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 }
 
 // replacesKept tells that a person lets a copy that differs be replaced: Compare asks for that, and did when the copy
-// was kept. Of an article that was added to such a copy later nobody has said so.
+// was kept. Of an article that was added to such a copy later nobody has said so, and a backup replaces nothing.
 func replacesKept(d Desired) bool {
 	s := d.Subscription.Status.Initialization
-	return d.agrees() || s.Compared && len(s.ValidatedArticles) == 0
+	return d.agrees() || s.Compared && len(s.ValidatedArticles) == 0 && !d.fromBackup()
 }
 
 // agrees tells that tables which a comparison finds different may be replaced.

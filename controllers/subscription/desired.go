@@ -66,6 +66,9 @@ type Desired struct {
 	SecretsErr error
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
+	// Holders are all servers of the namespace, each with why nobody expects it back; read while something of a backup may
+	// be on them.
+	Holders sites.Gone
 	// Senders are the publisher's servers, of a subscriber that begins with a backup.
 	Senders map[v1alpha1.ServerName]Sender
 	// Route is the way of a copy, as the Sites declare it.
@@ -370,6 +373,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	}
 	// First: what the subscriber has is looked for also where nothing else is declared any more.
 	if err := r.desireGone(ctx, &d); err != nil {
+		return d, err
+	}
+	if err := r.desireHolders(ctx, &d); err != nil {
 		return d, err
 	}
 	var publication v1alpha1.Publication

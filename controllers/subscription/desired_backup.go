@@ -15,6 +15,7 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/transfer"
 )
 
@@ -31,6 +32,31 @@ type Sender struct {
 // fromBackup tells that the subscriber is to begin with a backup.
 func (d Desired) fromBackup() bool {
 	return d.Publication != nil && d.Publication.InitializationOf(d.Subscription) == v1alpha1.InitializeBackup
+}
+
+// ownMethod is what the Subscription says of its method for itself, empty when nothing.
+func (d Desired) ownMethod() v1alpha1.InitializationMethod {
+	if d.Subscription.Spec.Initialization == nil {
+		return ""
+	}
+	return d.Subscription.Spec.Initialization.Method
+}
+
+// noted tells that the status has a backup of which something may be left.
+func (d Desired) noted() bool {
+	c := d.Subscription.Status.Copy
+	return c != nil && c.Backup != ""
+}
+
+// desireHolders finds the servers that may have something of a backup that ends.
+func (r *Reconciler) desireHolders(ctx context.Context, d *Desired) (err error) {
+	switch {
+	case d.deleting():
+		d.Holders = d.Gone
+	case d.noted():
+		d.Holders, err = sites.ReadGone(ctx, r.hub, d.Subscription.Namespace, time.Now())
+	}
+	return err
 }
 
 // desireSenders finds how the sidecars of the publisher's servers are reached. One of which that is not known is left

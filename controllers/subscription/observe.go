@@ -127,6 +127,9 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	if d.nowhere() || (d.Unsupported != "" || len(d.Missing) > 0 || d.SecretsErr != nil) && !d.deleting() {
 		o.Servers = engines.ReadServers(ctx, d.System, "", d.Subscriber)
 		observeGuards(ctx, engines, d, &o)
+		if d.deleting() {
+			observeBegun(ctx, engines, sidecars, d, &o)
+		}
 		return o
 	}
 	o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)

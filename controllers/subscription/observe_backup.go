@@ -18,15 +18,22 @@ import (
 
 // Backup is the backup with which the subscriber begins, as it was seen. Nothing of it is read once it is all there.
 type Backup struct {
-	// Looked tells that the orders were read; Err is why they are not known, of the primary or the subscriber.
+	// Looked tells that all orders were read; Err is why they are not known, of the primary or the subscriber, and Unread
+	// why they are not of others.
 	Looked bool
 	Err    error
+	Unread map[v1alpha1.ServerName]error
+	// Lost says of servers that do not answer why nobody expects them back.
+	Lost map[v1alpha1.ServerName]string
 	// Readers are the orders of the publisher's sidecars, Told the one of the subscriber's; nil while it has none.
 	Readers map[v1alpha1.ServerName]*orders.Reader
 	Told    *orders.Mirror
 	// Sent is what the publisher's sidecars say of the folder, Mirror what the subscriber's says; nil when nothing.
-	Sent   map[v1alpha1.ServerName]*files.Status
-	Mirror *files.Status
+	// SentErr and MirrorErr are why that is not known: silence is no word of theirs.
+	Sent      map[v1alpha1.ServerName]*files.Status
+	SentErr   map[v1alpha1.ServerName]error
+	Mirror    *files.Status
+	MirrorErr error
 	// From is what the publication is for subscribers that begin so.
 	From reconcile.Reading[mssql.FromBackup]
 	// Taking tells that the primary was taking a backup of any database just before Taken was read, which is what lies
@@ -36,6 +43,11 @@ type Backup struct {
 	// At is what the subscriber's instance is for the restore, Places those of its database, nil while there is none.
 	At     reconcile.Reading[mssql.RestoreTarget]
 	Places reconcile.Reading[*mssql.DatabasePlaces]
+	// Restoring tells that a restore of the operator's goes on at the subscriber; read unless the database is ONLINE.
+	Restoring reconcile.Reading[bool]
+	// Objects are what people have made in the subscriber's database, while that is in the way, and Published in the
+	// published one, while what is in the way is a copy of it.
+	Objects, Published reconcile.Reading[[]mssql.UserObject]
 	// Brought is what the subscriber has of the backup, Files the database's in it.
 	Brought reconcile.Reading[FoundBackup]
 	Files   reconcile.Reading[[]mssql.BackupFileEntry]
@@ -46,9 +58,9 @@ func (b Backup) ordered() bool { return len(b.Readers) > 0 || b.Told != nil }
 
 // looksForBackup tells that there may be something of a backup.
 func (d Desired) looksForBackup(o *Observed) bool {
-	c := d.Subscription.Status.Copy
-	return d.fromBackup() && (len(o.registrations(d)) == 0 || d.Subscription.Status.Initialization == nil) ||
-		c != nil && c.Backup != ""
+	first := !d.registeredBefore()
+	return d.noted() || d.fromBackup() && (first || o.Publication != nil && len(o.registrations(d)) == 0) ||
+		d.Publication == nil && first && d.ownMethod() == v1alpha1.InitializeBackup
 }
 
 // observeBackup reads the orders and what became of them, and, while the subscription is not registered, the backup and
@@ -59,7 +71,11 @@ func observeBackup(ctx context.Context, engines replication.Engines, sidecars Si
 	}
 	observeBackupOrders(ctx, sidecars, d, o)
 	primary := o.primary(d)
-	if !d.fromBackup() || len(o.registrations(d)) > 0 || o.Publication == nil || primary == "" || o.Backup.Err != nil {
+	if len(o.registrations(d)) > 0 || o.Publication == nil || primary == "" || o.Backup.Err != nil {
+		return
+	}
+	if !d.fromBackup() {
+		observePlaces(ctx, engines, d, o)
 		return
 	}
 	b := &o.Backup
@@ -75,9 +91,11 @@ func observeBackup(ctx context.Context, engines replication.Engines, sidecars Si
 		return err
 	})
 	b.At, b.Places = reconcile.Asked(at, err), reconcile.Asked(at.Places, err)
+	observeRestoring(ctx, engines, d, o)
 	if r := o.order(d); r != nil {
 		observeAttempt(ctx, engines, d, o, r)
 	}
+	observeWay(ctx, engines, d, o)
 }
 
 // observeAttempt reads the backup's header at both ends, and what is restored of it.
@@ -136,35 +154,6 @@ func findBackup(
 	}
 	// What comes after the first set, and whether it can be read, does not matter.
 	return reconcile.Read(FoundBackup{Header: &all[0]})
-}
-
-func observeBackupOrders(ctx context.Context, sidecars Sidecars, d Desired, o *Observed) {
-	b, namespace := &o.Backup, d.Subscription.Namespace
-	b.Looked, b.Readers, b.Sent = true, map[v1alpha1.ServerName]*orders.Reader{}, map[v1alpha1.ServerName]*files.Status{}
-	for _, server := range d.Publisher.Servers {
-		if o.gone(d, server) != "" {
-			continue
-		}
-		_, reader, err := sidecars.Orders(ctx, namespace, server, d.backupName())
-		switch {
-		case err != nil && server == o.primary(d):
-			b.Err = err
-			return
-		case err != nil:
-			// A former primary that is away keeps its order until it answers.
-			b.Looked = false
-		case reader != nil:
-			b.Readers[server] = reader
-			// What it does not say is waited for.
-			b.Sent[server], _ = sidecars.Mirror(ctx, namespace, server, d.backupName())
-		}
-	}
-	if o.gone(d, d.Subscriber) != "" {
-		return
-	}
-	if b.Told, _, b.Err = sidecars.Orders(ctx, namespace, d.Subscriber, d.backupName()); b.Told != nil {
-		b.Mirror, o.Mirror.StatusErr = sidecars.Mirror(ctx, namespace, d.Subscriber, d.backupName())
-	}
 }
 
 // arrived tells that the subscriber's sidecar has a backup whole, and no other in its place.

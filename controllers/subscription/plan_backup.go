@@ -15,7 +15,6 @@ import (
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
-	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
@@ -27,9 +26,9 @@ import (
 func planBackup(d Desired, o Observed, p *replication.Plan) bool {
 	if !d.fromBackup() || len(o.registrations(d)) > 0 {
 		endBackup(d, o, func(s replication.Step) { p.Beside(s, v1alpha1.ReasonConfiguring) })
-		return true
+		return planAbandoned(d, o, p)
 	}
-	if o.proved(d) {
+	if o.mayRegister(d) {
 		// Whatever the publication does by now, as giving the log reader the right that the registration waits for.
 		return true
 	}
@@ -110,14 +109,16 @@ func planFailed(d Desired, o Observed, p *replication.Plan) bool {
 			p.Add(TellBackup{Server: o.primary(d), Reader: o.givenUp(d, r, why)})
 			return p.Proceed("backup %s has come to nothing (%s): another one is taken", r.Backup, why)
 		}
-		return true
+		return planInTime(d, o, p, r)
 	}
 	last := o.lastFailed(d)
 	if last.Failed >= mostFailed {
+		endMirror(d, o, func(s replication.Step) { p.Beside(s, v1alpha1.ReasonConfiguring) })
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonBackupUnsuitable, fmt.Sprintf(
-			"%d backups in a row came to nothing, and no other is taken. The last one, %s. Raise spec.retention of the "+
-				"Distributor, which is %d hours, to try again, or mend that and declare the Subscription anew, or declare method "+
-				"%s", last.Failed, last.Why, hours(o.retained(d)), v1alpha1.InitializeSnapshot)))
+			"backups with which %s on %s is to begin come to nothing, and no other is taken. The last one, %s. Raise "+
+				"spec.retention of Distributor %s, which is %d hours, to try again, or mend that, delete the Subscription and "+
+				"declare it anew, or declare method %s", d.database(), d.host(), last.Why, d.System.Name,
+			hours(o.retained(d)), v1alpha1.InitializeSnapshot)))
 	}
 	if at, err := time.Parse(time.RFC3339, last.NotBefore); err == nil && o.Now.Before(at) {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonInitializing, fmt.Sprintf(
@@ -130,51 +131,6 @@ func planFailed(d Desired, o Observed, p *replication.Plan) bool {
 func (o Observed) online() bool {
 	places, err := o.Backup.Places.Get()
 	return err == nil && places != nil && places.State == "ONLINE"
-}
-
-// planConsented ends the plan where the subscriber has a database of the name that nobody lets make way.
-func planConsented(d Desired, o Observed, p *replication.Plan) bool {
-	places, _ := o.Backup.Places.Get()
-	database := o.Servers[d.Subscriber].State.Database(d.database())
-	r := o.order(d)
-	if places == nil || r != nil && o.restoredSet(d, r) || o.restoredOf(d, "") && !d.registeredBefore() {
-		if places != nil && !o.online() && places.State != restoring {
-			return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
-				"database %s on %s, which is restored for the subscription, is %s: drop it if it stays so", d.database(),
-				d.host(), strings.ToLower(places.State))))
-		}
-		return true
-	}
-	if !o.online() || database == nil {
-		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
-			"database %s on %s is %s", d.database(), d.host(), strings.ToLower(places.State))))
-	}
-	if o.HereErr != nil {
-		return p.Settle(replication.Unanswered(o.HereErr, replication.NoSubscriber))
-	}
-	if at, _ := o.Backup.At.Get(); at.InGroup {
-		return p.Settle(conditions.Stalled(v1alpha1.ReasonSubscriberNotEmpty, fmt.Sprintf(
-			"database %s on %s is in availability group %s: nothing is restored in its place. Take it out of the group, or "+
-				"name another database", d.database(), d.host(), at.Group)))
-	}
-	if database.Published || database.MergePublished || database.Secondary || len(o.Here.Subscriptions) > 0 {
-		return p.Settle(conditions.Stalled(v1alpha1.ReasonSubscriberNotEmpty, fmt.Sprintf(
-			"database %s on %s publishes, receives from somebody else, or is another primary's: nothing is restored in its "+
-				"place. Name another database", d.database(), d.host())))
-	}
-	tables := o.tables(func(string) bool { return true })
-	if len(tables) == 0 || d.adopts() || d.asked() || d.consents() && o.publishesAll() {
-		return true
-	}
-	return p.Settle(conditions.Stalled(v1alpha1.ReasonSubscriberNotEmpty, fmt.Sprintf(
-		"database %s on %s holds tables: %s. A backup of all of %s takes its place, of which the articles are %s: name "+
-			"another database, or annotate the Subscription with %s=true; the database is then renamed, and kept",
-		d.database(), d.host(), strings.Join(tables, ", "), d.publisherDatabase(), d.cost(), v1alpha1.AdoptAnnotation)))
-}
-
-// publishesAll tells that the subscriber's database has no table but those of the articles.
-func (o Observed) publishesAll() bool {
-	return len(o.tables(func(key string) bool { return !o.publishes(key) })) == 0
 }
 
 // planTaken has the publisher take the backup: its sidecar makes the folder first.
@@ -278,9 +234,8 @@ func planBrought(d Desired, o Observed, p *replication.Plan, primary v1alpha1.Se
 	return p.Settle(conditions.InProgress(v1alpha1.ReasonMirroring, text+failing(o.Backup.Mirror)))
 }
 
-// planRestored has the subscriber restore the backup, once what was brought is seen to be the set that was taken. A
-// database that has to make way is renamed, and kept; one that an earlier backup was being restored as is dropped:
-// nobody has written to it.
+// planRestored has the subscriber restore the backup, once what was brought is seen to be the set that was taken, and
+// nothing stands in its place.
 func planRestored(d Desired, o Observed, p *replication.Plan, primary v1alpha1.ServerName) bool {
 	r := o.order(d)
 	brought, err := o.Backup.Brought.Get()
@@ -291,21 +246,8 @@ func planRestored(d Desired, o Observed, p *replication.Plan, primary v1alpha1.S
 		return p.Settle(conditions.Unknown(v1alpha1.ReasonEngineNotAnswering, fmt.Sprintf(
 			"backup %s was brought to %s, and cannot be read there now: %v", r.Backup, d.host(), brought.Missing)))
 	}
-	places, err := o.Backup.Places.Get()
-	own := o.restoredSet(d, r)
-	switch {
-	case places != nil && !own && o.online():
-		aside := fmt.Sprintf("%.100s_replaced_%s", d.database(), o.Now.UTC().Format(stampForm))
-		p.Destroy(reconcile.Seen("it is empty, or a person agrees, and it stays under another name", err, o.HereErr),
-			replication.Execute{Server: d.Subscriber, Database: replication.Master,
-				Statement: tsql.RenameDatabase(d.database(), aside).Because("a backup is restored in its place")})
-		return p.Proceed("database %s on %s becomes %s", d.database(), d.host(), aside)
-	case places != nil && !own:
-		seen := reconcile.Seen("it was left "+places.State+" by the restore of an earlier backup for it", err)
-		p.Destroy(seen,
-			replication.Execute{Server: d.Subscriber, Database: replication.Master,
-				Statement: tsql.DropOwnRestoring(d.database(), d.mark(""))})
-		return p.Proceed("what an earlier backup has left of %s on %s is dropped", d.database(), d.host())
+	if places, _ := o.Backup.Places.Get(); places != nil && !o.restoredSet(d, r) {
+		return planMakesWay(d, o, p)
 	}
 	entries, err := o.Backup.Files.Get()
 	if err != nil {
@@ -337,43 +279,4 @@ func moves(entries []mssql.BackupFileEntry, mark string) (all []tsql.FileMove) {
 		all = append(all, tsql.FileMove{Name: f.Name, To: path.Join(dir, name)})
 	}
 	return all
-}
-
-// noMirror ends an order of the subscriber's sidecar, which removes the files.
-func (d Desired) noMirror(told *orders.Mirror) *orders.Mirror {
-	return &orders.Mirror{Subscription: d.backupName(), Folder: told.Folder, Host: told.Host, Ended: true}
-}
-
-// endBackup has the sidecars remove the files of a backup that has served, and takes their orders once they have.
-func endBackup(d Desired, o Observed, add func(replication.Step)) {
-	for server, r := range o.Backup.Readers {
-		if s := o.Backup.Sent[server]; !r.Ended {
-			add(TellBackup{Server: server, Reader: ended(r)})
-		} else if s != nil && s.State == files.Removed {
-			add(TellBackup{Server: server})
-		}
-	}
-	if told := o.Backup.Told; told != nil && !told.Ended {
-		add(TellBackup{Server: d.Subscriber, Mirror: d.noMirror(told)})
-	} else if told != nil && o.Backup.Mirror != nil && o.Backup.Mirror.State == files.Removed {
-		add(TellBackup{Server: d.Subscriber})
-	}
-}
-
-// endBackupAnyway is endBackup of a subscription that goes: a sidecar that says nothing of its order, as one of an
-// earlier release, keeps it from nothing.
-func endBackupAnyway(d Desired, o Observed, p *replication.Plan) {
-	endBackup(d, o, p.Add)
-	const left = "on %s the backup below %s/unc/%s with which the subscription began: its sidecar does not say that it " +
-		"is gone"
-	for server, r := range o.Backup.Readers {
-		if r.Ended && o.Backup.Sent[server] == nil {
-			p.Leave(left, credentials.HostName(server), conf.SnapshotDir, r.Folder)
-			p.Add(TellBackup{Server: server})
-		}
-	}
-	if told := o.Backup.Told; told != nil && told.Ended && o.Backup.Mirror == nil {
-		p.Leave(left, d.host(), path.Join(conf.MirrorDir, told.Host), told.Folder)
-		p.Add(TellBackup{Server: d.Subscriber})
-	}
 }

@@ -13,9 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
-	"geosql.dev/operator/internal/reconcile"
 )
 
 // Whenever the process ends, whatever cannot be read for a while, and if a backup that a manager before has sent comes
@@ -81,11 +79,30 @@ func TestABackupTakesTheWayOfNothing(t *testing.T) {
 			w.d.Subscription.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
 			w.o.Here.Tables["dbo.other"] = mssql.Table{Schema: "dbo", Name: "Other"}
 		}, v1alpha1.ReasonSubscriberNotEmpty, 0, false},
-		"its own tables, automatic": {func(w *backupWorld) {
+		"tables of the articles, automatic": {func(w *backupWorld) {
 			w.place("ONLINE", "Content.mdf")
 			w.d.Subscription.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
 			w.o.Here.Tables["dbo.article"] = mssql.Table{Schema: "dbo", Name: "Article"}
+		}, v1alpha1.ReasonSubscriberNotEmpty, 0, false},
+		"a view": {func(w *backupWorld) {
+			w.place("ONLINE", "Content.mdf")
+			w.objects = []mssql.UserObject{{Kind: "view", Name: "dbo.Newest"}}
+		}, v1alpha1.ReasonSubscriberNotEmpty, 0, false},
+		"a user": {func(w *backupWorld) {
+			w.place("ONLINE", "Content.mdf")
+			w.objects = []mssql.UserObject{{Kind: "sql_user", Name: "web"}}
+		}, v1alpha1.ReasonSubscriberNotEmpty, 0, false},
+		"a user, adopted": {func(w *backupWorld) {
+			w.place("ONLINE", "Content.mdf")
+			w.objects = []mssql.UserObject{{Kind: "sql_user", Name: "web"}}
+			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
 		}, v1alpha1.ReasonDelivering, 1, false},
+		"fed by somebody else, adopted": {func(w *backupWorld) {
+			w.place("ONLINE", "Content.mdf")
+			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			w.o.Here.Subscriptions = []mssql.SubscriptionHere{{Publisher: "other-0", PublisherDatabase: "Content",
+				Publication: "articles"}}
+		}, v1alpha1.ReasonSubscriberNotEmpty, 0, false},
 		"tables, adopted": {func(w *backupWorld) {
 			w.place("ONLINE", "Content.mdf")
 			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
@@ -165,12 +182,11 @@ func TestABackupTakesTheWayOfNothing(t *testing.T) {
 	}
 }
 
-// A backup after which the distributor may lack something is taken again, and so is one that an article came after, or
-// that lies on a former primary, whose file goes.
+// A backup that an article came after is taken again, and so is one of another publication, or that lies on a former
+// primary, whose file goes.
 func TestABackupIsTakenAgain(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(w *backupWorld){
-		"old": func(w *backupWorld) { w.o.Now = w.o.Now.Add(55 * time.Hour) },
 		"before an article": func(w *backupWorld) {
 			w.o.Publication.Articles["dbo.later"] = mssql.PublishedArticle{ID: 9, Name: "dbo.Later", Schema: "dbo",
 				Table: "Later"}
@@ -284,36 +300,4 @@ func TestProgressOfABackup(t *testing.T) {
 		g.Expect(took).NotTo(BeNil())
 	}
 	g.Expect(w.d.looksForBackup(&w.o)).To(BeFalse(), "nothing is read for it any more")
-}
-
-// A deletion has the files removed before it is done; a sidecar that says nothing keeps it from nothing.
-func TestADeletionTakesTheBackupAlong(t *testing.T) {
-	t.Parallel()
-	for name, silent := range map[string]bool{"answers": false, "silent": true} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			g := NewWithT(t)
-			w := newBackupWorld(declared())
-			w.d.Subscription.Spec.ReclaimPolicy = v1alpha1.ReclaimDelete
-			w.until(t, func() bool { return w.o.Backup.Told != nil })
-			now := metav1.NewTime(w.o.Now)
-			w.d.Subscription.DeletionTimestamp = &now
-			var p reconcile.Plan
-			for range 10 {
-				if silent {
-					w.o.Backup.Sent, w.o.Backup.Mirror = map[v1alpha1.ServerName]*files.Status{}, nil
-				}
-				p = planDelete(w.d, w.look())
-				for _, s := range p.All() {
-					g.Expect(w.does(t, s)).To(Succeed())
-				}
-				if p.Done {
-					break
-				}
-				w.happens()
-			}
-			g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
-			g.Expect(w.o.Backup.ordered()).To(BeFalse())
-		})
-	}
 }

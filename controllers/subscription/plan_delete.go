@@ -53,21 +53,24 @@ func (o Observed) subscribedTo(d Desired) string {
 }
 
 // planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is
-// Retain. Each end is cleaned by itself: one that nobody expects back keeps the others from nothing.
+// Retain, but what was begun of a backup, which nobody would go on with. Each end is cleaned by itself: one that nobody
+// expects back keeps the others from nothing.
 func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p replication.Plan
 	d = d.asRegistered(o)
 	// What is not supported as it is declared now may have been made as it was declared before; where no server receives
 	// nothing ever was.
-	if !planUnguarded(d, o, &p) {
+	if !planUnguarded(d, o, &p) || !planBegun(d, o, &p) {
 		return p.Plan
 	}
 	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || d.Subscriber == "" {
 		p.Done = true
+		leaveBegun(d, o, &p)
 		return p.Plan
 	}
 	if d.nowhere() {
 		p.Done = true
+		leaveBegun(d, o, &p)
 		p.Leave("whatever servers have of subscription %s to %s, which nobody can find: these are not declared: %s",
 			d.name(), d.Subscription.Spec.Publication, strings.Join(d.Missing, ", "))
 		return p.Plan
@@ -76,11 +79,12 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		return p.Plan
 	}
 	planEnds(d, o, &p)
-	if p.Done = len(p.Steps) == 0 && !o.Backup.ordered(); !p.Done {
+	if p.Done = len(p.Steps) == 0; !p.Done {
 		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, p.WithLeft("the subscription is being ended")))
 		return p.Plan
 	}
 	leaveGone(d, o, &p)
+	leaveBegun(d, o, &p)
 	return p.Plan
 }
 
@@ -109,7 +113,7 @@ func planAnswers(d Desired, o Observed, p *replication.Plan) bool {
 		_, err := replication.OnlineDatabase(d.Subscriber, o.Servers[d.Subscriber], d.database()).Get()
 		errs = append(errs, err, o.HereErr)
 	}
-	return p.AwaitAnswer(cmp.Or(append(errs, o.JobsErr, o.Mirror.Err, o.Backup.Err)...))
+	return p.AwaitAnswer(cmp.Or(append(errs, o.JobsErr, o.Mirror.Err)...))
 }
 
 // planPrimary waits for the publisher's primary, and for a publication that is the operator's to end a registration of.
@@ -152,7 +156,6 @@ func planEnds(d Desired, o Observed, p *replication.Plan) {
 		}
 		p.Add(take)
 	}
-	endBackupAnyway(d, o, p)
 	if len(p.Steps) == 0 && subscriber && o.Here.Owner.User == d.System.Login && lastOwner(d, o) {
 		// The tables are the user's now.
 		p.Execute(d.Subscriber, d.database(), tsql.DropUser(d.System.Login))

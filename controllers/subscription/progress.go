@@ -27,6 +27,7 @@ func progress(d Desired, o Observed) *v1alpha1.SubscriptionCopy {
 	if d.fromBackup() {
 		return progressBackup(d, o)
 	}
+	have = withoutBackup(d, o, have)
 	if d.Publication == nil || !d.snapshots() || o.keeps(d) {
 		return have
 	}

@@ -13,18 +13,15 @@ func progressBackup(d Desired, o Observed) *v1alpha1.SubscriptionCopy {
 	have := d.Subscription.Status.Copy
 	phase := backupPhase(d, o, have)
 	now := metav1.NewTime(o.Now).Rfc3339Copy()
-	if s := have.DeepCopy(); s != nil && s.Backup != "" && len(o.registrations(d)) > 0 && o.Backup.Looked &&
-		o.Backup.Err == nil && !o.Backup.ordered() && phase == v1alpha1.CopyDone {
-		// Its files are gone from both ends.
-		s.Backup = ""
-		have = s
+	if len(o.registrations(d)) > 0 && phase == v1alpha1.CopyDone {
+		have = withoutBackup(d, o, have)
 	}
 	if phase == "" || phase == v1alpha1.CopyDone && !underWay(have) {
 		return have
 	}
 	s := have.DeepCopy()
 	if !underWay(have) {
-		s = &v1alpha1.SubscriptionCopy{Phase: phase, Started: &now, PhaseStarted: &now}
+		s = &v1alpha1.SubscriptionCopy{Phase: phase, Again: d.registeredBefore(), Started: &now, PhaseStarted: &now}
 	}
 	if stamp := o.attempt(d); stamp != "" {
 		s.Backup = stamp
@@ -50,7 +47,7 @@ func backupPhase(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) v1alpha
 	stamp := o.attempt(d)
 	taken, err := o.Backup.Taken.Get()
 	switch {
-	case stamp == "" || err != nil:
+	case stamp == "" || err != nil && underWay(have):
 		return ""
 	case o.proved(d):
 		return v1alpha1.CopyApply
@@ -60,4 +57,18 @@ func backupPhase(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) v1alpha
 		return v1alpha1.CopyTransfer
 	}
 	return v1alpha1.CopyBackup
+}
+
+// withoutBackup forgets a backup of which nothing is left: no order, and so no file at either end, nor a database that
+// is being restored.
+func withoutBackup(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) *v1alpha1.SubscriptionCopy {
+	if have == nil || have.Backup == "" || !o.Backup.Looked || o.Backup.ordered() {
+		return have
+	}
+	if len(o.registrations(d)) == 0 && (o.Backup.Places.Err() != nil || o.halfRestored(d)) {
+		return have
+	}
+	s := have.DeepCopy()
+	s.Backup = ""
+	return s
 }

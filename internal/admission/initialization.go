@@ -5,6 +5,7 @@ package admission
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
@@ -61,6 +62,36 @@ func (w *World) lessCopiesOf(at *field.Path, before *World, old, p *v1alpha1.Pub
 		}
 	}
 	return nil
+}
+
+// retyped refuses another type of a Subscription that began with a backup: it takes a new copy, and a backup brings the
+// first one alone. One that waits for that since it was stored may go back. before is the world as it is, and old nil
+// on creation.
+func (w *World) retyped(at *field.Path, before *World, old, s *v1alpha1.Subscription) field.ErrorList {
+	push := func(s *v1alpha1.Subscription) bool { return s.Spec.Type == v1alpha1.SubscriptionPush }
+	if !registered(old) || push(old) == push(s) ||
+		w.published(s.Spec.Publication).InitializationOf(s) != v1alpha1.InitializeBackup || waitsForCopy(old) {
+		return nil
+	}
+	if began := old.Status.Initialization.Method; began != v1alpha1.InitializeBackup &&
+		before.published(old.Spec.Publication).InitializationOf(old) != v1alpha1.InitializeBackup {
+		return nil
+	}
+	is := v1alpha1.SubscriptionPull
+	if push(old) {
+		is = v1alpha1.SubscriptionPush
+	}
+	return field.ErrorList{field.Invalid(at.Child("type"), s.Spec.Type, fmt.Sprintf(
+		"the Subscription began with a backup, and another type takes a new copy, which a backup does not bring: allowed is "+
+			"%s. To change it delete the Subscription with reclaimPolicy Delete and declare it again, with %s=true to begin "+
+			"with a new backup; or let it have copies by snapshots, initialization.method %s, and ask for one",
+		is, v1alpha1.AdoptAnnotation, v1alpha1.InitializeSnapshot))}
+}
+
+// waitsForCopy tells that a Subscription says that what is declared of it takes a new copy.
+func waitsForCopy(s *v1alpha1.Subscription) bool {
+	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
+	return ready != nil && ready.Reason == v1alpha1.ReasonReinitializationNeeded
 }
 
 // oneThread warns of a profile that was stored with bulk copies beside each other, of which its agent makes none.

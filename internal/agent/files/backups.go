@@ -17,9 +17,9 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 )
 
-// backups keeps the folders into which the engine writes backups that subscribers begin with: an engine makes no folder
+// folders keeps those into which the engine writes backups that subscribers begin with: an engine makes no folder
 // for one. They lie where snapshots do, and are served as these are.
-type backups struct {
+type folders struct {
 	dir string
 	log *slog.Logger
 
@@ -36,12 +36,12 @@ type kept struct {
 	folder string
 }
 
-func newBackups(dir string, log *slog.Logger) *backups {
-	return &backups{dir: dir, log: log, changed: make(chan struct{}, 1)}
+func newFolders(dir string, log *slog.Logger) *folders {
+	return &folders{dir: dir, log: log, changed: make(chan struct{}, 1)}
 }
 
 // set replaces the orders; those of snapshots are left out.
-func (b *backups) set(readers []orders.Reader) {
+func (b *folders) set(readers []orders.Reader) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.wanted = nil
@@ -54,7 +54,7 @@ func (b *backups) set(readers []orders.Reader) {
 }
 
 // again has what is ordered be done once more.
-func (b *backups) again() {
+func (b *folders) again() {
 	select {
 	case b.changed <- struct{}{}:
 	default:
@@ -62,7 +62,7 @@ func (b *backups) again() {
 }
 
 // run does what is ordered, at each change and, while some of it fails, from time to time, until ctx ends.
-func (b *backups) run(ctx context.Context) {
+func (b *folders) run(ctx context.Context) {
 	for {
 		if err := b.keep(); err != nil {
 			b.log.Warn("a folder for a backup is not as it is ordered", "error", err)
@@ -79,7 +79,7 @@ func (b *backups) run(ctx context.Context) {
 	}
 }
 
-func (b *backups) keep() error {
+func (b *folders) keep() error {
 	b.mu.Lock()
 	wanted := slices.Clone(b.wanted)
 	b.mu.Unlock()
@@ -104,7 +104,7 @@ func (b *backups) keep() error {
 	return errors.Join(errs...)
 }
 
-func (b *backups) keepOne(r orders.Reader) error {
+func (b *folders) keepOne(r orders.Reader) error {
 	if !single(r.Folder) || !r.Ended && (!single(r.Backup) || !isStamp(r.Backup)) {
 		return fmt.Errorf("folder %q with %q is not one for a backup", r.Folder, r.Backup)
 	}
@@ -134,7 +134,7 @@ func (b *backups) keepOne(r orders.Reader) error {
 
 // all are the statuses of what was ordered; a folder's has the bytes that an engine has written there by now. One that
 // has gone meanwhile is made anew.
-func (b *backups) all() []Status {
+func (b *folders) all() []Status {
 	b.mu.Lock()
 	all := slices.Clone(b.kept)
 	b.mu.Unlock()

@@ -35,7 +35,7 @@ type Part struct {
 	// mirrorDir has the mirrors, and conf is the engine's mssql.conf; empty where that is not known.
 	mirrorDir, conf string
 	// backups are folders into which the engine writes backups.
-	backups *backups
+	backups *folders
 	log     *slog.Logger
 }
 
@@ -43,7 +43,7 @@ type Part struct {
 // mirrorDir.
 func NewPart(source Source, namespace, snapshotDir, mirrorDir string, log *slog.Logger) *Part {
 	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, namespace, log),
-		snapshotDir: snapshotDir, mirrorDir: mirrorDir, backups: newBackups(snapshotDir, log), log: log}
+		snapshotDir: snapshotDir, mirrorDir: mirrorDir, backups: newFolders(snapshotDir, log), log: log}
 }
 
 // Maps has the part make those folders of mirrors that the engine's mssql.conf maps the names of distributors' snapshot

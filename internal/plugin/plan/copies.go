@@ -37,6 +37,9 @@ func (p *planner) copies(s topologies.Step) {
 		p.compared(published, s.Existing, x)
 	case method == v1alpha1.InitializeReplicationSupportOnly:
 		fmt.Fprintln(p.out, "    it gets no copy: a person brings the data")
+	case method == v1alpha1.InitializeBackup && s.Verb == topologies.Change:
+		fmt.Fprintln(p.out, "    the other type takes a new copy, which a backup does not bring: once it is registered it "+
+			"stays what it is")
 	case method == v1alpha1.InitializeBackup:
 		fmt.Fprintf(p.out, "    it begins with a backup of all of %s, of which the articles are: %s\n",
 			published.Spec.Database, cost)

@@ -41,6 +41,9 @@ func TestWhatCopiesCost(t *testing.T) {
 		"another type": {topologies.Change, size, v1alpha1.SubscriptionPush, "", "    the other type takes a new copy, " +
 			"made when it is asked for unless reinitialization is Automatic: 12 rows, 7.0 GiB, " + link +
 			", on its way for at least 2m2s\n"},
+		"another type, of what begins with a backup": {topologies.Change, size, v1alpha1.SubscriptionPush,
+			v1alpha1.InitializeBackup, "    the other type takes a new copy, which a backup does not bring: once it is " +
+				"registered it stays what it is\n"},
 		"something else": {topologies.Change, size, v1alpha1.SubscriptionPull, "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
