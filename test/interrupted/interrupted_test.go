@@ -45,12 +45,11 @@ func TestTheEndIsTheSameWhereverTheManagerDies(t *testing.T) {
 	}
 	// A failure's output is long, and a summary may show its end alone.
 	t.Cleanup(func() { t.Logf("%s with %s=%s", chosen, seedVariable, seed) })
-	all := scene{declared: declared()}
 	calm := stage.New(t)
-	g.Expect(run(t, calm, never, seed, all)).To(BeZero())
+	g.Expect(run(t, calm, never, seed, scene{declared: declared()})).To(BeZero())
 	want := state(t, calm)
 	killed := stage.New(t)
-	deaths := run(t, killed, chosen, seed, all)
+	deaths := run(t, killed, chosen, seed, scene{declared: declared()})
 	t.Logf("%d writes, the manager died %d times", len(lines(t, killed, seen)), deaths)
 	g.Eventually(func() []string { return difference(want, state(t, killed)) }, patient, time.Second).
 		Should(BeEmpty(), func() string { return killed.Logged(t) })
