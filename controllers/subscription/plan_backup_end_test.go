@@ -100,13 +100,9 @@ func (w *backupWorld) ends(t fatal, published bool, most func() int) reconcile.P
 	var p reconcile.Plan
 	for range 400 {
 		w.o.Now = w.o.Now.Add(time.Second)
-		d, o := w.d, Observed{}
-		if published {
-			o = w.look()
-		} else {
-			d, o = w.unpublished()
+		if p = planDelete(w.d, w.look()); !published {
+			p = planDelete(w.unpublished())
 		}
-		p = planDelete(d, o)
 		n := most()
 		for i, s := range p.All() {
 			if i == n {
