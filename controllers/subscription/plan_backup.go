@@ -25,7 +25,10 @@ import (
 // is registered, or another method is declared, the files go at both ends.
 func planBackup(d Desired, o Observed, p *replication.Plan) bool {
 	if !d.fromBackup() || len(o.registrations(d)) > 0 {
-		endBackup(d, o, func(s replication.Step) { p.Beside(s, v1alpha1.ReasonConfiguring) })
+		if !unreported(d, o) {
+			// Not before the status tells how it was registered: until then the order does.
+			endBackup(d, o, func(s replication.Step) { p.Beside(s, v1alpha1.ReasonConfiguring) })
+		}
 		return planAbandoned(d, o, p)
 	}
 	if o.mayRegister(d) {
