@@ -30,8 +30,9 @@ type Initialization struct {
 	// made; Backup, which restores a backup of the whole published database in place of one that is empty, or that a
 	// person lets make way, and streams what was committed since; or ReplicationSupportOnly, which copies nothing: a
 	// person brings the data. Of a subscription that is registered another method copies nothing by itself, and
-	// ReplicationSupportOnly and Backup are refused where it gets copies. What a person has brought Compare replaces
-	// where the Subscription itself says it, not where its Publication does.
+	// ReplicationSupportOnly and Backup are refused where it gets copies. What a person brought, and tables of somebody
+	// else for which the Subscription stands still already, Compare replaces where the Subscription itself says it, not
+	// where its Publication does.
 	// +kubebuilder:default=Snapshot
 	Method InitializationMethod `json:"method,omitempty"`
 }
