@@ -84,12 +84,13 @@ func (o Observed) failed(d Desired, r *orders.Reader) string {
 }
 
 // proved tells that the subscriber's database is what was restored of the backup set with which the subscription would
-// be registered now.
+// be registered now, and that the published database, which was asked, is still the one of which that set is.
 func (o Observed) proved(d Desired) bool {
 	r := o.order(d)
 	taken, err := o.Backup.Taken.Get()
-	return r != nil && o.attempt(d) != "" && err == nil && taken.whole(d) && taken.Header.ID == r.Attempt.Set &&
-		o.restoredSet(d, r) && o.online()
+	from, unknown := o.Backup.From.Get()
+	return r != nil && o.attempt(d) != "" && err == nil && unknown == nil && from.Allowed && from.ImmediateSync &&
+		taken.whole(d) && taken.Header.ID == r.Attempt.Set && o.restoredSet(d, r) && o.online()
 }
 
 // lastFailed is what stands of attempts that came to nothing in a row; the zero value when the last one did not, or the

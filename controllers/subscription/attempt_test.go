@@ -96,6 +96,13 @@ func TestARestoredBackupIsProvedBeforeItIsRegisteredWith(t *testing.T) {
 		"another set": func(w *backupWorld) {
 			w.o.Backup.Taken = reconcile.Read(FoundBackup{Header: header("set-9")})
 		},
+		"whose the published one is, is not read": func(w *backupWorld) {
+			w.o.Backup.From = reconcile.NotRead[mssql.FromBackup](errors.New("refused"))
+		},
+		"not allowed any more": func(w *backupWorld) { w.from(func(f *mssql.FromBackup) { f.Allowed = false }) },
+		"nothing is kept any more": func(w *backupWorld) {
+			w.from(func(f *mssql.FromBackup) { f.ImmediateSync = false })
+		},
 		"restored of another set": func(w *backupWorld) {
 			w.place("ONLINE", w.d.mark(w.o.order(w.d).Backup+"-set-9")+"-1.mdf")
 		},

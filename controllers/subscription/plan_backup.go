@@ -4,8 +4,10 @@ package subscription
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,8 +146,8 @@ func planTaken(d Desired, o Observed, p *replication.Plan, primary v1alpha1.Serv
 			"the credentials of server %s are not known", primary)))
 	}
 	host := credentials.HostName(primary)
-	for server, r := range o.Backup.Readers {
-		if server != primary && !r.Ended {
+	for _, server := range slices.Sorted(maps.Keys(o.Backup.Readers)) {
+		if r := o.Backup.Readers[server]; server != primary && !r.Ended {
 			p.Beside(TellBackup{Server: server, Reader: ended(r)}, v1alpha1.ReasonConfiguring)
 		}
 	}

@@ -30,9 +30,11 @@ func (d Desired) served() bool {
 func (o Observed) mayRegister(d Desired) bool { return o.proved(d) && o.here(d) == nil }
 
 // begun tells that the subscriber's database is what was restored, or is being restored, of some backup for this
-// Subscription with which it was not registered: nothing was delivered to it.
+// Subscription with which it was not registered: nothing was delivered to it. Of one that is ONLINE that is known once
+// it was asked for its subscriptions.
 func (o Observed) begun(d Desired) bool {
-	return o.restoredOf(d, "") && len(o.registrations(d)) == 0 && o.here(d) == nil &&
+	asked := o.HereErr == nil || !o.online()
+	return asked && o.restoredOf(d, "") && len(o.registrations(d)) == 0 && o.here(d) == nil &&
 		(!d.served() || o.restoredAfter(d, d.Subscription.Status.Initialization.Time))
 }
 
@@ -54,6 +56,13 @@ func (o Observed) restoredAfter(d Desired, since *metav1.Time) bool {
 		at, err := time.Parse(stampForm, of[:min(len(of), len(stampForm))])
 		return err != nil || !at.After(since.Time)
 	})
+}
+
+// inTheWay tells that tables of somebody else stand where a backup is to be restored, and that nobody lets them make
+// way.
+func (o Observed) inTheWay(d Desired) bool {
+	return d.fromBackup() && !d.adopts() && o.Backup.Places.Err() == nil && !o.restoredOf(d, "") &&
+		len(tablesOfOthers(d, o)) > 0
 }
 
 // planConsented ends the plan where the subscriber has a database of the name that nobody lets make way.
@@ -186,7 +195,7 @@ func planMakesWay(d Desired, o Observed, p *replication.Plan) bool {
 			d.database(), d.host(), named(made), d.publisherDatabase())))
 	}
 	p.Destroy(reconcile.Seen("it was restored for this Subscription, never registered, and has what the published one has",
-		o.Backup.Places.Err(), o.Backup.Objects.Err(), o.Backup.Published.Err()),
+		o.Backup.Places.Err(), o.Backup.Objects.Err(), o.Backup.Published.Err(), o.HereErr),
 		replication.Execute{Server: d.Subscriber, Database: replication.Master,
 			Statement: tsql.DropOwnOnline(d.database(), d.mark("")).Because("another backup is restored in its place")})
 	return p.Proceed("what an earlier backup has brought of %s to %s is dropped", d.database(), d.host())

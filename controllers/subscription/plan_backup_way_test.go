@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -276,6 +277,7 @@ func TestACopyThatWasNotReadStays(t *testing.T) {
 		"what it has":                func(o *Observed) { o.Backup.Objects = reconcile.Reading[[]mssql.UserObject]{} },
 		"what the published one has": func(o *Observed) { o.Backup.Published = reconcile.Reading[[]mssql.UserObject]{} },
 		"whether a restore goes on":  func(o *Observed) { o.Backup.Restoring = reconcile.Reading[bool]{} },
+		"who feeds it":               func(o *Observed) { o.HereErr = errors.New("no answer") },
 		"where it is":                func(o *Observed) { o.Backup.Places = reconcile.Reading[*mssql.DatabasePlaces]{} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -303,4 +305,32 @@ func TestACopyThatWasNotReadStays(t *testing.T) {
 			g.Expect(executes(o)).To(BeEmpty())
 		})
 	}
+}
+
+// A Subscription that stands still for tables of somebody else, since its Publication declares backups, does so when
+// that comes to declare Compare: it is said of all, and agrees to nothing for these.
+func TestWhoStandsForABackupAgreesToNoMethodOfAll(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newBackupWorld(declared())
+	w.d.Subscription.Spec.Initialization = nil
+	w.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeBackup}
+	w.place("ONLINE", "Content.mdf")
+	w.o.Here.Tables["dbo.article"] = mssql.Table{Schema: "dbo", Name: "Article"}
+	p, _ := w.settles(t, all)
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriberNotEmpty), p.Outcome.Message)
+	w.d.Subscription.Status = describe(w.d, w.look())
+	g.Expect(w.d.Subscription.Status.NotEmptySince).NotTo(BeNil())
+
+	w.d.Publication.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}
+	w.o.Comparison = &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
+	p, done := w.settles(t, all)
+	g.Expect(done).To(BeEmpty())
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriberNotEmpty), p.Outcome.Message)
+
+	// What a backup has brought is nobody else's.
+	w = newBackupWorld(declared())
+	w.until(t, func() bool { return w.restored != "" })
+	w.d.Subscription.Status = describe(w.d, w.look())
+	g.Expect(w.d.Subscription.Status.NotEmptySince).To(BeNil())
 }

@@ -47,7 +47,7 @@ func backupPhase(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) v1alpha
 	stamp := o.attempt(d)
 	taken, err := o.Backup.Taken.Get()
 	switch {
-	case stamp == "" || err != nil && underWay(have):
+	case stamp == "" || (err != nil || o.Backup.From.Err() != nil) && underWay(have):
 		return ""
 	case o.proved(d):
 		return v1alpha1.CopyApply

@@ -101,7 +101,7 @@ func notEmptySince(d Desired, o Observed) *metav1.Time {
 		return have
 	case len(tablesOfOthers(d, o)) == 0:
 		return nil
-	case have == nil && len(foreignTables(d, o)) > 0:
+	case have == nil && (len(foreignTables(d, o)) > 0 || o.inTheWay(d)):
 		now := metav1.NewTime(o.Now).Rfc3339Copy()
 		return &now
 	}
