@@ -115,14 +115,15 @@ func (w *World) fixedBatches(p *v1alpha1.Publication) admission.Warnings {
 		"writes rows in batches of 1000; take it out there", top.Child("snapshotProfile"), *x.Spec.BcpBatchSize, x.Name)}
 }
 
-// keepsCopy warns of what another method does with a Subscription that was registered without a copy: none is made by
-// itself. before is the world as it is.
+// keepsCopy warns of what another method does with a Subscription that was registered without a copy, or with a backup:
+// none is made by itself. before is the world as it is.
 func (w *World) keepsCopy(at *field.Path, before *World, s *v1alpha1.Subscription) admission.Warnings {
 	live := before.Subscriptions[s.Name]
 	if live == nil || ownMethod(live) == ownMethod(s) || before.published(live.Spec.Publication).Copies(live) {
 		return nil
 	}
-	return w.newMethod(at, w.published(s.Spec.Publication), live, s)
+	was := before.published(live.Spec.Publication).InitializationOf(live)
+	return w.newMethod(at, w.published(s.Spec.Publication), was, live, s)
 }
 
 // keepsCopies warns of the same where a Publication's method is another one, for each Subscription that says nothing
@@ -134,27 +135,41 @@ func (w *World) keepsCopies(at *field.Path, before *World, p *v1alpha1.Publicati
 	}
 	for _, s := range sorted(before.Subscriptions) {
 		if string(s.Spec.Publication) == p.Name && ownMethod(s) == "" {
-			all = append(all, w.newMethod(at, p, s, s)...)
+			all = append(all, w.newMethod(at, p, was.InitializationOf(s), s, s)...)
 		}
 	}
 	return all
 }
 
-// newMethod says what becomes of a Subscription that got no copies and would by another method, and what one costs.
-func (w *World) newMethod(at *field.Path, p *v1alpha1.Publication, live, s *v1alpha1.Subscription) admission.Warnings {
+// newMethod says what becomes of a Subscription that got no copies by the method that was, and would by another one,
+// and what one costs.
+func (w *World) newMethod(
+	at *field.Path,
+	p *v1alpha1.Publication,
+	was v1alpha1.InitializationMethod,
+	live, s *v1alpha1.Subscription,
+) admission.Warnings {
 	if !p.Copies(s) {
 		return nil
 	}
 	at, cost := at.Child("initialization", "method"), w.price(p, s)
 	if !registered(live) {
-		then := "they come with a snapshot"
+		before, then := "are what a person brings", "they come with a snapshot"
+		if was == v1alpha1.InitializeBackup {
+			before = "come with a backup"
+		}
 		if replication.Compares(p, s) {
 			then = "they are kept where all are equal to the publisher's, and a snapshot replaces them otherwise"
 		}
-		return admission.Warnings{fmt.Sprintf("%s: the tables of Subscription %s, which is not registered yet, are what a "+
-			"person brings no more: %s: %s", at, s.Name, then, cost)}
+		return admission.Warnings{fmt.Sprintf("%s: the tables of Subscription %s, which is not registered yet, %s no more: "+
+			"%s: %s", at, s.Name, before, then, cost)}
 	}
-	if live.Status.Initialization.Method != v1alpha1.InitializeReplicationSupportOnly {
+	how, compared := "without a copy", "its tables"
+	switch live.Status.Initialization.Method {
+	case v1alpha1.InitializeReplicationSupportOnly:
+	case v1alpha1.InitializeBackup:
+		how, compared = "with a backup", "its tables of articles that came later"
+	default:
 		return nil
 	}
 	as := s.DeepCopy()
@@ -163,9 +178,9 @@ func (w *World) newMethod(at *field.Path, p *v1alpha1.Publication, live, s *v1al
 	if replication.Agrees(p, as) {
 		then = "unless they differ: a snapshot replaces them then"
 	}
-	return admission.Warnings{fmt.Sprintf("%s: Subscription %s is registered without a copy, and another method copies "+
-		"nothing by itself: its tables are compared with the publisher's, and are kept %s. A new copy costs %s",
-		at, s.Name, then, cost)}
+	return admission.Warnings{fmt.Sprintf("%s: Subscription %s is registered %s, and another method copies nothing by "+
+		"itself: %s are compared with the publisher's, and are kept %s. A new copy costs %s",
+		at, s.Name, how, compared, then, cost)}
 }
 
 // price of a Subscription's copy, with what is known of the Publication.

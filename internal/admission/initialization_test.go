@@ -121,6 +121,17 @@ func TestAnotherMethodOfAPublicationThatCopiedNothing(t *testing.T) {
 		"one that is not registered, copied": {v1alpha1.InitializeSnapshot,
 			func(_ *World, _ *v1alpha1.Publication, s *v1alpha1.Subscription) { s.Status.Initialization = nil },
 			"no more: they come with a snapshot: 12 rows"},
+		"one that began with a backup": {v1alpha1.InitializeCompare,
+			func(w *World, _ *v1alpha1.Publication, s *v1alpha1.Subscription) {
+				w.Publications["articles"].Spec.Initialization = by(v1alpha1.InitializeBackup)
+				s.Status.Initialization.Method = v1alpha1.InitializeBackup
+			}, "dublin is registered with a backup, and another method copies nothing by itself: its tables of articles that " +
+				"came later are compared with the publisher's, and are kept until somebody asks for a new copy"},
+		"one that was to begin with a backup": {v1alpha1.InitializeCompare,
+			func(w *World, _ *v1alpha1.Publication, s *v1alpha1.Subscription) {
+				w.Publications["articles"].Spec.Initialization = by(v1alpha1.InitializeBackup)
+				s.Status.Initialization = nil
+			}, "dublin, which is not registered yet, come with a backup no more: they are kept where all are equal"},
 		"a new Publication": {v1alpha1.InitializeCompare,
 			func(w *World, _ *v1alpha1.Publication, _ *v1alpha1.Subscription) { clear(w.Publications) }, ""},
 		"one that copied before": {v1alpha1.InitializeCompare,

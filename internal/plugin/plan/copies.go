@@ -64,10 +64,16 @@ func (p *planner) subscribed(publication string) (all []*v1alpha1.Subscription) 
 	return all
 }
 
-// compared says what another method does with tables that a person has brought, where it copies.
+// compared says what another method does with tables that a person has brought, or a backup, where it copies.
 func (p *planner) compared(published *v1alpha1.Publication, was client.Object, x *v1alpha1.Subscription) {
 	before, live := p.live(published.Name), was.(*v1alpha1.Subscription)
-	if before == nil || before.Copies(live) || !published.Copies(x) || !replication.HandBrought(live) {
+	if before == nil || before.Copies(live) || !published.Copies(x) {
+		return
+	}
+	how := "which a person has brought, are compared"
+	if replication.BackupBrought(live) {
+		how = "which came with a backup, are compared where their articles came later"
+	} else if !replication.HandBrought(live) {
 		return
 	}
 	as, then := x.DeepCopy(), "until a new copy is asked for"
@@ -75,8 +81,7 @@ func (p *planner) compared(published *v1alpha1.Publication, was client.Object, x
 	if replication.Agrees(published, as) {
 		then = "unless they differ"
 	}
-	fmt.Fprintf(p.out, "    the tables of %s, which a person has brought, are compared, and kept %s: %s\n", x.Name, then,
-		p.price(published, x))
+	fmt.Fprintf(p.out, "    the tables of %s, %s, and kept %s: %s\n", x.Name, how, then, p.price(published, x))
 }
 
 // published is a Publication, as the Topology declares it or else as it is; nil when there is none.

@@ -166,12 +166,13 @@ func readRoute(
 }
 
 // copiesAll tells that a request brings a copy of all articles, whatever the Publication waits for: to a subscriber
-// that was registered without a copy, which gets none with the change of an article, and to one that was given up.
+// that was registered without a copy, or with a backup, which gets none with the change of an article, and to one that
+// was given up.
 func copiesAll(s *v1alpha1.Subscription, p *v1alpha1.Publication) bool {
 	i := s.Status.Initialization
 	ready := v1alpha1.ReadyAsSeen(s.Status.Conditions)
 	return p.Copies(s) &&
-		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly ||
+		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly || replication.BackupBrought(s) ||
 			ready != nil && ready.Reason == v1alpha1.ReasonSubscriptionInactive)
 }
 
