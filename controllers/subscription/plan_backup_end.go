@@ -84,11 +84,12 @@ func (o Observed) said(d Desired, server v1alpha1.ServerName) (*files.Status, er
 	return o.Backup.Mirror, o.Backup.MirrorErr
 }
 
-// awaited tells that a server's sidecar is to remove the files of an order yet, which a deletion waits for.
+// awaited tells that a server's sidecar is to remove the files of an order yet, which a deletion waits for. One of an
+// earlier release reads the end of a mirror as one of which nothing is known to copy: it waits, and removes nothing.
 func (o Observed) awaited(d Desired, server v1alpha1.ServerName) bool {
 	s, err := o.said(d, server)
 	switch {
-	case s != nil:
+	case s != nil && s.State != files.Waiting:
 		return s.State != files.Removed
 	case d.Holders.Why(server) != "":
 		return false

@@ -256,6 +256,13 @@ func TestADeletionWaitsForSidecars(t *testing.T) {
 		"a sidecar that never says anything": {func(w *backupWorld) {
 			w.o.Backup.Told, w.o.Backup.Sent, w.o.Now = nil, nil, w.o.Now.Add(time.Hour)
 		}, "", "tukpub-0 the backup below"},
+		"a sidecar that has not begun to remove a mirror": {func(w *backupWorld) {
+			w.o.Backup.Readers, w.o.Backup.Mirror = nil, &files.Status{State: files.Waiting}
+		}, "removes the files of the backup", ""},
+		"a sidecar that knows no end of a mirror": {func(w *backupWorld) {
+			w.o.Backup.Readers, w.o.Backup.Mirror = nil, &files.Status{State: files.Waiting}
+			w.o.Now = w.o.Now.Add(time.Hour)
+		}, "", "dubsub-0 the backup below"},
 		"where the database is, is not known": {func(w *backupWorld) {
 			w.o.Backup.Told, w.o.Backup.Readers = nil, nil
 			w.o.Backup.Places = reconcile.NotRead[*mssql.DatabasePlaces](away)
