@@ -7,7 +7,7 @@ import (
 )
 
 // InitializationMethod is how subscribers get their first copy.
-// +kubebuilder:validation:Enum=Snapshot;CompressedSnapshot;Compare;Manual;ReplicationSupportOnly
+// +kubebuilder:validation:Enum=Snapshot;CompressedSnapshot;Compare;Manual;Backup;ReplicationSupportOnly
 type InitializationMethod string
 
 const (
@@ -22,6 +22,9 @@ const (
 	InitializeCompressedSnapshot InitializationMethod = "CompressedSnapshot"
 	// InitializeManual applies a snapshot whose files a person brings to the subscriber's site.
 	InitializeManual InitializationMethod = "Manual"
+	// InitializeBackup restores a backup of the published database at the subscriber, which gets what was committed after
+	// it.
+	InitializeBackup InitializationMethod = "Backup"
 )
 
 // Initialization says how subscribers get their first copy.
@@ -31,11 +34,12 @@ type Initialization struct {
 	// packed once at the distributor, which keeps it so, and sent packed to all who ask for that; Compare, which keeps
 	// tables that are equal to the publisher's, row by row, and lets a snapshot replace them otherwise, also those that
 	// somebody else made; Manual, a snapshot whose files a person brings to the subscriber's site, on a disk or another
-	// way, each time that there is to be a copy: over the link goes the list of them alone; or ReplicationSupportOnly,
-	// which copies nothing: a person brings the data. Of a subscription that is registered another method copies nothing
-	// by itself, and ReplicationSupportOnly is refused. What a person brought, and tables of somebody else for which the
-	// Subscription stands still already, Compare replaces where the Subscription itself says it, not where its Publication
-	// does.
+	// way, each time that there is to be a copy: over the link goes the list of them alone; Backup, which restores a
+	// backup of the whole published database in place of one that is empty, or that a person lets make way, and streams
+	// what was committed since; or ReplicationSupportOnly, which copies nothing: a person brings the data. Of a
+	// subscription that is registered another method copies nothing by itself, and ReplicationSupportOnly and Backup are
+	// refused where it gets copies. What a person brought, and tables of somebody else for which the Subscription stands
+	// still already, Compare replaces where the Subscription itself says it, not where its Publication does.
 	// +kubebuilder:default=Snapshot
 	Method InitializationMethod `json:"method,omitempty"`
 	// manual says where a person brings the files; of method Manual alone, which needs it.

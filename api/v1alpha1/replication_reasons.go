@@ -76,7 +76,8 @@ const (
 	// ReasonSnapshotFolderMissing: the publisher's engine cannot write below the distributor's snapshot folder, which it
 	// does for a subscription without a snapshot; the message says what helps.
 	ReasonSnapshotFolderMissing = "SnapshotFolderMissing"
-	// ReasonSubscriberNotEmpty: the subscription database has tables that are not the subscription's.
+	// ReasonSubscriberNotEmpty: the subscription database has something that is not the subscription's: tables, or
+	// anything at all where a backup is to take its place.
 	ReasonSubscriberNotEmpty = "SubscriberNotEmpty"
 	// ReasonReinitializationNeeded: what is declared needs a new copy of tables that subscribers have. What is there goes
 	// on until somebody asks for it; the message says what it costs.
@@ -84,6 +85,9 @@ const (
 	// ReasonCompressionPending: a table is large, and rebuilding it with the compression that is declared is left to a
 	// person.
 	ReasonCompressionPending = "CompressionPending"
+	// ReasonBackupUnsuitable (Stalled): backups with which a subscriber was to begin came to nothing several times in a
+	// row, or one took longer than the distributor keeps what comes after it; the message says why, and what helps.
+	ReasonBackupUnsuitable = "BackupUnsuitable"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
 	// ReasonWaitingForFiles: a person is to bring files of the snapshot to the subscriber's site; the message says where

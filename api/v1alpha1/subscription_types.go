@@ -140,8 +140,8 @@ type SubscriptionReinitialization struct {
 
 // SubscriptionInitialization says how a subscription was registered, and why so.
 type SubscriptionInitialization struct {
-	// method is Snapshot, or ReplicationSupportOnly where it was registered without a copy, also of tables that were
-	// compared.
+	// method is Snapshot, Backup, or ReplicationSupportOnly where it was registered without a copy, also of tables that
+	// were compared.
 	Method InitializationMethod `json:"method"`
 	// reason in words, with the rows that were compared.
 	// +optional

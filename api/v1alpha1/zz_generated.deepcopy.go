@@ -5516,6 +5516,16 @@ func (in *SubscriptionCopy) DeepCopyInto(out *SubscriptionCopy) {
 		*out = new(int64)
 		**out = **in
 	}
+	if in.BackupSeconds != nil {
+		in, out := &in.BackupSeconds, &out.BackupSeconds
+		*out = new(int64)
+		**out = **in
+	}
+	if in.RestoreSeconds != nil {
+		in, out := &in.RestoreSeconds, &out.RestoreSeconds
+		*out = new(int64)
+		**out = **in
+	}
 	if in.TransferSeconds != nil {
 		in, out := &in.TransferSeconds, &out.TransferSeconds
 		*out = new(int64)

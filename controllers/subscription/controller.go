@@ -77,7 +77,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			&v1alpha1.SQLServer{},
 		},
 		Reclaim: func(s *v1alpha1.Subscription) v1alpha1.ReclaimPolicy { return s.Spec.ReclaimPolicy },
-		Holds:   guarding,
+		Holds:   holds,
 	}.SetupWithManager(mgr)
 }
 

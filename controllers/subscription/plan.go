@@ -24,8 +24,8 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	d = d.asRegistered(o)
 	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
 	return serving(d, o, reconcile.Stages(d, o,
-		planLifted, planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer,
-		planJobs, planKind, planMethod, planCompared,
+		planLifted, planReferences, planPublication, planServers, planBackup, planOnline, planFeeders, planDatabase,
+		planFormer, planJobs, planKind, planMethod, planCompared,
 		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planGuards,
 		planToken, needed, planHealth,
 	).Plan)

@@ -188,7 +188,9 @@ const streamFailed = "21100"
 // inactive is the outcome of a subscription that the distributor has given up.
 func inactive(d Desired) conditions.Outcome {
 	cure := fmt.Sprintf("nothing is delivered before the subscriber gets a new copy (%s; %s)", d.cost(), d.ask())
-	if !d.snapshots() {
+	if d.fromBackup() {
+		cure = "nothing is delivered any more: " + d.anotherBackup()
+	} else if !d.snapshots() {
 		cure = fmt.Sprintf("nothing is delivered any more, and %s says that it gets no copies: delete the Subscription with "+
 			"reclaimPolicy Delete, let nobody write at the publisher, make the tables there equal to its own, and let writers "+
 			"in again when the Subscription is declared anew and Ready", replication.NoCopies(d.Publication, d.Subscription))

@@ -54,3 +54,31 @@ func (s TakeMirror) Describe() string {
 	}
 	return "take the orders of " + whose + " from the sidecars of " + strings.Join(hosts, " and ")
 }
+
+// TellBackup tells a server's sidecar what it does about the backup with which a subscriber begins: as the publisher's,
+// Reader; as the subscriber's, Mirror. Without either its order is taken away.
+type TellBackup struct {
+	Server v1alpha1.ServerName
+	Reader *orders.Reader
+	Mirror *orders.Mirror
+}
+
+// Describe names the server.
+func (s TellBackup) Describe() string {
+	host := credentials.HostName(s.Server)
+	switch {
+	case s.Reader != nil && s.Reader.Ended && s.Reader.Attempt.Why != "":
+		return fmt.Sprintf("tell the sidecar of %s to remove the backups for the subscription; the last one, %s", host,
+			s.Reader.Attempt.Why)
+	case s.Reader != nil && s.Reader.Ended, s.Mirror != nil && s.Mirror.Ended:
+		return "tell the sidecar of " + host + " to remove the backup with which the subscription began"
+	case s.Reader != nil && s.Reader.Attempt.Set != "":
+		return fmt.Sprintf("tell the sidecar of %s to serve backup %s, set %s", host, s.Reader.Backup, s.Reader.Attempt.Set)
+	case s.Reader != nil:
+		return fmt.Sprintf("tell the sidecar of %s to make the folder for backup %s", host, s.Reader.Backup)
+	case s.Mirror != nil:
+		return fmt.Sprintf("tell the sidecar of %s to bring the backup of %s from %s", host, s.Mirror.Generation,
+			s.Mirror.Host)
+	}
+	return "take the order of the backup from the sidecar of " + host
+}

@@ -185,8 +185,8 @@ var replicationRefusals = []refusal{
 	{
 		"an initialization by another method",
 		"",
-		with(publication, "NAME", "p") + "  initialization: {method: Backup}\n",
-		[]string{"spec.initialization.method", `"Snapshot", "CompressedSnapshot", "Compare", "Manual", "ReplicationSupportOnly"`},
+		with(publication, "NAME", "p") + "  initialization: {method: Detach}\n",
+		[]string{"spec.initialization.method", `"Snapshot", "CompressedSnapshot", "Compare", "Manual", "Backup", "ReplicationSupportOnly"`},
 	},
 	{
 		"files that are brought nowhere",
@@ -245,8 +245,8 @@ var replicationRefusals = []refusal{
 	{
 		"a subscription that is initialized by another method",
 		"",
-		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\n",
-		[]string{"spec.initialization.method", `"Snapshot", "CompressedSnapshot", "Compare", "Manual", "ReplicationSupportOnly"`},
+		with(subscription, "NAME", "s") + "  initialization: {method: Detach}\n",
+		[]string{"spec.initialization.method", `"Snapshot", "CompressedSnapshot", "Compare", "Manual", "Backup", "ReplicationSupportOnly"`},
 	},
 	{
 		"a subscriber that is server and group",
@@ -301,6 +301,21 @@ var replicationRefusals = []refusal{
 		with(profile, "NAME", "reader", "AGENT", "LogReader"),
 		with(subscription, "NAME", "s") + "  profile: reader\n",
 		[]string{"spec.profile", "is a profile for the LogReader agent: one with agent Distribution is needed"},
+	},
+	{
+		"another type of what began with a backup",
+		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\nstatus: {initialization: {method: Backup}}\n",
+		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\n  type: Push\n",
+		[]string{"spec.type", "began with a backup", "allowed is Pull"},
+	},
+	{
+		"another type in a topology of what began with a backup",
+		with(subscription, "{name: NAME, ", "{name: s, labels: {geosql.dev/topology: t}, ", "publication: articles",
+			"publication: pub", "{server: sub}", "{server: d}") +
+			"  initialization: {method: Backup}\nstatus: {initialization: {method: Backup}}\n",
+		with(topology, "NAME", "t") + "  subscriptions:\n  - {name: s, publication: pub, subscriber: {server: d}, " +
+			"database: Content, type: Push, initialization: {method: Backup}}\n",
+		[]string{"spec.subscriptions[0].type", "began with a backup", "allowed is Pull"},
 	},
 	{
 		"an agent parameter out of range",

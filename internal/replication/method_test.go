@@ -13,6 +13,7 @@ import (
 // The Subscription's word is before the Publication's, and the annotation makes Compare of a snapshot alone.
 func TestMethod(t *testing.T) {
 	const snapshot, none = v1alpha1.InitializeSnapshot, v1alpha1.InitializeReplicationSupportOnly
+	const backup = v1alpha1.InitializeBackup
 	const compare v1alpha1.InitializationMethod = v1alpha1.InitializeCompare
 	const manual, packed = v1alpha1.InitializeManual, v1alpha1.InitializeCompressedSnapshot
 	for name, c := range map[string]struct {
@@ -33,6 +34,9 @@ func TestMethod(t *testing.T) {
 		"a snapshot of one, annotated":         {none, snapshot, true, compare, true, "Subscription dublin"},
 		"one that gets nothing":                {snapshot, none, false, none, true, "Subscription dublin"},
 		"one that gets nothing, annotated":     {snapshot, none, true, none, true, "Subscription dublin"},
+		"one that begins with a backup":        {none, backup, false, backup, false, "Subscription dublin"},
+		"all begin with a backup":              {backup, "", false, backup, false, "Publication articles"},
+		"a backup, annotated":                  {backup, "", true, compare, true, "Publication articles"},
 		"a snapshot where others are compared": {compare, snapshot, false, snapshot, true, "Subscription dublin"},
 		"files that a person brings":           {none, manual, false, manual, true, "Subscription dublin"},
 		"files that a person brings to all":    {manual, "", false, manual, true, "Publication articles"},
@@ -54,9 +58,9 @@ func TestMethod(t *testing.T) {
 				s.Annotations = map[string]string{v1alpha1.InitializationAnnotation: v1alpha1.InitializeCompare}
 			}
 			g.Expect(p.InitializationOf(&s)).To(Equal(c.method))
-			g.Expect(p.Copies(&s)).To(Equal(c.method != none))
+			g.Expect(p.Copies(&s)).To(Equal(c.method != none && c.method != backup))
 			g.Expect(Snapshots(p, []v1alpha1.Subscription{s})).To(Equal(c.snapshots))
-			g.Expect(Snapshots(p, nil)).To(Equal(c.published != none))
+			g.Expect(Snapshots(p, nil)).To(Equal(c.published != none && c.published != backup))
 			g.Expect(NoCopies(p, &s)).To(Equal(c.noCopies))
 		})
 	}

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// RestoreForm is how a backup set is restored. The database is left RESTORING, so that more sets can be restored over
-// it. There is no REPLACE: what the engine refuses without it is somebody else's.
+// RestoreForm is how a backup set is restored. Unless Recover says so the database is left RESTORING, so that more sets
+// can be restored over it. There is no REPLACE: what the engine refuses without it is somebody else's.
 type RestoreForm struct {
 	// Files are those of the set, in any order.
 	Files []string
@@ -20,6 +20,8 @@ type RestoreForm struct {
 	// LSN before which it does; zero and empty restore all of the set.
 	StopAt     time.Time
 	StopBefore string
+	// Recover has the database be ONLINE in the end: no other set is restored over it.
+	Recover bool
 }
 
 // FileMove is where a file of a database goes, by its logical name.
@@ -70,7 +72,12 @@ func RecoverDatabase(name string) Statement {
 }
 
 func (f RestoreForm) write(b *builder) {
-	b.disks(f.Files).sql(" WITH NORECOVERY")
+	b.disks(f.Files)
+	if f.Recover {
+		b.sql(" WITH RECOVERY")
+	} else {
+		b.sql(" WITH NORECOVERY")
+	}
 	if f.Position > 0 {
 		b.sql(", FILE = ", strconv.Itoa(f.Position))
 	}
@@ -116,10 +123,12 @@ func CertificateThumbprints() Statement {
 
 // Errors by which the engine tells that a file has no backups that it can read: no media family (3241), no backup at
 // all (3242), of another format (3243), empty (3254), or damaged (3189). IncompatibleBackup is that of a database
-// of a newer version, NoEncryptor that the certificate or key is not there which opens it.
+// of a newer version, NoEncryptor that the certificate or key is not there which opens it, NoBackupDevice that the file
+// does not open: there is none, or the engine may not.
 // Source: docs/relational-databases/errors-events/database-engine-events-and-errors-3000-to-3999.md.
 var (
 	NoBackupFile       = []int32{3241, 3242, 3243, 3254, 3189}
+	NoBackupDevice     = int32(3201)
 	IncompatibleBackup = int32(3169)
 	NoEncryptor        = int32(33111)
 )

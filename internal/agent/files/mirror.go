@@ -35,6 +35,10 @@ const (
 	Verified State = "Verified"
 	// Failing: the last attempt failed; it is tried again from where it was.
 	Failing State = "Failing"
+	// Made: the folder is there into which the engine writes a backup; Total are the bytes that it has there by now.
+	Made State = "Made"
+	// Removed: nothing of a backup whose order has ended is here any more.
+	Removed State = "Removed"
 )
 
 const (
@@ -202,16 +206,18 @@ func (m *Mirrors) say(one *mirror, change func(*Status)) {
 
 // run copies until everything is here.
 func (m *Mirrors) run(ctx context.Context, one *mirror) {
-	if one.order.Generation == "" {
+	work := m.copy
+	switch {
+	case one.order.Ended:
+		work = m.remove
+	case one.order.Generation == "":
 		return
-	}
-	attempt := m.copy
-	if one.order.Manual != "" {
-		attempt = (&visit{mirrors: m}).copy
+	case one.order.Manual != "":
+		work = (&visit{mirrors: m}).copy
 	}
 	most := int64(0)
 	for failed := 0; ; failed++ {
-		err := attempt(ctx, one)
+		err := work(ctx, one)
 		if err == nil || ctx.Err() != nil {
 			return
 		}

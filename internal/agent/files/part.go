@@ -34,14 +34,16 @@ type Part struct {
 	link string
 	// mirrorDir has the mirrors, and conf is the engine's mssql.conf; empty where that is not known.
 	mirrorDir, conf string
-	log             *slog.Logger
+	// backups are folders into which the engine writes backups.
+	backups *folders
+	log     *slog.Logger
 }
 
 // NewPart serves snapshotDir, which it makes when it runs, and keeps mirrors of distributors of the namespace below
 // mirrorDir.
 func NewPart(source Source, namespace, snapshotDir, mirrorDir string, log *slog.Logger) *Part {
 	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, namespace, log),
-		snapshotDir: snapshotDir, mirrorDir: mirrorDir, log: log}
+		snapshotDir: snapshotDir, mirrorDir: mirrorDir, backups: newFolders(snapshotDir, log), log: log}
 }
 
 // Maps has the part make those folders of mirrors that the engine's mssql.conf maps the names of distributors' snapshot
@@ -70,6 +72,7 @@ func (p *Part) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var making sync.WaitGroup
 	making.Go(func() { p.makeFolder(ctx) })
+	making.Go(func() { p.backups.run(ctx) })
 	defer func() { cancel(); making.Wait() }()
 	return p.source.Watch(ctx, func(data map[string][]byte) {
 		readers, errs := orders.Readers(data)
@@ -78,6 +81,7 @@ func (p *Part) Run(ctx context.Context) error {
 			p.log.Warn("orders that cannot be read", "error", err)
 		}
 		p.server.SetReaders(readers)
+		p.backups.set(readers)
 		p.mirrors.Set(ctx, mirrors)
 	})
 }
@@ -140,5 +144,5 @@ func linkTo(name, folder string) error {
 	return nil
 }
 
-// Status of the mirrors.
-func (p *Part) Status() any { return p.mirrors.Statuses() }
+// Status of the mirrors, and of the folders for backups.
+func (p *Part) Status() any { return append(p.mirrors.Statuses(), p.backups.all()...) }

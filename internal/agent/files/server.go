@@ -104,6 +104,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no right to read this folder", http.StatusForbidden)
 		return
 	}
+	if !readable(reader, rest) {
+		http.Error(w, "no such snapshot: the backup is not known to be whole, or is another one", http.StatusNotFound)
+		return
+	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		s.fail(w, err)
@@ -114,14 +118,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost:
 		s.serveSpans(w, r, root, reader, folder, rest)
 	case rest == "":
-		s.serveListing(w, r, root, folder)
+		s.serveListing(w, r, root, reader, folder)
 	default:
 		s.serveFile(w, r, root, folder, rest)
 	}
 }
 
-func (s *Server) serveListing(w http.ResponseWriter, r *http.Request, root *os.Root, folder string) {
-	listing, err := s.list(r.Context(), root, folder, r.URL.Query().Get("until"))
+func (s *Server) serveListing(
+	w http.ResponseWriter,
+	r *http.Request,
+	root *os.Root,
+	reader orders.Reader,
+	folder string,
+) {
+	listing, err := s.list(r.Context(), root, folder, r.URL.Query().Get("until"), reader.Backup)
 	if err != nil {
 		s.fail(w, err)
 		return
@@ -230,6 +240,13 @@ func (s *Server) admitted(r *http.Request, folder string) (orders.Reader, bool) 
 	return s.readers[i], true
 }
 
+// readable tells that a reader may have what it asks for below its folder: of a backup the one that its order names,
+// once that is known to be whole. An engine writes into it before.
+func readable(r orders.Reader, rest string) bool {
+	snapshot, _, _ := strings.Cut(rest, "/")
+	return r.Backup == "" || r.Attempt.Set != "" && (rest == "" || snapshot == r.Backup)
+}
+
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		http.Error(w, "no such snapshot", http.StatusNotFound)
@@ -253,8 +270,9 @@ func find(root *os.Root, folder string) (string, error) {
 	return "", fmt.Errorf("folder %s: %w", folder, fs.ErrNotExist)
 }
 
-// list is the newest snapshot that began no later than until: one that began later may be being written.
-func (s *Server) list(ctx context.Context, root *os.Root, folder, until string) (*Listing, error) {
+// list is the newest snapshot that began no later than until: one that began later may be being written. Of backups it
+// is the one of the name.
+func (s *Server) list(ctx context.Context, root *os.Root, folder, until, backup string) (*Listing, error) {
 	actual, err := find(root, folder)
 	if err != nil {
 		return nil, err
@@ -265,7 +283,11 @@ func (s *Server) list(ctx context.Context, root *os.Root, folder, until string) 
 	}
 	newest := ""
 	for _, e := range entries {
-		if name := e.Name(); e.IsDir() && isStamp(name) && name > newest && (until == "" || name[:stampLength] <= until) {
+		name := e.Name()
+		if !e.IsDir() || !isStamp(name) || backup != "" && name != backup {
+			continue
+		}
+		if name > newest && (until == "" || name[:stampLength] <= until) {
 			newest = name
 		}
 	}

@@ -37,6 +37,9 @@ type Mirror struct {
 	Generation string `json:"generation"`
 	// Manual is the folder, below that for what people bring, that has the files: none is fetched. Empty where all are.
 	Manual string `json:"manual,omitempty"`
+	// Ended has the sidecar remove what it brought of the folder, once; Generation is empty then. It is for backups:
+	// snapshots stay.
+	Ended bool `json:"ended,omitempty"`
 	// Transfers bound what the subscriber's sidecar receives, over all its mirrors; none for the defaults.
 	Transfers transfer.Settings `json:"transfers,omitzero"`
 }
@@ -48,8 +51,31 @@ type Reader struct {
 	Token        string `json:"token"`
 	// Packed has chunks be packed once, and kept so for all such readers, as long as the snapshot is there.
 	Packed bool `json:"packed,omitempty"`
+	// Backup is the folder below Folder, named by a time as yyyymmddhhmmss, into which the server's own engine writes a
+	// backup: the sidecar makes it, and removes those of backups before. Empty for snapshots, whose folders engines make.
+	Backup string `json:"backup,omitempty"`
+	// Attempt is what stands of that backup. Nothing of Folder is served before its Set is known, and then Backup alone.
+	Attempt Attempt `json:"attempt,omitzero"`
+	// Ended has the sidecar remove Folder with all backups in it.
+	Ended bool `json:"ended,omitempty"`
 	// Transfers bound what the distributor's sidecar sends, over all readers; none for the defaults.
 	Transfers transfer.Settings `json:"transfers,omitzero"`
+}
+
+// Attempt is what a manager notes of a backup with which a subscriber is to begin, so that another manager goes on from
+// there. A sidecar goes by Set alone.
+type Attempt struct {
+	// Set is the identity of the backup set that the engine has written, once that is known to be whole: nothing is
+	// written there any more then.
+	Set string `json:"set,omitempty"`
+	// Articles are the publication and the articles that the backup is for, by the publisher's numbers.
+	Articles string `json:"articles,omitempty"`
+	// Failed is how many backups in a row came to nothing, Why is why the last one did, and NotBefore, in RFC 3339, when
+	// another one may be begun; Retention is for how many hours the distributor kept then what comes after a backup.
+	Failed    int    `json:"failed,omitempty"`
+	Why       string `json:"why,omitempty"`
+	NotBefore string `json:"notBefore,omitempty"`
+	Retention int    `json:"retention,omitempty"`
 }
 
 // MirrorKey is the key of a Mirror whose files are fetched.

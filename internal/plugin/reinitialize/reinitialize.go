@@ -65,12 +65,13 @@ func run(cmd *cobra.Command, hub client.Client, key client.ObjectKey, f *flags) 
 		return nil
 	}
 	if !p.Copies(s) && p.Status.NeededReinitialization == nil {
-		return fmt.Errorf(
-			"refused, nothing was changed: %s has initialization ReplicationSupportOnly: no copy is made; bring the data "+
-				"to %s by yourself",
-			replication.NoCopies(p, s),
-			s.Spec.Subscriber.Server,
-		)
+		how := fmt.Sprintf("bring the data to %s by yourself", s.Spec.Subscriber.Server)
+		if p.InitializationOf(s) == v1alpha1.InitializeBackup {
+			how = fmt.Sprintf("delete the Subscription with reclaimPolicy Delete and declare it again with the annotation "+
+				"%s=true, to begin with a new backup", v1alpha1.AdoptAnnotation)
+		}
+		return fmt.Errorf("refused, nothing was changed: %s has initialization %s: no copy is made; %s",
+			replication.NoCopies(p, s), p.InitializationOf(s), how)
 	}
 	sayWhat(cmd, s, p, readRoute(cmd, hub, s, p))
 	if f.dryRun {
@@ -169,12 +170,13 @@ func readRoute(
 }
 
 // copiesAll tells that a request brings a copy of all articles, whatever the Publication waits for: to a subscriber
-// that was registered without a copy, which gets none with the change of an article, and to one that was given up.
+// that was registered without a copy, or with a backup, which gets none with the change of an article, and to one that
+// was given up.
 func copiesAll(s *v1alpha1.Subscription, p *v1alpha1.Publication) bool {
 	i := s.Status.Initialization
 	ready := v1alpha1.ReadyAsSeen(s.Status.Conditions)
 	return p.Copies(s) &&
-		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly ||
+		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly || replication.BackupBrought(s) ||
 			ready != nil && ready.Reason == v1alpha1.ReasonSubscriptionInactive)
 }
 

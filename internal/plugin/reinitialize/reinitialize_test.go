@@ -77,6 +77,11 @@ func TestReinitialize(t *testing.T) {
 				s.Status.Initialization = &v1alpha1.SubscriptionInitialization{
 					Method: v1alpha1.InitializeReplicationSupportOnly}
 			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced", "1200 rows"}},
+		{name: "one table, of what began with a backup", flags: flags{dryRun: true},
+			change: func(s *v1alpha1.Subscription, p *v1alpha1.Publication) {
+				needs(p)
+				s.Status.Initialization = &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeBackup}
+			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced", "1200 rows"}},
 		{name: "one table, given up", flags: flags{dryRun: true},
 			change: func(s *v1alpha1.Subscription, p *v1alpha1.Publication) {
 				needs(p)

@@ -88,6 +88,8 @@ type Stage struct {
 	dir       string
 	// far are the servers at the site Far.
 	far []v1alpha1.ServerName
+	// onVolumes says that snapshots and mirrors lie where the engines have their volumes.
+	onVolumes bool
 	// listener is where a listener of the name Group is reached, as its Service has it.
 	listener string
 	// mayEnd says that sidecars may end their engines: they are to lose their votes, or those go with the namespace.
@@ -99,9 +101,21 @@ type Stage struct {
 // New starts everything but the manager, with the servers that are named at the site Far. It ends with the test.
 func New(t testing.TB, far ...v1alpha1.ServerName) *Stage {
 	t.Helper()
+	return start(t, false, far)
+}
+
+// NewOnVolumes is New with snapshots and mirrors on the engines' own volumes, where an engine may write backups, and
+// read what was brought.
+func NewOnVolumes(t testing.TB, far ...v1alpha1.ServerName) *Stage {
+	t.Helper()
+	return start(t, true, far)
+}
+
+func start(t testing.TB, onVolumes bool, far []v1alpha1.ServerName) *Stage {
+	t.Helper()
 	g := gomega.NewWithT(t)
 	b := &Stage{
-		Hub: apiserver.StartHub(t), far: far, engines: map[v1alpha1.ServerName]*engine.Engine{},
+		Hub: apiserver.StartHub(t), onVolumes: onVolumes, far: far, engines: map[v1alpha1.ServerName]*engine.Engine{},
 		elections: map[v1alpha1.ServerName]string{},
 		sidecars:  map[v1alpha1.ServerName]string{}, snapshots: map[v1alpha1.ServerName]string{},
 		mirrors: map[v1alpha1.ServerName]string{}, stops: map[v1alpha1.ServerName]func(){},
@@ -190,6 +204,9 @@ func (b *Stage) startEngine(t testing.TB, server v1alpha1.ServerName) {
 	b.engines[server] = engine.StartWith(t, Namespace, server, agreement.Passwords, certificate, b.authority)
 	// The sidecar makes the folder of snapshots: an engine does not, and admits no publisher without.
 	b.snapshots[server], b.mirrors[server] = filepath.Join(t.TempDir(), "ReplData"), t.TempDir()
+	if e := b.engines[server]; b.onVolumes {
+		b.snapshots[server], b.mirrors[server] = e.OnDisk(conf.SnapshotDir), e.OnDisk(conf.MirrorDir)
+	}
 }
 
 // AddServer makes a server known, with what the controller of servers would make of it, and its sidecar.
