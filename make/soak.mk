@@ -76,13 +76,15 @@ bench-backups: ## Measure backups and restores in all forms, and writes during a
 	  GEOSQL_BENCH_MB=$(BENCH_MB) go test -vet=off -tags integration -run '^$$' -bench 'Backups$$' -benchtime $(BENCH_ROUNDS)x -timeout 30m ./internal/agent/backups && \
 	  GEOSQL_BENCH_MB=$(BENCH_WRITES_MB) go test -vet=off -tags integration -run '^$$' -bench WritesDuringABackup -benchtime 1x -timeout 30m ./internal/agent/backups
 
-# Where reports of benchmarks are written, and which parts of bench-init are measured (all, unless given: ways,spokes).
+# Where reports of benchmarks are written; which parts of bench-init are measured (all, unless given: ways,spokes), and with
+# how many percent of the bytes.
 BENCH_RESULTS ?= $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/bench
 BENCH_PARTS   ?=
+BENCH_PERCENT ?= 100
 
 bench-init: ## Measure how a far subscriber begins, beside what link and machine allow, as root, within an hour: tables, also in BENCH_RESULTS. The machine does nothing else meanwhile.
 	@echo "bench: first copies over emulated links, three quarters of an hour; the report is written to $(BENCH_RESULTS)/first-copies.md"
 	@hack/bed/up --only binaries
 	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && netem=$$(hack/program netem) && \
-	  GEOSQL_STANDIN="$$standin" GEOSQL_NETEM="$$netem" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_BENCH_RESULTS="$(BENCH_RESULTS)" GEOSQL_BENCH_PARTS="$(BENCH_PARTS)" \
+	  GEOSQL_STANDIN="$$standin" GEOSQL_NETEM="$$netem" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_BENCH_RESULTS="$(BENCH_RESULTS)" GEOSQL_BENCH_PARTS="$(BENCH_PARTS)" GEOSQL_BENCH_PERCENT="$(BENCH_PERCENT)" \
 	  go test -vet=off -tags integration -run '^$$' -bench FirstCopies -benchtime 1x -timeout 60m ./test/initial

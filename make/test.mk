@@ -6,7 +6,7 @@
 # processors.
 LONGEST := ./controllers/subscription ./test/walk ./controllers/restore ./internal/agent/holder ./test/interrupted \
   ./internal/agent/restores ./internal/agent/backups ./controllers/drill ./internal/sites \
-  ./controllers/sqlserver ./controllers/names ./internal/election/keeper ./cmd/geosql ./controllers/login ./internal/admission
+  ./controllers/sqlserver ./controllers/names ./internal/election/keeper ./cmd/geosql ./controllers/login ./internal/admission ./test/initial
 
 ##@ 1 Begin here
 .PHONY: test

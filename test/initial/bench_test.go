@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,7 +27,10 @@ const (
 	// partsVariable names an environment variable with the parts that are measured, with commas between them: all unless
 	// given.
 	partsVariable = "GEOSQL_BENCH_PARTS"
-	reportName    = "first-copies"
+	// percentVariable names an environment variable with how many percent of the bytes are moved, 1 to 100: 100 unless
+	// given. With less, bars of time say little.
+	percentVariable = "GEOSQL_BENCH_PERCENT"
+	reportName      = "first-copies"
 )
 
 // Of the part about spokes in its long form.
@@ -41,7 +45,7 @@ const (
 // parts of the benchmark, in their order.
 var parts = []struct {
 	name    string
-	measure func(b *testing.B, r *figures.Report)
+	measure func(b *testing.B, r *figures.Report, percent int)
 }{{"ways", ways}, {"spokes", spokes}}
 
 // BenchmarkFirstCopies measures all parts, prints the report and writes it into GEOSQL_BENCH_RESULTS. It fails where a
@@ -56,13 +60,23 @@ func BenchmarkFirstCopies(b *testing.B) {
 	if text := os.Getenv(partsVariable); text != "" {
 		asked = strings.Split(text, ",")
 	}
+	percent := 100
+	if text := os.Getenv(percentVariable); text != "" {
+		var err error
+		if percent, err = strconv.Atoi(text); err != nil || percent < 1 || percent > 100 {
+			b.Fatalf("%s=%s: 1 to 100", percentVariable, text)
+		}
+	}
 	r := &figures.Report{Title: "How a far subscriber begins", About: []string{machine()}}
+	if percent < 100 {
+		r.About = append(r.About, fmt.Sprintf("With %d %% of the bytes: bars of time say little.", percent))
+	}
 	// What was measured is told, whatever becomes of the rest.
 	defer told(b, r)
 	measured := 0
 	for _, p := range parts {
 		if len(asked) == 0 || slices.Contains(asked, p.name) {
-			p.measure(b, r)
+			p.measure(b, r, percent)
 			measured++
 		}
 	}
@@ -98,19 +112,20 @@ func machine() string {
 func progress(what ...any) { fmt.Fprintln(os.Stderr, append([]any{"bench:"}, what...)...) }
 
 // spokes measures a hub and its spokes, what goes wrong, and what a sidecar takes.
-func spokes(b *testing.B, r *figures.Report) {
-	f := newFleet(b, spokesOfAll, preseededBytes)
+func spokes(b *testing.B, r *figures.Report, percent int) {
+	most := preseededBytes / 100 * percent
+	f := newFleet(b, spokesOfAll, most)
 	r.About = append(r.About, fmt.Sprintf("Links between hub and spokes have %s for congestion control, and a queue of a "+
 		"bandwidth-delay product, 32 KiB at least.", f.net.Congestion))
 	table := fleetTable(len(f.spokes))
 	r.Tables = append(r.Tables, table)
-	for _, c := range fleetCells(len(f.spokes), preseededBytes, longestCell) {
+	for _, c := range fleetCells(len(f.spokes), most, longestCell/100*time.Duration(percent)) {
 		progress("spokes,", c.setting.name+",", c.link)
 		fleetRow(b, f, table, c)
 	}
 	incidents, usage := incidentsTable(), usageTable()
 	r.Tables = append(r.Tables, incidents, usage)
-	c := cell{link: linkOf(100e6), setting: tuned, bytes: preseededBytes}
+	c := cell{link: linkOf(100e6), setting: tuned, bytes: most}
 	progress("a cut, a wrong bit, two at a site")
 	cutAtHalf(b, f, incidents, c)
 	flipped(b, f, incidents, c)

@@ -46,8 +46,9 @@ const (
 // the distributor's engine.
 type installation struct {
 	*stage.Stage
-	net  *wan.Net
-	runs int
+	net *wan.Net
+	// databases and runs are how many there were.
+	databases, runs int
 }
 
 func newInstallation(t testing.TB) *installation {
@@ -86,7 +87,8 @@ func (p *published) bytes() int64 { return p.rows * 1e6 / rowsOfMB }
 // publish makes a database of so many MB, and declares its Publication.
 func (i *installation) publish(t testing.TB, mb int) *published {
 	t.Helper()
-	p := &published{database: fmt.Sprintf("Content%d", mb), publication: fmt.Sprintf("content%d", mb)}
+	i.databases++
+	p := &published{database: fmt.Sprintf("Content%d", i.databases), publication: fmt.Sprintf("content%d", i.databases)}
 	i.SQL(t, publisher, "master", "CREATE DATABASE "+p.database)
 	i.SQL(t, publisher, "master", fmt.Sprintf("BACKUP DATABASE %[1]s TO DISK = N'%[1]s.bak'", p.database))
 	i.SQL(t, publisher, p.database,

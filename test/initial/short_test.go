@@ -5,6 +5,7 @@
 package initial_test
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
@@ -71,5 +72,7 @@ func TestWaysInShort(t *testing.T) {
 		}
 		all = append(all, c)
 	}
+	i.forget(t, p)
+	g.Expect(filepath.Join(i.MirrorOf(subscriber, distributor), tree)).NotTo(BeADirectory())
 	t.Log(figures.Copies("In short", all).Markdown())
 }

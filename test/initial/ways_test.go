@@ -46,7 +46,7 @@ var sizes = []struct {
 }
 
 // ways measures each way in each size.
-func ways(b *testing.B, r *figures.Report) {
+func ways(b *testing.B, r *figures.Report, percent int) {
 	var all []figures.Copy
 	// What was measured is told, whatever becomes of the rest.
 	defer func() { r.Tables = append(r.Tables, figures.Copies("Ways of a first copy", all)) }()
@@ -54,8 +54,9 @@ func ways(b *testing.B, r *figures.Report) {
 	r.About = append(r.About, fmt.Sprintf("The link of first copies has %s for congestion control. Engines are the "+
 		"stand-in's, and share the machine with all else: no time of theirs is SQL Server's.", i.net.Congestion))
 	for _, size := range sizes {
-		progress("a table of", size.mb, "MB")
-		p := i.publish(b, size.mb)
+		mb := max(1, size.mb*percent/100)
+		progress("a table of", mb, "MB")
+		p := i.publish(b, mb)
 		for _, w := range allWays[:size.ways] {
 			progress(w.name+",", size.link)
 			all = append(all, i.measure(b, w, p, size.link))
