@@ -119,9 +119,6 @@ func startSidecar(t testing.TB, ca *credentials.Authority, at wan.Place, n int, 
 		_ = s.cmd.Process.Kill()
 		s.await(t, "its end", func() bool { return s.ended != nil })
 		_ = s.cmd.Wait()
-		if t.Failed() {
-			t.Logf("%s: %s", server, s.logged())
-		}
 	})
 	// Its doors are open before it follows orders.
 	s.tell(t, nil)

@@ -84,7 +84,8 @@ type published struct {
 // bytes of the table.
 func (p *published) bytes() int64 { return p.rows * 1e6 / rowsOfMB }
 
-// publish makes a database of so many MB, and declares its Publication.
+// publish makes a database of so many MB, and declares its Publication, which is Ready then: what all ways need before
+// them counts for none.
 func (i *installation) publish(t testing.TB, mb int) *published {
 	t.Helper()
 	i.databases++
@@ -104,6 +105,8 @@ func (i *installation) publish(t testing.TB, mb int) *published {
 	i.declare(t, &v1alpha1.Publication{ObjectMeta: named(p.publication), Spec: v1alpha1.PublicationSpec{
 		Publisher: v1alpha1.ServerOrGroup{Server: publisher}, Database: v1alpha1.DatabaseName(p.database),
 		Distributor: "main", Articles: []v1alpha1.Article{{Table: "dbo.Article"}}}})
+	NewWithT(t).Eventually(func() string { return i.Waiting(t) }, patience, often).
+		Should(BeEmpty(), func() string { return i.Logged(t) })
 	return p
 }
 
