@@ -82,6 +82,9 @@ type Stage struct {
 	// stops end the sidecars.
 	stops              map[v1alpha1.ServerName]func()
 	snapshots, mirrors map[v1alpha1.ServerName]string
+	// reached are addresses of sidecars that managers know instead of their own, and snapshotParts the sidecars' parts.
+	reached       map[v1alpha1.ServerName]string
+	snapshotParts map[v1alpha1.ServerName]*files.Part
 	// pods are the UIDs of the servers' pods, in which nothing runs: their engines are processes of the test's.
 	pods      map[v1alpha1.ServerName]string
 	connector *mssql.Connector
@@ -120,6 +123,7 @@ func start(t testing.TB, onVolumes bool, far []v1alpha1.ServerName) *Stage {
 		sidecars:  map[v1alpha1.ServerName]string{}, snapshots: map[v1alpha1.ServerName]string{},
 		mirrors: map[v1alpha1.ServerName]string{}, stops: map[v1alpha1.ServerName]func(){},
 		certificates: map[v1alpha1.ServerName]map[string][]byte{}, pods: map[v1alpha1.ServerName]string{}, dir: t.TempDir(),
+		reached: map[v1alpha1.ServerName]string{}, snapshotParts: map[v1alpha1.ServerName]*files.Part{},
 	}
 	var err error
 	b.authority, err = credentials.NewAuthority(time.Now())
@@ -347,6 +351,7 @@ func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 	part := files.NewPart(source, Namespace, b.snapshots[server], b.mirrors[server], quiet)
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
+	b.snapshotParts[server] = part
 	votes, err := holder.New(holder.Options{
 		Target: mssql.Target{Namespace: Namespace, Server: server, Role: credentials.RoleAgent}, PodUID: b.pods[server],
 		Connector: a.NewConnector("geosql-agent election"), Process: process{t, e, &b.mayEnd}, Source: source,
