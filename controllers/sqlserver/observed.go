@@ -89,6 +89,8 @@ type Observed struct {
 	State reconcile.Reading[*agent.StateStatus]
 	// Rooms are how full the engine's volumes are, by role; nil when that is not known.
 	Rooms map[string]agent.VolumeRoom
+	// TCP is what the kernel has for the pod's connections; nil when that is not known.
+	TCP *agent.NetworkStatus
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.
 	Turns []Turn
 

@@ -34,6 +34,9 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 			pend(p, "the agent gets a volume of its own when the pod next starts; its promises are on the data volume meanwhile",
 				v1alpha1.ReasonPromisesOnDataVolume)
 		}
+		if awaitsBuffers(o) {
+			pend(p, buffersWait(o), v1alpha1.ReasonBuffersAtNextStart)
+		}
 		return true
 	}
 	why := restartReason(want, have)
@@ -164,11 +167,12 @@ func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonPodRefused, fmt.Sprintf(
 			"the API server of site %s does not let the pod in: %s. Change what refuses it there (ResourceQuota, LimitRange, "+
 				"policy, PriorityClass), or spec.resources and spec.scheduling; its sidecar asks for %s CPU and %s memory "+
-				"(spec.agent.resources)",
+				"(spec.agent.resources)%s",
 			d.Server.Spec.Site,
 			o.Refusal,
 			asks.Cpu(),
 			asks.Memory(),
+			withoutThem(d, o),
 		)))
 	case pod == nil:
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonPodPending, "the pod is awaited from its StatefulSet"))
