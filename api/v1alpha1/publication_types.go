@@ -25,8 +25,9 @@ type Initialization struct {
 	// method is Snapshot (default), a copy that the subscriber's site mirrors first; Compare, which keeps tables that are
 	// equal to the publisher's, row by row, and lets a snapshot replace them otherwise, also those that somebody else
 	// made; or ReplicationSupportOnly, which copies nothing: a person brings the data. Of a subscription that is
-	// registered another method copies nothing by itself, and ReplicationSupportOnly is refused. What a person has brought
-	// Compare replaces where the Subscription itself says it, not where its Publication does.
+	// registered another method copies nothing by itself, and ReplicationSupportOnly is refused. What a person brought,
+	// and tables of somebody else for which the Subscription stands still already, Compare replaces where the Subscription
+	// itself says it, not where its Publication does.
 	// +kubebuilder:default=Snapshot
 	Method InitializationMethod `json:"method,omitempty"`
 }

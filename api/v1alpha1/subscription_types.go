@@ -223,6 +223,10 @@ type SubscriptionStatus struct {
 	// snapshot is what the subscriber has of a Publication of type Snapshot; absent of others, and before the first copy.
 	// +optional
 	Snapshot *AppliedSnapshot `json:"snapshot,omitempty"`
+	// notEmptySince is since when tables that are not the subscription's stand in the way of its first registration. While
+	// they do its own word alone lets them be replaced: Compare that its Publication declares since does not.
+	// +optional
+	NotEmptySince *metav1.Time `json:"notEmptySince,omitempty"`
 	// initialization says how the subscription was registered.
 	// +optional
 	Initialization *SubscriptionInitialization `json:"initialization,omitempty"`

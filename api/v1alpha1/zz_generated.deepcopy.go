@@ -5675,6 +5675,10 @@ func (in *SubscriptionStatus) DeepCopyInto(out *SubscriptionStatus) {
 		*out = new(AppliedSnapshot)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.NotEmptySince != nil {
+		in, out := &in.NotEmptySince, &out.NotEmptySince
+		*out = (*in).DeepCopy()
+	}
 	if in.Initialization != nil {
 		in, out := &in.Initialization, &out.Initialization
 		*out = new(SubscriptionInitialization)

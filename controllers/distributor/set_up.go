@@ -67,7 +67,8 @@ func planYield(d Desired, o Observed) reconcile.Plan {
 }
 
 // planRetained drops the login of a Distributor that keeps everything else; false while that has to wait. Publications
-// take it from their log readers when they see that their Distributor is being deleted.
+// take it from their log readers when they see that their Distributor is being deleted. Each is stopped for that and
+// started again, and its Publication's record is there until it runs.
 func planRetained(d Desired, o Observed, p *replication.Plan) bool {
 	server := d.System.Server
 	why := o.gone(d, server)
@@ -92,6 +93,13 @@ func planRetained(d Desired, o Observed, p *replication.Plan) bool {
 			d.System.Host())), "where one does not, disable its job there; "+d.System.NotRetained())
 	}
 	endSetUp(d, o, "no log reader connects with the login", p)
+	if len(d.Raised) > 0 {
+		// One that was stopped to take it back is started by its Publication, which finds it by this object.
+		return p.Await(conditions.InProgress(v1alpha1.ReasonDeleting, fmt.Sprintf(
+			"log readers of Publications %s, which had login %s or were to have it, run on without it first",
+			strings.Join(d.Raised, ", "), d.System.SetUpLogin)), fmt.Sprintf("where one does not, see to its job on %s, then "+
+			"delete its Publication, with reclaimPolicy Retain; ", d.System.Host())+d.System.NotRetained())
+	}
 	if len(p.Steps) > 0 {
 		p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "login "+d.System.SetUpLogin+" is being dropped"))
 	}

@@ -123,6 +123,12 @@ func TestARetainedDistributorWaitsForItsLogReaders(t *testing.T) {
 			w.o.SetUp = reconcile.Read(SetUp{Login: &mssql.SetUpLogin{SID: []byte{1}}})
 		}, true, nil, "", ""},
 		"a log reader has it": {func(w *world) { login(w, 1) }, false, nil, "give it back first", ""},
+		"it was taken from a log reader, which does not run on yet": {func(w *world) {
+			login(w, 0)
+			w.d.Raised = []string{"articles"}
+		}, false, []string{drop}, "log readers of Publications articles", ""},
+		"it is gone, and a log reader does not run on yet": {func(w *world) { w.d.Raised = []string{"articles"} }, false, nil,
+			"delete its Publication, with reclaimPolicy Retain", ""},
 		"who has it is not known": {func(w *world) { w.o.SetUp = reconcile.NotRead[SetUp](errors.New("no answer")) }, false,
 			nil, "no answer", ""},
 		"it does not answer, and a log reader may have it": {func(w *world) {

@@ -65,8 +65,8 @@ type Desired struct {
 	LogReaderProfile, SnapshotProfile *v1alpha1.AgentProfileSpec
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
-	// PasswordsErr is why a deletion does not know the agents' passwords. It needs them to take the right to set
-	// subscribers up back, and for nothing else.
+	// PasswordsErr is why a deletion, or a Publication of which something is missing, does not know the agents' passwords.
+	// They need them to take the right to set subscribers up back, and for nothing else.
 	PasswordsErr error
 }
 
@@ -315,6 +315,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 	switch {
 	case apierrors.IsNotFound(err):
 		d.Missing = append(d.Missing, "Distributor "+string(object.Spec.Distributor))
+		d.System = formerSystem(object)
 	case err != nil:
 		return d, fmt.Errorf("read Distributor %s/%s: %w", object.Namespace, object.Spec.Distributor, err)
 	default:
@@ -352,13 +353,24 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Publication) (
 		}
 		return d, r.desireEnd(ctx, &d)
 	}
-	if d.Moving, err = replication.Moving(ctx, r.hub, object); err != nil || len(d.Missing) > 0 {
+	if d.Moving, err = replication.Moving(ctx, r.hub, object); err != nil {
 		return d, err
+	}
+	if len(d.Missing) > 0 {
+		r.desireRight(ctx, &d)
+		return d, nil
 	}
 	if d.Arriving, err = replication.Arriving(ctx, r.hub, object); err != nil {
 		return d, err
 	}
 	return d, d.System.ReadPasswords(ctx, r.access)
+}
+
+// desireRight finds out what it takes to take the right back, which is all that is done while something is missing.
+func (r *Reconciler) desireRight(ctx context.Context, d *Desired) {
+	if d.looksForRight() {
+		d.PasswordsErr = d.System.ReadPasswords(ctx, r.access)
+	}
 }
 
 // desireEnd finds out who is expected back.

@@ -74,10 +74,12 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 // observe asks the engines. What does not answer is part of the observation, not an error.
 func observe(ctx context.Context, engines replication.Engines, d Desired, now time.Time) Observed {
 	o := Observed{Now: now, Servers: map[v1alpha1.ServerName]replication.Server{}}
-	if deleting := d.Publication.DeletionTimestamp != nil; d.nowhere() || len(d.Missing) > 0 && !deleting {
+	if d.nowhere() || d.lacks() && !d.looksForRight() {
 		return o
 	}
-	o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)
+	if !d.lacks() {
+		o.Servers = engines.ReadServers(ctx, d.System, d.Publisher.Group, d.Publisher.Servers...)
+	}
 	if _, both := o.Servers[d.System.Server]; !both {
 		o.Servers[d.System.Server] = engines.ReadServers(ctx, d.System, "", d.System.Server)[d.System.Server]
 	}
@@ -88,12 +90,12 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		}
 		return o
 	}
-	o.At, o.AtErr = engines.ReadAtDistributor(ctx, d.System, d.Publisher, d.database(), d.name())
-	if o.AtErr != nil {
+	if o.At, o.AtErr = observeAt(ctx, engines, d); o.AtErr != nil {
 		return o
 	}
 	// Also without a primary: the right that a log reader has for a time is taken back at the distributor alone.
-	if observeJobs(ctx, engines, d, &o); o.primary(d) == "" && o.publisherGone(d) == "" {
+	observeJobs(ctx, engines, d, &o)
+	if d.lacks() || o.primary(d) == "" && o.publisherGone(d) == "" {
 		return o
 	}
 	observeDatabase(ctx, engines, d, &o)
@@ -103,6 +105,19 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 		observeSizes(ctx, engines, d, &o)
 	}
 	return o
+}
+
+// observeAt reads what the distributor knows of the publication. While the right is to be taken back, that of a
+// publisher whose servers no object names any more is found by the publication's own name.
+func observeAt(ctx context.Context, engines replication.Engines, d Desired) (replication.AtDistributor, error) {
+	publisher := d.Publisher
+	if len(publisher.Servers) == 0 && d.Publication.Status.LogReaderRight != nil {
+		var err error
+		if publisher.Servers, err = engines.ReadPublishers(ctx, d.System, d.database(), d.name()); err != nil {
+			return replication.AtDistributor{}, err
+		}
+	}
+	return engines.ReadAtDistributor(ctx, d.System, publisher, d.database(), d.name())
 }
 
 // observeForgotten reads what there is of a publication of which the distributor tells nothing: the published database,

@@ -38,11 +38,10 @@ func plan(d Desired, o Observed) reconcile.Plan {
 }
 
 // planReferences ends the plan while something that is named is not declared.
-func planReferences(d Desired, _ Observed, p *replication.Plan) bool {
+func planReferences(d Desired, o Observed, p *replication.Plan) bool {
 	if missing := slices.Concat(d.Missing, d.MissingProfiles); len(missing) > 0 {
-		return p.Settle(conditions.InProgress(
-			v1alpha1.ReasonReferenceMissing, "these objects are not declared yet: "+strings.Join(missing, ", "),
-		))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonReferenceMissing,
+			"these objects are not declared yet: "+strings.Join(missing, ", ")+raised(d, o)+unseen(d, o)))
 	}
 	if outcome, ok := replication.MaySend(d.Publisher.SubscribeOnly); !ok {
 		return p.Settle(outcome)

@@ -57,7 +57,7 @@ func describe(d Desired, o Observed) v1alpha1.PublicationStatus {
 		s.RecoveryFork = cmp.Or(fork(d, o), s.RecoveryFork)
 		s.DistributionFork = cmp.Or(distributionFork(d, o), s.DistributionFork)
 	}
-	if o.AtErr != nil || o.At.Original == "" {
+	if o.AtErr != nil || o.At.Original == "" || d.lacks() {
 		for _, agent := range []*v1alpha1.AgentStatus{s.LogReader, s.Snapshot} {
 			if agent != nil {
 				agent.State = stateUnknown

@@ -4,6 +4,7 @@ package publication
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,6 +41,28 @@ const forgets = 5 * time.Minute
 // yields tells that the right is not to be had, because the Publication does nothing more for it.
 func (d Desired) yields() bool {
 	return d.Publication.DeletionTimestamp != nil || d.Suspended != "" || d.Ending
+}
+
+// lacks tells that nothing is done for the Publication, since something is missing that it names.
+func (d Desired) lacks() bool { return len(d.Missing) > 0 && d.Publication.DeletionTimestamp == nil }
+
+// looksForRight tells that the distributor is asked for the right alone: it ends also while something is missing.
+func (d Desired) looksForRight() bool {
+	return d.lacks() && !d.nowhere() && d.Publication.Status.LogReaderRight != nil
+}
+
+// formerSystem is the system of a Distributor that is not declared, where a log reader may have the right by it: by the
+// server that status has. Nothing but the right is looked for there. It has no server where nobody knows that.
+func formerSystem(p *v1alpha1.Publication) replication.System {
+	host, _, _ := strings.Cut(p.Status.DistributionFork, " ")
+	server, ours := replication.ServerOf(host)
+	if p.DeletionTimestamp != nil || p.Status.LogReaderRight == nil || host == "" || !ours {
+		return replication.System{}
+	}
+	return replication.SystemOf(&v1alpha1.Distributor{
+		ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: string(p.Spec.Distributor)},
+		Spec:       v1alpha1.DistributorSpec{Server: server},
+	})
 }
 
 // setsUp tells that the database's log reader is to have the right: somebody of this publication needs it, or of
@@ -90,10 +113,8 @@ func needsInVain(d Desired, o Observed) bool {
 // right is the time of the right, for status.
 func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	have := d.Publication.Status.LogReaderRight
-	_, answers := replication.Usable(d.System.Server, o.Servers[d.System.Server])
-	known := answers && o.AtErr == nil && (o.At.Original != "" || o.LogReaderJob != nil)
 	switch {
-	case !known:
+	case !rightKnown(d, o):
 		return have
 	case d.scheduled() || foreignLogReader(d, o):
 		return nil
@@ -115,6 +136,12 @@ func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 		return &v1alpha1.LogReaderRight{Since: have.Since, Ended: &now}
 	}
 	return have
+}
+
+// rightKnown tells that the distributor has told of the log reader.
+func rightKnown(d Desired, o Observed) bool {
+	_, answers := replication.Usable(d.System.Server, o.Servers[d.System.Server])
+	return answers && o.AtErr == nil && (o.At.Original != "" || o.LogReaderJob != nil)
 }
 
 // neverGiven tells that there is nothing to take back of a right that is recorded: the log reader runs without, in a

@@ -104,7 +104,13 @@ func TestALogReaderFromWhichTheRightWasTakenRunsOn(t *testing.T) {
 			w.o.Database.Publication.Description = "nightly"
 		},
 		"a filter is refused": func(w *world) { w.d.Publication.Spec.Articles[0].Filter = "1 = 1; DROP TABLE x" },
-		"it goes on":          func(*world) {},
+		"a reference is missing": func(w *world) {
+			w.d.Missing, w.d.Publication.Status.LogReaderRight = []string{"SQLServer tukpub"}, held(setUpFor)
+			w.elect("")
+			w.o.Database = Database{}
+		},
+		"the Distributor is being deleted": func(w *world) { w.d.Ending = true },
+		"it goes on":                       func(*world) {},
 	} {
 		for most := range 3 {
 			for report := range 2 {
@@ -131,6 +137,8 @@ func TestALogReaderFromWhichTheRightWasTakenRunsOn(t *testing.T) {
 								job.Started = 0
 							}
 						}
+						g.Expect(job.Running || w.d.Publication.Status.LogReaderRight != nil).
+							To(BeTrue(), "the record is there until it runs")
 					}
 					g.Expect(w.d.System.SetsUp(job)).To(BeFalse())
 					g.Expect(job.Running).To(BeTrue())

@@ -60,6 +60,8 @@ func planLowered(d Desired, o Observed, p *replication.Plan) bool {
 		return true
 	}
 	switch {
+	case d.System.SetsUp(job) && d.PasswordsErr != nil:
+		return true
 	case d.System.SetsUp(job) && have == nil:
 		p.Note = recording{}
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonConfiguring, fmt.Sprintf(
@@ -222,6 +224,16 @@ func raised(d Desired, o Observed) string {
 	}
 	return fmt.Sprintf("; its log reader runs with login %s, in sysadmin on %s, until it has set up who begins without a "+
 		"snapshot", d.System.SetUpLogin, d.System.Host())
+}
+
+// unseen says that nobody knows whether the log reader has the right still, as the end of a sentence; empty when that
+// is known, or no record tells of one.
+func unseen(d Desired, o Observed) string {
+	if d.Publication.Status.LogReaderRight == nil || rightKnown(d, o) {
+		return ""
+	}
+	return fmt.Sprintf("; whether the log reader of %s has the right to set subscribers up still, by a login in "+
+		"sysadmin, is not known", d.database())
 }
 
 // lacksRight are the errors of a log reader that sets subscribers up and is no sysadmin: by sp_MSsetupnosyncsubwith-

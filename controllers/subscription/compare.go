@@ -46,7 +46,7 @@ func observeComparison(ctx context.Context, engines replication.Engines, d Desir
 			!due(d, *o) {
 			return
 		}
-	case !d.comparesFirst() || !o.everyArticle(d) || !o.registersWithout(d):
+	case !d.comparesFirst() || !o.everyArticle(d) || !o.registersWithout(d) || len(foreignTables(d, *o)) > 0:
 		return
 	}
 	if len(articles) == 0 {

@@ -69,7 +69,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			Timeout: reconcileTimeout, RequeueAfter: reconcile.RequeueAfter{Resync: lookAgain},
 			Desire: r.desire, Observe: r.observe, Plan: plan, PlanDelete: planDelete,
 			Apply: r.apply, Report: r.report,
-			Soon: mirrorAwaited,
+			Soon: copyAwaited,
 		},
 		List: func() client.ObjectList { return &v1alpha1.SubscriptionList{} },
 		Near: []client.Object{
@@ -81,11 +81,15 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	}.SetupWithManager(mgr)
 }
 
-// mirrorAwaited tells that the subscriber's mirror does not have the newest snapshot yet.
-func mirrorAwaited(d Desired, o Observed) bool {
+// copyAwaited tells that a copy is on its way: the subscriber's mirror does not have the newest snapshot yet, or, where
+// copies are made by a schedule, the subscriber itself does not. It may be Ready for the one before meanwhile.
+func copyAwaited(d Desired, o Observed) bool {
 	if d.Publication == nil {
 		return false
 	}
 	d = d.asRegistered(o)
+	if d.scheduled() {
+		return len(o.registrations(d)) > 0 && !o.newest(d)
+	}
 	return o.mirrors(d) && !o.mirrored() && o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot
 }

@@ -26,6 +26,15 @@ func (b *bed) publisherDatabase(t *testing.T, rows int) {
 	b.fill(t, "tukpub", "dbo.Article", 0, rows)
 }
 
+// bothDatabases makes the database Content at the publisher, and at the subscriber what a person has brought of it.
+func (b *bed) bothDatabases(t *testing.T, rows int) {
+	t.Helper()
+	b.publisherDatabase(t, rows)
+	b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
+	b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Article"))
+	b.fill(t, "dubsub", "dbo.Article", 0, rows)
+}
+
 // Everything is declared, deleted with its data kept, the servers end and start again on their volumes, and the same is
 // declared again: it goes on where it was, with what was written meanwhile, and nothing is copied anew.
 func TestDeclaredAgainOnRetainedData(t *testing.T) {

@@ -69,10 +69,7 @@ func TestAMethodOfAllReplacesNothingThatWasBrought(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 200)
-	b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
-	b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Article"))
-	b.fill(t, "dubsub", "dbo.Article", 0, 200)
+	b.bothDatabases(t, 200)
 	b.sql(t, "dubsub", "Content", "UPDATE dbo.Article SET Body = N'mine' WHERE Id = 7")
 	d, p := published()
 	p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}

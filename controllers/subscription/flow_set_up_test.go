@@ -5,16 +5,63 @@
 package subscription_test
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
+
+// The right that a log reader has for an hour ends with it also while the publisher's object is missing: the log reader
+// runs on without, and until then status says that it is held.
+func TestTheRightEndsWhileThePublisherIsMissing(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.bothDatabases(t, 50)
+	d, p := published()
+	p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+	s := subscribed(v1alpha1.SubscriptionPush)
+	// It is never registered, and the right is kept for it.
+	late := second("late", "quisub", v1alpha1.SubscriptionPush)
+	b.create(t, d, p, s, late)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
+	readers := func() int {
+		n, err := mssql.ReadLogReadersAs(t.Context(), b.open(t, "dist", "master"), "geosql_replication_main_setup")
+		g.Expect(err).NotTo(HaveOccurred())
+		return n
+	}
+	right := func() *v1alpha1.LogReaderRight {
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
+		return p.Status.LogReaderRight
+	}
+	g.Expect(readers()).To(Equal(1))
+	g.Expect(right().Held()).To(BeTrue())
+	g.Expect(b.hub.Client.Delete(t.Context(), &v1alpha1.SQLServer{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "tukpub"}})).To(Succeed())
+	b.waitFor(t, p, &p.Status.StatusBase, v1alpha1.ReasonReferenceMissing)
+	g.Expect(right().Held()).To(BeTrue(), "its hour is not over")
+	g.Expect(readers()).To(Equal(1))
+
+	before := p.DeepCopy()
+	since := metav1.NewTime(time.Now().Add(-2 * time.Hour))
+	p.Status.LogReaderRight.Since = &since
+	g.Expect(b.hub.Client.Status().Patch(t.Context(), p, client.MergeFrom(before))).To(Succeed())
+	g.Eventually(func() int { b.nudgeAll(t); return readers() }, patient, 200*time.Millisecond).Should(BeZero())
+	g.Eventually(func() bool {
+		b.nudgeAll(t)
+		job, err := mssql.ReadJob(t.Context(), b.open(t, "dist", "master"), replication.LogReaderJob("tukpub-0", "Content"))
+		g.Expect(err).NotTo(HaveOccurred())
+		return job.Running
+	}, patient, 200*time.Millisecond).Should(BeTrue())
+	g.Eventually(func() bool { b.nudgeAll(t); return right().Held() }, patient, 200*time.Millisecond).Should(BeFalse())
+}
 
 // A subscription that begins without a snapshot is delivered by an engine that wants its log reader in sysadmin for the
 // set-up; afterwards no login of replication is, and the one that was is gone. The agents' login never is.
@@ -22,10 +69,7 @@ func TestASubscriptionWithoutSnapshotTakesARightForItsTime(t *testing.T) {
 	t.Parallel()
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
-	b.publisherDatabase(t, 50)
-	b.sql(t, "dubsub", "master", "CREATE DATABASE Content")
-	b.sql(t, "dubsub", "Content", fmt.Sprintf(createTable, "Article"))
-	b.fill(t, "dubsub", "dbo.Article", 0, 50)
+	b.bothDatabases(t, 50)
 	members := func() (names []string) {
 		err := b.open(t, "dist", "master").Query(t.Context(), tsql.Statement{Text: "SELECT name FROM sys.sql_logins " +
 			"WHERE name LIKE N'geosql[_]replication%' AND IS_SRVROLEMEMBER(N'sysadmin', name) = 1"},

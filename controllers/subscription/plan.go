@@ -183,24 +183,39 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 	if foreign := foreignTables(d, o); len(foreign) > 0 {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonSubscriberNotEmpty, fmt.Sprintf(
 			"database %s on %s holds tables that are not of this subscription: %s. They are left alone: name another "+
-				"database, or annotate the Subscription with %s=true to let the snapshot replace those of the articles",
+				"database, or annotate the Subscription with %s=true to let the snapshot replace those of the articles, or set "+
+				"its own spec.initialization.method to %s, which keeps them where all are equal",
 			d.database(),
 			d.host(),
 			strings.Join(foreign, ", "),
 			v1alpha1.AdoptAnnotation,
+			v1alpha1.InitializeCompare,
 		)))
 	}
 	p.Owner(d.System, d.Subscriber, d.database(), o.Here.Owner)
 	return p.Proceed("database %s on %s is being prepared", d.database(), d.host())
 }
 
-// foreignTables are the tables that stand in the way of a first registration: in a database that others feed, or that
-// publishes, those of the articles' names, else all of them. What proves that tables are the subscription's own is its
-// registration at either end, or that it was registered before. The agents' user proves nothing: everything that goes
-// through their Distributor shares it.
+// foreignTables are the tables that stand in the way of a first registration: those of others, where nobody agrees that
+// they be replaced. Compare agrees to that, whoever declares it; where they stood in the way already the Subscription
+// itself says it.
 func foreignTables(d Desired, o Observed) []string {
-	if !d.snapshots() || d.adopts() || d.compares() || len(o.registrations(d)) > 0 || o.here(d) != nil ||
-		d.registeredBefore() {
+	agrees := d.compares()
+	if d.Subscription.Status.NotEmptySince != nil {
+		agrees = replication.AgreesItself(d.Publication, d.Subscription)
+	}
+	if !d.snapshots() || d.adopts() || agrees {
+		return nil
+	}
+	return tablesOfOthers(d, o)
+}
+
+// tablesOfOthers are the tables that a subscriber had before its first registration: in a database that others feed, or
+// that publishes, those of the articles' names, else all of them. What proves that tables are the subscription's own is
+// its registration at either end, or that it was registered before. The agents' user proves nothing: everything that
+// goes through their Distributor shares it.
+func tablesOfOthers(d Desired, o Observed) []string {
+	if len(o.registrations(d)) > 0 || o.here(d) != nil || d.registeredBefore() {
 		return nil
 	}
 	used := len(o.Here.Subscriptions) > 0 || o.Servers[d.Subscriber].State.Database(d.database()).Published

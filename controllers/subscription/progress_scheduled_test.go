@@ -45,6 +45,21 @@ func TestProgressOfCopiesByASchedule(t *testing.T) {
 		HaveField("Started.Time", w.o.Now)))
 }
 
+// A copy that is on its way is looked at soon until it is there, though the Subscription is Ready for the one before.
+func TestACopyOnItsWayIsLookedAtSoon(t *testing.T) {
+	g := NewWithT(t)
+	w := copiedWorld(t, declared())
+	g.Expect(copyAwaited(w.d, w.o)).To(BeFalse())
+	w.marked(start.Add(17 * time.Hour))
+	g.Expect(copyAwaited(w.d, w.o)).To(BeTrue(), "it is being made")
+	w.made()
+	g.Expect(copyAwaited(w.d, w.o)).To(BeTrue(), "it is being brought")
+	w.mirrors(files.Status{State: files.Verified, Bytes: 10, Total: 10, Seconds: 3})
+	g.Expect(copyAwaited(w.d, w.o)).To(BeTrue(), "it is being applied")
+	w.o.here(w.d).Transaction = w.o.Snapshot.Number
+	g.Expect(copyAwaited(w.d, w.o)).To(BeFalse())
+}
+
 // Where no files are brought there is no transfer.
 func TestProgressWithoutAMirror(t *testing.T) {
 	g := NewWithT(t)

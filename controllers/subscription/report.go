@@ -71,6 +71,7 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 	} else {
 		s.Agent = replication.AgentStatus(s.Agent, o.Agent, o.Jobs[d.agentServer()])
 	}
+	s.NotEmptySince = notEmptySince(d, o)
 	s.Copy = progress(d, o)
 	s.Snapshot = appliedSnapshot(d, o)
 	if o.mirrored() {
@@ -85,6 +86,22 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 		}
 	}
 	return s
+}
+
+// notEmptySince is since when tables of others stand in the way, for status: until none do, or it is registered. What
+// was not read changes nothing.
+func notEmptySince(d Desired, o Observed) *metav1.Time {
+	have := d.Subscription.Status.NotEmptySince
+	switch {
+	case !o.comparable(d) || o.Servers[d.Subscriber].State.Database(d.database()).State != "ONLINE":
+		return have
+	case len(tablesOfOthers(d, o)) == 0:
+		return nil
+	case have == nil && len(foreignTables(d, o)) > 0:
+		now := metav1.NewTime(o.Now).Rfc3339Copy()
+		return &now
+	}
+	return have
 }
 
 // newestArrived is the newest token that has arrived at the subscriber.

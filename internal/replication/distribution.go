@@ -5,6 +5,7 @@ package replication
 import (
 	"context"
 	"encoding/hex"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,42 @@ func (e Engines) ReadAtDistributor(
 		func(ctx context.Context, db *mssql.DB) error { return at.read(ctx, db, s, p, database, publication) },
 	)
 	return at, err
+}
+
+// ReadPublishers asks the distributor which server has a publication of a name in a database of its own, for a
+// publisher of which no object tells. None where several have, or one that is not the operator's: which is meant is not
+// known.
+func (e Engines) ReadPublishers(
+	ctx context.Context,
+	s System,
+	database, publication string,
+) (servers []v1alpha1.ServerName, err error) {
+	err = e.Read(ctx, s.Server, s.Database, func(ctx context.Context, db *mssql.DB) error {
+		known, err := mssql.ReadKnownPublications(ctx, db, database)
+		servers = publisherOf(known, publication)
+		return err
+	})
+	return servers, err
+}
+
+// publisherOf is the only server that has a publication of the name; none where there are several.
+func publisherOf(known []mssql.KnownPublication, publication string) []v1alpha1.ServerName {
+	var names []v1alpha1.ServerName
+	for _, k := range known {
+		if !strings.EqualFold(k.Name, publication) {
+			continue
+		}
+		server, ours := ServerOf(k.Publisher)
+		if !ours {
+			return nil
+		}
+		names = append(names, server)
+	}
+	slices.Sort(names)
+	if names = slices.Compact(names); len(names) > 1 {
+		return nil
+	}
+	return names
 }
 
 func (at *AtDistributor) read(

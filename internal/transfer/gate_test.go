@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -309,7 +310,7 @@ func TestWhatCannotBeReadIsNotDifferent(t *testing.T) {
 	content := []byte("abc")
 	files := []File{{Path: "a", Size: 3, SHA256: Sum(sha256.Sum256(content)).String()}}
 	whole := func(ctx context.Context) (bool, error) {
-		is, _, err := Whole(ctx, dir, "", files)
+		is, _, err := NewLimits().Whole(ctx, "", dir, "", files)
 		return is, err
 	}
 	g.Expect(whole(t.Context())).To(BeFalse(), "it is missing")
@@ -327,4 +328,38 @@ func TestWhatCannotBeReadIsNotDifferent(t *testing.T) {
 	g.Expect(os.Symlink("a", dir+"/a")).To(Succeed())
 	_, err = whole(t.Context())
 	g.Expect(err).To(HaveOccurred())
+}
+
+// A folder in place is read for its checksums in turn with transfers, and not at all where its record tells of it.
+func TestAFolderInPlaceIsReadInTurn(t *testing.T) {
+	g := NewWithT(t)
+	p := newPeer(t)
+	files := p.describe(t, map[string][]byte{"a.bcp": noise(1, 1000)})
+	limits := NewLimits()
+	for range readers {
+		g.Expect(limits.disk.enter(t.Context(), "another")).To(Succeed())
+	}
+	ask := func(record string) (bool, error) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		whole, _, err := limits.Whole(ctx, "dist-0", p.dir, record, files)
+		return whole, err
+	}
+	_, err := ask("")
+	g.Expect(err).To(MatchError(context.DeadlineExceeded))
+
+	recorded, err := NewRecord(p.dir, files)
+	g.Expect(err).NotTo(HaveOccurred())
+	content, err := recorded.Encode()
+	g.Expect(err).NotTo(HaveOccurred())
+	record := filepath.Join(t.TempDir(), "record")
+	g.Expect(os.WriteFile(record, content, 0o600)).To(Succeed())
+	whole, err := ask(record)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(whole).To(BeTrue())
+
+	limits.disk.leave("another")
+	whole, err = ask("")
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(whole).To(BeTrue())
 }

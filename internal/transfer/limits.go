@@ -116,6 +116,16 @@ func (l *Limits) Enter(ctx context.Context, who string) error { return l.gate.en
 // Leave gives a worker of who back.
 func (l *Limits) Leave(who string) { l.gate.leave(who) }
 
+// Reading does what reads whole files on this side for who, a source, when it is its turn. It is not asked for from
+// within another turn.
+func (l *Limits) Reading(ctx context.Context, who string, do func() error) error {
+	if err := l.disk.enter(ctx, who); err != nil {
+		return err
+	}
+	defer l.disk.leave(who)
+	return do()
+}
+
 // Wait holds up who has received n bytes, at most 32 KiB, until the rate allows more.
 func (l *Limits) Wait(ctx context.Context, n int) error { return l.rate.WaitN(ctx, n) }
 

@@ -54,21 +54,14 @@ func (m *Meter) slot() *struct{ second, moved, here int64 } {
 	return slot
 }
 
-// Attempt begins with nothing counted as here: what is, is found again.
-func (m *Meter) Attempt() {
+// Attempt begins with so many bytes that were found here, as an earlier attempt has left them, in whatever way that
+// brought them. What this meter has counted before is not counted as reused. Until it is known what is here, what was
+// counted last stays.
+func (m *Meter) Attempt(found int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.before, m.here = max(m.before, m.here), 0
-}
-
-// Found counts bytes that an earlier attempt has left. What this meter has counted before is not counted as reused.
-func (m *Meter) Found(n int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.here += n
-	if more := m.here - m.before; more > 0 {
-		m.reused += min(n, more)
-	}
+	m.before, m.here = max(m.before, m.here), found
+	m.reused += max(0, found-m.before)
 }
 
 // Reused counts bytes that were copied on this side.

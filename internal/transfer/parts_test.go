@@ -113,8 +113,7 @@ func TestMeter(t *testing.T) {
 	g := NewWithT(t)
 	now := time.Unix(0, 0)
 	m := newMeter(func() time.Time { return now })
-	m.Attempt()
-	m.Found(50)
+	m.Attempt(50)
 	for range 20 {
 		now = now.Add(time.Second)
 		m.Moved(10)
@@ -128,8 +127,7 @@ func TestMeter(t *testing.T) {
 	now = now.Add(time.Hour)
 	g.Expect(m.Progress().Rate).To(BeZero(), "nothing came lately")
 	// Another attempt finds what this one has fetched, and some more.
-	m.Attempt()
-	m.Found(460)
+	m.Attempt(460)
 	g.Expect(m.Progress()).To(And(HaveField("Here", int64(460)), HaveField("Reused", int64(60))))
 	m.Reused(40)
 	m.End()

@@ -70,6 +70,8 @@ type state struct {
 	left    int
 	lacks   []int32
 	journal *os.File
+	// over tells that what is here is no transfer's any more: all of it is whole, or some of it is wrong.
+	over bool
 }
 
 // fingerprint of the files with their chunks: a journal counts for these alone.
@@ -198,10 +200,10 @@ func (s *state) begin(mark string) error {
 			s.lacks[s.equal[n]]++
 		}
 	}
-	if err := s.root.WriteFile(journalName+".next", content, 0o660); err != nil {
+	if err := s.root.WriteFile(journalName+nextSuffix, content, 0o660); err != nil {
 		return fmt.Errorf("record what is here of a transfer: %w", err)
 	}
-	if err := s.root.Rename(journalName+".next", journalName); err != nil {
+	if err := s.root.Rename(journalName+nextSuffix, journalName); err != nil {
 		return fmt.Errorf("record what is here of a transfer: %w", err)
 	}
 	var err error
@@ -211,9 +213,13 @@ func (s *state) begin(mark string) error {
 	return nil
 }
 
+// close ends the use of what is here. What cannot be recorded of it is brought again by who goes on without chunks.
 func (s *state) close() {
 	if s.journal != nil {
 		_ = s.journal.Close()
+	}
+	if !s.over {
+		_ = s.leave()
 	}
 }
 

@@ -64,9 +64,13 @@ func (r Record) of(root *os.Root, name string) (File, bool) {
 }
 
 // Whole tells that a folder has the files, and nothing else is known of them: by the record of what was brought there,
-// for files that have their size and time still, else by their checksums. It is not where a file is missing or proven
-// to be another one; what cannot be read is an error.
-func Whole(ctx context.Context, dir, record string, files []File) (whole, known bool, err error) {
+// for files that have their size and time still, else by their checksums, for which each is read when it is who's turn,
+// a source's. It is not where a file is missing or proven to be another one; what cannot be read is an error.
+func (l *Limits) Whole(
+	ctx context.Context,
+	who, dir, record string,
+	files []File,
+) (whole, known bool, err error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return false, false, fmt.Errorf("look at what was brought: %w", err)
@@ -82,7 +86,7 @@ func Whole(ctx context.Context, dir, record string, files []File) (whole, known 
 			continue
 		}
 		known = false
-		switch err := matches(ctx, root, f); {
+		switch err := l.Reading(ctx, who, func() error { return matches(ctx, root, f) }); {
 		case errors.Is(err, errDiffers):
 			return false, false, nil
 		case err != nil:

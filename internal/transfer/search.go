@@ -127,7 +127,9 @@ func (t *Transfer) verify(ctx context.Context, s *state) error {
 		}
 		switch err := verified(ctx, s.root, f); {
 		case errors.Is(err, errDiffers):
-			return errors.Join(fmt.Errorf("%w; its chunks are looked through", err), s.root.Remove(journalName))
+			s.over = true
+			return errors.Join(fmt.Errorf("%w; its chunks are looked through", err), s.root.RemoveAll(heldName),
+				s.root.Remove(journalName))
 		case err != nil:
 			return err
 		}
@@ -160,6 +162,7 @@ func verified(ctx context.Context, root *os.Root, f File) error {
 
 // tidy leaves nothing but the files: the journal goes, and what a former attempt at other files has left.
 func (t *Transfer) tidy(s *state) error {
+	s.over = true
 	named := map[string]bool{}
 	for _, f := range s.files {
 		for name := f.Path; name != "."; name = dirOf(name) {

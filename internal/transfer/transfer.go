@@ -83,7 +83,6 @@ func (t *Transfer) Run(ctx context.Context) error {
 		return fmt.Errorf("open the folder for files: %w", err)
 	}
 	defer root.Close()
-	t.Meter.Attempt()
 	err = t.phases(ctx, root)
 	if Full(err) && t.Searched != nil {
 		// The next attempt finds more room.
@@ -94,11 +93,11 @@ func (t *Transfer) Run(ctx context.Context) error {
 
 func (t *Transfer) phases(ctx context.Context, root *os.Root) error {
 	var s *state
-	err := t.reading(ctx, func() (err error) {
+	err := t.Limits.Reading(ctx, t.Source, func() (err error) {
 		if s, err = openState(ctx, root, t.Files); err != nil {
 			return err
 		}
-		t.Meter.Found(s.here())
+		t.Meter.Attempt(s.here())
 		if err := t.step("opened"); err != nil {
 			return err
 		}
@@ -113,16 +112,7 @@ func (t *Transfer) phases(ctx context.Context, root *os.Root) error {
 	if err := t.fetch(ctx, s); err != nil {
 		return err
 	}
-	return t.reading(ctx, func() error { return t.verify(ctx, s) })
-}
-
-// reading does what reads whole files on this side, when it is its turn.
-func (t *Transfer) reading(ctx context.Context, do func() error) error {
-	if err := t.Limits.disk.enter(ctx, t.Source); err != nil {
-		return err
-	}
-	defer t.Limits.disk.leave(t.Source)
-	return do()
+	return t.Limits.Reading(ctx, t.Source, func() error { return t.verify(ctx, s) })
 }
 
 // fetch brings what is missing.

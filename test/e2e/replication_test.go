@@ -269,6 +269,7 @@ func copiesComeWhenAsked(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription, sou
 	g.Consistently(digest(t, copied, "dbo.Price"), 2*time.Second, 500*time.Millisecond).Should(Equal(first))
 	_, err := plugin(t, b, b.Hub().Name, time.Minute, "reinitialize", s.Name, "--yes")
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Eventually(digest(t, copied, "dbo.Price"), time.Minute, 500*time.Millisecond).
+	// Each step of it takes a look of some seconds at servers that are far apart.
+	g.Eventually(digest(t, copied, "dbo.Price"), 3*time.Minute, 500*time.Millisecond).
 		Should(Equal(digest(t, source, "dbo.Price")()))
 }

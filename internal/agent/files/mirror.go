@@ -329,13 +329,12 @@ func (m *Mirrors) enter(ctx context.Context, folder string) (leave func(), err e
 // bring has a snapshot be in its place, whole.
 func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listing *Listing, p place) error {
 	unrecorded := func(err error) { m.warn(one, "what was brought is not recorded, and is read again", err) }
-	there, err := p.whole(ctx, listing, unrecorded)
+	there, err := p.whole(ctx, m.limits, one.order.Host, listing, unrecorded)
 	if err != nil {
 		return err
 	}
 	if there {
-		one.meter.Attempt()
-		one.meter.Found(listing.total())
+		one.meter.Attempt(listing.total())
 		return nil
 	}
 	if !listing.Chunked {

@@ -12,8 +12,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sort"
 	"strconv"
 	"sync"
+
+	"geosql.dev/operator/internal/transfer"
 )
 
 // part is a span of a file.
@@ -24,11 +27,15 @@ type part struct{ offset, length int64 }
 type partialFile struct {
 	file   File
 	handle *os.File
-	have   int64
+	// have is how many bytes were here when it was opened.
+	have int64
+	// held are spans that are here beside the parts, in order and apart.
+	held []transfer.Extent
 
 	mu sync.Mutex
-	// done are the offsets of the parts that are here.
-	done map[int64]bool
+	// done are the offsets of the parts that are here, and lacks how many spans are missing of others, by their offsets.
+	done  map[int64]bool
+	lacks map[int64]int
 	// record is the file beside it: a line that says of which file, and a line for each part, added when it is here. A
 	// large file has a hundred thousand of them, which are not written again with each.
 	record *os.File
@@ -48,8 +55,9 @@ func partsName(dir string, file File) string {
 	return filepath.Join(dir, partsPrefix+hex.EncodeToString(sum[:8]))
 }
 
-func openPartial(dir string, file File) (*partialFile, error) {
-	f := &partialFile{file: file, done: map[int64]bool{}}
+// openPartial opens a file in a folder, of which the spans that are held are there beside the parts that are recorded.
+func openPartial(dir string, file File, held []transfer.Extent) (*partialFile, error) {
+	f := &partialFile{file: file, held: held, done: map[int64]bool{}, lacks: map[int64]int{}}
 	content, err := os.ReadFile(partsName(dir, file))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("read what is here of %s: %w", file.Path, err)
@@ -96,15 +104,22 @@ func (f *partialFile) begin(name string) error {
 	}
 	content := append(first, '\n')
 	for _, p := range f.parts() {
-		if f.done[p.offset] {
+		gaps := f.gaps(p)
+		if f.done[p.offset] || len(gaps) == 0 {
+			f.done[p.offset] = true
 			content = append(strconv.AppendInt(content, p.offset, 10), '\n')
 			f.have += p.length
+			continue
+		}
+		f.have += p.length
+		for _, gap := range gaps {
+			f.have -= gap.length
 		}
 	}
-	if err := os.WriteFile(name+".next", content, 0o660); err != nil {
+	if err := os.WriteFile(name+nextSuffix, content, 0o660); err != nil {
 		return err
 	}
-	if err := os.Rename(name+".next", name); err != nil {
+	if err := os.Rename(name+nextSuffix, name); err != nil {
 		return err
 	}
 	f.record, err = os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0o660)
@@ -127,25 +142,53 @@ func (f *partialFile) parts() []part {
 	return all
 }
 
+// gaps are the spans of a part that are not held.
+func (f *partialFile) gaps(p part) []part {
+	var all []part
+	from, end := p.offset, p.offset+p.length
+	first := sort.Search(len(f.held), func(i int) bool { return f.held[i].Offset+f.held[i].Length > from })
+	for _, e := range f.held[first:] {
+		if e.Offset >= end {
+			break
+		}
+		if e.Offset > from {
+			all = append(all, part{from, e.Offset - from})
+		}
+		from = e.Offset + e.Length
+	}
+	if from < end {
+		all = append(all, part{from, end - from})
+	}
+	return all
+}
+
+// missing are the spans that are missing of parts: each of one part.
 func (f *partialFile) missing() []part {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []part
 	for _, p := range f.parts() {
 		if !f.done[p.offset] {
-			all = append(all, p)
+			gaps := f.gaps(p)
+			f.lacks[p.offset] = len(gaps)
+			all = append(all, gaps...)
 		}
 	}
 	return all
 }
 
-// mark records a part that is here. What a crash of the machine takes away all the same shows in the checksum.
+// mark says that a span that was missing is here, and records its part when that is. What a crash of the machine takes
+// away all the same shows in the checksum.
 func (f *partialFile) mark(p part) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if _, err := f.record.Write(append(strconv.AppendInt(nil, p.offset, 10), '\n')); err != nil {
+	offset := p.offset - p.offset%partSize
+	if f.lacks[offset]--; f.lacks[offset] > 0 {
+		return nil
+	}
+	if _, err := f.record.Write(append(strconv.AppendInt(nil, offset, 10), '\n')); err != nil {
 		return fmt.Errorf("record what is here of %s: %w", f.file.Path, err)
 	}
-	f.done[p.offset] = true
+	f.done[offset] = true
 	return nil
 }

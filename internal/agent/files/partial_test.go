@@ -18,7 +18,7 @@ func TestAPartCostsOneLine(t *testing.T) {
 	g := NewWithT(t)
 	dir := t.TempDir()
 	file := File{Path: "big.bcp", Size: 1000*partSize + 5, SHA256: "sum"}
-	f, err := openPartial(dir, file)
+	f, err := openPartial(dir, file, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	before, err := os.Stat(partsName(dir, file))
 	g.Expect(err).NotTo(HaveOccurred())
@@ -37,19 +37,19 @@ func TestAPartCostsOneLine(t *testing.T) {
 	_, err = record.WriteString("79")
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(record.Close()).To(Succeed())
-	f, err = openPartial(dir, file)
+	f, err = openPartial(dir, file, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.missing()).To(HaveLen(101), "a torn line is no part")
 	g.Expect(f.have).To(Equal(int64(900 * partSize)))
 	g.Expect(f.mark(f.missing()[0])).To(Succeed())
 	f.close()
-	f, err = openPartial(dir, file)
+	f, err = openPartial(dir, file, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.missing()).To(HaveLen(100))
 	f.close()
 
 	file.SHA256 = "another"
-	f, err = openPartial(dir, file)
+	f, err = openPartial(dir, file, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(f.missing()).To(HaveLen(1001), "of another file nothing is here")
 	f.close()
@@ -62,7 +62,7 @@ func TestARecordOfAnEarlierRelease(t *testing.T) {
 	file := File{Path: "big.bcp", Size: 3 * partSize, SHA256: "sum"}
 	g.Expect(os.WriteFile(partsName(dir, file), fmt.Appendf(nil, `{"sha256":"sum","parts":[0,%d]}`, 2*partSize), 0o600)).
 		To(Succeed())
-	f, err := openPartial(dir, file)
+	f, err := openPartial(dir, file, nil)
 	g.Expect(err).NotTo(HaveOccurred())
 	defer f.close()
 	g.Expect(f.missing()).To(Equal([]part{{partSize, partSize}}))

@@ -71,13 +71,19 @@ func (p place) record() string { return filepath.Join(p.parent, recordName(p.sna
 // them, is; one of which that is not known has its checksums computed. What has the name and is proven not to be the
 // snapshot is set aside, for its chunks, unless this sidecar has brought it: that is an error, since an agent may be
 // reading it.
-func (p place) whole(ctx context.Context, listing *Listing, warn func(error)) (bool, error) {
+func (p place) whole(
+	ctx context.Context,
+	limits *transfer.Limits,
+	host string,
+	listing *Listing,
+	warn func(error),
+) (bool, error) {
 	if _, err := os.Stat(p.final()); errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	} else if err != nil {
 		return false, fmt.Errorf("look for the mirror of snapshot %s: %w", p.snapshot, err)
 	}
-	whole, known, err := transfer.Whole(ctx, p.final(), p.record(), listing.Files)
+	whole, known, err := limits.Whole(ctx, host, p.final(), p.record(), listing.Files)
 	if err != nil || whole && known {
 		return whole, err
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 
@@ -154,4 +155,40 @@ func TestFolderNamesThatBeginAlike(t *testing.T) {
 	m.Set(t.Context(), []orders.Mirror{order})
 	p.mirrored(t, m, next, contents)
 	g.Expect(m.index.Len()).To(Equal(1))
+}
+
+// Files are read for their checksums when it is their turn, with whatever else reads on this volume.
+func TestFilesInPlaceAreReadInTurn(t *testing.T) {
+	for name, former := range map[string]bool{"a folder in place": false, "what came in ranges": true} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			p := newPair(t)
+			contents := map[string][]byte{"Article_2.bcp": random(1, 1<<20)}
+			p.snapshot(t, first, contents)
+			p.former.Store(former)
+			if !former {
+				put(t, p.at(first), contents)
+			}
+			m := p.keeper()
+			free, inside := make(chan struct{}), make(chan struct{})
+			for range 2 {
+				go func() {
+					_ = m.limits.Reading(t.Context(), "another", func() error {
+						inside <- struct{}{}
+						<-free
+						return nil
+					})
+				}()
+				<-inside
+			}
+			m.Set(t.Context(), []orders.Mirror{p.order})
+			g.Eventually(func() State { return m.Statuses()[0].State }, soon).Should(Equal(Copying))
+			if former {
+				g.Eventually(func() int64 { return m.Statuses()[0].Bytes }, soon).Should(BeEquivalentTo(1 << 20))
+			}
+			g.Consistently(func() State { return m.Statuses()[0].State }, 300*time.Millisecond).Should(Equal(Copying))
+			close(free)
+			p.mirrored(t, m, first, contents)
+		})
+	}
 }

@@ -27,9 +27,8 @@ const (
 
 // fetchRanges brings all files of a snapshot of which no chunks are known into dir, and verifies them: a sidecar is
 // renewed only with its pod, and that of the distributor may be of an earlier release. What is there of an earlier
-// attempt is kept.
+// attempt is kept, also of one that knew the chunks.
 func (s *source) fetchRanges(ctx context.Context, listing *Listing, dir string) error {
-	s.meter.Attempt()
 	if err := os.MkdirAll(dir, 0o770); err != nil {
 		return fmt.Errorf("make a folder for the mirror: %w", err)
 	}
@@ -39,21 +38,26 @@ func (s *source) fetchRanges(ctx context.Context, listing *Listing, dir string) 
 			f.close()
 		}
 	}()
+	held, have := transfer.Held(dir, listing.Files), int64(0)
 	for _, file := range listing.Files {
 		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(filepath.FromSlash(file.Path))), 0o770); err != nil {
 			return fmt.Errorf("make a folder for the mirror: %w", err)
 		}
-		f, err := openPartial(dir, file)
+		f, err := openPartial(dir, file, held[file.Path])
 		if err != nil {
 			return err
 		}
-		files = append(files, f)
+		files, have = append(files, f), have+f.have
 	}
+	if err := transfer.ForgetChunks(dir); err != nil {
+		return err
+	}
+	s.meter.Attempt(have)
 	if err := s.parts(ctx, listing, files); err != nil {
 		return err
 	}
 	for _, file := range listing.Files {
-		if err := verify(ctx, dir, file); err != nil {
+		if err := s.limits.Reading(ctx, s.order.Host, func() error { return verify(ctx, dir, file) }); err != nil {
 			return err
 		}
 	}
@@ -66,7 +70,6 @@ func (s *source) parts(ctx context.Context, listing *Listing, files []*partialFi
 	var group errgroup.Group
 	var failed atomic.Bool
 	for _, f := range files {
-		s.meter.Found(f.have)
 		for _, part := range f.missing() {
 			if err := s.limits.Enter(ctx, s.order.Host); err != nil {
 				return errors.Join(group.Wait(), err)
@@ -160,6 +163,8 @@ func verify(ctx context.Context, dir string, file File) error {
 	if sum.String() != file.SHA256 {
 		return errors.Join(
 			fmt.Errorf("%s does not have the checksum that the distributor's sidecar gave; it is copied again", file.Path),
+			// It may be what an attempt has left that knew the chunks: that says no more which part of it is right.
+			transfer.ForgetHeld(dir),
 			os.Remove(name),
 			os.Remove(partsName(dir, file)),
 		)
@@ -177,6 +182,9 @@ func removeRecords(dir string) error {
 		if removed := os.Remove(name); err == nil {
 			err = removed
 		}
+	}
+	if err == nil {
+		err = transfer.ForgetHeld(dir)
 	}
 	if err != nil {
 		return fmt.Errorf("tidy up the mirror: %w", err)

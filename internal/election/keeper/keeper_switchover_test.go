@@ -40,6 +40,47 @@ func TestSwitchover(t *testing.T) {
 	g.Expect(w.voters[0].record.Term).To(Equal(term), "a request is carried out once")
 }
 
+// A request stands on the vote where it was asked for, and each vote has one answer, the newest. What was done, or was
+// refused, is not done when the voter that has a newer request is not heard.
+func TestAnOlderRequestIsNotCarriedOutAfterANewerOne(t *testing.T) {
+	for name, c := range map[string]struct {
+		expected int64
+		outcome  votes.AnswerOutcome
+	}{
+		"done":    {0, votes.OutcomeDone},
+		"refused": {3, votes.OutcomeRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, g := held(t)
+			w.askAt(1, votes.Request{ID: "a", Kind: votes.RequestSwitchover, To: names[2], ExpectedTerm: c.expected})
+			w.live(4)
+			g.Expect(w.answer(g)).To(And(HaveField("ID", "a"), HaveField("Outcome", c.outcome)))
+			term := w.voters[0].record.Term
+			for _, to := range []int{1, 0} {
+				w.askAt(2, votes.Request{ID: names[to], Kind: votes.RequestSwitchover, To: names[to]})
+				w.live(4)
+				g.Expect(w.primary()).To(Equal(w.servers[to]))
+				term++
+			}
+			for _, s := range w.servers {
+				s.cut[2] = true
+			}
+			w.live(30)
+			g.Expect(w.voters[0].record.Term).To(Equal(term), "a request is carried out once")
+
+			w.grow()
+			w.order([]string{"site1", "site3", "site4"}, w.servers...)
+			w.live(5)
+			for _, s := range w.servers {
+				s.cut[1] = true
+			}
+			w.live(30)
+			g.Expect(w.configured().Voters).To(ContainElement("site4"))
+			g.Expect(w.voters[4].record.Term).To(Equal(term), "new voters are told that it is over")
+		})
+	}
+}
+
 // goneAfterHandingOver waits until the primary has handed its next term over, and takes it away at that moment. It
 // returns the run that it was.
 func goneAfterHandingOver(w *world, g *WithT) votes.Holder {

@@ -54,12 +54,22 @@ func (w *world) answer(g *WithT) votes.Answer {
 }
 
 // ask writes a request at one voter, as kubectl does.
-func (w *world) ask(r votes.Request) {
+func (w *world) ask(r votes.Request) { w.askAt(1, r) }
+
+// askBefore writes a request that says that it was issued that long ago.
+func (w *world) askBefore(ago time.Duration, r votes.Request) {
+	at := w.now
+	w.now -= ago
+	w.ask(r)
+	w.now = at
+}
+
+func (w *world) askAt(voter int, r votes.Request) {
 	r.Issued = clock{w.servers[0]}.Wall()
 	annotations := map[string]string{}
 	r.Annotate(annotations)
-	w.voters[1].record.Notes.Request = annotations[votes.AnnotationRequest]
-	w.voters[1].version++
+	w.voters[voter].record.Notes.Request = annotations[votes.AnnotationRequest]
+	w.voters[voter].version++
 }
 
 func TestHolderRenewsItsLease(t *testing.T) {

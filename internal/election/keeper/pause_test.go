@@ -75,10 +75,7 @@ func TestAPauseThatWasEndedIsNotCarriedOutAgain(t *testing.T) {
 // A request that has expired when it is first read says so, with both times: where it was made a clock may be behind.
 func TestARequestOfAClockThatIsBehindSaysSo(t *testing.T) {
 	w, g := held(t)
-	at := w.now
-	w.now -= 5 * time.Minute
-	w.ask(votes.Request{ID: "s", Kind: votes.RequestSwitchover, To: names[1]})
-	w.now = at
+	w.askBefore(5*time.Minute, votes.Request{ID: "s", Kind: votes.RequestSwitchover, To: names[1]})
 	w.live(2)
 	g.Expect(w.answer(g)).
 		To(And(HaveField("ID", "s"), HaveField("Reason", votes.ReasonExpired),
@@ -96,16 +93,13 @@ func TestARequestOfNobodysExpires(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w, g := held(t)
-			w.ask(votes.Request{ID: "p", Kind: votes.RequestPause})
+			w.askBefore(10*time.Minute, votes.Request{ID: "p", Kind: votes.RequestPause, ExpiresSeconds: 3600})
 			w.live(3)
 			w.servers[0].isolate(true)
 			w.live(20)
 			g.Expect(w.primary()).To(BeNil(), "paused")
-			at := w.now
-			w.now -= 5 * time.Minute
 			request.ID = "x"
-			w.ask(request)
-			w.now = at
+			w.askBefore(5*time.Minute, request)
 			w.live(30)
 			g.Expect(w.answers(g)).
 				To(ContainElement(And(HaveField("ID", "x"), HaveField("Outcome", votes.OutcomeRefused),

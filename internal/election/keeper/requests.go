@@ -49,6 +49,7 @@ func (q *requests) settle(k *Keeper, r *votes.Request, outcome votes.AnswerOutco
 		Term:    k.term,
 		By:      k.self.Server,
 		At:      k.clock.Wall().UTC(),
+		Issued:  r.Issued,
 	}
 }
 

@@ -134,10 +134,24 @@ func (g gathered) pauseNotes(all []votes.Notes) (n votes.Notes) {
 	return n
 }
 
-// open is the newest request if nobody has given it a final answer, nil otherwise.
+// open is the newest request if nobody has given it a final answer, nor any to a newer one, nil otherwise. A vote has
+// one answer, so that to an older request is written over; and the voter that has the newer request may not be heard.
 func (g gathered) open() *votes.Request {
 	if g.request == nil || g.answers[g.request.ID].Final() {
 		return nil
 	}
+	if last := g.last(); newer(last.Issued, last.ID, g.request.Issued, g.request.ID) {
+		return nil
+	}
 	return g.request
+}
+
+// last is the answer to the newest request that any voter has one to, zero for none.
+func (g gathered) last() (last votes.Answer) {
+	for _, a := range g.answers {
+		if newer(a.Issued, a.ID, last.Issued, last.ID) {
+			last = a
+		}
+	}
+	return last
 }

@@ -146,9 +146,9 @@ func (k *Keeper) notesForNewVoters() votes.Notes {
 	}
 	if told.request != nil {
 		n.Request = votes.EncodeNote(*told.request)
-		if a, ok := told.answers[told.request.ID]; ok {
-			n.Answer = votes.EncodeNote(a)
-		}
+	}
+	if last := told.last(); last.ID != "" {
+		n.Answer = votes.EncodeNote(last)
 	}
 	return n
 }

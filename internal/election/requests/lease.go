@@ -76,8 +76,9 @@ func Of(lease *coordinationv1.Lease) Vote {
 	return v
 }
 
-// ErrNewer means that the voter has a newer request, which must not be overwritten.
-var ErrNewer = errors.New("a newer request is waiting there")
+// ErrNewer means that the voter has a newer request, which must not be overwritten, or the answer to one: the agents
+// begin with no older one then.
+var ErrNewer = errors.New("a newer request is there")
 
 // attempts bounds the swaps of one Write: the holder's agent changes the Lease about once per second, and over a WAN
 // one swap in five meets such a change.
@@ -106,8 +107,9 @@ func Remember(
 }
 
 // Write writes a request on a group's Lease at one voter by compare-and-swap. A request of the same ID that is there is
-// left alone, a newer one is ErrNewer. It changes nothing else. reader must not be a cache. An error other than
-// ErrNewer and votes.ErrAbsent leaves open whether the request was written; writing it again does no harm.
+// left alone, a newer one, or an answer to a newer one, is ErrNewer. It changes nothing else. reader must not be a
+// cache. An error other than ErrNewer and votes.ErrAbsent leaves open whether the request was written; writing it again
+// does no harm.
 func Write(
 	ctx context.Context,
 	reader client.Reader,
@@ -140,6 +142,9 @@ func Write(
 						ErrNewer,
 					)
 				}
+			}
+			if last, ok, err := votes.ParseAnswer(annotations); ok && err == nil && last.Issued.After(request.Issued) {
+				return false, fmt.Errorf("one of %s was answered: %w", last.Issued.UTC().Format(time.RFC3339), ErrNewer)
 			}
 			request.Annotate(annotations)
 			return true, nil

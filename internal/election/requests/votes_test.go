@@ -262,6 +262,15 @@ func TestAWriteThatIsRefusedIsNotRepeated(t *testing.T) {
 			To(Succeed(), "a Lease without annotations")
 		g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("b", 0))).To(MatchError(requests.ErrNewer))
 	})
+	t.Run("a newer one was answered, which stands at another voter", func(t *testing.T) {
+		g := NewWithT(t)
+		lease := votes.NewLease("web", "content", "tukpub-0", votes.Configuration{})
+		last := ask("a", time.Second)
+		lease.Annotations[votes.AnnotationAnswer] = votes.EncodeNote(votes.Answer{ID: last.ID, Issued: last.Issued})
+		f := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(lease).Build()
+		g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("b", 0))).To(MatchError(requests.ErrNewer))
+		g.Expect(requests.Write(t.Context(), f, f, "web", "content", ask("c", time.Minute))).To(Succeed())
+	})
 }
 
 // A Lease that cannot be read is another than the same one that can; an object that is none has no meaning.

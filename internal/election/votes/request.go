@@ -228,6 +228,9 @@ type Answer struct {
 	By string `json:"by,omitempty"`
 	// At is the wall time of the answer.
 	At time.Time `json:"at,omitzero"`
+	// Issued is the request's: nobody begins with an older one any more, not even where the newer one is not seen. Zero
+	// from agents that did not write it.
+	Issued time.Time `json:"issued,omitzero"`
 }
 
 // Final says whether the outcome will not change any more.
