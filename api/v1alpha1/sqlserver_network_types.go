@@ -70,9 +70,9 @@ type ServerNetwork struct {
 	// tuning is FromLinks or None. FromLinks gives the pod buffers that fill the longest and widest link that the server's
 	// Site, or another one to it, declares with roundTrip and bandwidth: net.ipv4.tcp_rmem and net.ipv4.tcp_wmem with a
 	// maximum of twice its bandwidth-delay product, in whole MiB, 6Mi to 64Mi; a link that the kernel's own 4Mi fill needs
-	// none. Unless given it is FromLinks. It takes every node of the site to run Kubernetes 1.32 or later and a kernel of
-	// 4.15 or later. A change takes effect with the pod's next start, and restarts nothing; status.tuning has the
-	// arithmetic.
+	// none, and tcp_rmem stays the kernel's where that has as much, 6Mi, or 32Mi from Linux 6.18 on. Unless given it is
+	// FromLinks. It takes every node of the site to run Kubernetes 1.32 or later and a kernel of 4.15 or later. A change
+	// takes effect with the pod's next start, and restarts nothing; status.tuning has the arithmetic.
 	// +optional
 	Tuning NetworkTuning `json:"tuning,omitempty"`
 	// receiveWindow takes the place of what tuning computes for receiving: the window that one connection to the pod has

@@ -193,9 +193,11 @@ func idle(reason string) bool {
 func pend(p *reconcile.Plan, why, reason string) {
 	now := waits(*p)
 	switch {
-	case now.Why == "" || now.Reason == v1alpha1.ReasonSidecarOutdated || idle(now.Reason) && !idle(reason):
+	case now.Why == "":
 		now.Reason = reason
 	case idle(reason):
+	case now.Reason == v1alpha1.ReasonSidecarOutdated || idle(now.Reason):
+		now.Reason = reason
 	case now.Reason != reason:
 		now.Reason = ""
 	}

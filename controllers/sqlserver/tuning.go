@@ -34,6 +34,9 @@ var (
 	safeFrom  = version.MustParseGeneric("4.15")
 )
 
+// receivesMore is the version of Linux from which on its own tcp_rmem has link.LaterReceive.
+var receivesMore = version.MustParseGeneric("6.18")
+
 // tuning is what is decided about the buffers of the pod's connections.
 type tuning struct {
 	// sysctls that a pod gets which is made now, beside those that the server declares for itself.
@@ -49,7 +52,7 @@ type tuning struct {
 func tuningOf(d Desired, o Observed) tuning {
 	var t tuning
 	t.slowest, t.known = link.SlowestToFill(d.Links)
-	wanted := t.wanted(d)
+	wanted := t.wanted(d, o)
 	own := d.beside(wanted)
 	switch why := notSafe(o.Cluster.Nodes); {
 	case d.declaredNetwork().Tuning == v1alpha1.TuningNone:
@@ -75,12 +78,15 @@ func tuningOf(d Desired, o Observed) tuning {
 	return t
 }
 
-// wanted are the sysctls by what is declared alone.
-func (t tuning) wanted(d Desired) []corev1.Sysctl {
+// wanted are the sysctls by what is declared, but for those that give a connection no more than the nodes' kernels do.
+func (t tuning) wanted(d Desired, o Observed) []corev1.Sysctl {
 	var receive, send int64
 	if t.known {
 		receive = link.Buffer(t.slowest.Product())
 		send = receive
+	}
+	if receive <= kernelReceives(o.Cluster.Nodes) {
+		receive = 0
 	}
 	if window := d.declaredNetwork().ReceiveWindow; window != nil {
 		receive = link.WindowBuffer(window.Value())
@@ -93,6 +99,18 @@ func (t tuning) wanted(d Desired) []corev1.Sysctl {
 		wanted = append(wanted, corev1.Sysctl{Name: sendMemory, Value: link.SendMemory(send)})
 	}
 	return wanted
+}
+
+// kernelReceives is the maximum of tcp_rmem that the kernels of all nodes have of their own, in bytes. A pod that is
+// given less for one link would be slower on all others.
+func kernelReceives(nodes []corev1.Node) int64 {
+	older := func(n corev1.Node) bool {
+		return n.Status.NodeInfo.OperatingSystem != "windows" && !atLeast(n.Status.NodeInfo.KernelVersion, receivesMore)
+	}
+	if len(nodes) == 0 || slices.ContainsFunc(nodes, older) {
+		return link.LeastBuffer
+	}
+	return link.LaterReceive
 }
 
 // beside leaves out what the server declares for its pod itself: a name may be there once.

@@ -14,6 +14,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/reconcile"
 )
 
 // linked are the Sites of the server's and of another site, with a link that the first declares.
@@ -97,6 +98,19 @@ func TestWhichBuffersAPodGets(t *testing.T) {
 			change: second(func(n *corev1.NodeSystemInfo) { n.KernelVersion = "4.18.0-553.el8_10.x86_64" })},
 		"the first version that has them": {around: long, receive: far, send: farSending,
 			change: func(e *environ) { e.nodesRun("v1.32.0-eks-5d632ec", "4.15") }},
+		"kernels that receive with more of their own": {around: linked(77*time.Millisecond, "1Gbit"),
+			send: "4096 16384 19922944", change: func(e *environ) { e.nodesRun("v1.36.3", "6.18.44-fc-v669") }},
+		"one of the kernels": {around: linked(77*time.Millisecond, "1Gbit"), receive: "4096 131072 19922944",
+			send:   "4096 16384 19922944",
+			change: second(func(n *corev1.NodeSystemInfo) { n.KernelVersion = "6.18.44-fc-v669" })},
+		"a link that takes more than such kernels have": {around: long, receive: far, send: farSending,
+			change: func(e *environ) { e.nodesRun("v1.36.3", "6.18.44-fc-v669") }},
+		"a small window for such a kernel": {around: long, receive: "4096 131072 131072", send: farSending,
+			change: func(e *environ) {
+				e.nodesRun("v1.36.3", "6.18.44-fc-v669")
+				window("64Ki")(e)
+			}},
+		"what any kernel receives with": {around: linked(200*time.Millisecond, "100Mbit"), send: "4096 16384 6291456"},
 		"a node that has told nothing": {around: long, reason: v1alpha1.ReasonBuffersNotSafe, says: "unknown version",
 			change: second(func(n *corev1.NodeSystemInfo) { *n = corev1.NodeSystemInfo{} })},
 		"no node": {around: long, reason: v1alpha1.ReasonBuffersNotSafe, says: "no node of the site is known",
@@ -213,6 +227,61 @@ func TestBuffersThatWaitHideNoOtherReason(t *testing.T) {
 	p = plan(e.d, e.o)
 	g.Expect(waits(p).Why).To(And(ContainSubstring(far), ContainSubstring("it is the turn of dubcfg")))
 	g.Expect(restartPending(p).Reason).To(Equal(v1alpha1.ReasonRestartNeeded))
+}
+
+// No order of what a pod waits for lets a reason that asks for nothing hide another one: groups go by the reason.
+func TestWhatAsksForNothingStandsBehind(t *testing.T) {
+	const idle, outdated = v1alpha1.ReasonBuffersAtNextStart, v1alpha1.ReasonSidecarOutdated
+	const promises, drain = v1alpha1.ReasonPromisesOnDataVolume, v1alpha1.ReasonNodeCordoned
+	for name, c := range map[string]struct {
+		reasons []string
+		want    string
+	}{
+		"alone":                              {[]string{idle}, idle},
+		"two of them":                        {[]string{promises, idle}, promises},
+		"before another sidecar":             {[]string{idle, outdated}, outdated},
+		"after another sidecar":              {[]string{outdated, idle}, outdated},
+		"after a restart":                    {[]string{"", idle}, ""},
+		"before a restart":                   {[]string{idle, ""}, ""},
+		"another sidecar and a drain":        {[]string{outdated, drain}, drain},
+		"a drain, and what asks for nothing": {[]string{drain, idle}, drain},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var p reconcile.Plan
+			for _, reason := range c.reasons {
+				pend(&p, "why", reason)
+			}
+			NewWithT(t).Expect(waits(p).Reason).To(Equal(c.want))
+		})
+	}
+}
+
+// A pod that is kept as it was made, since what is declared of it is not taken, has the buffers of its links all the
+// same: they change with its next start, and are taken away where a node would refuse them.
+func TestAKeptPodHasTheBuffersOfItsLinks(t *testing.T) {
+	g := NewWithT(t)
+	e := modern(t, declared(server(), linked(150*time.Millisecond, "1Gbit")))
+	e.settle(t, 100)
+	pod := e.o.Pod.UID
+	g.Expect(buffersOf(e.o.Pod.Spec).Receive).To(Equal(far))
+	zoned := server()
+	zoned.Spec.Pod = &v1alpha1.ServerPod{Env: []corev1.EnvVar{{Name: "TZ", Value: "Europe/Dublin"}}}
+	for _, c := range []struct {
+		around  Surroundings
+		kubelet string
+		receive string
+	}{
+		{linked(150*time.Millisecond, "1Gbit"), "v1.36.3", far},
+		{linked(77*time.Millisecond, "1Gbit"), "v1.36.3", "4096 131072 19922944"},
+		{linked(77*time.Millisecond, "1Gbit"), "v1.31.9", ""},
+	} {
+		e.d = declared(zoned.DeepCopy(), c.around)
+		e.nodesRun(c.kubelet, "6.1.0")
+		p, _ := e.settle(t, 1)
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonPodKept))
+		g.Expect(buffersOf(e.o.StatefulSet.Spec.Template.Spec).Receive).To(Equal(c.receive))
+		g.Expect(e.o.Pod.UID).To(Equal(pod))
+	}
 }
 
 // What a site's policies take is seen by what its API server refuses: the pod is made without then, until the

@@ -13,6 +13,8 @@ const (
 	// LeastBuffer is the least maximum that is set: the kernel's own of tcp_rmem for years. Clients, and links that nobody
 	// declares, have the same buffers.
 	LeastBuffer = 6 << 20
+	// LaterReceive is the kernel's own maximum of tcp_rmem from Linux 6.18 on, at the latest.
+	LaterReceive = 32 << 20
 	// MostBuffer is the largest that is set. It fills 1 Gbit/s up to a round trip of 268 ms, and each connection may take
 	// it from the memory of its container; what is wider is filled by several connections.
 	MostBuffer = 64 << 20
