@@ -122,8 +122,8 @@ const (
 	// release or beside a server that was declared later, say; the message names the fields. The pod stays as it was made
 	// before. Everything else is done.
 	ReasonPodKept = "PodKept"
-	// ReasonPodRefused: the site's API server refuses the pod, by a quota, a limit range or a policy, say; the message has
-	// its words.
+	// ReasonPodRefused: the site's API server refuses the pod, by a quota, a limit range or a policy, say, or a kubelet
+	// does not take its sysctls; the message has the words of either.
 	ReasonPodRefused = "PodRefused"
 	// ReasonRestarting: the pod is being replaced.
 	ReasonRestarting = "Restarting"
@@ -214,6 +214,9 @@ const (
 	// ReasonBuffersRefused: the site's API server refused a pod while it was to have buffers of its own, so that it is
 	// made without; the message says how they are tried again (NetworkTuned).
 	ReasonBuffersRefused = "BuffersRefused"
+	// ReasonBuffersNotTaken: the pod was started with buffers that its agent does not find there; the message has both
+	// (NetworkTuned).
+	ReasonBuffersNotTaken = "BuffersNotTaken"
 	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
 	ReasonUpToDate = "UpToDate"
 )

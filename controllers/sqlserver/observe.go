@@ -313,6 +313,9 @@ func (r *Reconciler) observeWorkload(ctx context.Context, d Desired, o *Observed
 	if err := r.observeRefusal(ctx, d, o); err != nil {
 		return err
 	}
+	if err := r.observeUnstarted(ctx, d, o); err != nil {
+		return err
+	}
 	if err := r.observePolicy(ctx, d, o); err != nil {
 		return err
 	}

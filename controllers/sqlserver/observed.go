@@ -74,6 +74,8 @@ type Observed struct {
 	Pod         *corev1.Pod
 	// Refusal is why the API server refuses the pod to its StatefulSet, in its own words; asked for while there is no pod.
 	Refusal string
+	// Unstarted is why a kubelet does not start a pod with sysctls; asked for until its engine has started.
+	Unstarted Unstarted
 	// Budget is the pod's PodDisruptionBudget; BudgetDenied says that the site's credentials don't let the operator have
 	// one, those of an earlier release.
 	Budget       *policyv1.PodDisruptionBudget

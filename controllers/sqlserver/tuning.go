@@ -189,12 +189,12 @@ func refusedBuffers(d Desired, o Observed) bool {
 	}
 	said := cmp.Or(string(d.declaredNetwork().Tuning), unsaid)
 	return set.Annotations[annotationRefusedBuffers] == said ||
-		d.PodRefused && o.Pod == nil && o.Refusal != "" && hasBuffers(d, set)
+		d.PodRefused && o.Pod == nil && o.Refusal != "" && hasBuffers(d, set.Spec.Template.Spec)
 }
 
-// hasBuffers tells that a StatefulSet gives its pod sysctls of tuning's.
-func hasBuffers(d Desired, set *appsv1.StatefulSet) bool {
-	return slices.ContainsFunc(sysctlsOf(set.Spec.Template.Spec), func(s corev1.Sysctl) bool {
+// hasBuffers tells that a pod has sysctls of tuning's.
+func hasBuffers(d Desired, spec corev1.PodSpec) bool {
+	return slices.ContainsFunc(sysctlsOf(spec), func(s corev1.Sysctl) bool {
 		return (s.Name == receiveMemory || s.Name == sendMemory) && !d.declaresSysctl(s.Name)
 	})
 }
@@ -209,7 +209,7 @@ func markBuffers(d Desired, set *appsv1.StatefulSet, t tuning) {
 
 // withoutThem says that a pod that is refused is made without the sysctls; empty where it has none.
 func withoutThem(d Desired, o Observed) string {
-	if o.StatefulSet == nil || !hasBuffers(d, o.StatefulSet) {
+	if o.StatefulSet == nil || !hasBuffers(d, o.StatefulSet.Spec.Template.Spec) {
 		return ""
 	}
 	return ". It is tried without the sysctls " + receiveMemory + " and " + sendMemory + " next"
@@ -300,6 +300,8 @@ func tunedCondition(d Desired, o Observed) *metav1.Condition {
 		c.Status = metav1.ConditionFalse
 	case awaitsBuffers(o):
 		c.Reason, c.Message = v1alpha1.ReasonBuffersAtNextStart, buffersWait(o)
+	case notTaken(d, o) != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonBuffersNotTaken, notTaken(d, o)
 	case t.reason == "":
 		c.Reason, c.Message = v1alpha1.ReasonBuffersFromLinks, "connections have "+words(buffersOf(template))
 		if t.known {
@@ -307,6 +309,24 @@ func tunedCondition(d Desired, o Observed) *metav1.Condition {
 		}
 	}
 	return c
+}
+
+// notTaken says which buffers the running pod was started with and does not have, by what its agent has read last;
+// empty when it has them, and while that is not known.
+func notTaken(d Desired, o Observed) string {
+	s := describeTuning(d.Server.Status.Tuning, d, o)
+	if s == nil || s.Pod == nil || s.Kernel == nil {
+		return ""
+	}
+	for _, one := range []struct{ name, given, has string }{{receiveMemory, s.Pod.Receive, s.Kernel.Receive},
+		{sendMemory, s.Pod.Send, s.Kernel.Send}} {
+		given, has := strings.Fields(one.given), strings.Fields(one.has)
+		if len(given) > 0 && len(has) > 0 && !slices.Equal(given, has) {
+			return fmt.Sprintf("the pod was started with %s %s, and its agent reads %s there: what runs containers on node %s "+
+				"does not set it", one.name, one.given, one.has, o.Pod.Spec.NodeName)
+		}
+	}
+	return ""
 }
 
 // buffersWait says what the pod's next start changes.
