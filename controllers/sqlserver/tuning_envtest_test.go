@@ -73,9 +73,10 @@ func (b *bed) tuning(t *testing.T, running string) {
 	g.Eventually(get(t, b.site.Client, "tuned", &after), patient, often).Should(Succeed(), b.why(t, "tuned"))
 	// A kubelet would refuse them. What it tells is of a time that does not pass while the test runs.
 	g.Expect(b.site.Client.Create(t.Context(), &corev1.Event{
-		ObjectMeta:     metav1.ObjectMeta{Namespace: "web", Name: "tuned-0.1"},
-		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "web", Name: "tuned-0", UID: "before"},
-		Type:           corev1.EventTypeWarning, Reason: "SysctlForbidden", Message: "forbidden sysctl: not allowlisted",
+		ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "tuned-0.1"},
+		InvolvedObject: corev1.ObjectReference{APIVersion: "v1", Kind: "Pod", Namespace: "web", Name: "tuned-0",
+			UID: "before"},
+		Type: corev1.EventTypeWarning, Reason: "SysctlForbidden", Message: "forbidden sysctl: not allowlisted",
 		LastTimestamp: metav1.NewTime(time.Now().Add(time.Hour))})).To(Succeed())
 	g.Eventually(b.ready(t, "tuned"), patient, often).Should(And(Satisfy(reason(v1alpha1.ReasonPodRefused)),
 		HaveField("Message", ContainSubstring("not allowlisted"))), b.why(t, "tuned"))
