@@ -55,11 +55,7 @@ func (w *backupWorld) look() Observed {
 	for _, t := range w.o.Here.Tables {
 		objects = append(objects, mssql.UserObject{Kind: "user_table", Name: t.Schema + "." + t.Name})
 	}
-	var published []mssql.UserObject
-	for _, a := range w.o.Publication.Articles {
-		published = append(published, mssql.UserObject{Kind: "user_table", Name: a.Schema + "." + a.Table})
-	}
-	o.Backup.Objects, o.Backup.Published = reconcile.Read(objects), reconcile.Read(published)
+	o.Backup.Objects = reconcile.Read(objects)
 	return o
 }
 
@@ -192,7 +188,15 @@ func (w *backupWorld) does(t fatal, step replication.Step) (failed error) {
 func (w *backupWorld) executes(t fatal, s replication.Execute) error {
 	t.Helper()
 	text := s.Statement.Text
+	if s.Server == subscriber && s.Database != replication.Master && w.o.sealed(w.d) {
+		t.Fatalf("written while it takes no writes: %s", text)
+	}
 	switch {
+	case strings.Contains(text, "SET READ_WRITE"):
+		if !w.o.restoredOf(w.d, "") || !strings.Contains(text, w.d.mark("")) {
+			t.Fatalf("somebody else's is made writable: %s", text)
+		}
+		w.seal(false)
 	case strings.Contains(text, "allow_initialize_from_backup"):
 		w.from(func(f *mssql.FromBackup) { f.Allowed = true })
 	case strings.HasPrefix(text, "BACKUP DATABASE"):
@@ -205,8 +209,8 @@ func (w *backupWorld) executes(t fatal, s replication.Execute) error {
 	case strings.Contains(text, "DROP DATABASE"):
 		places, err := w.o.Backup.Places.Get()
 		if err != nil || w.restoring || !strings.Contains(text, "N'"+places.State+"'") ||
-			!strings.Contains(text, w.d.mark("")) {
-			t.Fatalf("dropped by an earlier look alone, or while it is restored: %+v %s", places, text)
+			!strings.Contains(text, w.d.mark("")) || places.State == "ONLINE" && !w.o.sealed(w.d) {
+			t.Fatalf("dropped by an earlier look alone, while it is restored, or with what people wrote: %+v %s", places, text)
 		}
 		w.databaseDropped = true
 		w.unplace()
@@ -265,6 +269,7 @@ func (w *backupWorld) restore(t fatal, text string) {
 		t.Fatalf("restored of %s: %s", w.restored, text)
 	}
 	w.place("ONLINE", mark+"-1.mdf")
+	w.seal(strings.Contains(text, "IF @@ERROR = 0") && strings.Contains(text, "SET READ_ONLY WITH ROLLBACK IMMEDIATE"))
 	for key, a := range w.o.Publication.Articles {
 		w.o.Here.Tables[key] = mssql.Table{Schema: a.Schema, Name: a.Table}
 	}
@@ -288,6 +293,14 @@ func (w *backupWorld) place(state, file string) {
 	places := &mssql.DatabasePlaces{State: state, Files: []string{path.Join("/var/opt/mssql/data", file)}}
 	w.o.Backup.Places = reconcile.Read(places)
 	w.o.Servers[subscriber].State.Databases["content"] = mssql.ReplicationDatabase{Name: "Content", State: state}
+}
+
+// seal has the subscriber's database take writes no more, or again.
+func (w *backupWorld) seal(sealed bool) {
+	all := w.o.Servers[subscriber].State.Databases
+	database := all["content"]
+	database.ReadOnly = sealed
+	all["content"] = database
 }
 
 func (w *backupWorld) unplace() {

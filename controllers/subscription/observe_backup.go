@@ -45,9 +45,8 @@ type Backup struct {
 	Places reconcile.Reading[*mssql.DatabasePlaces]
 	// Restoring tells that a restore of the operator's goes on at the subscriber; read unless the database is ONLINE.
 	Restoring reconcile.Reading[bool]
-	// Objects are what people have made in the subscriber's database, while that is in the way, and Published in the
-	// published one, while what is in the way is a copy of it.
-	Objects, Published reconcile.Reading[[]mssql.UserObject]
+	// Objects are what people have made in the subscriber's database, while that is in the way.
+	Objects reconcile.Reading[[]mssql.UserObject]
 	// Brought is what the subscriber has of the backup, Files the database's in it.
 	Brought reconcile.Reading[FoundBackup]
 	Files   reconcile.Reading[[]mssql.BackupFileEntry]
@@ -71,10 +70,10 @@ func observeBackup(ctx context.Context, engines replication.Engines, sidecars Si
 	}
 	observeBackupOrders(ctx, sidecars, d, o)
 	primary := o.primary(d)
-	if len(o.registrations(d)) > 0 || o.Publication == nil || primary == "" || o.Backup.Err != nil {
+	switch registered := len(o.registrations(d)) > 0; {
+	case o.Publication == nil, primary == "", registered && !o.sealed(d), !registered && o.Backup.Err != nil:
 		return
-	}
-	if !d.fromBackup() {
+	case registered, !d.fromBackup():
 		observePlaces(ctx, engines, d, o)
 		return
 	}

@@ -85,22 +85,17 @@ func observeRestoring(ctx context.Context, engines replication.Engines, d Desire
 	o.Backup.Restoring = reconcile.Asked(goesOn, err)
 }
 
-// observeWay reads what is in a database that stands where the backup is to be restored.
+// observeWay reads what is in a database that stands where the backup is to be restored, unless nobody could write it.
 func observeWay(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	if !o.online() || o.mayRegister(d) {
+	if !o.online() || o.mayRegister(d) || o.unwritten(d) {
 		return
 	}
-	read := func(server v1alpha1.ServerName, database string) reconcile.Reading[[]mssql.UserObject] {
-		var all []mssql.UserObject
-		err := engines.Read(ctx, server, database, func(ctx context.Context, db *mssql.DB) (err error) {
-			all, err = mssql.ReadUserObjects(ctx, db, d.System.Login)
-			return err
-		})
-		return reconcile.Asked(all, err)
-	}
-	if o.Backup.Objects = read(d.Subscriber, d.database()); o.begun(d) {
-		o.Backup.Published = read(o.primary(d), d.publisherDatabase())
-	}
+	var all []mssql.UserObject
+	err := engines.Read(ctx, d.Subscriber, d.database(), func(ctx context.Context, db *mssql.DB) (err error) {
+		all, err = mssql.ReadUserObjects(ctx, db, d.System.Login)
+		return err
+	})
+	o.Backup.Objects = reconcile.Asked(all, err)
 }
 
 // observeBegun reads what was begun of a backup, of a subscription that is being deleted.

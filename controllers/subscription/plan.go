@@ -192,7 +192,9 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 			v1alpha1.InitializeCompare,
 		)))
 	}
-	p.Owner(d.System, d.Subscriber, d.database(), o.Here.Owner)
+	if !o.registersSealed(d) {
+		p.Owner(d.System, d.Subscriber, d.database(), o.Here.Owner)
+	}
 	return p.Proceed("database %s on %s is being prepared", d.database(), d.host())
 }
 
@@ -324,7 +326,7 @@ func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		p.Add(register(d, o))
 	}
-	if d.pull() && o.here(d) == nil {
+	if d.pull() && o.here(d) == nil && !o.registersSealed(d) {
 		p.Execute(d.Subscriber, d.database(), tsql.AddPullSubscription(pullSubscription(d, o)))
 	}
 	return p.Proceed("the subscription is being registered")

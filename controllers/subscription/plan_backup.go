@@ -27,6 +27,9 @@ import (
 // is registered, or another method is declared, the files go at both ends.
 func planBackup(d Desired, o Observed, p *replication.Plan) bool {
 	if !d.fromBackup() || len(o.registrations(d)) > 0 {
+		if !planWritable(d, o, p) {
+			return false
+		}
 		if !unreported(d, o) {
 			// Not before the status tells how it was registered: until then the order does.
 			endBackup(d, o, func(s replication.Step) { p.Beside(s, v1alpha1.ReasonConfiguring) })
@@ -240,7 +243,8 @@ func planBrought(d Desired, o Observed, p *replication.Plan, primary v1alpha1.Se
 }
 
 // planRestored has the subscriber restore the backup, once what was brought is seen to be the set that was taken, and
-// nothing stands in its place.
+// nothing stands in its place. Nobody writes there before the subscription is registered: should that come to nothing,
+// the database goes without anybody's rows.
 func planRestored(d Desired, o Observed, p *replication.Plan, primary v1alpha1.ServerName) bool {
 	r := o.order(d)
 	brought, err := o.Backup.Brought.Get()
@@ -259,8 +263,8 @@ func planRestored(d Desired, o Observed, p *replication.Plan, primary v1alpha1.S
 		return p.Settle(replication.Unanswered(err, replication.NoSubscriber))
 	}
 	mark := d.mark(markedBy(r))
-	p.Execute(d.Subscriber, replication.Master, tsql.RestoreFirst(d.database(), mark, tsql.RestoreForm{
-		Files: []string{d.arrived(primary, r.Backup)}, Position: 1, Moves: moves(entries, mark), Recover: true}).
+	p.Execute(d.Subscriber, replication.Master, tsql.RestoreReadOnly(d.database(), mark, tsql.RestoreForm{
+		Files: []string{d.arrived(primary, r.Backup)}, Position: 1, Moves: moves(entries, mark)}).
 		Because("the subscription begins with it"))
 	return p.Proceed("the backup is being restored as %s on %s", d.database(), d.host())
 }

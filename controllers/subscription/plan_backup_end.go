@@ -16,6 +16,7 @@ import (
 	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/tsql"
 )
 
 // silentFor is how long a deletion waits for a sidecar that answers and says nothing of an order that has ended: one
@@ -116,6 +117,10 @@ func planBegun(d Desired, o Observed, p *replication.Plan) bool {
 	endBackup(d, o, p.Add)
 	if !planUnrestored(d, o, p) {
 		return false
+	}
+	if o.sealed(d) && o.restoredOf(d, "") {
+		// It stays, and whoever has it from now on writes it.
+		p.Execute(d.Subscriber, replication.Master, tsql.TakeWrites(d.database(), d.mark("")))
 	}
 	if len(p.Steps) > 0 {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "what was begun of a backup is being ended"))

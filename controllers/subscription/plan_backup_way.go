@@ -38,6 +38,26 @@ func (o Observed) begun(d Desired) bool {
 		(!d.served() || o.restoredAfter(d, d.Subscription.Status.Initialization.Time))
 }
 
+// sealed tells that nobody writes the subscriber's database: it is READ_ONLY, as a restore leaves it.
+func (o Observed) sealed(d Desired) bool {
+	at := o.Servers[d.Subscriber].State
+	if at == nil {
+		return false
+	}
+	database := at.Database(d.database())
+	return database != nil && database.ReadOnly
+}
+
+// registersSealed tells that the subscription is to be registered at the publisher with a database that takes no writes
+// before: what the subscriber's has to know is written there in the next look.
+func (o Observed) registersSealed(d Desired) bool {
+	return o.sealed(d) && len(o.registrations(d)) == 0 && o.mayRegister(d)
+}
+
+// unwritten tells that the subscriber's database has nothing of anybody's: it was begun, and nobody was able to write
+// it since. One that takes writes is somebody's, whoever has restored it.
+func (o Observed) unwritten(d Desired) bool { return o.begun(d) && (!o.online() || o.sealed(d)) }
+
 // halfRestored tells it of one that was not restored to its end: nobody has used it.
 func (o Observed) halfRestored(d Desired) bool {
 	places, err := o.Backup.Places.Get()
@@ -70,7 +90,7 @@ func planConsented(d Desired, o Observed, p *replication.Plan) bool {
 	places, _ := o.Backup.Places.Get()
 	database := o.Servers[d.Subscriber].State.Database(d.database())
 	r := o.order(d)
-	if places == nil || r != nil && o.restoredSet(d, r) && o.here(d) == nil || o.begun(d) {
+	if places == nil || r != nil && o.restoredSet(d, r) && o.here(d) == nil || o.unwritten(d) {
 		if places != nil && !o.online() && places.State != restoring {
 			return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForDatabase, fmt.Sprintf(
 				"database %s on %s, which is restored for the subscription, is %s: drop it if it stays so", d.database(),
@@ -167,50 +187,41 @@ func planInTime(d Desired, o Observed, p *replication.Plan, r *orders.Reader) bo
 }
 
 // planMakesWay has what stands where the backup is to be restored make way: a database is renamed, and kept; what was
-// restored of an earlier backup is dropped.
+// restored of an earlier backup, and that nobody could write since, is dropped.
 func planMakesWay(d Desired, o Observed, p *replication.Plan) bool {
-	if !o.begun(d) {
+	switch {
+	case !o.unwritten(d):
 		aside := fmt.Sprintf("%.100s_replaced_%s", d.database(), o.Now.UTC().Format(stampForm))
 		p.Destroy(reconcile.Seen("it is empty, or a person agrees, and it stays under another name",
 			o.Backup.Places.Err(), o.Backup.Objects.Err(), o.HereErr),
 			replication.Execute{Server: d.Subscriber, Database: replication.Master,
 				Statement: tsql.RenameDatabase(d.database(), aside).Because("a backup is restored in its place")})
 		return p.Proceed("database %s on %s becomes %s", d.database(), d.host(), aside)
-	}
-	if !o.online() {
+	case !o.online():
 		return planDropped(d, o, p)
 	}
-	here, err := o.Backup.Objects.Get()
-	if err != nil {
-		return p.Settle(replication.Unanswered(err, replication.NoSubscriber))
-	}
-	published, err := o.Backup.Published.Get()
-	if err != nil {
-		return p.Settle(replication.Unanswered(err, d.Publisher.Instead()))
-	}
-	if made := without(here, published); len(made) > 0 {
-		return p.Settle(conditions.Stalled(v1alpha1.ReasonSubscriberNotEmpty, fmt.Sprintf(
-			"database %s on %s was restored from a backup that can't be begun with any more, and somebody uses it: it has %s, "+
-				"which %s has not. Drop it, or give it another name, and another backup is restored",
-			d.database(), d.host(), named(made), d.publisherDatabase())))
-	}
-	p.Destroy(reconcile.Seen("it was restored for this Subscription, never registered, and has what the published one has",
-		o.Backup.Places.Err(), o.Backup.Objects.Err(), o.Backup.Published.Err(), o.HereErr),
+	p.Destroy(reconcile.Seen("it was restored for this Subscription, never registered, and took no writes since",
+		o.Backup.Places.Err(), o.HereErr, o.Servers[d.Subscriber].Err),
 		replication.Execute{Server: d.Subscriber, Database: replication.Master,
 			Statement: tsql.DropOwnOnline(d.database(), d.mark("")).Because("another backup is restored in its place")})
 	return p.Proceed("what an earlier backup has brought of %s to %s is dropped", d.database(), d.host())
 }
 
-// without are the objects that are not among others.
-func without(objects, others []mssql.UserObject) []mssql.UserObject {
-	key := func(x mssql.UserObject) mssql.UserObject {
-		return mssql.UserObject{Kind: x.Kind, Name: strings.ToLower(x.Name)}
+// planWritable lets the database be written that a restore has left READ_ONLY, once the subscription is registered, or
+// is to begin in another way. The status has the backup until then; without it nobody looks where the database is, and
+// somebody else has made it so.
+func planWritable(d Desired, o Observed, p *replication.Plan) bool {
+	if !o.sealed(d) {
+		return true
 	}
-	known := map[mssql.UserObject]bool{}
-	for _, x := range others {
-		known[key(x)] = true
+	if err := o.Backup.Places.Err(); err != nil && d.noted() {
+		return p.Settle(replication.Unanswered(err, replication.NoSubscriber))
 	}
-	return slices.DeleteFunc(slices.Clone(objects), func(x mssql.UserObject) bool { return known[key(x)] })
+	if !o.restoredOf(d, "") {
+		return true
+	}
+	p.Execute(d.Subscriber, replication.Master, tsql.TakeWrites(d.database(), d.mark("")))
+	return p.Proceed("database %s on %s, as it was restored, takes writes from now on", d.database(), d.host())
 }
 
 // planDropped drops the database that a restore has left, once none goes on there any more.

@@ -4,6 +4,8 @@ package subscription
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -162,7 +164,7 @@ func TestALeftoverOfItsOwnFeedsNobody(t *testing.T) {
 }
 
 // What an earlier attempt has restored is dropped before another one is, and never renamed; not while it is being
-// restored, nor when somebody has made something in it.
+// restored, nor once it takes writes: rows of somebody may be there then, and nothing is taken before a person agrees.
 func TestACopyOfAnEarlierBackupMakesWay(t *testing.T) {
 	t.Parallel()
 	stale := func(state string) *backupWorld {
@@ -170,6 +172,7 @@ func TestACopyOfAnEarlierBackupMakesWay(t *testing.T) {
 		w.place(state, w.d.mark("20261101000000")+"-1.mdf")
 		if state == "ONLINE" {
 			w.o.Here.Tables["dbo.article"] = mssql.Table{Schema: "dbo", Name: "Article"}
+			w.seal(true)
 		}
 		return w
 	}
@@ -214,10 +217,10 @@ func TestACopyOfAnEarlierBackupMakesWay(t *testing.T) {
 	}{
 		"a restore goes on": {"RESTORING", func(w *backupWorld) { w.restoring = true }, v1alpha1.ReasonInitializing,
 			"a restore goes on at dubsub-0"},
-		"a table of somebody's": {"ONLINE", func(w *backupWorld) {
-			w.o.Here.Tables["dbo.own"] = mssql.Table{Schema: "dbo", Name: "Own"}
-		}, v1alpha1.ReasonSubscriberNotEmpty, "user table dbo.Own"},
+		"it takes writes": {"ONLINE", func(w *backupWorld) { w.seal(false) }, v1alpha1.ReasonSubscriberNotEmpty,
+			"user table dbo.Article"},
 		"a user of somebody's": {"ONLINE", func(w *backupWorld) {
+			w.seal(false)
 			w.objects = []mssql.UserObject{{Kind: "sql_user", Name: "web"}}
 		}, v1alpha1.ReasonSubscriberNotEmpty, "sql user web"},
 	} {
@@ -231,8 +234,72 @@ func TestACopyOfAnEarlierBackupMakesWay(t *testing.T) {
 			g.Expect(p.Outcome.Message).To(ContainSubstring(c.says))
 			g.Expect(w.databaseDropped).To(BeFalse())
 			g.Expect(w.aside).To(BeEmpty())
+			if c.reason != v1alpha1.ReasonSubscriberNotEmpty {
+				return
+			}
+			g.Expect(w.sent).To(BeEmpty(), "nothing is taken before")
+			w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			p, done := w.settles(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "%s after %q", p.Outcome.Message, done)
+			g.Expect(w.aside).To(HaveLen(1))
+			g.Expect(w.databaseDropped).To(BeFalse())
 		})
 	}
+}
+
+// Nobody writes what was restored before the subscription is registered at the publisher; then the agents' user and
+// what a pull subscription knows are written there, whichever step is the last of a process.
+func TestACopyTakesNoWritesBeforeItIsRegistered(t *testing.T) {
+	t.Parallel()
+	for name, d := range map[string]func() Desired{"pull": declared, "push": func() Desired { return push("") }} {
+		for most, steps := range map[string]func() int{"all": all, "one by one": func() int { return 1 }} {
+			t.Run(name+", "+most, func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				w := newBackupWorld(d())
+				p, done := w.settles(t, steps)
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "%s after %q", p.Outcome.Message, done)
+				first := func(text string) int {
+					return slices.IndexFunc(done, func(s string) bool { return strings.Contains(s, text) })
+				}
+				g.Expect(first("sp_addsubscription")).To(BeNumerically(">", first("RESTORE DATABASE")))
+				g.Expect(first("SET READ_WRITE")).To(BeNumerically(">", first("sp_addsubscription")))
+				g.Expect(w.o.sealed(w.d)).To(BeFalse())
+			})
+		}
+	}
+}
+
+// A person who has another method in the end finds a database that can be written, and so does who deletes the
+// Subscription.
+func TestWhatWasRestoredForNothingTakesWrites(t *testing.T) {
+	t.Parallel()
+	restored := func(t *testing.T) *backupWorld {
+		w := newBackupWorld(declared())
+		w.until(t, func() bool { return w.restored != "" })
+		NewWithT(t).Expect(w.o.sealed(w.d)).To(BeTrue())
+		w.d.Subscription.Status.Copy = progress(w.d, w.look())
+		return w
+	}
+	t.Run("another method", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := restored(t)
+		w.d.Subscription.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeSnapshot}
+		p, _ := w.settles(t, all)
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriberNotEmpty), p.Outcome.Message)
+		g.Expect(w.o.sealed(w.d)).To(BeFalse())
+		g.Expect(w.databaseDropped).To(BeFalse())
+	})
+	t.Run("deleted", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := restored(t)
+		w.deletes(v1alpha1.ReclaimDelete)
+		w.leavesNothing(t, w.ends(t, true, all))
+		g.Expect(w.o.sealed(w.d)).To(BeFalse())
+		g.Expect(w.databaseDropped).To(BeFalse())
+	})
 }
 
 // A backup that takes longer than three quarters of the retention ends, and no other is begun, which would take as
@@ -274,11 +341,9 @@ func TestABackupThatTakesTooLong(t *testing.T) {
 func TestACopyThatWasNotReadStays(t *testing.T) {
 	t.Parallel()
 	for name, hide := range map[string]func(o *Observed){
-		"what it has":                func(o *Observed) { o.Backup.Objects = reconcile.Reading[[]mssql.UserObject]{} },
-		"what the published one has": func(o *Observed) { o.Backup.Published = reconcile.Reading[[]mssql.UserObject]{} },
-		"whether a restore goes on":  func(o *Observed) { o.Backup.Restoring = reconcile.Reading[bool]{} },
-		"who feeds it":               func(o *Observed) { o.HereErr = errors.New("no answer") },
-		"where it is":                func(o *Observed) { o.Backup.Places = reconcile.Reading[*mssql.DatabasePlaces]{} },
+		"whether a restore goes on": func(o *Observed) { o.Backup.Restoring = reconcile.Reading[bool]{} },
+		"who feeds it":              func(o *Observed) { o.HereErr = errors.New("no answer") },
+		"where it is":               func(o *Observed) { o.Backup.Places = reconcile.Reading[*mssql.DatabasePlaces]{} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -289,6 +354,7 @@ func TestACopyThatWasNotReadStays(t *testing.T) {
 				state = "RESTORING"
 			}
 			w.place(state, w.d.mark("20261101000000")+"-1.mdf")
+			w.seal(state == "ONLINE")
 			w.reads()
 			executes := func(o Observed) (all []string) {
 				for _, s := range plan(w.d, o).All() {

@@ -61,12 +61,13 @@ func backupPhase(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) v1alpha
 }
 
 // withoutBackup forgets a backup of which nothing is left: no order, and so no file at either end, nor a database that
-// is being restored.
+// is being restored, or that takes no writes since.
 func withoutBackup(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) *v1alpha1.SubscriptionCopy {
 	if have == nil || have.Backup == "" || !o.Backup.Looked || o.Backup.ordered() {
 		return have
 	}
-	if len(o.registrations(d)) == 0 && (o.Backup.Places.Err() != nil || o.halfRestored(d)) {
+	unknown := o.Backup.Places.Err() != nil
+	if len(o.registrations(d)) == 0 && (unknown || o.halfRestored(d)) || o.sealed(d) && (unknown || o.restoredOf(d, "")) {
 		return have
 	}
 	s := have.DeepCopy()

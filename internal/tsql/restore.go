@@ -47,13 +47,28 @@ const ForeignDatabase = 50003
 // Sources: docs/t-sql/statements/restore-statements-transact-sql.md,
 // docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md.
 func RestoreFirst(name, own string, f RestoreForm) Statement {
+	return restoreFirst(name, own, f).takesLong("RESTORE DATABASE", name).done("restore " + name)
+}
+
+// RestoreReadOnly is RestoreFirst to its end, and has the database take no writes then, of whoever connects first
+// either: what such a writer has begun is rolled back. A restore that fails changes nothing of what is there.
+// Sources: docs/t-sql/statements/restore-statements-transact-sql.md, docs/t-sql/functions/error-transact-sql.md,
+// docs/t-sql/statements/alter-database-transact-sql-set-options.md (READ_ONLY, WITH <termination>).
+func RestoreReadOnly(name, own string, f RestoreForm) Statement {
+	f.Recover = true
+	return restoreFirst(name, own, f).
+		sql(";\nIF @@ERROR = 0\n    ALTER DATABASE ").name(name).sql(" SET READ_ONLY WITH ROLLBACK IMMEDIATE").
+		takesLong("RESTORE DATABASE", name).done("restore " + name)
+}
+
+func restoreFirst(name, own string, f RestoreForm) *builder {
 	f.StopAt, f.StopBefore = time.Time{}, ""
 	b := new(builder).sql("IF EXISTS (SELECT 1 FROM sys.databases AS d JOIN sys.master_files AS f ON f.database_id = ").
 		sql("d.database_id WHERE d.name = ").str(name).sql(" AND CHARINDEX(").str(own).sql(", f.physical_name) = 0)\n").
 		sql("    THROW ", strconv.Itoa(ForeignDatabase), ", N'There is another database of the name.', 1;\n").
 		sql("RESTORE DATABASE ").name(name).sql(" FROM ")
 	f.write(b)
-	return b.takesLong("RESTORE DATABASE", name).done("restore " + name)
+	return b
 }
 
 // RestoreLog restores a backup set of the log over a database that is RESTORING. Where to stop is named with each set

@@ -22,20 +22,36 @@ WHERE p.principal_id > 4 AND p.is_fixed_role = 0
 		arg("login", login).done("look for what people have made in the database")
 }
 
-// DropOwnOnline drops a database with its files while it is ONLINE, nobody's but the caller's login's session is in it,
-// it is in no group and published for nothing, and each of its files has own in its path. Any other of the name is left
-// alone. Sources: docs/t-sql/statements/drop-database-transact-sql.md,
+// DropOwnOnline drops a database with its files while it is ONLINE and READ_ONLY, nobody's but the caller's login's
+// session is in it, it is in no group and published for nothing, and each of its files has own in its path. Any other
+// of the name is left alone. Sources: docs/t-sql/statements/drop-database-transact-sql.md,
 // docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md, sys-master-files-transact-sql.md,
 // docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
 func DropOwnOnline(name, own string) Statement {
-	const filesOf = "(SELECT 1 FROM sys.master_files AS f WHERE f.database_id = d.database_id"
-	b := new(builder).
-		sql("IF EXISTS (SELECT 1 FROM sys.databases AS d WHERE d.name = ").str(name).
-		sql(" AND d.state_desc = N'ONLINE' AND d.group_database_id IS NULL AND d.is_published = 0 "+
-			"AND d.is_merge_published = 0 AND EXISTS ", filesOf, ") AND NOT EXISTS ", filesOf, " AND CHARINDEX(").str(own).
-		sql(", f.physical_name) = 0) AND NOT EXISTS (SELECT 1 FROM sys.dm_exec_sessions AS s " +
+	b := ifOwn(name, own, " AND d.group_database_id IS NULL AND d.is_published = 0 AND d.is_merge_published = 0").
+		sql(" AND NOT EXISTS (SELECT 1 FROM sys.dm_exec_sessions AS s " +
 			"WHERE s.database_id = d.database_id AND s.original_login_name <> ORIGINAL_LOGIN()))\n" +
 			"    DROP DATABASE IF EXISTS ").name(name)
 	b.exclusive = true
 	return b.done("drop what was restored as " + name)
+}
+
+// TakeWrites lets a database be written that is ONLINE and READ_ONLY, and each of whose files has own in its path; any
+// other of the name is left alone. Who reads it meanwhile loses the connection: the server changes it for nobody else.
+// Sources: docs/t-sql/statements/alter-database-transact-sql-set-options.md (READ_WRITE, WITH <termination>),
+// docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md, sys-master-files-transact-sql.md.
+func TakeWrites(name, own string) Statement {
+	b := ifOwn(name, own, "").sql(")\n    ALTER DATABASE ").name(name).sql(" SET READ_WRITE WITH ROLLBACK IMMEDIATE")
+	b.exclusive = true
+	return b.done("let " + name + " be written")
+}
+
+// ifOwn begins what is done while a database is ONLINE and READ_ONLY, has own in the path of each of its files, and
+// more is so of it; the caller closes the parenthesis.
+func ifOwn(name, own, more string) *builder {
+	const filesOf = "(SELECT 1 FROM sys.master_files AS f WHERE f.database_id = d.database_id"
+	return new(builder).
+		sql("IF EXISTS (SELECT 1 FROM sys.databases AS d WHERE d.name = ").str(name).
+		sql(" AND d.state_desc = N'ONLINE'", more, " AND d.is_read_only = 1 AND EXISTS ", filesOf, ") AND NOT EXISTS ",
+			filesOf, " AND CHARINDEX(").str(own).sql(", f.physical_name) = 0)")
 }

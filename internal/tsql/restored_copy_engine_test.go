@@ -86,6 +86,15 @@ func TestOnlyTheOwnDatabaseIsDropped(t *testing.T) {
 	g.Expect(sa.Exec(t.Context(), tsql.DropOwnRestoring("Content", "geosql-u1-"))).To(Succeed())
 	g.Expect(there("Content")).To(BeTrue(), "it is not being restored")
 	drop("Content", "geosql-u1-")
+	g.Expect(there("Content")).To(BeTrue(), "somebody may have written it")
+	exec("ALTER DATABASE Content SET READ_ONLY")
+	g.Expect(sa.Exec(t.Context(), tsql.TakeWrites("Content", "geosql-u2-"))).To(Succeed())
+	g.Expect(sa.Exec(t.Context(), tsql.Statement{Text: "CREATE TABLE Content.dbo.Later (Id int)"})).
+		To(HaveOccurred(), "it is another one's")
+	g.Expect(sa.Exec(t.Context(), tsql.TakeWrites("Content", "geosql-u1-"))).To(Succeed())
+	exec("CREATE TABLE Content.dbo.Later (Id int)")
+	exec("ALTER DATABASE Content SET READ_ONLY")
+	drop("Content", "geosql-u1-")
 	g.Expect(there("Content")).To(BeFalse())
 	drop("Content", "geosql-u1-")
 }

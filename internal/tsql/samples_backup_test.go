@@ -30,6 +30,9 @@ func init() {
 		tsql.RestoreDatabase("Or]ders", tsql.RestoreForm{Files: four, Position: 3}))
 	add("RestoreFirst", tsql.RestoreFirst("Or]ders", "6f9619ff", tsql.RestoreForm{Files: one, Moves: moves}),
 		tsql.RestoreFirst("Content", "6f9619ff", tsql.RestoreForm{Files: one, Moves: moves, Recover: true}))
+	add("RestoreReadOnly", tsql.RestoreReadOnly("Or]ders", "6f9619ff", tsql.RestoreForm{Files: one, Position: 1,
+		Moves: moves}))
+	add("TakeWrites", tsql.TakeWrites("Or]ders", "geosql-6f9619ff-"))
 	add("RestoreLog", tsql.RestoreLog("Content", tsql.RestoreForm{Files: one}),
 		tsql.RestoreLog("Content", tsql.RestoreForm{Files: four, Moves: moves[:1], StopAt: stop}),
 		tsql.RestoreLog("Content", tsql.RestoreForm{Files: one, StopBefore: "34000000012300001"}))
