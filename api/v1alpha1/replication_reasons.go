@@ -135,3 +135,17 @@ const (
 	// ReasonCleanupUnknown (Unknown): what it ended with could not be read, or it has not run since it was made anew.
 	ReasonCleanupUnknown = "CleanupUnknown"
 )
+
+// ConditionLogTruncated says whether the log of a subscription database that a backup has brought is kept short: it is
+// False while the database keeps its log and nobody is known to back it up. A Subscription that began in another way
+// does not have it.
+const ConditionLogTruncated = "LogTruncated"
+
+// Reasons of a Subscription's condition LogTruncated.
+const (
+	// ReasonLogTruncated: a BackupPolicy has the database, or the engine truncates the log by itself.
+	ReasonLogTruncated = "LogTruncated"
+	// ReasonLogGrows: neither is so: the log grows until its volume is full, and then nothing is delivered any more. The
+	// message says what to do.
+	ReasonLogGrows = "LogGrows"
+)

@@ -49,7 +49,7 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=subscriptions,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=subscriptions/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=publications;distributors;agentprofiles;sqlservers;availabilitygroups;publishermoves;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=publications;distributors;agentprofiles;sqlservers;availabilitygroups;publishermoves;sites;backuppolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if o.Sidecar == nil {

@@ -71,6 +71,8 @@ type Desired struct {
 	Holders sites.Gone
 	// Senders are the publisher's servers, of a subscriber that begins with a backup.
 	Senders map[v1alpha1.ServerName]Sender
+	// LogPolicy is the BackupPolicy that has a database which began with a backup; empty where none has.
+	LogPolicy string
 	// Route is the way of a copy, as the Sites declare it.
 	Route replication.Route
 	// Counted is the last count of what is pending, nil before the first.
@@ -379,6 +381,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	if err := r.desireHolders(ctx, &d); err != nil {
+		return d, err
+	}
+	if err := r.desireLogPolicy(ctx, &d); err != nil {
 		return d, err
 	}
 	var publication v1alpha1.Publication
