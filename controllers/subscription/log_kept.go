@@ -77,10 +77,10 @@ func logKept(d Desired, o Observed) *metav1.Condition {
 			d.database(), d.host())
 	default:
 		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonLogGrows
-		c.Message = fmt.Sprintf("database %[1]s on %[2]s came from a backup in the %[3]s recovery model, and no BackupPolicy "+
-			"has it: its log grows until the volume is full, and then nothing is delivered any more. Declare a BackupPolicy "+
-			"for SQLServer %[4]s (with log.mode None where something else backs the log up), or, where nobody needs backups "+
-			"of it, ALTER DATABASE %[5]s SET RECOVERY SIMPLE there", d.database(), d.host(), database.RecoveryModel,
+		c.Message = fmt.Sprintf("database %[1]s on %[2]s came from a backup in the %[3]s recovery model, and no BackupPolicy"+
+			" has it: its log grows until the volume is full, and then nothing is delivered any more. Declare a BackupPolicy "+
+			"for SQLServer %[4]s (log.mode None where something else backs the log up), or, where nobody needs backups of "+
+			"it, ALTER DATABASE %[5]s SET RECOVERY SIMPLE there", d.database(), d.host(), database.RecoveryModel,
 			d.Subscriber, tsql.Identifier(d.database()))
 	}
 	return &c

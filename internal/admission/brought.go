@@ -34,8 +34,9 @@ func (w *World) broughtFor(at *field.Path, s *v1alpha1.Subscription) field.Error
 		return nil
 	}
 	return field.ErrorList{field.Invalid(at.Child("initialization", "method"), p.InitializationOf(s), fmt.Sprintf(
-		"%s, which has the files of snapshots: allowed are %s, %s and %s, and the others for an agent elsewhere",
-		why, v1alpha1.InitializeSnapshot, v1alpha1.InitializeCompare, v1alpha1.InitializeReplicationSupportOnly))}
+		"%s, which has the files of snapshots: allowed are %s, %s, %s and %s, and the others for an agent elsewhere",
+		why, v1alpha1.InitializeSnapshot, v1alpha1.InitializeCompare, v1alpha1.InitializeBackup,
+		v1alpha1.InitializeReplicationSupportOnly))}
 }
 
 // broughtForAll refuses the same of a Publication, for the Subscriptions that say nothing for themselves.

@@ -34,7 +34,7 @@ func TestFilesThatNobodyNeeds(t *testing.T) {
 		}, subscription: "runs at the distributor", publication: "the agent of Subscription dublin runs at the distributor"},
 		"to one, whose agent runs at the distributor": {own: manual, change: func(s *v1alpha1.Subscription) {
 			s.Spec.Type = v1alpha1.SubscriptionPush
-		}, subscription: "allowed are Snapshot, Compare and ReplicationSupportOnly"},
+		}, subscription: "allowed are Snapshot, Compare, Backup and ReplicationSupportOnly"},
 		"to all but one at the distributor": {published: manual, own: snapshot, change: func(s *v1alpha1.Subscription) {
 			s.Spec.Type = v1alpha1.SubscriptionPush
 		}},
