@@ -150,8 +150,8 @@ func TestADeletedSubscriptionLeavesNothingOfItsBackup(t *testing.T) {
 		g.Expect(b.hub.Client.Delete(t.Context(), s)).To(Succeed())
 		b.gone(t, s)
 		g.Expect(b.leftOfBackups(t)).To(BeEmpty(), c.name)
-		state := b.rowsIn(t, "dubsub", "master", fmt.Sprintf("SELECT state_desc FROM sys.databases WHERE name = N'%s'",
-			s.Spec.Database))
+		state := b.rowsIn(t, "dubsub", "master", fmt.Sprintf("SELECT state_desc + IIF(is_read_only = 1, N' READ_ONLY', "+
+			"N'') FROM sys.databases WHERE name = N'%s'", s.Spec.Database))
 		g.Expect(state).To(Equal(map[bool]string{true: "[ONLINE]", false: "[]"}[c.restored]), c.name)
 		for server, query := range map[v1alpha1.ServerName]string{
 			"tukpub": "SELECT DISTINCT dest_db FROM Content.dbo.syssubscriptions WHERE dest_db = N'%s'",

@@ -79,6 +79,11 @@ func TestASubscriberBeginsWithABackup(t *testing.T) {
 		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
 		return s.Status.Copy.Backup
 	}, patient, 500*time.Millisecond).Should(BeEmpty())
+	g.Eventually(func() any {
+		b.nudgeAll(t)
+		g.Expect(b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), s)).To(Succeed())
+		return s.Status.Conditions
+	}, patient, 500*time.Millisecond).Should(ContainElement(HaveField("Type", v1alpha1.ConditionLogTruncated)))
 	t.Logf("phases that were seen: %v", phases)
 }
 
@@ -145,6 +150,11 @@ func TestARefusedBackupIsTakenAgain(t *testing.T) {
 	b.create(t, s)
 	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonWaitingForLogReader)
 	g.Expect(b.backups(t)).To(HaveLen(2), "at both ends")
+	readOnly := func() string {
+		return b.rowsIn(t, "dubsub", "master",
+			"SELECT CAST(is_read_only AS varchar(1)) FROM sys.databases WHERE name = N'Content'")
+	}
+	g.Expect(readOnly()).To(Equal("[1]"), "nobody writes what is not registered")
 	first := s.Status.Copy.Backup
 	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (1000, N'after the first')")
 	b.sql(t, "tukpub", "Content", "EXEC sp_changepublication @publication = N'articles', "+
@@ -161,6 +171,7 @@ func TestARefusedBackupIsTakenAgain(t *testing.T) {
 	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
 	b.settle(t, s, "dbo.Article")
 	g.Expect(b.sum(t, "dubsub", "dbo.Article")()).To(HavePrefix("101 "))
+	g.Expect(readOnly()).To(Equal("[0]"))
 	g.Expect(s.Status.Initialization.Reason).NotTo(ContainSubstring(first))
 	g.Eventually(func() []string { b.nudgeAll(t); return b.backups(t) }, patient, 500*time.Millisecond).Should(BeEmpty())
 }
