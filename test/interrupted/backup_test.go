@@ -28,10 +28,13 @@ import (
 // backupSteps are the writes on the way to a first copy by a backup: statements, the orders of sidecars, and the status
 // that tells of the registration.
 const backupSteps = "allow_initialize_from_backup|BACKUP DATABASE|" + restores + "|sp_addsubscription|" +
-	"sp_addpullsubscription| backup |/subscriptions/dublin/status"
+	writable + "|sp_addpullsubscription| backup |/subscriptions/dublin/status"
 
 // restores is in the beginning of the statement that restores the backup, which names are made of.
 const restores = "JOIN sys.master_files"
+
+// writable is in that of the one that lets the restored database be written.
+const writable = "N'ONLINE' AND d.is_read_only"
 
 // ofBackup names what an order of a backup says, after a blank; empty of all other writes. The same Secret is written
 // at several steps.
@@ -93,7 +96,7 @@ func TestAFirstCopyByABackupWhereverTheManagerDies(t *testing.T) {
 		}
 	}
 	t.Logf("the manager died %d times: %q", deaths, died)
-	for _, step := range []string{"BACKUP DATABASE", restores, "sp_addsubscription", "backup is begun",
+	for _, step := range []string{"BACKUP DATABASE", restores, "sp_addsubscription", writable, "backup is begun",
 		"backup is served", "backup is brought", "backup ends"} {
 		g.Expect(died).To(ContainElement(ContainSubstring(step)))
 	}
