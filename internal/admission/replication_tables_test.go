@@ -201,6 +201,12 @@ var replicationRefusals = []refusal{
 		[]string{"spec.initialization.manual", "no other method does"},
 	},
 	{
+		"a folder of files beside a backup",
+		"",
+		with(subscription, "NAME", "s") + "  initialization: {method: Backup, manual: {folder: disk}}\n",
+		[]string{"spec.initialization.manual", "no other method does"},
+	},
+	{
 		"a folder elsewhere",
 		"",
 		with(subscription, "NAME", "s") + "  initialization: {method: Manual, manual: {folder: ../data}}\n",
@@ -235,6 +241,12 @@ var replicationRefusals = []refusal{
 		with(subscription, "NAME", "s") + "  type: Push\n",
 		with(publication, "NAME", "articles") + "  initialization: {method: Manual, manual: {folder: disk}}\n",
 		[]string{"spec.initialization.method", "the agent of Subscription s runs at the distributor"},
+	},
+	{
+		"a backup beside a schedule",
+		with(publication, "NAME", "articles") + nightly,
+		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\n",
+		[]string{"spec.initialization.method", "each of which replaces what is there"},
 	},
 	{
 		"files of snapshots by a schedule",
