@@ -322,6 +322,15 @@ func estimate(group *v1alpha1.AvailabilityGroup, spec v1alpha1.FailoverSpec) *me
 	return requests.Largest(requests.EstimateLoss(group, to))
 }
 
+// notBegun says why nobody began with a request, as far as the votes tell.
+func notBegun(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) string {
+	if s.Requested != nil && o.Votes.Overtaken(string(f.UID), s.Requested.Time) {
+		return "no agent began with it: one that was issued later was answered meanwhile. Make another one if it is still " +
+			"wanted"
+	}
+	return "no agent began with it in time: do agents run beside the replicas, and do they reach the voters?"
+}
+
 // wait sees to it that a request that was asked for and not answered stands at a voter, and gives up in the end.
 func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1.FailoverStatus, *Ask) {
 	end := expires(f)
@@ -335,23 +344,13 @@ func wait(o Observed, f *v1alpha1.Failover, s v1alpha1.FailoverStatus) (v1alpha1
 			"no answer could be read at a majority of the voters: the group's status says who is primary",
 		)
 		return s, nil
-	case o.Now.After(end.Add(answerGrace)) && o.Votes.Majority() && s.Phase == v1alpha1.FailoverRequested &&
-		s.Requested != nil && o.Votes.Overtaken(request(f, s.Requested.Time)):
-		complete(
-			o,
-			&s,
-			v1alpha1.FailoverExpired,
-			v1alpha1.ReasonExpired,
-			"no agent began with it: one that was issued later was answered meanwhile. Make another one if it is still wanted",
-		)
-		return s, nil
 	case o.Now.After(end.Add(answerGrace)) && o.Votes.Majority() && s.Phase == v1alpha1.FailoverRequested:
 		complete(
 			o,
 			&s,
 			v1alpha1.FailoverExpired,
 			v1alpha1.ReasonExpired,
-			"no agent began with it in time: do agents run beside the replicas, and do they reach the voters?",
+			notBegun(o, f, s),
 		)
 		return s, nil
 	case o.Now.After(end) || s.Phase == v1alpha1.FailoverRunning:

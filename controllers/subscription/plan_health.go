@@ -236,8 +236,11 @@ func mirroring(d Desired, o Observed) conditions.Outcome {
 	case d.manual() != "" && (m.Status == nil || m.Status.State == files.Waiting):
 		return conditions.InProgress(v1alpha1.ReasonWaitingForFiles, "the subscriber's sidecar begins to look for the files "+
 			"of the snapshot, which a person brings; one of an earlier release does not, and is renewed with its pod")
-	case m.Status == nil || m.Status.State == files.Waiting:
-		return conditions.InProgress(v1alpha1.ReasonMirroring, "the subscriber's sidecar begins to mirror the snapshot")
+	case m.Status == nil:
+		return conditions.InProgress(v1alpha1.ReasonMirroring, "the subscriber's sidecar has not heard of the snapshot yet")
+	case m.Status.State == files.Waiting:
+		return conditions.InProgress(v1alpha1.ReasonMirroring,
+			"the subscriber's sidecar waits for the distributor's to say what the snapshot has")
 	case m.Status.State == files.Failing:
 		return conditions.InProgress(
 			v1alpha1.ReasonMirroring,

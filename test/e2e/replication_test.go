@@ -16,10 +16,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/tsql"
@@ -270,6 +272,8 @@ func copiesComeWhenAsked(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription, sou
 	g.Consistently(digest(t, copied, "dbo.Price"), 2*time.Second, 500*time.Millisecond).Should(Equal(first))
 	_, err := plugin(t, b, b.Hub().Name, time.Minute, "reinitialize", s.Name, "--yes")
 	g.Expect(err).NotTo(HaveOccurred())
+	saysLogs(t, b.Site("dublin"), "e2ersub-0")
+	saysLogs(t, b.Site("quincy"), "e2erdist-0")
 	// Each step of it takes a look of some seconds at servers that are far apart.
 	want, p := digest(t, source, "dbo.Price")(), &v1alpha1.Publication{}
 	bed.Wait(t, "the copy that was asked for is there", 3*time.Minute, func(ctx context.Context) (bool, string, error) {
@@ -281,6 +285,25 @@ func copiesComeWhenAsked(t *testing.T, b *bed.Bed, s *v1alpha1.Subscription, sou
 		text := fmt.Sprintf("phase %s, asked for %v, mirrored %s; Subscription: %s; Publication: %s", s.Status.Phase,
 			s.Status.Reinitialization, s.Status.MirroredSnapshot, described(s.Status.Conditions), described(p.Status.Conditions))
 		return digest(t, copied, "dbo.Price")() == want, text, nil
+	})
+}
+
+// saysLogs has a test that fails say what a server's sidecar said last.
+func saysLogs(t *testing.T, s *bed.Site, pod string) {
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+		defer cancel()
+		api, err := kubernetes.NewForConfig(s.Config)
+		if err != nil {
+			t.Logf("the log of %s: %v", pod, err)
+			return
+		}
+		options := &corev1.PodLogOptions{Container: agent.Container, TailLines: ptr.To[int64](40), Timestamps: true}
+		text, err := api.CoreV1().Pods(namespace).GetLogs(pod, options).DoRaw(ctx)
+		t.Logf("the log of %s (%v):\n%s", pod, err, text)
 	})
 }
 

@@ -97,8 +97,9 @@ func (f filled) has(name string) bool {
 	return ok
 }
 
-// copy takes what has come since the last look. Without anything new it reads nothing.
-func (v *visit) copy(ctx context.Context, one *mirror) error {
+// copy takes what has come since the last look. Without anything new it reads nothing. failed are the attempts that
+// brought nothing before.
+func (v *visit) copy(ctx context.Context, one *mirror, failed int) error {
 	m := v.mirrors
 	from, err := v.look(one.order)
 	if err != nil {
@@ -108,7 +109,7 @@ func (v *visit) copy(ctx context.Context, one *mirror) error {
 		m.say(one, func(s *Status) { s.State, s.Message = Awaiting, "" })
 		return errAwaited
 	}
-	listing, done, err := v.listing(ctx, one)
+	listing, done, err := v.listing(ctx, one, failed)
 	if err != nil {
 		return err
 	}
@@ -214,7 +215,7 @@ func (v *visit) arrived() bool {
 }
 
 // listing is what was stored of it, or else the source is asked.
-func (v *visit) listing(ctx context.Context, one *mirror) (*Listing, func(), error) {
+func (v *visit) listing(ctx context.Context, one *mirror, failed int) (*Listing, func(), error) {
 	m := v.mirrors
 	if v.list != "" {
 		listing, done, err := m.list(ctx, func(ctx context.Context) (*Listing, error) {
@@ -226,7 +227,7 @@ func (v *visit) listing(ctx context.Context, one *mirror) (*Listing, func(), err
 		m.warn(one, "the list of a snapshot's files is asked for again", err)
 		v.list = ""
 	}
-	source, err := m.source(one.order, one.meter)
+	source, err := m.source(one.order, one.meter, failed)
 	if err != nil {
 		return nil, nil, err
 	}

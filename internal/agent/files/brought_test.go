@@ -169,9 +169,9 @@ func TestAMirrorOfWhatIsBroughtThatIsKilledAtEachStep(t *testing.T) {
 				one := &mirror{order: p.manual(), meter: transfer.NewMeter()}
 				m.running["dublin"], m.statuses["dublin"] = one, Status{}
 				v := &visit{mirrors: m}
-				err := v.copy(t.Context(), one)
+				err := v.copy(t.Context(), one, 0)
 				if errors.Is(err, errAwaited) {
-					err = v.copy(t.Context(), one) // the second look knows what is whole
+					err = v.copy(t.Context(), one, 0) // the second look knows what is whole
 				}
 				if err == nil {
 					p.mirrored(t, m, first, contents)
@@ -342,12 +342,12 @@ func TestWhatWasTakenIsPutInPlace(t *testing.T) {
 			m.running["dublin"], m.statuses["dublin"] = one, Status{}
 			v := &visit{mirrors: m}
 			folder := filepath.Join(m.brought, p.manual().Manual)
-			g.Expect(v.copy(t.Context(), one)).To(MatchError(errAwaited))
+			g.Expect(v.copy(t.Context(), one, 0)).To(MatchError(errAwaited))
 			put(t, folder, contents)
-			g.Expect(v.copy(t.Context(), one)).To(MatchError(errAwaited), "it may be being written")
-			g.Expect(v.copy(t.Context(), one)).To(MatchError(broken))
+			g.Expect(v.copy(t.Context(), one, 0)).To(MatchError(errAwaited), "it may be being written")
+			g.Expect(v.copy(t.Context(), one, 0)).To(MatchError(broken))
 			g.Expect(os.RemoveAll(folder)).To(Succeed())
-			g.Expect(v.copy(t.Context(), one)).To(Succeed())
+			g.Expect(v.copy(t.Context(), one, 0)).To(Succeed())
 			p.mirrored(t, m, first, contents)
 		})
 	}

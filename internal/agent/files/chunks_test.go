@@ -253,7 +253,7 @@ func TestAMirrorThatIsKilledAtEachStep(t *testing.T) {
 		meter := transfer.NewMeter()
 		one := &mirror{order: p.order, meter: meter}
 		m.running["dublin"], m.statuses["dublin"] = one, Status{}
-		if err := m.copy(t.Context(), one); err == nil {
+		if err := m.copy(t.Context(), one, 0); err == nil {
 			p.mirrored(t, m, first, contents)
 			break
 		} else {

@@ -338,6 +338,32 @@ func TestPausesGrow(t *testing.T) {
 	}
 }
 
+// A source that says nothing is asked again on another connection, and is waited for twice as long each time: it may be
+// reading files.
+func TestASourceThatDoesNotAnswer(t *testing.T) {
+	g := NewWithT(t)
+	p := newPair(t)
+	p.snapshot(t, first, map[string][]byte{"a": []byte("abc")})
+	var asked atomic.Int32
+	p.before = func(_ http.ResponseWriter, r *http.Request) bool {
+		if asked.Add(1) > 1 {
+			return false
+		}
+		<-r.Context().Done()
+		return true
+	}
+	m := p.keeper()
+	m.answer = 50 * time.Millisecond
+	m.Set(t.Context(), []orders.Mirror{p.order})
+	g.Eventually(failing(t, m), soon).Should(ContainSubstring("timeout awaiting response headers"))
+	g.Eventually(func() State { return m.Statuses()[0].State }, soon).Should(Equal(Verified))
+	for failed, want := range map[int]time.Duration{0: answerTime, 1: 2 * answerTime, 5: listTime, 1 << 40: listTime} {
+		s, err := p.keeper().source(p.order, nil, failed)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(s.client.Transport).To(HaveField("ResponseHeaderTimeout", want))
+	}
+}
+
 // A source that does not end its listing keeps no other mirror from reading its own, and is given up.
 func TestAListingThatStops(t *testing.T) {
 	g := NewWithT(t)

@@ -85,6 +85,8 @@ type Mirrors struct {
 	index          *transfer.Index
 	// stall is how long a source may send nothing of a listing that it has begun; tests have less.
 	stall time.Duration
+	// answer is how long an answer is waited for at first; tests have less.
+	answer time.Duration
 	// reading has one listing understood at a time, and room are the chunks of listings that may be in memory.
 	reading, room *semaphore.Weighted
 	// removeAll removes a folder, and volume says what room one has; tests have their own.
@@ -115,8 +117,9 @@ type mirror struct {
 // NewMirrors keeps mirrors below dir, one folder for each distributor of the namespace.
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
-		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks), stall: stall, removeAll: os.RemoveAll,
-		volume: backups.FileSystem, look: lookPause, running: map[string]*mirror{}, statuses: map[string]Status{},
+		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks),
+		stall: stall, answer: answerTime, removeAll: os.RemoveAll, volume: backups.FileSystem, look: lookPause,
+		running: map[string]*mirror{}, statuses: map[string]Status{},
 		folders: map[string]chan struct{}{}}
 }
 
@@ -209,7 +212,7 @@ func (m *Mirrors) run(ctx context.Context, one *mirror) {
 	work := m.copy
 	switch {
 	case one.order.Ended:
-		work = m.remove
+		work = func(ctx context.Context, one *mirror, _ int) error { return m.remove(ctx, one) }
 	case one.order.Generation == "":
 		return
 	case one.order.Manual != "":
@@ -217,7 +220,7 @@ func (m *Mirrors) run(ctx context.Context, one *mirror) {
 	}
 	most := int64(0)
 	for failed := 0; ; failed++ {
-		err := work(ctx, one)
+		err := work(ctx, one, failed)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
@@ -283,9 +286,9 @@ func (m *Mirrors) list(
 }
 
 // copy brings the newest whole snapshot here. Files gather in a folder beside, which gets its name when all of them
-// have their checksums: a folder under its own name is whole.
-func (m *Mirrors) copy(ctx context.Context, one *mirror) error {
-	source, err := m.source(one.order, one.meter)
+// have their checksums: a folder under its own name is whole. failed are the attempts that brought nothing before.
+func (m *Mirrors) copy(ctx context.Context, one *mirror, failed int) error {
+	source, err := m.source(one.order, one.meter, failed)
 	if err != nil {
 		return err
 	}

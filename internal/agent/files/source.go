@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,12 +19,18 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"geosql.dev/operator/internal/agent/orders"
+	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/transfer"
 )
 
-// listTime bounds a listing; the distributor's sidecar reads every new file for its checksum.
-const listTime = 15 * time.Minute
+// listTime bounds a listing; the distributor's sidecar reads every new file for its checksum. An answer is waited for
+// answerTime at first, and twice that after each attempt that failed: on a link that loses a connection without a word
+// nothing tells an answer that takes its time from one that never comes. The source goes on where it was.
+const (
+	listTime   = 15 * time.Minute
+	answerTime = 30 * time.Second
+)
 
 // source is the sidecar of a distributor.
 type source struct {
@@ -39,19 +44,20 @@ type source struct {
 	reading *semaphore.Weighted
 }
 
-func (m *Mirrors) source(order orders.Mirror, meter *transfer.Meter) (*source, error) {
+// source waits for an answer as long as that is due after so many attempts that failed.
+func (m *Mirrors) source(order orders.Mirror, meter *transfer.Meter, failed int) (*source, error) {
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(order.CA) {
 		return nil, errors.New("the orders have no CA for the distributor's sidecar")
 	}
 	transport := &http.Transport{
-		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		DialContext: mssql.Dial(10 * time.Second),
 		TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: order.Host, MinVersion: tls.VersionTLS12,
 			VerifyConnection: credentials.Of(order.Host, m.namespace)},
 		// HTTP/2 would carry all streams on one connection.
 		TLSNextProto:          map[string]func(string, *tls.Conn) http.RoundTripper{},
 		TLSHandshakeTimeout:   10 * time.Second,
-		ResponseHeaderTimeout: listTime,
+		ResponseHeaderTimeout: min(m.answer<<min(failed, 8), listTime),
 		// As many as there are workers: each stream has a TCP connection of its own, since on a long link one window after
 		// a loss is small, and several fill it.
 		MaxIdleConnsPerHost: transfer.MaxWorkers,

@@ -190,7 +190,7 @@ func (k *Keeper) dueNotes() votes.Notes {
 	}
 	switch a, last := k.requests.answer, k.told().last(); {
 	case a == nil:
-	case k.told().answers[a.ID].Final(), last.ID != a.ID && newer(last.Issued, last.ID, a.Issued, a.ID):
+	case k.told().answers[a.ID].Final(), last.Overtakes(a.ID, a.Issued):
 		// Somebody else has said how it ended; or it would take the place of the answer to a newer request, and that would
 		// be open again. How a term ended that was asked for is in its timeline.
 		k.requests.answer = nil

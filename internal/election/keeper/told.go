@@ -39,7 +39,7 @@ func gather(all []votes.Notes) gathered {
 		}
 		if r, ok, err := votes.ParseRequest(annotations); err != nil {
 			g.errs = append(g.errs, err)
-		} else if ok && (g.request == nil || newer(r.Issued, r.ID, g.request.Issued, g.request.ID)) {
+		} else if ok && (g.request == nil || votes.Newer(r.Issued, r.ID, g.request.Issued, g.request.ID)) {
 			g.request = &r
 		}
 		if a, ok, err := votes.ParseAnswer(annotations); err != nil {
@@ -84,11 +84,6 @@ func (k *Keeper) told() gathered {
 		k.heard, k.heardOf = &g, notes
 	}
 	return *k.heard
-}
-
-// newer says whether the first of two requests counts; IDs decide between equal times.
-func newer(at time.Time, id string, thanAt time.Time, thanID string) bool {
-	return at.After(thanAt) || at.Equal(thanAt) && id > thanID
 }
 
 // keepLater adds a timeline unless one of its term is there that ended.
@@ -147,7 +142,7 @@ func (g gathered) open() *votes.Request {
 	if g.request == nil || g.answers[g.request.ID].Final() {
 		return nil
 	}
-	if g.last().Overtakes(*g.request) {
+	if g.last().Overtakes(g.request.ID, g.request.Issued) {
 		return nil
 	}
 	return g.request
@@ -156,7 +151,7 @@ func (g gathered) open() *votes.Request {
 // last is the answer to the newest request that any voter has one to, zero for none.
 func (g gathered) last() (last votes.Answer) {
 	for _, a := range g.answers {
-		if newer(a.Issued, a.ID, last.Issued, last.ID) {
+		if votes.Newer(a.Issued, a.ID, last.Issued, last.ID) {
 			last = a
 		}
 	}

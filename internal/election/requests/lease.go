@@ -143,7 +143,7 @@ func Write(
 					)
 				}
 			}
-			if last, ok, err := votes.ParseAnswer(annotations); ok && err == nil && last.Overtakes(request) {
+			if last, ok, err := votes.ParseAnswer(annotations); ok && err == nil && last.Overtakes(request.ID, request.Issued) {
 				return false, fmt.Errorf("one of %s was answered: %w", last.Issued.UTC().Format(time.RFC3339), ErrNewer)
 			}
 			request.Annotate(annotations)

@@ -76,9 +76,11 @@ func (v Votes) Issue(now time.Time) time.Time {
 	return now
 }
 
-// Overtaken tells that a voter has an answer to a newer request than this one: nobody begins with it any more.
-func (v Votes) Overtaken(r votes.Request) bool {
-	return slices.ContainsFunc(v, func(x Vote) bool { return x.Err == nil && x.Answer != nil && x.Answer.Overtakes(r) })
+// Overtaken tells that a voter has an answer to a newer request than that of the ID: nobody begins with it any more.
+func (v Votes) Overtaken(id string, issued time.Time) bool {
+	return slices.ContainsFunc(v, func(x Vote) bool {
+		return x.Err == nil && x.Answer != nil && x.Answer.Overtakes(id, issued)
+	})
 }
 
 // Carries says whether a voter has the request of an ID.

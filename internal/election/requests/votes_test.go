@@ -74,7 +74,7 @@ func TestWhichRequestIsOvertaken(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			NewWithT(t).Expect(requests.Votes{{}, c.vote}.Overtaken(ask("a", 0))).To(Equal(c.want))
+			NewWithT(t).Expect(requests.Votes{{}, c.vote}.Overtaken("a", begun)).To(Equal(c.want))
 		})
 	}
 }

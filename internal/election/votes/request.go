@@ -236,9 +236,15 @@ type Answer struct {
 // Final says whether the outcome will not change any more.
 func (a Answer) Final() bool { return a.Outcome != OutcomeAccepted && a.Outcome != "" }
 
-// Overtakes tells that the answer is to a request that counts before another one, with which nobody begins any more.
-func (a Answer) Overtakes(r Request) bool {
-	return a.ID != r.ID && (a.Issued.After(r.Issued) || a.Issued.Equal(r.Issued) && a.ID > r.ID)
+// Newer says whether the first of two requests counts; IDs decide between equal times.
+func Newer(at time.Time, id string, thanAt time.Time, thanID string) bool {
+	return at.After(thanAt) || at.Equal(thanAt) && id > thanID
+}
+
+// Overtakes tells that the answer is to another request than this one, and one that counts before it: nobody begins
+// with it any more.
+func (a Answer) Overtakes(id string, issued time.Time) bool {
+	return a.ID != id && Newer(a.Issued, a.ID, issued, id)
 }
 
 // ParseAnswer reads the answer of a Lease's annotations; false when there is none.

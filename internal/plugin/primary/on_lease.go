@@ -83,7 +83,7 @@ func pending(vote requests.Vote, now time.Time) *votes.Request {
 	all := requests.Votes{vote}
 	switch answer := all.Answer(r.ID); {
 	case answer != nil && answer.Final(), answer == nil && r.Expired(now), now.After(r.Expires().Add(unknownAfter)),
-		all.Overtaken(*r):
+		all.Overtaken(r.ID, r.Issued):
 		return nil
 	}
 	return r
