@@ -47,7 +47,10 @@ var byTheClock = map[string]string{
 	"subscription.observeTokens": "a token's age, by the clock that it was posted by: when the next one is posted",
 	"subscription.stands":        "what is pending is counted earlier",
 	"subscription.present":       "for how long a figure is shown",
-	"subscription.progress":      "how long a phase of a copy took, which is told and decides nothing",
+	"subscription.enter":         "how long a phase of a copy took, which is told and decides nothing",
+	"subscription.outlived":      "another backup is taken, which nobody else has",
+	"subscription.planInTime":    "a backup that was taken for this alone ends, and a person is asked",
+	"subscription.awaited":       "what a sidecar that says nothing may leave is told",
 	"subscription.paced":         "how often the figures of a copy are written",
 }
 

@@ -52,10 +52,12 @@ var bare = map[string]string{
 	"sqlserver.SitePasswords":   atSite,
 	"sqlserver.SiteCertificate": atSite, "sqlserver.ForeignSecrets": atSite, "sqlserver.Readers": atSite,
 	"sqlserver.Account": atSite, "sqlserver.ConfigMap": atSite, "sqlserver.StatefulSet": atSite, "sqlserver.Pod": atSite,
-	"sqlserver.Refusal": atSite, "sqlserver.Budget": atSite, "sqlserver.BudgetDenied": atSite,
+	"sqlserver.Refusal": atSite, "sqlserver.Unstarted": atSite,
+	"sqlserver.Budget": atSite, "sqlserver.BudgetDenied": atSite,
 	"sqlserver.Policy": atSite, "sqlserver.PolicyDenied": atSite,
 	"sqlserver.DeclaredSA": hub, "sqlserver.DeclaredKey": hub, "sqlserver.ProductKey": atSite,
 	"sqlserver.Rooms":    "State says it; nothing is planned by them",
+	"sqlserver.TCP":      "State says it; nothing is planned by it",
 	"sqlserver.left.Set": atSite, "sqlserver.left.Ending": atSite, "sqlserver.left.Pod": atSite,
 
 	"subscription.Agent": "AtErr says it", "subscription.LogReaderJob": "JobsErr says it",

@@ -13,7 +13,7 @@ SOAK_WALK_MINUTES ?= 120
 SOAK_PROPERTIES ?= ./internal/workload/history
 
 ##@ 6 Long forms
-.PHONY: soak soak-properties soak-interruptions soak-walks soak-moves soak-answers soak-standin soak-bed soak-faults bench-backups
+.PHONY: soak soak-properties soak-interruptions soak-walks soak-moves soak-answers soak-standin soak-bed soak-faults bench-backups bench-init
 soak: soak-properties soak-interruptions soak-walks soak-moves soak-answers soak-standin soak-bed ## Run the long forms of all tests: SOAK_ROUNDS of every fault within SOAK_MINUTES, then a table of figures.
 
 soak-properties: ## Run property tests with SOAK_CHECKS checks each.
@@ -75,3 +75,16 @@ bench-backups: ## Measure backups and restores in all forms, and writes during a
 	@standin=$$(hack/program standin) && export GEOSQL_STANDIN="$$standin" && \
 	  GEOSQL_BENCH_MB=$(BENCH_MB) go test -vet=off -tags integration -run '^$$' -bench 'Backups$$' -benchtime $(BENCH_ROUNDS)x -timeout 30m ./internal/agent/backups && \
 	  GEOSQL_BENCH_MB=$(BENCH_WRITES_MB) go test -vet=off -tags integration -run '^$$' -bench WritesDuringABackup -benchtime 1x -timeout 30m ./internal/agent/backups
+
+# Where reports of benchmarks are written; which parts of bench-init are measured (all, unless given: ways,spokes), and with
+# how many percent of the bytes.
+BENCH_RESULTS ?= $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/bench
+BENCH_PARTS   ?=
+BENCH_PERCENT ?= 100
+
+bench-init: ## Measure how a far subscriber begins, beside what link and machine allow, as root, within an hour: tables, also in BENCH_RESULTS. The machine does nothing else meanwhile.
+	@echo "bench: first copies over emulated links, three quarters of an hour; the report is written to $(BENCH_RESULTS)/first-copies.md"
+	@hack/bed/up --only binaries
+	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && netem=$$(hack/program netem) && \
+	  GEOSQL_STANDIN="$$standin" GEOSQL_NETEM="$$netem" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_BENCH_RESULTS="$(BENCH_RESULTS)" GEOSQL_BENCH_PARTS="$(BENCH_PARTS)" GEOSQL_BENCH_PERCENT="$(BENCH_PERCENT)" \
+	  go test -vet=off -tags integration -run '^$$' -bench FirstCopies -benchtime 1x -timeout 60m ./test/initial

@@ -6,7 +6,7 @@
 # processors.
 LONGEST := ./controllers/subscription ./test/walk ./controllers/restore ./internal/agent/holder ./test/interrupted \
   ./internal/agent/restores ./internal/agent/backups ./controllers/drill ./internal/sites \
-  ./controllers/sqlserver ./controllers/names ./internal/election/keeper ./cmd/geosql ./controllers/login ./internal/admission
+  ./controllers/sqlserver ./controllers/names ./internal/election/keeper ./cmd/geosql ./controllers/login ./internal/admission ./test/initial
 
 ##@ 1 Begin here
 .PHONY: test
@@ -21,8 +21,8 @@ test-operator: ## Run the operator's tests, also those that need API servers and
 	@hack/tool prometheus
 	@hack/tool versitygw
 	@hack/tool crdify
-	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && \
-	  GEOSQL_STANDIN="$$standin" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 4 -timeout 20m $(LONGEST) ./...
+	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && netem=$$(hack/program netem) && \
+	  GEOSQL_STANDIN="$$standin" GEOSQL_NETEM="$$netem" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 4 -timeout 20m $(LONGEST) ./...
 	@$(MAKE) --no-print-directory test-race-short
 
 # Under the race detector: the core, with engines that have the detector as well. The stand-in has a target of its own.

@@ -7,7 +7,7 @@ import (
 )
 
 // InitializationMethod is how subscribers get their first copy.
-// +kubebuilder:validation:Enum=Snapshot;Compare;ReplicationSupportOnly
+// +kubebuilder:validation:Enum=Snapshot;CompressedSnapshot;Compare;Manual;Backup;ReplicationSupportOnly
 type InitializationMethod string
 
 const (
@@ -18,18 +18,43 @@ const (
 	InitializeCompare = "Compare"
 	// InitializeReplicationSupportOnly expects that the subscriber has the data already.
 	InitializeReplicationSupportOnly InitializationMethod = "ReplicationSupportOnly"
+	// InitializeCompressedSnapshot applies a snapshot that is packed once, at the distributor, and mirrored packed.
+	InitializeCompressedSnapshot InitializationMethod = "CompressedSnapshot"
+	// InitializeManual applies a snapshot whose files a person brings to the subscriber's site.
+	InitializeManual InitializationMethod = "Manual"
+	// InitializeBackup restores a backup of the published database at the subscriber, which gets what was committed after
+	// it.
+	InitializeBackup InitializationMethod = "Backup"
 )
 
 // Initialization says how subscribers get their first copy.
+// +kubebuilder:validation:XValidation:rule="(has(self.method) && self.method == 'Manual') == has(self.manual)",message="method Manual takes manual, which says where the files are brought, and no other method does",fieldPath=".manual"
 type Initialization struct {
-	// method is Snapshot (default), a copy that the subscriber's site mirrors first; Compare, which keeps tables that are
-	// equal to the publisher's, row by row, and lets a snapshot replace them otherwise, also those that somebody else
-	// made; or ReplicationSupportOnly, which copies nothing: a person brings the data. Of a subscription that is
-	// registered another method copies nothing by itself, and ReplicationSupportOnly is refused. What a person brought,
-	// and tables of somebody else for which the Subscription stands still already, Compare replaces where the Subscription
-	// itself says it, not where its Publication does.
+	// method is Snapshot (default), a copy that the subscriber's site mirrors first; CompressedSnapshot, one that is
+	// packed once at the distributor, which keeps it so, and sent packed to all who ask for that; Compare, which keeps
+	// tables that are equal to the publisher's, row by row, and lets a snapshot replace them otherwise, also those that
+	// somebody else made; Manual, a snapshot whose files a person brings to the subscriber's site, on a disk or another
+	// way, each time that there is to be a copy: over the link goes the list of them alone; Backup, which restores a
+	// backup of the whole published database in place of one that is empty, or that a person lets make way, and streams
+	// what was committed since; or ReplicationSupportOnly, which copies nothing: a person brings the data. Of a
+	// subscription that is registered another method copies nothing by itself, and ReplicationSupportOnly and Backup are
+	// refused where it gets copies. What a person brought, and tables of somebody else for which the Subscription stands
+	// still already, Compare replaces where the Subscription itself says it, not where its Publication does.
 	// +kubebuilder:default=Snapshot
 	Method InitializationMethod `json:"method,omitempty"`
+	// manual says where a person brings the files; of method Manual alone, which needs it.
+	// +optional
+	Manual *ManualInitialization `json:"manual,omitempty"`
+}
+
+// ManualInitialization is where a person brings the files of snapshots.
+type ManualInitialization struct {
+	// folder below /var/opt/mssql-backup/brought of the subscriber's pod, which is on its backup volume. The sidecar makes
+	// it, reads what is in it and in folders below, and changes nothing there. Another one may be named at any time.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$')",message="folder is relative, such as articles or disks/articles: names of letters, digits, dots, dashes and underscores, each of which begins with a letter or a digit"
+	Folder string `json:"folder"`
 }
 
 // DataCompression of a table at the subscriber (docs/relational-databases/data-compression/data-compression.md).
@@ -105,7 +130,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="(has(self.type) && self.type == 'Snapshot') == has(self.schedule)",message="type Snapshot takes a schedule, and type Transactional none",fieldPath=".schedule"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.schedule)",message="timeZone goes with schedule",fieldPath=".timeZone"
 // +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Snapshot' || !has(self.logReaderProfile)",message="nothing reads the log for type Snapshot: leave logReaderProfile out",fieldPath=".logReaderProfile"
-// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Snapshot' || !has(self.initialization) || !has(self.initialization.method) || self.initialization.method == 'Snapshot'",message="type Snapshot brings nothing but snapshots: initialization.method is Snapshot, or left out",fieldPath=".initialization"
+// +kubebuilder:validation:XValidation:rule="!has(self.type) || self.type != 'Snapshot' || !has(self.initialization) || !has(self.initialization.method) || self.initialization.method in ['Snapshot', 'CompressedSnapshot']",message="type Snapshot brings nothing but snapshots: initialization.method is Snapshot or CompressedSnapshot, or left out",fieldPath=".initialization"
 // +kubebuilder:validation:XValidation:rule="self.publisher == oldSelf.publisher || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="publisher is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
 // +kubebuilder:validation:XValidation:rule="self.database == oldSelf.database || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="database is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"
 // +kubebuilder:validation:XValidation:rule="self.distributor == oldSelf.distributor || has(self.movedBy) && (!has(oldSelf.movedBy) || self.movedBy != oldSelf.movedBy)",message="distributor is immutable: declare another publication; a PublisherMove changes it, and writes movedBy along with it"

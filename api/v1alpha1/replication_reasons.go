@@ -76,7 +76,8 @@ const (
 	// ReasonSnapshotFolderMissing: the publisher's engine cannot write below the distributor's snapshot folder, which it
 	// does for a subscription without a snapshot; the message says what helps.
 	ReasonSnapshotFolderMissing = "SnapshotFolderMissing"
-	// ReasonSubscriberNotEmpty: the subscription database has tables that are not the subscription's.
+	// ReasonSubscriberNotEmpty: the subscription database has something that is not the subscription's: tables, or
+	// anything at all where a backup is to take its place.
 	ReasonSubscriberNotEmpty = "SubscriberNotEmpty"
 	// ReasonReinitializationNeeded: what is declared needs a new copy of tables that subscribers have. What is there goes
 	// on until somebody asks for it; the message says what it costs.
@@ -84,8 +85,14 @@ const (
 	// ReasonCompressionPending: a table is large, and rebuilding it with the compression that is declared is left to a
 	// person.
 	ReasonCompressionPending = "CompressionPending"
+	// ReasonBackupUnsuitable (Stalled): backups with which a subscriber was to begin came to nothing several times in a
+	// row, or one took longer than the distributor keeps what comes after it; the message says why, and what helps.
+	ReasonBackupUnsuitable = "BackupUnsuitable"
 	// ReasonMirroring: the snapshot is being copied to the subscriber's site.
 	ReasonMirroring = "Mirroring"
+	// ReasonWaitingForFiles: a person is to bring files of the snapshot to the subscriber's site; the message says where
+	// they are, where they go, and which are missing or wrong. Nothing is applied before all are there.
+	ReasonWaitingForFiles = "WaitingForFiles"
 	// ReasonCopying (event only): the subscriber's copy has come to another phase; the message says what those before
 	// took.
 	ReasonCopying = "Copying"
@@ -127,4 +134,18 @@ const (
 	ReasonCleanupFailed = "CleanupFailed"
 	// ReasonCleanupUnknown (Unknown): what it ended with could not be read, or it has not run since it was made anew.
 	ReasonCleanupUnknown = "CleanupUnknown"
+)
+
+// ConditionLogTruncated says whether the log of a subscription database that a backup has brought is kept short: it is
+// False while the database keeps its log and nobody is known to back it up. A Subscription that began in another way
+// does not have it.
+const ConditionLogTruncated = "LogTruncated"
+
+// Reasons of a Subscription's condition LogTruncated.
+const (
+	// ReasonLogTruncated: a BackupPolicy has the database, or the engine truncates the log by itself.
+	ReasonLogTruncated = "LogTruncated"
+	// ReasonLogGrows: neither is so: the log grows until its volume is full, and then nothing is delivered any more. The
+	// message says what to do.
+	ReasonLogGrows = "LogGrows"
 )

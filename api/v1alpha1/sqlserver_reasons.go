@@ -42,6 +42,10 @@ const ConditionNodeHeard = "NodeHeard"
 // waits for, and how far the groups are; the server serves meanwhile.
 const ConditionImageCurrent = "ImageCurrent"
 
+// ConditionNetworkTuned is True on a SQLServer whose pod's connections have the buffers that the declared links ask
+// for, with the pod's next start at the latest. False, the message says why they do not; the server serves meanwhile.
+const ConditionNetworkTuned = "NetworkTuned"
+
 // Reasons of a SQLServer.
 const (
 	// ReasonImageAsDeclared: the engine runs the image that is declared (ImageCurrent).
@@ -118,8 +122,8 @@ const (
 	// release or beside a server that was declared later, say; the message names the fields. The pod stays as it was made
 	// before. Everything else is done.
 	ReasonPodKept = "PodKept"
-	// ReasonPodRefused: the site's API server refuses the pod, by a quota, a limit range or a policy, say; the message has
-	// its words.
+	// ReasonPodRefused: the site's API server refuses the pod, by a quota, a limit range or a policy, say, or a kubelet
+	// does not take its sysctls; the message has the words of either.
 	ReasonPodRefused = "PodRefused"
 	// ReasonRestarting: the pod is being replaced.
 	ReasonRestarting = "Restarting"
@@ -193,6 +197,26 @@ const (
 	// ReasonAgentVolumeNotPlaced: no node is known that could take the pod with a volume of the agent's own, so that it
 	// goes on without; the message says which class is missing, where it is, or which claim is not bound (PromisesKept).
 	ReasonAgentVolumeNotPlaced = "AgentVolumeNotPlaced"
+	// ReasonBuffersFromLinks: the pod was started with the buffers that the declared links, or receiveWindow, ask for
+	// (NetworkTuned).
+	ReasonBuffersFromLinks = "BuffersFromLinks"
+	// ReasonBuffersOfKernel: the kernel's own buffers are what is wanted: no link needs more, none is declared with round
+	// trip and bandwidth, or tuning is None (NetworkTuned).
+	ReasonBuffersOfKernel = "BuffersOfKernel"
+	// ReasonBuffersDeclared: the server's own spec.pod.securityContext has the sysctls (NetworkTuned).
+	ReasonBuffersDeclared = "BuffersDeclared"
+	// ReasonBuffersAtNextStart: the pod was started with other buffers than it has with its next start, and is not
+	// restarted for them (NetworkTuned, RestartPending).
+	ReasonBuffersAtNextStart = "BuffersAtNextStart"
+	// ReasonBuffersNotSafe: a node of the site runs Kubernetes before 1.32, or a kernel before 4.15, whose kubelet would
+	// refuse a pod with buffers of its own; the message names it (NetworkTuned).
+	ReasonBuffersNotSafe = "BuffersNotSafe"
+	// ReasonBuffersRefused: the site's API server refused a pod while it was to have buffers of its own, so that it is
+	// made without; the message says how they are tried again (NetworkTuned).
+	ReasonBuffersRefused = "BuffersRefused"
+	// ReasonBuffersNotTaken: the pod was started with buffers that its agent does not find there; the message has both
+	// (NetworkTuned).
+	ReasonBuffersNotTaken = "BuffersNotTaken"
 	// ReasonUpToDate: the pod was started from what is declared (RestartPending is False).
 	ReasonUpToDate = "UpToDate"
 )

@@ -149,55 +149,6 @@ type ServerScheduling struct {
 	ReplicaAntiAffinity AntiAffinity `json:"replicaAntiAffinity,omitempty"`
 }
 
-// NetworkPolicyMode says whether a server has a NetworkPolicy of the operator's.
-// +kubebuilder:validation:Enum=None;Managed
-type NetworkPolicyMode string
-
-const (
-	// NetworkPolicyNone leaves the network to others.
-	NetworkPolicyNone NetworkPolicyMode = "None"
-	// NetworkPolicyManaged lets in the server's peers, the manager and its clients.
-	NetworkPolicyManaged NetworkPolicyMode = "Managed"
-)
-
-// NetworkClient is who may connect to a server: pods at the server's site, or a range of addresses.
-// +kubebuilder:validation:XValidation:rule="has(self.cidr) != (has(self.namespaceSelector) || has(self.podSelector))",message="a client is a cidr, or a namespaceSelector, a podSelector or both"
-type NetworkClient struct {
-	// cidr is a range of addresses in CIDR notation, such as 10.30.0.0/16.
-	// +optional
-	// +kubebuilder:validation:MaxLength=43
-	// +kubebuilder:validation:XValidation:rule="isCIDR(self) && cidr(self) == cidr(self).masked()",message="a range is written in CIDR notation with no bits beyond its prefix, such as 10.30.0.0/16"
-	CIDR string `json:"cidr,omitempty"`
-	// namespaceSelector selects namespaces at the server's site; with podSelector, pods in them. The server's own
-	// namespace unless given. An empty one selects all.
-	// +optional
-	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// podSelector selects pods at the server's site. An empty one selects all of the namespaces.
-	// +optional
-	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
-}
-
-// ServerNetwork says who may connect to the server's pod.
-// +kubebuilder:validation:XValidation:rule="!has(self.networkPolicy) || self.networkPolicy != 'None' || (!has(self.clients) || self.clients.size() == 0) && (!has(self.scrapers) || self.scrapers.size() == 0)",message="clients and scrapers are let in by the NetworkPolicy: with either, networkPolicy is Managed"
-type ServerNetwork struct {
-	// networkPolicy is Managed or None. Managed gives the pod a NetworkPolicy by which its mirroring endpoint and its
-	// agent are open to its peers and the manager alone. Unless given it is Managed with clients or scrapers and for a
-	// server that has not run before, and None for one that an earlier release began: an upgrade cuts nobody off.
-	// +optional
-	NetworkPolicy NetworkPolicyMode `json:"networkPolicy,omitempty"`
-	// clients are who may connect to the engine's port 1433, beside the server's peers, the manager, and drills of its
-	// namespace. Without clients everybody may.
-	// +optional
-	// +kubebuilder:validation:MaxItems=32
-	// +listType=atomic
-	Clients []NetworkClient `json:"clients,omitempty"`
-	// scrapers are who may connect to the agent for its metrics, beside the server's peers and the manager.
-	// +optional
-	// +kubebuilder:validation:MaxItems=8
-	// +listType=atomic
-	Scrapers []NetworkClient `json:"scrapers,omitempty"`
-}
-
 // SQLServerSpec declares one instance at one site. Every field is optional in the schema because Topology merges these
 // specs; a SQLServer object itself must have site, acceptEULA, edition, image and the four volumes.
 //
@@ -287,7 +238,7 @@ type SQLServerSpec struct {
 	// tls of the server.
 	// +optional
 	TLS *ServerTLS `json:"tls,omitempty"`
-	// network says who may connect to the server.
+	// network says who may connect to the server, and which buffers its connections have.
 	// +optional
 	Network *ServerNetwork `json:"network,omitempty"`
 	// collation of the server, with which its engine makes the system databases at its first start (MSSQL_COLLATION), and
@@ -404,6 +355,9 @@ type SQLServerStatus struct {
 	// +listType=map
 	// +listMapKey=role
 	Volumes []VolumeStatus `json:"volumes,omitempty"`
+	// tuning of the buffers of the pod's connections.
+	// +optional
+	Tuning *TuningStatus `json:"tuning,omitempty"`
 	// startTime of the engine (sys.dm_os_sys_info.sqlserver_start_time).
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`

@@ -43,6 +43,7 @@ type SubscriptionObjectives struct {
 // SubscriptionSpec declares a subscription.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.agentAt) || self.agentAt == 'Subscriber' || (has(self.type) && self.type == 'Push')",message="agentAt Distributor goes with type Push; the agent of a Pull subscription runs at the Subscriber"
+// +kubebuilder:validation:XValidation:rule="!has(self.initialization) || !has(self.initialization.method) || !(self.initialization.method in ['Manual', 'CompressedSnapshot']) || !has(self.type) || self.type != 'Push' || (has(self.agentAt) && self.agentAt == 'Subscriber')",message="methods Manual and CompressedSnapshot bring files to the subscriber, whose own agent applies them: they go with type Pull, and with type Push and agentAt Subscriber",fieldPath=".initialization"
 // +kubebuilder:validation:XValidation:rule="self.publication == oldSelf.publication",message="publication is immutable: declare another subscription"
 // +kubebuilder:validation:XValidation:rule="self.subscriber == oldSelf.subscriber",message="subscriber is immutable: declare another subscription"
 // +kubebuilder:validation:XValidation:rule="self.database == oldSelf.database",message="database is immutable: declare another subscription"
@@ -139,8 +140,8 @@ type SubscriptionReinitialization struct {
 
 // SubscriptionInitialization says how a subscription was registered, and why so.
 type SubscriptionInitialization struct {
-	// method is Snapshot, or ReplicationSupportOnly where it was registered without a copy, also of tables that were
-	// compared.
+	// method is Snapshot, Backup, or ReplicationSupportOnly where it was registered without a copy, also of tables that
+	// were compared.
 	Method InitializationMethod `json:"method"`
 	// reason in words, with the rows that were compared.
 	// +optional

@@ -73,14 +73,15 @@ func awaitsAgentVolume(o Observed) bool {
 		!hasAgentVolume(o.Pod.Spec)
 }
 
-// observeState asks the pod's sidecar how its promises are kept, and how full the volumes are.
+// observeState asks the pod's sidecar how its promises are kept, how full the volumes are, and what the pod's network
+// has.
 func (r *Reconciler) observeState(ctx context.Context, d Desired, o *Observed) (
-	reconcile.Reading[*agent.StateStatus], map[string]agent.VolumeRoom) {
+	reconcile.Reading[*agent.StateStatus], map[string]agent.VolumeRoom, *agent.NetworkStatus) {
 	status, err := r.askSidecar(ctx, d, o)
 	if err != nil {
-		return reconcile.NotRead[*agent.StateStatus](err), nil
+		return reconcile.NotRead[*agent.StateStatus](err), nil, nil
 	}
-	return reconcile.Read(status.State), status.Volumes
+	return reconcile.Read(status.State), status.Volumes, status.Network
 }
 
 // askSidecar is the status of the pod's sidecar; empty while there is none that could answer.

@@ -18,6 +18,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/databases"
+	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/podshape"
 	"geosql.dev/operator/internal/sites"
@@ -46,6 +47,10 @@ type Desired struct {
 	// Alone are, by group, the objects that name the server alone for a database of that group, as "Kind name", sorted:
 	// they work only while it is the group's primary.
 	Alone map[string][]string
+	// Links are those of its site, as the Sites declare them.
+	Links []link.Link
+	// PodRefused tells that the site's API server did not let the pod in at the last look.
+	PodRefused bool
 	// TempDBRefused tells that the engine did not take the last statement about the files of tempdb.
 	TempDBRefused bool
 	// Network is who connects to the server.
@@ -68,6 +73,9 @@ type Desired struct {
 	// that key from another one: both stay while no product key can be used that is declared.
 	keptEdition *corev1.EnvVar
 	keptMark    string
+	// buffers are the sysctls of the pod that follow from the links; none where nothing was decided.
+	buffers []corev1.Sysctl
+
 	// chosen is the engine's image in the pod's template, see chooseImage; empty where nothing was observed.
 	chosen engineImage
 
@@ -345,6 +353,10 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 	if c := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionTempDBArranged); c != nil {
 		d.TempDBRefused = c.Reason == v1alpha1.ReasonTempDBRefused
 	}
+	if c := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		d.PodRefused = c.Reason == v1alpha1.ReasonPodRefused
+	}
+	d.Links = link.Of(server.Spec.Site, around.Sites)
 	for _, list := range []*[]string{&d.Groups, &d.Listeners, &d.References} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)

@@ -367,6 +367,7 @@ func TestTheOrderOfAnUpdate(t *testing.T) {
 	for reason, want := range map[string][2]bool{
 		v1alpha1.ReasonRestartNeeded: {false, true}, v1alpha1.ReasonNodeCordoned: {true, false},
 		v1alpha1.ReasonSidecarOutdated: {}, v1alpha1.ReasonPromisesOnDataVolume: {},
+		v1alpha1.ReasonBuffersAtNextStart: {},
 	} {
 		s.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionRestartPending, Status: metav1.ConditionTrue,
 			Reason: reason}}

@@ -34,8 +34,9 @@ func keepShape(d Desired, o Observed) Desired {
 }
 
 // keptTemplate is the pod's present template with what changes without the user's doing, or is asked for by itself:
-// images, certificate, mssql.conf and requests. fresh are the annotations of a template made anew. The hashes follow
-// from the present ones: those of a template that an API server has filled in would be others, and restart the pod.
+// images, certificate, mssql.conf, buffers of connections, and requests. fresh are the annotations of a template made
+// anew. The hashes follow from the present ones: those of a template that an API server has filled in would be others,
+// and restart the pod.
 func keptTemplate(d Desired, fresh map[string]string) corev1.PodTemplateSpec {
 	template := *d.keptTemplate.DeepCopy()
 	engine, sidecar := false, false
@@ -52,6 +53,11 @@ func keptTemplate(d Desired, fresh map[string]string) corev1.PodTemplateSpec {
 				c.Image = d.AgentImage
 			}
 		}
+	}
+	if security := template.Spec.SecurityContext; security != nil {
+		// They are in no hash either, and one that a node or a policy refuses keeps the pod from running.
+		d.withoutBuffers(security)
+		security.Sysctls = append(security.Sysctls, d.buffers...)
 	}
 	annotations := with(map[string]string{}, template.Annotations)
 	for _, mark := range []string{annotationCertificate, annotationConf} {

@@ -109,6 +109,8 @@ func claim(d Desired, v volume, class string) *corev1.PersistentVolumeClaim {
 
 // statefulSet runs the server's pod. Its pod is replaced by nobody but the operator: OnDelete.
 func statefulSet(d Desired, o Observed, decision placement.Decision) *appsv1.StatefulSet {
+	tuned := tuningOf(d, o)
+	d.buffers = tuned.sysctls
 	template := corev1.PodTemplateSpec{
 		ObjectMeta: podMeta(d),
 		Spec:       podSpec(d, decision.Terms),
@@ -138,6 +140,7 @@ func statefulSet(d Desired, o Observed, decision placement.Decision) *appsv1.Sta
 		set.Annotations = with(set.Annotations, map[string]string{
 			annotationNetwork: string(v1alpha1.NetworkPolicyManaged)})
 	}
+	markBuffers(d, set, tuned)
 	if hasIssue(d, o) {
 		set.Annotations = with(set.Annotations, map[string]string{annotationIssued: sites.CertManagerGroup})
 	}
@@ -179,7 +182,7 @@ func templateAnnotations(d Desired, template corev1.PodTemplateSpec, certificate
 	spec.TopologySpreadConstraints = nil
 	// The digest of a tag follows from the pod that runs: it restarts none.
 	spec.Containers[0].Image = d.image().declared
-	withoutLasting(spec)
+	withoutLasting(d, spec)
 	annotations := map[string]string{
 		annotationCertificate: hashOf(certificate),
 		annotationConf: hashOf(map[string]string{

@@ -58,7 +58,7 @@ func (r *Reconciler) observeAtSite(ctx context.Context, d Desired, o *Observed) 
 		}
 	}
 	var state sync.WaitGroup
-	state.Go(func() { o.State, o.Rooms = r.observeState(ctx, d, o) })
+	state.Go(func() { o.State, o.Rooms, o.TCP = r.observeState(ctx, d, o) })
 	o.Engine = r.observeEngine(ctx, d, o.Pod, o.HubPasswords)
 	state.Wait()
 	return r.observeTurns(ctx, d, o, d.groups)
@@ -311,6 +311,9 @@ func (r *Reconciler) observeWorkload(ctx context.Context, d Desired, o *Observed
 		o.Pod = &pod
 	}
 	if err := r.observeRefusal(ctx, d, o); err != nil {
+		return err
+	}
+	if err := r.observeUnstarted(ctx, d, o); err != nil {
 		return err
 	}
 	if err := r.observePolicy(ctx, d, o); err != nil {

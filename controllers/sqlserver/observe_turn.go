@@ -240,7 +240,7 @@ func lagging(s *v1alpha1.SQLServer, update bool) (leaving, behind bool) {
 	switch pending.Reason {
 	case v1alpha1.ReasonNodeCordoned:
 		return true, false
-	case v1alpha1.ReasonSidecarOutdated, v1alpha1.ReasonPromisesOnDataVolume:
+	case v1alpha1.ReasonSidecarOutdated, v1alpha1.ReasonPromisesOnDataVolume, v1alpha1.ReasonBuffersAtNextStart:
 		// It may stay so for long, and keeps nobody from anything.
 		return false, false
 	}

@@ -74,6 +74,8 @@ type Observed struct {
 	Pod         *corev1.Pod
 	// Refusal is why the API server refuses the pod to its StatefulSet, in its own words; asked for while there is no pod.
 	Refusal string
+	// Unstarted is why a kubelet does not start a pod with sysctls; asked for until its engine has started.
+	Unstarted Unstarted
 	// Budget is the pod's PodDisruptionBudget; BudgetDenied says that the site's credentials don't let the operator have
 	// one, those of an earlier release.
 	Budget       *policyv1.PodDisruptionBudget
@@ -89,6 +91,8 @@ type Observed struct {
 	State reconcile.Reading[*agent.StateStatus]
 	// Rooms are how full the engine's volumes are, by role; nil when that is not known.
 	Rooms map[string]agent.VolumeRoom
+	// TCP is what the kernel has for the pod's connections; nil when that is not known.
+	TCP *agent.NetworkStatus
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.
 	Turns []Turn
 

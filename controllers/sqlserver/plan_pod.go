@@ -30,11 +30,7 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	want, have := o.StatefulSet.Spec.Template.Annotations, pod.Annotations
 	if want[annotationTemplate] == have[annotationTemplate] && !restartAsked(o) && !updateAsked(o) {
-		if awaitsAgentVolume(o) {
-			pend(p, "the agent gets a volume of its own when the pod next starts; its promises are on the data volume meanwhile",
-				v1alpha1.ReasonPromisesOnDataVolume)
-		}
-		return true
+		return planNextStart(d, o, p)
 	}
 	why := restartReason(want, have)
 	if restartAsked(o) {
@@ -53,6 +49,25 @@ func planRestart(d Desired, o Observed, p *reconcile.Plan) bool {
 	}
 	p.Add(step)
 	return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting, "the pod is restarted: "+why))
+}
+
+// planNextStart says what a pod gets with its next start, and is not restarted for. One whose engine has not started,
+// with buffers that it is not to have any more, would wait for that start for ever.
+func planNextStart(d Desired, o Observed, p *reconcile.Plan) bool {
+	if awaitsAgentVolume(o) {
+		pend(p, "the agent gets a volume of its own when the pod next starts; its promises are on the data volume meanwhile",
+			v1alpha1.ReasonPromisesOnDataVolume)
+	}
+	if !awaitsBuffers(o) {
+		return true
+	}
+	if !engineHasRun(o.Pod) && hasBuffers(d, o.Pod.Spec) && !hasBuffers(d, o.StatefulSet.Spec.Template.Spec) {
+		p.Add(restartOf(o.Pod, "it has not started, and is to have "+words(buffersOf(o.StatefulSet.Spec.Template.Spec))))
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonRestarting,
+			"the pod has not started, and is made again with other buffers"))
+	}
+	pend(p, buffersWait(o), v1alpha1.ReasonBuffersAtNextStart)
+	return true
 }
 
 // updateReason names the image that comes.
@@ -164,12 +179,15 @@ func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonPodRefused, fmt.Sprintf(
 			"the API server of site %s does not let the pod in: %s. Change what refuses it there (ResourceQuota, LimitRange, "+
 				"policy, PriorityClass), or spec.resources and spec.scheduling; its sidecar asks for %s CPU and %s memory "+
-				"(spec.agent.resources)",
+				"(spec.agent.resources)%s",
 			d.Server.Spec.Site,
 			o.Refusal,
 			asks.Cpu(),
 			asks.Memory(),
+			withoutThem(d, o),
 		)))
+	case o.Unstarted.Reason == sysctlForbidden:
+		return p.Settle(refusedByKubelet(d, o))
 	case pod == nil:
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonPodPending, "the pod is awaited from its StatefulSet"))
 	case pod.DeletionTimestamp != nil:
@@ -196,7 +214,7 @@ func planPod(d Desired, o Observed, p *reconcile.Plan) bool {
 		return p.Settle(
 			conditions.InProgress(
 				v1alpha1.ReasonPodPending,
-				fmt.Sprintf("the pod starts on node %s%s", pod.Spec.NodeName, unboundClaims(o)),
+				fmt.Sprintf("the pod starts on node %s%s%s", pod.Spec.NodeName, unboundClaims(o), sandbox(d, o)),
 			),
 		)
 	}

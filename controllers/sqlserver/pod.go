@@ -103,6 +103,7 @@ func podSecurity(d Desired) *corev1.PodSecurityContext {
 	if security.SeccompProfile == nil {
 		security.SeccompProfile = &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}
 	}
+	security.Sysctls = append(security.Sysctls, d.buffers...)
 	return security
 }
 
@@ -214,7 +215,8 @@ func lasting() []corev1.EnvVar {
 
 // withoutLasting is the template without what waits for the next start of each engine: what is hashed, so that a
 // release that brings it restarts nobody.
-func withoutLasting(spec *corev1.PodSpec) {
+func withoutLasting(d Desired, spec *corev1.PodSpec) {
+	d.withoutBuffers(spec.SecurityContext)
 	spec.InitContainers = slices.DeleteFunc(spec.InitContainers, func(c corev1.Container) bool {
 		return c.Name == containerKeys
 	})

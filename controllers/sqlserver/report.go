@@ -27,7 +27,7 @@ var ownConditions = []string{
 	v1alpha1.ConditionReady, v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionRestartPending,
 	v1alpha1.ConditionAdministered, v1alpha1.ConditionTempDBArranged, v1alpha1.ConditionNetworkRestricted,
 	v1alpha1.ConditionPromisesKept, v1alpha1.ConditionNodeHeard, v1alpha1.ConditionVolumesResizing,
-	v1alpha1.ConditionVolumesFilling, v1alpha1.ConditionImageCurrent,
+	v1alpha1.ConditionVolumesFilling, v1alpha1.ConditionImageCurrent, v1alpha1.ConditionNetworkTuned,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -60,7 +60,7 @@ func conditionsBeside(d Desired, o Observed, failed error) []*metav1.Condition {
 	all := []*metav1.Condition{administeredCondition(d, o), tempDBCondition(d, o, failed), promisesCondition(d, o)}
 	if d.Server.DeletionTimestamp == nil {
 		all = append(all, networkCondition(d, o, failed), nodeCondition(d, o), resizingCondition(d, o),
-			fillingCondition(d, o), imageCondition(d, o))
+			fillingCondition(d, o), imageCondition(d, o), tunedCondition(d, o))
 	}
 	return all
 }
@@ -133,6 +133,7 @@ func describe(status *v1alpha1.SQLServerStatus, d Desired, o Observed) {
 	}
 	status.Placement = describePlacement(d, o)
 	status.Volumes = describeVolumes(status.Volumes, o)
+	status.Tuning = describeTuning(status.Tuning, d, o)
 	status.PodIP = ""
 	if o.Pod != nil && o.Pod.DeletionTimestamp == nil {
 		status.PodIP = o.Pod.Status.PodIP

@@ -183,11 +183,20 @@ func waits(p reconcile.Plan) pending { return reconcile.Noted[pending](p) }
 // waitFor adds to what the pod waits for, under the reason that is there.
 func waitFor(p *reconcile.Plan, why string) { pend(p, why, waits(*p).Reason) }
 
+// idle tells of a reason that asks for no restart and waits for one that is due anyway: it keeps nobody from anything,
+// and stands behind any other.
+func idle(reason string) bool {
+	return reason == v1alpha1.ReasonPromisesOnDataVolume || reason == v1alpha1.ReasonBuffersAtNextStart
+}
+
 // pend adds to what the pod waits for.
 func pend(p *reconcile.Plan, why, reason string) {
 	now := waits(*p)
 	switch {
-	case now.Why == "" || now.Reason == v1alpha1.ReasonSidecarOutdated:
+	case now.Why == "":
+		now.Reason = reason
+	case idle(reason):
+	case now.Reason == v1alpha1.ReasonSidecarOutdated || idle(now.Reason):
 		now.Reason = reason
 	case now.Reason != reason:
 		now.Reason = ""

@@ -89,7 +89,11 @@ func restart(d Desired, o Observed, p *reconcile.Plan, step RestartPod) bool {
 			if asks {
 				why += d.announce(p, group)
 			}
-			waitFor(p, step.Reason+"; "+why+awaitsConsent(d, o))
+			reason := waits(*p).Reason
+			if idle(reason) {
+				reason = ""
+			}
+			pend(p, step.Reason+"; "+why+awaitsConsent(d, o), reason)
 			if asks {
 				if d.told(group) {
 					p.Add(ask)

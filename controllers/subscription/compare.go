@@ -138,10 +138,10 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 }
 
 // replacesKept tells that a person lets a copy that differs be replaced: Compare asks for that, and did when the copy
-// was kept. Of an article that was added to such a copy later nobody has said so.
+// was kept. Of an article that was added to such a copy later nobody has said so, and a backup replaces nothing.
 func replacesKept(d Desired) bool {
 	s := d.Subscription.Status.Initialization
-	return d.agrees() || s.Compared && len(s.ValidatedArticles) == 0
+	return d.agrees() || s.Compared && len(s.ValidatedArticles) == 0 && !d.fromBackup()
 }
 
 // agrees tells that tables which a comparison finds different may be replaced.
@@ -216,6 +216,9 @@ const mostNamed = 5
 // registration is the subscription as it is registered: without a copy when the tables are equal.
 func registration(d Desired, o Observed) tsql.Subscription {
 	s := d.subscription()
+	if d.fromBackup() {
+		s.Backup = d.taken(o.attempt(d))
+	}
 	s.DataIsThere = s.DataIsThere || d.comparesFirst() && o.Comparison != nil && o.Comparison.Equal
 	return s
 }
@@ -311,6 +314,9 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	if !o.copies(d) {
 		// That the copy was kept does not say why: whoever registered it so may not let it be replaced.
 		s.Method = v1alpha1.InitializeReplicationSupportOnly
+		if r := o.order(d); d.fromBackup() && r != nil && r.Attempt.Set != "" {
+			s.Method = v1alpha1.InitializeBackup
+		}
 		s.Compared = o.keeps(d) && replication.AgreesItself(d.Publication, d.Subscription)
 		carry(d, s)
 	}
@@ -325,6 +331,14 @@ func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 		Time:              &now,
 	}
 	switch {
+	case d.fromBackup():
+		s.Method, s.Reason = v1alpha1.InitializeBackup, "the subscriber begins with backup "+o.attempt(d)
+		for _, a := range o.Publication.Articles {
+			if r := o.order(d); r != nil && covered(r.Attempt.Articles, o.Publication, a) {
+				s.ValidatedArticles = append(s.ValidatedArticles, numbered(a))
+			}
+		}
+		slices.Sort(s.ValidatedArticles)
 	case !d.snapshots():
 		s.Method = v1alpha1.InitializeReplicationSupportOnly
 		s.Reason = replication.NoCopies(d.Publication, d.Subscription) + " is declared so; nothing was compared"

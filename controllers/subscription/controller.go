@@ -49,7 +49,7 @@ type Reconciler struct {
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=subscriptions,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=subscriptions/status,verbs=patch
-// +kubebuilder:rbac:groups=geosql.dev,resources=publications;distributors;agentprofiles;sqlservers;availabilitygroups;publishermoves;sites,verbs=get;list;watch
+// +kubebuilder:rbac:groups=geosql.dev,resources=publications;distributors;agentprofiles;sqlservers;availabilitygroups;publishermoves;sites;backuppolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get
 func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	if o.Sidecar == nil {
@@ -77,12 +77,13 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 			&v1alpha1.SQLServer{},
 		},
 		Reclaim: func(s *v1alpha1.Subscription) v1alpha1.ReclaimPolicy { return s.Spec.ReclaimPolicy },
-		Holds:   guarding,
+		Holds:   holds,
 	}.SetupWithManager(mgr)
 }
 
 // copyAwaited tells that a copy is on its way: the subscriber's mirror does not have the newest snapshot yet, or, where
-// copies are made by a schedule, the subscriber itself does not. It may be Ready for the one before meanwhile.
+// copies are made by a schedule, the subscriber itself does not. It may be Ready for the one before meanwhile. One that
+// nobody brings is not.
 func copyAwaited(d Desired, o Observed) bool {
 	if d.Publication == nil {
 		return false
@@ -91,5 +92,5 @@ func copyAwaited(d Desired, o Observed) bool {
 	if d.scheduled() {
 		return len(o.registrations(d)) > 0 && !o.newest(d)
 	}
-	return o.mirrors(d) && !o.mirrored() && o.At.LastSnapshot != d.Subscription.Status.MirroredSnapshot
+	return o.awaitsMirror(d) && d.needsMirror()
 }

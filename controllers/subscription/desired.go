@@ -66,6 +66,13 @@ type Desired struct {
 	SecretsErr error
 	// Gone are servers that nobody expects back; read for a deletion alone.
 	Gone sites.Gone
+	// Holders are all servers of the namespace, each with why nobody expects it back; read while something of a backup may
+	// be on them.
+	Holders sites.Gone
+	// Senders are the publisher's servers, of a subscriber that begins with a backup.
+	Senders map[v1alpha1.ServerName]Sender
+	// LogPolicy is the BackupPolicy that has a database which began with a backup; empty where none has.
+	LogPolicy string
 	// Route is the way of a copy, as the Sites declare it.
 	Route replication.Route
 	// Counted is the last count of what is pending, nil before the first.
@@ -120,6 +127,9 @@ func (d Desired) snapshots() bool { return d.Publication.Copies(d.Subscription) 
 // mirrors says whether a snapshot has to be brought to the agent.
 func (d Desired) mirrors() bool { return d.snapshots() && d.agentServer() != d.System.Server }
 
+// manual is the folder into which a person brings snapshots, as it is declared; empty where they are fetched.
+func (d Desired) manual() string { return d.Publication.Brought(d.Subscription) }
+
 // compares says whether a copy that is equal to the publisher's is kept.
 func (d Desired) compares() bool { return replication.Compares(d.Publication, d.Subscription) }
 
@@ -161,6 +171,7 @@ type Observed struct {
 	LogReaderJob *mssql.Job
 	JobsErr      error
 	Mirror       Mirror
+	Backup       Backup
 	// Pending commands and the seconds they may take, nil when they were not counted now. Counted is the last count, now
 	// or before.
 	Pending, PendingSeconds *int64
@@ -273,7 +284,7 @@ func (o Observed) copies(d Desired) bool {
 // without a copy, too.
 func (o Observed) unproved(d Desired) map[string]mssql.PublishedArticle {
 	all := map[string]mssql.PublishedArticle{}
-	if !d.snapshots() {
+	if !d.snapshots() && !d.fromBackup() {
 		return all
 	}
 	var validated []string
@@ -327,6 +338,11 @@ const deactivated = "21074"
 // before it is applied: a subscriber that began with it would have holes. A quarter of the retention is left for
 // bringing and applying it.
 func (o Observed) stale(d Desired) bool {
+	return o.At.LastSnapshot != "" && o.At.SnapshotAge > o.retained(d)*3/4
+}
+
+// retained is how long the distributor keeps what it has delivered.
+func (o Observed) retained(d Desired) time.Duration {
 	hours := d.System.Retention
 	if at := o.Servers[d.System.Server].State; at != nil {
 		for _, x := range at.Distribution {
@@ -335,7 +351,7 @@ func (o Observed) stale(d Desired) bool {
 			}
 		}
 	}
-	return o.At.LastSnapshot != "" && o.At.SnapshotAge > time.Duration(hours)*time.Hour*3/4
+	return time.Duration(hours) * time.Hour
 }
 
 // mirrors tells that a snapshot has to be brought to the agent.
@@ -362,6 +378,12 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 	}
 	// First: what the subscriber has is looked for also where nothing else is declared any more.
 	if err := r.desireGone(ctx, &d); err != nil {
+		return d, err
+	}
+	if err := r.desireHolders(ctx, &d); err != nil {
+		return d, err
+	}
+	if err := r.desireLogPolicy(ctx, &d); err != nil {
 		return d, err
 	}
 	var publication v1alpha1.Publication
@@ -405,6 +427,10 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 			distributor.Name,
 		)
 	}
+	if d.manual() != "" && !d.mirrors() {
+		d.Unsupported = fmt.Sprintf("method Manual brings files to the subscriber, and the agent that applies them runs at "+
+			"distributor %s, which has them: declare method Snapshot, or for type Push agentAt Subscriber", d.System.Host())
+	}
 	if why := d.notScheduled(); why != "" {
 		d.Unsupported = why
 	}
@@ -419,6 +445,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	if err := r.desireTransfers(ctx, &d); err != nil {
+		return d, err
+	}
+	if err := r.desireSenders(ctx, &d); err != nil {
 		return d, err
 	}
 	if d.Route, err = replication.RouteTo(ctx, r.hub, d.Publication, object); err != nil {

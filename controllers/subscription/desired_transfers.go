@@ -69,10 +69,11 @@ func bytesPerSecond(rate string) int64 {
 func mirrorOrder(d Desired, o Observed) orders.Mirror {
 	return orders.Mirror{
 		Subscription: d.name(), Source: d.Source, Host: d.System.Host(), CA: d.CA, Token: d.Token,
-		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot, Transfers: d.Receives,
+		Folder: snapshotFolder(d, o), Generation: o.At.LastSnapshot, Manual: d.manual(), Transfers: d.Receives,
 	}
 }
 
 func readerOrder(d Desired, o Observed) orders.Reader {
-	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token, Transfers: d.Sends}
+	return orders.Reader{Subscription: d.name(), Folder: snapshotFolder(d, o), Token: d.Token,
+		Packed: d.Publication.Packs(d.Subscription), Transfers: d.Sends}
 }

@@ -129,7 +129,7 @@ func (b *bed) startServer(t *testing.T, server v1alpha1.ServerName) {
 	e := engine.StartWith(t, namespace, server, agreement.Passwords, certificate, b.authority, b.options...)
 	b.engines[server], b.mirrors[server] = e, e.OnDisk(conf.MirrorDir)
 	// The sidecar makes it: an engine does not, and admits no publisher without.
-	b.snapshots[server] = filepath.Join(t.TempDir(), "ReplData")
+	b.snapshots[server] = e.OnDisk(conf.SnapshotDir)
 	b.startSidecar(t, server)
 	b.admit(t, server)
 }
@@ -223,6 +223,7 @@ func (b *bed) startSidecar(t *testing.T, server v1alpha1.ServerName) {
 	)
 	part.Link(e.OnDisk(conf.Mirror(server)))
 	part.Maps(e.OnDisk(conf.Path))
+	part.Brought(e.OnDisk(conf.BroughtDir))
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	ctx, cancel := context.WithCancel(context.Background())

@@ -127,6 +127,9 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	if d.nowhere() || (d.Unsupported != "" || len(d.Missing) > 0 || d.SecretsErr != nil) && !d.deleting() {
 		o.Servers = engines.ReadServers(ctx, d.System, "", d.Subscriber)
 		observeGuards(ctx, engines, d, &o)
+		if d.deleting() {
+			observeBegun(ctx, engines, sidecars, d, &o)
+		}
 		return o
 	}
 	o.Servers = engines.ReadParty(ctx, d.System, d.Publisher, d.System.Server, d.Subscriber)
@@ -151,6 +154,7 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	observeDistributor(ctx, engines, d, &o)
 	observeTokens(ctx, engines, d, &o)
 	observeMirror(ctx, sidecars, d, &o)
+	observeBackup(ctx, engines, sidecars, d, &o)
 	// What takes time comes last.
 	observePending(ctx, engines, d, &o)
 	observeComparison(ctx, engines, d, &o)

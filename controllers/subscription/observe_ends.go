@@ -29,6 +29,7 @@ func observeEnds(ctx context.Context, engines replication.Engines, sidecars Side
 		}
 	}
 	observeOrders(ctx, sidecars, d, o)
+	observeBegun(ctx, engines, sidecars, d, o)
 }
 
 // observeOrders reads what the sidecars of servers that are expected back were told, also of a type that is no longer

@@ -24,8 +24,8 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	d = d.asRegistered(o)
 	needed := func(d Desired, o Observed, p *replication.Plan) bool { return planNeeded(declared, d, o, p) }
 	return serving(d, o, reconcile.Stages(d, o,
-		planLifted, planReferences, planPublication, planServers, planOnline, planFeeders, planDatabase, planFormer,
-		planJobs, planKind, planMethod, planCompared,
+		planLifted, planReferences, planPublication, planServers, planBackup, planOnline, planFeeders, planDatabase,
+		planFormer, planJobs, planKind, planMethod, planCompared,
 		planReinitialization, planFresh, planRegistration, planMirror, planAgent, planRun, planGuards,
 		planToken, needed, planHealth,
 	).Plan)
@@ -192,7 +192,9 @@ func planDatabase(d Desired, o Observed, p *replication.Plan) bool {
 			v1alpha1.InitializeCompare,
 		)))
 	}
-	p.Owner(d.System, d.Subscriber, d.database(), o.Here.Owner)
+	if !o.registersSealed(d) {
+		p.Owner(d.System, d.Subscriber, d.database(), o.Here.Owner)
+	}
 	return p.Proceed("database %s on %s is being prepared", d.database(), d.host())
 }
 
@@ -324,7 +326,7 @@ func planRegistration(d Desired, o Observed, p *replication.Plan) bool {
 		}
 		p.Add(register(d, o))
 	}
-	if d.pull() && o.here(d) == nil {
+	if d.pull() && o.here(d) == nil && !o.registersSealed(d) {
 		p.Execute(d.Subscriber, d.database(), tsql.AddPullSubscription(pullSubscription(d, o)))
 	}
 	return p.Proceed("the subscription is being registered")

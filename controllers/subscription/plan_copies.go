@@ -34,8 +34,11 @@ func (o Observed) wrongType(d Desired) bool {
 }
 
 // retypes tells that what is declared is another type than the one that is registered, which takes a new copy, for
-// which nobody has asked.
+// which nobody has asked. A backup brings the first one alone, whoever consents to others.
 func (d Desired) retypes(o Observed) bool {
+	if d.Publication != nil && o.wrongType(d) && d.fromBackup() {
+		return true
+	}
 	return d.Publication != nil && o.wrongType(d) && d.snapshots() && !d.agrees() && !d.consents() &&
 		len(o.tables(func(key string) bool { return o.publishes(key) })) > 0
 }
@@ -75,7 +78,8 @@ func (d Desired) voided() string {
 
 // cost of a new copy: what the publisher measured, and the way to the subscriber.
 func (d Desired) cost() string {
-	return replication.Price(d.Publication.Status.Size, len(d.Publication.Spec.Articles), d.Route)
+	p := d.Publication
+	return replication.PriceTo(p, d.Subscription, p.Status.Size, len(p.Spec.Articles), d.Route)
 }
 
 // ask says how a person asks for a new copy, and why again where that was done.
@@ -190,6 +194,9 @@ func (d Desired) publicationRests(o Observed) bool {
 func planNeeded(declared Desired, d Desired, o Observed, p *replication.Plan) bool {
 	needed := d.Publication.Status.NeededReinitialization
 	switch {
+	case declared.retypes(o) && declared.fromBackup():
+		return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, fmt.Sprintf(
+			"the subscription is %s and goes on so: to become %s %s", d.kind(), declared.kind(), d.anotherBackup())))
 	case declared.retypes(o):
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonReinitializationNeeded, fmt.Sprintf(
 			"the subscription is %s and goes on so: to become %s it takes a new copy, %s; %s",

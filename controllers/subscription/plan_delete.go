@@ -53,21 +53,24 @@ func (o Observed) subscribedTo(d Desired) string {
 }
 
 // planDelete ends the subscription when reclaimPolicy is Delete; tables stay, and everything else stays when it is
-// Retain. Each end is cleaned by itself: one that nobody expects back keeps the others from nothing.
+// Retain, but what was begun of a backup, which nobody would go on with. Each end is cleaned by itself: one that nobody
+// expects back keeps the others from nothing.
 func planDelete(d Desired, o Observed) reconcile.Plan {
 	var p replication.Plan
 	d = d.asRegistered(o)
 	// What is not supported as it is declared now may have been made as it was declared before; where no server receives
 	// nothing ever was.
-	if !planUnguarded(d, o, &p) {
+	if !planUnguarded(d, o, &p) || !planBegun(d, o, &p) {
 		return p.Plan
 	}
 	if !v1alpha1.MayDestroy(d.Subscription, d.Subscription.Spec.ReclaimPolicy) || d.Subscriber == "" {
 		p.Done = true
+		leaveBegun(d, o, &p)
 		return p.Plan
 	}
 	if d.nowhere() {
 		p.Done = true
+		leaveBegun(d, o, &p)
 		p.Leave("whatever servers have of subscription %s to %s, which nobody can find: these are not declared: %s",
 			d.name(), d.Subscription.Spec.Publication, strings.Join(d.Missing, ", "))
 		return p.Plan
@@ -81,6 +84,7 @@ func planDelete(d Desired, o Observed) reconcile.Plan {
 		return p.Plan
 	}
 	leaveGone(d, o, &p)
+	leaveBegun(d, o, &p)
 	return p.Plan
 }
 

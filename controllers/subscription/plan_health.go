@@ -59,7 +59,7 @@ func phase(d Desired, o Observed) string {
 		return phasePending
 	case d.scheduled():
 		return phaseScheduled(d, o)
-	case o.failure(d) != nil && o.awaitsMirror(d):
+	case o.failure(d) != nil && o.awaitsMirror(d) && d.needsMirror():
 		return phaseMirroring
 	case o.inactive(d) || o.failure(d) != nil && o.failure(d).Status == mssql.RunFailed:
 		return phaseFailed
@@ -76,6 +76,10 @@ func phase(d Desired, o Observed) string {
 	}
 	return phaseInitializing
 }
+
+// needsMirror tells that an agent that fails may do so for want of the newest snapshot. One that was made for others is
+// brought by nobody, and explains nothing.
+func (d Desired) needsMirror() bool { return d.manual() == "" || underWay(d.Subscription.Status.Copy) }
 
 func (o Observed) running(d Desired) bool {
 	j := o.Jobs[d.agentServer()]
@@ -184,7 +188,9 @@ const streamFailed = "21100"
 // inactive is the outcome of a subscription that the distributor has given up.
 func inactive(d Desired) conditions.Outcome {
 	cure := fmt.Sprintf("nothing is delivered before the subscriber gets a new copy (%s; %s)", d.cost(), d.ask())
-	if !d.snapshots() {
+	if d.fromBackup() {
+		cure = "nothing is delivered any more: " + d.anotherBackup()
+	} else if !d.snapshots() {
 		cure = fmt.Sprintf("nothing is delivered any more, and %s says that it gets no copies: delete the Subscription with "+
 			"reclaimPolicy Delete, let nobody write at the publisher, make the tables there equal to its own, and let writers "+
 			"in again when the Subscription is declared anew and Ready", replication.NoCopies(d.Publication, d.Subscription))
@@ -227,6 +233,9 @@ func mirroring(d Desired, o Observed) conditions.Outcome {
 			v1alpha1.ReasonMirroring,
 			"how far the mirror of the snapshot is, is not known: "+m.StatusErr.Error(),
 		)
+	case d.manual() != "" && (m.Status == nil || m.Status.State == files.Waiting):
+		return conditions.InProgress(v1alpha1.ReasonWaitingForFiles, "the subscriber's sidecar begins to look for the files "+
+			"of the snapshot, which a person brings; one of an earlier release does not, and is renewed with its pod")
 	case m.Status == nil:
 		return conditions.InProgress(v1alpha1.ReasonMirroring, "the subscriber's sidecar has not heard of the snapshot yet")
 	case m.Status.State == files.Waiting:
@@ -242,6 +251,28 @@ func mirroring(d Desired, o Observed) conditions.Outcome {
 	if s == nil || s.Snapshot != m.Status.Snapshot {
 		// Of a snapshot that no copy waits for, as one that was made for another subscriber.
 		s = figures(o, &v1alpha1.SubscriptionCopy{Snapshot: m.Status.Snapshot}, metav1.NewTime(o.Now))
+		s.Brought = broughtCopy(d, o, nil)
+	}
+	if m.Status.State == files.Awaiting {
+		return awaiting(d, s)
 	}
 	return conditions.InProgress(v1alpha1.ReasonMirroring, replication.CopyWords(s))
+}
+
+// awaiting is the outcome while a person brings the files of a snapshot.
+func awaiting(d Desired, s *v1alpha1.SubscriptionCopy) conditions.Outcome {
+	text := replication.CopyWords(s)
+	if b := s.Brought; b != nil && b.LackingFiles > 0 {
+		var names []string
+		for _, l := range b.Lacking[:min(len(b.Lacking), mostNamed)] {
+			names = append(names, fmt.Sprintf("%s (%s)", l.File, l.Why))
+		}
+		if more := int(b.LackingFiles) - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("and %d more", more))
+		}
+		text += fmt.Sprintf(" of %s: %s. The list of all has the SHA-256 %s. Nothing is applied before all are there; the "+
+			"snapshot is made anew once three quarters of the Distributor's retention of %d hours have gone by", d.host(),
+			strings.Join(names, ", "), b.Manifest, d.System.Retention)
+	}
+	return conditions.InProgress(v1alpha1.ReasonWaitingForFiles, text)
 }

@@ -4,6 +4,7 @@ package subscription
 
 import (
 	"math"
+	"path"
 	"reflect"
 	"slices"
 	"time"
@@ -14,6 +15,8 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/conf"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 )
 
@@ -24,6 +27,10 @@ const figuresFor = 10 * time.Second
 // as it was.
 func progress(d Desired, o Observed) *v1alpha1.SubscriptionCopy {
 	have := d.Subscription.Status.Copy
+	if d.fromBackup() {
+		return progressBackup(d, o)
+	}
+	have = withoutBackup(d, o, have)
 	if d.Publication == nil || !d.snapshots() || o.keeps(d) {
 		return have
 	}
@@ -39,19 +46,31 @@ func progress(d Desired, o Observed) *v1alpha1.SubscriptionCopy {
 			s.ExpectedSeconds = expected(d)
 		}
 	}
-	if s.Phase != phase {
-		took := whole(o.Now.Sub(s.PhaseStarted.Time))
-		switch s.Phase {
-		case v1alpha1.CopySnapshot:
-			s.SnapshotSeconds = &took
-		case v1alpha1.CopyTransfer:
-			s.TransferSeconds = &took
-		case v1alpha1.CopyApply:
-			s.ApplySeconds = &took
-		}
-		s.Phase, s.PhaseStarted = phase, &now
+	enter(s, phase, now)
+	s = figures(o, s, now)
+	s.Brought = broughtCopy(d, o, s.Brought)
+	return paced(have, s, o.Now)
+}
+
+// enter has a copy be in a phase, and notes how long the one before took.
+func enter(s *v1alpha1.SubscriptionCopy, phase v1alpha1.CopyPhase, now metav1.Time) {
+	if s.Phase == phase {
+		return
 	}
-	return paced(have, figures(o, s, now), o.Now)
+	took := whole(now.Sub(s.PhaseStarted.Time))
+	switch s.Phase {
+	case v1alpha1.CopySnapshot:
+		s.SnapshotSeconds = &took
+	case v1alpha1.CopyBackup:
+		s.BackupSeconds = &took
+	case v1alpha1.CopyTransfer:
+		s.TransferSeconds = &took
+	case v1alpha1.CopyRestore:
+		s.RestoreSeconds = &took
+	case v1alpha1.CopyApply:
+		s.ApplySeconds = &took
+	}
+	s.Phase, s.PhaseStarted = phase, &now
 }
 
 // underWay tells of a copy that the subscriber does not have yet.
@@ -121,10 +140,11 @@ func delivered(o Observed, have *v1alpha1.SubscriptionCopy) bool {
 	})
 }
 
-// expected is how long the copy is on its way at least, by what is declared; nil when that is not known.
+// expected is how long the copy is on its way at least, by what is declared; nil when that is not known, or up to a
+// person.
 func expected(d Desired) *int64 {
 	size := d.Publication.Status.Size
-	if size == nil {
+	if size == nil || d.manual() != "" {
 		return nil
 	}
 	took, known := replication.Estimate(size.Bytes, len(d.Publication.Spec.Articles), d.Route)
@@ -136,11 +156,26 @@ func expected(d Desired) *int64 {
 
 // figures takes over what the subscriber's sidecar says of the snapshot that is asked for.
 func figures(o Observed, s *v1alpha1.SubscriptionCopy, now metav1.Time) *v1alpha1.SubscriptionCopy {
-	m := o.Mirror.Status
-	if m == nil || o.Mirror.StatusErr != nil || m.Generation != o.At.LastSnapshot || m.Total == 0 {
+	if o.Mirror.StatusErr != nil {
 		return s
 	}
-	s.Snapshot, s.Bytes, s.PresentBytes, s.Seen = m.Snapshot, m.Total, m.Bytes, &now
+	return figuresOf(o.Mirror.Status, o.At.LastSnapshot, s, now)
+}
+
+// figuresOf takes over what a sidecar says of what it was asked for.
+func figuresOf(
+	m *files.Status,
+	generation string,
+	s *v1alpha1.SubscriptionCopy,
+	now metav1.Time,
+) *v1alpha1.SubscriptionCopy {
+	if m == nil || m.Generation != generation || m.Total == 0 {
+		return s
+	}
+	if s.Backup == "" {
+		s.Snapshot = m.Snapshot
+	}
+	s.Bytes, s.PresentBytes, s.Seen = m.Total, m.Bytes, &now
 	s.MovedBytes, s.ReusedBytes, s.BytesPerSecond, s.RemainingSeconds = m.MovedBytes, m.ReusedBytes, m.Rate, nil
 	switch {
 	case m.State == files.Verified:
@@ -155,6 +190,25 @@ func figures(o Observed, s *v1alpha1.SubscriptionCopy, now metav1.Time) *v1alpha
 	return s
 }
 
+// broughtCopy is what a person brings, as the subscriber's sidecar says; nil where nobody does.
+func broughtCopy(d Desired, o Observed, have *v1alpha1.BroughtCopy) *v1alpha1.BroughtCopy {
+	m, to := o.Mirror.Status, replication.BroughtTo(d.Publication, d.Subscription)
+	switch {
+	case to == "":
+		return nil
+	case m == nil || m.Brought == nil || o.Mirror.StatusErr != nil || m.Generation != o.At.LastSnapshot:
+		return have
+	}
+	//nolint:gosec // a snapshot has fewer files
+	s := &v1alpha1.BroughtCopy{Server: d.System.Host(), Source: path.Join(conf.SnapshotDir, m.Brought.Folder), Folder: to,
+		Manifest: m.Brought.Manifest, Files: int32(m.Brought.Files), LackingFiles: int32(m.Brought.LackingFiles)}
+	for _, l := range m.Brought.Lacking {
+		s.Lacking = append(s.Lacking, v1alpha1.LackingFile{File: conditions.Shorten(l.File, 512),
+			Why: v1alpha1.LackingWhy(l.Why)})
+	}
+	return s
+}
+
 // paced leaves figures as they were read a moment ago, while nothing else has changed.
 func paced(have, s *v1alpha1.SubscriptionCopy, now time.Time) *v1alpha1.SubscriptionCopy {
 	if have != nil && s.Seen != nil {
@@ -164,7 +218,7 @@ func paced(have, s *v1alpha1.SubscriptionCopy, now time.Time) *v1alpha1.Subscrip
 		}
 	}
 	if have == nil || have.Seen == nil || s.Phase != have.Phase || s.Snapshot != have.Snapshot ||
-		s.Bytes == s.PresentBytes || now.Sub(have.Seen.Time) >= figuresFor {
+		s.Backup != have.Backup || s.Bytes == s.PresentBytes || now.Sub(have.Seen.Time) >= figuresFor {
 		return s
 	}
 	return have

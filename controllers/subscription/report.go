@@ -26,12 +26,16 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	own := r.reporter
 	own.Owner, own.Fields = initializationOwner, []string{"initialization", "reinitialization"}
 	own.Lock = !registers(p) && !calls(p, tsql.Reinitializes)
+	registered := before.Initialization
+	if !refusedBackup(failed) {
+		registered = initialization(d, o, p)
+	}
 	err := own.Report(
 		ctx,
 		d.Subscription,
 		&v1alpha1.SubscriptionStatus{Initialization: before.Initialization, Reinitialization: before.Reinitialization},
 		&v1alpha1.SubscriptionStatus{
-			Initialization:   initialization(d, o, p),
+			Initialization:   registered,
 			Reinitialization: reinitialization(d, o, p, failed),
 		},
 		nil,
@@ -43,6 +47,11 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	status.Initialization, before.Initialization = nil, nil
 	status.Reinitialization, before.Reinitialization = nil, nil
 	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, outcome(d, o, p, failed))
+	if c := logKept(d, o); c != nil {
+		if change := conditions.SetOne(&status.StatusBase, d.Subscription.Generation, *c); change != nil {
+			changes = append(changes, *change)
+		}
+	}
 	if err := r.reporter.Report(ctx, d.Subscription, before, &status, changes); err != nil {
 		return err
 	}
@@ -97,7 +106,7 @@ func notEmptySince(d Desired, o Observed) *metav1.Time {
 		return have
 	case len(tablesOfOthers(d, o)) == 0:
 		return nil
-	case have == nil && len(foreignTables(d, o)) > 0:
+	case have == nil && (len(foreignTables(d, o)) > 0 || o.inTheWay(d)):
 		now := metav1.NewTime(o.Now).Rfc3339Copy()
 		return &now
 	}

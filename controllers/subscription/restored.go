@@ -91,6 +91,9 @@ func (d Desired) renew() string {
 	if d.snapshots() {
 		return fmt.Sprintf("give it a new copy, %s; %s", d.cost(), d.ask())
 	}
+	if d.fromBackup() {
+		return d.anotherBackup()
+	}
 	return fmt.Sprintf(
 		"%s says that it gets no copies: note the time as begun=$(date -u +%%Y-%%m-%%dT%%H:%%M:%%SZ), make the tables there "+
 			"equal to the publisher's while nobody writes, then say so by kubectl annotate subscription %s -n %s --overwrite "+

@@ -24,6 +24,11 @@ func (s GiveMirror) Describe() string {
 	if s.Mirror.Generation != "" {
 		what = "the snapshot of " + s.Mirror.Generation
 	}
+	if s.Mirror.Manual != "" {
+		return fmt.Sprintf("tell the sidecar of %s to take %s of %s from folder %s, to which a person brings it, as %s "+
+			"lists it", credentials.HostName(s.Subscriber), what, s.Mirror.Folder, s.Mirror.Manual,
+			credentials.HostName(s.Distributor))
+	}
 	return fmt.Sprintf("tell the sidecar of %s to mirror %s of %s from %s", credentials.HostName(s.Subscriber), what,
 		s.Mirror.Folder, credentials.HostName(s.Distributor))
 }
@@ -48,4 +53,32 @@ func (s TakeMirror) Describe() string {
 		whose = "Subscription " + s.Subscription + "'s mirror"
 	}
 	return "take the orders of " + whose + " from the sidecars of " + strings.Join(hosts, " and ")
+}
+
+// TellBackup tells a server's sidecar what it does about the backup with which a subscriber begins: as the publisher's,
+// Reader; as the subscriber's, Mirror. Without either its order is taken away.
+type TellBackup struct {
+	Server v1alpha1.ServerName
+	Reader *orders.Reader
+	Mirror *orders.Mirror
+}
+
+// Describe names the server.
+func (s TellBackup) Describe() string {
+	host := credentials.HostName(s.Server)
+	switch {
+	case s.Reader != nil && s.Reader.Ended && s.Reader.Attempt.Why != "":
+		return fmt.Sprintf("tell the sidecar of %s to remove the backups for the subscription; the last one, %s", host,
+			s.Reader.Attempt.Why)
+	case s.Reader != nil && s.Reader.Ended, s.Mirror != nil && s.Mirror.Ended:
+		return "tell the sidecar of " + host + " to remove the backup with which the subscription began"
+	case s.Reader != nil && s.Reader.Attempt.Set != "":
+		return fmt.Sprintf("tell the sidecar of %s to serve backup %s, set %s", host, s.Reader.Backup, s.Reader.Attempt.Set)
+	case s.Reader != nil:
+		return fmt.Sprintf("tell the sidecar of %s to make the folder for backup %s", host, s.Reader.Backup)
+	case s.Mirror != nil:
+		return fmt.Sprintf("tell the sidecar of %s to bring the backup of %s from %s", host, s.Mirror.Generation,
+			s.Mirror.Host)
+	}
+	return "take the order of the backup from the sidecar of " + host
 }

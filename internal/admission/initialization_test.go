@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -66,7 +67,8 @@ func TestAnotherMethodOfARegisteredSubscription(t *testing.T) {
 			refused, whole := after.lessCopies(top, before, old, s), after.lessCopiesOf(top, before, was, p)
 			if c.subscription {
 				g.Expect(refused).To(HaveExactElements(HaveField("Field", "spec.initialization.method")))
-				g.Expect(refused.ToAggregate().Error()).To(ContainSubstring("allowed are Snapshot and Compare"))
+				g.Expect(refused.ToAggregate().Error()).
+					To(ContainSubstring("allowed are Snapshot, CompressedSnapshot, Compare and Manual"))
 			} else {
 				g.Expect(refused).To(BeEmpty())
 			}
@@ -120,6 +122,17 @@ func TestAnotherMethodOfAPublicationThatCopiedNothing(t *testing.T) {
 		"one that is not registered, copied": {v1alpha1.InitializeSnapshot,
 			func(_ *World, _ *v1alpha1.Publication, s *v1alpha1.Subscription) { s.Status.Initialization = nil },
 			"no more: they come with a snapshot: 12 rows"},
+		"one that began with a backup": {v1alpha1.InitializeCompare,
+			func(w *World, _ *v1alpha1.Publication, s *v1alpha1.Subscription) {
+				w.Publications["articles"].Spec.Initialization = by(v1alpha1.InitializeBackup)
+				s.Status.Initialization.Method = v1alpha1.InitializeBackup
+			}, "dublin is registered with a backup, and another method copies nothing by itself: its tables of articles that " +
+				"came later are compared with the publisher's, and are kept until somebody asks for a new copy"},
+		"one that was to begin with a backup": {v1alpha1.InitializeCompare,
+			func(w *World, _ *v1alpha1.Publication, s *v1alpha1.Subscription) {
+				w.Publications["articles"].Spec.Initialization = by(v1alpha1.InitializeBackup)
+				s.Status.Initialization = nil
+			}, "dublin, which is not registered yet, come with a backup no more: they are kept where all are equal"},
 		"a new Publication": {v1alpha1.InitializeCompare,
 			func(w *World, _ *v1alpha1.Publication, _ *v1alpha1.Subscription) { clear(w.Publications) }, ""},
 		"one that copied before": {v1alpha1.InitializeCompare,
@@ -223,4 +236,65 @@ func TestBatchesThatHaveNoEffect(t *testing.T) {
 	wan.Spec.BcpBatchSize = ptr.To[int32](500)
 	g.Expect(warnPublication(w, p)).To(ContainElement(HavePrefix(
 		"spec.snapshotProfile: bcpBatchSize 500 of AgentProfile wan has no effect")))
+}
+
+// Another type of a Subscription that began with a backup is refused: it takes a copy that a backup does not bring.
+func TestAnotherTypeOfASubscriptionThatBeganWithABackup(t *testing.T) {
+	const pull, push = v1alpha1.SubscriptionPull, v1alpha1.SubscriptionPush
+	const snapshot, backup = v1alpha1.InitializeSnapshot, v1alpha1.InitializeBackup
+	for name, c := range map[string]struct {
+		was, is v1alpha1.SubscriptionType
+		change  func(p *v1alpha1.Publication, old, s *v1alpha1.Subscription)
+		allowed string
+	}{
+		"push":                   {pull, push, nil, "allowed is Pull"},
+		"push, nothing was said": {"", push, nil, "allowed is Pull"},
+		"pull":                   {push, pull, nil, "allowed is Push"},
+		"pull, nothing is said":  {push, "", nil, "allowed is Push"},
+		"the same":               {pull, "", nil, ""},
+		"adopted": {pull, push, func(_ *v1alpha1.Publication, _, s *v1alpha1.Subscription) {
+			s.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+			s.Spec.Reinitialization = v1alpha1.ReinitializeAutomatic
+		}, "allowed is Pull"},
+		"as the Publication says": {pull, push, func(p *v1alpha1.Publication, old, s *v1alpha1.Subscription) {
+			p.Spec.Initialization, old.Spec.Initialization, s.Spec.Initialization = by(backup), nil, nil
+		}, "allowed is Pull"},
+		"it was found registered": {pull, push, func(_ *v1alpha1.Publication, old, _ *v1alpha1.Subscription) {
+			old.Status.Initialization.Method = v1alpha1.InitializeReplicationSupportOnly
+		}, "allowed is Pull"},
+		"before it is registered": {pull, push, func(_ *v1alpha1.Publication, old, _ *v1alpha1.Subscription) {
+			old.Status.Initialization = nil
+		}, ""},
+		"snapshots from now on": {pull, push, func(_ *v1alpha1.Publication, _, s *v1alpha1.Subscription) {
+			s.Spec.Initialization = by(snapshot)
+		}, ""},
+		"it began with a snapshot": {pull, push, func(_ *v1alpha1.Publication, old, s *v1alpha1.Subscription) {
+			old.Status.Initialization.Method, old.Spec.Initialization, s.Spec.Initialization = snapshot, nil, nil
+		}, ""},
+		"back, of what waits for a copy": {push, pull, func(_ *v1alpha1.Publication, old, _ *v1alpha1.Subscription) {
+			old.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady,
+				Reason: v1alpha1.ReasonReinitializationNeeded}}
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w, p, s := NewWorld(), &v1alpha1.Publication{}, &v1alpha1.Subscription{}
+			p.Name, s.Name, s.Spec.Publication, s.Spec.Initialization = "articles", "dublin", "articles", by(backup)
+			s.Status.Initialization = &v1alpha1.SubscriptionInitialization{Method: backup}
+			old := s.DeepCopy()
+			old.Spec.Type, s.Spec.Type = c.was, c.is
+			if c.change != nil {
+				c.change(p, old, s)
+			}
+			w.Publications[p.Name], w.Subscriptions[s.Name] = p, old
+			refused := w.retyped(top, w, old, s)
+			if c.allowed == "" {
+				g.Expect(refused).To(BeEmpty())
+			} else {
+				g.Expect(refused).To(HaveExactElements(HaveField("Field", "spec.type")))
+				g.Expect(refused.ToAggregate().Error()).To(ContainSubstring(c.allowed))
+			}
+			g.Expect(w.retyped(top, w, nil, s)).To(BeEmpty(), "a new one")
+		})
+	}
 }

@@ -125,6 +125,7 @@ func (w *World) publication(at *field.Path, p *v1alpha1.Publication) field.Error
 		}
 	}
 	errs = append(errs, w.scheduled(at, p)...)
+	errs = append(errs, w.broughtForAll(at, p)...)
 	errs = append(errs, w.profile(at.Child("logReaderProfile"), p.Spec.LogReaderProfile, v1alpha1.AgentLogReader)...)
 	errs = append(errs, w.profile(at.Child("snapshotProfile"), p.Spec.SnapshotProfile, v1alpha1.AgentSnapshot)...)
 	return errs
@@ -153,6 +154,7 @@ func (w *World) profile(at *field.Path, name v1alpha1.ObjectName, agent v1alpha1
 func (w *World) subscription(at *field.Path, s *v1alpha1.Subscription) field.ErrorList {
 	errs := w.profile(at.Child("profile"), s.Spec.Profile, v1alpha1.AgentDistribution)
 	errs = append(errs, w.unscheduled(at, s)...)
+	errs = append(errs, w.broughtFor(at, s)...)
 	if g := w.Groups[string(s.Spec.Subscriber.AvailabilityGroup)]; g != nil && g.Spec.Contained {
 		errs = append(
 			errs,

@@ -144,7 +144,7 @@ var replicationRefusals = []refusal{
 		"snapshots that keep copies",
 		"",
 		with(publication, "NAME", "p") + nightly + "  initialization: {method: ReplicationSupportOnly}\n",
-		[]string{"spec.initialization", "initialization.method is Snapshot, or left out"},
+		[]string{"spec.initialization", "initialization.method is Snapshot or CompressedSnapshot, or left out"},
 	},
 	{
 		"a schedule in words",
@@ -185,14 +185,80 @@ var replicationRefusals = []refusal{
 	{
 		"an initialization by another method",
 		"",
-		with(publication, "NAME", "p") + "  initialization: {method: Backup}\n",
-		[]string{"spec.initialization.method", `"Snapshot", "Compare", "ReplicationSupportOnly"`},
+		with(publication, "NAME", "p") + "  initialization: {method: Detach}\n",
+		[]string{"spec.initialization.method", `"Snapshot", "CompressedSnapshot", "Compare", "Manual", "Backup", "ReplicationSupportOnly"`},
+	},
+	{
+		"files that are brought nowhere",
+		"",
+		with(publication, "NAME", "p") + "  initialization: {method: Manual}\n",
+		[]string{"spec.initialization.manual", "method Manual takes manual"},
+	},
+	{
+		"a folder of files that are fetched",
+		"",
+		with(subscription, "NAME", "s") + "  initialization: {manual: {folder: disk}}\n",
+		[]string{"spec.initialization.manual", "no other method does"},
+	},
+	{
+		"a folder of files beside a backup",
+		"",
+		with(subscription, "NAME", "s") + "  initialization: {method: Backup, manual: {folder: disk}}\n",
+		[]string{"spec.initialization.manual", "no other method does"},
+	},
+	{
+		"a folder elsewhere",
+		"",
+		with(subscription, "NAME", "s") + "  initialization: {method: Manual, manual: {folder: ../data}}\n",
+		[]string{"spec.initialization.manual.folder", "folder is relative, such as articles or disks/articles"},
+	},
+	{
+		"a folder from the root",
+		"",
+		with(subscription, "NAME", "s") + "  initialization: {method: Manual, manual: {folder: /disk}}\n",
+		[]string{"spec.initialization.manual.folder", "folder is relative"},
+	},
+	{
+		"no folder",
+		"",
+		with(subscription, "NAME", "s") + "  initialization: {method: Manual, manual: {folder: ''}}\n",
+		[]string{"spec.initialization.manual.folder"},
+	},
+	{
+		"files for an agent at the distributor",
+		"",
+		with(subscription, "NAME", "s") + "  type: Push\n  initialization: {method: Manual, manual: {folder: disk}}\n",
+		[]string{"spec.initialization", "they go with type Pull, and with type Push and agentAt Subscriber"},
+	},
+	{
+		"packed files for an agent at the distributor",
+		"",
+		with(subscription, "NAME", "s") + "  type: Push\n  initialization: {method: CompressedSnapshot}\n",
+		[]string{"spec.initialization", "they go with type Pull, and with type Push and agentAt Subscriber"},
+	},
+	{
+		"files for all, one of whose agents is at the distributor",
+		with(subscription, "NAME", "s") + "  type: Push\n",
+		with(publication, "NAME", "articles") + "  initialization: {method: Manual, manual: {folder: disk}}\n",
+		[]string{"spec.initialization.method", "the agent of Subscription s runs at the distributor"},
+	},
+	{
+		"a backup beside a schedule",
+		with(publication, "NAME", "articles") + nightly,
+		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\n",
+		[]string{"spec.initialization.method", "each of which replaces what is there"},
+	},
+	{
+		"files of snapshots by a schedule",
+		with(publication, "NAME", "articles") + nightly,
+		with(subscription, "NAME", "s") + "  initialization: {method: Manual, manual: {folder: disk}}\n",
+		[]string{"spec.initialization.method", "each of which replaces what is there"},
 	},
 	{
 		"a subscription that is initialized by another method",
 		"",
-		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\n",
-		[]string{"spec.initialization.method", `"Snapshot", "Compare", "ReplicationSupportOnly"`},
+		with(subscription, "NAME", "s") + "  initialization: {method: Detach}\n",
+		[]string{"spec.initialization.method", `"Snapshot", "CompressedSnapshot", "Compare", "Manual", "Backup", "ReplicationSupportOnly"`},
 	},
 	{
 		"a subscriber that is server and group",
@@ -247,6 +313,21 @@ var replicationRefusals = []refusal{
 		with(profile, "NAME", "reader", "AGENT", "LogReader"),
 		with(subscription, "NAME", "s") + "  profile: reader\n",
 		[]string{"spec.profile", "is a profile for the LogReader agent: one with agent Distribution is needed"},
+	},
+	{
+		"another type of what began with a backup",
+		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\nstatus: {initialization: {method: Backup}}\n",
+		with(subscription, "NAME", "s") + "  initialization: {method: Backup}\n  type: Push\n",
+		[]string{"spec.type", "began with a backup", "allowed is Pull"},
+	},
+	{
+		"another type in a topology of what began with a backup",
+		with(subscription, "{name: NAME, ", "{name: s, labels: {geosql.dev/topology: t}, ", "publication: articles",
+			"publication: pub", "{server: sub}", "{server: d}") +
+			"  initialization: {method: Backup}\nstatus: {initialization: {method: Backup}}\n",
+		with(topology, "NAME", "t") + "  subscriptions:\n  - {name: s, publication: pub, subscriber: {server: d}, " +
+			"database: Content, type: Push, initialization: {method: Backup}}\n",
+		[]string{"spec.subscriptions[0].type", "began with a backup", "allowed is Pull"},
 	},
 	{
 		"an agent parameter out of range",

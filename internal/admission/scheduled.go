@@ -15,10 +15,11 @@ func promises(s *v1alpha1.Subscription) bool {
 	return s.Spec.Objectives != nil && s.Spec.Objectives.Latency != nil
 }
 
-// keeps tells that a Subscription asks for a method that keeps what the subscriber has.
+// keeps tells that a Subscription asks for a method that keeps what the subscriber has, or has a person bring it.
 func keeps(s *v1alpha1.Subscription) bool {
 	i := s.Spec.Initialization
-	return i != nil && i.Method != "" && i.Method != v1alpha1.InitializeSnapshot
+	return i != nil && i.Method != "" && i.Method != v1alpha1.InitializeSnapshot &&
+		i.Method != v1alpha1.InitializeCompressedSnapshot
 }
 
 // scheduled refuses a schedule that nobody can read, and a Publication that is copied by one while a Subscription to it
@@ -60,8 +61,8 @@ func (w *World) unscheduled(at *field.Path, s *v1alpha1.Subscription) (errs fiel
 	}
 	if keeps(s) {
 		errs = append(errs, field.Invalid(at.Child("initialization", "method"), s.Spec.Initialization.Method,
-			fmt.Sprintf("Publication %s is of type Snapshot, each of which replaces what is there: Snapshot is the method, and "+
-				"the field is left out", p.Name)))
+			fmt.Sprintf("Publication %s is of type Snapshot, each of which replaces what is there: Snapshot is the method, "+
+				"where the field is left out, or CompressedSnapshot", p.Name)))
 	}
 	return errs
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/podshape"
 )
@@ -32,6 +33,7 @@ func (w *World) server(at *field.Path, old, s *v1alpha1.SQLServer) field.ErrorLi
 	errs := configuration(at.Child("mssqlConf"), s.Spec.MSSQLConf)
 	errs = append(errs, memory(at, &s.Spec)...)
 	errs = append(errs, selectors(at.Child("network"), s.Spec.Network)...)
+	errs = append(errs, receiveWindow(at.Child("network", "receiveWindow"), s.Spec.Network)...)
 	errs = append(errs, resources(at.Child("resources"), s.Spec.Resources)...)
 	errs = append(errs, resources(at.Child("agent", "resources"), s.Spec.AgentResources())...)
 	errs = append(errs, w.shape(at, old, s)...)
@@ -118,6 +120,19 @@ func selectors(at *field.Path, n *v1alpha1.ServerNetwork) field.ErrorList {
 		}
 	}
 	return errs
+}
+
+// receiveWindow refuses one that TCP has not, or that is larger than what a buffer holds.
+func receiveWindow(at *field.Path, n *v1alpha1.ServerNetwork) field.ErrorList {
+	if n == nil || n.ReceiveWindow == nil {
+		return nil
+	}
+	least, most := resource.NewQuantity(link.LeastWindow, resource.BinarySI),
+		resource.NewQuantity(link.MostWindow, resource.BinarySI)
+	if n.ReceiveWindow.Cmp(*least) >= 0 && n.ReceiveWindow.Cmp(*most) <= 0 {
+		return nil
+	}
+	return field.ErrorList{field.Invalid(at, n.ReceiveWindow.String(), fmt.Sprintf("is %s to %s, in bytes", least, most))}
 }
 
 // memory refuses an engine that may use more than its container.

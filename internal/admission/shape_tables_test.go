@@ -7,6 +7,16 @@ package admission_test
 // shapeRefusals are checked like refusals: what internal/podshape refuses arrives at its field, from a SQLServer and
 // from a Topology, and what the schema refuses never comes so far.
 var shapeRefusals = []refusal{
+	{"another tuning", "", with(server, "NAME", "s") + "  network: {tuning: Measured}\n",
+		[]string{"spec.network.tuning", `supported values: "FromLinks", "None"`}},
+	{"a window smaller than TCP's own", "", with(server, "NAME", "s") + "  network: {receiveWindow: 32Ki}\n",
+		[]string{"spec.network.receiveWindow", "is 64Ki to 32Mi"}},
+	{"a window larger than a buffer", "", with(server, "NAME", "s") + "  network: {receiveWindow: 33Mi}\n",
+		[]string{"spec.network.receiveWindow", "is 64Ki to 32Mi"}},
+	{"a window of no size", "", with(server, "NAME", "s") + "  network: {receiveWindow: 64KB}\n",
+		[]string{"spec.network.receiveWindow", "a quantity is a number"}},
+	{"a window without tuning", "", with(server, "NAME", "s") + "  network: {tuning: None, receiveWindow: 64Ki}\n",
+		[]string{"spec.network.receiveWindow", "with it, tuning is FromLinks"}},
 	{"a container of the operator's name", "",
 		with(server, "NAME", "s") + "  pod: {sidecars: [{name: mssql, image: x}]}\n",
 		[]string{"spec.pod.sidecars[0].name", "use another name"}},

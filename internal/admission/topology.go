@@ -69,6 +69,7 @@ func (w *World) topology(at *field.Path, old, t *v1alpha1.Topology) field.ErrorL
 		was := w.Subscriptions[s.Name]
 		errs = append(append(errs, next.subscription(path, s)...), next.receivesForItself(path, was, s)...)
 		errs = append(append(errs, groupReceives(path, was, s)...), next.lessCopies(path, w, was, s)...)
+		errs = append(errs, next.retyped(path, w, was, s)...)
 	}
 	return append(errs, w.topologyBackups(at, t, objects)...)
 }

@@ -176,7 +176,8 @@ func Register(mgr manager.Manager) error {
 		add(mgr, &v1alpha1.Subscription{}, &validator[*v1alpha1.Subscription]{r, "Subscription",
 			func(w *World, old, o *v1alpha1.Subscription) field.ErrorList {
 				errs := append(w.subscription(top, o), w.receivesForItself(top, old, o)...)
-				return append(append(errs, groupReceives(top, old, o)...), w.lessCopies(top, w, old, o)...)
+				errs = append(append(errs, groupReceives(top, old, o)...), w.lessCopies(top, w, old, o)...)
+				return append(errs, w.retyped(top, w, old, o)...)
 			},
 			func(o *v1alpha1.Subscription) any { return o.Spec }, warnSubscription, true}),
 		add(mgr, &v1alpha1.Login{}, &validator[*v1alpha1.Login]{r, "Login",

@@ -140,7 +140,7 @@ func (a *Agent) HandlePeers(pattern string, h http.Handler) {
 func (a *Agent) Status() Status {
 	status := a.prober.current()
 	status.Roles, status.State = a.measures.roles(), a.writer.current()
-	status.Volumes = a.rooms.current()
+	status.Volumes, status.Network = a.rooms.current(), readNetwork(networkDir)
 	// They are read anew, as they are for each connection: what the Secret has may not be mounted yet.
 	if trust, err := credentials.ReadTrust(a.options.TLSDir); err == nil {
 		status.TrustedCAs = credentials.Fingerprints(trust)

@@ -21,6 +21,7 @@ func addSnapshots(a *Agent, o Options, log *slog.Logger) error {
 	part := files.NewPart(source, o.Namespace, conf.SnapshotDir, conf.MirrorDir, log)
 	part.Link(conf.Mirror(server))
 	part.Maps(conf.Path)
+	part.Brought(conf.BroughtDir)
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	return nil

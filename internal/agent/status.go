@@ -59,6 +59,9 @@ type Status struct {
 	// Volumes are how full the engine's volumes are, by role: data, log, tempdb and backup; one that does not answer is
 	// left out, and all are of a release that does not tell.
 	Volumes map[string]VolumeRoom `json:"volumes,omitempty"`
+	// Network is what the kernel has for the pod's connections; nil where it does not show it, and of a release that does
+	// not tell.
+	Network *NetworkStatus `json:"network,omitempty"`
 	// Parts have the states of further parts by name.
 	Parts map[string]any `json:"parts,omitempty"`
 }

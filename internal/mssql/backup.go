@@ -126,19 +126,25 @@ func ReadBackupTaken(ctx context.Context, q Querier, file string) (*BackupTaken,
 
 // readMajor reads an instance's major version: 15 is SQL Server 2019.
 func readMajor(ctx context.Context, q Querier) (major int, err error) {
-	err = q.Query(ctx, tsql.ProductVersion(), func(r Row) error {
+	err = q.Query(ctx, tsql.ProductVersion(), majorInto(q, &major))
+	return major, err
+}
+
+// majorInto takes the major version from the server's build.
+func majorInto(q Querier, major *int) func(Row) error {
+	return func(r Row) error {
 		var version string
 		if err := r.Scan(&version); err != nil {
 			return err
 		}
 		first, _, _ := strings.Cut(version, ".")
-		major, err = strconv.Atoi(first)
+		n, err := strconv.Atoi(first)
 		if err != nil {
 			return fmt.Errorf("server %s has the version %q, which does not begin with a number", q.Server(), version)
 		}
+		*major = n
 		return nil
-	})
-	return major, err
+	}
 }
 
 // utc is when the server's clock showed a time.

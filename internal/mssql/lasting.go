@@ -155,6 +155,12 @@ func (l *lasting) take(w work, r *run) error {
 	return r.err
 }
 
+// Executes tells whether the connection's login executes a command there, on any connection.
+func Executes(ctx context.Context, db *DB, command string) (bool, error) {
+	_, shown, err := readProgress(ctx, db, tsql.Task{Command: command})
+	return shown, err
+}
+
 // readProgress asks whether the login executes a command of the task's, and how many percent of it are done.
 func readProgress(ctx context.Context, db *DB, task tsql.Task) (percent int, shown bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, progressTimeout)

@@ -31,8 +31,7 @@ type Standing struct {
 func ReadStandings(ctx context.Context, q Querier, own string, names ...string) (map[string]*Standing, error) {
 	all := map[string]*Standing{}
 	err := q.Query(ctx, tsql.DatabaseStandings(own, names...), func(r Row) error {
-		var s Standing
-		err := r.Scan(&s.Name, &s.State, &s.Access, &s.Owner, &s.Group, &s.InGroup, &s.Published, &s.Own, &s.Fork)
+		s, err := scanStanding(r)
 		all[strings.ToLower(s.Name)] = &s
 		return err
 	})
@@ -40,4 +39,9 @@ func ReadStandings(ctx context.Context, q Querier, own string, names ...string) 
 		return nil, err
 	}
 	return all, nil
+}
+
+func scanStanding(r Row) (s Standing, err error) {
+	err = r.Scan(&s.Name, &s.State, &s.Access, &s.Owner, &s.Group, &s.InGroup, &s.Published, &s.Own, &s.Fork)
+	return s, err
 }

@@ -23,6 +23,12 @@ func NoCopies(p *v1alpha1.Publication, s *v1alpha1.Subscription) string {
 	return "Publication " + p.Name
 }
 
+// BackupBrought tells that a Subscription was registered with a backup, as far as its status knows.
+func BackupBrought(s *v1alpha1.Subscription) bool {
+	i := s.Status.Initialization
+	return i != nil && i.Method == v1alpha1.InitializeBackup
+}
+
 // HandBrought tells that a Subscription was registered without a copy and without a comparison, as far as its status
 // knows: a person has brought what it has.
 func HandBrought(s *v1alpha1.Subscription) bool {
@@ -46,10 +52,11 @@ func AgreesItself(p *v1alpha1.Publication, s *v1alpha1.Subscription) bool {
 }
 
 // Agrees tells that tables of a Subscription which a comparison finds different may be replaced. Of one that begins
-// Compare says so, whoever declares it. Of one that was registered with what a person has brought its Publication's
-// word is none, since that was changed for all: the Subscription says so itself, or consent to a new copy is given.
+// Compare says so, whoever declares it. Of one that was registered with what a person has brought, or with a backup,
+// its Publication's word is none, since that was changed for all: the Subscription says so itself, or consent to a new
+// copy is given.
 func Agrees(p *v1alpha1.Publication, s *v1alpha1.Subscription) bool {
-	return Compares(p, s) && (!HandBrought(s) || AgreesItself(p, s) || Consents(p, s))
+	return Compares(p, s) && (!HandBrought(s) && !BackupBrought(s) || AgreesItself(p, s) || Consents(p, s))
 }
 
 func rebuiltByComparison(p *v1alpha1.Publication) bool {

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -14,17 +13,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
 // Link is the network from one site to another as their Sites declare it.
-type Link struct {
-	From, To v1alpha1.SiteName
-	// RoundTrip is 0 where nobody declares one.
-	RoundTrip time.Duration
-	// Bandwidth as declared, such as 1Gbit; empty where nobody declares one.
-	Bandwidth string
-}
+type Link = link.Link
 
 // Route is the way of a copy: from the publisher's site to the distributor's, where its snapshot is written, and on to
 // the subscriber's. It has no links within one site.
@@ -54,32 +48,11 @@ func RouteOf(
 			}
 			continue
 		case r.Site != "" && r.Site != site:
-			r.Links = append(r.Links, linkBetween(r.Site, site, declared))
+			r.Links = append(r.Links, link.Between(r.Site, site, declared))
 		}
 		r.Site = site
 	}
 	return r
-}
-
-// linkBetween two sites. What only one of the two declares counts for both directions.
-func linkBetween(from, to v1alpha1.SiteName, declared []v1alpha1.Site) Link {
-	l := Link{From: from, To: to}
-	for _, pair := range [][2]v1alpha1.SiteName{{from, to}, {to, from}} {
-		for _, site := range declared {
-			for _, x := range site.Spec.Links {
-				if site.Name != string(pair[0]) || x.To != pair[1] {
-					continue
-				}
-				if l.RoundTrip == 0 && x.RoundTrip != nil {
-					l.RoundTrip = x.RoundTrip.Duration
-				}
-				if l.Bandwidth == "" {
-					l.Bandwidth = x.Bandwidth
-				}
-			}
-		}
-	}
-	return l
 }
 
 // RouteTo is the way of a Subscription's copy. Of what is not declared yet it knows nothing.
@@ -162,12 +135,12 @@ func (r Route) words() string {
 		if i > 0 {
 			text += " and on"
 		}
-		text += fmt.Sprintf(" to %s (%s)", l.To, l.words())
+		text += fmt.Sprintf(" to %s (%s)", l.To, linkWords(l))
 	}
 	return text
 }
 
-func (l Link) words() string {
+func linkWords(l Link) string {
 	figures := []string{"round trip not declared", "bandwidth not declared"}
 	if l.RoundTrip > 0 {
 		figures[0] = "round trip " + l.RoundTrip.String()
@@ -176,17 +149,6 @@ func (l Link) words() string {
 		figures[1] = l.Bandwidth
 	}
 	return strings.Join(figures, ", ")
-}
-
-// bitsPerSecond of a declared bandwidth, 0 when it says none.
-func bitsPerSecond(declared string) float64 {
-	number := strings.TrimRight(declared, "bkMGTit")
-	n, err := strconv.ParseFloat(number, 64)
-	if err != nil || n < 0 {
-		return 0
-	}
-	unit := map[string]float64{"bit": 1, "kbit": 1e3, "Mbit": 1e6, "Gbit": 1e9, "Tbit": 1e12}[declared[len(number):]]
-	return n * unit
 }
 
 const (
@@ -205,7 +167,7 @@ func Estimate(bytes int64, articles int, r Route) (time.Duration, bool) {
 	}
 	var all time.Duration
 	for _, l := range r.Links {
-		bits := bitsPerSecond(l.Bandwidth)
+		bits := link.BitsPerSecond(l.Bandwidth)
 		if bits <= 0 {
 			return 0, false
 		}

@@ -13,12 +13,20 @@ import (
 // CopyWords says how much of a copy's snapshot is at the subscriber's site, how fast it comes, and how long it takes
 // yet.
 func CopyWords(s *v1alpha1.SubscriptionCopy) string {
-	text := fmt.Sprintf("snapshot %s: %d of %d bytes are at the subscriber's site", s.Snapshot, s.PresentBytes, s.Bytes)
+	what := "snapshot " + s.Snapshot
+	if s.Backup != "" {
+		what = "backup " + s.Backup
+	}
+	text := fmt.Sprintf("%s: %d of %d bytes are at the subscriber's site", what, s.PresentBytes, s.Bytes)
 	if s.BytesPerSecond > 0 {
 		text += fmt.Sprintf(", %s a second", Size(s.BytesPerSecond))
 	}
 	if s.RemainingSeconds != nil {
 		text += ", about " + Rounded(time.Duration(*s.RemainingSeconds)*time.Second).String() + " to go"
+	}
+	if b := s.Brought; b != nil && b.LackingFiles > 0 {
+		text += fmt.Sprintf("; a person brings %d of %d files from %s of %s to %s", b.LackingFiles, b.Files, b.Source,
+			b.Server, b.Folder)
 	}
 	return text
 }
@@ -29,7 +37,8 @@ func CopyTook(s *v1alpha1.SubscriptionCopy) string {
 	for _, p := range []struct {
 		name    string
 		seconds *int64
-	}{{"snapshot", s.SnapshotSeconds}, {"transfer", s.TransferSeconds}, {"apply", s.ApplySeconds}} {
+	}{{"snapshot", s.SnapshotSeconds}, {"backup", s.BackupSeconds}, {"transfer", s.TransferSeconds},
+		{"restore", s.RestoreSeconds}, {"apply", s.ApplySeconds}} {
 		if p.seconds != nil {
 			parts = append(parts, p.name+" "+Rounded(time.Duration(*p.seconds)*time.Second).String())
 		}

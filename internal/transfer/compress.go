@@ -68,7 +68,8 @@ func worth(link int64, speed, ratio float64) bool {
 
 // packer compresses chunks for all streams of a source.
 type packer struct {
-	encoders sync.Pool
+	// encoders pack for one who asks, strong ones for all.
+	encoders, strong sync.Pool
 
 	mu sync.Mutex
 	// judges by the receiver: each has its own link, and its own files.
@@ -96,14 +97,9 @@ func (p *packer) pack(raw, buffer []byte, how Compression, receiver string, link
 	if !tries {
 		return nil, nil
 	}
-	encoder, _ := p.encoders.Get().(*zstd.Encoder)
-	if encoder == nil {
-		var err error
-		// The window, and with it the memory of one, is the part of a chunk in which repetition is looked for.
-		if encoder, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(1),
-			zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false)); err != nil {
-			return nil, fmt.Errorf("make ready to compress: %w", err)
-		}
+	encoder, err := encoderOf(&p.encoders, zstd.SpeedFastest)
+	if err != nil {
+		return nil, err
 	}
 	defer p.encoders.Put(encoder)
 	began := time.Now()
@@ -115,6 +111,35 @@ func (p *packer) pack(raw, buffer []byte, how Compression, receiver string, link
 		return nil, nil
 	}
 	return packed, nil
+}
+
+// squeeze compresses a chunk into the buffer for all who will ask for it, so that it may take longer; nil says that it
+// goes as it is.
+func (p *packer) squeeze(raw, buffer []byte) ([]byte, error) {
+	encoder, err := encoderOf(&p.strong, zstd.SpeedBetterCompression)
+	if err != nil {
+		return nil, err
+	}
+	defer p.strong.Put(encoder)
+	packed := encoder.EncodeAll(raw, buffer[:0])
+	if float64(len(packed)) > shrunk*float64(len(raw)) {
+		return nil, nil
+	}
+	return packed, nil
+}
+
+// encoderOf takes an encoder from those of a level.
+func encoderOf(pool *sync.Pool, level zstd.EncoderLevel) (*zstd.Encoder, error) {
+	if encoder, _ := pool.Get().(*zstd.Encoder); encoder != nil {
+		return encoder, nil
+	}
+	// The window, and with it the memory of one, is the part of a chunk in which repetition is looked for.
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
+		zstd.WithWindowSize(1<<20), zstd.WithEncoderCRC(false))
+	if err != nil {
+		return nil, fmt.Errorf("make ready to compress: %w", err)
+	}
+	return encoder, nil
 }
 
 // unpackers unpack chunks; each takes no more memory than a chunk.

@@ -244,6 +244,31 @@ func (s *state) numberOf(sum Sum) (int32, bool) {
 	return int32(n), n < len(s.lacks) && s.pieces[s.bySum[s.starts[n]]].sum == sum
 }
 
+// lacking are the files of which something is not here.
+func (s *state) lacking() (all []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := int32(-1)
+	for n, done := range s.done {
+		if p := s.pieces[n]; !done && p.file != last {
+			last = p.file
+			all = append(all, s.files[last].Path)
+		}
+	}
+	return all
+}
+
+// LackingError ends a transfer that fetches nothing, and whose seeds do not have everything.
+type LackingError struct {
+	// Files of which something is missing, by their paths.
+	Files []string
+}
+
+// Error implements error.
+func (e *LackingError) Error() string {
+	return fmt.Sprintf("%d files are not here, or not whole", len(e.Files))
+}
+
 // wanted tells that a piece of a sum is not here.
 func (s *state) wanted(sum Sum) bool {
 	n, ok := s.numberOf(sum)

@@ -18,15 +18,21 @@ import (
 // errAll ends a search that has found everything.
 var errAll = errors.New("nothing is missing any more")
 
-// Full tells that an error is one of a volume that is full.
-func Full(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
+// ErrNoRoom says that a volume is as full as it may be.
+var ErrNoRoom = errors.New("there is no room for it")
+
+// Full tells that an error is one of a volume that is full, or as full as it may be.
+func Full(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, ErrNoRoom)
+}
 
 // search copies the chunks that seeds have. A seed that cannot be read has none: what it has is fetched. A volume that
-// is full ends the search alone: what is not searched any more goes, and makes room.
+// is full ends the search alone, where something else can bring the rest: what is not searched any more goes, and makes
+// room.
 func (t *Transfer) search(ctx context.Context, s *state) error {
 	for _, seed := range t.Seeds {
 		switch err := t.searchSeed(ctx, s, seed); {
-		case errors.Is(err, errAll), Full(err):
+		case errors.Is(err, errAll), Full(err) && !t.Local:
 			return nil
 		case err != nil:
 			return err
@@ -46,7 +52,7 @@ func (t *Transfer) searchSeed(ctx context.Context, s *state, seed Seed) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+		if err != nil || !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") || seed.Only != nil && !seed.Only(name) {
 			return nil // what cannot be read has nothing
 		}
 		if s.complete() {
@@ -96,19 +102,29 @@ func (t *Transfer) searchFile(ctx context.Context, s *state, root *os.Root, reco
 		if sha256.Sum256(content) != p.sum {
 			continue
 		}
-		if err := t.step("found"); err != nil {
-			return err
-		}
-		put, err := s.put(content, p.sum)
-		if err != nil {
-			return err
-		}
-		t.Meter.Reused(put)
-		if err := t.step("copied"); err != nil {
+		if err := t.copied(s, content, p); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// copied writes a chunk that was found wherever it is missing.
+func (t *Transfer) copied(s *state, content []byte, p piece) error {
+	if err := t.step("found"); err != nil {
+		return err
+	}
+	if t.Room != nil {
+		if err := t.Room(int64(p.length)); err != nil {
+			return err
+		}
+	}
+	put, err := s.put(content, p.sum)
+	if err != nil {
+		return err
+	}
+	t.Meter.Reused(put)
+	return t.step("copied")
 }
 
 // complete tells that every piece is here.

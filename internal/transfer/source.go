@@ -48,12 +48,25 @@ func (s *Source) Keep(keep func(receiver string) bool) {
 // Send answers a request that was checked, of a receiver. A failure after the answer has begun is said in it, and
 // returned: a StaleError for bytes that are not those which were promised.
 func (s *Source) Send(w http.ResponseWriter, r *http.Request, receiver string, asked *Request, open Opener) error {
+	return s.SendFrom(nil, w, r, receiver, asked, open)
+}
+
+// SendFrom does the same with chunks that a pack keeps, unless it is nil: each that shrinks goes packed, however fast
+// the link is, and what the pack does not have yet is added to it.
+func (s *Source) SendFrom(
+	pack *Pack,
+	w http.ResponseWriter,
+	r *http.Request,
+	receiver string,
+	asked *Request,
+	open Opener,
+) error {
 	w.Header().Set("Content-Type", ContentType)
 	if err := enter(r.Context(), w, &s.streams, receiver); err != nil {
 		return err
 	}
 	defer s.streams.leave(receiver)
-	one := sending{source: s, ctx: r.Context(), w: w, receiver: receiver, asked: asked, open: open}
+	one := sending{source: s, ctx: r.Context(), w: w, receiver: receiver, asked: asked, open: open, pack: pack}
 	defer one.close()
 	for _, span := range asked.Spans {
 		if err := one.send(span); err != nil {
@@ -95,6 +108,8 @@ type sending struct {
 	receiver string
 	asked    *Request
 	open     Opener
+	// pack may be nil.
+	pack *Pack
 
 	// file that was opened last, and its path.
 	file fs.File
@@ -141,6 +156,17 @@ func (o *sending) say(err error) error {
 // prepare reads a span, and packs it where that is worth it: the content of a frame, in a buffer that is to be given
 // back.
 func (o *sending) prepare(span Span) (kind byte, content, buffer []byte, err error) {
+	sum, _ := sumOf(span.SHA256)
+	flat := false
+	if o.pack != nil {
+		held := o.source.buffers.take()
+		kept, ok := o.pack.get(sum, held)
+		if len(kept) > 0 {
+			return frameZstd, kept, held, nil
+		}
+		o.source.buffers.give(held)
+		flat = ok
+	}
 	reader, err := o.reader(span.Path)
 	if err != nil {
 		return 0, nil, nil, err
@@ -158,8 +184,11 @@ func (o *sending) prepare(span Span) (kind byte, content, buffer []byte, err err
 		o.source.buffers.give(held)
 		return 0, nil, nil, &StaleError{span}
 	}
+	if flat {
+		return frameRaw, raw, held, nil
+	}
 	into := o.source.buffers.take()
-	packed, err := o.source.packer.pack(raw, into, o.asked.Compression, o.receiver, o.asked.Link)
+	packed, err := o.packed(raw, into, sum)
 	if err == nil && packed != nil {
 		o.source.buffers.give(held)
 		return frameZstd, packed, into, nil
@@ -170,6 +199,18 @@ func (o *sending) prepare(span Span) (kind byte, content, buffer []byte, err err
 		return 0, nil, nil, err
 	}
 	return frameRaw, raw, held, nil
+}
+
+// packed is a chunk as it is packed, in a buffer; nil says that it goes as it is.
+func (o *sending) packed(raw, into []byte, sum Sum) ([]byte, error) {
+	if o.pack == nil {
+		return o.source.packer.pack(raw, into, o.asked.Compression, o.receiver, o.asked.Link)
+	}
+	packed, err := o.source.packer.squeeze(raw, into)
+	if err == nil {
+		o.pack.put(sum, packed)
+	}
+	return packed, err
 }
 
 func (o *sending) reader(path string) (io.ReaderAt, error) {

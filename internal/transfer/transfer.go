@@ -35,6 +35,8 @@ type Seed struct {
 	Dir string
 	// Record says what chunks they have, as WriteRecord wrote it. Empty, or of files that have changed, they are read.
 	Record string
+	// Only, unless nil, says of a file, by its path with slashes, whether it is looked through.
+	Only func(path string) bool
 }
 
 // Transfer brings files here. It goes on from where an earlier one into the same folder was interrupted.
@@ -50,7 +52,11 @@ type Transfer struct {
 	// Searched, unless nil, is called when Seeds are not needed any more, before anything is fetched; once more where the
 	// volume is full.
 	Searched func()
-	Remote   Remote
+	// Local has nothing be fetched: what Seeds do not have ends the transfer with a LackingError. Remote is nil then.
+	Local  bool
+	Remote Remote
+	// Room, unless nil, is asked before so many bytes of Seeds are copied; an error ends the transfer.
+	Room func(n int64) error
 	// Source names who has the files: those of one name share what the limits let each have.
 	Source string
 	Limits *Limits
@@ -108,6 +114,11 @@ func (t *Transfer) phases(ctx context.Context, root *os.Root) error {
 	}
 	if err != nil {
 		return err
+	}
+	if t.Local {
+		if lacking := s.lacking(); len(lacking) > 0 {
+			return &LackingError{lacking}
+		}
 	}
 	if err := t.fetch(ctx, s); err != nil {
 		return err

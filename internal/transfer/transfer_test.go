@@ -36,6 +36,8 @@ type peer struct {
 	// spans counts how often each span was asked for.
 	mu    sync.Mutex
 	spans map[Span]int
+	// pack, unless nil, keeps what is packed.
+	pack *Pack
 	// flip, unless nil, changes what is sent.
 	flip func([]byte) []byte
 	// reads, unless nil, is told of each span that is read.
@@ -57,7 +59,7 @@ func newPeer(t testing.TB) *peer {
 			p.spans[s]++
 		}
 		p.mu.Unlock()
-		_ = p.source.Send(&lossy{w, p}, r, "", &asked, p.open)
+		_ = p.source.SendFrom(p.pack, &lossy{w, p}, r, "", &asked, p.open)
 	}))
 	p.server.Config.ErrorLog = nil
 	p.server.Start()

@@ -14,8 +14,10 @@ type Transfer struct{ MaxTransferSize, BufferCount int }
 // BackupForm is how a backup is taken.
 type BackupForm struct {
 	Transfer
-	// Files are those over which it is striped, new ones.
+	// Files are those over which it is striped, new ones unless Keep says so.
 	Files []string
+	// Keep has what the files have stay: the set comes after those that are there. Without it they are written over.
+	Keep bool
 	// CopyOnly keeps a full backup from becoming the base of differentials; secondary replicas take no other.
 	CopyOnly bool
 	// Differential takes what was changed since the base.
@@ -24,7 +26,7 @@ type BackupForm struct {
 	Compression, Checksum bool
 }
 
-// BackupDatabase takes a full or differential backup to new files.
+// BackupDatabase takes a full or differential backup to files.
 // Source: docs/t-sql/statements/backup-transact-sql.md.
 func BackupDatabase(name string, f BackupForm) Statement {
 	b := new(builder).sql("BACKUP DATABASE ").name(name).sql(" TO ")
@@ -46,7 +48,12 @@ func BackupLog(name string, f BackupForm) Statement {
 }
 
 func (f BackupForm) write(b *builder) {
-	b.disks(f.Files).sql(" WITH FORMAT, INIT")
+	b.disks(f.Files)
+	if f.Keep {
+		b.sql(" WITH NOFORMAT, NOINIT")
+	} else {
+		b.sql(" WITH FORMAT, INIT")
+	}
 	for _, o := range []struct {
 		set  bool
 		word string

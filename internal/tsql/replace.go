@@ -47,6 +47,20 @@ func DropRestoringCopy(name, fork string) Statement {
 		sql(")\n    DROP DATABASE IF EXISTS ").name(name).done("drop the copy of " + name + " that waits for log")
 }
 
+// DropOwnRestoring drops a database with its files while it is RESTORING, in no group, and each of its files has own in
+// its path: what a restore of the caller's own has left, to which nobody has written. Any other of the name is left
+// alone. Sources: docs/t-sql/statements/drop-database-transact-sql.md,
+// docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md, sys-master-files-transact-sql.md.
+func DropOwnRestoring(name, own string) Statement {
+	const filesOf = "(SELECT 1 FROM sys.master_files AS f WHERE f.database_id = d.database_id"
+	return new(builder).
+		sql("IF EXISTS (SELECT 1 FROM sys.databases AS d WHERE d.name = ").str(name).
+		sql(" AND d.state_desc = N'RESTORING' AND d.group_database_id IS NULL AND EXISTS ", filesOf).
+		sql(") AND NOT EXISTS ", filesOf, " AND CHARINDEX(").str(own).
+		sql(", f.physical_name) = 0))\n    DROP DATABASE IF EXISTS ").name(name).
+		done("drop what a restore has left of " + name)
+}
+
 // DatabaseStandings reads of the databases of these names: state, who may connect, the owner's login, the group that
 // has it, empty where the instance knows of none, and, as bits, whether it is in one, whether it is published or a
 // distribution database, and whether each of its files has own in its name; then its recovery fork, empty where it is

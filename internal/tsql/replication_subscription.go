@@ -15,6 +15,9 @@ type Subscription struct {
 	Pull bool
 	// DataIsThere says that the subscriber has the data already (replication support only).
 	DataIsThere bool
+	// Backup is the file, at the publisher, whose first set is the backup of the published database that was restored as
+	// Database; the subscriber then gets what was committed after it. Empty for none.
+	Backup string
 }
 
 func (s Subscription) kind() string {
@@ -25,6 +28,9 @@ func (s Subscription) kind() string {
 }
 
 func (s Subscription) sync() string {
+	if s.Backup != "" {
+		return "initialize with backup"
+	}
 	if s.DataIsThere {
 		return "replication support only"
 	}
@@ -37,11 +43,18 @@ const AddsSubscription = "sys.sp_addsubscription"
 // AddSubscription registers a subscription to all articles; it runs in the publication database. Publications with
 // immediate_sync take no single article (error 14122).
 func AddSubscription(s Subscription) Statement {
-	return exec(AddsSubscription).str("publication", s.Publication).str("article", "all").
+	c := exec(AddsSubscription).str("publication", s.Publication).str("article", "all").
 		str("subscriber", s.Subscriber).str("destination_db", s.Database).str("sync_type", s.sync()).
-		str("subscription_type", s.kind()).str("update_mode", "read only").
-		done("subscribe " + s.Database + " on " + s.Subscriber + " to " + s.Publication)
+		str("subscription_type", s.kind()).str("update_mode", "read only")
+	if s.Backup != "" {
+		c = c.str("backupdevicetype", "disk").str("backupdevicename", s.Backup).num("fileidhint", 1)
+	}
+	return c.done("subscribe " + s.Database + " on " + s.Subscriber + " to " + s.Publication)
 }
+
+// BackupTooOld is what sp_addsubscription refuses a backup with after which something is not at the distributor.
+// Source: docs/relational-databases/errors-events/database-engine-events-and-errors-21000-to-21999.md.
+const BackupTooOld int32 = 21397
 
 // AddSubscriptionToArticle registers a subscriber who has the publication to an article that came after it, as
 // sp_refreshsubscriptions itself does (@reserved): for an engine on which that serves pull subscriptions alone. 14058

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// RestoreForm is how a backup set is restored. The database is left RESTORING, so that more sets can be restored over
-// it. There is no REPLACE: what the engine refuses without it is somebody else's.
+// RestoreForm is how a backup set is restored. Unless Recover says so the database is left RESTORING, so that more sets
+// can be restored over it. There is no REPLACE: what the engine refuses without it is somebody else's.
 type RestoreForm struct {
 	// Files are those of the set, in any order.
 	Files []string
@@ -20,6 +20,8 @@ type RestoreForm struct {
 	// LSN before which it does; zero and empty restore all of the set.
 	StopAt     time.Time
 	StopBefore string
+	// Recover has the database be ONLINE in the end: no other set is restored over it.
+	Recover bool
 }
 
 // FileMove is where a file of a database goes, by its logical name.
@@ -45,13 +47,28 @@ const ForeignDatabase = 50003
 // Sources: docs/t-sql/statements/restore-statements-transact-sql.md,
 // docs/relational-databases/system-catalog-views/sys-master-files-transact-sql.md.
 func RestoreFirst(name, own string, f RestoreForm) Statement {
+	return restoreFirst(name, own, f).takesLong("RESTORE DATABASE", name).done("restore " + name)
+}
+
+// RestoreReadOnly is RestoreFirst to its end, and has the database take no writes then, of whoever connects first
+// either: what such a writer has begun is rolled back. A restore that fails changes nothing of what is there.
+// Sources: docs/t-sql/statements/restore-statements-transact-sql.md, docs/t-sql/functions/error-transact-sql.md,
+// docs/t-sql/statements/alter-database-transact-sql-set-options.md (READ_ONLY, WITH <termination>).
+func RestoreReadOnly(name, own string, f RestoreForm) Statement {
+	f.Recover = true
+	return restoreFirst(name, own, f).
+		sql(";\nIF @@ERROR = 0\n    ALTER DATABASE ").name(name).sql(" SET READ_ONLY WITH ROLLBACK IMMEDIATE").
+		takesLong("RESTORE DATABASE", name).done("restore " + name)
+}
+
+func restoreFirst(name, own string, f RestoreForm) *builder {
 	f.StopAt, f.StopBefore = time.Time{}, ""
 	b := new(builder).sql("IF EXISTS (SELECT 1 FROM sys.databases AS d JOIN sys.master_files AS f ON f.database_id = ").
 		sql("d.database_id WHERE d.name = ").str(name).sql(" AND CHARINDEX(").str(own).sql(", f.physical_name) = 0)\n").
 		sql("    THROW ", strconv.Itoa(ForeignDatabase), ", N'There is another database of the name.', 1;\n").
 		sql("RESTORE DATABASE ").name(name).sql(" FROM ")
 	f.write(b)
-	return b.takesLong("RESTORE DATABASE", name).done("restore " + name)
+	return b
 }
 
 // RestoreLog restores a backup set of the log over a database that is RESTORING. Where to stop is named with each set
@@ -70,7 +87,12 @@ func RecoverDatabase(name string) Statement {
 }
 
 func (f RestoreForm) write(b *builder) {
-	b.disks(f.Files).sql(" WITH NORECOVERY")
+	b.disks(f.Files)
+	if f.Recover {
+		b.sql(" WITH RECOVERY")
+	} else {
+		b.sql(" WITH NORECOVERY")
+	}
 	if f.Position > 0 {
 		b.sql(", FILE = ", strconv.Itoa(f.Position))
 	}
@@ -116,10 +138,12 @@ func CertificateThumbprints() Statement {
 
 // Errors by which the engine tells that a file has no backups that it can read: no media family (3241), no backup at
 // all (3242), of another format (3243), empty (3254), or damaged (3189). IncompatibleBackup is that of a database
-// of a newer version, NoEncryptor that the certificate or key is not there which opens it.
+// of a newer version, NoEncryptor that the certificate or key is not there which opens it, NoBackupDevice that the file
+// does not open: there is none, or the engine may not.
 // Source: docs/relational-databases/errors-events/database-engine-events-and-errors-3000-to-3999.md.
 var (
 	NoBackupFile       = []int32{3241, 3242, 3243, 3254, 3189}
+	NoBackupDevice     = int32(3201)
 	IncompatibleBackup = int32(3169)
 	NoEncryptor        = int32(33111)
 )

@@ -114,7 +114,14 @@ func init() {
 	)
 	add("EngineEdition", tsql.EngineEdition())
 
-	add("AddSubscription", tsql.AddSubscription(pull), tsql.AddSubscription(push))
+	fromBackup := pull
+	fromBackup.Backup = "/var/opt/mssql-backup/ReplData/unc/dublin_backup/20261120100000/full.bak"
+	add("AddSubscription", tsql.AddSubscription(pull), tsql.AddSubscription(push), tsql.AddSubscription(fromBackup))
+	add("AllowBackups", tsql.AllowBackups("articles"))
+	add("BackupsAllowed", tsql.BackupsAllowed("articles"))
+	add("DatabaseOrigin", tsql.DatabaseOrigin())
+	add("InactiveArticles", tsql.InactiveArticles("articles"))
+	add("RowVersionArticles", tsql.RowVersionArticles("articles"))
 	add("DropSubscription", tsql.DropSubscription(pull))
 	add("DropLostSubscription", tsql.DropLostSubscription(pull))
 	add("AddPullSubscription", tsql.AddPullSubscription(here))

@@ -85,7 +85,8 @@ func TestStatementsSayWhatTheyAre(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(s.Long).To(Equal(long.MatchString(s.Text)), "%s: %s", function, s)
 			g.Expect(s.Exclusive).To(Equal(strings.Contains(s.Text, "sp_dropdistributiondb") ||
-				strings.Contains(s.Text, "READ_COMMITTED_SNAPSHOT")), "%s: %s", function, s)
+				strings.Contains(s.Text, "READ_COMMITTED_SNAPSHOT") || function == "DropOwnOnline" ||
+				function == "TakeWrites"), "%s: %s", function, s)
 			if call := alone.FindStringSubmatch(s.Text); call != nil {
 				g.Expect(s.Procedure).To(Equal(call[1]), "%s: %s", function, s)
 			}
@@ -277,7 +278,7 @@ func TestConfigurationOnlyReplicasHaveNoDataOptions(t *testing.T) {
 }
 
 // backupOption is an option of BACKUP.
-const backupOption = `(FORMAT|INIT|CHECKSUM|COMPRESSION|NO_COMPRESSION|COPY_ONLY|DIFFERENTIAL|BUFFERCOUNT = \d+|` +
+const backupOption = `(FORMAT|INIT|NOFORMAT|NOINIT|CHECKSUM|COMPRESSION|NO_COMPRESSION|COPY_ONLY|DIFFERENTIAL|BUFFERCOUNT = \d+|` +
 	`MAXTRANSFERSIZE = \d+)`
 
 // covered are the beginnings of statements whose options the catalog has, with what else may stand in them.
@@ -308,7 +309,7 @@ var covered = []*regexp.Regexp{
 	),
 	regexp.MustCompile(
 		`^RESTORE (DATABASE|LOG) ` + nameForm + ` FROM DISK = ` + stringForm + `(, DISK = ` + stringForm +
-			`)* WITH NORECOVERY(, FILE = \d+)?(, MOVE ` + stringForm + ` TO ` + stringForm +
+			`)* WITH (NO)?RECOVERY(, FILE = \d+)?(, MOVE ` + stringForm + ` TO ` + stringForm +
 			`)*(, STOPAT = N'\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}'|, STOPBEFOREMARK = N'lsn:\d+')?$`,
 	),
 	regexp.MustCompile(`^RESTORE DATABASE ` + nameForm + ` WITH RECOVERY$`),
@@ -383,6 +384,7 @@ var uncataloguedViews = map[string]string{
 	"sys.triggers":                 "docs/relational-databases/system-catalog-views/sys-triggers-transact-sql.md",
 	"sys.indexes":                  "docs/relational-databases/system-catalog-views/sys-indexes-transact-sql.md",
 	"sys.index_columns":            "docs/relational-databases/system-catalog-views/sys-index-columns-transact-sql.md",
+	"sys.types":                    "docs/relational-databases/system-catalog-views/sys-types-transact-sql.md",
 	"sys.tables":                   "docs/relational-databases/system-catalog-views/sys-tables-transact-sql.md",
 	"sys.schemas":                  "docs/relational-databases/system-catalog-views/schemas-catalog-views-sys-schemas.md",
 	"sys.sql_logins":               "docs/relational-databases/system-catalog-views/sys-sql-logins-transact-sql.md",

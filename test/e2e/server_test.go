@@ -189,6 +189,7 @@ func TestServerAcrossSites(t *testing.T) {
 		To(Succeed())
 	g.Expect(value).To(Equal("before the restart"))
 	expectPromisesApart(t, b, server)
+	expectBuffers(t, b, server)
 }
 
 // restartAndMeasure deletes the pod and adds for each site how long after the new pod is up the server answers there

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/test/support/stage"
@@ -45,10 +46,10 @@ func TestTheEndIsTheSameWhereverTheManagerDies(t *testing.T) {
 	// A failure's output is long, and a summary may show its end alone.
 	t.Cleanup(func() { t.Logf("%s with %s=%s", chosen, seedVariable, seed) })
 	calm := stage.New(t)
-	g.Expect(run(t, calm, never, seed)).To(BeZero())
+	g.Expect(run(t, calm, never, seed, scene{declared: declared()})).To(BeZero())
 	want := state(t, calm)
 	killed := stage.New(t)
-	deaths := run(t, killed, chosen, seed)
+	deaths := run(t, killed, chosen, seed, scene{declared: declared()})
 	t.Logf("%d writes, the manager died %d times", len(lines(t, killed, seen)), deaths)
 	g.Eventually(func() []string { return difference(want, state(t, killed)) }, patient, time.Second).
 		Should(BeEmpty(), func() string { return killed.Logged(t) })
@@ -104,13 +105,22 @@ func difference(want, got []string) []string {
 	return d
 }
 
+// scene is what a manager has to bring about.
+type scene struct {
+	declared []client.Object
+	// of is what the writes have in their names at which it may die; empty for all.
+	of string
+	// meanwhile is done from time to time, and says what is to be waited for, empty when nothing is; nil for neither.
+	meanwhile func() string
+}
+
 // run declares everything and starts manager after manager until all is ready and one has lived for a while. It returns
 // how many were killed.
-func run(t *testing.T, b *stage.Stage, k killing, seed string) (deaths int) {
+func run(t *testing.T, b *stage.Stage, k killing, seed string, s scene) (deaths int) {
 	t.Helper()
 	g := NewWithT(t)
 	fill(t, b)
-	for _, obj := range declared() {
+	for _, obj := range s.declared {
 		g.Expect(b.Hub.Client.Create(t.Context(), obj)).To(Succeed())
 	}
 	began := time.Now()
@@ -123,7 +133,7 @@ func run(t *testing.T, b *stage.Stage, k killing, seed string) (deaths int) {
 	look := time.NewTicker(200 * time.Millisecond)
 	defer look.Stop()
 	for {
-		manager := b.StartManager(t, config{Killing: k, Seed: seed, Ledger: b.File(ledger)})
+		manager := b.StartManager(t, config{Killing: k, Seed: seed, Ledger: b.File(ledger), Of: s.of})
 		lastKill := time.Now()
 		alive := true
 		for alive {
@@ -136,6 +146,9 @@ func run(t *testing.T, b *stage.Stage, k killing, seed string) (deaths int) {
 				alive = false
 			case <-look.C:
 				waiting := b.Waiting(t)
+				if s.meanwhile != nil {
+					waiting += s.meanwhile()
+				}
 				if waiting != last && k == always {
 					last = waiting
 					t.Logf("%s %d deaths: %s", time.Since(began).Round(time.Second), deaths, waiting)

@@ -53,6 +53,8 @@ const (
 	sampled killing = "Sampled"
 	// always is at every moment of each write.
 	always killing = "Always"
+	// each is at one moment of every write, by the seed.
+	each killing = "Each"
 )
 
 // ledger is the name of the stage's file in which managers write where they died.
@@ -62,10 +64,12 @@ const ledger = "ledger"
 type config struct {
 	Killing      killing
 	Seed, Ledger string
+	// Of is what the writes have in their names at which it may die; empty for all.
+	Of string
 }
 
 func watch(c config) (stage.Watch, error) {
-	x, err := newKiller(c.Killing, c.Seed, c.Ledger)
+	x, err := newKiller(c)
 	if err != nil {
 		return stage.Watch{}, err
 	}
@@ -77,6 +81,7 @@ func watch(c config) (stage.Watch, error) {
 type killer struct {
 	killing killing
 	seed    string
+	of      *regexp.Regexp
 
 	mu     sync.Mutex
 	ledger *os.File
@@ -85,12 +90,17 @@ type killer struct {
 	armed map[string]string
 }
 
-func newKiller(k killing, seed, ledger string) (*killer, error) {
-	file, err := os.OpenFile(ledger, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+func newKiller(c config) (*killer, error) {
+	of, err := regexp.Compile(c.Of)
+	if err != nil {
+		return nil, fmt.Errorf("read at which writes to die: %w", err)
+	}
+	file, err := os.OpenFile(c.Ledger, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open the ledger: %w", err)
 	}
-	x := &killer{killing: k, seed: seed, ledger: file, known: map[string]bool{}, armed: map[string]string{}}
+	x := &killer{killing: c.Killing, seed: c.Seed, of: of, ledger: file, known: map[string]bool{},
+		armed: map[string]string{}}
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -130,7 +140,7 @@ func (x *killer) due(m moment, write string) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.note(line(seen, write))
-	if x.known[line(m, write)] || !slices.Contains(places(x.killing, x.seed, write), m) {
+	if x.known[line(m, write)] || !x.of.MatchString(write) || !slices.Contains(places(x.killing, x.seed, write), m) {
 		return false
 	}
 	x.note(line(m, write))
@@ -143,6 +153,8 @@ func places(k killing, seed, write string) []moment {
 	switch {
 	case k == always:
 		return moments
+	case k == each:
+		return moments[int(digest[1])%len(moments):][:1]
 	case k == sampled && digest[0]%4 == 0:
 		return moments[int(digest[1])%len(moments):][:1]
 	}
@@ -226,7 +238,7 @@ func (x *killer) transport(next http.RoundTripper) http.RoundTripper {
 			strings.HasSuffix(r.URL.Path, "/leases/"+confirmed.LeaseName) {
 			return next.RoundTrip(r)
 		}
-		write := r.Method + " " + r.URL.Path
+		write := r.Method + " " + r.URL.Path + ofBackup(r)
 		if x.due(before, write) {
 			die()
 		}

@@ -29,10 +29,16 @@ const (
 	Waiting State = "Waiting"
 	// Copying: files are being copied.
 	Copying State = "Copying"
+	// Awaiting: a person brings the files; those that are there are taken.
+	Awaiting State = "Awaiting"
 	// Verified: every file of the snapshot is here, with its checksum.
 	Verified State = "Verified"
 	// Failing: the last attempt failed; it is tried again from where it was.
 	Failing State = "Failing"
+	// Made: the folder is there into which the engine writes a backup; Total are the bytes that it has there by now.
+	Made State = "Made"
+	// Removed: nothing of a backup whose order has ended is here any more.
+	Removed State = "Removed"
 )
 
 const (
@@ -67,6 +73,8 @@ type Status struct {
 	// RemainingSeconds until all is here, at the pace of the last ten seconds; 0 while that cannot be told.
 	RemainingSeconds float64 `json:"remainingSeconds,omitempty"`
 	Message          string  `json:"message,omitempty"`
+	// Brought is what a person brings; absent of other mirrors, and until it is known.
+	Brought *Brought `json:"brought,omitempty"`
 }
 
 // Mirrors keeps the mirrors that are asked for below a folder.
@@ -84,6 +92,10 @@ type Mirrors struct {
 	// removeAll removes a folder, and volume says what room one has; tests have their own.
 	removeAll func(name string) error
 	volume    func(dir string) (capacity, free int64, err error)
+	// brought is the folder with those that people fill, empty where there is none; look is the time between two looks
+	// into one.
+	brought string
+	look    time.Duration
 	// at, unless nil, is told of each step when it is done; an error ends the attempt there, for tests.
 	at func(step string) error
 
@@ -106,7 +118,7 @@ type mirror struct {
 func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
 		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks),
-		stall: stall, answer: answerTime, removeAll: os.RemoveAll, volume: backups.FileSystem,
+		stall: stall, answer: answerTime, removeAll: os.RemoveAll, volume: backups.FileSystem, look: lookPause,
 		running: map[string]*mirror{}, statuses: map[string]Status{},
 		folders: map[string]chan struct{}{}}
 }
@@ -197,14 +209,27 @@ func (m *Mirrors) say(one *mirror, change func(*Status)) {
 
 // run copies until everything is here.
 func (m *Mirrors) run(ctx context.Context, one *mirror) {
-	if one.order.Generation == "" {
+	work := m.copy
+	switch {
+	case one.order.Ended:
+		work = func(ctx context.Context, one *mirror, _ int) error { return m.remove(ctx, one) }
+	case one.order.Generation == "":
 		return
+	case one.order.Manual != "":
+		work = (&visit{mirrors: m}).copy
 	}
 	most := int64(0)
 	for failed := 0; ; failed++ {
-		err := m.copy(ctx, one, failed)
+		err := work(ctx, one, failed)
 		if err == nil || ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, errAwaited) {
+			failed = -1
+			if !pause(ctx, m.look) {
+				return
+			}
+			continue
 		}
 		m.log.Warn("a snapshot is not mirrored yet", "subscription", one.order.Subscription, "error", err)
 		m.say(one, func(s *Status) { s.State, s.Message = Failing, err.Error() })
@@ -236,10 +261,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 
 // list asks for a snapshot's listing, and takes room for it until leave is called. One for which there is none is not
 // kept while it waits: it is asked for again.
-func (m *Mirrors) list(ctx context.Context, source *source) (listing *Listing, leave func(), err error) {
+func (m *Mirrors) list(
+	ctx context.Context,
+	ask func(context.Context) (*Listing, error),
+) (listing *Listing, leave func(), err error) {
 	held := int64(0)
 	for {
-		listing, err := source.list(ctx)
+		listing, err := ask(ctx)
 		if err != nil {
 			m.room.Release(held)
 			return nil, nil, err
@@ -265,24 +293,34 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror, failed int) error {
 		return err
 	}
 	defer source.close()
-	listing, done, err := m.list(ctx, source)
+	listing, done, err := m.list(ctx, source.list)
 	if err != nil {
 		return err
 	}
 	defer done()
-	p := place{parent: filepath.Join(m.dir, one.order.Host, tree, listing.Folder), snapshot: listing.Snapshot,
-		seed: filepath.Join(m.dir, one.order.Host, seedFolder), removeAll: m.removeAll}
+	return m.settle(ctx, one, listing, Copying, func(p place) error { return m.bring(ctx, one, source, listing, p) })
+}
+
+// settle has a snapshot be in its place by what bring does, and older ones go. The mirror has the state meanwhile.
+func (m *Mirrors) settle(
+	ctx context.Context,
+	one *mirror,
+	listing *Listing,
+	state State,
+	bring func(place) error,
+) error {
+	p := m.placeOf(one, listing)
 	leave, err := m.enter(ctx, p.parent)
 	if err != nil {
 		return err
 	}
 	defer leave()
 	total := listing.total()
-	m.say(one, func(s *Status) { s.Snapshot, s.State, s.Total, s.Message = listing.Snapshot, Copying, total, "" })
+	m.say(one, func(s *Status) { s.Snapshot, s.State, s.Total, s.Message = listing.Snapshot, state, total, "" })
 	// Before anything is brought: what is too old may be what fills the volume.
 	m.warn(one, stays, p.prune(keep))
-	if err := m.bring(ctx, one, source, listing, p); err != nil {
-		if transfer.Full(err) {
+	if err := bring(p); err != nil {
+		if transfer.Full(err) && one.order.Manual == "" {
 			err = errors.Join(err, m.searched(one, p))
 		}
 		return err
@@ -300,6 +338,12 @@ func (m *Mirrors) copy(ctx context.Context, one *mirror, failed int) error {
 	m.say(one, func(s *Status) { s.State, s.Message = Verified, message })
 	m.log.Info("snapshot mirrored", "subscription", one.order.Subscription, "snapshot", listing.Snapshot, "bytes", total)
 	return nil
+}
+
+// placeOf is where a mirror has a snapshot.
+func (m *Mirrors) placeOf(one *mirror, listing *Listing) place {
+	return place{parent: filepath.Join(m.dir, one.order.Host, tree, listing.Folder), snapshot: listing.Snapshot,
+		seed: filepath.Join(m.dir, one.order.Host, seedFolder), removeAll: m.removeAll}
 }
 
 // stays says that something old is not removed.
@@ -331,14 +375,8 @@ func (m *Mirrors) enter(ctx context.Context, folder string) (leave func(), err e
 
 // bring has a snapshot be in its place, whole.
 func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listing *Listing, p place) error {
-	unrecorded := func(err error) { m.warn(one, "what was brought is not recorded, and is read again", err) }
-	there, err := p.whole(ctx, m.limits, one.order.Host, listing, unrecorded)
-	if err != nil {
+	if there, err := m.inPlace(ctx, one, listing, p); err != nil || there {
 		return err
-	}
-	if there {
-		one.meter.Attempt(listing.total())
-		return nil
 	}
 	if !listing.Chunked {
 		// Before as well: one after another that is superseded before it is whole would fill the volume.
@@ -346,25 +384,56 @@ func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listin
 		if err := source.fetchRanges(ctx, listing, p.partial()); err != nil {
 			return err
 		}
-		return p.finish(listing, m.step, unrecorded)
+		return p.finish(listing, m.step, m.unrecorded(one))
 	}
-	m.makeRoom(one, p, listing.total())
-	begun, err := p.begun()
+	job, err := m.transfer(one, listing, p)
 	if err != nil {
 		return err
 	}
-	m.warn(one, stays, m.prunePartial(one, p, begun))
-	seeds, err := p.seeds(begun)
-	if err != nil {
-		return err
-	}
-	job := transfer.Transfer{Dir: p.partial(), Files: listing.Files, Seeds: seeds, Index: m.index,
-		Searched: func() { m.warn(one, stays, m.searched(one, p)) }, At: m.at,
-		Remote: remote{source, listing}, Source: one.order.Host, Limits: m.limits, Meter: one.meter}
+	job.Remote = remote{source, listing}
 	if err := job.Run(ctx); err != nil {
 		return err
 	}
-	return p.finish(listing, m.step, unrecorded)
+	return p.finish(listing, m.step, m.unrecorded(one))
+}
+
+// inPlace tells that the snapshot is in its place already.
+func (m *Mirrors) inPlace(ctx context.Context, one *mirror, listing *Listing, p place) (bool, error) {
+	there, err := p.whole(ctx, m.limits, one.order.Host, listing, m.unrecorded(one))
+	if there {
+		one.meter.Attempt(listing.total())
+	}
+	return there, err
+}
+
+// unrecorded is told of a snapshot without a record.
+func (m *Mirrors) unrecorded(one *mirror) func(error) {
+	return func(err error) { m.warn(one, "what was brought is not recorded, and is read again", err) }
+}
+
+// transfer of a snapshot, with what is on this side to look through.
+func (m *Mirrors) transfer(one *mirror, listing *Listing, p place) (*transfer.Transfer, error) {
+	seeds, err := m.seeds(one, p, listing.total())
+	if err != nil {
+		return nil, err
+	}
+	return &transfer.Transfer{Dir: p.partial(), Files: listing.Files, Seeds: seeds, Index: m.index,
+		Searched: func() { m.warn(one, stays, m.searched(one, p)) }, At: m.at,
+		Source: one.order.Host, Limits: m.limits, Meter: one.meter}, nil
+}
+
+// seeds are the folders of the mirror to look through for a snapshot of so many bytes. Where a person brings the files
+// none of them makes room: what was brought of an older snapshot would have to be brought again.
+func (m *Mirrors) seeds(one *mirror, p place, total int64) ([]transfer.Seed, error) {
+	if one.order.Manual == "" {
+		m.makeRoom(one, p, total)
+	}
+	begun, err := p.begun()
+	if err != nil {
+		return nil, err
+	}
+	m.warn(one, stays, m.prunePartial(one, p, begun))
+	return p.seeds(begun)
 }
 
 func (m *Mirrors) step(name string) error {
@@ -404,7 +473,8 @@ func (m *Mirrors) copying(one *mirror, snapshot string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for name, s := range m.statuses {
-		if name != one.order.Subscription && s.Snapshot == snapshot && (s.State == Copying || s.State == Failing) {
+		busy := s.State == Copying || s.State == Awaiting || s.State == Failing
+		if name != one.order.Subscription && s.Snapshot == snapshot && busy {
 			return true
 		}
 	}

@@ -34,14 +34,16 @@ type Part struct {
 	link string
 	// mirrorDir has the mirrors, and conf is the engine's mssql.conf; empty where that is not known.
 	mirrorDir, conf string
-	log             *slog.Logger
+	// backups are folders into which the engine writes backups.
+	backups *folders
+	log     *slog.Logger
 }
 
 // NewPart serves snapshotDir, which it makes when it runs, and keeps mirrors of distributors of the namespace below
 // mirrorDir.
 func NewPart(source Source, namespace, snapshotDir, mirrorDir string, log *slog.Logger) *Part {
 	return &Part{source: source, server: NewServer(snapshotDir, log), mirrors: NewMirrors(mirrorDir, namespace, log),
-		snapshotDir: snapshotDir, mirrorDir: mirrorDir, log: log}
+		snapshotDir: snapshotDir, mirrorDir: mirrorDir, backups: newFolders(snapshotDir, log), log: log}
 }
 
 // Maps has the part make those folders of mirrors that the engine's mssql.conf maps the names of distributors' snapshot
@@ -51,6 +53,9 @@ func (p *Part) Maps(file string) { p.conf = file }
 // Link gives the snapshot folder another name, at which subscribers have the mirror of it: an engine that follows no
 // UNC name finds the same path at both ends.
 func (p *Part) Link(name string) { p.link = name }
+
+// Brought gives mirrors whose files people bring the folder below which they have theirs.
+func (p *Part) Brought(dir string) { p.mirrors.brought = dir }
 
 // PartName is the part's name, under which /status has the Statuses of its mirrors.
 const PartName = "mirrors"
@@ -67,6 +72,7 @@ func (p *Part) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var making sync.WaitGroup
 	making.Go(func() { p.makeFolder(ctx) })
+	making.Go(func() { p.backups.run(ctx) })
 	defer func() { cancel(); making.Wait() }()
 	return p.source.Watch(ctx, func(data map[string][]byte) {
 		readers, errs := orders.Readers(data)
@@ -75,6 +81,7 @@ func (p *Part) Run(ctx context.Context) error {
 			p.log.Warn("orders that cannot be read", "error", err)
 		}
 		p.server.SetReaders(readers)
+		p.backups.set(readers)
 		p.mirrors.Set(ctx, mirrors)
 	})
 }
@@ -82,7 +89,7 @@ func (p *Part) Run(ctx context.Context) error {
 // makeFolder sees to it that the snapshot folder is there: an engine admits no publisher without it (21037), and makes
 // only what lies below it. So it is with the folders of mirrors (21330). The engine runs under the sidecar's user.
 func (p *Part) makeFolder(ctx context.Context) {
-	for told := false; ; {
+	for told, warned := false, false; ; {
 		err := os.MkdirAll(p.snapshotDir, 0o770)
 		if err == nil && p.link != "" {
 			err = linkTo(p.link, p.snapshotDir)
@@ -93,6 +100,10 @@ func (p *Part) makeFolder(ctx context.Context) {
 				"error", fmt.Errorf("make the folders of snapshots: %w", err))
 		}
 		told = err != nil
+		if err = p.server.prunePacks(); err != nil && !warned {
+			p.log.Warn("what is packed of snapshots is not all removed that is too old", "error", err)
+		}
+		warned = err != nil
 		if !pause(ctx, retryPause) {
 			return
 		}
@@ -133,5 +144,5 @@ func linkTo(name, folder string) error {
 	return nil
 }
 
-// Status of the mirrors.
-func (p *Part) Status() any { return p.mirrors.Statuses() }
+// Status of the mirrors, and of the folders for backups.
+func (p *Part) Status() any { return append(p.mirrors.Statuses(), p.backups.all()...) }

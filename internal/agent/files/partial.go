@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strconv"
 	"sync"
@@ -55,8 +56,8 @@ func partsName(dir string, file File) string {
 	return filepath.Join(dir, partsPrefix+hex.EncodeToString(sum[:8]))
 }
 
-// openPartial opens a file in a folder, of which the spans that are held are there beside the parts that are recorded.
-func openPartial(dir string, file File, held []transfer.Extent) (*partialFile, error) {
+// readPartial reads what is recorded of a file in a folder, of which the spans that are held are there, too.
+func readPartial(dir string, file File, held []transfer.Extent) (*partialFile, error) {
 	f := &partialFile{file: file, held: held, done: map[int64]bool{}, lacks: map[int64]int{}}
 	content, err := os.ReadFile(partsName(dir, file))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -64,6 +65,44 @@ func openPartial(dir string, file File, held []transfer.Extent) (*partialFile, e
 	}
 	for _, offset := range recorded(content, file.SHA256) {
 		f.done[offset] = true
+	}
+	return f, nil
+}
+
+// hasWhole tells that all of a file is in a folder, as it is recorded. That it has the size says nothing: one of which
+// parts are missing has it, too.
+func hasWhole(dir string, file File, held []transfer.Extent) (bool, error) {
+	if !hasSize(dir, file) {
+		return false, nil
+	}
+	f, err := readPartial(dir, file, held)
+	if err != nil {
+		return false, err
+	}
+	return !slices.ContainsFunc(f.parts(), func(p part) bool { return !f.done[p.offset] && len(f.gaps(p)) > 0 }), nil
+}
+
+// hasSize tells that a file of the size is in a folder. What cannot be looked at is brought again.
+func hasSize(dir string, file File) bool {
+	info, err := os.Lstat(filepath.Join(dir, filepath.FromSlash(file.Path)))
+	return err == nil && info.Mode().IsRegular() && info.Size() == file.Size
+}
+
+// recordWhole records that all of a file is in a folder.
+func recordWhole(dir string, file File) error {
+	f := &partialFile{file: file, done: map[int64]bool{}}
+	defer f.close()
+	for _, p := range f.parts() {
+		f.done[p.offset] = true
+	}
+	return f.begin(partsName(dir, file))
+}
+
+// openPartial opens a file in a folder, of which the spans that are held are there beside the parts that are recorded.
+func openPartial(dir string, file File, held []transfer.Extent) (*partialFile, error) {
+	f, err := readPartial(dir, file, held)
+	if err != nil {
+		return nil, err
 	}
 	f.handle, err = os.OpenFile(filepath.Join(dir, filepath.FromSlash(file.Path)), os.O_CREATE|os.O_RDWR, 0o660)
 	if err == nil {

@@ -83,7 +83,7 @@ func TestChecksumsOfFormerSnapshotsAreForgotten(t *testing.T) {
 			}
 			root, err := os.OpenRoot(dir)
 			g.Expect(err).NotTo(HaveOccurred())
-			listing, err := s.list(t.Context(), root, folder, "")
+			listing, err := s.list(t.Context(), root, folder, "", "")
 			g.Expect(err).NotTo(HaveOccurred())
 			g.Expect(listing.Files).To(HaveLen(2))
 			g.Expect(root.Close()).To(Succeed())

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"geosql.dev/operator/internal/agent/durable"
 	"geosql.dev/operator/internal/transfer"
 )
 
@@ -184,7 +185,8 @@ func removeRecords(dir string) error {
 		}
 	}
 	if err == nil {
-		err = transfer.ForgetHeld(dir)
+		err = errors.Join(transfer.ForgetHeld(dir), durable.Remove(filepath.Join(dir, takenName)),
+			durable.Remove(filepath.Join(dir, listName)))
 	}
 	if err != nil {
 		return fmt.Errorf("tidy up the mirror: %w", err)

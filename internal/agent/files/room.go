@@ -3,11 +3,13 @@
 package files
 
 import (
+	"fmt"
 	"io/fs"
 	"path/filepath"
 	"syscall"
 
 	"geosql.dev/operator/internal/agent/backups"
+	"geosql.dev/operator/internal/transfer"
 )
 
 // makeRoom removes what is there for its chunks alone, before it is looked through, where the volume has no room for it
@@ -29,6 +31,18 @@ func (m *Mirrors) makeRoom(one *mirror, p place, total int64) {
 			"free", free, "snapshot", p.snapshot, "bytes", total)
 		m.warn(one, stays, m.searched(one, p))
 	}
+}
+
+// fits refuses to write so many bytes more of what is on the volume already, where backups of logs would not keep what
+// is theirs. Where nobody knows what is free the write says it.
+func (m *Mirrors) fits(p place, n int64) error {
+	capacity, free, err := m.volume(p.parent)
+	if reserved := backups.Reserved(capacity); err == nil && free-n < reserved {
+		return fmt.Errorf("%w: %d bytes are free on the volume of the mirror, of which backups of logs keep %d, and what is "+
+			"taken next has %d; remove what is not needed there, or have the volume grow", transfer.ErrNoRoom, free,
+			reserved, n)
+	}
+	return nil
 }
 
 // taken are the bytes that the files of a folder take on their volume: one of which parts are missing has its size, and

@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -55,18 +56,21 @@ type Server struct {
 	index  *transfer.Index
 	limits *transfer.Limits
 	source *transfer.Source
+	packs  *packs
 	// chunked is maxChunked; tests have less.
 	chunked int64
 
 	mu      sync.Mutex
 	readers []orders.Reader
+	// told is whether readers are known.
+	told bool
 }
 
 // NewServer serves the snapshot folder dir; it need not exist yet.
 func NewServer(dir string, log *slog.Logger) *Server {
 	limits := transfer.NewLimits()
 	return &Server{dir: dir, log: log, index: transfer.NewIndex(), limits: limits, source: transfer.NewSource(limits),
-		chunked: maxChunked}
+		packs: newPacks(filepath.Join(dir, packsFolder)), chunked: maxChunked}
 }
 
 // SetReaders replaces who may read, and how much they all get at the same time.
@@ -81,7 +85,7 @@ func (s *Server) SetReaders(readers []orders.Reader) {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.readers = readers
+	s.readers, s.told = readers, true
 }
 
 // ServeHTTP answers GET /snapshots/<folder>?until=<yyyymmddhhmmss> with a Listing, with chunks where chunks=1 asks for
@@ -100,6 +104,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no right to read this folder", http.StatusForbidden)
 		return
 	}
+	if !readable(reader, rest) {
+		http.Error(w, "no such snapshot: the backup is not known to be whole, or is another one", http.StatusNotFound)
+		return
+	}
 	root, err := os.OpenRoot(s.dir)
 	if err != nil {
 		s.fail(w, err)
@@ -110,14 +118,20 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Method == http.MethodPost:
 		s.serveSpans(w, r, root, reader, folder, rest)
 	case rest == "":
-		s.serveListing(w, r, root, folder)
+		s.serveListing(w, r, root, reader, folder)
 	default:
 		s.serveFile(w, r, root, folder, rest)
 	}
 }
 
-func (s *Server) serveListing(w http.ResponseWriter, r *http.Request, root *os.Root, folder string) {
-	listing, err := s.list(r.Context(), root, folder, r.URL.Query().Get("until"))
+func (s *Server) serveListing(
+	w http.ResponseWriter,
+	r *http.Request,
+	root *os.Root,
+	reader orders.Reader,
+	folder string,
+) {
+	listing, err := s.list(r.Context(), root, folder, r.URL.Query().Get("until"), reader.Backup)
 	if err != nil {
 		s.fail(w, err)
 		return
@@ -159,7 +173,11 @@ func (s *Server) serveSpans(
 		return
 	}
 	open := func(name string) (fs.File, error) { return regular(root, path.Join(base, name)) }
-	err = s.source.Send(w, r, reader.Subscription, &asked, open)
+	pack := s.pack(root, reader, actual, snapshot)
+	if pack != nil {
+		defer pack.Leave()
+	}
+	err = s.source.SendFrom(pack, w, r, reader.Subscription, &asked, open)
 	var stale *transfer.StaleError
 	if errors.As(err, &stale) {
 		s.index.Doubt(path.Join(base, stale.Span.Path), stale.Span)
@@ -222,6 +240,13 @@ func (s *Server) admitted(r *http.Request, folder string) (orders.Reader, bool) 
 	return s.readers[i], true
 }
 
+// readable tells that a reader may have what it asks for below its folder: of a backup the one that its order names,
+// once that is known to be whole. An engine writes into it before.
+func readable(r orders.Reader, rest string) bool {
+	snapshot, _, _ := strings.Cut(rest, "/")
+	return r.Backup == "" || r.Attempt.Set != "" && (rest == "" || snapshot == r.Backup)
+}
+
 func (s *Server) fail(w http.ResponseWriter, err error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		http.Error(w, "no such snapshot", http.StatusNotFound)
@@ -245,8 +270,9 @@ func find(root *os.Root, folder string) (string, error) {
 	return "", fmt.Errorf("folder %s: %w", folder, fs.ErrNotExist)
 }
 
-// list is the newest snapshot that began no later than until: one that began later may be being written.
-func (s *Server) list(ctx context.Context, root *os.Root, folder, until string) (*Listing, error) {
+// list is the newest snapshot that began no later than until: one that began later may be being written. Of backups it
+// is the one of the name.
+func (s *Server) list(ctx context.Context, root *os.Root, folder, until, backup string) (*Listing, error) {
 	actual, err := find(root, folder)
 	if err != nil {
 		return nil, err
@@ -257,7 +283,11 @@ func (s *Server) list(ctx context.Context, root *os.Root, folder, until string) 
 	}
 	newest := ""
 	for _, e := range entries {
-		if name := e.Name(); e.IsDir() && isStamp(name) && name > newest && (until == "" || name[:stampLength] <= until) {
+		name := e.Name()
+		if !e.IsDir() || !isStamp(name) || backup != "" && name != backup {
+			continue
+		}
+		if name > newest && (until == "" || name[:stampLength] <= until) {
 			newest = name
 		}
 	}
@@ -316,6 +346,7 @@ func (s *Server) forget(folder, newest string) {
 		snapshot, _, _ := strings.Cut(rest, "/")
 		return of && snapshot < newest
 	})
+	s.warnOf(s.packs.prune(func(of, snapshot string) bool { return of != path.Base(folder) || snapshot >= newest }))
 }
 
 // isStamp tells whether a folder's name begins with a time.

@@ -33,6 +33,8 @@ const (
 	SnapshotDir = BackupMount + "/ReplData"
 	// MirrorDir has a mirror of each distributor's snapshot folder, by the distributor's instance name.
 	MirrorDir = BackupMount + "/mirror"
+	// BroughtDir has the folders into which people bring the files of snapshots.
+	BroughtDir = BackupMount + "/brought"
 	// SnapshotShare is the share name under which a distributor's snapshot folder is known.
 	SnapshotShare = "ReplData"
 )

@@ -37,6 +37,12 @@ func (p *planner) copies(s topologies.Step) {
 		p.compared(published, s.Existing, x)
 	case method == v1alpha1.InitializeReplicationSupportOnly:
 		fmt.Fprintln(p.out, "    it gets no copy: a person brings the data")
+	case method == v1alpha1.InitializeBackup && s.Verb == topologies.Change:
+		fmt.Fprintln(p.out, "    the other type takes a new copy, which a backup does not bring: once it is registered it "+
+			"stays what it is")
+	case method == v1alpha1.InitializeBackup:
+		fmt.Fprintf(p.out, "    it begins with a backup of all of %s, of which the articles are: %s\n",
+			published.Spec.Database, cost)
 	case s.Verb == topologies.Change:
 		fmt.Fprintf(p.out, "    the other type takes a new copy, made when it is asked for unless reinitialization is "+
 			"Automatic: %s\n", cost)
@@ -58,10 +64,16 @@ func (p *planner) subscribed(publication string) (all []*v1alpha1.Subscription) 
 	return all
 }
 
-// compared says what another method does with tables that a person has brought, where it copies.
+// compared says what another method does with tables that a person has brought, or a backup, where it copies.
 func (p *planner) compared(published *v1alpha1.Publication, was client.Object, x *v1alpha1.Subscription) {
 	before, live := p.live(published.Name), was.(*v1alpha1.Subscription)
-	if before == nil || before.Copies(live) || !published.Copies(x) || !replication.HandBrought(live) {
+	if before == nil || before.Copies(live) || !published.Copies(x) {
+		return
+	}
+	how := "which a person has brought, are compared"
+	if replication.BackupBrought(live) {
+		how = "which came with a backup, are compared where their articles came later"
+	} else if !replication.HandBrought(live) {
 		return
 	}
 	as, then := x.DeepCopy(), "until a new copy is asked for"
@@ -69,8 +81,7 @@ func (p *planner) compared(published *v1alpha1.Publication, was client.Object, x
 	if replication.Agrees(published, as) {
 		then = "unless they differ"
 	}
-	fmt.Fprintf(p.out, "    the tables of %s, which a person has brought, are compared, and kept %s: %s\n", x.Name, then,
-		p.price(published, x))
+	fmt.Fprintf(p.out, "    the tables of %s, %s, and kept %s: %s\n", x.Name, how, then, p.price(published, x))
 }
 
 // published is a Publication, as the Topology declares it or else as it is; nil when there is none.
@@ -112,5 +123,5 @@ func (p *planner) price(published *v1alpha1.Publication, x *v1alpha1.Subscriptio
 		}
 	}
 	route := replication.RouteOf(p.places(), p.sites, sender, distributor, x.Spec.Subscriber.Server)
-	return replication.Price(size, len(published.Spec.Articles), route)
+	return replication.PriceTo(published, x, size, len(published.Spec.Articles), route)
 }

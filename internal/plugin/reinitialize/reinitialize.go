@@ -65,12 +65,13 @@ func run(cmd *cobra.Command, hub client.Client, key client.ObjectKey, f *flags) 
 		return nil
 	}
 	if !p.Copies(s) && p.Status.NeededReinitialization == nil {
-		return fmt.Errorf(
-			"refused, nothing was changed: %s has initialization ReplicationSupportOnly: no copy is made; bring the data "+
-				"to %s by yourself",
-			replication.NoCopies(p, s),
-			s.Spec.Subscriber.Server,
-		)
+		how := fmt.Sprintf("bring the data to %s by yourself", s.Spec.Subscriber.Server)
+		if p.InitializationOf(s) == v1alpha1.InitializeBackup {
+			how = fmt.Sprintf("delete the Subscription with reclaimPolicy Delete and declare it again with the annotation "+
+				"%s=true, to begin with a new backup", v1alpha1.AdoptAnnotation)
+		}
+		return fmt.Errorf("refused, nothing was changed: %s has initialization %s: no copy is made; %s",
+			replication.NoCopies(p, s), p.InitializationOf(s), how)
 	}
 	sayWhat(cmd, s, p, readRoute(cmd, hub, s, p))
 	if f.dryRun {
@@ -121,6 +122,10 @@ func read(
 // sayWhat shows what would be replaced, why, and what it costs.
 func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publication, route replication.Route) {
 	say(cmd, "Subscription %s: %s", s.Name, state(s))
+	if c := s.Status.Copy; c != nil && c.Phase != v1alpha1.CopyDone && c.Brought != nil {
+		say(cmd, "A person brings the files of snapshot %s: a new copy takes another one, and what differs there is to be "+
+			"brought again.", c.Snapshot)
+	}
 	at := fmt.Sprintf("database %s on %s-0", s.Spec.Database, s.Spec.Subscriber.Server)
 	if n := p.Status.NeededReinitialization; n != nil && !copiesAll(s, p) {
 		var all v1alpha1.CopySize
@@ -128,7 +133,7 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 			say(cmd, "%s in %s is replaced: %s; %s", t.Table, at, replication.Cost(t.Rows, t.Bytes), t.Reason)
 			all.Rows, all.Bytes = all.Rows+t.Rows, all.Bytes+t.Bytes
 		}
-		say(cmd, "What it costs here: %s.", replication.Price(&all, len(n.Tables), route))
+		say(cmd, "What it costs here: %s.", replication.PriceTo(p, s, &all, len(n.Tables), route))
 		var others []string
 		for _, name := range n.WaitingFor {
 			if name != s.Name {
@@ -145,7 +150,7 @@ func sayWhat(cmd *cobra.Command, s *v1alpha1.Subscription, p *v1alpha1.Publicati
 		tables = append(tables, a.Table)
 	}
 	say(cmd, "All tables of the articles in %s are replaced: %s", at, strings.Join(tables, ", "))
-	say(cmd, "What a copy costs: %s.", replication.Price(p.Status.Size, len(p.Spec.Articles), route))
+	say(cmd, "What a copy costs: %s.", replication.PriceTo(p, s, p.Status.Size, len(p.Spec.Articles), route))
 	if size := p.Status.Size; size != nil {
 		say(cmd, "The publisher measured it at %s.", cli.Moment(size.Measured))
 	}
@@ -165,12 +170,13 @@ func readRoute(
 }
 
 // copiesAll tells that a request brings a copy of all articles, whatever the Publication waits for: to a subscriber
-// that was registered without a copy, which gets none with the change of an article, and to one that was given up.
+// that was registered without a copy, or with a backup, which gets none with the change of an article, and to one that
+// was given up.
 func copiesAll(s *v1alpha1.Subscription, p *v1alpha1.Publication) bool {
 	i := s.Status.Initialization
 	ready := v1alpha1.ReadyAsSeen(s.Status.Conditions)
 	return p.Copies(s) &&
-		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly ||
+		(i != nil && i.Method == v1alpha1.InitializeReplicationSupportOnly || replication.BackupBrought(s) ||
 			ready != nil && ready.Reason == v1alpha1.ReasonSubscriptionInactive)
 }
 

@@ -77,6 +77,11 @@ func TestReinitialize(t *testing.T) {
 				s.Status.Initialization = &v1alpha1.SubscriptionInitialization{
 					Method: v1alpha1.InitializeReplicationSupportOnly}
 			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced", "1200 rows"}},
+		{name: "one table, of what began with a backup", flags: flags{dryRun: true},
+			change: func(s *v1alpha1.Subscription, p *v1alpha1.Publication) {
+				needs(p)
+				s.Status.Initialization = &v1alpha1.SubscriptionInitialization{Method: v1alpha1.InitializeBackup}
+			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced", "1200 rows"}},
 		{name: "one table, given up", flags: flags{dryRun: true},
 			change: func(s *v1alpha1.Subscription, p *v1alpha1.Publication) {
 				needs(p)
@@ -94,6 +99,14 @@ func TestReinitialize(t *testing.T) {
 				p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
 				s.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeCompare}
 			}, texts: []string{"All tables of the articles in database Content on dubsub-0 are replaced"}},
+		{name: "while files are brought", flags: flags{dryRun: true},
+			change: func(s *v1alpha1.Subscription, _ *v1alpha1.Publication) {
+				s.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeManual,
+					Manual: &v1alpha1.ManualInitialization{Folder: "disk"}}
+				s.Status.Copy = &v1alpha1.SubscriptionCopy{Phase: v1alpha1.CopyTransfer, Snapshot: "20261120100000",
+					Brought: &v1alpha1.BroughtCopy{Files: 8, LackingFiles: 3}}
+			}, texts: []string{"A person brings the files of snapshot 20261120100000: a new copy takes another one",
+				"/var/opt/mssql-backup/brought/disk of dubsub-0"}},
 		{name: "no publication", flags: flags{yes: true},
 			change:  func(s *v1alpha1.Subscription, _ *v1alpha1.Publication) { s.Spec.Publication = "other" },
 			refused: "read Publication web/other"},

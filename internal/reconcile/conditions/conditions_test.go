@@ -90,6 +90,7 @@ func TestEventsOfAKindsOwnConditions(t *testing.T) {
 		v1alpha1.ConditionPromisesKept:   metav1.ConditionFalse,
 		v1alpha1.ConditionVolumesFilling: metav1.ConditionTrue, v1alpha1.ConditionVolumesResizing: metav1.ConditionTrue,
 		v1alpha1.ConditionNodeHeard:      metav1.ConditionFalse,
+		v1alpha1.ConditionNetworkTuned:   metav1.ConditionFalse,
 		v1alpha1.ConditionImageCurrent:   metav1.ConditionFalse,
 		v1alpha1.ConditionRestartPending: "",
 	} {

@@ -105,15 +105,28 @@ func (l *Link) Listen() (net.Listener, error) {
 	return within(l, func() (net.Listener, error) { return net.Listen("tcp", net.JoinHostPort(l.Far, "0")) })
 }
 
-// within calls f in the namespace: a socket belongs to the one in which it was made.
-func within[T any](l *Link, f func() (T, error)) (made T, err error) {
+// within calls f in the namespace.
+func within[T any](l *Link, f func() (T, error)) (made T, err error) { return Inside(l.namespace, f) }
+
+// Inside calls f on a thread in a network namespace, by its name (ip-netns(8)): a socket belongs to the one in which it
+// was made.
+func Inside[T any](namespace string, f func() (T, error)) (made T, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// The thread stays locked, and ends with the goroutine: nobody else gets one that is in the namespace.
 		runtime.LockOSThread()
-		if err = l.Enter(); err == nil {
+		own, problem := os.Open("/proc/thread-self/ns/net")
+		if err = problem; err != nil {
+			return
+		}
+		defer own.Close()
+		if err = enter(namespace); err == nil {
 			made, err = f()
+		}
+		// A thread that cannot go back stays locked, and ends with the goroutine: nobody else gets it. One that ends takes
+		// processes along that were started on it to end with their parent (prctl(2), PR_SET_PDEATHSIG).
+		if unix.Setns(int(own.Fd()), unix.CLONE_NEWNET) == nil {
+			runtime.UnlockOSThread()
 		}
 	}()
 	<-done
@@ -121,8 +134,10 @@ func within[T any](l *Link, f func() (T, error)) (made T, err error) {
 }
 
 // Enter moves the calling thread, which must be locked and never unlocked, into the namespace.
-func (l *Link) Enter() error {
-	file, err := os.Open("/run/netns/" + l.namespace)
+func (l *Link) Enter() error { return enter(l.namespace) }
+
+func enter(namespace string) error {
+	file, err := os.Open("/run/netns/" + namespace)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,23 @@ import (
 // File is the path of a file that lives as long as the stage and that a manager's process may write.
 func (b *Stage) File(name string) string { return filepath.Join(b.dir, name) }
 
+// Files are those of a name below the servers' folders of snapshots and of mirrors.
+func (b *Stage) Files(t testing.TB, name string) (found []string) {
+	t.Helper()
+	for _, folders := range []map[v1alpha1.ServerName]string{b.snapshots, b.mirrors} {
+		for _, folder := range folders {
+			err := filepath.WalkDir(folder, func(path string, e os.DirEntry, err error) error {
+				if err == nil && e.Name() == name {
+					found = append(found, path)
+				}
+				return nil // what goes meanwhile is not there
+			})
+			gomega.NewWithT(t).Expect(err).NotTo(gomega.HaveOccurred())
+		}
+	}
+	return found
+}
+
 func (b *Stage) log() string { return b.File("manager.log") }
 
 // Logged is what the managers and the engines said last, and what replicas know of each other, for failures.

@@ -106,7 +106,8 @@ func (b *Stage) StartManager(t testing.TB, watch any) *Manager {
 		engines[server] = e.Address
 	}
 	content, err := json.Marshal(managerConfig[any]{
-		Kubeconfig: apiserver.Kubeconfig(b.Hub.ManagerConfig(t)), Engines: engines, Sidecars: b.sidecars, Watch: watch})
+		Kubeconfig: apiserver.Kubeconfig(b.Hub.ManagerConfig(t)), Engines: engines,
+		Sidecars: b.sidecarsOf(), Watch: watch})
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	file := filepath.Join(b.dir, "manager.json")
 	g.Expect(os.WriteFile(file, content, 0o600)).To(gomega.Succeed())

@@ -82,12 +82,17 @@ type Stage struct {
 	// stops end the sidecars.
 	stops              map[v1alpha1.ServerName]func()
 	snapshots, mirrors map[v1alpha1.ServerName]string
+	// reached are addresses of sidecars that managers know instead of their own, and snapshotParts the sidecars' parts.
+	reached       map[v1alpha1.ServerName]string
+	snapshotParts map[v1alpha1.ServerName]*files.Part
 	// pods are the UIDs of the servers' pods, in which nothing runs: their engines are processes of the test's.
 	pods      map[v1alpha1.ServerName]string
 	connector *mssql.Connector
 	dir       string
 	// far are the servers at the site Far.
 	far []v1alpha1.ServerName
+	// onVolumes says that snapshots and mirrors lie where the engines have their volumes.
+	onVolumes bool
 	// listener is where a listener of the name Group is reached, as its Service has it.
 	listener string
 	// mayEnd says that sidecars may end their engines: they are to lose their votes, or those go with the namespace.
@@ -99,13 +104,26 @@ type Stage struct {
 // New starts everything but the manager, with the servers that are named at the site Far. It ends with the test.
 func New(t testing.TB, far ...v1alpha1.ServerName) *Stage {
 	t.Helper()
+	return start(t, false, far)
+}
+
+// NewOnVolumes is New with snapshots and mirrors on the engines' own volumes, where an engine may write backups, and
+// read what was brought.
+func NewOnVolumes(t testing.TB, far ...v1alpha1.ServerName) *Stage {
+	t.Helper()
+	return start(t, true, far)
+}
+
+func start(t testing.TB, onVolumes bool, far []v1alpha1.ServerName) *Stage {
+	t.Helper()
 	g := gomega.NewWithT(t)
 	b := &Stage{
-		Hub: apiserver.StartHub(t), far: far, engines: map[v1alpha1.ServerName]*engine.Engine{},
+		Hub: apiserver.StartHub(t), onVolumes: onVolumes, far: far, engines: map[v1alpha1.ServerName]*engine.Engine{},
 		elections: map[v1alpha1.ServerName]string{},
 		sidecars:  map[v1alpha1.ServerName]string{}, snapshots: map[v1alpha1.ServerName]string{},
 		mirrors: map[v1alpha1.ServerName]string{}, stops: map[v1alpha1.ServerName]func(){},
 		certificates: map[v1alpha1.ServerName]map[string][]byte{}, pods: map[v1alpha1.ServerName]string{}, dir: t.TempDir(),
+		reached: map[v1alpha1.ServerName]string{}, snapshotParts: map[v1alpha1.ServerName]*files.Part{},
 	}
 	var err error
 	b.authority, err = credentials.NewAuthority(time.Now())
@@ -190,6 +208,9 @@ func (b *Stage) startEngine(t testing.TB, server v1alpha1.ServerName) {
 	b.engines[server] = engine.StartWith(t, Namespace, server, agreement.Passwords, certificate, b.authority)
 	// The sidecar makes the folder of snapshots: an engine does not, and admits no publisher without.
 	b.snapshots[server], b.mirrors[server] = filepath.Join(t.TempDir(), "ReplData"), t.TempDir()
+	if e := b.engines[server]; b.onVolumes {
+		b.snapshots[server], b.mirrors[server] = e.OnDisk(conf.SnapshotDir), e.OnDisk(conf.MirrorDir)
+	}
 }
 
 // AddServer makes a server known, with what the controller of servers would make of it, and its sidecar.
@@ -330,6 +351,7 @@ func (b *Stage) startSidecar(t testing.TB, server v1alpha1.ServerName) {
 	part := files.NewPart(source, Namespace, b.snapshots[server], b.mirrors[server], quiet)
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
+	b.snapshotParts[server] = part
 	votes, err := holder.New(holder.Options{
 		Target: mssql.Target{Namespace: Namespace, Server: server, Role: credentials.RoleAgent}, PodUID: b.pods[server],
 		Connector: a.NewConnector("geosql-agent election"), Process: process{t, e, &b.mayEnd}, Source: source,

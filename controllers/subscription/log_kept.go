@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package subscription
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
+)
+
+// desireLogPolicy finds the BackupPolicy of a database that began with a backup.
+func (r *Reconciler) desireLogPolicy(ctx context.Context, d *Desired) error {
+	if !replication.BackupBrought(d.Subscription) {
+		return nil
+	}
+	var list v1alpha1.BackupPolicyList
+	if err := r.hub.List(ctx, &list, client.InNamespace(d.Subscription.Namespace)); err != nil {
+		return fmt.Errorf("list the BackupPolicies of namespace %s: %w", d.Subscription.Namespace, err)
+	}
+	var groups v1alpha1.AvailabilityGroupList
+	if err := r.hub.List(ctx, &groups, client.InNamespace(d.Subscription.Namespace)); err != nil {
+		return fmt.Errorf("list the AvailabilityGroups of namespace %s: %w", d.Subscription.Namespace, err)
+	}
+	targets := []v1alpha1.ServerOrGroup{{Server: d.Subscriber}}
+	for _, g := range groups.Items {
+		if slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool { return x.Server == d.Subscriber }) &&
+			slices.ContainsFunc(g.Spec.Databases, func(x v1alpha1.Database) bool {
+				return strings.EqualFold(string(x.Name), d.database())
+			}) {
+			targets = append(targets, v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(g.Name)})
+		}
+	}
+	for _, target := range targets {
+		if p := v1alpha1.FirstBackupPolicy(list.Items, target); p != nil && takes(p, d.database()) {
+			d.LogPolicy = p.Name
+		}
+	}
+	return nil
+}
+
+// takes tells that a policy has a database of its target: what it says of the log holds for it.
+func takes(p *v1alpha1.BackupPolicy, database string) bool {
+	return len(p.Spec.Databases) == 0 || slices.ContainsFunc(p.Spec.Databases, func(name v1alpha1.DatabaseName) bool {
+		return strings.EqualFold(string(name), database)
+	})
+}
+
+// logKept says whether the log of a database that began with a backup grows without end; nil where that is not known,
+// or the database began in another way. The operator changes no recovery model: a person may be about to have backups.
+func logKept(d Desired, o Observed) *metav1.Condition {
+	at := o.Servers[d.Subscriber].State
+	if at == nil || !replication.BackupBrought(d.Subscription) {
+		return nil
+	}
+	database := at.Database(d.database())
+	if database == nil || database.State != "ONLINE" {
+		return nil
+	}
+	c := metav1.Condition{Type: v1alpha1.ConditionLogTruncated, Status: metav1.ConditionTrue,
+		Reason: v1alpha1.ReasonLogTruncated}
+	switch {
+	case database.RecoveryModel == "SIMPLE":
+		c.Message = fmt.Sprintf("database %s on %s is in the SIMPLE recovery model", d.database(), d.host())
+	case d.LogPolicy != "":
+		c.Message = fmt.Sprintf("BackupPolicy %s says how the log of %s on %s is backed up", d.LogPolicy, d.database(),
+			d.host())
+	case !database.LogChain:
+		c.Message = fmt.Sprintf("database %s on %s has no full backup yet, before which its log is truncated",
+			d.database(), d.host())
+	default:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonLogGrows
+		c.Message = fmt.Sprintf("database %[1]s on %[2]s came from a backup in the %[3]s recovery model, and no BackupPolicy"+
+			" has it: its log grows until the volume is full, and then nothing is delivered any more. Declare a BackupPolicy "+
+			"for SQLServer %[4]s (log.mode None where something else backs the log up), or, where nobody needs backups of "+
+			"it, ALTER DATABASE %[5]s SET RECOVERY SIMPLE there", d.database(), d.host(), database.RecoveryModel,
+			d.Subscriber, tsql.Identifier(d.database()))
+	}
+	return &c
+}
