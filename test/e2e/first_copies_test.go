@@ -47,7 +47,7 @@ func TestFirstCopiesByOtherMethods(t *testing.T) {
 		copies[i] = &v1alpha1.Subscription{ObjectMeta: fresh(fmt.Sprint("e2er-first-", i)), Spec: v1alpha1.SubscriptionSpec{
 			Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"},
 			Database: v1alpha1.DatabaseName("By" + how.Method),
-			Type: v1alpha1.SubscriptionPull, ReclaimPolicy: v1alpha1.ReclaimDelete, Initialization: &how,
+			Type:     v1alpha1.SubscriptionPull, ReclaimPolicy: v1alpha1.ReclaimDelete, Initialization: &how,
 		}}
 		declareReplication(t, b, copies[i])
 	}
