@@ -12,6 +12,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -24,8 +25,9 @@ import (
 // broughtWith is the folder into which the test brings files, as a person does.
 const broughtWith = "e2e"
 
-// Three databases of Dublin begin to receive one publication of Tukwila's while rows are written: by a backup, by a
-// snapshot that is packed once, and by one whose files a person brings. Each has every row once in the end.
+// Three databases of Dublin begin to receive one publication of Tukwila's while rows are written, on servers that have
+// no snapshot of it: by a backup, by a snapshot that is packed once, and by one whose files a person brings. Each has
+// every row once in the end.
 func TestFirstCopiesByOtherMethods(t *testing.T) {
 	overTheWAN.Beside(t, 4, 120)
 	g := NewWithT(t)
@@ -34,41 +36,60 @@ func TestFirstCopiesByOtherMethods(t *testing.T) {
 	connector := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
 	source := open(t, connector, r.publisher(), credentials.RoleSA, "Content")
 	write(t, source, "CREATE TABLE dbo.Unpublished (Id int NOT NULL)")
-	insertRows(t, source, "dbo.Article", 60_000, 61_000)
 
+	began := time.Now()
 	methods := []v1alpha1.Initialization{
 		{Method: v1alpha1.InitializeBackup},
 		{Method: v1alpha1.InitializeCompressedSnapshot},
 		{Method: v1alpha1.InitializeManual, Manual: &v1alpha1.ManualInitialization{Folder: broughtWith}},
 	}
-	began := time.Now()
+	servers := []*v1alpha1.SQLServer{r.subscriber()}
+	for _, name := range []string{"e2erfar1", "e2erfar2"} {
+		servers = append(servers, newServer(t, b, name, "dublin", nil))
+		createServer(t, b, servers[len(servers)-1])
+	}
+	removedTogether(t, b, servers[1:]...)
 	copies := make([]*v1alpha1.Subscription, len(methods))
 	for i, how := range methods {
-		copies[i] = &v1alpha1.Subscription{ObjectMeta: fresh(fmt.Sprint("e2er-first-", i)), Spec: v1alpha1.SubscriptionSpec{
-			Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: "e2ersub"},
+		copies[i] = &v1alpha1.Subscription{ObjectMeta: fresh(fmt.Sprint("e2er-far-", i)), Spec: v1alpha1.SubscriptionSpec{
+			Publication: "e2er", Subscriber: v1alpha1.ServerOrGroup{Server: v1alpha1.ServerName(servers[i].Name)},
 			Database: v1alpha1.DatabaseName("By" + how.Method),
 			Type:     v1alpha1.SubscriptionPull, ReclaimPolicy: v1alpha1.ReclaimDelete, Initialization: &how,
 		}}
 		declareReplication(t, b, copies[i])
 	}
-	bringFiles(t, r, copies[2], func(row int) { insertRows(t, source, "dbo.Article", 61_000+row, 61_001+row) })
+	bringFiles(t, r, servers[2], copies[2], func(row int) {
+		insertRows(t, source, "dbo.Article", 60_000+row, 60_001+row)
+	})
 
 	want := digest(t, source, "dbo.Article")()
 	for i, s := range copies {
 		waitForReady(t, b, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering, 3*time.Minute)
-		copied := open(t, connector, r.subscriber(), credentials.RoleSA, string(s.Spec.Database))
-		g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(want), string(s.Spec.Database))
+		database := string(s.Spec.Database)
+		copied := open(t, connector, servers[i], credentials.RoleSA, database)
+		g.Eventually(digest(t, copied, "dbo.Article"), time.Minute, time.Second).Should(Equal(want), database)
 		g.Expect(s.Status.Copy).NotTo(BeNil())
 		g.Expect(s.Status.Copy.Phase).To(Equal(v1alpha1.CopyDone))
-		g.Expect(hasTable(t, copied, "Unpublished")).To(Equal(methods[i].Method == v1alpha1.InitializeBackup))
-		t.Logf("%s delivers %.1f s after all were declared; moved %d of %d bytes", s.Spec.Database,
-			time.Since(began).Seconds(), s.Status.Copy.MovedBytes, s.Status.Copy.Bytes)
+		g.Expect(hasTable(t, copied, "Unpublished")).To(Equal(methods[i].Method == v1alpha1.InitializeBackup), database)
+		t.Logf("%s delivers %.1f s after it was declared; of %d bytes came %d over the link", database,
+			time.Since(began).Seconds(), s.Status.Copy.Bytes, s.Status.Copy.MovedBytes)
 	}
+	c := meta.FindStatusCondition(copies[0].Status.Conditions, v1alpha1.ConditionLogTruncated)
+	g.Expect(c).NotTo(BeNil())
+	g.Expect(c.Reason).To(Equal(v1alpha1.ReasonLogGrows), "nobody backs it up")
+	g.Expect(copies[1].Status.Copy.MovedBytes).To(BeNumerically("<", copies[1].Status.Copy.Bytes/2))
+	g.Expect(copies[2].Status.Copy.MovedBytes).To(BeZero())
 }
 
 // bringFiles copies the files of a snapshot as a person does, with one that is torn at first, and calls write for one
 // row after another until all are there.
-func bringFiles(t *testing.T, r *replicated, s *v1alpha1.Subscription, write func(row int)) {
+func bringFiles(
+	t *testing.T,
+	r *replicated,
+	subscriber *v1alpha1.SQLServer,
+	s *v1alpha1.Subscription,
+	write func(row int),
+) {
 	t.Helper()
 	b, rows := r.b, 0
 	awaited := func(what string, is func(*v1alpha1.BroughtCopy) bool) {
@@ -84,7 +105,7 @@ func bringFiles(t *testing.T, r *replicated, s *v1alpha1.Subscription, write fun
 		return c.Source != "" && c.LackingFiles > 0
 	})
 	brought := s.Status.Copy.Brought
-	from, to := inNode(t, b, r.servers[1], brought.Source), inNode(t, b, r.subscriber(), brought.Folder)
+	from, to := inNode(t, b, r.servers[1], brought.Source), inNode(t, b, subscriber, brought.Folder)
 	disk := filepath.Join(t.TempDir(), "disk")
 	b.NodeExec(t, from.node, "sh", "-ec", "rm -rf /kind/disk && cp -r "+from.path+" /kind/disk")
 	b.Docker(t, "cp", from.node+":/kind/disk", disk)
