@@ -177,6 +177,8 @@ func TestNobodyElsesRightsAreTakenAway(t *testing.T) {
 			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "hub", Epoch: 2})}, "a site of hub hub"},
 		"what an interrupted attempt left, and another hub has": {nil, "member",
 			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "former", Epoch: 1})}, "a site of hub former"},
+		"what an interrupted attempt left, and another copy of the hub has": {nil, "member",
+			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "hub", Epoch: 2})}, "a site of hub hub (epoch 2)"},
 		"another hub": {[]client.Object{siteOf("quincy", "")}, "member", []client.Object{chart}, "nobody joined"},
 		"another site without an account": {[]client.Object{siteOf("quincy", ""), siteOf("tukwila", "member")}, "member",
 			[]client.Object{&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}}},
@@ -219,4 +221,28 @@ func TestTheAccountOfTheMembersOwnManagerStays(t *testing.T) {
 		time.Minute)).To(Succeed())
 	g.Expect(member.Client.Get(t.Context(), client.ObjectKeyFromObject(account), account)).To(Succeed())
 	g.Expect(member.Client.Get(t.Context(), client.ObjectKeyFromObject(role), role)).NotTo(Succeed(), "rights go")
+}
+
+// Whoever leaves a site without naming its cluster is told what stays there, and that it may be another hub's by now.
+func TestWhatIsLeftAtTheMemberIsSaid(t *testing.T) {
+	g, out := NewWithT(t), &bytes.Buffer{}
+	hub := inMemory(t, "hub", siteOf("quincy", "member"))
+	g.Expect(join.Leave(t.Context(), join.Request{Name: "quincy", Hub: hub, Out: out}, time.Minute)).To(Succeed())
+	g.Expect(out.String()).To(ContainSubstring("its account and rights are left: unless another hub has the site by " +
+		"now, name its cluster (--context) to remove them too"))
+}
+
+// A hub's own site takes no claim of another copy of the hub along.
+func TestClaimsOfACopyOfTheHubStay(t *testing.T) {
+	g := NewWithT(t)
+	isHub := siteOf("dublin", "hub")
+	isHub.Spec.KubeconfigSecretRef = nil
+	of := func(ns string, epoch int32) client.Object {
+		return ownerLease(ns, sites.Owner{Hub: "hub", Epoch: epoch})
+	}
+	hub := inMemory(t, "hub", isHub, of("web", 1), of("shop", 2))
+	g.Expect(join.Leave(t.Context(), join.Request{Name: "dublin", Hub: hub, Out: &bytes.Buffer{}}, time.Minute)).
+		To(Succeed())
+	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(of("shop", 2)), of("shop", 2))).To(Succeed())
+	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(of("web", 1)), of("web", 1))).NotTo(Succeed())
 }
