@@ -4,6 +4,7 @@ package check
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -71,9 +72,25 @@ func bad(all []Finding) []Finding {
 	return list
 }
 
-func quota(hard, used corev1.ResourceList) read[[]corev1.ResourceQuota] {
+func quota(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) read[[]corev1.ResourceQuota] {
 	return read[[]corev1.ResourceQuota]{is: []corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Name: "q"},
+		Spec:   corev1.ResourceQuotaSpec{Scopes: scopes},
 		Status: corev1.ResourceQuotaStatus{Hard: hard, Used: used}}}}
+}
+
+func limit(item corev1.LimitRangeItem) read[[]corev1.LimitRange] {
+	return read[[]corev1.LimitRange]{is: []corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Name: "l"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}}}
+}
+
+// amounts are written NAME=QUANTITY.
+func amounts(texts ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for _, text := range texts {
+		name, amount, _ := strings.Cut(text, "=")
+		list[corev1.ResourceName(name)] = resource.MustParse(amount)
+	}
+	return list
 }
 
 // Each finding comes from one fault in a cluster at which nothing is wrong otherwise, and says what to change.
@@ -137,20 +154,43 @@ func TestEachFaultIsFound(t *testing.T) {
 		"users of OpenShift": {func(c *cluster) {
 			c.namespaces["web"].is.Annotations = map[string]string{userRange: "1000680000/10000"}
 		}, "namespace", Warning, "refuses pods of user 10001"},
-		"a quota that is used up": {func(c *cluster) {
-			c.quotas["web"] = quota(corev1.ResourceList{"pods": resource.MustParse("5")},
-				corev1.ResourceList{"pods": resource.MustParse("5")})
+		"a quota that is used up before the join": {func(c *cluster) {
+			c.joined, c.rights.is.administrator = false, true
+			c.quotas["web"] = quota(amounts("pods=5"), amounts("pods=5"))
 		}, "quota", Problem, "is used up: pods (5)"},
+		"a quota that the site's servers use up": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("pods=5"), amounts("pods=5"))
+		}, "quota", Warning, "is used up: pods (5)"},
+		"a quota of pods that go on": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("pods=0"), amounts("pods=0"), corev1.ResourceQuotaScopeNotTerminating)
+		}, "quota", Warning, "is used up: pods (0)"},
+		"a quota of the site's class": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("fast.storageclass.storage.k8s.io/requests.storage=5Gi"),
+				amounts("fast.storageclass.storage.k8s.io/requests.storage=5Gi"))
+		}, "quota", Warning, "requests.storage (5Gi)"},
+		"a quota of ports that servers take": {func(c *cluster) {
+			c.site.Exposure.Type = v1alpha1.ExposureNodePort
+			c.quotas["web"] = quota(amounts("services.nodeports=0"), amounts("services.nodeports=0"))
+		}, "quota", Warning, "services.nodeports (0)"},
+		"a quota of counted kinds": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("count/statefulsets.apps=2"), amounts("count/statefulsets.apps=2"))
+		}, "quota", Warning, "count/statefulsets.apps (2)"},
+		"a quota of which half is given": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("limits.cpu=5", "requests.memory=8Gi"),
+				amounts("limits.cpu=1", "requests.memory=1Gi"))
+			c.limits["web"] = limit(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Default: amounts("cpu=1")})
+		}, "quota", Warning, "that do not say requests.memory"},
+		"a quota that a limit of pods gives nothing for": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("limits.cpu=5"), amounts("limits.cpu=1"))
+			c.limits["web"] = limit(corev1.LimitRangeItem{Type: corev1.LimitTypePod, Max: amounts("cpu=9")})
+		}, "quota", Warning, "that do not say limits.cpu"},
 		"a quota that pods must meet": {func(c *cluster) {
-			c.quotas["web"] = quota(corev1.ResourceList{"limits.cpu": resource.MustParse("5")},
-				corev1.ResourceList{"limits.cpu": resource.MustParse("1")})
+			c.quotas["web"] = quota(amounts("limits.cpu=5"), amounts("limits.cpu=1"))
 		}, "quota", Warning, "that do not say limits.cpu"},
 		"quotas that cannot be read": {func(c *cluster) { c.quotas["web"] = read[[]corev1.ResourceQuota]{err: denied} },
 			"quota", Unknown, "forbidden"},
 		"a limit": {func(c *cluster) {
-			c.limits["web"] = read[[]corev1.LimitRange]{is: []corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Name: "l"},
-				Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
-					Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}}}}}
+			c.limits["web"] = limit(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: amounts("memory=1Gi")})
 		}, "limits", Problem, "LimitRange web/l gives a container 1Gi"},
 		"a webhook": {func(c *cluster) { c.webhooks.is = []webhook{{of: "X y", name: "w", required: true}} }, "admission",
 			Warning, "w of X y"},
@@ -207,6 +247,26 @@ func TestNothingIsFoundWhereNothingIsWrong(t *testing.T) {
 		"webhooks of others": func(c *cluster) {
 			elsewhere := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "billing"}}
 			c.webhooks.is = []webhook{{name: "lenient"}, {name: "elsewhere", required: true, selector: elsewhere}}
+		},
+		"quotas that forbid what servers do not take": func(c *cluster) {
+			none := amounts("services.loadbalancers=0", "services.nodeports=0", "count/jobs.batch=0",
+				"slow.storageclass.storage.k8s.io/persistentvolumeclaims=0", "requests.nvidia.com/gpu=0")
+			c.quotas["web"] = quota(none, none)
+		},
+		"a quota of pods that end": func(c *cluster) {
+			c.quotas["web"] = quota(amounts("pods=0", "limits.cpu=0"), amounts("pods=0", "limits.cpu=0"),
+				corev1.ResourceQuotaScopeTerminating)
+		},
+		"a quota of a class of priority": func(c *cluster) {
+			c.quotas["web"] = quota(amounts("pods=0"), amounts("pods=0"))
+			c.quotas["web"].is[0].Spec.ScopeSelector = &corev1.ScopeSelector{
+				MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
+					{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpExists}}}
+		},
+		"a quota that is met by defaults": func(c *cluster) {
+			c.quotas["web"] = quota(amounts("limits.cpu=5", "requests.memory=8Gi", "cpu=4"), amounts("limits.cpu=1"))
+			c.limits["web"] = limit(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer,
+				Default: amounts("cpu=1", "memory=4Gi"), DefaultRequest: amounts("cpu=1", "memory=3Gi")})
 		},
 		"users that OpenShift takes": func(c *cluster) {
 			c.namespaces["web"].is.Annotations = map[string]string{userRange: "10000/10"}
