@@ -44,6 +44,18 @@ func daemon(namespace, name string, ready, wanted int32) appsv1.DaemonSet {
 		Status: appsv1.DaemonSetStatus{NumberReady: ready, DesiredNumberScheduled: wanted}}
 }
 
+// kindnet runs this image.
+func kindnet(image string) appsv1.DaemonSet {
+	d := daemon("kube-system", "kindnet", 1, 1)
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "kindnet-cni", Image: image}}
+	return d
+}
+
+func having(label string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: label, Operator: metav1.LabelSelectorOpExists}}}
+}
+
 // well is a joined site at which nothing is wrong.
 func well() cluster {
 	web := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: map[string]string{"team": "shop"}}}
@@ -194,9 +206,32 @@ func TestEachFaultIsFound(t *testing.T) {
 		}, "limits", Problem, "LimitRange web/l gives a container 1Gi"},
 		"a webhook": {func(c *cluster) { c.webhooks.is = []webhook{{of: "X y", name: "w", required: true}} }, "admission",
 			Warning, "w of X y"},
+		"a webhook of pods with a label that servers have": {func(c *cluster) {
+			c.webhooks.is = []webhook{{of: "X y", name: "w", required: true, objects: having(v1alpha1.LabelServer)}}
+		}, "admission", Warning, "w of X y"},
+		"a webhook of pods by a label whose value nobody knows": {func(c *cluster) {
+			c.webhooks.is = []webhook{{of: "X y", name: "w", required: true, objects: &metav1.LabelSelector{
+				MatchLabels: map[string]string{v1alpha1.LabelServer: "tukpub", v1alpha1.LabelTopology: "msdn",
+					v1alpha1.LabelApp: v1alpha1.App}}}}
+		}, "admission", Warning, "w of X y"},
+		"a webhook with conditions": {func(c *cluster) {
+			c.webhooks.is = []webhook{{of: "X y", name: "w", required: true, conditional: true}}
+		}, "admission", Unknown, "matchConditions decide: w of X y"},
 		"webhooks that cannot be read": {func(c *cluster) { c.webhooks.err = denied }, "admission", Unknown, "forbidden"},
 		"a network without policies": {func(c *cluster) { c.daemons.is[0].Name = "kube-flannel-ds" }, "network-policies",
 			Warning, "kube-flannel-ds does not enforce them"},
+		"a kindnet before it enforced policies": {func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("docker.io/kindest/kindnetd:v20240513-cd2ac642")}
+		}, "network-policies", Warning, "kindnet v20240513-cd2ac642 does not enforce them; from v20240813 on it does"},
+		"a kindnet of its author before it enforced policies": {func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("ghcr.io/aojea/kindnetd:v1.2.9")}
+		}, "network-policies", Warning, "kindnet v1.2.9 does not enforce them; from v1.3.0 on it does"},
+		"a kindnet without a version": {func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("registry.example:5000/kindnetd@sha256:" + strings.Repeat("0", 64))}
+		}, "network-policies", Warning, "whether it enforces them its version would tell, which its image does not name"},
+		"a kindnet of somebody's version": {func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("registry.example:5000/kindnetd:stable")}
+		}, "network-policies", Warning, "which its image does not name"},
 		"a network that nobody knows": {func(c *cluster) { c.daemons.is = nil }, "network-policies", Unknown,
 			"no DaemonSet tells"},
 		"drills without Chaos Mesh": {func(c *cluster) { c.drills.is = true }, "drills", Warning, "is not there"},
@@ -246,7 +281,24 @@ func TestNothingIsFoundWhereNothingIsWrong(t *testing.T) {
 		},
 		"webhooks of others": func(c *cluster) {
 			elsewhere := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "billing"}}
-			c.webhooks.is = []webhook{{name: "lenient"}, {name: "elsewhere", required: true, selector: elsewhere}}
+			injected := &metav1.LabelSelector{MatchLabels: map[string]string{"sidecar.istio.io/inject": "true"}}
+			but := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: v1alpha1.LabelServer, Operator: metav1.LabelSelectorOpDoesNotExist}}}
+			another := &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelManagedBy: "another"}}
+			c.webhooks.is = []webhook{{name: "lenient"}, {name: "elsewhere", required: true, selector: elsewhere},
+				{name: "others' pods", required: true, objects: injected, conditional: true},
+				{name: "all but servers", required: true, objects: but},
+				{name: "another operator's", required: true, objects: another}}
+		},
+		"a kindnet of kind 0.24": func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("docker.io/kindest/kindnetd:v20240813-c6f155d6")}
+		},
+		"a kindnet from a registry with a port, by its digest": func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("registry.example:5000/kindest/kindnetd:" +
+				"v20251212-v0.29.0-alpha-105-g20ccfc88@sha256:" + strings.Repeat("0", 64))}
+		},
+		"a kindnet of its author": func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("ghcr.io/aojea/kindnetd:v1.8.5")}
 		},
 		"quotas that forbid what servers do not take": func(c *cluster) {
 			none := amounts("services.loadbalancers=0", "services.nodeports=0", "count/jobs.batch=0",
