@@ -5,13 +5,18 @@ package join_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -245,4 +250,63 @@ func TestClaimsOfACopyOfTheHubStay(t *testing.T) {
 		To(Succeed())
 	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(of("shop", 2)), of("shop", 2))).To(Succeed())
 	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(of("web", 1)), of("web", 1))).NotTo(Succeed())
+}
+
+// A leave that was interrupted, at whichever deletion, is ended by the next one: nothing is left that nobody finds.
+func TestAnInterruptedLeaveIsFinished(t *testing.T) {
+	left := func(g Gomega, member join.Cluster) (all []string) {
+		for _, list := range []client.ObjectList{&corev1.ServiceAccountList{}, &corev1.SecretList{},
+			&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{},
+			&rbacv1.ClusterRoleList{}, &coordinationv1.LeaseList{}} {
+			g.Expect(member.Client.List(t.Context(), list)).To(Succeed())
+			g.Expect(meta.EachListItem(list, func(obj runtime.Object) error {
+				all = append(all, fmt.Sprintf("%T %s", obj, obj.(client.Object).GetName()))
+				return nil
+			})).To(Succeed())
+		}
+		return all
+	}
+	for interrupted := 1; ; interrupted++ {
+		g, deletions, fails := NewWithT(t), 0, interrupted
+		member := inMemory(t, "member", joinedObjects()...)
+		whole := member.Client
+		member.Client = interceptor.NewClient(whole.(client.WithWatch), interceptor.Funcs{
+			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, options ...client.DeleteOption) error {
+				if deletions++; deletions == fails {
+					return errors.New("cut off")
+				}
+				return c.Delete(ctx, obj, options...)
+			}})
+		hub := inMemory(t, "hub", siteOf("quincy", "member"))
+		leave := func() error {
+			return join.Leave(t.Context(), join.Request{Name: "quincy", Member: &member, Hub: hub, Out: &bytes.Buffer{}},
+				time.Minute)
+		}
+		err := leave()
+		if deletions < interrupted {
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(interrupted).To(BeNumerically(">", 6), "all were tried")
+			return
+		}
+		g.Expect(err).To(MatchError(ContainSubstring("cut off")))
+		g.Expect(leave()).To(Succeed(), "cut off at deletion %d", interrupted)
+		g.Expect(left(g, member)).To(BeEmpty(), "cut off at deletion %d", interrupted)
+	}
+}
+
+// joinedObjects are some of each kind that a join makes at a member.
+func joinedObjects() []client.Object {
+	in := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: sites.OperatorNamespace, Name: name,
+			Labels: map[string]string{v1alpha1.LabelSite: "quincy"}}
+	}
+	all := []client.Object{&corev1.ServiceAccount{ObjectMeta: in(sites.Account)},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}},
+		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}},
+		ownerLease("web", sites.Owner{Hub: "hub", Epoch: 1})}
+	for _, name := range sites.TokenSecrets() {
+		all = append(all, &corev1.Secret{ObjectMeta: in(name)})
+	}
+	return all
 }

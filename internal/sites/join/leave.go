@@ -89,20 +89,23 @@ func (r *Request) leaveMember(ctx context.Context, w *writer, isHub bool) error 
 	objects = append(objects, flow...)
 	objects = append(objects, r.processConfig(), r.processAccount())
 	if !isHub {
-		account, err := w.current(ctx, r.account())
-		if err != nil {
-			return err
-		}
-		// That of a manager in the member's own cluster stays.
-		if account != nil && account.GetLabels()[v1alpha1.LabelManagedBy] == "" {
-			objects = append(objects, account)
-		}
 		for _, name := range sites.TokenSecrets() {
 			objects = append(objects, &corev1.Secret{ObjectMeta: r.meta(r.OperatorNamespace, name)})
 		}
 	}
 	// After the rights that it bounds.
 	objects = append(objects, r.policy()...)
+	if !isHub {
+		account, err := w.current(ctx, r.account())
+		if err != nil {
+			return err
+		}
+		// That of a manager in the member's own cluster stays. It goes last: by its label an attempt that was interrupted
+		// is known when the Site is gone.
+		if account != nil && account.GetLabels()[v1alpha1.LabelManagedBy] == "" {
+			objects = append(objects, account)
+		}
+	}
 	for _, obj := range objects {
 		if err := w.remove(ctx, obj); err != nil {
 			return err
