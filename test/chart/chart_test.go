@@ -114,7 +114,7 @@ commonLabels: {team: data, cost: "42"}
 deploymentAnnotations: {reload: "true"}
 podLabels: {mesh: "off", team: database}
 podAnnotations: {note: pod}
-env: [{name: HTTPS_PROXY, value: "http://proxy:3128"}, {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
+env: [{name: HTTPS_PROXY, value: "http://proxy:3128"}, {name: NO_PROXY, value: "10.96.0.0/12"}, {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
 nodeSelector: {pool: system}
 tolerations: [{key: pool, operator: Exists}]
 priorityClassName: system-cluster-critical
@@ -233,6 +233,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"podLabels: {geosql.dev/server: other}":                      "podLabels: label geosql.dev/server is the chart's own",
 		"env: [{name: OPERATOR_IMAGE, value: other}]":                "env: OPERATOR_IMAGE is the chart's own",
 		"env: [{name: HTTPS_PROXY, vaule: other}]":                   "vaule",
+		"env: [{name: HTTPS_PROXY, value: 'http://proxy:3128'}]":     "env: HTTPS_PROXY without NO_PROXY",
+		"env: [{name: https_proxy, value: 'http://proxy:3128'}]":     "env: https_proxy without NO_PROXY",
 		"metrics: {enabled: false, serviceMonitor: {enabled: true}}": "metrics.serviceMonitor.enabled",
 		"metrics: {enabled: false, rules: {enabled: true}}":          "metrics.rules.enabled",
 		"site: {enabled: false}":                                     "site.name: this release installs no process of a site",
@@ -244,6 +246,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 	_, err := render(t, "image: {repository: 'registry.example:5000/team/a'}\nmetrics: {labels: {team: data}}\n"+
 		"commonLabels: {team: data}")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	_, err = render(t, "env: [{name: https_proxy, value: 'http://proxy:3128'}, {name: no_proxy, value: 10.96.0.0/12}]")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "the API server is asked without the proxy")
 	_, err = render(t, "podLabels: null\npodAnnotations: null\naffinity: null\ncommonLabels: null")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "null takes a default away")
 }
