@@ -35,7 +35,7 @@ crds: {install: false}
 var deployments = []string{"geosql-operator", "geosql-site"}
 
 // render renders the chart with least, and with other values that count more.
-func render(t *testing.T, values string) (chart.Objects, error) {
+func render(t *testing.T, values string, arguments ...string) (chart.Objects, error) {
 	t.Helper()
 	merged := map[string]any{}
 	for _, text := range []string{least, values} {
@@ -45,7 +45,7 @@ func render(t *testing.T, values string) (chart.Objects, error) {
 	}
 	data, err := yaml.Marshal(merged)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return chart.Render(t, string(data))
+	return chart.Render(t, string(data), arguments...)
 }
 
 func merge(into, from map[string]any) {
@@ -202,6 +202,25 @@ func TestTheRemovalsPodIsNoManager(t *testing.T) {
 	var beside batchv1.Job
 	objects.Read(t, "Job", "geosql-operator-removal", &beside)
 	g.Expect(beside.Spec.Template.Spec.Affinity).To(BeNil())
+}
+
+// Who renders the chart to apply it leaves Helm's hooks out: the Job would run at once, refuse, and be made anew at
+// each synchronization.
+func TestWithoutHooksThereIsNoJob(t *testing.T) {
+	g := NewWithT(t)
+	jobs := func(arguments ...string) (n int) {
+		objects, err := render(t, "", arguments...)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(deployment(t, objects, "geosql-operator").Spec.Replicas).NotTo(BeNil())
+		for _, u := range objects {
+			if u.GetKind() == "Job" {
+				n++
+			}
+		}
+		return n
+	}
+	g.Expect(jobs()).To(Equal(1))
+	g.Expect(jobs("--no-hooks")).To(BeZero())
 }
 
 // The roles for people are there, and included in Kubernetes' own unless that is not wanted.
