@@ -71,7 +71,8 @@ func definitions(t *testing.T) map[string]*apiextensionsv1.CustomResourceDefinit
 }
 
 // TestNoKindIsForgottenInThePeoplesRoles: each kind, with its status, may be seen by those who have view, and be
-// written by those of one other role. Statuses nobody writes.
+// written by those of edit or admin. Each role has what those before it have: it may be bound by itself. Statuses
+// nobody writes.
 func TestNoKindIsForgottenInThePeoplesRoles(t *testing.T) {
 	g := NewWithT(t)
 	expected := map[string]map[string]bool{"view": {}, "edit": {}, "admin": {}}
@@ -82,10 +83,13 @@ func TestNoKindIsForgottenInThePeoplesRoles(t *testing.T) {
 				seen = append(seen, plural+"/status")
 			}
 		}
-		rights(expected["view"], seen, []string{"get", "list", "watch"})
+		for _, role := range []string{"view", "edit", "admin"} {
+			rights(expected[role], seen, []string{"get", "list", "watch"})
+		}
 		role, decided := mayWrite[plural]
 		g.Expect(decided).To(BeTrue(), "say in mayWrite, and in the chart's roles.yaml, who may write %s", plural)
 		rights(expected[role], []string{plural}, writing)
+		rights(expected["admin"], []string{plural}, writing)
 		if crd.Spec.Scope == apiextensionsv1.ClusterScoped {
 			g.Expect(role).To(Equal("admin"), "%s are in no namespace", plural)
 		}
@@ -110,6 +114,13 @@ func TestPeopleHaveTheKindsByKubernetesOwnRoles(t *testing.T) {
 	hub.StartControllers(t, "clusterrole-aggregation-controller")
 	for _, role := range []string{"view", "edit", "admin", "sites"} {
 		g.Expect(hub.Client.Create(t.Context(), apiserver.Role(t, "geosql-operator-"+role))).To(Succeed())
+	}
+	// Those who have one of the operator's roles alone, as where the chart aggregates none.
+	for _, role := range []string{"edit", "admin"} {
+		alone := &rbacv1.RoleBinding{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: role + "-alone"},
+			RoleRef:  rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "geosql-operator-" + role},
+			Subjects: []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: role + "-alone"}}}
+		g.Expect(hub.Client.Create(t.Context(), alone)).To(Succeed())
 	}
 	bind := func(user, role string) (rbacv1.RoleRef, []rbacv1.Subject) {
 		return rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
@@ -144,6 +155,12 @@ func TestPeopleHaveTheKindsByKubernetesOwnRoles(t *testing.T) {
 		"admin delete availabilitygroups",
 		"admin create drillschedules",
 		"admin-everywhere create sites",
+		"edit-alone get topologies",
+		"edit-alone patch topologies",
+		"edit-alone get leases geosql-confirmed",
+		"admin-alone watch drills",
+		"admin-alone create drills",
+		"admin-alone create sqlservers",
 	} {
 		g.Eventually(func(g Gomega) { g.Expect(answers(g, question)).To(BeTrue(), question) }, time.Minute, "200ms").
 			Should(Succeed())
@@ -155,6 +172,7 @@ func TestPeopleHaveTheKindsByKubernetesOwnRoles(t *testing.T) {
 		"view get leases geosql-content",
 		"sites list topologies",
 		"edit create drills",
+		"edit-alone create drills",
 		"edit patch topologies/status",
 		"edit-everywhere patch sites",
 		"admin create sites",

@@ -35,7 +35,7 @@ crds: {install: false}
 var deployments = []string{"geosql-operator", "geosql-site"}
 
 // render renders the chart with least, and with other values that count more.
-func render(t *testing.T, values string) (chart.Objects, error) {
+func render(t *testing.T, values string, arguments ...string) (chart.Objects, error) {
 	t.Helper()
 	merged := map[string]any{}
 	for _, text := range []string{least, values} {
@@ -45,7 +45,7 @@ func render(t *testing.T, values string) (chart.Objects, error) {
 	}
 	data, err := yaml.Marshal(merged)
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
-	return chart.Render(t, string(data))
+	return chart.Render(t, string(data), arguments...)
 }
 
 func merge(into, from map[string]any) {
@@ -114,7 +114,7 @@ commonLabels: {team: data, cost: "42"}
 deploymentAnnotations: {reload: "true"}
 podLabels: {mesh: "off", team: database}
 podAnnotations: {note: pod}
-env: [{name: HTTPS_PROXY, value: "http://proxy:3128"}, {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
+env: [{name: HTTPS_PROXY, value: "http://proxy:3128"}, {name: NO_PROXY, value: "10.96.0.0/12"}, {name: NODE, valueFrom: {fieldRef: {fieldPath: spec.nodeName}}}]
 nodeSelector: {pool: system}
 tolerations: [{key: pool, operator: Exists}]
 priorityClassName: system-cluster-critical
@@ -204,6 +204,25 @@ func TestTheRemovalsPodIsNoManager(t *testing.T) {
 	g.Expect(beside.Spec.Template.Spec.Affinity).To(BeNil())
 }
 
+// Who renders the chart to apply it leaves Helm's hooks out: the Job would run at once, refuse, and be made anew at
+// each synchronization.
+func TestWithoutHooksThereIsNoJob(t *testing.T) {
+	g := NewWithT(t)
+	jobs := func(arguments ...string) (n int) {
+		objects, err := render(t, "", arguments...)
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(deployment(t, objects, "geosql-operator").Spec.Replicas).NotTo(BeNil())
+		for _, u := range objects {
+			if u.GetKind() == "Job" {
+				n++
+			}
+		}
+		return n
+	}
+	g.Expect(jobs()).To(Equal(1))
+	g.Expect(jobs("--no-hooks")).To(BeZero())
+}
+
 // The roles for people are there, and included in Kubernetes' own unless that is not wanted.
 func TestRolesAreAggregatedUnlessTheyAreNotToBe(t *testing.T) {
 	for values, aggregated := range map[string]bool{"": true, "roles: {aggregate: false}": false} {
@@ -233,6 +252,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 		"podLabels: {geosql.dev/server: other}":                      "podLabels: label geosql.dev/server is the chart's own",
 		"env: [{name: OPERATOR_IMAGE, value: other}]":                "env: OPERATOR_IMAGE is the chart's own",
 		"env: [{name: HTTPS_PROXY, vaule: other}]":                   "vaule",
+		"env: [{name: HTTPS_PROXY, value: 'http://proxy:3128'}]":     "env: HTTPS_PROXY without NO_PROXY",
+		"env: [{name: https_proxy, value: 'http://proxy:3128'}]":     "env: https_proxy without NO_PROXY",
 		"metrics: {enabled: false, serviceMonitor: {enabled: true}}": "metrics.serviceMonitor.enabled",
 		"metrics: {enabled: false, rules: {enabled: true}}":          "metrics.rules.enabled",
 		"site: {enabled: false}":                                     "site.name: this release installs no process of a site",
@@ -244,6 +265,8 @@ func TestValuesThatAreRefused(t *testing.T) {
 	_, err := render(t, "image: {repository: 'registry.example:5000/team/a'}\nmetrics: {labels: {team: data}}\n"+
 		"commonLabels: {team: data}")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
+	_, err = render(t, "env: [{name: https_proxy, value: 'http://proxy:3128'}, {name: no_proxy, value: 10.96.0.0/12}]")
+	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "the API server is asked without the proxy")
 	_, err = render(t, "podLabels: null\npodAnnotations: null\naffinity: null\ncommonLabels: null")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred(), "null takes a default away")
 }

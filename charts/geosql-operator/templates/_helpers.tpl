@@ -107,3 +107,19 @@ spec:
   # One that is not ready holds up no drain.
   unhealthyPodEvictionPolicy: AlwaysAllow
 {{- end }}
+{{/* What people may do with kinds, a list of their names. */}}
+{{- define "geosql.rules.view" }}
+- apiGroups: [geosql.dev]
+  resources: [{{ join ", " . }}]
+  verbs: [get, list, watch]
+# Up to when the statuses of groups are so.
+- apiGroups: [coordination.k8s.io]
+  resources: [leases]
+  resourceNames: [geosql-confirmed]
+  verbs: [get]
+{{- end }}
+{{- define "geosql.rules.write" }}
+- apiGroups: [geosql.dev]
+  resources: [{{ join ", " . }}]
+  verbs: [create, update, patch, delete, deletecollection]
+{{- end }}

@@ -11,8 +11,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -197,77 +195,37 @@ func counts(of map[string]int) string {
 	return strings.Join(parts, ", ")
 }
 
-// judgeWebhooks names what is asked about pods in the namespaces and refuses them while it is silent. The operator's
-// own are about its kinds alone.
+// judgeWebhooks names what is asked about servers' pods in the namespaces and refuses them while it is silent. The
+// operator's own are about its kinds alone.
 func (c cluster) judgeWebhooks(f *findings) {
 	if c.webhooks.err != nil {
 		f.unknown("admission", c.webhooks.err)
 		return
 	}
-	var found []string
+	var found, perhaps []string
 	for _, w := range c.webhooks.is {
-		if w.required && slices.ContainsFunc(c.site.AllowedNamespaces, func(ns string) bool {
-			return selects(w.selector, c.labels(ns))
-		}) {
+		switch {
+		case !w.required || !c.asked(w):
+		case w.conditional:
+			perhaps = append(perhaps, w.name+" of "+w.of)
+		default:
 			found = append(found, w.name+" of "+w.of)
 		}
 	}
-	if len(found) == 0 {
+	const change = "see that they let pods of servers through unchanged, or leave these namespaces out of them"
+	list := func(names []string) string {
+		slices.Sort(names)
+		return strings.Join(slices.Compact(names), ", ")
+	}
+	if len(found) > 0 {
+		f.warn("admission", change, "pods are refused while these do not answer, and by what they say: %s", list(found))
+	}
+	if len(perhaps) > 0 {
+		f.add(Unknown, "admission", change, "whether these are asked about pods of servers their matchConditions decide: %s",
+			list(perhaps))
+	}
+	if len(found)+len(perhaps) == 0 {
 		f.ok("admission", "no webhook is needed for pods")
-		return
-	}
-	slices.Sort(found)
-	f.warn("admission", "see that they let pods of servers through unchanged, or leave these namespaces out of them",
-		"pods are refused while these do not answer, and by what they say: %s", strings.Join(slices.Compact(found), ", "))
-}
-
-// labels of a namespace, or those that every new one gets.
-func (c cluster) labels(namespace string) labels.Set {
-	if ns := c.namespaces[namespace].is; ns != nil {
-		return ns.Labels
-	}
-	return labels.Set{corev1.LabelMetadataName: namespace}
-}
-
-// selects tells whether a selector takes these labels; one that cannot be read does.
-func selects(selector *metav1.LabelSelector, set labels.Set) bool {
-	if selector == nil {
-		return true
-	}
-	s, err := metav1.LabelSelectorAsSelector(selector)
-	return err != nil || s.Matches(set)
-}
-
-// enforcing are DaemonSets of networks that enforce NetworkPolicies; lax of those that do not.
-var (
-	enforcing = []string{"calico-node", "canal", "cilium", "anetd", "antrea-agent", "kube-router", "weave-net",
-		"ovnkube-node", "azure-npm"}
-	lax = []string{"kube-flannel-ds", "kube-flannel", "kindnet"}
-)
-
-// judgePolicies guesses by the network's DaemonSet whether NetworkPolicies are enforced.
-func (c cluster) judgePolicies(f *findings) {
-	if c.daemons.err != nil {
-		f.unknown("network-policies", c.daemons.err)
-		return
-	}
-	named := func(names []string) string {
-		for _, d := range c.daemons.is {
-			if slices.Contains(names, d.Name) {
-				return d.Name
-			}
-		}
-		return ""
-	}
-	const change = "see that the network enforces NetworkPolicies; without them pods of other namespaces reach the " +
-		"ports of servers, which ask for certificates and passwords"
-	switch yes, no := named(enforcing), named(lax); {
-	case yes != "":
-		f.ok("network-policies", "%s enforces them", yes)
-	case no != "":
-		f.warn("network-policies", change, "%s does not enforce them", no)
-	default:
-		f.add(Unknown, "network-policies", change, "no DaemonSet tells which network the cluster has")
 	}
 }
 

@@ -4,6 +4,7 @@ package check
 
 import (
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,6 +44,18 @@ func daemon(namespace, name string, ready, wanted int32) appsv1.DaemonSet {
 		Status: appsv1.DaemonSetStatus{NumberReady: ready, DesiredNumberScheduled: wanted}}
 }
 
+// kindnet runs this image.
+func kindnet(image string) appsv1.DaemonSet {
+	d := daemon("kube-system", "kindnet", 1, 1)
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "kindnet-cni", Image: image}}
+	return d
+}
+
+func having(label string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+		{Key: label, Operator: metav1.LabelSelectorOpExists}}}
+}
+
 // well is a joined site at which nothing is wrong.
 func well() cluster {
 	web := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "web", Labels: map[string]string{"team": "shop"}}}
@@ -71,9 +84,25 @@ func bad(all []Finding) []Finding {
 	return list
 }
 
-func quota(hard, used corev1.ResourceList) read[[]corev1.ResourceQuota] {
+func quota(hard, used corev1.ResourceList, scopes ...corev1.ResourceQuotaScope) read[[]corev1.ResourceQuota] {
 	return read[[]corev1.ResourceQuota]{is: []corev1.ResourceQuota{{ObjectMeta: metav1.ObjectMeta{Name: "q"},
+		Spec:   corev1.ResourceQuotaSpec{Scopes: scopes},
 		Status: corev1.ResourceQuotaStatus{Hard: hard, Used: used}}}}
+}
+
+func limit(item corev1.LimitRangeItem) read[[]corev1.LimitRange] {
+	return read[[]corev1.LimitRange]{is: []corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Name: "l"},
+		Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{item}}}}}
+}
+
+// amounts are written NAME=QUANTITY.
+func amounts(texts ...string) corev1.ResourceList {
+	list := corev1.ResourceList{}
+	for _, text := range texts {
+		name, amount, _ := strings.Cut(text, "=")
+		list[corev1.ResourceName(name)] = resource.MustParse(amount)
+	}
+	return list
 }
 
 // Each finding comes from one fault in a cluster at which nothing is wrong otherwise, and says what to change.
@@ -137,26 +166,72 @@ func TestEachFaultIsFound(t *testing.T) {
 		"users of OpenShift": {func(c *cluster) {
 			c.namespaces["web"].is.Annotations = map[string]string{userRange: "1000680000/10000"}
 		}, "namespace", Warning, "refuses pods of user 10001"},
-		"a quota that is used up": {func(c *cluster) {
-			c.quotas["web"] = quota(corev1.ResourceList{"pods": resource.MustParse("5")},
-				corev1.ResourceList{"pods": resource.MustParse("5")})
+		"a quota that is used up before the join": {func(c *cluster) {
+			c.joined, c.rights.is.administrator = false, true
+			c.quotas["web"] = quota(amounts("pods=5"), amounts("pods=5"))
 		}, "quota", Problem, "is used up: pods (5)"},
+		"a quota that the site's servers use up": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("pods=5"), amounts("pods=5"))
+		}, "quota", Warning, "is used up: pods (5)"},
+		"a quota of pods that go on": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("pods=0"), amounts("pods=0"), corev1.ResourceQuotaScopeNotTerminating)
+		}, "quota", Warning, "is used up: pods (0)"},
+		"a quota of the site's class": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("fast.storageclass.storage.k8s.io/requests.storage=5Gi"),
+				amounts("fast.storageclass.storage.k8s.io/requests.storage=5Gi"))
+		}, "quota", Warning, "requests.storage (5Gi)"},
+		"a quota of ports that servers take": {func(c *cluster) {
+			c.site.Exposure.Type = v1alpha1.ExposureNodePort
+			c.quotas["web"] = quota(amounts("services.nodeports=0"), amounts("services.nodeports=0"))
+		}, "quota", Warning, "services.nodeports (0)"},
+		"a quota of counted kinds": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("count/statefulsets.apps=2"), amounts("count/statefulsets.apps=2"))
+		}, "quota", Warning, "count/statefulsets.apps (2)"},
+		"a quota of which half is given": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("limits.cpu=5", "requests.memory=8Gi"),
+				amounts("limits.cpu=1", "requests.memory=1Gi"))
+			c.limits["web"] = limit(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Default: amounts("cpu=1")})
+		}, "quota", Warning, "that do not say requests.memory"},
+		"a quota that a limit of pods gives nothing for": {func(c *cluster) {
+			c.quotas["web"] = quota(amounts("limits.cpu=5"), amounts("limits.cpu=1"))
+			c.limits["web"] = limit(corev1.LimitRangeItem{Type: corev1.LimitTypePod, Max: amounts("cpu=9")})
+		}, "quota", Warning, "that do not say limits.cpu"},
 		"a quota that pods must meet": {func(c *cluster) {
-			c.quotas["web"] = quota(corev1.ResourceList{"limits.cpu": resource.MustParse("5")},
-				corev1.ResourceList{"limits.cpu": resource.MustParse("1")})
+			c.quotas["web"] = quota(amounts("limits.cpu=5"), amounts("limits.cpu=1"))
 		}, "quota", Warning, "that do not say limits.cpu"},
 		"quotas that cannot be read": {func(c *cluster) { c.quotas["web"] = read[[]corev1.ResourceQuota]{err: denied} },
 			"quota", Unknown, "forbidden"},
 		"a limit": {func(c *cluster) {
-			c.limits["web"] = read[[]corev1.LimitRange]{is: []corev1.LimitRange{{ObjectMeta: metav1.ObjectMeta{Name: "l"},
-				Spec: corev1.LimitRangeSpec{Limits: []corev1.LimitRangeItem{{Type: corev1.LimitTypeContainer,
-					Max: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("1Gi")}}}}}}}
+			c.limits["web"] = limit(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer, Max: amounts("memory=1Gi")})
 		}, "limits", Problem, "LimitRange web/l gives a container 1Gi"},
 		"a webhook": {func(c *cluster) { c.webhooks.is = []webhook{{of: "X y", name: "w", required: true}} }, "admission",
 			Warning, "w of X y"},
+		"a webhook of pods with a label that servers have": {func(c *cluster) {
+			c.webhooks.is = []webhook{{of: "X y", name: "w", required: true, objects: having(v1alpha1.LabelServer)}}
+		}, "admission", Warning, "w of X y"},
+		"a webhook of pods by a label whose value nobody knows": {func(c *cluster) {
+			c.webhooks.is = []webhook{{of: "X y", name: "w", required: true, objects: &metav1.LabelSelector{
+				MatchLabels: map[string]string{v1alpha1.LabelServer: "tukpub", v1alpha1.LabelTopology: "msdn",
+					v1alpha1.LabelApp: v1alpha1.App}}}}
+		}, "admission", Warning, "w of X y"},
+		"a webhook with conditions": {func(c *cluster) {
+			c.webhooks.is = []webhook{{of: "X y", name: "w", required: true, conditional: true}}
+		}, "admission", Unknown, "matchConditions decide: w of X y"},
 		"webhooks that cannot be read": {func(c *cluster) { c.webhooks.err = denied }, "admission", Unknown, "forbidden"},
 		"a network without policies": {func(c *cluster) { c.daemons.is[0].Name = "kube-flannel-ds" }, "network-policies",
 			Warning, "kube-flannel-ds does not enforce them"},
+		"a kindnet before it enforced policies": {func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("docker.io/kindest/kindnetd:v20240513-cd2ac642")}
+		}, "network-policies", Warning, "kindnet v20240513-cd2ac642 does not enforce them; from v20240813 on it does"},
+		"a kindnet of its author before it enforced policies": {func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("ghcr.io/aojea/kindnetd:v1.2.9")}
+		}, "network-policies", Warning, "kindnet v1.2.9 does not enforce them; from v1.3.0 on it does"},
+		"a kindnet without a version": {func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("registry.example:5000/kindnetd@sha256:" + strings.Repeat("0", 64))}
+		}, "network-policies", Warning, "whether it enforces them its version would tell, which its image does not name"},
+		"a kindnet of somebody's version": {func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("registry.example:5000/kindnetd:stable")}
+		}, "network-policies", Warning, "which its image does not name"},
 		"a network that nobody knows": {func(c *cluster) { c.daemons.is = nil }, "network-policies", Unknown,
 			"no DaemonSet tells"},
 		"drills without Chaos Mesh": {func(c *cluster) { c.drills.is = true }, "drills", Warning, "is not there"},
@@ -206,7 +281,44 @@ func TestNothingIsFoundWhereNothingIsWrong(t *testing.T) {
 		},
 		"webhooks of others": func(c *cluster) {
 			elsewhere := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "billing"}}
-			c.webhooks.is = []webhook{{name: "lenient"}, {name: "elsewhere", required: true, selector: elsewhere}}
+			injected := &metav1.LabelSelector{MatchLabels: map[string]string{"sidecar.istio.io/inject": "true"}}
+			but := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+				{Key: v1alpha1.LabelServer, Operator: metav1.LabelSelectorOpDoesNotExist}}}
+			another := &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha1.LabelManagedBy: "another"}}
+			c.webhooks.is = []webhook{{name: "lenient"}, {name: "elsewhere", required: true, selector: elsewhere},
+				{name: "others' pods", required: true, objects: injected, conditional: true},
+				{name: "all but servers", required: true, objects: but},
+				{name: "another operator's", required: true, objects: another}}
+		},
+		"a kindnet of kind 0.24": func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("docker.io/kindest/kindnetd:v20240813-c6f155d6")}
+		},
+		"a kindnet from a registry with a port, by its digest": func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("registry.example:5000/kindest/kindnetd:" +
+				"v20251212-v0.29.0-alpha-105-g20ccfc88@sha256:" + strings.Repeat("0", 64))}
+		},
+		"a kindnet of its author": func(c *cluster) {
+			c.daemons.is = []appsv1.DaemonSet{kindnet("ghcr.io/aojea/kindnetd:v1.8.5")}
+		},
+		"quotas that forbid what servers do not take": func(c *cluster) {
+			none := amounts("services.loadbalancers=0", "services.nodeports=0", "count/jobs.batch=0",
+				"slow.storageclass.storage.k8s.io/persistentvolumeclaims=0", "requests.nvidia.com/gpu=0")
+			c.quotas["web"] = quota(none, none)
+		},
+		"a quota of pods that end": func(c *cluster) {
+			c.quotas["web"] = quota(amounts("pods=0", "limits.cpu=0"), amounts("pods=0", "limits.cpu=0"),
+				corev1.ResourceQuotaScopeTerminating)
+		},
+		"a quota of a class of priority": func(c *cluster) {
+			c.quotas["web"] = quota(amounts("pods=0"), amounts("pods=0"))
+			c.quotas["web"].is[0].Spec.ScopeSelector = &corev1.ScopeSelector{
+				MatchExpressions: []corev1.ScopedResourceSelectorRequirement{
+					{ScopeName: corev1.ResourceQuotaScopePriorityClass, Operator: corev1.ScopeSelectorOpExists}}}
+		},
+		"a quota that is met by defaults": func(c *cluster) {
+			c.quotas["web"] = quota(amounts("limits.cpu=5", "requests.memory=8Gi", "cpu=4"), amounts("limits.cpu=1"))
+			c.limits["web"] = limit(corev1.LimitRangeItem{Type: corev1.LimitTypeContainer,
+				Default: amounts("cpu=1", "memory=4Gi"), DefaultRequest: amounts("cpu=1", "memory=3Gi")})
 		},
 		"users that OpenShift takes": func(c *cluster) {
 			c.namespaces["web"].is.Annotations = map[string]string{userRange: "10000/10"}

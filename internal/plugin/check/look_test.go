@@ -289,13 +289,15 @@ func TestWhichWebhooksCount(t *testing.T) {
 	}
 	hub := inMemory(t, anything,
 		&admissionv1.ValidatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "v"}, Webhooks: []admissionv1.
-			ValidatingWebhook{{Name: "a", Rules: rule("CREATE", "", "pods"), FailurePolicy: ptr.To(admissionv1.Ignore)}}},
+			ValidatingWebhook{{Name: "a", Rules: rule("CREATE", "", "pods"), FailurePolicy: ptr.To(admissionv1.Ignore),
+			ObjectSelector: having("inject")}}},
 		&admissionv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Webhooks: []admissionv1.
-			MutatingWebhook{{Name: "b", Rules: rule("CREATE", "", "pods")}, {Name: "c", Rules: rule("CREATE", "", "nodes")}}})
+			MutatingWebhook{{Name: "b", Rules: rule("CREATE", "", "pods"), MatchConditions: []admissionv1.MatchCondition{
+			{Name: "own", Expression: "true"}}}, {Name: "c", Rules: rule("CREATE", "", "nodes")}}})
 	found, err := readWebhooks(t.Context(), hub.Client)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(found).To(Equal([]webhook{{of: "ValidatingWebhookConfiguration v", name: "a"},
-		{of: "MutatingWebhookConfiguration m", name: "b", required: true}}))
+	g.Expect(found).To(Equal([]webhook{{of: "ValidatingWebhookConfiguration v", name: "a", objects: having("inject")},
+		{of: "MutatingWebhookConfiguration m", name: "b", required: true, conditional: true}}))
 }
 
 // Problems end a pipeline, warnings do with --strict; nothing at all is no good news.

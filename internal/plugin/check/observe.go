@@ -77,7 +77,10 @@ type webhook struct {
 	of, name string
 	// required tells that requests are refused while it does not answer.
 	required bool
-	selector *metav1.LabelSelector
+	// selector is of the namespace, objects of the pod or StatefulSet; nil for all.
+	selector, objects *metav1.LabelSelector
+	// conditional tells that expressions decide as well, which nobody evaluates here.
+	conditional bool
 }
 
 // target is which cluster is looked at, and as what.
@@ -216,16 +219,18 @@ func readWebhooks(ctx context.Context, from client.Reader) ([]webhook, error) {
 	for _, c := range validating.Items {
 		for _, w := range c.Webhooks {
 			if ofPods(w.Rules) {
-				all = append(all, webhook{"ValidatingWebhookConfiguration " + c.Name, w.Name, required(w.FailurePolicy),
-					w.NamespaceSelector})
+				all = append(all, webhook{of: "ValidatingWebhookConfiguration " + c.Name, name: w.Name,
+					required: required(w.FailurePolicy), selector: w.NamespaceSelector, objects: w.ObjectSelector,
+					conditional: len(w.MatchConditions) > 0})
 			}
 		}
 	}
 	for _, c := range mutating.Items {
 		for _, w := range c.Webhooks {
 			if ofPods(w.Rules) {
-				all = append(all, webhook{"MutatingWebhookConfiguration " + c.Name, w.Name, required(w.FailurePolicy),
-					w.NamespaceSelector})
+				all = append(all, webhook{of: "MutatingWebhookConfiguration " + c.Name, name: w.Name,
+					required: required(w.FailurePolicy), selector: w.NamespaceSelector, objects: w.ObjectSelector,
+					conditional: len(w.MatchConditions) > 0})
 			}
 		}
 	}

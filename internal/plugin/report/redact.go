@@ -286,7 +286,7 @@ var safeEnv = regexp.MustCompile(`^(ACCEPT_EULA|TZ|LANG|GOMEMLIMIT|GOMAXPROCS|PO
 	`MSSQL_(PID|TCP_PORT|IP_ADDRESS|MEMORY_LIMIT_MB|AGENT_ENABLED|ENABLE_HADR|COLLATION|LCID|DATA_DIR|LOG_DIR|BACKUP_DIR))$`)
 
 // object takes out of an object what may have secrets that are nobody's known value - those of environments, and what
-// kubectl keeps of a manifest - and cleans each of its texts.
+// kubectl and others keep of a manifest - and cleans each of its texts.
 func (r *redactor) object(value any) any {
 	switch v := value.(type) {
 	case string:
@@ -307,6 +307,9 @@ func (r *redactor) object(value any) any {
 				v[key] = unknownMark
 				continue
 			}
+			if annotations, is := inner.(map[string]any); is && key == "annotations" {
+				r.manifests(annotations)
+			}
 			v[key] = r.object(inner)
 		}
 	case []any:
@@ -319,6 +322,42 @@ func (r *redactor) object(value any) any {
 		}
 	}
 	return value
+}
+
+// longestAnnotation is the length of an annotation, in bytes, beyond which it is no text for people: who applies
+// manifests keeps them there, in forms of their own.
+const longestAnnotation = 1 << 10
+
+// manifests takes environments out of what other programs keep in annotations of the object that they applied: JSON is
+// an object like others; what is compressed, or in another form, goes as a whole.
+func (r *redactor) manifests(annotations map[string]any) {
+	for key, inner := range annotations {
+		text, _ := inner.(string)
+		switch trimmed := strings.TrimSpace(text); {
+		case strings.HasPrefix(trimmed, "{"), strings.HasPrefix(trimmed, "["):
+			annotations[key] = r.manifest(trimmed)
+		case strings.HasPrefix(trimmed, "H4sI"), // gzip in base64
+			len(text) > longestAnnotation && !strings.HasPrefix(key, "geosql.dev/"):
+			annotations[key] = unknownMark
+		}
+	}
+}
+
+// manifest is JSON without what is taken out of objects; nothing is left of what cannot be read.
+func (r *redactor) manifest(text string) string {
+	var value any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if !json.Valid([]byte(text)) || decoder.Decode(&value) != nil {
+		return unknownMark
+	}
+	var quiet strings.Builder
+	encoder := json.NewEncoder(&quiet)
+	encoder.SetEscapeHTML(false)
+	if encoder.Encode(r.object(value)) != nil {
+		return unknownMark
+	}
+	return strings.TrimSuffix(quiet.String(), "\n")
 }
 
 // option tells that an argument names a secret, which is the next one then.

@@ -160,6 +160,38 @@ func TestObjectsAreQuiet(t *testing.T) {
 	}))
 }
 
+// What other programs keep of a manifest in an annotation has the environments that are quieted beside it.
+func TestManifestsInAnnotationsAreQuiet(t *testing.T) {
+	r := newRedactor()
+	long := strings.Repeat("GREETING is Planted-1. ", 60)
+	for name, c := range map[string]struct{ key, text, want string }{
+		"kapp": {"kapp.k14s.io/original",
+			`{"spec":{"replicas":12345678901234567890,"containers":[{"env":[{"name":"GREETING","value":"Planted-1"},` +
+				`{"name":"TZ","value":"UTC"}],"note":"a < b"}]}}`,
+			`{"spec":{"containers":[{"env":[{"name":"GREETING","value":"[redacted]"},{"name":"TZ","value":"UTC"}],` +
+				`"note":"a < b"}],"replicas":12345678901234567890}}`},
+		"a list": {"x/applied", ` [{"env":[{"name":"GREETING","value":"Planted-1"}]}]`,
+			`[{"env":[{"name":"GREETING","value":"[redacted]"}]}]`},
+		"a manifest within it": {"x/applied",
+			`{"metadata":{"annotations":{"y/applied":"{\"env\":[{\"name\":\"GREETING\",\"value\":\"Planted-1\"}]}"}}}`,
+			`{"metadata":{"annotations":{"y/applied":"{\"env\":[{\"name\":\"GREETING\",\"value\":\"[redacted]\"}]}"}}}`},
+		"one that is cut off": {"x/applied", `{"env":[{"name":"GREETING","value":"Planted-1`, "[redacted]"},
+		"two":                 {"x/applied", `{"a":"Planted-1"} {"b":"Planted-1"}`, "[redacted]"},
+		"compressed": {"objectset.rio.cattle.io/applied", "H4sIAAAAAAAA/6tWKkktLlGyUlAqSy0qzszPU6oFAH3pBDcXAAAA",
+			"[redacted]"},
+		"a long text":          {"x/applied", long, "[redacted]"},
+		"a long one of ours":   {"geosql.dev/adopt", long, long},
+		"a text":               {"note", "all is well", "all is well"},
+		"what people answered": {"geosql.dev/adopt", "true", "true"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			object := map[string]any{"metadata": map[string]any{"annotations": map[string]any{c.key: c.text}}}
+			NewWithT(t).Expect(r.object(object)).To(Equal(
+				map[string]any{"metadata": map[string]any{"annotations": map[string]any{c.key: c.want}}}))
+		})
+	}
+}
+
 // Of a log that was cut off the last line may have the beginning of a secret.
 func TestLinesThatWereCutOffAreDropped(t *testing.T) {
 	g := NewWithT(t)

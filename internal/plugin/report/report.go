@@ -49,9 +49,10 @@ why: a site that does not answer, a right that is missing, a log that is too lon
 
 Secrets are in it by their names and the names of their keys. Their values are taken out of everything else, in whichever
 form - as they are, in base64, in connection strings - and so is what has the form of a password, a key or a token.
-Values of environments are left out unless they are known to be harmless. Names of servers, databases and people stay,
-and so do addresses: look through it before you give it to somebody. Whose Secrets cannot be read is in the index: then
-their values are taken out by their form alone.
+Values of environments are left out unless they are known to be harmless, and so is what programs that apply manifests
+keep of those in annotations, but for JSON. Names of servers, databases and people stay, and so do addresses: look through
+it before you give it to somebody. Whose Secrets cannot be read is in the index: then their values are taken out by their
+form alone.
 
 Rights: list on the operator's kinds in the hub; there and at the sites get and list on Secrets, events, Leases, pods and
 what else is packed, in the namespace and in the operator's, and get on pods/log. When the hub is away, name a site in

@@ -11,6 +11,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,8 +93,20 @@ func plant(t *testing.T, hub, member *apiserver.Server, at *kubelet.Kubelet) {
 		Spec: v1alpha1.SQLServerSpec{Site: "tukwila", AcceptEULA: true, Edition: "Developer", Image: "mssql:1",
 			Pod:     &v1alpha1.ServerPod{Env: []corev1.EnvVar{{Name: "GREETING", Value: planted["env"]}}},
 			Storage: &v1alpha1.ServerStorage{Data: size, Log: size, TempDB: size, Backup: size}}}
+	kept := map[string]string{
+		"kapp.k14s.io/original":           `{"spec":{"env":[{"name":"GREETING","value":"` + planted["env"] + `"}]}}`,
+		"objectset.rio.cattle.io/applied": "H4sIAAAAAAAA/6tWKkktLlGyUlAqSy0qzszPU6oFAH3pBDcXAAAA",
+	}
 	server.Annotations = map[string]string{"note": everything}
+	maps.Copy(server.Annotations, kept)
 	add(hub, server)
+	application := &appsv1.Deployment{ObjectMeta: inWeb("application")}
+	application.Annotations = kept
+	application.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}
+	application.Spec.Template.Labels = application.Spec.Selector.MatchLabels
+	application.Spec.Template.Spec.Containers = []corev1.Container{{Name: "a", Image: "a:1",
+		Env: []corev1.EnvVar{{Name: "GREETING", Value: planted["env"]}}}}
+	add(member, application)
 	server.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "LoginFailed",
 		LastTransitionTime: metav1.Now(), Message: "url sqlserver://sa:" + planted["sa"] + "@tukpub-0 " + everything}}
 	g.Expect(hub.Client.Status().Update(t.Context(), server)).To(Succeed())
@@ -172,7 +186,9 @@ func TestReport(t *testing.T) {
 		g.Expect(text).NotTo(ContainSubstring("Passw0rd"), file)
 	}
 	g.Expect(all["hub/objects/sqlserver.yaml"]).To(And(ContainSubstring("GREETING"),
-		ContainSubstring("edition: Developer")))
+		ContainSubstring("edition: Developer"), Not(ContainSubstring("H4sI"))))
+	g.Expect(all["sites/tukwila/namespaces/web/deployments.yaml"]).To(And(ContainSubstring("GREETING"),
+		Not(ContainSubstring("H4sI"))))
 
 	said, status = run("-o", name)
 	g.Expect(status).To(Equal(1))

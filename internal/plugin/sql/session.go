@@ -33,7 +33,7 @@ type session struct {
 	console *mssql.Console
 	// watched asks for the roles. It is not the console: a question that is refused, or reads a table, may end or begin a
 	// transaction there.
-	watched   *mssql.DB
+	watched   mssql.Querier
 	connector *mssql.Connector
 
 	// roles of the server in its groups; nil while they are not known. mayWatch is false once the login was refused them.
@@ -119,10 +119,14 @@ func (s *session) watch(ctx context.Context) {
 	switch {
 	case err == nil:
 		s.roles = roles
-	case mssql.Is(err, mssql.Refused):
+	case mssql.HasNumber(err, lacksRight...):
 		s.mayWatch = false
 	}
 }
+
+// lacksRight are errors for want of VIEW SERVER STATE or what stands for it since 2022, of SELECT on the views,
+// or of a permission in the database. Other errors say nothing of the login.
+var lacksRight = []int32{229, 262, 297, 300, 371}
 
 // elsewhere tells before a batch that the server is no longer what it was chosen for: a group may have failed over
 // since. A transaction that is open is ended where it is, and who answers no more is still who was checked.

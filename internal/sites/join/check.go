@@ -222,12 +222,12 @@ func (r *Request) checkLeaver(ctx context.Context, before *v1alpha1.Site) (joine
 		return "", fmt.Errorf("nobody joined the cluster of that context: its account %s/%s is another one; name the "+
 			"context of site %s", r.OperatorNamespace, sites.Account, r.Name)
 	}
-	return joined, r.checkLeft(ctx, uid, before)
+	return joined, r.checkLeft(ctx, uid)
 }
 
 // checkLeft refuses a cluster that is another site of this hub, or another hub's, of whatever name. A copy of this hub
 // that took the site over is another hub.
-func (r *Request) checkLeft(ctx context.Context, uid string, before *v1alpha1.Site) error {
+func (r *Request) checkLeft(ctx context.Context, uid string) error {
 	var list v1alpha1.SiteList
 	if err := r.Hub.Client.List(ctx, &list); err != nil {
 		return fmt.Errorf("listing the Sites of the hub: %w", err)
@@ -244,7 +244,7 @@ func (r *Request) checkLeft(ctx context.Context, uid string, before *v1alpha1.Si
 	for _, lease := range leases {
 		owner := sites.ReadOwner(lease)
 		another := owner.Hub != "" && owner.Hub != r.self.Hub
-		if another || before != nil && owner.Epoch > sites.EpochOf(before) {
+		if another || owner.Epoch > r.self.Epoch {
 			return fmt.Errorf("the cluster of that context is a site of hub %s (Lease %s/%s): account and rights there are "+
 				"that hub's; name no context, or make the site this hub's first (site join --take-over)", owner,
 				lease.Namespace, lease.Name)

@@ -5,13 +5,18 @@ package join_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -177,6 +182,8 @@ func TestNobodyElsesRightsAreTakenAway(t *testing.T) {
 			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "hub", Epoch: 2})}, "a site of hub hub"},
 		"what an interrupted attempt left, and another hub has": {nil, "member",
 			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "former", Epoch: 1})}, "a site of hub former"},
+		"what an interrupted attempt left, and another copy of the hub has": {nil, "member",
+			[]client.Object{own, ownerLease("shop", sites.Owner{Hub: "hub", Epoch: 2})}, "a site of hub hub (epoch 2)"},
 		"another hub": {[]client.Object{siteOf("quincy", "")}, "member", []client.Object{chart}, "nobody joined"},
 		"another site without an account": {[]client.Object{siteOf("quincy", ""), siteOf("tukwila", "member")}, "member",
 			[]client.Object{&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}}},
@@ -219,4 +226,87 @@ func TestTheAccountOfTheMembersOwnManagerStays(t *testing.T) {
 		time.Minute)).To(Succeed())
 	g.Expect(member.Client.Get(t.Context(), client.ObjectKeyFromObject(account), account)).To(Succeed())
 	g.Expect(member.Client.Get(t.Context(), client.ObjectKeyFromObject(role), role)).NotTo(Succeed(), "rights go")
+}
+
+// Whoever leaves a site without naming its cluster is told what stays there, and that it may be another hub's by now.
+func TestWhatIsLeftAtTheMemberIsSaid(t *testing.T) {
+	g, out := NewWithT(t), &bytes.Buffer{}
+	hub := inMemory(t, "hub", siteOf("quincy", "member"))
+	g.Expect(join.Leave(t.Context(), join.Request{Name: "quincy", Hub: hub, Out: out}, time.Minute)).To(Succeed())
+	g.Expect(out.String()).To(ContainSubstring("its account and rights are left: unless another hub has the site by " +
+		"now, name its cluster (--context) to remove them too"))
+}
+
+// A hub's own site takes no claim of another copy of the hub along.
+func TestClaimsOfACopyOfTheHubStay(t *testing.T) {
+	g := NewWithT(t)
+	isHub := siteOf("dublin", "hub")
+	isHub.Spec.KubeconfigSecretRef = nil
+	of := func(ns string, epoch int32) client.Object {
+		return ownerLease(ns, sites.Owner{Hub: "hub", Epoch: epoch})
+	}
+	hub := inMemory(t, "hub", isHub, of("web", 1), of("shop", 2))
+	g.Expect(join.Leave(t.Context(), join.Request{Name: "dublin", Hub: hub, Out: &bytes.Buffer{}}, time.Minute)).
+		To(Succeed())
+	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(of("shop", 2)), of("shop", 2))).To(Succeed())
+	g.Expect(hub.Client.Get(t.Context(), client.ObjectKeyFromObject(of("web", 1)), of("web", 1))).NotTo(Succeed())
+}
+
+// A leave that was interrupted, at whichever deletion, is ended by the next one: nothing is left that nobody finds.
+func TestAnInterruptedLeaveIsFinished(t *testing.T) {
+	left := func(g Gomega, member join.Cluster) (all []string) {
+		for _, list := range []client.ObjectList{&corev1.ServiceAccountList{}, &corev1.SecretList{},
+			&admissionv1.ValidatingAdmissionPolicyList{}, &admissionv1.ValidatingAdmissionPolicyBindingList{},
+			&rbacv1.ClusterRoleList{}, &coordinationv1.LeaseList{}} {
+			g.Expect(member.Client.List(t.Context(), list)).To(Succeed())
+			g.Expect(meta.EachListItem(list, func(obj runtime.Object) error {
+				all = append(all, fmt.Sprintf("%T %s", obj, obj.(client.Object).GetName()))
+				return nil
+			})).To(Succeed())
+		}
+		return all
+	}
+	for interrupted := 1; ; interrupted++ {
+		g, deletions, fails := NewWithT(t), 0, interrupted
+		member := inMemory(t, "member", joinedObjects()...)
+		whole := member.Client
+		member.Client = interceptor.NewClient(whole.(client.WithWatch), interceptor.Funcs{
+			Delete: func(ctx context.Context, c client.WithWatch, obj client.Object, options ...client.DeleteOption) error {
+				if deletions++; deletions == fails {
+					return errors.New("cut off")
+				}
+				return c.Delete(ctx, obj, options...)
+			}})
+		hub := inMemory(t, "hub", siteOf("quincy", "member"))
+		leave := func() error {
+			return join.Leave(t.Context(), join.Request{Name: "quincy", Member: &member, Hub: hub, Out: &bytes.Buffer{}},
+				time.Minute)
+		}
+		err := leave()
+		if deletions < interrupted {
+			g.Expect(err).NotTo(HaveOccurred())
+			g.Expect(interrupted).To(BeNumerically(">", 6), "all were tried")
+			return
+		}
+		g.Expect(err).To(MatchError(ContainSubstring("cut off")))
+		g.Expect(leave()).To(Succeed(), "cut off at deletion %d", interrupted)
+		g.Expect(left(g, member)).To(BeEmpty(), "cut off at deletion %d", interrupted)
+	}
+}
+
+// joinedObjects are some of each kind that a join makes at a member.
+func joinedObjects() []client.Object {
+	in := func(name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: sites.OperatorNamespace, Name: name,
+			Labels: map[string]string{v1alpha1.LabelSite: "quincy"}}
+	}
+	all := []client.Object{&corev1.ServiceAccount{ObjectMeta: in(sites.Account)},
+		&rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}},
+		&admissionv1.ValidatingAdmissionPolicy{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}},
+		&admissionv1.ValidatingAdmissionPolicyBinding{ObjectMeta: metav1.ObjectMeta{Name: sites.SiteRole}},
+		ownerLease("web", sites.Owner{Hub: "hub", Epoch: 1})}
+	for _, name := range sites.TokenSecrets() {
+		all = append(all, &corev1.Secret{ObjectMeta: in(name)})
+	}
+	return all
 }

@@ -35,9 +35,12 @@ func Leave(ctx context.Context, r Request, wait time.Duration) error {
 	if r.self.Hub, err = sites.HubUID(ctx, r.Hub.Client); err != nil {
 		return err
 	}
+	// Of a Site that is gone the epoch is not known: with a higher one a copy of this hub may have taken the site over.
+	r.self.Epoch = 1
 	isHub, before := false, (*v1alpha1.Site)(nil)
 	if at != nil {
 		before = at.(*v1alpha1.Site)
+		r.self.Epoch = sites.EpochOf(before)
 		isHub, r.Spec.AllowedNamespaces = before.Spec.KubeconfigSecretRef == nil, before.Spec.AllowedNamespaces
 	}
 	if err := r.checkLeaving(ctx, before); err != nil {
@@ -57,8 +60,8 @@ func Leave(ctx context.Context, r Request, wait time.Duration) error {
 			return err
 		}
 		if r.Member == nil {
-			fmt.Fprintf(r.Out, "%-10s its account and rights are left: name its cluster (--context) to remove them too\n",
-				r.Name)
+			fmt.Fprintf(r.Out, "%-10s its account and rights are left: unless another hub has the site by now, name its "+
+				"cluster (--context) to remove them too\n", r.Name)
 			return nil
 		}
 		member = &writer{r: &r, cluster: *r.Member, where: r.Name}
@@ -86,20 +89,23 @@ func (r *Request) leaveMember(ctx context.Context, w *writer, isHub bool) error 
 	objects = append(objects, flow...)
 	objects = append(objects, r.processConfig(), r.processAccount())
 	if !isHub {
-		account, err := w.current(ctx, r.account())
-		if err != nil {
-			return err
-		}
-		// That of a manager in the member's own cluster stays.
-		if account != nil && account.GetLabels()[v1alpha1.LabelManagedBy] == "" {
-			objects = append(objects, account)
-		}
 		for _, name := range sites.TokenSecrets() {
 			objects = append(objects, &corev1.Secret{ObjectMeta: r.meta(r.OperatorNamespace, name)})
 		}
 	}
 	// After the rights that it bounds.
 	objects = append(objects, r.policy()...)
+	if !isHub {
+		account, err := w.current(ctx, r.account())
+		if err != nil {
+			return err
+		}
+		// That of a manager in the member's own cluster stays. It goes last: by its label an attempt that was interrupted
+		// is known when the Site is gone.
+		if account != nil && account.GetLabels()[v1alpha1.LabelManagedBy] == "" {
+			objects = append(objects, account)
+		}
+	}
 	for _, obj := range objects {
 		if err := w.remove(ctx, obj); err != nil {
 			return err

@@ -145,7 +145,8 @@ func (r *Request) takeNamespace(ctx context.Context, w *writer, namespace string
 	return nil
 }
 
-// giveUp takes this hub's claims away from a site that leaves, so that another hub may join it. Another hub's stay.
+// giveUp takes this hub's claims away from a site that leaves, so that another hub may join it. Those of another hub
+// stay, and of a copy of this one, which have a higher epoch.
 func (r *Request) giveUp(parent context.Context, w *writer) error {
 	ctx, cancel := context.WithTimeout(parent, callTimeout)
 	defer cancel()
@@ -154,7 +155,7 @@ func (r *Request) giveUp(parent context.Context, w *writer) error {
 		return err
 	}
 	for _, lease := range leases {
-		if sites.ReadOwner(lease).Hub != r.self.Hub {
+		if owner := sites.ReadOwner(lease); owner.Hub != r.self.Hub || owner.Epoch > r.self.Epoch {
 			continue
 		}
 		if err := w.remove(parent, lease); err != nil {

@@ -32,7 +32,8 @@ func Policy(meta metav1.ObjectMeta, namespace string, apart bool) []client.Objec
 	rule := func(group string, resources []string, operations ...operation) admissionv1.NamedRuleWithOperations {
 		return admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
 			Operations: operations,
-			Rule:       admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources},
+			Rule: admissionv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: resources,
+				Scope: ptr.To(admissionv1.AllScopes)},
 		}}
 	}
 	const create, update, remove = admissionv1.Create, admissionv1.Update, admissionv1.Delete
@@ -43,13 +44,13 @@ func Policy(meta metav1.ObjectMeta, namespace string, apart bool) []client.Objec
 				Name:       "the-managers-account",
 				Expression: fmt.Sprintf("request.userInfo.username == 'system:serviceaccount:%s:%s'", namespace, sites.Account),
 			}},
-			MatchConstraints: &admissionv1.MatchResources{ResourceRules: []admissionv1.NamedRuleWithOperations{
+			MatchConstraints: matching(
 				rule("", []string{"serviceaccounts/token"}, create),
 				rule("", []string{"serviceaccounts", "pods"}, create, update, remove),
 				rule("", []string{"secrets"}, create, update),
 				rule("apps", []string{"statefulsets"}, create, update, remove),
 				rule("rbac.authorization.k8s.io", []string{"roles", "rolebindings"}, create, update, remove),
-			}},
+			),
 			Variables:   policyVariables(),
 			Validations: policyValidations(namespace, apart),
 		}},
@@ -57,6 +58,13 @@ func Policy(meta metav1.ObjectMeta, namespace string, apart bool) []client.Objec
 			Spec: admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: policyName,
 				ValidationActions: []admissionv1.ValidationAction{admissionv1.Deny}}},
 	}
+}
+
+// matching says what API servers would fill in, too: they own the constraints as one field, and whoever else applies
+// them without the defaults would be told of a conflict.
+func matching(rules ...admissionv1.NamedRuleWithOperations) *admissionv1.MatchResources {
+	return &admissionv1.MatchResources{ResourceRules: rules, MatchPolicy: ptr.To(admissionv1.Equivalent),
+		NamespaceSelector: &metav1.LabelSelector{}, ObjectSelector: &metav1.LabelSelector{}}
 }
 
 func policyVariables() []admissionv1.Variable {

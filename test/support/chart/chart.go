@@ -67,11 +67,13 @@ func Values(t testing.TB, values string) string {
 // Objects are what a release is made of.
 type Objects []*unstructured.Unstructured
 
-// Render renders the chart with values, as YAML, its hooks included. The error has Helm's words.
-func Render(t testing.TB, values string) (Objects, error) {
+// Render renders the chart with values, as YAML, with its hooks unless the arguments of helm template say otherwise.
+// The error has Helm's words.
+func Render(t testing.TB, values string, arguments ...string) (Objects, error) {
 	t.Helper()
-	command := exec.CommandContext(t.Context(), Helm(t), "template", "geosql-operator", Folder(), "--namespace",
-		sites.OperatorNamespace, "--kube-version", kubernetes, "--values", Values(t, values))
+	command := exec.CommandContext(t.Context(), Helm(t), append([]string{"template", "geosql-operator", Folder(),
+		"--namespace", sites.OperatorNamespace, "--kube-version", kubernetes, "--values", Values(t, values)},
+		arguments...)...)
 	var out, said bytes.Buffer
 	command.Stdout, command.Stderr = &out, &said
 	if err := command.Run(); err != nil {
