@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -39,8 +40,8 @@ func TestWhyAConnectionEndsIsTold(t *testing.T) {
 			g.Expect(string(read)).To(Equal(greeting))
 			g.Expect(err).To(MatchError(ContainSubstring("nobody listens there")))
 			var op *net.OpError
-			g.Expect(err).To(BeAssignableToTypeOf(op))
-			g.Expect(err.(*net.OpError).Op == "dial").To(Equal(greeting == ""), "%v", err)
+			g.Expect(errors.As(err, &op)).To(BeTrue(), "%v", err)
+			g.Expect(op.Op == "dial").To(Equal(greeting == ""), "%v", err)
 			_, err = io.WriteString(conn, "anybody?")
 			g.Expect(err).To(MatchError(ContainSubstring("nobody listens there")))
 		})
