@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -130,21 +131,26 @@ func (t Tunnel) connect(streams httpstream.Connection) (net.Conn, error) {
 		return nil, err
 	}
 	here, there := net.Pipe()
-	c := &tunnelled{Conn: here, tunnel: t, complained: make(chan struct{})}
+	c := &tunnelled{Conn: here, tunnel: t, closed: make(chan struct{}), complained: make(chan struct{})}
 	go func() {
 		defer close(c.complained)
 		text, _ := io.ReadAll(io.LimitReader(complaints, maxRefusal))
 		c.complaint = strings.TrimSpace(string(text))
 	}()
-	go func() {
-		_, _ = io.Copy(there, data)
-		_ = there.Close()
-	}()
-	go func() {
-		// It ends when either side is closed.
-		_, _ = io.Copy(data, there)
+	over := func() {
+		// Streams keep no order among each other: the end of the data may be here before the reason, which goes with the
+		// streams.
+		c.listen()
 		_ = there.Close()
 		_ = streams.Close()
+	}
+	go func() {
+		_, _ = io.Copy(there, data)
+		over()
+	}()
+	go func() {
+		_, _ = io.Copy(data, there)
+		over()
 	}()
 	return c, nil
 }
@@ -155,9 +161,29 @@ type tunnelled struct {
 	tunnel Tunnel
 	// read is set with the first byte.
 	read atomic.Bool
+	// hangUp closes closed, when it is this side that ends the connection.
+	hangUp sync.Once
+	closed chan struct{}
 	// complaint of the kubelet, once complained is closed.
 	complaint  string
 	complained chan struct{}
+}
+
+// Close hangs up.
+func (c *tunnelled) Close() error {
+	c.hangUp.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+// listen waits for what the kubelet says of the end of a connection, while somebody may want to know.
+func (c *tunnelled) listen() {
+	timer := time.NewTimer(complaintWithin)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-c.closed:
+	case <-c.complained:
+	}
 }
 
 // Read reads.
@@ -178,12 +204,10 @@ func (c *tunnelled) explain(err error) error {
 	if !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrClosedPipe) {
 		return err
 	}
-	timer := time.NewTimer(complaintWithin)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
-		return err
 	case <-c.complained:
+	default:
+		return err
 	}
 	switch {
 	case c.complaint == "":

@@ -201,6 +201,13 @@ func (k *Kubelet) containerLogs(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// opened is a stream that somebody asked for.
+type opened struct {
+	httpstream.Stream
+	// told is closed when they have been told that they have it.
+	told <-chan struct{}
+}
+
 // portForward carries streams to where the pod's port leads, as
 // kubernetes.io/docs/reference/kubernetes-api (pods/portforward) has them: for each connection one of errors and one of
 // data.
@@ -209,16 +216,16 @@ func (k *Kubelet) portForward(w http.ResponseWriter, r *http.Request) {
 	if _, err := httpstream.Handshake(r, w, []string{portforward.PortForwardV1Name}); err != nil {
 		return
 	}
-	streams := make(chan httpstream.Stream, 16)
-	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, _ <-chan struct{}) error {
-		streams <- s
+	streams := make(chan opened, 16)
+	conn := spdy.NewResponseUpgrader().UpgradeResponse(w, r, func(s httpstream.Stream, told <-chan struct{}) error {
+		streams <- opened{s, told}
 		return nil
 	})
 	if conn == nil {
 		return
 	}
 	defer conn.Close()
-	complaints := map[string]httpstream.Stream{}
+	complaints := map[string]opened{}
 	for {
 		select {
 		case <-conn.CloseChan():
@@ -235,7 +242,8 @@ func (k *Kubelet) portForward(w http.ResponseWriter, r *http.Request) {
 }
 
 // carry leads one connection.
-func (k *Kubelet) carry(pod string, data, complaints httpstream.Stream) {
+func (k *Kubelet) carry(pod string, data opened, complaints httpstream.Stream) {
+	<-data.told // what is sent before is lost
 	defer complaints.Close()
 	defer data.Close()
 	port := data.Headers().Get(corev1.PortHeader)
