@@ -5,7 +5,6 @@ package files
 import (
 	"io/fs"
 	"path/filepath"
-	"syscall"
 
 	"geosql.dev/operator/internal/agent/backups"
 )
@@ -40,9 +39,7 @@ func taken(dir string) (n int64) {
 			return nil
 		}
 		if info, err := e.Info(); err == nil {
-			if s, ok := info.Sys().(*syscall.Stat_t); ok {
-				n += min(info.Size(), s.Blocks*512)
-			}
+			n += min(info.Size(), allocated(info))
 		}
 		return nil
 	})
