@@ -47,15 +47,21 @@ func run(t *testing.T, dir, program string, arguments ...string) string {
 	return string(said)
 }
 
+// helmProgram is where helm is.
+func helmProgram() (string, error) {
+	path, err := exec.LookPath(*helm)
+	if err != nil {
+		return "", err
+	}
+	return filepath.Abs(path)
+}
+
 // released makes a release of a clone of the commit that is checked out, at a path, for this machine's processor alone.
 func released(t *testing.T, clone, registry string) (dir, said string) {
 	t.Helper()
 	g := NewWithT(t)
 	run(t, ".", "git", "clone", "--quiet", "--shared", filepath.Join("..", ".."), clone)
-	program, err := filepath.Abs(*helm)
-	if !strings.Contains(*helm, "/") {
-		program, err = exec.LookPath(*helm)
-	}
+	program, err := helmProgram()
 	g.Expect(err).NotTo(HaveOccurred())
 	here := "linux/" + runtime.GOARCH
 	var out strings.Builder
