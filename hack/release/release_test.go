@@ -56,11 +56,24 @@ func helmProgram() (string, error) {
 	return filepath.Abs(path)
 }
 
-// released makes a release of a clone of the commit that is checked out, at a path, for this machine's processor alone.
-func released(t *testing.T, clone, registry string) (dir, said string) {
+// head is the commit that is checked out.
+func head(t *testing.T) string {
+	t.Helper()
+	return strings.TrimSpace(run(t, ".", "git", "rev-parse", "HEAD"))
+}
+
+// cloned is a commit in a folder of its own.
+func cloned(t *testing.T, commit, clone string) {
+	t.Helper()
+	run(t, ".", "git", "clone", "--quiet", "--shared", "--no-checkout", filepath.Join("..", ".."), clone)
+	run(t, clone, "git", "checkout", "--quiet", "--detach", commit)
+}
+
+// released makes a release of a commit at a path, for this machine's processor alone.
+func released(t *testing.T, commit, clone, registry string) (dir, said string) {
 	t.Helper()
 	g := NewWithT(t)
-	run(t, ".", "git", "clone", "--quiet", "--shared", filepath.Join("..", ".."), clone)
+	cloned(t, commit, clone)
 	program, err := helmProgram()
 	g.Expect(err).NotTo(HaveOccurred())
 	here := "linux/" + runtime.GOARCH
@@ -129,15 +142,16 @@ func execute(t *testing.T, data []byte, arguments ...string) string {
 // chart and manifest install.
 func TestRelease(t *testing.T) {
 	g := NewWithT(t)
-	registry := serve(t)
-	first, said := released(t, filepath.Join(t.TempDir(), "one"), registry)
+	// Somebody may commit meanwhile.
+	registry, commit := serve(t), head(t)
+	first, said := released(t, commit, filepath.Join(t.TempDir(), "one"), registry)
 	g.Expect(said).To(ContainSubstring("pushed " + registry + "/geosql-operator:" + tried))
 	t.Run("Repeats", func(t *testing.T) {
 		if !*warm {
 			t.Setenv("GOCACHE", t.TempDir())
 		}
 		g := NewWithT(t)
-		second, said := released(t, filepath.Join(t.TempDir(), "a longer way", "to another"), registry)
+		second, said := released(t, commit, filepath.Join(t.TempDir(), "a longer way", "to another"), registry)
 		g.Expect(sums(t, second)).To(Equal(sums(t, first)))
 		g.Expect(said).To(ContainSubstring("is there already"))
 	})
@@ -149,7 +163,7 @@ func TestRelease(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	image := tag.Repository.String() + ":" + tried + "@" + digest.String()
 
-	t.Run("Image", func(t *testing.T) { imageIsTheOperator(t, index, first) })
+	t.Run("Image", func(t *testing.T) { imageIsTheOperator(t, commit, index, first) })
 	t.Run("Chart", func(t *testing.T) { chartInstalls(t, first, image) })
 	t.Run("Plugin", func(t *testing.T) { pluginsAreThere(t, first) })
 	t.Run("Checksums", func(t *testing.T) {
@@ -169,7 +183,7 @@ func TestRelease(t *testing.T) {
 }
 
 // What was pulled runs the operator of that version, as images/operator.Dockerfile says, and the archive has the same.
-func imageIsTheOperator(t *testing.T, index v1.ImageIndex, dir string) {
+func imageIsTheOperator(t *testing.T, commit string, index v1.ImageIndex, dir string) {
 	g := NewWithT(t)
 	manifest, err := index.IndexManifest()
 	g.Expect(err).NotTo(HaveOccurred())
@@ -180,7 +194,6 @@ func imageIsTheOperator(t *testing.T, index v1.ImageIndex, dir string) {
 	g.Expect(err).NotTo(HaveOccurred())
 	config, err := image.ConfigFile()
 	g.Expect(err).NotTo(HaveOccurred())
-	commit := strings.TrimSpace(run(t, ".", "git", "rev-parse", "HEAD"))
 	g.Expect(config.Config.Labels).To(HaveKeyWithValue("org.opencontainers.image.revision", commit))
 
 	dockerfile := string(read(t, filepath.Join("..", "..", "images"), "operator.Dockerfile"))
@@ -296,7 +309,7 @@ func materialsAreNamed(t *testing.T, dir string) {
 func TestReleaseOfAChangedCheckout(t *testing.T) {
 	g := NewWithT(t)
 	clone := filepath.Join(t.TempDir(), "clone")
-	run(t, ".", "git", "clone", "--quiet", "--shared", filepath.Join("..", ".."), clone)
+	cloned(t, head(t), clone)
 	g.Expect(os.WriteFile(filepath.Join(clone, "cmd", "more.go"), nil, 0o600)).To(Succeed())
 	o := asked(func(o *options) { o.root, o.version = clone, tried })
 	g.Expect(o.run(t.Context(), io.Discard)).To(MatchError(And(ContainSubstring("a release is made of a commit"),
