@@ -7,8 +7,6 @@ import (
 	"os"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"geosql.dev/operator/internal/backup"
 	"geosql.dev/operator/internal/mssql"
 )
@@ -32,15 +30,6 @@ func Reserved(capacity int64) int64 { return min(capacity/reservedPart, reserved
 type short struct {
 	free  int64
 	until time.Time
-}
-
-// FileSystem asks the file system of a folder for its bytes, and for those that are free for who is not root.
-func FileSystem(dir string) (capacity, free int64, err error) {
-	var s unix.Statfs_t
-	if err := unix.Statfs(dir, &s); err != nil {
-		return 0, 0, fmt.Errorf("ask how much room %s has: %w", dir, err)
-	}
-	return int64(s.Blocks) * s.Bsize, int64(s.Bavail) * s.Bsize, nil //nolint:gosec // no file system has 2^63 bytes
 }
 
 // fits says how many bytes are free for a backup. It is an error when one of data, which may have so many, would take

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
-	"syscall"
 
 	"geosql.dev/operator/internal/agent/backups"
 	"geosql.dev/operator/internal/transfer"
@@ -54,9 +53,7 @@ func taken(dir string) (n int64) {
 			return nil
 		}
 		if info, err := e.Info(); err == nil {
-			if s, ok := info.Sys().(*syscall.Stat_t); ok {
-				n += min(info.Size(), s.Blocks*512)
-			}
+			n += min(info.Size(), allocated(info))
 		}
 		return nil
 	})

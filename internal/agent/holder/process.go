@@ -97,7 +97,7 @@ func (p ProcFS) Kill() error {
 	}
 	var errs []error
 	for _, c := range processes {
-		if err := syscall.Kill(c.pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		if err := kill(c.pid); err != nil && !errors.Is(err, syscall.ESRCH) {
 			errs = append(errs, fmt.Errorf("kill process %d of the engine: %w", c.pid, err))
 		}
 	}

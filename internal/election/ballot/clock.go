@@ -5,8 +5,6 @@ package ballot
 import (
 	"context"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Clock tells times that are compared only with one another.
@@ -24,13 +22,7 @@ type Clock interface {
 type BootClock struct{}
 
 // Now implements Clock.
-func (BootClock) Now() time.Duration {
-	var ts unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		panic("CLOCK_BOOTTIME cannot be read: " + err.Error())
-	}
-	return time.Duration(ts.Nano())
-}
+func (BootClock) Now() time.Duration { return sinceBoot() }
 
 // Sleep implements Clock.
 func (BootClock) Sleep(ctx context.Context, d time.Duration) error {

@@ -13,7 +13,6 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
 )
 
@@ -30,7 +29,7 @@ const longestLine = 4096
 // file gets them.
 type tty struct {
 	in, out *os.File
-	saved   unix.Termios
+	saved   settings
 	editor  *term.Terminal
 	keys    *keys
 }
@@ -54,11 +53,11 @@ func descriptor(f *os.File) int { return int(f.Fd()) }
 
 // newTTY takes the terminal over until it is closed.
 func newTTY(in, out *os.File) (*tty, error) {
-	saved, err := unix.IoctlGetTermios(descriptor(in), unix.TCGETS)
+	saved, err := settingsOf(in, out)
 	if err != nil {
 		return nil, fmt.Errorf("read the terminal's settings: %w", err)
 	}
-	t := &tty{in: in, out: out, saved: *saved}
+	t := &tty{in: in, out: out, saved: saved}
 	t.edit(nil)
 	return t, t.set(false)
 }
@@ -84,21 +83,14 @@ func (t *tty) edit(history term.History) {
 
 // set takes keys as they are typed, without an echo. With signals, Ctrl-C is a signal.
 func (t *tty) set(signals bool) error {
-	now := t.saved
-	now.Lflag &^= unix.ICANON | unix.ECHO | unix.ECHONL | unix.IEXTEN | unix.ISIG
-	now.Iflag &^= unix.IXON | unix.ICRNL
-	now.Cc[unix.VMIN], now.Cc[unix.VTIME] = 1, 0
-	if signals {
-		now.Lflag |= unix.ISIG
-	}
-	if err := unix.IoctlSetTermios(descriptor(t.in), unix.TCSETS, &now); err != nil {
+	if err := t.saved.typed(signals).apply(t.in, t.out); err != nil {
 		return fmt.Errorf("change the terminal's settings: %w", err)
 	}
 	return nil
 }
 
 // close leaves the terminal as it was found.
-func (t *tty) close() { _ = unix.IoctlSetTermios(descriptor(t.in), unix.TCSETS, &t.saved) }
+func (t *tty) close() { _ = t.saved.apply(t.in, t.out) }
 
 // Line implements lines.
 func (t *tty) Line(ctx context.Context, prompt string) (string, error) {

@@ -5,8 +5,6 @@ package history
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"geosql.dev/operator/internal/workload/history/listappend"
 )
 
@@ -49,14 +47,7 @@ type Instant struct {
 }
 
 // Now reads both clocks.
-func Now() Instant {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &t); err != nil {
-		// Linux has had this clock since 2.6.39; without it no history can be trusted.
-		panic("read CLOCK_BOOTTIME: " + err.Error())
-	}
-	return Instant{Monotonic: t.Nano(), Wall: time.Now().UnixNano()}
-}
+func Now() Instant { return Instant{Monotonic: sinceBoot(), Wall: time.Now().UnixNano()} }
 
 // Time is the wall clock's reading in UTC.
 func (i Instant) Time() time.Time { return time.Unix(0, i.Wall).UTC() }
