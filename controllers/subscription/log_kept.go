@@ -3,48 +3,16 @@
 package subscription
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
-
-// desireLogPolicy finds the BackupPolicy of a database that began with a backup.
-func (r *Reconciler) desireLogPolicy(ctx context.Context, d *Desired) error {
-	if !replication.BackupBrought(d.Subscription) {
-		return nil
-	}
-	var list v1alpha1.BackupPolicyList
-	if err := r.hub.List(ctx, &list, client.InNamespace(d.Subscription.Namespace)); err != nil {
-		return fmt.Errorf("list the BackupPolicies of namespace %s: %w", d.Subscription.Namespace, err)
-	}
-	var groups v1alpha1.AvailabilityGroupList
-	if err := r.hub.List(ctx, &groups, client.InNamespace(d.Subscription.Namespace)); err != nil {
-		return fmt.Errorf("list the AvailabilityGroups of namespace %s: %w", d.Subscription.Namespace, err)
-	}
-	targets := []v1alpha1.ServerOrGroup{{Server: d.Subscriber}}
-	for _, g := range groups.Items {
-		if slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool { return x.Server == d.Subscriber }) &&
-			slices.ContainsFunc(g.Spec.Databases, func(x v1alpha1.Database) bool {
-				return strings.EqualFold(string(x.Name), d.database())
-			}) {
-			targets = append(targets, v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(g.Name)})
-		}
-	}
-	for _, target := range targets {
-		if p := v1alpha1.FirstBackupPolicy(list.Items, target); p != nil && takes(p, d.database()) {
-			d.LogPolicy = p.Name
-		}
-	}
-	return nil
-}
 
 // takes tells that a policy has a database of its target: what it says of the log holds for it.
 func takes(p *v1alpha1.BackupPolicy, database string) bool {
