@@ -14,6 +14,7 @@ func TestTheOrderStaysUntilTheStatusTellsOfTheRegistration(t *testing.T) {
 	g := NewWithT(t)
 	w := newBackupWorld(declared())
 	w.until(t, func() bool { return registers(plan(w.d, w.look())) })
+	w.d.Subscription.Status.Copy = progress(w.d, w.look())
 	for _, s := range plan(w.d, w.look()).All() {
 		g.Expect(w.does(t, s)).To(Succeed())
 	}

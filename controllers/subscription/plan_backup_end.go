@@ -140,10 +140,10 @@ func planBegun(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
-// planUnrestored drops the database that was being restored for a subscription which was never registered. One that is
-// ONLINE stays: somebody may use it.
+// planUnrestored drops the database that was being restored for a subscription which is not registered, or not any
+// more. One that is ONLINE stays: somebody may use it.
 func planUnrestored(d Desired, o Observed, p *replication.Plan) bool {
-	if d.served() || len(o.registrations(d)) > 0 || o.gone(d, d.Subscriber) != "" {
+	if len(o.registrations(d)) > 0 || o.gone(d, d.Subscriber) != "" {
 		return true
 	}
 	if err := o.Backup.Places.Err(); err != nil && d.noted() {
@@ -192,7 +192,7 @@ func leaveBegun(d Desired, o Observed, p *replication.Plan) {
 // beginning says how the deletion of a Subscription goes on that has to end a backup with which it was to begin; empty
 // for another one.
 func beginning(s *v1alpha1.Subscription) string {
-	if d := (Desired{Subscription: s}); !d.noted() || d.served() {
+	if !(Desired{Subscription: s}).noted() {
 		return ""
 	}
 	return "what was begun of the backup is ended then"

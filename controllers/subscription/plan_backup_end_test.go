@@ -300,6 +300,36 @@ func TestADeletionWaitsForSidecars(t *testing.T) {
 	}
 }
 
+// A copy that was to be the second ends like a first one: it takes writes, and one that is RESTORING goes.
+func TestADeletionEndsWhatWasBegunOfASecondBackup(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []v1alpha1.ReclaimPolicy{v1alpha1.ReclaimRetain, v1alpha1.ReclaimDelete} {
+		for _, moment := range []string{"it is restored", "it is being restored"} {
+			t.Run(moment+"/"+string(policy), func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				w := begunWithBackup(t, declared())
+				w.unregister(false)
+				w.d.Subscription.Spec.Reinitialization, w.restored = v1alpha1.ReinitializeAutomatic, ""
+				w.o.Now = w.o.Now.Add(time.Hour)
+				w.goes(t, w.moments()[moment])
+				w.seal(moment == "it is restored")
+				w.d.Subscription.Status.Copy = progress(w.d, w.look())
+				g.Expect(w.d.Subscription.Status.Copy).To(And(HaveField("Again", true), HaveField("Backup", Not(BeEmpty()))))
+				w.deletes(policy)
+				p := w.ends(t, true, all)
+				w.leavesNothing(t, p)
+				g.Expect(w.o.sealed(w.d)).To(BeFalse())
+				places, _ := w.o.Backup.Places.Get()
+				g.Expect(places != nil).To(Equal(moment == "it is restored"))
+				if moment == "it is restored" {
+					g.Expect(w.aside).To(HaveLen(1), "what was delivered first is kept")
+				}
+			})
+		}
+	}
+}
+
 // What an unfinished restore has left is dropped when none goes on any more, and not before.
 func TestADeletionWaitsForARestore(t *testing.T) {
 	t.Parallel()
