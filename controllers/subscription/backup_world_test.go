@@ -206,7 +206,9 @@ func (w *backupWorld) executes(t fatal, s replication.Execute) error {
 		if !w.o.restoredOf(w.d, "") || !strings.Contains(text, w.d.mark("")) {
 			t.Fatalf("somebody else's is made writable: %s", text)
 		}
-		w.seal(false)
+		if w.o.online() {
+			w.seal(false)
+		}
 	case strings.Contains(text, "allow_initialize_from_backup"):
 		w.from(func(f *mssql.FromBackup) { f.Allowed = true })
 	case strings.HasPrefix(text, "BACKUP DATABASE"):

@@ -302,6 +302,49 @@ func TestWhatWasRestoredForNothingTakesWrites(t *testing.T) {
 	})
 }
 
+// offline has the subscriber's database be in another state, READ_ONLY as it was.
+func (w *backupWorld) offline(state string) {
+	places, _ := w.o.Backup.Places.Get()
+	places.State = state
+	at := w.o.Servers[subscriber].State.Databases
+	database := at["content"]
+	database.State = state
+	at["content"] = database
+}
+
+// A database that is not online is made writable by nobody: that is waited for where it is to receive, and said, and
+// keeps no deletion.
+func TestACopyThatIsNotOnlineStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"OFFLINE", "RECOVERY_PENDING"} {
+		t.Run("deleted/"+state, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.goes(t, w.moments()["it is restored"])
+			w.d.Subscription.Status.Copy = progress(w.d, w.look())
+			w.offline(state)
+			w.deletes(v1alpha1.ReclaimRetain)
+			g.Expect(w.ends(t, true, all).Left).To(ContainElement(ContainSubstring("restored from a backup")))
+			g.Expect(w.databaseDropped).To(BeFalse())
+		})
+		t.Run("registered/"+state, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.goes(t, w.moments()["it is registered"])
+			w.offline(state)
+			p, done := w.settles(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForDatabase), p.Outcome.Message)
+			g.Expect(done).NotTo(ContainElement(ContainSubstring("SET READ_WRITE")))
+			w.offline("ONLINE")
+			p, done = w.settles(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "%s after %q", p.Outcome.Message, done)
+			g.Expect(done).To(ContainElement(ContainSubstring("SET READ_WRITE")))
+		})
+	}
+}
+
 // A backup that takes longer than three quarters of the retention ends, and no other is begun, which would take as
 // long: a person is told what to change, and with a longer retention another one is taken.
 func TestABackupThatTakesTooLong(t *testing.T) {
