@@ -4,6 +4,7 @@ package subscription
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -267,6 +268,45 @@ func TestACopyTakesNoWritesBeforeItIsRegistered(t *testing.T) {
 				g.Expect(w.o.sealed(w.d)).To(BeFalse())
 			})
 		}
+	}
+}
+
+// Who was able to write a copy before it was registered may have: its tables are compared, and nothing is proved
+// before.
+func TestACopyThatTookWritesIsCompared(t *testing.T) {
+	t.Parallel()
+	for _, sealed := range []bool{true, false} {
+		t.Run(fmt.Sprint("sealed ", sealed), func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.goes(t, w.moments()["it is restored"])
+			w.seal(sealed)
+			p, done := w.settles(t, all)
+			said := w.d.Subscription.Status.Initialization
+			if sealed {
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "%s after %q", p.Outcome.Message, done)
+				g.Expect(said.ValidatedArticles).To(HaveLen(2))
+				return
+			}
+			g.Expect(said.ValidatedArticles).To(BeEmpty())
+			g.Expect(said.Reason).To(ContainSubstring("was able to write"))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonValidating), "%s after %q", p.Outcome.Message, done)
+			look := func(c *replication.Comparison, after time.Duration) {
+				w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
+				w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), plan(w.d, w.look()))
+			}
+			other := &replication.Comparison{Steady: true, Difference: "dbo.Article has 4 rows at the publisher, 5 here"}
+			look(other, time.Second)
+			look(other, differsFor)
+			look(nil, time.Second)
+			g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonCopyDiffers))
+			look(&replication.Comparison{Equal: true, Steady: true, Same: []string{"dbo.article", "dbo.attachment"}},
+				time.Hour)
+			look(nil, time.Second)
+			p = plan(w.d, w.look())
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
+		})
 	}
 }
 
