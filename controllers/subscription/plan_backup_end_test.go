@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -327,6 +328,35 @@ func TestADeletionEndsWhatWasBegunOfASecondBackup(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// Whoever needs the copy writes it whatever other servers are away: its own engine is all that takes.
+func TestACopyTakesWritesWhileItsDeletionWaits(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(b *Backup){
+		"the orders of a server are not known": func(b *Backup) {
+			b.Looked, b.Unread = false, map[v1alpha1.ServerName]error{secondary: errAway}
+		},
+		"those of the subscriber are not":      func(b *Backup) { b.Looked, b.Err = false, errAway },
+		"an order can be read and not written": func(*Backup) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.goes(t, w.moments()["it is restored"])
+			w.d.Subscription.Status.Copy = progress(w.d, w.look())
+			w.deletes(v1alpha1.ReclaimRetain)
+			change(&w.o.Backup)
+			p := planDelete(w.d, w.look())
+			g.Expect(p.Done).To(BeFalse())
+			_ = reconcile.WithAside(t.Context(), p, func(_ context.Context, s replication.Step) error {
+				return w.does(t, s)
+			}, func() error { return errAway })
+			g.Expect(w.o.sealed(w.d)).To(BeFalse())
+			g.Expect(planDelete(w.d, w.look()).Done).To(BeFalse(), "the rest is waited for")
+		})
 	}
 }
 
