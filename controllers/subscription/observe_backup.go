@@ -69,12 +69,12 @@ func (o Observed) asksOfBackup(d Desired) (places, whole bool) {
 	switch {
 	case d.deleting():
 		return (!d.served() || d.noted()) && o.Servers[d.Subscriber].State != nil, false
-	case o.Publication == nil, o.primary(d) == "", registered && !o.sealed(d), !registered && o.Backup.Err != nil:
+	case o.Publication == nil, o.primary(d) == "", registered && !o.sealed(d):
 		return false, false
 	case registered, !d.fromBackup():
 		return true, false
 	}
-	return true, true
+	return o.Backup.Err == nil, o.Backup.Err == nil
 }
 
 // observeBackup reads the orders and what became of them, and, while the subscription is not registered, the backup and

@@ -331,6 +331,16 @@ func TestWhatWasRestoredForNothingTakesWrites(t *testing.T) {
 		g.Expect(w.o.sealed(w.d)).To(BeFalse())
 		g.Expect(w.databaseDropped).To(BeFalse())
 	})
+	t.Run("another method, while the sidecars are away", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := restored(t)
+		w.d.Subscription.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeSnapshot}
+		w.o.Backup.Looked, w.o.Backup.Err = false, errAway
+		w.settles(t, all)
+		g.Expect(w.o.sealed(w.d)).To(BeFalse())
+		g.Expect(w.databaseDropped).To(BeFalse())
+	})
 	t.Run("deleted", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
