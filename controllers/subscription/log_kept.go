@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -19,6 +21,19 @@ func takes(p *v1alpha1.BackupPolicy, database string) bool {
 	return len(p.Spec.Databases) == 0 || slices.ContainsFunc(p.Spec.Databases, func(name v1alpha1.DatabaseName) bool {
 		return strings.EqualFold(string(name), database)
 	})
+}
+
+// tellLog has the conditions say whether the log is kept, and nothing of it where the database came in another way.
+func tellLog(d Desired, o Observed, status *v1alpha1.SubscriptionStatus) (changes []conditions.Change) {
+	if !replication.BackupBrought(d.Subscription) {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionLogTruncated)
+	}
+	if c := logKept(d, o); c != nil {
+		if change := conditions.SetOne(&status.StatusBase, d.Subscription.Generation, *c); change != nil {
+			changes = append(changes, *change)
+		}
+	}
+	return changes
 }
 
 // logKept says whether the log of a database that began with a backup grows without end; nil where that is not known,
