@@ -40,6 +40,7 @@ var byTheClock = map[string]string{
 	"sqlserver.drainWaits":    "a turn is handed on earlier: a switchover that loses nothing",
 	"sqlserver.newestMessage": "which event of a pod is told",
 	"sqlserver.stopped":       "from when on a condition says that an update has stopped, which it has by then",
+	"sqlserver.unstarted":     "which event of a pod is told",
 
 	"subscription.due":           "the next comparison comes earlier",
 	"subscription.differs":       "two comparisons showed one difference, and a person has consented to a new copy then",

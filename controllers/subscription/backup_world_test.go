@@ -56,6 +56,16 @@ func (w *backupWorld) look() Observed {
 		objects = append(objects, mssql.UserObject{Kind: "user_table", Name: t.Schema + "." + t.Name})
 	}
 	o.Backup.Objects = reconcile.Read(objects)
+	places, whole := o.asksOfBackup(w.d)
+	if !w.d.looksForBackup(&o) {
+		o.Backup = Backup{}
+	} else if !places {
+		o.Backup.Places, o.Backup.Restoring = reconcile.Reading[*mssql.DatabasePlaces]{}, reconcile.Reading[bool]{}
+	}
+	if !whole {
+		// What is in the way is looked for before a restore alone.
+		o.Backup.Objects = reconcile.Reading[[]mssql.UserObject]{}
+	}
 	return o
 }
 
@@ -196,7 +206,9 @@ func (w *backupWorld) executes(t fatal, s replication.Execute) error {
 		if !w.o.restoredOf(w.d, "") || !strings.Contains(text, w.d.mark("")) {
 			t.Fatalf("somebody else's is made writable: %s", text)
 		}
-		w.seal(false)
+		if w.o.online() {
+			w.seal(false)
+		}
 	case strings.Contains(text, "allow_initialize_from_backup"):
 		w.from(func(f *mssql.FromBackup) { f.Allowed = true })
 	case strings.HasPrefix(text, "BACKUP DATABASE"):

@@ -323,6 +323,18 @@ func found(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	return s
 }
 
+// proven are the articles that a backup has brought as they are at the publisher: none where somebody was able to write
+// what was restored.
+func proven(d Desired, o Observed) (all []string) {
+	for _, a := range o.Publication.Articles {
+		if r := o.order(d); r != nil && o.sealed(d) && covered(r.Attempt.Articles, o.Publication, a) {
+			all = append(all, numbered(a))
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitialization {
 	s := &v1alpha1.SubscriptionInitialization{
 		Method:            v1alpha1.InitializeSnapshot,
@@ -333,12 +345,10 @@ func begun(d Desired, o Observed, now metav1.Time) *v1alpha1.SubscriptionInitial
 	switch {
 	case d.fromBackup():
 		s.Method, s.Reason = v1alpha1.InitializeBackup, "the subscriber begins with backup "+o.attempt(d)
-		for _, a := range o.Publication.Articles {
-			if r := o.order(d); r != nil && covered(r.Attempt.Articles, o.Publication, a) {
-				s.ValidatedArticles = append(s.ValidatedArticles, numbered(a))
-			}
+		s.ValidatedArticles = proven(d, o)
+		if !o.sealed(d) {
+			s.Reason += ", which somebody was able to write before: it is compared"
 		}
-		slices.Sort(s.ValidatedArticles)
 	case !d.snapshots():
 		s.Method = v1alpha1.InitializeReplicationSupportOnly
 		s.Reason = replication.NoCopies(d.Publication, d.Subscription) + " is declared so; nothing was compared"

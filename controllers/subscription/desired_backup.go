@@ -11,10 +11,13 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/conf"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/transfer"
 )
@@ -201,4 +204,34 @@ func (d Desired) anotherBackup() string {
 	return fmt.Sprintf("delete the Subscription with reclaimPolicy Delete and declare it again with the annotation "+
 		"%s=true: it begins with a new backup then, and database %s is renamed, and kept",
 		v1alpha1.AdoptAnnotation, d.database())
+}
+
+// desireLogPolicy finds the BackupPolicy of a database that began with a backup.
+func (r *Reconciler) desireLogPolicy(ctx context.Context, d *Desired) error {
+	if !replication.BackupBrought(d.Subscription) {
+		return nil
+	}
+	var list v1alpha1.BackupPolicyList
+	if err := r.hub.List(ctx, &list, client.InNamespace(d.Subscription.Namespace)); err != nil {
+		return fmt.Errorf("list the BackupPolicies of namespace %s: %w", d.Subscription.Namespace, err)
+	}
+	var groups v1alpha1.AvailabilityGroupList
+	if err := r.hub.List(ctx, &groups, client.InNamespace(d.Subscription.Namespace)); err != nil {
+		return fmt.Errorf("list the AvailabilityGroups of namespace %s: %w", d.Subscription.Namespace, err)
+	}
+	targets := []v1alpha1.ServerOrGroup{{Server: d.Subscriber}}
+	for _, g := range groups.Items {
+		if slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool { return x.Server == d.Subscriber }) &&
+			slices.ContainsFunc(g.Spec.Databases, func(x v1alpha1.Database) bool {
+				return strings.EqualFold(string(x.Name), d.database())
+			}) {
+			targets = append(targets, v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(g.Name)})
+		}
+	}
+	for _, target := range targets {
+		if p := v1alpha1.FirstBackupPolicy(list.Items, target); p != nil && takes(p, d.database()) {
+			d.LogPolicy = p.Name
+		}
+	}
+	return nil
 }

@@ -3,54 +3,37 @@
 package subscription
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/reconcile/conditions"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
-
-// desireLogPolicy finds the BackupPolicy of a database that began with a backup.
-func (r *Reconciler) desireLogPolicy(ctx context.Context, d *Desired) error {
-	if !replication.BackupBrought(d.Subscription) {
-		return nil
-	}
-	var list v1alpha1.BackupPolicyList
-	if err := r.hub.List(ctx, &list, client.InNamespace(d.Subscription.Namespace)); err != nil {
-		return fmt.Errorf("list the BackupPolicies of namespace %s: %w", d.Subscription.Namespace, err)
-	}
-	var groups v1alpha1.AvailabilityGroupList
-	if err := r.hub.List(ctx, &groups, client.InNamespace(d.Subscription.Namespace)); err != nil {
-		return fmt.Errorf("list the AvailabilityGroups of namespace %s: %w", d.Subscription.Namespace, err)
-	}
-	targets := []v1alpha1.ServerOrGroup{{Server: d.Subscriber}}
-	for _, g := range groups.Items {
-		if slices.ContainsFunc(g.Spec.Replicas, func(x v1alpha1.Replica) bool { return x.Server == d.Subscriber }) &&
-			slices.ContainsFunc(g.Spec.Databases, func(x v1alpha1.Database) bool {
-				return strings.EqualFold(string(x.Name), d.database())
-			}) {
-			targets = append(targets, v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(g.Name)})
-		}
-	}
-	for _, target := range targets {
-		if p := v1alpha1.FirstBackupPolicy(list.Items, target); p != nil && takes(p, d.database()) {
-			d.LogPolicy = p.Name
-		}
-	}
-	return nil
-}
 
 // takes tells that a policy has a database of its target: what it says of the log holds for it.
 func takes(p *v1alpha1.BackupPolicy, database string) bool {
 	return len(p.Spec.Databases) == 0 || slices.ContainsFunc(p.Spec.Databases, func(name v1alpha1.DatabaseName) bool {
 		return strings.EqualFold(string(name), database)
 	})
+}
+
+// tellLog has the conditions say whether the log is kept, and nothing of it where the database came in another way.
+func tellLog(d Desired, o Observed, status *v1alpha1.SubscriptionStatus) (changes []conditions.Change) {
+	if !replication.BackupBrought(d.Subscription) {
+		meta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionLogTruncated)
+	}
+	if c := logKept(d, o); c != nil {
+		if change := conditions.SetOne(&status.StatusBase, d.Subscription.Generation, *c); change != nil {
+			changes = append(changes, *change)
+		}
+	}
+	return changes
 }
 
 // logKept says whether the log of a database that began with a backup grows without end; nil where that is not known,

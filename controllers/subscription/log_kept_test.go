@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -62,6 +63,30 @@ func TestWhoTruncatesTheLogOfACopyByABackup(t *testing.T) {
 				metav1.ConditionFalse: "LogGrows"}[c.status]))
 		})
 	}
+}
+
+// What is said of the log goes once the database came in another way, and stays while nobody knows.
+func TestWhatIsSaidOfTheLogGoesWithTheBackup(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	w := newWorld(declared())
+	of := func(method v1alpha1.InitializationMethod) {
+		w.d.Subscription.Status.Initialization = &v1alpha1.SubscriptionInitialization{Method: method}
+	}
+	of(v1alpha1.InitializeBackup)
+	database := mssql.ReplicationDatabase{Name: "Content", State: "ONLINE", RecoveryModel: "FULL", LogChain: true}
+	w.o.Servers[subscriber].State.Databases["content"] = database
+	status := &w.d.Subscription.Status
+	said := func() *metav1.Condition {
+		tellLog(w.d, w.o, status)
+		return meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionLogTruncated)
+	}
+	g.Expect(said()).To(HaveField("Status", metav1.ConditionFalse))
+	database.State = "RECOVERING"
+	w.o.Servers[subscriber].State.Databases["content"] = database
+	g.Expect(said()).To(HaveField("Status", metav1.ConditionFalse))
+	of(v1alpha1.InitializeSnapshot)
+	g.Expect(said()).To(BeNil())
 }
 
 // A policy has the databases that it names, or all of its target.

@@ -62,6 +62,21 @@ func (d Desired) looksForBackup(o *Observed) bool {
 		d.Publication == nil && first && d.ownMethod() == v1alpha1.InitializeBackup
 }
 
+// asksOfBackup tells what is read once the orders of a backup are: where the subscriber's database is, and, for the
+// restore, whole. A database that is to be written, or to go, is looked at whatever the sidecars say.
+func (o Observed) asksOfBackup(d Desired) (places, whole bool) {
+	registered := len(o.registrations(d)) > 0
+	switch {
+	case d.deleting():
+		return (!d.served() || d.noted()) && o.Servers[d.Subscriber].State != nil, false
+	case o.Publication == nil, o.primary(d) == "", registered && !o.sealed(d):
+		return false, false
+	case registered, !d.fromBackup():
+		return true, false
+	}
+	return o.Backup.Err == nil, o.Backup.Err == nil
+}
+
 // observeBackup reads the orders and what became of them, and, while the subscription is not registered, the backup and
 // what is restored of it.
 func observeBackup(ctx context.Context, engines replication.Engines, sidecars Sidecars, d Desired, o *Observed) {
@@ -69,14 +84,14 @@ func observeBackup(ctx context.Context, engines replication.Engines, sidecars Si
 		return
 	}
 	observeBackupOrders(ctx, sidecars, d, o)
-	primary := o.primary(d)
-	switch registered := len(o.registrations(d)) > 0; {
-	case o.Publication == nil, primary == "", registered && !o.sealed(d), !registered && o.Backup.Err != nil:
-		return
-	case registered, !d.fromBackup():
-		observePlaces(ctx, engines, d, o)
+	places, whole := o.asksOfBackup(d)
+	if !whole {
+		if places {
+			observePlaces(ctx, engines, d, o)
+		}
 		return
 	}
+	primary := o.primary(d)
 	b := &o.Backup
 	var from mssql.FromBackup
 	err := engines.Read(ctx, primary, d.publisherDatabase(), func(ctx context.Context, db *mssql.DB) (err error) {

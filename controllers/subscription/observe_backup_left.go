@@ -104,7 +104,7 @@ func observeBegun(ctx context.Context, engines replication.Engines, sidecars Sid
 		return
 	}
 	observeBackupOrders(ctx, sidecars, d, o)
-	if !d.served() && o.Servers[d.Subscriber].State != nil {
+	if places, _ := o.asksOfBackup(d); places {
 		observePlaces(ctx, engines, d, o)
 	}
 }

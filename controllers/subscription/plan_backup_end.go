@@ -107,6 +107,12 @@ func planBegun(d Desired, o Observed, p *replication.Plan) bool {
 	if b.unread() {
 		return true
 	}
+	written := o.sealed(d) && o.restoredOf(d, "")
+	if written {
+		// It stays, and whoever has it from now on writes it: its own engine is all that takes.
+		p.Beside(replication.Execute{Server: d.Subscriber, Database: replication.Master,
+			Statement: tsql.TakeWrites(d.database(), d.mark(""))}, v1alpha1.ReasonDeleting)
+	}
 	if away := slices.Sorted(maps.Keys(b.Unread)); d.noted() && len(away) > 0 {
 		return p.Await(conditions.Unknown(v1alpha1.ReasonSiteUnreachable, b.Unread[away[0]].Error()),
 			sites.GoneForGood(away[0]))
@@ -118,11 +124,7 @@ func planBegun(d Desired, o Observed, p *replication.Plan) bool {
 	if !planUnrestored(d, o, p) {
 		return false
 	}
-	if o.sealed(d) && o.restoredOf(d, "") {
-		// It stays, and whoever has it from now on writes it.
-		p.Execute(d.Subscriber, replication.Master, tsql.TakeWrites(d.database(), d.mark("")))
-	}
-	if len(p.Steps) > 0 {
+	if written || len(p.Steps) > 0 {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonDeleting, "what was begun of a backup is being ended"))
 	}
 	for _, server := range o.holding(d) {
@@ -140,10 +142,10 @@ func planBegun(d Desired, o Observed, p *replication.Plan) bool {
 	return true
 }
 
-// planUnrestored drops the database that was being restored for a subscription which was never registered. One that is
-// ONLINE stays: somebody may use it.
+// planUnrestored drops the database that was being restored for a subscription which is not registered, or not any
+// more. One that is ONLINE stays: somebody may use it.
 func planUnrestored(d Desired, o Observed, p *replication.Plan) bool {
-	if d.served() || len(o.registrations(d)) > 0 || o.gone(d, d.Subscriber) != "" {
+	if len(o.registrations(d)) > 0 || o.gone(d, d.Subscriber) != "" {
 		return true
 	}
 	if err := o.Backup.Places.Err(); err != nil && d.noted() {
@@ -192,7 +194,7 @@ func leaveBegun(d Desired, o Observed, p *replication.Plan) {
 // beginning says how the deletion of a Subscription goes on that has to end a backup with which it was to begin; empty
 // for another one.
 func beginning(s *v1alpha1.Subscription) string {
-	if d := (Desired{Subscription: s}); !d.noted() || d.served() {
+	if !(Desired{Subscription: s}).noted() {
 		return ""
 	}
 	return "what was begun of the backup is ended then"

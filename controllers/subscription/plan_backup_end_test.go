@@ -3,6 +3,7 @@
 package subscription
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -296,6 +297,65 @@ func TestADeletionWaitsForSidecars(t *testing.T) {
 			}
 			g.Expect(p.Done).To(BeTrue(), p.Outcome.Message)
 			g.Expect(p.Left).To(ConsistOf(ContainSubstring(c.left)))
+		})
+	}
+}
+
+// A copy that was to be the second ends like a first one: it takes writes, and one that is RESTORING goes.
+func TestADeletionEndsWhatWasBegunOfASecondBackup(t *testing.T) {
+	t.Parallel()
+	for _, policy := range []v1alpha1.ReclaimPolicy{v1alpha1.ReclaimRetain, v1alpha1.ReclaimDelete} {
+		for _, moment := range []string{"it is restored", "it is being restored"} {
+			t.Run(moment+"/"+string(policy), func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				w := begunWithBackup(t, declared())
+				w.unregister(false)
+				w.d.Subscription.Spec.Reinitialization, w.restored = v1alpha1.ReinitializeAutomatic, ""
+				w.o.Now = w.o.Now.Add(time.Hour)
+				w.goes(t, w.moments()[moment])
+				w.seal(moment == "it is restored")
+				w.d.Subscription.Status.Copy = progress(w.d, w.look())
+				g.Expect(w.d.Subscription.Status.Copy).To(And(HaveField("Again", true), HaveField("Backup", Not(BeEmpty()))))
+				w.deletes(policy)
+				p := w.ends(t, true, all)
+				w.leavesNothing(t, p)
+				g.Expect(w.o.sealed(w.d)).To(BeFalse())
+				places, _ := w.o.Backup.Places.Get()
+				g.Expect(places != nil).To(Equal(moment == "it is restored"))
+				if moment == "it is restored" {
+					g.Expect(w.aside).To(HaveLen(1), "what was delivered first is kept")
+				}
+			})
+		}
+	}
+}
+
+// Whoever needs the copy writes it whatever other servers are away: its own engine is all that takes.
+func TestACopyTakesWritesWhileItsDeletionWaits(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(b *Backup){
+		"the orders of a server are not known": func(b *Backup) {
+			b.Looked, b.Unread = false, map[v1alpha1.ServerName]error{secondary: errAway}
+		},
+		"those of the subscriber are not":      func(b *Backup) { b.Looked, b.Err = false, errAway },
+		"an order can be read and not written": func(*Backup) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.goes(t, w.moments()["it is restored"])
+			w.d.Subscription.Status.Copy = progress(w.d, w.look())
+			w.deletes(v1alpha1.ReclaimRetain)
+			change(&w.o.Backup)
+			p := planDelete(w.d, w.look())
+			g.Expect(p.Done).To(BeFalse())
+			_ = reconcile.WithAside(t.Context(), p, func(_ context.Context, s replication.Step) error {
+				return w.does(t, s)
+			}, func() error { return errAway })
+			g.Expect(w.o.sealed(w.d)).To(BeFalse())
+			g.Expect(planDelete(w.d, w.look()).Done).To(BeFalse(), "the rest is waited for")
 		})
 	}
 }

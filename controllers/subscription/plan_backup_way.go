@@ -38,8 +38,15 @@ func (o Observed) begun(d Desired) bool {
 		(!d.served() || o.restoredAfter(d, d.Subscription.Status.Initialization.Time))
 }
 
-// sealed tells that nobody writes the subscriber's database: it is READ_ONLY, as a restore leaves it.
+// sealed tells that nobody writes the subscriber's database: it is ONLINE, without which nobody changes that, and
+// READ_ONLY, as a restore leaves it.
 func (o Observed) sealed(d Desired) bool {
+	at := o.Servers[d.Subscriber].State
+	return o.readOnly(d) && at.Database(d.database()).State == "ONLINE"
+}
+
+// readOnly tells that the subscriber's database is READ_ONLY, which it stays in whatever state it comes to be.
+func (o Observed) readOnly(d Desired) bool {
 	at := o.Servers[d.Subscriber].State
 	if at == nil {
 		return false

@@ -4,6 +4,7 @@ package subscription
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -270,6 +271,45 @@ func TestACopyTakesNoWritesBeforeItIsRegistered(t *testing.T) {
 	}
 }
 
+// Who was able to write a copy before it was registered may have: its tables are compared, and nothing is proved
+// before.
+func TestACopyThatTookWritesIsCompared(t *testing.T) {
+	t.Parallel()
+	for _, sealed := range []bool{true, false} {
+		t.Run(fmt.Sprint("sealed ", sealed), func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.goes(t, w.moments()["it is restored"])
+			w.seal(sealed)
+			p, done := w.settles(t, all)
+			said := w.d.Subscription.Status.Initialization
+			if sealed {
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "%s after %q", p.Outcome.Message, done)
+				g.Expect(said.ValidatedArticles).To(HaveLen(2))
+				return
+			}
+			g.Expect(said.ValidatedArticles).To(BeEmpty())
+			g.Expect(said.Reason).To(ContainSubstring("was able to write"))
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonValidating), "%s after %q", p.Outcome.Message, done)
+			look := func(c *replication.Comparison, after time.Duration) {
+				w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
+				w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), plan(w.d, w.look()))
+			}
+			other := &replication.Comparison{Steady: true, Difference: "dbo.Article has 4 rows at the publisher, 5 here"}
+			look(other, time.Second)
+			look(other, differsFor)
+			look(nil, time.Second)
+			g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonCopyDiffers))
+			look(&replication.Comparison{Equal: true, Steady: true, Same: []string{"dbo.article", "dbo.attachment"}},
+				time.Hour)
+			look(nil, time.Second)
+			p = plan(w.d, w.look())
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), p.Outcome.Message)
+		})
+	}
+}
+
 // A person who has another method in the end finds a database that can be written, and so does who deletes the
 // Subscription.
 func TestWhatWasRestoredForNothingTakesWrites(t *testing.T) {
@@ -291,6 +331,16 @@ func TestWhatWasRestoredForNothingTakesWrites(t *testing.T) {
 		g.Expect(w.o.sealed(w.d)).To(BeFalse())
 		g.Expect(w.databaseDropped).To(BeFalse())
 	})
+	t.Run("another method, while the sidecars are away", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := restored(t)
+		w.d.Subscription.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeSnapshot}
+		w.o.Backup.Looked, w.o.Backup.Err = false, errAway
+		w.settles(t, all)
+		g.Expect(w.o.sealed(w.d)).To(BeFalse())
+		g.Expect(w.databaseDropped).To(BeFalse())
+	})
 	t.Run("deleted", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
@@ -300,6 +350,49 @@ func TestWhatWasRestoredForNothingTakesWrites(t *testing.T) {
 		g.Expect(w.o.sealed(w.d)).To(BeFalse())
 		g.Expect(w.databaseDropped).To(BeFalse())
 	})
+}
+
+// offline has the subscriber's database be in another state, READ_ONLY as it was.
+func (w *backupWorld) offline(state string) {
+	places, _ := w.o.Backup.Places.Get()
+	places.State = state
+	at := w.o.Servers[subscriber].State.Databases
+	database := at["content"]
+	database.State = state
+	at["content"] = database
+}
+
+// A database that is not online is made writable by nobody: that is waited for where it is to receive, and said, and
+// keeps no deletion.
+func TestACopyThatIsNotOnlineStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	for _, state := range []string{"OFFLINE", "RECOVERY_PENDING"} {
+		t.Run("deleted/"+state, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.goes(t, w.moments()["it is restored"])
+			w.d.Subscription.Status.Copy = progress(w.d, w.look())
+			w.offline(state)
+			w.deletes(v1alpha1.ReclaimRetain)
+			g.Expect(w.ends(t, true, all).Left).To(ContainElement(ContainSubstring("restored from a backup")))
+			g.Expect(w.databaseDropped).To(BeFalse())
+		})
+		t.Run("registered/"+state, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.goes(t, w.moments()["it is registered"])
+			w.offline(state)
+			p, done := w.settles(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForDatabase), p.Outcome.Message)
+			g.Expect(done).NotTo(ContainElement(ContainSubstring("SET READ_WRITE")))
+			w.offline("ONLINE")
+			p, done = w.settles(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "%s after %q", p.Outcome.Message, done)
+			g.Expect(done).To(ContainElement(ContainSubstring("SET READ_WRITE")))
+		})
+	}
 }
 
 // A backup that takes longer than three quarters of the retention ends, and no other is begun, which would take as

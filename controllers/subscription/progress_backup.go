@@ -67,7 +67,8 @@ func withoutBackup(d Desired, o Observed, have *v1alpha1.SubscriptionCopy) *v1al
 		return have
 	}
 	unknown := o.Backup.Places.Err() != nil
-	if len(o.registrations(d)) == 0 && (unknown || o.halfRestored(d)) || o.sealed(d) && (unknown || o.restoredOf(d, "")) {
+	if len(o.registrations(d)) == 0 && (unknown || o.halfRestored(d)) ||
+		o.readOnly(d) && (unknown || o.restoredOf(d, "")) {
 		return have
 	}
 	s := have.DeepCopy()

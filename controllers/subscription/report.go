@@ -47,11 +47,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	status.Initialization, before.Initialization = nil, nil
 	status.Reinitialization, before.Reinitialization = nil, nil
 	changes := conditions.Set(&status.StatusBase, d.Subscription.Generation, outcome(d, o, p, failed))
-	if c := logKept(d, o); c != nil {
-		if change := conditions.SetOne(&status.StatusBase, d.Subscription.Generation, *c); change != nil {
-			changes = append(changes, *change)
-		}
-	}
+	changes = append(changes, tellLog(d, o, &status)...)
 	if err := r.reporter.Report(ctx, d.Subscription, before, &status, changes); err != nil {
 		return err
 	}

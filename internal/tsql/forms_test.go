@@ -103,6 +103,8 @@ var forms = []form{
 	of("docs/t-sql/statements/alter-database-transact-sql.md", `ALTER DATABASE NAME MODIFY NAME = NAME`),
 	of("docs/t-sql/statements/alter-database-transact-sql-set-options.md",
 		`ALTER DATABASE NAME SET (SINGLE_USER WITH ROLLBACK IMMEDIATE|MULTI_USER)`),
+	of("docs/t-sql/statements/alter-database-transact-sql-set-options.md",
+		`ALTER DATABASE NAME SET (READ_ONLY|READ_WRITE) WITH ROLLBACK IMMEDIATE`),
 	of("docs/t-sql/language-elements/if-else-transact-sql.md", `(IF .*|ELSE)`),
 	of("docs/t-sql/queries/select-transact-sql.md", `(?s)SELECT .*`),
 }
