@@ -31,15 +31,27 @@ var parametersWithoutEffect = map[string]struct{ agent, instead string }{
 // ruleProfiles gives the schema of AgentProfiles its rules, and takes them; it returns those that it had.
 func ruleProfiles(t *testing.T, hub *apiserver.Server, rules []any) []any {
 	t.Helper()
+	return ruleKind(t, hub, "agentprofiles", rules)
+}
+
+// ruleTopologies does so with the rules of the profiles that Topologies have.
+func ruleTopologies(t *testing.T, hub *apiserver.Server, rules []any) []any {
+	t.Helper()
+	return ruleKind(t, hub, "topologies", rules, "properties", "agentProfiles", "items")
+}
+
+// ruleKind does so with the rules of what is at a place of a kind's spec.
+func ruleKind(t *testing.T, hub *apiserver.Server, kind string, rules []any, place ...string) []any {
+	t.Helper()
 	g := NewWithT(t)
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
 	crd.SetKind("CustomResourceDefinition")
-	key := client.ObjectKey{Name: "agentprofiles.geosql.dev"}
+	key := client.ObjectKey{Name: kind + ".geosql.dev"}
 	g.Expect(hub.Client.Get(t.Context(), key, crd)).To(Succeed())
 	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	g.Expect(err).NotTo(HaveOccurred())
-	at := []string{"schema", "openAPIV3Schema", "properties", "spec", "x-kubernetes-validations"}
+	at := append(append([]string{"schema", "openAPIV3Schema", "properties", "spec"}, place...), "x-kubernetes-validations")
 	version := versions[0].(map[string]any)
 	had, _, err := unstructured.NestedSlice(version, at...)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -108,6 +120,31 @@ func TestAProfileThatWasStoredWithLargePackets(t *testing.T) {
 	g.Expect(apply(t.Context(), hub.Client, declared("packetSize: 16383, pollingInterval: 1"))).To(Succeed())
 	again := apply(t.Context(), hub.Client, declared("packetSize: 32767, pollingInterval: 1"))
 	g.Expect(refusedAt(again, "spec.packetSize", instead)).To(BeTrue(), "it comes again: %v", again)
+}
+
+// A Topology with such a profile is changed in everything else, too, also in other fields of the profile.
+func TestATopologyThatWasStoredWithLargePackets(t *testing.T) {
+	const instead, at = "packetSize is 512 to 16383", "spec.agentProfiles[].packetSize"
+	g := NewWithT(t)
+	hub := apiserver.StartHub(t)
+	hub.Namespace(t, "web")
+	declared := func(profiles string) *unstructured.Unstructured {
+		return parse(t, with(topology, "NAME", "large")+"  agentProfiles: ["+profiles+"]\n")[0]
+	}
+	const large = "{name: wan, agent: Distribution, packetSize: 32767}"
+	had := ruleTopologies(t, hub, nil)
+	g.Eventually(func() error { return apply(t.Context(), hub.Client, declared(large)) }, "60s", "50ms").Should(Succeed())
+	ruleTopologies(t, hub, had)
+	fresh := declared(large)
+	fresh.SetName("fresh")
+	g.Eventually(func() bool {
+		return refusedAt(apply(t.Context(), hub.Client, fresh, client.DryRunAll), at, instead)
+	}, "60s", "50ms").Should(BeTrue())
+
+	const also = "{name: wan, agent: Distribution, packetSize: 32767, pollingInterval: 1}"
+	g.Expect(apply(t.Context(), hub.Client, declared("{name: first, agent: Snapshot}, "+also))).To(Succeed())
+	more := apply(t.Context(), hub.Client, declared(also+", {name: new, agent: Snapshot, packetSize: 32767}"))
+	g.Expect(refusedAt(more, at, instead)).To(BeTrue(), "another profile is new: %v", more)
 }
 
 // commands are the command lines of the agents that have a profile.
