@@ -29,6 +29,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.agent != 'LogReader' || !(has(self.bcpBatchSize) || has(self.maxBcpThreads))",message="bcpBatchSize is for the Distribution agent, maxBcpThreads for the Snapshot agent"
 // +kubebuilder:validation:XValidation:rule="self.agent != 'Distribution' || !has(self.maxBcpThreads) || oldSelf.hasValue() && has(oldSelf.value().maxBcpThreads)",optionalOldSelf=true,message="maxBcpThreads has no effect for the Distribution agent: publications make concurrent snapshots, of which one thread applies each; leave it out, or give it to a profile for the Snapshot agent",fieldPath=".maxBcpThreads"
 // +kubebuilder:validation:XValidation:rule="self.agent != 'Snapshot' || !has(self.bcpBatchSize) || oldSelf.hasValue() && has(oldSelf.value().bcpBatchSize)",optionalOldSelf=true,message="bcpBatchSize has no effect for the Snapshot agent, which writes rows in batches of 1000 whatever it says; leave it out, or give it to a profile for the Distribution agent",fieldPath=".bcpBatchSize"
+// +kubebuilder:validation:XValidation:rule="!has(self.packetSize) || self.packetSize <= 16383 || oldSelf.hasValue() && has(oldSelf.value().packetSize) && oldSelf.value().packetSize == self.packetSize",optionalOldSelf=true,message="packetSize is 512 to 16383: agents connect with TLS, whatever encryptionLevel says, and an encrypted connection has no larger packets",fieldPath=".packetSize"
 // +kubebuilder:validation:XValidation:rule="self.agent != 'Snapshot' || !has(self.pollingInterval)",message="pollingInterval is for the Distribution and LogReader agents"
 type AgentProfileSpec struct {
 	// agent is Distribution, LogReader or Snapshot.
@@ -86,10 +87,10 @@ type AgentProfileSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=3600
 	PollingInterval *int32 `json:"pollingInterval,omitempty"`
-	// packetSize in bytes, 512 to 32767.
+	// packetSize in bytes, 512 to 16383: the servers take encrypted connections alone, whatever encryptionLevel says, and
+	// those have no larger packets. A larger one that was stored before stays as it is.
 	// +optional
 	// +kubebuilder:validation:Minimum=512
-	// +kubebuilder:validation:Maximum=32767
 	PacketSize *int32 `json:"packetSize,omitempty"`
 	// bcpBatchSize is how many rows of a snapshot the Distribution agent writes in one transaction. It is refused for the
 	// Snapshot agent, which writes rows in batches of 1000 whatever it says.

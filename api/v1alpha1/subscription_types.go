@@ -237,6 +237,10 @@ type SubscriptionStatus struct {
 	// copy is how far the newest copy by a snapshot is, and what it took.
 	// +optional
 	Copy *SubscriptionCopy `json:"copy,omitempty"`
+	// forecast is how many rows a second the link to the subscriber's site lets through at most; absent where no link is
+	// crossed, and of a Publication of type Snapshot.
+	// +optional
+	Forecast *SubscriptionForecast `json:"forecast,omitempty"`
 }
 
 // Subscription delivers a publication's changes to a database.

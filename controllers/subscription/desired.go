@@ -75,6 +75,8 @@ type Desired struct {
 	LogPolicy string
 	// Route is the way of a copy, as the Sites declare it.
 	Route replication.Route
+	// Forecast is what the link to the subscriber lets through; nil where there is nothing to tell.
+	Forecast *v1alpha1.SubscriptionForecast
 	// Counted is the last count of what is pending, nil before the first.
 	Counted *Counted
 }
@@ -451,6 +453,9 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	if d.Route, err = replication.RouteTo(ctx, r.hub, d.Publication, object); err != nil {
+		return d, err
+	}
+	if err := r.desireForecast(ctx, &d); err != nil {
 		return d, err
 	}
 	d.Source = r.address(object.Namespace, d.System.Server)

@@ -9,6 +9,7 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -43,6 +44,41 @@ func TestTheSubscriberIsAskedWithoutTheDistributorsCredentials(t *testing.T) {
 	p := plan(d, o)
 	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonReferenceMissing))
 	g.Expect(p.Outcome.Message).To(Equal(d.SecretsErr.Error()))
+}
+
+// What the link to the subscriber lets through is told in the status, as long as it is known.
+func TestTheForecastIsInTheStatus(t *testing.T) {
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	named := func(name v1alpha1.ServerName) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "web", Name: string(name)}
+	}
+	at := func(name v1alpha1.ServerName, site v1alpha1.SiteName) *v1alpha1.SQLServer {
+		return &v1alpha1.SQLServer{ObjectMeta: named(name), Spec: v1alpha1.SQLServerSpec{Site: site}}
+	}
+	object := &v1alpha1.Subscription{ObjectMeta: named("dublin"), Spec: v1alpha1.SubscriptionSpec{Publication: "articles",
+		Subscriber: v1alpha1.ServerOrGroup{Server: subscriber}, Database: "Content", Type: v1alpha1.SubscriptionPush,
+		Profile: "streams"}}
+	hub := fake.NewClientBuilder().WithScheme(scheme).WithObjects(object,
+		&v1alpha1.Publication{ObjectMeta: named("articles"), Spec: v1alpha1.PublicationSpec{
+			Publisher: v1alpha1.ServerOrGroup{Server: publisher}, Database: "Content", Distributor: "main"}},
+		&v1alpha1.Distributor{ObjectMeta: named("main"), Spec: v1alpha1.DistributorSpec{Server: distributor}},
+		at(publisher, "tukwila"), at(distributor, "tukwila"), at(subscriber, "dublin"),
+		&v1alpha1.AgentProfile{ObjectMeta: named("streams"), Spec: v1alpha1.AgentProfileSpec{
+			Agent: v1alpha1.AgentDistribution, SubscriptionStreams: ptr.To(int32(4))}},
+		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "dublin"}, Spec: v1alpha1.SiteSpec{Links: []v1alpha1.SiteLink{
+			{To: "tukwila", RoundTrip: &metav1.Duration{Duration: 150 * time.Millisecond}, Bandwidth: "1Gbit"}}}},
+	).Build()
+	r := &Reconciler{access: mssql.SecretAccess{Reader: hub}, hub: hub, address: sidecars.Address}
+	d, err := r.desire(t.Context(), object)
+	g.Expect(err).NotTo(HaveOccurred())
+	object.Status = describe(d, Observed{Now: time.Now()})
+	// Four times 37.96 rows in 0.15 s.
+	g.Expect(object.Status.Forecast).To(And(HaveField("BoundBy", v1alpha1.BoundByRoundTrip),
+		HaveField("RowsPerSecond", HaveValue(BeEquivalentTo(1000))), HaveField("Words", ContainSubstring("4 connections"))))
+	d.Forecast = nil
+	g.Expect(describe(d, Observed{Now: time.Now()}).Forecast).To(BeNil())
 }
 
 // Whether a request is void for good is the API server's word: what is cached of the Publication may be older.

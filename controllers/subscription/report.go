@@ -66,6 +66,7 @@ func describe(d Desired, o Observed) v1alpha1.SubscriptionStatus {
 	if o.Counted.present(o.Now) {
 		s.PendingCommands, s.EstimatedSeconds = o.Counted.Commands, o.Counted.Seconds
 	}
+	s.Forecast = d.Forecast
 	if d.Publication == nil {
 		return s
 	}

@@ -5,14 +5,20 @@
 package admission_test
 
 import (
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/replication"
+	"geosql.dev/operator/internal/tsql"
 	"geosql.dev/operator/test/support/apiserver"
 )
 
@@ -25,15 +31,27 @@ var parametersWithoutEffect = map[string]struct{ agent, instead string }{
 // ruleProfiles gives the schema of AgentProfiles its rules, and takes them; it returns those that it had.
 func ruleProfiles(t *testing.T, hub *apiserver.Server, rules []any) []any {
 	t.Helper()
+	return ruleKind(t, hub, "agentprofiles", rules)
+}
+
+// ruleTopologies does so with the rules of the profiles that Topologies have.
+func ruleTopologies(t *testing.T, hub *apiserver.Server, rules []any) []any {
+	t.Helper()
+	return ruleKind(t, hub, "topologies", rules, "properties", "agentProfiles", "items")
+}
+
+// ruleKind does so with the rules of what is at a place of a kind's spec.
+func ruleKind(t *testing.T, hub *apiserver.Server, kind string, rules []any, place ...string) []any {
+	t.Helper()
 	g := NewWithT(t)
 	crd := &unstructured.Unstructured{}
 	crd.SetAPIVersion("apiextensions.k8s.io/v1")
 	crd.SetKind("CustomResourceDefinition")
-	key := client.ObjectKey{Name: "agentprofiles.geosql.dev"}
+	key := client.ObjectKey{Name: kind + ".geosql.dev"}
 	g.Expect(hub.Client.Get(t.Context(), key, crd)).To(Succeed())
 	versions, _, err := unstructured.NestedSlice(crd.Object, "spec", "versions")
 	g.Expect(err).NotTo(HaveOccurred())
-	at := []string{"schema", "openAPIV3Schema", "properties", "spec", "x-kubernetes-validations"}
+	at := append(append([]string{"schema", "openAPIV3Schema", "properties", "spec"}, place...), "x-kubernetes-validations")
 	version := versions[0].(map[string]any)
 	had, _, err := unstructured.NestedSlice(version, at...)
 	g.Expect(err).NotTo(HaveOccurred())
@@ -75,6 +93,114 @@ func TestAProfileThatWasStoredWithAParameterWithoutEffect(t *testing.T) {
 		g.Expect(refusedAt(again, "spec."+parameter, c.instead)).To(BeTrue(), "it comes again: %v", again)
 	}
 }
+
+// Packets larger than an encrypted connection has are refused; a profile that was stored with them before keeps them,
+// and is changed in everything else.
+func TestAProfileThatWasStoredWithLargePackets(t *testing.T) {
+	const instead = "packetSize is 512 to 16383"
+	g := NewWithT(t)
+	hub := apiserver.StartHub(t)
+	hub.Namespace(t, "web")
+	declared := func(more string) *unstructured.Unstructured {
+		return parse(t, with(profile, "NAME", "large", "AGENT", "Distribution, "+more))[0]
+	}
+	had := ruleProfiles(t, hub, nil)
+	g.Eventually(func() error { return apply(t.Context(), hub.Client, declared("packetSize: 32767")) }, "60s", "50ms").
+		Should(Succeed())
+	ruleProfiles(t, hub, had)
+	fresh := declared("packetSize: 32767")
+	fresh.SetName("fresh")
+	g.Eventually(func() bool {
+		return refusedAt(apply(t.Context(), hub.Client, fresh, client.DryRunAll), "spec.packetSize", instead)
+	}, "60s", "50ms").Should(BeTrue())
+
+	g.Expect(apply(t.Context(), hub.Client, declared("packetSize: 32767, pollingInterval: 1"))).To(Succeed())
+	other := apply(t.Context(), hub.Client, declared("packetSize: 32766, pollingInterval: 1"))
+	g.Expect(refusedAt(other, "spec.packetSize", instead)).To(BeTrue(), "another one is new: %v", other)
+	g.Expect(apply(t.Context(), hub.Client, declared("packetSize: 16383, pollingInterval: 1"))).To(Succeed())
+	again := apply(t.Context(), hub.Client, declared("packetSize: 32767, pollingInterval: 1"))
+	g.Expect(refusedAt(again, "spec.packetSize", instead)).To(BeTrue(), "it comes again: %v", again)
+}
+
+// A Topology with such a profile is changed in everything else, too, also in other fields of the profile.
+func TestATopologyThatWasStoredWithLargePackets(t *testing.T) {
+	const instead, at = "packetSize is 512 to 16383", "spec.agentProfiles[].packetSize"
+	g := NewWithT(t)
+	hub := apiserver.StartHub(t)
+	hub.Namespace(t, "web")
+	declared := func(profiles string) *unstructured.Unstructured {
+		return parse(t, with(topology, "NAME", "large")+"  agentProfiles: ["+profiles+"]\n")[0]
+	}
+	const large = "{name: wan, agent: Distribution, packetSize: 32767}"
+	had := ruleTopologies(t, hub, nil)
+	g.Eventually(func() error { return apply(t.Context(), hub.Client, declared(large)) }, "60s", "50ms").Should(Succeed())
+	ruleTopologies(t, hub, had)
+	fresh := declared(large)
+	fresh.SetName("fresh")
+	g.Eventually(func() bool {
+		return refusedAt(apply(t.Context(), hub.Client, fresh, client.DryRunAll), at, instead)
+	}, "60s", "50ms").Should(BeTrue())
+
+	const also = "{name: wan, agent: Distribution, packetSize: 32767, pollingInterval: 1}"
+	g.Expect(apply(t.Context(), hub.Client, declared("{name: first, agent: Snapshot}, "+also))).To(Succeed())
+	more := apply(t.Context(), hub.Client, declared(also+", {name: new, agent: Snapshot, packetSize: 32767}"))
+	g.Expect(refusedAt(more, at, instead)).To(BeTrue(), "another profile is new: %v", more)
+}
+
+// commands are the command lines of the agents that have a profile.
+var commands = map[v1alpha1.ReplicationAgent]func(replication.System, *v1alpha1.AgentProfileSpec) tsql.Command{
+	v1alpha1.AgentDistribution: func(s replication.System, p *v1alpha1.AgentProfileSpec) tsql.Command {
+		return s.DistributionCommand("pub-0", "Content", tsql.Subscription{Publication: "articles"}, p)
+	},
+	v1alpha1.AgentLogReader: func(s replication.System, p *v1alpha1.AgentProfileSpec) tsql.Command {
+		return s.LogReaderCommand("pub-0", "Content", p, false)
+	},
+	v1alpha1.AgentSnapshot: func(s replication.System, p *v1alpha1.AgentProfileSpec) tsql.Command {
+		return s.SnapshotCommand("pub-0", "Content", "articles", p)
+	},
+}
+
+// Each parameter of a profile is on the command line of the agents that may have it, as it was declared, and is refused
+// for the others; no parameter is refused for all.
+func TestEachParameterOfAProfileIsRefusedOrReachesItsAgent(t *testing.T) {
+	g := NewWithT(t)
+	hub := apiserver.StartHub(t)
+	hub.Namespace(t, "web")
+	parameters := 0
+	for field := range reflect.TypeFor[v1alpha1.AgentProfileSpec]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "agent" {
+			continue
+		}
+		parameters++
+		value, word := any(int64(minima[name]+2)), fmt.Sprint(minima[name]+2)
+		if field.Type.Kind() == reflect.Slice {
+			value, word = []any{int64(2601), int64(20598)}, "2601:20598"
+		}
+		takes := 0
+		for agent, command := range commands {
+			u := parse(t, with(profile, "NAME", "each", "AGENT", string(agent)))[0]
+			g.Expect(unstructured.SetNestedField(u.Object, value, "spec", name)).To(Succeed())
+			stored := u.DeepCopy()
+			if err := hub.Client.Create(t.Context(), stored, client.DryRunAll); err != nil {
+				g.Expect(slices.ContainsFunc(refused(err), func(s said) bool {
+					return strings.HasPrefix(s.field, "spec") && strings.Contains(s.message, name)
+				})).To(BeTrue(), "%s of agent %s: %v", name, agent, err)
+				continue
+			}
+			takes++
+			var p v1alpha1.AgentProfile
+			g.Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(stored.Object, &p)).To(Succeed())
+			g.Expect(command(replication.System{Server: "dist", Login: "agents"}, &p.Spec).String()).
+				To(MatchRegexp("(?i) -%s %s( |$)", name, word), "agent %s", agent)
+		}
+		g.Expect(takes).To(BeNumerically(">", 0), "%s is refused for every agent", name)
+	}
+	g.Expect(parameters).To(BeNumerically(">=", 18))
+}
+
+// minima are those of parameters that may not be 2.
+var minima = map[string]int{"packetSize": 512, "oledbStreamThreshold": 400}
 
 // refusedAt tells that an error refuses a field and says so of it.
 func refusedAt(err error, field, says string) bool {

@@ -90,6 +90,15 @@ var schemaRefusals = []refusal{
 	{"batches of a snapshot agent of a topology", "", with(topology, "NAME", "t") +
 		"  agentProfiles: [{name: p, agent: Snapshot, bcpBatchSize: 500}]\n",
 		[]string{"spec.agentProfiles[0].bcpBatchSize", "has no effect for the Snapshot agent"}},
+	{"packets larger than TLS has", "", with(profile, "NAME", "p", "AGENT", "Distribution, packetSize: 16384"),
+		[]string{"spec.packetSize", "packetSize is 512 to 16383", "connect with TLS, whatever encryptionLevel says"}},
+	{"large packets of a level that the servers overrule", "", with(profile, "NAME", "p", "AGENT",
+		"LogReader, encryptionLevel: 0, packetSize: 32767"), []string{"spec.packetSize", "packetSize is 512 to 16383"}},
+	changed("larger packets that come later", with(profile, "NAME", "p", "AGENT", "Snapshot, packetSize: 16383"), "16383",
+		"32767", "packetSize is 512 to 16383"),
+	{"large packets of a profile of a topology", "", with(topology, "NAME", "t") +
+		"  agentProfiles: [{name: p, agent: Distribution, packetSize: 32767}]\n",
+		[]string{"spec.agentProfiles[0].packetSize", "packetSize is 512 to 16383"}},
 	changed("another publisher", with(publication, "NAME", "p"), "availabilityGroup: content", "availabilityGroup: other",
 		"publisher is immutable"),
 	changed("another published database", with(publication, "NAME", "p"), "database: Content", "database: Other",

@@ -3,6 +3,7 @@
 package replication_test
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -44,4 +45,32 @@ func TestEncryptionOfAgents(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Each parameter of a profile is a word of the command line: none is declared and forgotten.
+func TestEachParameterOfAProfileIsOnTheCommandLine(t *testing.T) {
+	s := replication.System{Server: "dist", Login: "agents"}
+	parameters := 0
+	for field := range reflect.TypeFor[v1alpha1.AgentProfileSpec]().Fields() {
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		if name == "agent" {
+			continue
+		}
+		parameters++
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			profile, word := &v1alpha1.AgentProfileSpec{}, "777"
+			switch at := reflect.ValueOf(profile).Elem().FieldByIndex(field.Index).Addr().Interface().(type) {
+			case **int32:
+				*at = ptr.To(int32(777))
+			case *[]int32:
+				*at, word = []int32{2601, 20598}, "2601:20598"
+			default:
+				t.Fatalf("%T has no value here: say one", at)
+			}
+			line := s.DistributionCommand("tukpub-0", "Content", tsql.Subscription{Publication: "articles"}, profile)
+			g.Expect(line.String()).To(MatchRegexp("(?i) -%s %s( |$)", name, word))
+		})
+	}
+	NewWithT(t).Expect(parameters).To(BeNumerically(">=", 18))
 }

@@ -3,7 +3,10 @@
 package contract_test
 
 import (
+	"bytes"
 	"database/sql"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -146,4 +149,47 @@ func TestAgentsKeepTheirFiguresWhileTheyWait(t *testing.T) {
 		WithTimeout(deliverWithin).
 		Should(ContainElement(Not(BeNil())))
 	r.bothSame(t)
+}
+
+// -OledbStreamThreshold says from which size on values go by way of a file, which -UseOledbStreaming asks for: where
+// the agent can write none, larger ones end it with 21100 and smaller ones arrive.
+func TestAgentStreamsLargeValues(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	r := pushing(t)
+	r.stopDistribution(t)
+	folder := filepath.Join(t.TempDir(), "temporary")
+	r.dist.env = append(r.dist.env, "TMPDIR="+folder)
+	r.dist.kill()
+	g.Expect(r.dist.launch()).To(Succeed())
+	r.distDB = r.dist.open(t, "master")
+	start := func(parameters string) {
+		t.Helper()
+		mustExec(t, r.distDB,
+			`EXEC msdb.dbo.sp_update_jobstep @job_name = N'distribution', @step_id = 1, @command = @p1`,
+			distributionCommand(0, parameters))
+		mustExec(t, r.distDB, `EXEC msdb.dbo.sp_update_job @job_name = N'distribution', @enabled = 1;
+			EXEC msdb.dbo.sp_start_job @job_name = N'distribution'`)
+	}
+	picture := func(code string) {
+		t.Helper()
+		mustExec(t, r.source, `INSERT INTO dbo.pictures VALUES (@p1, 1, @p2)`, code, bytes.Repeat([]byte{0, 7}, 1000))
+	}
+	const failed = `SELECT COUNT(*) FROM distribution.dbo.MSrepl_errors WHERE error_code = N'21100'`
+
+	picture("no file")
+	start("-OledbStreamThreshold 400 -UseOledbStreaming")
+	g.Eventually(func() any { return scalar(r.distDB, failed) }).WithTimeout(deliverWithin).Should(BeNumerically(">", 0))
+	g.Expect(scalar(r.target, `SELECT COUNT(*) FROM dbo.pictures WHERE code = 'no file'`)).To(BeEquivalentTo(0))
+
+	r.stopDistribution(t)
+	start("-OledbStreamThreshold 1048576 -UseOledbStreaming")
+	r.bothSame(t)
+
+	r.stopDistribution(t)
+	g.Expect(os.Mkdir(folder, 0o700)).To(Succeed())
+	picture("by file")
+	start("-OledbStreamThreshold 400 -UseOledbStreaming")
+	r.bothSame(t)
+	g.Expect(filepath.Glob(filepath.Join(folder, "*.lob"))).To(BeEmpty())
 }

@@ -52,8 +52,8 @@ func NewCommand() *cobra.Command {
 		Long: `Compares the Topologies of files with the hub and prints which objects would be created, changed and removed,
 why, and for new objects every step until they serve, with the T-SQL; secrets are shown as asterisks. The API server is
 asked to check the manifest without keeping it. With --offline no cluster is asked: everything is new.
-Of subscriptions it says what a copy costs and until when tables are kept. The steps are those of the controllers' own
-plans. A certificate's bytes, the listener's address and moments are
+Of subscriptions it says what a copy costs, until when tables are kept, and how many rows a second their link lets
+through. The steps are those of the controllers' own plans. A certificate's bytes, the listener's address and moments are
 placeholders, and tables are taken to be there. What changes in an object that exists, and what a subscription needs,
 depends on what the engines answer: the controllers plan that when they have asked, and only the fields that differ are
 shown here. At the end of a Topology stand the statements that nobody has tried on SQL Server and that are in doubt, with
@@ -223,6 +223,7 @@ func (p *planner) print() error {
 		}
 		if s.Verb == topologies.Create || s.Verb == topologies.Change {
 			p.copies(s)
+			p.forecast(s)
 		}
 	}
 	untried(p.out, ledger.All(), p.sent)

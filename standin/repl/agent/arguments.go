@@ -223,8 +223,7 @@ func split(line string) ([]token, error) {
 // merge publications and files of characters, for drivers and bulk copies that are other ones here, or for internal
 // use. standin/README.md names those that somebody could miss.
 var idleArguments = map[string]string{
-	"distrib": "-MaxBcpThreads -MultiSubnetFailover -OledbStreamThreshold -OutputVerboseLevel -QuotedIdentifier " +
-		"-UseInprocLoader -UseOledbStreaming",
+	"distrib": "-MaxBcpThreads -MultiSubnetFailover -OutputVerboseLevel -QuotedIdentifier -UseInprocLoader",
 	"logread": "-LogScanThreshold -MultiSubnetFailover -OutputVerboseLevel -RecoverFromDataErrors",
 	"snapshot": "-BcpBatchSize -DistributorDeadlockPriority -FieldDelimiter -HRBcpBlocks -HRBcpBlockSize " +
 		"-HRBcpDynamicBlocks -MaxBcpThreads -MaxNetworkOptimization -OutputVerboseLevel -PrefetchTables " +

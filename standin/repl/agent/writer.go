@@ -188,6 +188,9 @@ func (w *writer) command(ctx context.Context, b *batch, c pending) error {
 		}
 		return w.alter(ctx, text)
 	}
+	if err := w.d.stream(values); err != nil {
+		return err
+	}
 	if len(b.values)+len(values) > maxParameters {
 		if err := w.flush(ctx, b); err != nil {
 			return err
