@@ -41,9 +41,10 @@ func DropOwnOnline(name, own string) Statement {
 // Sources: docs/t-sql/statements/alter-database-transact-sql-set-options.md (READ_WRITE, WITH <termination>),
 // docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md, sys-master-files-transact-sql.md.
 func TakeWrites(name, own string) Statement {
-	b := ifOwn(name, own, "").sql(")\n    ALTER DATABASE ").name(name).sql(" SET READ_WRITE WITH ROLLBACK IMMEDIATE")
-	b.exclusive = true
-	return b.done("let " + name + " be written")
+	// It is not exclusive: the operator's own connections end, too, and pools of the whole server stay, by which long
+	// statements for others are watched.
+	return ifOwn(name, own, "").sql(")\n    ALTER DATABASE ").name(name).sql(" SET READ_WRITE WITH ROLLBACK IMMEDIATE").
+		done("let " + name + " be written")
 }
 
 // ifOwn begins what is done while a database is ONLINE and READ_ONLY, has own in the path of each of its files, and
