@@ -53,18 +53,22 @@ func TestAnotherTypeEndsNoSubscriptionThatBeganWithABackup(t *testing.T) {
 		return d
 	}
 	for name, c := range map[string]struct {
-		d    Desired
+		at   v1alpha1.AgentPlace
 		kind v1alpha1.SubscriptionType
 	}{
-		"pull to push":                    {declared(), v1alpha1.SubscriptionPush},
-		"push to pull":                    {push(""), v1alpha1.SubscriptionPull},
-		"push to pull, at the subscriber": {push(v1alpha1.AgentAtSubscriber), v1alpha1.SubscriptionPull},
+		"pull to push":                    {"", v1alpha1.SubscriptionPush},
+		"push to pull":                    {"", v1alpha1.SubscriptionPull},
+		"push to pull, at the subscriber": {v1alpha1.AgentAtSubscriber, v1alpha1.SubscriptionPull},
 	} {
 		for _, tables := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				g := NewWithT(t)
-				w := begunWithBackup(t, c.d)
+				d := declared()
+				if c.kind == v1alpha1.SubscriptionPull {
+					d = push(c.at)
+				}
+				w := begunWithBackup(t, d)
 				before := *w.o.Publication
 				w.d = change(w.d, c.kind)
 				agreed(w.d)
