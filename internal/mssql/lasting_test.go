@@ -68,7 +68,7 @@ func TestAStatementThatTakesLongGoesOnByItself(t *testing.T) {
 	t.Run("and is seen to go on once the pools of its server were closed", func(t *testing.T) {
 		g, c := NewWithT(t), connect()
 		looks := c.Looks(target, "WAITFOR")
-		wait := long("WAITFOR DELAY '00:00:25'", "forgotten")
+		wait := long("WAITFOR DELAY '00:00:10'", "forgotten")
 		g.Expect(underWay(c.ExecLong(t.Context(), "c", target, wait))).NotTo(BeNil())
 		g.Eventually(func() string { return looks(t.Context()) }, "10s", "100ms").Should(Equal("[0]"))
 		c.Forget("web", "tukpub")
