@@ -42,6 +42,12 @@ type SubscriptionCopy struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=128
 	Backup string `json:"backup,omitempty"`
+	// unwritten is the backup of which the subscriber's database was restored, and where its log ended when it was
+	// READ_ONLY first, while the subscription is not registered: a later attempt drops it where both are so yet, and asks
+	// otherwise.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Unwritten string `json:"unwritten,omitempty"`
 	// bytes of the files in all.
 	// +optional
 	Bytes int64 `json:"bytes,omitempty"`

@@ -45,6 +45,9 @@ type backupWorld struct {
 	// goes on there.
 	objects   []mssql.UserObject
 	restoring bool
+	// log is how much the log of the subscriber's database has, and lifted tells that it took writes since its restore.
+	log    int
+	lifted bool
 }
 
 // look is what is read, with what stands where a backup is to be restored.
@@ -56,6 +59,9 @@ func (w *backupWorld) look() Observed {
 		objects = append(objects, mssql.UserObject{Kind: "user_table", Name: t.Schema + "." + t.Name})
 	}
 	o.Backup.Objects = reconcile.Read(objects)
+	if o.sealed(w.d) && o.restoredOf(w.d, "") {
+		o.Backup.LogEnd = reconcile.Read(fmt.Sprintf("log-%d", w.log))
+	}
 	places, whole := o.asksOfBackup(w.d)
 	if !w.d.looksForBackup(&o) {
 		o.Backup = Backup{}
@@ -64,7 +70,7 @@ func (w *backupWorld) look() Observed {
 	}
 	if !whole {
 		// What is in the way is looked for before a restore alone.
-		o.Backup.Objects = reconcile.Reading[[]mssql.UserObject]{}
+		o.Backup.Objects, o.Backup.LogEnd = reconcile.Reading[[]mssql.UserObject]{}, reconcile.Reading[string]{}
 	}
 	return o
 }
@@ -221,7 +227,8 @@ func (w *backupWorld) executes(t fatal, s replication.Execute) error {
 	case strings.Contains(text, "DROP DATABASE"):
 		places, err := w.o.Backup.Places.Get()
 		if err != nil || w.restoring || !strings.Contains(text, "N'"+places.State+"'") ||
-			!strings.Contains(text, w.d.mark("")) || places.State == "ONLINE" && !w.o.sealed(w.d) {
+			!strings.Contains(text, w.d.mark("")) || places.State == "ONLINE" && (!w.o.sealed(w.d) || w.lifted ||
+			!strings.Contains(text, fmt.Sprintf("'log-%d'", w.log))) {
 			t.Fatalf("dropped by an earlier look alone, while it is restored, or with what people wrote: %+v %s", places, text)
 		}
 		w.databaseDropped = true
@@ -281,6 +288,7 @@ func (w *backupWorld) restore(t fatal, text string) {
 		t.Fatalf("restored of %s: %s", w.restored, text)
 	}
 	w.place("ONLINE", mark+"-1.mdf")
+	w.log, w.lifted = w.log+1, false
 	w.seal(strings.Contains(text, "IF @@ERROR = 0") && strings.Contains(text, "SET READ_ONLY WITH ROLLBACK IMMEDIATE"))
 	for key, a := range w.o.Publication.Articles {
 		w.o.Here.Tables[key] = mssql.Table{Schema: a.Schema, Name: a.Table}
@@ -311,6 +319,9 @@ func (w *backupWorld) place(state, file string) {
 func (w *backupWorld) seal(sealed bool) {
 	all := w.o.Servers[subscriber].State.Databases
 	database := all["content"]
+	if w.lifted = w.lifted || !sealed; database.ReadOnly && !sealed {
+		w.log++
+	}
 	database.ReadOnly = sealed
 	all["content"] = database
 }

@@ -45,6 +45,8 @@ type Backup struct {
 	Places reconcile.Reading[*mssql.DatabasePlaces]
 	// Restoring tells that a restore of the operator's goes on at the subscriber; read unless the database is ONLINE.
 	Restoring reconcile.Reading[bool]
+	// LogEnd is where the log of what was restored ends, while nobody may write it.
+	LogEnd reconcile.Reading[string]
 	// Objects are what people have made in the subscriber's database, while that is in the way.
 	Objects reconcile.Reading[[]mssql.UserObject]
 	// Brought is what the subscriber has of the backup, Files the database's in it.
@@ -109,6 +111,7 @@ func observeBackup(ctx context.Context, engines replication.Engines, sidecars Si
 	if r := o.order(d); r != nil {
 		observeAttempt(ctx, engines, d, o, r)
 	}
+	observeLogEnd(ctx, engines, d, o)
 	observeWay(ctx, engines, d, o)
 }
 

@@ -85,6 +85,19 @@ func observeRestoring(ctx context.Context, engines replication.Engines, d Desire
 	o.Backup.Restoring = reconcile.Asked(goesOn, err)
 }
 
+// observeLogEnd reads where the log of what was restored ends, by which it is known whether anybody has written it.
+func observeLogEnd(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	if !o.sealed(d) || !o.restoredOf(d, "") {
+		return
+	}
+	var end string
+	err := engines.Read(ctx, d.Subscriber, d.database(), func(ctx context.Context, db *mssql.DB) (err error) {
+		end, err = mssql.ReadLogMark(ctx, db)
+		return err
+	})
+	o.Backup.LogEnd = reconcile.Asked(end, err)
+}
+
 // observeWay reads what is in a database that stands where the backup is to be restored, unless nobody could write it.
 func observeWay(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
 	if !o.online() || o.mayRegister(d) || o.unwritten(d) {

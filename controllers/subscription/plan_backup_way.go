@@ -61,9 +61,14 @@ func (o Observed) registersSealed(d Desired) bool {
 	return o.sealed(d) && len(o.registrations(d)) == 0 && o.mayRegister(d)
 }
 
-// unwritten tells that the subscriber's database has nothing of anybody's: it was begun, and nobody was able to write
-// it since. One that takes writes is somebody's, whoever has restored it.
-func (o Observed) unwritten(d Desired) bool { return o.begun(d) && (!o.online() || o.sealed(d)) }
+// unwritten tells that the subscriber's database has nothing of anybody's: it was begun, and nobody has written it
+// since. One that takes writes is somebody's, whoever has restored it, and so is one whose log ends elsewhere than the
+// status tells, or of which it tells nothing: READ_ONLY says that nobody writes now, not that nobody has.
+func (o Observed) unwritten(d Desired) bool {
+	have := d.Subscription.Status.Copy
+	return o.begun(d) && (!o.online() || o.sealed(d) && have != nil && have.Unwritten != "" &&
+		have.Unwritten == o.unwrittenNow(d))
+}
 
 // halfRestored tells it of one that was not restored to its end: nobody has used it.
 func (o Observed) halfRestored(d Desired) bool {
@@ -122,6 +127,9 @@ func planConsented(d Desired, o Observed, p *replication.Plan) bool {
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonSubscriberNotEmpty, fmt.Sprintf(
 			"database %s on %s publishes, receives from somebody else, or is another primary's: nothing is restored in its "+
 				"place. Name another database", d.database(), d.host())))
+	}
+	if err := o.Backup.LogEnd.Err(); err != nil && o.sealed(d) && o.restoredOf(d, "") {
+		return p.Settle(replication.Unanswered(err, replication.NoSubscriber))
 	}
 	objects, err := o.Backup.Objects.Get()
 	if err != nil {
@@ -194,7 +202,7 @@ func planInTime(d Desired, o Observed, p *replication.Plan, r *orders.Reader) bo
 }
 
 // planMakesWay has what stands where the backup is to be restored make way: a database is renamed, and kept; what was
-// restored of an earlier backup, and that nobody could write since, is dropped.
+// restored of an earlier backup, and that nobody has written since, is dropped.
 func planMakesWay(d Desired, o Observed, p *replication.Plan) bool {
 	switch {
 	case !o.unwritten(d):
@@ -207,10 +215,12 @@ func planMakesWay(d Desired, o Observed, p *replication.Plan) bool {
 	case !o.online():
 		return planDropped(d, o, p)
 	}
-	p.Destroy(reconcile.Seen("it was restored for this Subscription, never registered, and took no writes since",
-		o.Backup.Places.Err(), o.HereErr, o.Servers[d.Subscriber].Err),
+	end, unknown := o.Backup.LogEnd.Get()
+	p.Destroy(reconcile.Seen("it was restored for this Subscription, never registered, and its log ends as it did then",
+		o.Backup.Places.Err(), unknown, o.HereErr, o.Servers[d.Subscriber].Err),
 		replication.Execute{Server: d.Subscriber, Database: replication.Master,
-			Statement: tsql.DropOwnOnline(d.database(), d.mark("")).Because("another backup is restored in its place")})
+			Statement: tsql.DropOwnOnline(d.database(), d.mark(""), end).
+				Because("another backup is restored in its place")})
 	return p.Proceed("what an earlier backup has brought of %s to %s is dropped", d.database(), d.host())
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -53,18 +54,22 @@ func TestAnotherTypeEndsNoSubscriptionThatBeganWithABackup(t *testing.T) {
 		return d
 	}
 	for name, c := range map[string]struct {
-		d    Desired
+		at   v1alpha1.AgentPlace
 		kind v1alpha1.SubscriptionType
 	}{
-		"pull to push":                    {declared(), v1alpha1.SubscriptionPush},
-		"push to pull":                    {push(""), v1alpha1.SubscriptionPull},
-		"push to pull, at the subscriber": {push(v1alpha1.AgentAtSubscriber), v1alpha1.SubscriptionPull},
+		"pull to push":                    {"", v1alpha1.SubscriptionPush},
+		"push to pull":                    {"", v1alpha1.SubscriptionPull},
+		"push to pull, at the subscriber": {v1alpha1.AgentAtSubscriber, v1alpha1.SubscriptionPull},
 	} {
 		for _, tables := range []bool{true, false} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				g := NewWithT(t)
-				w := begunWithBackup(t, c.d)
+				d := declared()
+				if c.kind == v1alpha1.SubscriptionPull {
+					d = push(c.at)
+				}
+				w := begunWithBackup(t, d)
 				before := *w.o.Publication
 				w.d = change(w.d, c.kind)
 				agreed(w.d)
@@ -164,6 +169,13 @@ func TestALeftoverOfItsOwnFeedsNobody(t *testing.T) {
 	g.Expect(w.aside).To(HaveLen(1))
 }
 
+// notes has the status tell of a copy of a backup that nobody has written it.
+func (w *backupWorld) notes(stamp string) {
+	now := metav1.NewTime(w.o.Now)
+	w.d.Subscription.Status.Copy = &v1alpha1.SubscriptionCopy{Phase: v1alpha1.CopyApply, Backup: stamp, Started: &now,
+		PhaseStarted: &now, Unwritten: fmt.Sprintf("%s log-%d", stamp, w.log)}
+}
+
 // What an earlier attempt has restored is dropped before another one is, and never renamed; not while it is being
 // restored, nor once it takes writes: rows of somebody may be there then, and nothing is taken before a person agrees.
 func TestACopyOfAnEarlierBackupMakesWay(t *testing.T) {
@@ -174,6 +186,7 @@ func TestACopyOfAnEarlierBackupMakesWay(t *testing.T) {
 		if state == "ONLINE" {
 			w.o.Here.Tables["dbo.article"] = mssql.Table{Schema: "dbo", Name: "Article"}
 			w.seal(true)
+			w.notes("20261101000000")
 		}
 		return w
 	}
@@ -220,6 +233,10 @@ func TestACopyOfAnEarlierBackupMakesWay(t *testing.T) {
 			"a restore goes on at dubsub-0"},
 		"it takes writes": {"ONLINE", func(w *backupWorld) { w.seal(false) }, v1alpha1.ReasonSubscriberNotEmpty,
 			"user table dbo.Article"},
+		"it took writes": {"ONLINE", func(w *backupWorld) { w.seal(false); w.seal(true) },
+			v1alpha1.ReasonSubscriberNotEmpty, "user table dbo.Article"},
+		"nobody knows whether it did": {"ONLINE", func(w *backupWorld) { w.d.Subscription.Status.Copy.Unwritten = "" },
+			v1alpha1.ReasonSubscriberNotEmpty, "user table dbo.Article"},
 		"a user of somebody's": {"ONLINE", func(w *backupWorld) {
 			w.seal(false)
 			w.objects = []mssql.UserObject{{Kind: "sql_user", Name: "web"}}
@@ -331,6 +348,44 @@ func TestWhatWasRestoredForNothingTakesWrites(t *testing.T) {
 		g.Expect(w.o.sealed(w.d)).To(BeFalse())
 		g.Expect(w.databaseDropped).To(BeFalse())
 	})
+	t.Run("another method, and a backup again once people wrote it", func(t *testing.T) {
+		t.Parallel()
+		g := NewWithT(t)
+		w := restored(t)
+		g.Expect(w.d.Subscription.Status.Copy.Unwritten).NotTo(BeEmpty())
+		begins := w.d.Subscription.Spec.Initialization
+		w.d.Subscription.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeSnapshot}
+		w.settles(t, all)
+		w.seal(true)
+		w.d.Subscription.Spec.Initialization = begins
+		p, done := w.settles(t, all)
+		g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriberNotEmpty), "%s after %q", p.Outcome.Message, done)
+		g.Expect(w.databaseDropped).To(BeFalse())
+		g.Expect(w.aside).To(BeEmpty())
+	})
+	t.Run("written by a person, and another backup", func(t *testing.T) {
+		t.Parallel()
+		for name, seen := range map[string]bool{"between two looks": false, "seen": true} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				g := NewWithT(t)
+				w := restored(t)
+				w.seal(false)
+				if seen {
+					w.d.Subscription.Status.Copy = progress(w.d, w.look())
+					w.log-- // nothing was written after all
+				}
+				w.seal(true)
+				w.d.Subscription.Status.Copy = progress(w.d, w.look())
+				w.o.Now = w.o.Now.Add(55 * time.Hour)
+				w.settles(t, all)
+				w.d.System.Retention = 144
+				p, done := w.settles(t, all)
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonSubscriberNotEmpty), "%s after %q", p.Outcome.Message, done)
+				g.Expect(w.databaseDropped).To(BeFalse())
+			})
+		}
+	})
 	t.Run("another method, while the sidecars are away", func(t *testing.T) {
 		t.Parallel()
 		g := NewWithT(t)
@@ -436,6 +491,7 @@ func TestACopyThatWasNotReadStays(t *testing.T) {
 	for name, hide := range map[string]func(o *Observed){
 		"whether a restore goes on": func(o *Observed) { o.Backup.Restoring = reconcile.Reading[bool]{} },
 		"who feeds it":              func(o *Observed) { o.HereErr = errors.New("no answer") },
+		"where its log ends":        func(o *Observed) { o.Backup.LogEnd = reconcile.Reading[string]{} },
 		"where it is":               func(o *Observed) { o.Backup.Places = reconcile.Reading[*mssql.DatabasePlaces]{} },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -448,6 +504,7 @@ func TestACopyThatWasNotReadStays(t *testing.T) {
 			}
 			w.place(state, w.d.mark("20261101000000")+"-1.mdf")
 			w.seal(state == "ONLINE")
+			w.notes("20261101000000")
 			w.reads()
 			executes := func(o Observed) (all []string) {
 				for _, s := range plan(w.d, o).All() {

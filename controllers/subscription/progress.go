@@ -26,6 +26,10 @@ const figuresFor = 10 * time.Second
 // progress is how far the subscriber's copy is, for status: nil where it never got one. What is not known now leaves it
 // as it was.
 func progress(d Desired, o Observed) *v1alpha1.SubscriptionCopy {
+	return withUnwritten(d, o, figured(d, o))
+}
+
+func figured(d Desired, o Observed) *v1alpha1.SubscriptionCopy {
 	have := d.Subscription.Status.Copy
 	if d.fromBackup() {
 		return progressBackup(d, o)

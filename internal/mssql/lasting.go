@@ -79,9 +79,7 @@ func (c *Connector) ExecLong(ctx context.Context, owner types.UID, t Target, s t
 			what := fmt.Sprintf("%s on server %s", s.Task.Command, db.server)
 			return &reconcile.UnderWay{What: what, Percent: percent}
 		}
-		r = c.lasting.start(w, func(ctx context.Context) error { return db.Exec(ctx, s) }, func(ctx context.Context) string {
-			return Progress(ctx, db, s.Task.Command)
-		})
+		r = c.lasting.start(w, func(ctx context.Context) error { return db.Exec(ctx, s) }, c.looks(t, s.Task.Command))
 	}
 	waiting := time.NewTimer(max(0, atOnce-time.Since(r.since)))
 	defer waiting.Stop()
@@ -102,6 +100,18 @@ func (c *Connector) ExecLong(ctx context.Context, owner types.UID, t Target, s t
 		under.Percent = percent
 	}
 	return under
+}
+
+// looks tells how far the login's requests of a command are, at any time later: the pools of a server may be closed
+// while its statement goes on, on whose connection it stays. What cannot be asked now is as it was.
+func (c *Connector) looks(t Target, command string) func(context.Context) string {
+	last := ""
+	return func(ctx context.Context) string {
+		if db, err := c.Open(ctx, t); err == nil {
+			last = Progress(ctx, db, command)
+		}
+		return last
+	}
 }
 
 // running is a statement that goes on, or has ended and was not asked for since; nil when there is none.

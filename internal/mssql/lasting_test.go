@@ -65,6 +65,19 @@ func TestAStatementThatTakesLongGoesOnByItself(t *testing.T) {
 		g.Expect(sent.Load()-before).To(Equal(int32(1)), "it was sent once")
 	})
 
+	t.Run("and is seen to go on once the pools of its server were closed", func(t *testing.T) {
+		g, c := NewWithT(t), connect()
+		looks := c.Looks(target, "WAITFOR")
+		wait := long("WAITFOR DELAY '00:00:10'", "forgotten")
+		g.Expect(underWay(c.ExecLong(t.Context(), "c", target, wait))).NotTo(BeNil())
+		g.Eventually(func() string { return looks(t.Context()) }, "10s", "100ms").Should(Equal("[0]"))
+		c.Forget("web", "tukpub")
+		// They are closed beside.
+		g.Consistently(func() string { return looks(t.Context()) }, "2s", "100ms").Should(Equal("[0]"))
+		g.Eventually(func() error { return c.ExecLong(t.Context(), "c", target, wait) }, "60s", "300ms").Should(Succeed())
+		g.Expect(looks(t.Context())).To(Equal("[]"))
+	})
+
 	t.Run("or at once where it was quick", func(t *testing.T) {
 		g, c := NewWithT(t), connect()
 		g.Expect(c.ExecLong(t.Context(), "a", target, long("SELECT 1", "quick"))).To(Succeed())

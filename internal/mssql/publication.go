@@ -332,6 +332,16 @@ func ReadLogEnd(ctx context.Context, q Querier) (end []byte, fork string, err er
 	return end, fork, err
 }
 
+// ReadLogMark reads where the log of the connection's database ends as the engine says it, empty when it does not: the
+// same text as long as nothing is written to the log.
+func ReadLogMark(ctx context.Context, q Querier) (mark string, err error) {
+	err = q.Query(ctx, tsql.LogEnd(), func(r Row) error {
+		var fork string
+		return r.Scan(&mark, &fork)
+	})
+	return mark, err
+}
+
 func readLogEnd(end *[]byte, fork *string) read {
 	return read{tsql.LogEnd(), func(r Row) error {
 		var text string

@@ -22,16 +22,19 @@ WHERE p.principal_id > 4 AND p.is_fixed_role = 0
 		arg("login", login).done("look for what people have made in the database")
 }
 
-// DropOwnOnline drops a database with its files while it is ONLINE and READ_ONLY, nobody's but the caller's login's
-// session is in it, it is in no group and published for nothing, and each of its files has own in its path. Any other
-// of the name is left alone. Sources: docs/t-sql/statements/drop-database-transact-sql.md,
+// DropOwnOnline drops a database with its files while it is ONLINE and READ_ONLY, its log ends where LogEnd said, so
+// that nothing was written since, nobody's but the caller's login's session is in it, it is in no group and published
+// for nothing, and each of its files has own in its path. Any other of the name is left alone. Sources:
+// docs/t-sql/statements/drop-database-transact-sql.md,
 // docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md, sys-master-files-transact-sql.md,
-// docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md.
-func DropOwnOnline(name, own string) Statement {
+// docs/relational-databases/system-dynamic-management-views/sys-dm-exec-sessions-transact-sql.md,
+// sys-dm-db-log-stats-transact-sql.md (log_end_lsn).
+func DropOwnOnline(name, own, end string) Statement {
 	b := ifOwn(name, own, " AND d.group_database_id IS NULL AND d.is_published = 0 AND d.is_merge_published = 0").
 		sql(" AND NOT EXISTS (SELECT 1 FROM sys.dm_exec_sessions AS s " +
-			"WHERE s.database_id = d.database_id AND s.original_login_name <> ORIGINAL_LOGIN()))\n" +
-			"    DROP DATABASE IF EXISTS ").name(name)
+			"WHERE s.database_id = d.database_id AND s.original_login_name <> ORIGINAL_LOGIN()) " +
+			"AND EXISTS (SELECT 1 FROM sys.dm_db_log_stats(DB_ID(").str(name).sql(")) AS l WHERE l.log_end_lsn = ").
+		str(end).sql("))\n    DROP DATABASE IF EXISTS ").name(name)
 	b.exclusive = true
 	return b.done("drop what was restored as " + name)
 }
@@ -41,9 +44,10 @@ func DropOwnOnline(name, own string) Statement {
 // Sources: docs/t-sql/statements/alter-database-transact-sql-set-options.md (READ_WRITE, WITH <termination>),
 // docs/relational-databases/system-catalog-views/sys-databases-transact-sql.md, sys-master-files-transact-sql.md.
 func TakeWrites(name, own string) Statement {
-	b := ifOwn(name, own, "").sql(")\n    ALTER DATABASE ").name(name).sql(" SET READ_WRITE WITH ROLLBACK IMMEDIATE")
-	b.exclusive = true
-	return b.done("let " + name + " be written")
+	// It is not exclusive: the operator's own connections end, too, and pools of the whole server stay, by which long
+	// statements for others are watched.
+	return ifOwn(name, own, "").sql(")\n    ALTER DATABASE ").name(name).sql(" SET READ_WRITE WITH ROLLBACK IMMEDIATE").
+		done("let " + name + " be written")
 }
 
 // ifOwn begins what is done while a database is ONLINE and READ_ONLY, has own in the path of each of its files, and

@@ -74,9 +74,21 @@ func TestOnlyTheOwnDatabaseIsDropped(t *testing.T) {
 		g.Expect(err).NotTo(HaveOccurred())
 		return places != nil
 	}
+	mark := func() string {
+		t.Helper()
+		target := server.Target(credentials.RoleSA)
+		target.Database = "Content"
+		db, err := connector.Open(t.Context(), target)
+		g.Expect(err).NotTo(HaveOccurred())
+		mark, err := mssql.ReadLogMark(t.Context(), db)
+		g.Expect(err).NotTo(HaveOccurred())
+		connector.ForgetDatabase("web", "dubsub", "Content")
+		return mark
+	}
+	end := "00000000:00000000:0000"
 	drop := func(name, own string) {
 		t.Helper()
-		g.Expect(sa.Exec(t.Context(), tsql.DropOwnOnline(name, own))).To(Succeed())
+		g.Expect(sa.Exec(t.Context(), tsql.DropOwnOnline(name, own, end))).To(Succeed())
 		g.Expect(sa.Exec(t.Context(), tsql.DropOwnRestoring(name, own))).To(Succeed())
 	}
 	drop("Content", "geosql-u2-")
@@ -92,8 +104,15 @@ func TestOnlyTheOwnDatabaseIsDropped(t *testing.T) {
 	g.Expect(sa.Exec(t.Context(), tsql.Statement{Text: "CREATE TABLE Content.dbo.Later (Id int)"})).
 		To(HaveOccurred(), "it is another one's")
 	g.Expect(sa.Exec(t.Context(), tsql.TakeWrites("Content", "geosql-u1-"))).To(Succeed())
+	exec("ALTER DATABASE Content SET READ_ONLY")
+	end = mark()
+	g.Expect(end).NotTo(BeEmpty())
+	exec("ALTER DATABASE Content SET READ_WRITE")
 	exec("CREATE TABLE Content.dbo.Later (Id int)")
 	exec("ALTER DATABASE Content SET READ_ONLY")
+	drop("Content", "geosql-u1-")
+	g.Expect(there("Content")).To(BeTrue(), "somebody has written it")
+	end = mark()
 	drop("Content", "geosql-u1-")
 	g.Expect(there("Content")).To(BeFalse())
 	drop("Content", "geosql-u1-")

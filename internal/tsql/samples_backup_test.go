@@ -45,7 +45,8 @@ func init() {
 	add("RenameDatabase", tsql.RenameDatabase("Content", "Or]ders"), tsql.RenameDatabase("it's", "Content"))
 	add("SetMultiUser", tsql.SetMultiUser("Or]ders"))
 	add("DropOwnRestoring", tsql.DropOwnRestoring("Or]ders", "geosql-6f9619ff-"))
-	add("DropOwnOnline", tsql.DropOwnOnline("Or]ders", "geosql-6f9619ff-"))
+	add("DropOwnOnline", tsql.DropOwnOnline("Or]ders", "geosql-6f9619ff-",
+		"00000022:00000158:0001"))
 	add("UserObjects", tsql.UserObjects("geosql_replication_main"))
 	add("DropRestoringCopy", tsql.DropRestoringCopy("Or]ders", "6F9619FF-8B86-D011-B42D-00C04FC964FF"))
 	add("DatabaseStandings", tsql.DatabaseStandings("6f9619ff", "Content", "it's"),

@@ -85,8 +85,7 @@ func TestStatementsSayWhatTheyAre(t *testing.T) {
 			g := NewWithT(t)
 			g.Expect(s.Long).To(Equal(long.MatchString(s.Text)), "%s: %s", function, s)
 			g.Expect(s.Exclusive).To(Equal(strings.Contains(s.Text, "sp_dropdistributiondb") ||
-				strings.Contains(s.Text, "READ_COMMITTED_SNAPSHOT") || function == "DropOwnOnline" ||
-				function == "TakeWrites"), "%s: %s", function, s)
+				strings.Contains(s.Text, "READ_COMMITTED_SNAPSHOT") || function == "DropOwnOnline"), "%s: %s", function, s)
 			if call := alone.FindStringSubmatch(s.Text); call != nil {
 				g.Expect(s.Procedure).To(Equal(call[1]), "%s: %s", function, s)
 			}
