@@ -82,12 +82,14 @@ func TestAFirstCopyByABackupWhereverTheManagerDies(t *testing.T) {
 	t.Cleanup(func() { t.Logf("%s with %s=%s", chosen, seedVariable, seed) })
 	calm := stage.NewOnVolumes(t)
 	g.Expect(run(t, calm, never, seed, byBackup(t, calm))).To(BeZero())
-	want := backupState(t, calm)
+	var want []string
+	g.Eventually(func() []string { want = backupState(t, calm); return want }, patient, time.Second).
+		Should(ContainElement(ContainSubstring(fmt.Sprintf("dubsub has rows: [%d ", filled+written))),
+			func() string { return calm.Logged(t) })
 	killed := stage.NewOnVolumes(t)
 	deaths := run(t, killed, chosen, seed, byBackup(t, killed))
 	g.Eventually(func() []string { return difference(want, backupState(t, killed)) }, patient, time.Second).
 		Should(BeEmpty(), func() string { return killed.Logged(t) })
-	g.Expect(want).To(ContainElement(ContainSubstring(fmt.Sprintf("dubsub has rows: [%d ", filled+written))))
 
 	var died []string
 	for _, m := range moments {
