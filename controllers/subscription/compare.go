@@ -236,6 +236,8 @@ func recorded(d Desired, o Observed, p reconcile.Plan) *v1alpha1.SubscriptionIni
 	switch {
 	case registers(p):
 		return begun(d, o, now)
+	case unreported(d, o) && unsaid(d, o):
+		return have
 	case unreported(d, o):
 		return found(d, o, now)
 	case have == nil || len(o.registrations(d)) == 0 || o.Comparison == nil && o.ComparisonErr == nil:
@@ -300,6 +302,11 @@ func unreported(d Desired, o Observed) bool {
 	have := d.Subscription.Status.Initialization
 	return len(o.registrations(d)) > 0 && o.At.Original != "" &&
 		(have == nil || !strings.EqualFold(have.Publisher, o.At.Original))
+}
+
+// unsaid tells that the order of a backup, which says that the registration is one with it, was not read.
+func unsaid(d Desired, o Observed) bool {
+	return d.looksForBackup(&o) && !o.Backup.Looked && o.order(d) == nil
 }
 
 // found is how a subscription was registered whose registration was carried out and not reported.

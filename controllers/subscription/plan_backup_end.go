@@ -78,7 +78,7 @@ func (o Observed) holding(d Desired) []v1alpha1.ServerName {
 }
 
 // said is what a server's sidecar says of its order, nil when nothing; why it is not known otherwise.
-func (o Observed) said(d Desired, server v1alpha1.ServerName) (*files.Status, error) {
+func (o Observed) said(server v1alpha1.ServerName) (*files.Status, error) {
 	if o.Backup.Readers[server] != nil {
 		return o.Backup.Sent[server], o.Backup.SentErr[server]
 	}
@@ -88,7 +88,7 @@ func (o Observed) said(d Desired, server v1alpha1.ServerName) (*files.Status, er
 // awaited tells that a server's sidecar is to remove the files of an order yet, which a deletion waits for. One of an
 // earlier release reads the end of a mirror as one of which nothing is known to copy: it waits, and removes nothing.
 func (o Observed) awaited(d Desired, server v1alpha1.ServerName) bool {
-	s, err := o.said(d, server)
+	s, err := o.said(server)
 	switch {
 	case s != nil && s.State != files.Waiting:
 		return s.State != files.Removed
@@ -132,7 +132,7 @@ func planBegun(d Desired, o Observed, p *replication.Plan) bool {
 			continue
 		}
 		why := "the sidecar of " + credentials.HostName(server) + " removes the files of the backup"
-		if s, err := o.said(d, server); err != nil {
+		if s, err := o.said(server); err != nil {
 			why += ": " + err.Error()
 		} else {
 			why += failing(s)
