@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -137,7 +138,8 @@ func (m *Mirrors) Set(ctx context.Context, list []orders.Mirror) {
 		wanted[order.Subscription] = order
 	}
 	m.limits.Set(transfer.Strictest(settings))
-	for name, old := range m.running {
+	// A mirror that begins again takes its own place: in a map that is being walked it may be met once more.
+	for name, old := range maps.Clone(m.running) {
 		if order, ok := wanted[name]; ok && reflect.DeepEqual(order, old.order) {
 			delete(wanted, name)
 			continue
