@@ -36,6 +36,10 @@ const restores = "JOIN sys.master_files"
 // writable is in that of the one that lets the restored database be written.
 const writable = "N'ONLINE' AND d.is_read_only"
 
+// setUp ends the name of the login that the distributor has while a log reader sets subscribers up, and for a while
+// after that: a manager that has brought everything about may have dropped it, or not yet.
+const setUp = "_setup"
+
 // ofBackup names what an order of a backup says, after a blank; empty of all other writes. The same Secret is written
 // at several steps.
 func ofBackup(r *http.Request) string {
@@ -159,5 +163,6 @@ func backupState(t *testing.T, b *stage.Stage) []string {
 	if s.Status.Initialization != nil {
 		method = s.Status.Initialization.Method
 	}
-	return append(state(t, b), "it began by "+string(method), "left: "+leftOfBackups(t, b))
+	others := slices.DeleteFunc(state(t, b), func(l string) bool { return strings.Contains(l, setUp) })
+	return append(others, "it began by "+string(method), "left: "+leftOfBackups(t, b))
 }

@@ -397,7 +397,8 @@ func TestWaitingForAWorkerOfTheSource(t *testing.T) {
 	p.server.limits.Set(transfer.Settings{Workers: 1})
 	g.Expect(p.server.limits.Enter(t.Context(), "")).To(Succeed())
 	server := httptest.NewUnstartedServer(p.server)
-	server.Config.ReadTimeout = 50 * time.Millisecond
+	// A loaded machine may take some of it to read the request itself.
+	server.Config.ReadTimeout = time.Second
 	server.Start()
 	defer server.Close()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
@@ -415,7 +416,7 @@ func TestWaitingForAWorkerOfTheSource(t *testing.T) {
 		content, err := io.ReadAll(response.Body)
 		answered <- fmt.Sprint(string(content), err)
 	}()
-	g.Consistently(answered, "300ms").ShouldNot(Receive())
+	g.Consistently(answered, "1500ms").ShouldNot(Receive())
 	p.server.limits.Leave("")
 	g.Eventually(answered, soon).Should(Receive(HaveSuffix("abc<nil>")))
 }
