@@ -36,6 +36,7 @@ func TestFirstCopiesByOtherMethods(t *testing.T) {
 	connector := connectorFrom(t, b, shellAt(t, b.Site("dublin"), namespace))
 	source := open(t, connector, r.publisher(), credentials.RoleSA, "Content")
 	write(t, source, "CREATE TABLE dbo.Unpublished (Id int NOT NULL)")
+	publishWhatHasAKey(t, r)
 
 	began := time.Now()
 	methods := []v1alpha1.Initialization{
@@ -79,6 +80,18 @@ func TestFirstCopiesByOtherMethods(t *testing.T) {
 	g.Expect(c.Reason).To(Equal(v1alpha1.ReasonLogGrows), "nobody backs it up")
 	g.Expect(copies[1].Status.Copy.MovedBytes).To(BeNumerically("<", copies[1].Status.Copy.Bytes/2))
 	g.Expect(copies[2].Status.Copy.MovedBytes).To(BeZero())
+}
+
+// publishWhatHasAKey takes out of the publication what another test has declared and cannot be published: a backup
+// is taken when the publication has all its articles.
+func publishWhatHasAKey(t *testing.T, r *replicated) {
+	t.Helper()
+	p := r.publication
+	NewWithT(t).Expect(r.b.Hub().Client.Get(t.Context(), client.ObjectKeyFromObject(p), p)).To(Succeed())
+	before := client.MergeFrom(p.DeepCopy())
+	p.Spec.Articles = []v1alpha1.Article{{Table: "dbo.Article"}}
+	NewWithT(t).Expect(r.b.Hub().Client.Patch(t.Context(), p, before)).To(Succeed())
+	waitForReady(t, r.b, p, &p.Status.StatusBase, v1alpha1.ReasonPublished, time.Minute)
 }
 
 // bringFiles copies the files of a snapshot as a person does, with one that is torn at first, and calls write for one
