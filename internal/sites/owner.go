@@ -55,11 +55,18 @@ func EpochOf(site *v1alpha1.Site) int32 { return max(site.Spec.HubEpoch, 1) }
 
 // HubUID reads what a hub is known by.
 func HubUID(ctx context.Context, hub client.Reader) (string, error) {
-	var ns corev1.Namespace
-	if err := hub.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &ns); err != nil {
+	uid, err := ClusterUID(ctx, hub)
+	if err != nil {
 		return "", fmt.Errorf("reading namespace %s of the hub: %w", metav1.NamespaceSystem, err)
 	}
-	return string(ns.UID), nil
+	return uid, nil
+}
+
+// ClusterUID reads what any cluster is known by: the UID of its namespace kube-system.
+func ClusterUID(ctx context.Context, cluster client.Reader) (string, error) {
+	var ns corev1.Namespace
+	err := cluster.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &ns)
+	return string(ns.UID), err
 }
 
 // claims is how often a claim is tried while others write the Lease too.

@@ -11,11 +11,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
 )
 
@@ -138,11 +136,10 @@ func is(ctx context.Context, cluster join.Cluster, site *v1alpha1.Site) identity
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoveryTimeout)
 	defer cancel()
-	var system corev1.Namespace
-	if err := cluster.Client.Get(ctx, client.ObjectKey{Name: metav1.NamespaceSystem}, &system); err != nil {
+	switch uid, err := sites.ClusterUID(ctx, cluster.Client); {
+	case err != nil:
 		return unknown
-	}
-	if string(system.UID) == site.Cluster() {
+	case uid == site.Cluster():
 		return same
 	}
 	return another

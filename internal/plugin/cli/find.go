@@ -4,6 +4,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -39,6 +40,37 @@ func (e *MissingError) Error() string {
 		return text + "; there is none"
 	}
 	return text + "; there are: " + strings.Join(e.There, ", ")
+}
+
+// Meant is an object that a name may mean.
+type Meant struct {
+	Object          client.Object
+	Namespace, Name string
+}
+
+// FindOne reads which of several objects a person meant: the one that is there. The error is ambiguous when more are,
+// and names all when none is.
+func FindOne(ctx context.Context, hub client.Client, ambiguous error, all ...Meant) (found client.Object, none error) {
+	for _, m := range all {
+		var missing *MissingError
+		err := Find(ctx, hub, m.Object, m.Namespace, m.Name)
+		switch {
+		case err == nil && found != nil:
+			return nil, ambiguous
+		case err == nil:
+			found = m.Object
+		case !errors.As(err, &missing):
+			return nil, err
+		case none == nil:
+			none = missing
+		default:
+			none = fmt.Errorf("%w; %w", none, missing)
+		}
+	}
+	if found != nil {
+		return found, nil
+	}
+	return nil, none
 }
 
 // Find reads an object that a person named, within ReadTimeout. One that is not there is a MissingError.

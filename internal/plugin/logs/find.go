@@ -20,7 +20,6 @@ import (
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/plugin/cli"
-	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
 )
 
@@ -80,32 +79,21 @@ func declared(
 	ctx context.Context, hub client.Client, namespace, text string,
 ) (*v1alpha1.SQLServer, *v1alpha1.Site, error) {
 	server, site := &v1alpha1.SQLServer{}, &v1alpha1.Site{}
-	var noServer, noSite *cli.MissingError
+	var all []cli.Meant
 	if name, err := cli.ObjectName(text, "SQLServer"); err == nil {
-		err := cli.Find(ctx, hub, server, namespace, string(cli.ServerName(name)))
-		if err != nil && !errors.As(err, &noServer) {
-			return nil, nil, err
-		}
+		all = append(all, cli.Meant{Object: server, Namespace: namespace, Name: string(cli.ServerName(name))})
 	}
 	if name, err := cli.ObjectName(text, "Site"); err == nil {
-		err := cli.Find(ctx, hub, site, "", name)
-		if err != nil && !errors.As(err, &noSite) {
-			return nil, nil, err
-		}
+		all = append(all, cli.Meant{Object: site, Name: name})
 	}
-	switch {
-	case server.Name != "" && site.Name != "":
-		return nil, nil, fmt.Errorf("%s is a SQLServer and a Site: say gsql/%[1]s or gsite/%[1]s", text)
-	case server.Name != "":
+	ambiguous := fmt.Errorf("%s is a SQLServer and a Site: say gsql/%[1]s or gsite/%[1]s", text)
+	switch found, err := cli.FindOne(ctx, hub, ambiguous, all...); {
+	case err != nil:
+		return nil, nil, err
+	case found == server:
 		return server, nil, nil
-	case site.Name != "":
-		return nil, site, nil
-	case noServer != nil && noSite != nil:
-		return nil, nil, fmt.Errorf("%w; %w", noServer, noSite)
-	case noServer != nil:
-		return nil, nil, noServer
 	}
-	return nil, nil, noSite
+	return nil, site, nil
 }
 
 // ofServer are the containers of a server.
@@ -227,15 +215,9 @@ func (f *flags) findAtSite(
 ) ([]source, []string, error) {
 	reading, cancel := context.WithTimeout(ctx, cli.ReadTimeout)
 	defer cancel()
-	var pods corev1.PodList
-	if err := at.Client.List(reading, &pods, client.InNamespace(namespace), client.MatchingLabels(sites.OwnLabels()),
-		client.HasLabels{v1alpha1.LabelServer}); err != nil {
-		return nil, nil, fmt.Errorf("this cluster is not the hub; list the pods of servers of namespace %s: %w", namespace,
-			err)
-	}
-	var servers []string
-	for _, p := range pods.Items {
-		servers = append(servers, p.Labels[v1alpha1.LabelServer])
+	servers, err := cli.ServersHere(reading, at.Client, namespace)
+	if err != nil {
+		return nil, nil, err
 	}
 	site := siteName(reading, at.Client, namespace)
 	if name, err := cli.ObjectName(text, "SQLServer"); err == nil {
@@ -247,7 +229,7 @@ func (f *flags) findAtSite(
 	if name, err := cli.ObjectName(text, "Site"); err == nil && name == site {
 		return f.atSite(ctx, at, site, namespace, servers)
 	}
-	there := slices.Sorted(slices.Values(servers))
+	there := slices.Clone(servers)
 	if site != "" {
 		there = append(there, "gsite/"+site)
 	}

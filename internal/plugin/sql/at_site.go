@@ -17,7 +17,6 @@ import (
 	"geosql.dev/operator/internal/election/requests"
 	"geosql.dev/operator/internal/election/votes"
 	"geosql.dev/operator/internal/plugin/cli"
-	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/join"
 )
 
@@ -57,18 +56,13 @@ func findAtSite(ctx context.Context, at join.Cluster, kubeContext, namespace str
 }
 
 func readSite(ctx context.Context, site client.Reader, namespace string) (siteView, error) {
-	v := siteView{namespace: namespace}
-	var pods corev1.PodList
-	if err := site.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels(sites.OwnLabels()),
-		client.HasLabels{v1alpha1.LabelServer}); err != nil {
-		return v, fmt.Errorf("this cluster is not the hub; list the pods of servers of namespace %s: %w", namespace, err)
+	here, err := cli.ServersHere(ctx, site, namespace)
+	v := siteView{namespace: namespace, here: here}
+	if err != nil {
+		return v, err
 	}
-	for _, p := range pods.Items {
-		v.here = append(v.here, p.Labels[v1alpha1.LabelServer])
-	}
-	slices.Sort(v.here)
 	var names corev1.ConfigMap
-	err := site.Get(ctx, client.ObjectKey{Namespace: namespace, Name: orders.NamesObject}, &names)
+	err = site.Get(ctx, client.ObjectKey{Namespace: namespace, Name: orders.NamesObject}, &names)
 	if client.IgnoreNotFound(err) != nil {
 		return v, fmt.Errorf("this cluster is not the hub; read ConfigMap %s/%s: %w", namespace, orders.NamesObject, err)
 	}

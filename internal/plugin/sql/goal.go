@@ -118,32 +118,20 @@ func declared(
 	ctx context.Context, hub client.Client, namespace string, a asked,
 ) (*v1alpha1.SQLServer, *v1alpha1.AvailabilityGroup, error) {
 	server, group := &v1alpha1.SQLServer{}, &v1alpha1.AvailabilityGroup{}
-	var noServer, noGroup *cli.MissingError
+	var all []cli.Meant
 	if a.server && !a.secondary {
-		err := cli.Find(ctx, hub, server, namespace, string(cli.ServerName(a.name)))
-		if err != nil && !errors.As(err, &noServer) {
-			return nil, nil, err
-		}
+		all = append(all, cli.Meant{Object: server, Namespace: namespace, Name: string(cli.ServerName(a.name))})
 	}
 	if a.group {
-		err := cli.Find(ctx, hub, group, namespace, a.name)
-		if err != nil && !errors.As(err, &noGroup) {
-			return nil, nil, err
-		}
+		all = append(all, cli.Meant{Object: group, Namespace: namespace, Name: a.name})
 	}
-	switch {
-	case server.Name != "" && group.Name != "":
-		return nil, nil, ambiguous(a.name)
-	case server.Name != "":
+	switch found, err := cli.FindOne(ctx, hub, ambiguous(a.name), all...); {
+	case err != nil:
+		return nil, nil, err
+	case found == server:
 		return server, nil, nil
-	case group.Name != "":
-		return nil, group, nil
-	case noServer != nil && noGroup != nil:
-		return nil, nil, fmt.Errorf("%w; %w", noServer, noGroup)
-	case noServer != nil:
-		return nil, nil, noServer
 	}
-	return nil, nil, noGroup
+	return nil, group, nil
 }
 
 // ambiguous refuses a name that is that of both: nobody knows which one is meant.

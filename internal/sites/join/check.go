@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -137,11 +136,10 @@ func (r *Request) checkCluster(parent context.Context, before *v1alpha1.Site) er
 // clusterUID waits for the namespace: an API server that has just begun makes it a moment later.
 func clusterUID(ctx context.Context, c Cluster, where string) (string, error) {
 	for {
-		var ns corev1.Namespace
-		err := c.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &ns)
+		uid, err := sites.ClusterUID(ctx, c.Client)
 		switch {
 		case err == nil:
-			return string(ns.UID), nil
+			return uid, nil
 		case !apierrors.IsNotFound(err):
 			return "", fmt.Errorf("reading namespace kube-system at %s: %w", where, err)
 		}
