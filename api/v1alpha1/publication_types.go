@@ -424,6 +424,11 @@ type LogReaderRight struct {
 	// suspended and goes on.
 	// +optional
 	Ended *metav1.Time `json:"ended,omitempty"`
+	// left is how much was left to set up when it ended, in rows of the distributor's MSnosyncsubsetup, or the least
+	// since. When the log reader fails for want of the right and more than this is to be set up, it is given again.
+	// +kubebuilder:validation:Minimum=0
+	// +optional
+	Left int64 `json:"left,omitempty"`
 }
 
 // Held tells that the log reader is to have the right.

@@ -114,6 +114,9 @@ type Observed struct {
 	// At is what the distributor knows; AtErr is why that is not known.
 	At    replication.AtDistributor
 	AtErr error
+	// Pending is how much the log reader has still to set up for subscribers that began without a snapshot. It is younger
+	// than Database: what whoever is registered there needs is in it, unless it is done.
+	Pending int
 	// LogReaderJob and SnapshotJob are at the distributor, nil while there are none.
 	LogReaderJob, SnapshotJob *mssql.Job
 	// LogReaderBeside and SnapshotBeside have the agents' names while other jobs are attached to these; nil when there are

@@ -94,16 +94,32 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	}
 	// Also without a primary: the right that a log reader has for a time is taken back at the distributor alone.
 	observeJobs(ctx, engines, d, &o)
-	if d.lacks() || o.primary(d) == "" && o.publisherGone(d) == "" {
-		return o
+	if !d.lacks() && (o.primary(d) != "" || o.publisherGone(d) != "") {
+		observeDatabase(ctx, engines, d, &o)
 	}
-	observeDatabase(ctx, engines, d, &o)
-	if d.Publication.DeletionTimestamp == nil && o.primary(d) != "" {
+	if o.AtErr == nil {
+		observePending(ctx, engines, d, &o)
+	}
+	if !d.lacks() && d.Publication.DeletionTimestamp == nil && o.primary(d) != "" {
 		observeExpiry(ctx, engines, d, &o)
 		observeSubscribers(ctx, engines, d, &o)
 		observeSizes(ctx, engines, d, &o)
 	}
 	return o
+}
+
+// observePending reads what is left to set up, where somebody has the right for that or lacks it. It comes after the
+// published database: sp_addsubscription leaves it at the distributor before the subscriber is registered. Read first,
+// it would be taken for done where a subscriber was registered between the two, and the right be taken from a log
+// reader that has not come to it.
+func observePending(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
+	if o.At.Original == "" || d.Publication.Status.LogReaderRight == nil && !failing(*o) {
+		return
+	}
+	o.AtErr = engines.Read(ctx, d.System.Server, d.System.Database, func(ctx context.Context, db *mssql.DB) (err error) {
+		o.Pending, err = mssql.ReadPendingSetUps(ctx, db, o.At.Original, d.database())
+		return err
+	})
 }
 
 // observeAt reads what the distributor knows of the publication. While the right is to be taken back, that of a

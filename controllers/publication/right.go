@@ -20,9 +20,12 @@ import (
 //	since         somebody needs it: the log reader is given it, or has it. While what keeps it from that lasts, since
 //	              follows the time.
 //	since, ended  its hour is over, and somebody needs it still: nobody is given it again for that.
-//	ended         nobody of the publication needs it any more. What is left to set up is not given it again; whoever
-//	              begins to need it is. One whose hour is over comes to this at the earliest some minutes later while
-//	              somebody is not registered.
+//	ended         nobody of the publication needs it any more. What is left to set up (left) is not given it again;
+//	              whoever begins to need it is. One whose hour is over comes to this at the earliest some minutes later
+//	              while somebody is not registered.
+
+// A subscriber may be registered in the moment when its right ends, by who saw that the log reader still had it. The
+// log reader fails then, at more than was left: it is given the right for another hour.
 
 // A right that is held is kept while somebody who begins without a copy is not registered, whatever that waits for by
 // now: it comes back to the log reader, which would be stopped and started each time.
@@ -128,12 +131,12 @@ func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	switch {
 	case !needed && neverGiven(d, o):
 		return nil
-	case !needed && (o.At.Pending == 0 || !d.System.SetsUp(o.LogReaderJob)):
-		return &v1alpha1.LogReaderRight{Ended: &now}
+	case !needed && (o.Pending == 0 || !d.System.SetsUp(o.LogReaderJob)):
+		return &v1alpha1.LogReaderRight{Ended: &now, Left: int64(o.Pending)}
 	case neverGiven(d, o) && o.Now.Sub(have.Since.Time) >= countsAgain:
 		return &v1alpha1.LogReaderRight{Since: &now}
 	case o.Now.Sub(have.Since.Time) >= setUpFor:
-		return &v1alpha1.LogReaderRight{Since: have.Since, Ended: &now}
+		return &v1alpha1.LogReaderRight{Since: have.Since, Ended: &now, Left: int64(o.Pending)}
 	}
 	return have
 }
@@ -168,17 +171,20 @@ func withoutRight(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	case have == nil && (needed || fails):
 		return begun
 	case have == nil && d.System.SetsUp(o.LogReaderJob):
-		return &v1alpha1.LogReaderRight{Ended: &now}
+		return &v1alpha1.LogReaderRight{Ended: &now, Left: int64(o.Pending)}
 	case have == nil:
 		return nil
-	case have.Since == nil && needed:
+	case have.Since == nil && needed, fails && int64(o.Pending) > have.Left:
 		return begun
-	case have.Since != nil && !needed && (o.Now.Sub(have.Ended.Time) >= forgets || !beginsKept(d, o)):
-		return &v1alpha1.LogReaderRight{Ended: have.Ended}
-	case have.Since == nil && !fails && o.At.Pending == 0 && goesWithout(d, o):
+	case have.Since == nil && !fails && o.Pending == 0 && goesWithout(d, o):
 		return nil
 	}
-	return have
+	still := have.DeepCopy()
+	still.Left = min(still.Left, int64(o.Pending))
+	if have.Since != nil && !needed && (o.Now.Sub(have.Ended.Time) >= forgets || !beginsKept(d, o)) {
+		still.Since = nil
+	}
+	return still
 }
 
 // yielded is the record of a Publication that does nothing more, or cannot give the right: absent once the log reader

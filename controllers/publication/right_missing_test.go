@@ -94,7 +94,7 @@ func TestWhatIsSaidOfTheRightWhileSomethingIsMissing(t *testing.T) {
 	g := NewWithT(t)
 	w := reading(t)
 	raise(w)
-	w.o.At.Pending = 13
+	w.o.Pending = 13
 	w.d.Missing = []string{"SQLServer tukpub"}
 	p := plan(w.d, w.look())
 	g.Expect(described(p)).To(BeEmpty(), "its hour is not over")

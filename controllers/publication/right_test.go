@@ -242,6 +242,45 @@ func TestAPublicationOfSnapshotsLeavesTheLogReaderAlone(t *testing.T) {
 	}
 }
 
+// A subscriber that is registered in the moment when the right ends has the log reader fail for it: more is to be set
+// up than was left. It is given for another hour; what was left by then, or is less, is not given it again.
+func TestARightThatEndedTooEarlyIsGivenAgain(t *testing.T) {
+	for name, hour := range map[string]time.Duration{"nobody needed it": time.Minute, "its hour was over": setUpFor} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := reading(t)
+			w.d.Awaiting = []string{"dublin"}
+			raise(w)
+			w.d.Publication.Status.LogReaderRight = held(hour)
+			w.o.Pending = 26
+			if hour < setUpFor {
+				w.d.Awaiting, w.o.Pending = nil, 0
+			}
+			left := w.o.Pending
+			w.recordRight()
+			w.jobs[contentReader].Command = w.d.System.LogReaderCommand("tukpub-0", "Content", nil, false).Text()
+			record := func() *v1alpha1.LogReaderRight { return w.d.Publication.Status.LogReaderRight }
+			g.Expect(record().Ended).NotTo(BeNil())
+			g.Expect(record().Left).To(BeEquivalentTo(left))
+			w.d.Awaiting = nil
+			a := w.o.At.LogReader
+			a.Failure, a.ErrorCode, a.ErrorCodes = mssql.RunRetrying, "21089", []string{"21089"}
+			a.Time, a.ErrorTime = w.o.Now, w.o.Now
+			w.recordRight()
+			g.Expect(setsUp(w.d, w.look())).To(BeFalse(), "no more is to be set up than was left")
+			if left > 0 {
+				w.o.Pending = 13
+				w.recordRight()
+				g.Expect(record().Left).To(BeEquivalentTo(13), "less is left")
+			}
+			w.o.Pending += 13
+			w.recordRight()
+			g.Expect(setsUp(w.d, w.look())).To(BeTrue())
+			g.Expect(record().Since.Time).To(BeTemporally("~", w.o.Now, time.Second), "for an hour from now on")
+		})
+	}
+}
+
 // A right that was recorded, and not given before nobody needed it any more, leaves no record: the log reader runs as
 // it did. One that was stopped for it, or given it since, has to be started first.
 func TestARightThatWasNeverGivenLeavesNoRecord(t *testing.T) {
@@ -251,11 +290,11 @@ func TestARightThatWasNeverGivenLeavesNoRecord(t *testing.T) {
 	}{
 		"it runs since before":         {func(*world) {}, false},
 		"the Publication is suspended": {func(w *world) { w.d.Suspended = "spec.suspend is true" }, false},
-		"something is to be set up":    {func(w *world) { w.o.At.Pending = 13 }, false},
+		"something is to be set up":    {func(w *world) { w.o.Pending = 13 }, false},
 		"it runs only since then":      {func(w *world) { w.jobs[contentReader].Started = 0 }, true},
 		"it was stopped":               {func(w *world) { w.jobs[contentReader].Running = false }, true},
 		"it was stopped, with something to set up": {func(w *world) {
-			w.jobs[contentReader].Running, w.o.At.Pending = false, 13
+			w.jobs[contentReader].Running, w.o.Pending = false, 13
 		}, true},
 		"it is disabled": {func(w *world) {
 			w.jobs[contentReader].Running, w.jobs[contentReader].Enabled = false, false

@@ -114,7 +114,7 @@ func planSetUpFailed(d Desired, o Observed, p *replication.Plan) bool {
 	if !needsInVain(d, o) {
 		return true
 	}
-	who := "the log reader fails for want of it: " + failing(o)
+	who := "the log reader fails for want of it: " + failure(o)
 	if len(d.Awaiting) > 0 {
 		who = "these Subscriptions still wait for it: " + strings.Join(d.Awaiting, ", ")
 	} else if subscribesKept(d, o) {
@@ -126,8 +126,8 @@ func planSetUpFailed(d Desired, o Observed, p *replication.Plan) bool {
 			"hour; or end the Subscriptions. docs/runbooks/replication.md has more", d.database(), setUpFor, who)))
 }
 
-// failing is what the log reader said last of its failure.
-func failing(o Observed) string {
+// failure is what the log reader said last of its failure.
+func failure(o Observed) string {
 	if o.At.LogReader == nil {
 		return ""
 	}
@@ -240,10 +240,15 @@ func unseen(d Desired, o Observed) string {
 // lsnatdist (21089), by what that calls (14126), and by the engine itself (229).
 var lacksRight = []string{"21089", "14126", "229"}
 
+// failing tells that the log reader's newest run fails, or begins again after it did.
+func failing(o Observed) bool {
+	a := o.At.LogReader
+	return a != nil && (a.Failure == mssql.RunRetrying || a.Failure == mssql.RunFailed)
+}
+
 // failsWithout tells that something is to be set up, and that the log reader fails for want of the right, as its own
 // newest error says: it delivers to nobody meanwhile.
 func failsWithout(d Desired, o Observed) bool {
-	a := o.At.LogReader
-	return o.At.Pending > 0 && a != nil && (a.Failure == mssql.RunRetrying || a.Failure == mssql.RunFailed) &&
-		!d.System.SetsUp(o.LogReaderJob) && replication.FailsOf(a, lacksRight...) != ""
+	return o.Pending > 0 && failing(o) && !d.System.SetsUp(o.LogReaderJob) &&
+		replication.FailsOf(o.At.LogReader, lacksRight...) != ""
 }

@@ -108,17 +108,18 @@ func raise(w *world) {
 func TestWhenALogReaderSetsUp(t *testing.T) {
 	raised := func(w *world) {
 		raise(w)
-		w.o.At.Pending = 13
+		w.o.Pending = 13
 	}
 	fails := func(w *world, code string) {
 		a := w.o.At.LogReader
-		w.o.At.Pending, a.Failure, a.ErrorCode, a.ErrorCodes = 13, mssql.RunRetrying, code, []string{code}
+		w.o.Pending, a.Failure, a.ErrorCode, a.ErrorCodes = 13, mssql.RunRetrying, code, []string{code}
 		a.Time, a.ErrorTime, a.FailureMessage = start, start, "it failed"
 	}
 	over := func(w *world) {
 		since := metav1.NewTime(start.Add(-setUpFor))
 		now := metav1.NewTime(start)
-		w.d.Publication.Status.LogReaderRight = &v1alpha1.LogReaderRight{Since: &since, Ended: &now}
+		w.d.Publication.Status.LogReaderRight = &v1alpha1.LogReaderRight{
+			Since: &since, Ended: &now, Left: int64(w.o.Pending)}
 	}
 	for name, c := range map[string]struct {
 		change func(*world)
@@ -140,7 +141,7 @@ func TestWhenALogReaderSetsUp(t *testing.T) {
 			raised(w)
 			w.d.Publication.Status.LogReaderRight = nil
 		}, false},
-		"it was not given the right in time": {func(w *world) { w.o.At.Pending = 13 }, false},
+		"it was not given the right in time": {func(w *world) { w.o.Pending = 13 }, false},
 		"and fails for it":                   {func(w *world) { fails(w, "21089") }, true},
 		"and fails for it otherwise":         {func(w *world) { fails(w, "14126") }, true},
 		"and the engine itself refuses":      {func(w *world) { fails(w, "229") }, true},
@@ -149,11 +150,11 @@ func TestWhenALogReaderSetsUp(t *testing.T) {
 			fails(w, "21089")
 			w.o.At.LogReader.ErrorTime = start.Add(-24 * time.Hour)
 		}, false},
-		"and fails for it, with nothing to set up": {func(w *world) { fails(w, "21089"); w.o.At.Pending = 0 }, false},
+		"and fails for it, with nothing to set up": {func(w *world) { fails(w, "21089"); w.o.Pending = 0 }, false},
 		"and fails for it after its hour":          {func(w *world) { fails(w, "21089"); over(w) }, false},
 		"somebody waits still after its hour":      {func(w *world) { w.d.Awaiting = []string{"dublin"}; over(w) }, false},
 		"somebody begins to wait after another's hour": {func(w *world) {
-			w.o.At.Pending = 13
+			w.o.Pending = 13
 			over(w)
 			w.recordRight()
 			w.d.Awaiting = []string{"dublin"}
@@ -257,7 +258,7 @@ func TestARightThatIsOfNoAvail(t *testing.T) {
 		}, "subscribers wait for new articles"},
 		"the log reader fails without": {func(w *world) {
 			a := w.o.At.LogReader
-			w.o.At.Pending, a.Failure, a.ErrorCode, a.Time, a.ErrorTime = 13, mssql.RunFailed, "21089", start, start
+			w.o.Pending, a.Failure, a.ErrorCode, a.Time, a.ErrorTime = 13, mssql.RunFailed, "21089", start, start
 			a.FailureMessage = "only members of sysadmin"
 		}, "fails for want of it: only members of sysadmin"},
 	} {
@@ -293,7 +294,7 @@ func TestLeftoversAskForNoRight(t *testing.T) {
 	g := NewWithT(t)
 	w := reading(t)
 	raise(w)
-	w.o.At.Pending = 13
+	w.o.Pending = 13
 	w.d.Publication.Status.LogReaderRight = held(setUpFor)
 	for range 3 {
 		p, _ := w.settle(t, all)
@@ -303,7 +304,7 @@ func TestLeftoversAskForNoRight(t *testing.T) {
 	}
 	w.o.At.LogReader.Failure = mssql.RunRetrying
 	g.Expect(setsUp(w.d, w.look())).To(BeFalse())
-	w.o.At.LogReader.Failure, w.o.At.Pending = 0, 0
+	w.o.At.LogReader.Failure, w.o.Pending = 0, 0
 	w.settle(t, all)
 	g.Expect(w.d.Publication.Status.LogReaderRight).To(BeNil())
 }

@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -64,6 +65,14 @@ type bed struct {
 	connector          *mssql.Connector
 	// options of its engines.
 	options []engine.Option
+	// watch is told of what the operator does at engines; nil for nobody.
+	watch atomic.Pointer[watch]
+}
+
+// watch may keep a look or a step waiting.
+type watch struct {
+	opens    func(mssql.Target)
+	executes func(mssql.Target, tsql.Statement) (done func(error))
 }
 
 func newBed(t *testing.T, servers ...v1alpha1.ServerName) *bed {
@@ -242,8 +251,19 @@ func (b *bed) startManager(t *testing.T) {
 	mgr := apiserver.NewManager(t, b.hub.ManagerConfig(t), provider, apiserver.HubOptions())
 	local := mgr.GetLocalManager()
 	b.connector = mssql.NewConnector(mssql.Options{
-		Access:  mssql.SecretAccess{Reader: local.GetAPIReader()},
-		Address: func(t mssql.Target) string { return b.engines[t.Server].Address },
+		Access: mssql.SecretAccess{Reader: local.GetAPIReader()},
+		Address: func(t mssql.Target) string {
+			if w := b.watch.Load(); w != nil {
+				w.opens(t)
+			}
+			return b.engines[t.Server].Address
+		},
+		Executing: func(t mssql.Target, s tsql.Statement) func(error) {
+			if w := b.watch.Load(); w != nil {
+				return w.executes(t, s)
+			}
+			return func(error) {}
+		},
 	})
 	g.Expect(distributor.SetupWithManager(mgr, distributor.Options{Connector: b.connector})).To(Succeed())
 	g.Expect(publication.SetupWithManager(mgr, publication.Options{Connector: b.connector})).To(Succeed())

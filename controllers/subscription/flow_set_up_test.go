@@ -5,15 +5,20 @@
 package subscription_test
 
 import (
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
+	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/replication"
 	"geosql.dev/operator/internal/tsql"
 )
@@ -61,6 +66,70 @@ func TestTheRightEndsWhileThePublisherIsMissing(t *testing.T) {
 		return job.Running
 	}, patient, 200*time.Millisecond).Should(BeTrue())
 	g.Eventually(func() bool { b.nudgeAll(t); return right().Held() }, patient, 200*time.Millisecond).Should(BeFalse())
+}
+
+// A subscriber that is registered while a Publication is being looked at keeps the right for its log reader: what is to
+// be set up was not there when the distributor was asked first. Without the right it would deliver to nobody any more.
+func TestTheRightStaysForWhoIsRegisteredDuringALook(t *testing.T) {
+	t.Parallel()
+	g := NewWithT(t)
+	b := newBed(t, "dist", "tukpub", "dubsub")
+	b.bothDatabases(t, 50)
+	d, p := published()
+	p.Spec.Initialization = &v1alpha1.Initialization{Method: v1alpha1.InitializeReplicationSupportOnly}
+	s := subscribed(v1alpha1.SubscriptionPush)
+	begun, looked, registered := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	within := func(happened <-chan struct{}) {
+		select {
+		case <-happened:
+		case <-time.After(patient / 2):
+		}
+	}
+	var looks atomic.Int32
+	b.watch.Store(&watch{
+		executes: func(_ mssql.Target, statement tsql.Statement) (done func(error)) {
+			done = func(error) {}
+			if strings.Contains(statement.Text, "sp_addsubscription") {
+				once.Do(func() {
+					// Whoever looks now has no word of the Subscription that it waits for the log reader.
+					ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse,
+						Reason: v1alpha1.ReasonConfiguring, Message: "it is registered"}
+					have := s.DeepCopy()
+					if b.hub.Client.Get(t.Context(), client.ObjectKeyFromObject(s), have) == nil {
+						before := have.DeepCopy()
+						meta.SetStatusCondition(&have.Status.Conditions, ready)
+						_ = b.hub.Client.Status().Patch(t.Context(), have, client.MergeFrom(before))
+					}
+					close(begun)
+					within(looked)
+					done = func(error) { close(registered) }
+				})
+			}
+			return done
+		},
+		opens: func(at mssql.Target) {
+			if at.Server != "tukpub" || at.Database != "Content" || at.Role == credentials.RoleSA {
+				return
+			}
+			select {
+			case <-begun:
+			default:
+				return
+			}
+			// The first looks may have begun before.
+			if looks.Add(1) == 6 {
+				close(looked)
+				within(registered)
+			}
+		},
+	})
+	b.create(t, d, p, s)
+	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
+	g.Expect(looked).To(BeClosed(), "the Publication was looked at while its subscriber was registered")
+	g.Expect(registered).To(BeClosed())
+	b.sql(t, "tukpub", "Content", "INSERT dbo.Article (Id, Body) VALUES (5000, N'afterwards')")
+	b.settle(t, s, "dbo.Article")
 }
 
 // A subscription that begins without a snapshot is delivered by an engine that wants its log reader in sysadmin for the

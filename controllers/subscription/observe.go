@@ -158,6 +158,10 @@ func observe(ctx context.Context, engines replication.Engines, sidecars Sidecars
 	// What takes time comes last.
 	observePending(ctx, engines, d, &o)
 	observeComparison(ctx, engines, d, &o)
+	if o.Comparison != nil {
+		// A comparison may outlast the right with which the log reader sets up who is registered by it.
+		observeJobs(ctx, engines, d, &o, d.System.Server)
+	}
 	return o
 }
 

@@ -86,10 +86,8 @@ func firstOf(agents []Agent, ours func(publisher string) bool) *Agent {
 
 // DistributionState is how far a distribution database is with a published database and one of its publications.
 type DistributionState struct {
-	// SetUpLogin is the login with which log readers set subscribers up, nil while there is none; Pending is how much the
-	// database's has still to set up.
+	// SetUpLogin is the login with which log readers set subscribers up, nil while there is none.
 	SetUpLogin *SetUpLogin
-	Pending    int
 	// RedirectedTo is where agents are sent that look for the original publisher's database, empty when nowhere else.
 	RedirectedTo string
 	// Fork is the recovery fork of the distribution database, empty when the engine does not tell.
@@ -112,11 +110,17 @@ type DistributionOf struct {
 	Login, Password                 string
 }
 
+// ReadPendingSetUps reads how much the log reader of a database, under its original publisher's name, has still to set
+// up for subscribers that began without a snapshot.
+func ReadPendingSetUps(ctx context.Context, q Querier, original, database string) (n int, err error) {
+	err = q.Query(ctx, tsql.PendingSetUps(original, database), func(r Row) error { return r.Scan(&n) })
+	return n, err
+}
+
 // ReadDistributionState reads how far a distribution database is.
 func ReadDistributionState(ctx context.Context, q Querier, of DistributionOf) (s DistributionState, err error) {
 	reads := []read{
 		readSetUpLogin(of.Login, of.Password, &s.SetUpLogin),
-		{tsql.PendingSetUps(of.Original, of.Database), func(r Row) error { return r.Scan(&s.Pending) }},
 		readLogEnd(new([]byte), &s.Fork),
 		{tsql.NewestReplicated(of.Original, of.Database), func(r Row) error { return r.Scan(&s.Newest, &s.NewestTime) }},
 		{tsql.PublicationAccess(of.Original, of.Database, of.Publication), func(r Row) error {

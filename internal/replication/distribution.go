@@ -37,8 +37,6 @@ type AtDistributor struct {
 	// that was written there, by its clock.
 	Newest     []byte
 	NewestTime time.Time
-	// Pending is how much the database's log reader has still to set up for subscribers that began without a snapshot.
-	Pending int
 	// SetUpLogin is the login with which it can, nil while there is none.
 	SetUpLogin *mssql.SetUpLogin
 	// Fork is the recovery fork of the distribution database, empty when the engine does not tell.
@@ -135,7 +133,7 @@ func (at *AtDistributor) read(
 	if err != nil {
 		return err
 	}
-	at.SetUpLogin, at.Pending, at.RedirectedTo = state.SetUpLogin, state.Pending, state.RedirectedTo
+	at.SetUpLogin, at.RedirectedTo = state.SetUpLogin, state.RedirectedTo
 	if !at.Known {
 		return nil
 	}
