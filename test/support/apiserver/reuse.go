@@ -135,8 +135,8 @@ func (r *running) remember(ctx context.Context) error {
 // passes are how often clear looks before it gives up on a server in which something still writes.
 const passes = 10
 
-// clear takes everything away that a test has made, past finalizers. It tells why the server is not as it was before the
-// test: what was there is changed or gone, or what the API server has rules of its own from was added.
+// clear takes everything away that a test has made, past finalizers. It tells why the server is not as it was before
+// the test: what was there is changed or gone, or what the API server has rules of its own from was added.
 func (r *running) clear(ctx context.Context) (why string, err error) {
 	// A request of the test's may still have been carried out when the keys were read: only what finds nothing is the end.
 	for range passes {
@@ -177,9 +177,9 @@ func (r *running) made(now map[string]key) (made []string, why string) {
 	return made, ""
 }
 
-// forget waits until the API server has seen that these keys were removed from its store: each of its kinds has a cache,
-// from which the first list of an informer may come as it is. A list that names no resource version is as new as the
-// store.
+// forget waits until the API server has seen that these keys were removed from its store: each of its kinds has a
+// cache, from which the first list of an informer may come as it is. A list that names no resource version is as new as
+// the store.
 func (r *running) forget(ctx context.Context, removed []string) (why string, err error) {
 	c, err := metadata.NewForConfig(r.config)
 	if err != nil {

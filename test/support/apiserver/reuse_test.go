@@ -57,8 +57,8 @@ func TestServersAreUsedAgain(t *testing.T) {
 	})
 }
 
-// TestServersThatAreOthersAreNotUsedAgain shows that a test gets another server where more was changed in an earlier one
-// than is taken away, and where the earlier one is in use.
+// TestServersThatAreOthersAreNotUsedAgain shows that a test gets another server where more was changed in an earlier
+// one than is taken away, and where the earlier one is in use.
 func TestServersThatAreOthersAreNotUsedAgain(t *testing.T) {
 	known := map[types.UID]bool{}
 	for _, change := range []struct {

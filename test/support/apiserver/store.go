@@ -93,7 +93,8 @@ func (s *store) keys(ctx context.Context) (map[string]key, error) {
 	// The end of a range of all that begins with the root: its last byte, and one more.
 	end := []byte(root)
 	end[len(end)-1]++
-	if err := s.ask(ctx, "range", map[string]any{"key": []byte(root), "range_end": end, "keys_only": true}, &answer); err != nil {
+	question := map[string]any{"key": []byte(root), "range_end": end, "keys_only": true}
+	if err := s.ask(ctx, "range", question, &answer); err != nil {
 		return nil, err
 	}
 	keys := make(map[string]key, len(answer.KVs))
@@ -151,15 +152,21 @@ func established(ctx context.Context, config *rest.Config) error {
 	if err != nil {
 		return fmt.Errorf("make a client for CRDs: %w", err)
 	}
-	return wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, func(ctx context.Context) (bool, error) {
+	are := func(ctx context.Context) (bool, error) {
 		list, err := c.ApiextensionsV1().CustomResourceDefinitions().List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return false, fmt.Errorf("list CRDs: %w", err)
 		}
 		return !slices.ContainsFunc(list.Items, func(crd apiextensionsv1.CustomResourceDefinition) bool {
-			return !slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-				return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-			})
+			return !slices.ContainsFunc(crd.Status.Conditions, isEstablished)
 		}), nil
-	})
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, time.Minute, true, are); err != nil {
+		return fmt.Errorf("wait until all CRDs are established: %w", err)
+	}
+	return nil
+}
+
+func isEstablished(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+	return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
 }
