@@ -90,7 +90,8 @@ func (r *running) keep() {
 	kept.servers = append(kept.servers, r)
 }
 
-// again is a server that an earlier test has left, as it was when it had started. One that cannot be made so is stopped.
+// again is a server that an earlier test has left, as it was when it had started. One that cannot be made so is
+// stopped.
 func again(t testing.TB, hub bool) *running {
 	t.Helper()
 	for r := takeKept(&hub); r != nil; r = takeKept(&hub) {
