@@ -10,6 +10,8 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"geosql.dev/operator/test/support/apiserver"
 )
 
 // atOnce is how many flow tests are at work: each waits for its agents and its controllers more than it computes. More
@@ -26,5 +28,5 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	os.Exit(m.Run())
+	os.Exit(apiserver.Main(m))
 }

@@ -8,6 +8,7 @@ package apiserver
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -47,26 +48,19 @@ type Server struct {
 	Client client.Client
 	// Wire through which everybody else reaches the server.
 	Wire *Wire
-
-	env *envtest.Environment
 }
 
 // StartHub starts an API server with the CRDs of config/crd/bases and the chart's admission policies. It stops when the
-// test ends.
+// test ends, unless Main keeps it.
 func StartHub(t testing.TB) *Server {
 	t.Helper()
-	hub := start(t, &envtest.Environment{
-		CRDDirectoryPaths:     []string{filepath.Join(checkout.Root(), "config", "crd", "bases")},
-		ErrorIfCRDPathMissing: true,
-	})
-	hub.addPolicies(t)
-	return hub
+	return start(t, true)
 }
 
-// StartMember starts an API server without CRDs. It stops when the test ends.
+// StartMember starts an API server without CRDs. It stops when the test ends, unless Main keeps it.
 func StartMember(t testing.TB) *Server {
 	t.Helper()
-	return start(t, &envtest.Environment{})
+	return start(t, false)
 }
 
 // StartNarrow starts an API server like StartMember that serves so many requests at once, half of them changes. It is
@@ -77,48 +71,100 @@ func StartNarrow(t testing.TB, requests int) *Server {
 	env.ControlPlane.GetAPIServer().Configure().
 		Set("max-requests-inflight", strconv.Itoa(requests-requests/2)).
 		Set("max-mutating-requests-inflight", strconv.Itoa(requests/2))
-	return start(t, env)
+	r := launch(t, env)
+	t.Cleanup(func() {
+		if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r.server(t)
 }
 
-func start(t testing.TB, env *envtest.Environment) *Server {
+// start gives the test a server that an earlier one has left, or a new one.
+func start(t testing.TB, hub bool) *Server {
+	t.Helper()
+	r := again(t, hub)
+	isNew := r == nil
+	if isNew {
+		env := &envtest.Environment{}
+		if hub {
+			env.CRDDirectoryPaths = []string{filepath.Join(checkout.Root(), "config", "crd", "bases")}
+			env.ErrorIfCRDPathMissing = true
+		}
+		r = launch(t, env)
+		r.hub = hub
+	}
+	t.Cleanup(func() {
+		if r.before != nil && !t.Failed() {
+			r.keep()
+		} else if err := r.stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	a := r.server(t)
+	if isNew && hub {
+		a.addPolicies(t)
+	}
+	if isNew && kept.on {
+		if err := r.remember(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a
+}
+
+// launch starts a server.
+func launch(t testing.TB, env *envtest.Environment) *running {
 	t.Helper()
 	env.BinaryAssetsDirectory = assets(t)
 	env.Scheme = Scheme
-	givePorts(t, env)
+	r := &running{env: env}
+	r.givePorts(t)
 	// On a busy machine etcd alone takes longer than the default of 20 s.
 	env.ControlPlaneStartTimeout, env.ControlPlaneStopTimeout = 2*time.Minute, time.Minute
 	cfg, err := env.Start()
 	if err != nil {
 		// Both may run, and CRDs be refused: they would outlive the test, with the locks that it was given.
-		_ = env.Stop()
+		_ = r.stop()
 		t.Fatalf("starting etcd and kube-apiserver from %s: %v", env.BinaryAssetsDirectory, err)
 	}
-	t.Cleanup(func() {
-		if err := env.Stop(); err != nil {
-			t.Errorf("stopping kube-apiserver and etcd: %v", err)
-		}
-	})
 	cfg.QPS, cfg.Burst = -1, -1
-	c, err := client.New(cfg, client.Options{Scheme: Scheme})
+	r.config = cfg
+	r.client, err = client.New(cfg, client.Options{Scheme: Scheme})
 	if err != nil {
+		_ = r.stop()
 		t.Fatalf("making a client: %v", err)
 	}
-	a := &Server{Client: c, env: env}
-	a.Wire = newWire(t, cfg.Host)
-	a.Config = rest.CopyConfig(cfg)
+	r.store = &store{url: env.ControlPlane.Etcd.URL.String()}
+	return r
+}
+
+// server is it with a new wire, for a test.
+func (r *running) server(t testing.TB) *Server {
+	t.Helper()
+	a := &Server{Client: r.client, Wire: newWire(t, r.config.Host), Config: rest.CopyConfig(r.config)}
 	a.Config.Host = "https://" + a.Wire.Address()
 	return a
 }
 
 // givePorts chooses where both listen: they begin to seconds later, and the system would give a port that it has chosen
 // to others meanwhile.
-func givePorts(t testing.TB, env *envtest.Environment) {
+func (r *running) givePorts(t testing.TB) {
 	t.Helper()
-	etcd := &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: ports.Address(t)}}
-	etcd.Configure().Set("listen-peer-urls", "http://"+ports.Address(t))
-	env.ControlPlane.Etcd = etcd
-	serving := &env.ControlPlane.GetAPIServer().SecureServing
-	serving.Address, serving.Port = "127.0.0.1", strconv.Itoa(ports.Free(t))
+	var chosen [3]string
+	for i := range chosen {
+		port, release, err := ports.Reserve()
+		if err != nil {
+			t.Fatalf("choosing the ports of an API server: %v", err)
+		}
+		r.release = append(r.release, release)
+		chosen[i] = strconv.Itoa(port)
+	}
+	etcd := &envtest.Etcd{URL: &url.URL{Scheme: "http", Host: net.JoinHostPort("127.0.0.1", chosen[0])}}
+	etcd.Configure().Set("listen-peer-urls", "http://"+net.JoinHostPort("127.0.0.1", chosen[1]))
+	r.env.ControlPlane.Etcd = etcd
+	serving := &r.env.ControlPlane.GetAPIServer().SecureServing
+	serving.Address, serving.Port = "127.0.0.1", chosen[2]
 }
 
 // requireVariable names an environment variable that, when it is 1, has a test without kube-apiserver and etcd fail.

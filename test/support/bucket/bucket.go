@@ -91,7 +91,7 @@ func (s *Server) Launch() {
 	g.Expect(err).NotTo(gomega.HaveOccurred())
 	s.process = exec.Command(path, s.arguments...)
 	s.process.Env = []string{"ROOT_ACCESS_KEY=" + s.Bucket.AccessKey, "ROOT_SECRET_KEY=" + s.Bucket.SecretKey,
-		"PATH=" + os.Getenv("PATH")}
+		"PATH=" + os.Getenv("PATH"), "GOGC=" + os.Getenv("GOGC")}
 	s.process.Stdout, s.process.Stderr = os.Stderr, os.Stderr
 	g.Expect(s.process.Start()).To(gomega.Succeed())
 	trust := x509.NewCertPool()

@@ -215,7 +215,9 @@ func (e *Engine) Launch(t testing.TB) {
 	cmd.Env = []string{"ACCEPT_EULA=Y", "MSSQL_PID=Developer", "MSSQL_IP_ADDRESS=127.0.0.1", "MSSQL_TCP_PORT=" + port,
 		"MSSQL_MEMORY_LIMIT_MB=256", "MSSQL_SA_PASSWORD=" + string(e.Access.Passwords[credentials.KeySA]),
 		// Where an engine that was built with the race detector reports (hack/race).
-		"GORACE=" + os.Getenv("GORACE")}
+		"GORACE=" + os.Getenv("GORACE"),
+		// It collects garbage as often as the tests and API servers do (hack/gotest).
+		"GOGC=" + os.Getenv("GOGC")}
 	cmd.Stdout, cmd.Stderr = output, output
 	if err := cmd.Start(); err != nil {
 		t.Fatalf("start the stand-in: %v", err)

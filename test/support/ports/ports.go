@@ -4,6 +4,7 @@
 package ports
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -19,15 +20,25 @@ import (
 // one ends: who asked for it may listen later.
 func Free(t testing.TB) int {
 	t.Helper()
+	port, release, err := Reserve()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(release)
+	return port
+}
+
+// Reserve is Free for what outlives a test: nobody is given the port until release is called, or the process ends.
+func Reserve() (port int, release func(), err error) {
 	folder := filepath.Join(os.TempDir(), "geosql-test-ports")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatalf("make %s: %v", folder, err)
+		return 0, nil, fmt.Errorf("make %s: %w", folder, err)
 	}
 	for range 1000 {
 		port := 15000 + rand.IntN(17000)
 		f, err := os.OpenFile(filepath.Join(folder, strconv.Itoa(port)), os.O_CREATE|os.O_RDWR, 0o644)
 		if err != nil {
-			t.Fatalf("lock port %d: %v", port, err)
+			return 0, nil, fmt.Errorf("lock port %d: %w", port, err)
 		}
 		if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) != nil {
 			_ = f.Close()
@@ -39,11 +50,9 @@ func Free(t testing.TB) int {
 			continue
 		}
 		_ = l.Close()
-		t.Cleanup(func() { _ = f.Close() })
-		return port
+		return port, func() { _ = f.Close() }, nil
 	}
-	t.Fatal("no port is free")
-	return 0
+	return 0, nil, errors.New("no port is free")
 }
 
 // Address is one of the loopback with a Free port.

@@ -67,7 +67,7 @@ func Main[T any](m *testing.M, watch func(T) (Watch, error)) {
 		os.Exit(0)
 	}
 	log.SetLogger(logr.Discard())
-	os.Exit(m.Run())
+	os.Exit(apiserver.Main(m))
 }
 
 // managerConfig is what a manager's process is told.
