@@ -190,9 +190,11 @@ type Observed struct {
 	FormerLogin bool
 	// FormerSessions are that login's sessions.
 	FormerSessions []int
-	// Comparison with the publisher's tables, nil when there was no need for one; ComparisonErr is why it failed.
+	// Comparison with the publisher's tables, nil when there was no need for one; ComparisonErr is why it failed. Compared
+	// is when it was over.
 	Comparison    *replication.Comparison
 	ComparisonErr error
+	Compared      time.Time
 }
 
 // Former is what a subscription to a former publisher has left, with its agent's jobs by server.
