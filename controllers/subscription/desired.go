@@ -184,8 +184,10 @@ type Observed struct {
 	TokensErr error
 	// Former are subscriptions of the database to the publication at publishers from which it has moved.
 	Former []Former
-	// Feeders are other subscriptions of the database, read before the first registration.
-	Feeders []Feeder
+	// Feeders are other subscriptions of the database, read before the first registration; Declared is what was declared
+	// once they had been.
+	Feeders  []Feeder
+	Declared *Declarations
 	// FormerLogin tells that the former agents' login is there.
 	FormerLogin bool
 	// FormerSessions are that login's sessions.
@@ -413,7 +415,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	d.DatabaseDeclared = subscriber.Declares(d.database())
-	if d.Beside, d.Declared, err = r.beside(ctx, object); err != nil {
+	if d.Beside, d.Declared, err = beside(ctx, r.hub, object); err != nil {
 		return d, err
 	}
 	if err := r.desireProfiles(ctx, &d); err != nil {
