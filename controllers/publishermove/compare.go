@@ -49,31 +49,40 @@ func (d Desired) compares(o Observed) bool {
 	return !waits
 }
 
-// compare has the tables compared if that is to be, and asks the former publisher once more afterwards: reading all
-// rows takes up to half an hour, in which its database may have been opened again.
+// asksAgain tells that the former publisher is asked once more before anything is concluded: it takes no writes, as far
+// as is known, and the old way may be ended next. One that answers ends the plan anyway.
+func (d Desired) asksAgain(o Observed) bool {
+	return !d.drained() && reconcile.Through(&replication.Plan{}, d, o, planReferences, planPublisherFenced)
+}
+
+// compare has the tables compared if that is to be, and asks the former publisher once more when all else was read: one
+// that was silent may have come back meanwhile, and reading all rows takes up to half an hour, in which its database
+// may have been opened again.
 func (o *Observed) compare(
 	d Desired,
 	clock func() time.Time,
 	ask func(from v1alpha1.ServerName) (*replication.Comparison, error),
 	former func(*Observed),
 ) {
-	if !d.compares(*o) {
-		return
-	}
-	if last := d.Compared; last.stands(d, o.Now) {
-		o.Compared, o.Comparison, o.ComparisonErr = last, last.Comparison, last.Err
+	if !d.asksAgain(*o) {
 		return
 	}
 	from := o.ReadOnly
-	comparison, err := ask(from)
+	var compared *Compared
+	if d.compares(*o) {
+		if compared = d.Compared; !compared.stands(d, o.Now) {
+			compared = &Compared{Generation: d.Move.Generation}
+			compared.Comparison, compared.Err = ask(from)
+			compared.At = clock()
+		}
+	}
 	o.Answering, o.ReadOnly = nil, ""
 	former(o)
 	o.Now = clock()
-	if o.ReadOnly != from {
+	if compared == nil || o.ReadOnly != from {
 		return // it says nothing of a database that may take writes
 	}
-	o.Comparison, o.ComparisonErr = comparison, err
-	o.Compared = &Compared{At: o.Now, Generation: d.Move.Generation, Comparison: comparison, Err: err}
+	o.Compared, o.Comparison, o.ComparisonErr = compared, compared.Comparison, compared.Err
 }
 
 // comparisons are the last ones of every move. They are in memory alone: another manager compares anew.

@@ -126,6 +126,56 @@ func TestAPublisherThatIsOpenedWhileItIsCompared(t *testing.T) {
 	}
 }
 
+// A publisher that was silent at first may have come back while copies and distributor were asked: what it takes since
+// arrives nowhere once the move begins.
+func TestAPublisherThatComesBackWhileOthersAreAsked(t *testing.T) {
+	for name, c := range map[string]struct {
+		edit   func(*Desired, *Observed)
+		former func(*Observed)
+		reason string
+		asked  int
+	}{
+		"silent still": {nil, func(*Observed) {}, v1alpha1.ReasonSwitching, 1},
+		"back": {nil, func(o *Observed) { o.Answering = []string{"tukpub-0"} },
+			v1alpha1.ReasonPublisherAnswers, 1},
+		"back, and read-only": {nil, func(o *Observed) { o.ReadOnly = "tukpub" }, v1alpha1.ReasonDraining, 1},
+		"there at first": {func(_ *Desired, o *Observed) { o.Answering = []string{"tukpub-0"} }, func(*Observed) {},
+			v1alpha1.ReasonPublisherAnswers, 0},
+		"the old way is ended": {func(d *Desired, _ *Observed) { *d = begun(*d) }, func(*Observed) {}, "", 0},
+		"was equal, and is silent": {func(d *Desired, o *Observed) {
+			d.Move.Spec.FencedServers, o.ReadOnly, d.Move.Spec.Approved = nil, "tukpub", false
+			d.Compared = &Compared{At: noon, Comparison: equal}
+		}, func(*Observed) {}, v1alpha1.ReasonPublisherNotFenced, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			d, o := lostSite()
+			if c.edit != nil {
+				c.edit(&d, &o)
+			}
+			later, asked := noon.Add(time.Minute), 0
+			o.compare(d, func() time.Time { return later },
+				func(v1alpha1.ServerName) (*replication.Comparison, error) { return equal, nil },
+				func(o *Observed) {
+					g.Expect(o.Answering).To(BeEmpty())
+					g.Expect(o.ReadOnly).To(BeEmpty(), "what was read before does not stand")
+					asked++
+					c.former(o)
+				})
+			g.Expect(asked).To(Equal(c.asked))
+			p := plan(d, o)
+			if c.reason != "" {
+				g.Expect(p.Steps).To(BeEmpty())
+				g.Expect(p.Outcome.Reason).To(Equal(c.reason), p.Outcome.Message)
+			}
+			if c.asked > 0 {
+				g.Expect(o.Now).To(Equal(later), "the record has when it was known")
+			}
+			g.Expect(o.Comparison == nil || o.ReadOnly != "").To(BeTrue(), "it says nothing of one that is silent")
+		})
+	}
+}
+
 // The estimate is made when all that it needs is known, once a minute until it is approved, and when it says what is
 // not so any more.
 func TestWhenTheLossIsEstimated(t *testing.T) {

@@ -92,7 +92,8 @@ func (a *agent) Part(ctx context.Context, namespace string, server v1alpha1.Serv
 			a.says = slices.DeleteFunc(a.says, func(s restores.Status) bool { return s.UID == o.UID })
 		}
 	}
-	content, err := json.Marshal(a.says)
+	// It has read its orders, and says so by a list that may be empty.
+	content, err := json.Marshal(append([]restores.Status{}, a.says...))
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package restore
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -33,13 +34,7 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 	o.Order = reconcile.Asked(data[orders.RestoreKey(d.Restore.Name)], err)
 	var all []restores.Status
 	err = r.sidecars.Part(ctx, namespace, server, restores.PartName, &all)
-	var says *restores.Status
-	for i := range all {
-		if all[i].UID == string(d.Restore.UID) {
-			says = &all[i]
-		}
-	}
-	o.Says = reconcile.Asked(says, err)
+	o.Says, o.Untold = heard(string(d.Restore.UID), all, err)
 	if d.replaces() {
 		r.stands(ctx, d, &o)
 	}
@@ -49,6 +44,25 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 	}
 	return o, nil
 }
+
+// heard is what the sidecar says of a Restore. One that has not read its orders yet is as good as silent: what it began
+// in another life goes on once it has. Nothing at all is said by one of an earlier release, which does not tell.
+func heard(uid string, all []restores.Status, err error) (says reconcile.Reading[*restores.Status], untold bool) {
+	var of *restores.Status
+	unread := false
+	for i := range all {
+		if all[i].UID == uid {
+			of = &all[i]
+		}
+		unread = unread || all[i].Step == restores.Unread
+	}
+	if err == nil && of == nil && unread {
+		err = errUnread
+	}
+	return reconcile.Asked(of, err), err == nil && all == nil
+}
+
+var errUnread = errors.New("its sidecar has not read its orders yet")
 
 // engine reads what the agent may do, and whose the database is that was restored.
 func (r *Reconciler) engine(ctx context.Context, d Desired, o *Observed) {

@@ -14,8 +14,10 @@ import (
 type Observed struct {
 	// Order is what the server's sidecar is told; empty when nothing.
 	Order reconcile.Reading[[]byte]
-	// Says is what it says of the Restore; nil when nothing.
-	Says reconcile.Reading[*restores.Status]
+	// Says is what it says of the Restore; nil when nothing. Untold says that it does not tell whether it has read its
+	// orders, and says nothing of any.
+	Says   reconcile.Reading[*restores.Status]
+	Untold bool
 	// Rights are the permissions on the server that its agent has.
 	Rights reconcile.Reading[[]string]
 	// Owner of the database that was restored, empty where there is none; State is its state, such as RESTORING.

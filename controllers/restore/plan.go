@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/orders"
@@ -123,6 +126,9 @@ func planSays(p *reconcile.Plan, d Desired, o Observed) {
 	host := credentials.HostName(d.server())
 	says, err := o.Says.Get()
 	switch {
+	case errors.Is(err, errUnread):
+		// As long as there are no orders at all, too: the first ones are told now.
+		p.Outcome = conditions.InProgress(v1alpha1.ReasonRestoring, "the agent of "+host+" has not read its orders yet")
 	case err != nil:
 		p.Outcome = conditions.Unknown(v1alpha1.ReasonRestoreUnknown, fmt.Sprintf("the agent of %s does not answer: %v", host,
 			err))
@@ -244,6 +250,8 @@ func planWithdraw(p *reconcile.Plan, d Desired, o Observed) (all bool, err error
 	switch {
 	case bytes.Equal(told, mark) && (silent != nil || says != nil):
 		return false, silent
+	case bytes.Equal(told, mark) && o.Untold && d.Now.Sub(ends(d)) < untoldFor:
+		return false, nil
 	case bytes.Equal(told, mark):
 		p.Add(Tell{Server: d.server()})
 	case len(told) > 0 || says != nil || lost:
@@ -251,6 +259,20 @@ func planWithdraw(p *reconcile.Plan, d Desired, o Observed) (all bool, err error
 		return false, nil
 	}
 	return true, nil
+}
+
+// untoldFor is how long a mark stays at a sidecar of an earlier release that says nothing: one that was started a
+// moment ago has not read its orders and does not tell, or it knows nothing of Restores.
+const untoldFor = 2 * time.Minute
+
+// ends is when the Restore came to its end, or was deleted, whichever is later.
+func ends(d Desired) (at time.Time) {
+	for _, one := range []*metav1.Time{d.Restore.Status.Finished, d.Restore.DeletionTimestamp} {
+		if one != nil && one.After(at) {
+			at = one.Time
+		}
+	}
+	return at
 }
 
 // planRights takes the agent's right back.

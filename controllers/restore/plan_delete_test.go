@@ -3,14 +3,17 @@
 package restore
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
@@ -140,4 +143,76 @@ func TestMade(t *testing.T) {
 	g.Expect(made(d, o)).To(Equal("Content"))
 	d.Restore.Spec.Replace = ""
 	g.Expect(made(d, o)).To(Equal("Content"))
+}
+
+// A sidecar that has no orders has read none: that is no news of a Restore that is told it now.
+func TestARestoreBeginsAtASidecarWithoutOrders(t *testing.T) {
+	g := NewWithT(t)
+	d, o := desired(), observed(t)
+	o.Order = reconcile.Read[[]byte](nil)
+	o.Says, o.Untold = heard("u1", []restores.Status{{Step: restores.Unread}}, nil)
+	p := plan(d, o)
+	g.Expect(p.Steps).To(ContainElement(HaveField("Order", Not(BeEmpty()))))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRestoring), p.Outcome.Message)
+	g.Expect(p.Outcome.Message).To(ContainSubstring("has not read its orders yet"))
+	g.Expect(o.Untold).To(BeFalse())
+}
+
+// A sidecar that was started a moment ago says nothing of any Restore, and has not read its orders: a mark that went
+// then would leave what is on its volume, and a database that comes of it later.
+func TestAMarkStaysUntilTheSidecarHasReadIt(t *testing.T) {
+	for _, row := range []struct {
+		why   string
+		says  string
+		later time.Duration
+		takes bool
+		tells string
+	}{
+		{why: "its orders are not read", says: `[{"step": "Unread"}]`, later: time.Hour, tells: "has not read its orders yet"},
+		{why: "nor is another's mark", says: `[{"step": "Unread"}, {"uid": "u2", "step": "Restoring"}]`, later: time.Hour,
+			tells: "has not read its orders yet"},
+		{why: "it says what it does already", says: `[{"step": "Unread"}, {"uid": "u1", "step": "Restoring"}]`},
+		{why: "its orders are read", says: `[]`, takes: true},
+		{why: "another Restore goes on", says: `[{"uid": "u2", "step": "Restoring"}]`, takes: true},
+		{why: "it is of an earlier release", says: `null`, later: untoldFor - time.Second},
+		{why: "it has been for a while", says: `null`, later: untoldFor, takes: true},
+		{why: "it knows no Restores", later: untoldFor - time.Second},
+		{why: "it has known none for a while", later: untoldFor, takes: true},
+	} {
+		t.Run(row.why, func(t *testing.T) {
+			g := NewWithT(t)
+			mark, err := orders.Restore{Name: "back", UID: "u1", Withdrawn: true}.Encode()
+			g.Expect(err).NotTo(HaveOccurred())
+			for _, deleted := range []bool{true, false} {
+				var all []restores.Status
+				if row.says != "" {
+					g.Expect(json.Unmarshal([]byte(row.says), &all)).To(Succeed())
+				}
+				d, o := desired(), observed(t)
+				if deleted {
+					d.Restore.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
+				} else {
+					ended(&d, v1alpha1.RestoreSucceeded)
+					d.Restore.Status.Finished = ptr.To(metav1.NewTime(noon))
+				}
+				d.Now = noon.Add(row.later)
+				o.Order, o.Rights, o.Owner = reconcile.Read(mark), reconcile.Read[[]string](nil), reconcile.Read("sa")
+				o.Says, o.Untold = heard("u1", all, nil)
+				var p reconcile.Plan
+				if deleted {
+					p = planDelete(d, o)
+					g.Expect(p.Done).To(Equal(row.takes))
+				} else {
+					p = plan(d, o)
+					g.Expect(p.Note).To(BeNil(), "it is over once the mark is gone")
+				}
+				if row.takes {
+					g.Expect(p.Steps).To(HaveExactElements(Tell{Server: "quisec"}))
+				} else {
+					g.Expect(p.Steps).To(BeEmpty())
+				}
+				g.Expect(p.Outcome.Message).To(ContainSubstring(row.tells))
+			}
+		})
+	}
 }

@@ -66,6 +66,7 @@ func TestWhatAPersonHasBroughtIsReplacedByConsent(t *testing.T) {
 			c.say(w)
 			look := func(found *replication.Comparison, after time.Duration) reconcile.Plan {
 				w.o.Comparison, w.o.Now = found, w.o.Now.Add(after)
+				w.arrives(time.Second / 2)
 				p := plan(w.d, w.look())
 				w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
 				return p

@@ -55,7 +55,7 @@ func observeComparison(ctx context.Context, engines replication.Engines, d Desir
 	c, err := engines.Compare(ctx, articles, replication.Copy{Server: o.primary(d), Database: d.publisherDatabase()},
 		replication.Copy{Server: d.Subscriber, Database: d.database()})
 	if o.ComparisonErr = err; err == nil {
-		o.Comparison = &c
+		o.Comparison, o.Compared = &c, time.Now()
 	}
 }
 
@@ -147,13 +147,37 @@ func replacesKept(d Desired) bool {
 // agrees tells that tables which a comparison finds different may be replaced.
 func (d Desired) agrees() bool { return replication.Agrees(d.Publication, d.Subscription) }
 
-// differs tells that tables of which nobody knew were found different, and stayed so.
+// differs tells that tables of which nobody knew were found different, and stayed so after all that was on its way then
+// has come.
 func differs(d Desired, o Observed) bool {
 	s := d.Subscription.Status.Initialization
 	return o.logIsRead(d) && o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal &&
 		s.Differs == limit(o.Comparison.Difference) &&
 		s.DiffersSince != nil &&
-		o.Now.Sub(s.DiffersSince.Time) >= differsFor
+		o.Now.Sub(s.DiffersSince.Time) >= differsFor &&
+		o.arrivedSince(s.DiffersSince.Time)
+}
+
+// arrivedSince tells that a tracer token which was posted after a moment has come to the subscriber, by both queues:
+// the log reader's and the distributor's.
+func (o Observed) arrivedSince(moment time.Time) bool {
+	return slices.ContainsFunc(o.Tokens, func(t Token) bool {
+		return t.Latency.Overall != nil && o.postedAfter(t, moment)
+	})
+}
+
+// postedAfter tells that a tracer token was posted after a moment of the manager's clock, whatever the publisher's
+// says. What was committed before it comes before it: a log reader that was started anew, or reads a long log, runs and
+// has brought nothing yet, and then nothing is pending at the distributor.
+func (o Observed) postedAfter(t Token, moment time.Time) bool {
+	return t.Age >= 0 && o.Now.Add(-t.Age).After(moment)
+}
+
+// awaitsToken tells that a difference was found since the newest token was posted, which shows nothing of it.
+func (o Observed) awaitsToken(d Desired) bool {
+	s := d.Subscription.Status.Initialization
+	return s != nil && s.DiffersSince != nil && len(o.unproved(d)) > 0 &&
+		(len(o.Tokens) == 0 || !o.postedAfter(o.Tokens[0], s.DiffersSince.Time))
 }
 
 // planProved says that the copy of an article is not known to be the publisher's.
@@ -183,6 +207,14 @@ func planProved(d Desired, o Observed, p *replication.Plan) bool {
 			d.ask(),
 			v1alpha1.InitializeCompare,
 		)))
+	case s != nil && s.Differs != "" && lasts >= differsFor && !o.arrivedSince(s.DiffersSince.Time):
+		text := fmt.Sprintf("%s: %s. They are replaced by a new copy, %s, once a tracer token that was posted since then "+
+			"has come, behind all that was on its way", which, s.Differs, d.cost())
+		if lasts >= validateFor {
+			return p.Settle(conditions.Stalled(v1alpha1.ReasonValidating, fmt.Sprintf("%s. None has for %s: see to what keeps "+
+				"it; a new copy is made at once if %s", text, lasts.Truncate(time.Minute), d.ask())))
+		}
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonValidating, text))
 	case lasts >= validateFor:
 		return p.Settle(conditions.Stalled(v1alpha1.ReasonValidating, fmt.Sprintf(
 			"%s, because they changed each time: let nobody write there for as long as it takes to read them three times, or "+
@@ -269,14 +301,19 @@ func compared(
 		}
 	}
 	slices.Sort(have.ValidatedArticles)
+	since := now
+	if o.Compared.After(now.Time) {
+		// The tables were read until then. Status has whole seconds, and a token of before shows nothing.
+		since = metav1.NewTime(o.Compared.Add(time.Second)).Rfc3339Copy()
+	}
 	switch {
 	case c.Equal:
 		have.Validated, have.Differs, have.DiffersSince = &now, "", nil
 	case !c.Steady && have.DiffersSince == nil:
-		have.DiffersSince = &now
+		have.DiffersSince = &since
 	case !c.Steady:
 	case limit(c.Difference) != have.Differs || have.DiffersSince == nil:
-		have.Differs, have.DiffersSince = limit(c.Difference), &now
+		have.Differs, have.DiffersSince = limit(c.Difference), &since
 	}
 	return have
 }

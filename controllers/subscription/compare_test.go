@@ -4,6 +4,8 @@ package subscription
 
 import (
 	"errors"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -99,6 +101,13 @@ func kept(t *testing.T) *world {
 	return w
 }
 
+// arrives has a tracer token that was posted a while ago be at the subscriber.
+func (w *world) arrives(ago time.Duration) {
+	one := int64(1)
+	w.o.Tokens = append([]Token{{Posted: w.o.Now.Add(w.ahead - ago),
+		Latency: mssql.TokenLatency{ToDistributor: &one, Overall: &one}}}, w.o.Tokens...)
+}
+
 // A copy that was kept and turns out to differ is replaced: when the difference stays, or the agent misses a row.
 func TestKeptCopyThatDiffers(t *testing.T) {
 	g := NewWithT(t)
@@ -111,6 +120,7 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
 	look := func(c *replication.Comparison, after time.Duration) reconcile.Plan {
 		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
+		w.arrives(time.Second / 2)
 		p := plan(w.d, w.look())
 		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
 		return p
@@ -184,6 +194,7 @@ func TestADifferenceWhileTheLogIsNotRead(t *testing.T) {
 			s := w.d.Subscription.Status.Initialization
 			s.Differs, s.DiffersSince = "dbo.Article has 3 rows", &since
 			w.o.Comparison = &replication.Comparison{Steady: true, Difference: s.Differs}
+			w.arrives(time.Second)
 			c.stop(w)
 			o := w.look()
 			g.Expect(o.logIsRead(w.d)).To(Equal(c.replaces))
@@ -197,6 +208,76 @@ func TestADifferenceWhileTheLogIsNotRead(t *testing.T) {
 			g.Expect(initialization(w.d, o, reconcile.Plan{}).DiffersSince).To(Equal(before.DiffersSince))
 		})
 	}
+}
+
+// A log reader that runs may have brought nothing yet, and then nothing is pending: a difference is one once a tracer
+// token that was posted after it was seen has come to the subscriber, by both queues. One is posted for that.
+func TestADifferenceBeforeATokenHasArrived(t *testing.T) {
+	const ago = differsFor + 10*time.Second
+	one := int64(1)
+	for name, c := range map[string]struct {
+		change          func(*world)
+		replaces, posts bool
+	}{
+		"posted after it":              {func(w *world) { w.arrives(ago - time.Second) }, true, false},
+		"posted before it":             {func(w *world) { w.arrives(ago + time.Second) }, false, true},
+		"none":                         {func(w *world) {}, false, true},
+		"the tokens could not be read": {func(w *world) { w.o.TokensErr = errors.New("i/o timeout") }, false, false},
+		"on its way": {func(w *world) {
+			w.arrives(time.Second)
+			w.o.Tokens[0].Latency.Overall = nil
+		}, false, false},
+		"on its way, and one that has arrived": {func(w *world) {
+			w.arrives(20 * time.Second)
+			w.arrives(time.Second)
+			w.o.Tokens[0].Latency = mssql.TokenLatency{ToDistributor: &one}
+		}, true, false},
+		"posted before it by a clock that is ahead": {func(w *world) {
+			w.ahead = 2 * time.Hour
+			w.arrives(ago + time.Second)
+		}, false, true},
+		"posted after it by a clock that is behind": {func(w *world) {
+			w.ahead = -2 * time.Hour
+			w.arrives(ago - time.Second)
+		}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := NewWithT(t)
+			w := kept(t)
+			since := metav1.NewTime(w.o.Now)
+			w.o.Now, w.o.Tokens = w.o.Now.Add(ago), nil
+			s := w.d.Subscription.Status.Initialization
+			s.Differs, s.DiffersSince = "dbo.Article has 3 rows", &since
+			w.o.Comparison = &replication.Comparison{Steady: true, Difference: s.Differs}
+			c.change(w)
+			p := plan(w.d, w.look())
+			steps := describeSteps(p)
+			if !c.replaces {
+				g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonValidating))
+				g.Expect(p.Outcome.Message).To(ContainSubstring("once a tracer token that was posted since then has come"))
+			}
+			g.Expect(slices.ContainsFunc(steps, func(s string) bool { return strings.Contains(s, "sp_dropsubscription") })).
+				To(Equal(c.replaces), "%v", steps)
+			g.Expect(slices.ContainsFunc(steps, func(s string) bool { return strings.Contains(s, "tracer token") })).
+				To(Equal(c.posts), "%v", steps)
+		})
+	}
+}
+
+// A token that was posted while the tables were read shows nothing of what was written before they had been.
+func TestADifferenceIsOneOfTheEndOfAComparison(t *testing.T) {
+	g := NewWithT(t)
+	w := kept(t)
+	w.o.Comparison = &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
+	w.o.Compared = w.o.Now.Add(20*time.Minute + time.Millisecond)
+	s := initialization(w.d, w.look(), reconcile.Plan{})
+	g.Expect(s.LastCompared.Time).To(Equal(w.o.Now))
+	g.Expect(s.DiffersSince.Time).To(Equal(w.o.Now.Add(20*time.Minute + time.Second)))
+	w.d.Subscription.Status.Initialization = s
+	w.o.Now = s.DiffersSince.Add(differsFor)
+	g.Expect(due(w.d, w.look())).To(BeTrue())
+	w.arrives(differsFor + time.Minute)
+	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
 }
 
 // What a former publisher and a former distributor could still bring ends first, the login before all.
@@ -274,6 +355,7 @@ func TestAKeptCopyWhoseStatusWasLost(t *testing.T) {
 			var p reconcile.Plan
 			for _, after := range []time.Duration{0, time.Second, differsFor, differsFor} {
 				w.o.Now = w.o.Now.Add(after)
+				w.arrives(time.Second / 2)
 				p = plan(w.d, w.look())
 				w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
 				w.o.Comparison = differs
@@ -339,6 +421,7 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 	g.Expect(plan(w.d, w.look()).Outcome.Reason).To(Equal(v1alpha1.ReasonValidating))
 	look := func(c *replication.Comparison, after time.Duration) reconcile.Plan {
 		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
+		w.arrives(time.Second / 2)
 		p := plan(w.d, w.look())
 		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
 		return p

@@ -184,15 +184,19 @@ type Observed struct {
 	TokensErr error
 	// Former are subscriptions of the database to the publication at publishers from which it has moved.
 	Former []Former
-	// Feeders are other subscriptions of the database, read before the first registration.
-	Feeders []Feeder
+	// Feeders are other subscriptions of the database, read before the first registration; Declared is what was declared
+	// once they had been.
+	Feeders  []Feeder
+	Declared *Declarations
 	// FormerLogin tells that the former agents' login is there.
 	FormerLogin bool
 	// FormerSessions are that login's sessions.
 	FormerSessions []int
-	// Comparison with the publisher's tables, nil when there was no need for one; ComparisonErr is why it failed.
+	// Comparison with the publisher's tables, nil when there was no need for one; ComparisonErr is why it failed. Compared
+	// is when it was over.
 	Comparison    *replication.Comparison
 	ComparisonErr error
+	Compared      time.Time
 }
 
 // Former is what a subscription to a former publisher has left, with its agent's jobs by server.
@@ -411,7 +415,7 @@ func (r *Reconciler) desire(ctx context.Context, object *v1alpha1.Subscription) 
 		return d, err
 	}
 	d.DatabaseDeclared = subscriber.Declares(d.database())
-	if d.Beside, d.Declared, err = r.beside(ctx, object); err != nil {
+	if d.Beside, d.Declared, err = beside(ctx, r.hub, object); err != nil {
 		return d, err
 	}
 	if err := r.desireProfiles(ctx, &d); err != nil {

@@ -67,6 +67,7 @@ func TestNothingEndsWhileItsAgentsAreUnknown(t *testing.T) {
 			s := w.d.Subscription.Status.Initialization
 			s.Differs, s.DiffersSince = "dbo.Article has 3 rows", &since
 			w.o.Comparison = &replication.Comparison{Steady: true, Difference: s.Differs}
+			w.arrives(time.Second)
 			return w
 		}, 0},
 	} {

@@ -18,12 +18,12 @@ import (
 )
 
 // beside are the other Subscriptions of an object's database, and the names of all that are declared of the namespace
-// but those of that database which are being deleted.
-func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) ([]Beside, []string, error) {
+// but those of that database which are being deleted, as a reader has them.
+func beside(ctx context.Context, hub client.Reader, object *v1alpha1.Subscription) ([]Beside, []string, error) {
 	var subscriptions v1alpha1.SubscriptionList
 	var publications v1alpha1.PublicationList
 	for _, list := range []client.ObjectList{&subscriptions, &publications} {
-		if err := r.hub.List(ctx, list, client.InNamespace(object.Namespace)); err != nil {
+		if err := hub.List(ctx, list, client.InNamespace(object.Namespace)); err != nil {
 			return nil, nil, fmt.Errorf("list %T of namespace %s: %w", list, object.Namespace, err)
 		}
 	}
@@ -43,7 +43,7 @@ func (r *Reconciler) beside(ctx context.Context, object *v1alpha1.Subscription) 
 			if publications.Items[i].Name != b.Publication {
 				continue
 			}
-			if err := b.publishedBy(ctx, r.hub, &publications.Items[i]); err != nil {
+			if err := b.publishedBy(ctx, hub, &publications.Items[i]); err != nil {
 				return nil, nil, err
 			}
 		}
@@ -111,7 +111,20 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (Observed, error) {
 	d.Counted = r.counted.of(d.Subscription.UID)
 	o := observe(ctx, r.engines(d), r.sidecars, d, time.Now())
 	r.counted.keep(d.Subscription.UID, o.Counted, time.Now())
-	return o, nil
+	return o, r.observeDeclared(ctx, d, &o)
+}
+
+// observeDeclared lists the other Subscriptions once those who feed the database were read, and from the API server:
+// one that was declared after the first list, or that the cache did not have yet, may have registered itself before the
+// database was read.
+func (r *Reconciler) observeDeclared(ctx context.Context, d Desired, o *Observed) (err error) {
+	if len(o.Feeders) == 0 {
+		return nil
+	}
+	var now Declarations
+	now.Beside, now.Names, err = beside(ctx, r.server, d.Subscription)
+	o.Declared = &now
+	return err
 }
 
 // observe asks the engines and the sidecars. What does not answer is part of the observation, not an error.

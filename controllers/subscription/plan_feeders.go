@@ -25,6 +25,13 @@ type Feeder struct {
 	Mirrored reconcile.Reading[[]string]
 }
 
+// Declarations are the other Subscriptions of the database, and the names of those of the namespace, as Desired has
+// them.
+type Declarations struct {
+	Beside []Beside
+	Names  []string
+}
+
 // name of a feeder, as messages say it.
 func (f Feeder) name() string {
 	return fmt.Sprintf("publication %s of %s at %s", f.Here.Publication, f.Here.PublisherDatabase, f.Here.Publisher)
@@ -102,6 +109,9 @@ func (o Observed) feeding(d Desired) []Feeder {
 // comes second fails for ever. A subscription that nobody declares any more is ended, its agent first and what proves
 // it last, when the new one is to adopt; others refuse.
 func planFeeders(d Desired, o Observed, p *replication.Plan) bool {
+	if now := o.Declared; now != nil {
+		d.Beside, d.Declared = now.Beside, now.Names
+	}
 	feeding := o.feeding(d)
 	if len(feeding) > 0 && o.JobsErr != nil {
 		return jobsUnknown(o, p)

@@ -9,6 +9,9 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/mssql"
@@ -273,4 +276,49 @@ type mirrorsNothing struct{ Sidecars }
 
 func (mirrorsNothing) Mirroring(context.Context, string, v1alpha1.ServerName, string) ([]string, error) {
 	return nil, nil
+}
+
+// A Subscription that came after the first list, and registered itself before the database was read, is no stranger's:
+// what is declared is read once more, and not from the cache, after who feeds the database.
+func TestAFeederThatIsDeclaredMeanwhile(t *testing.T) {
+	g := NewWithT(t)
+	scheme := runtime.NewScheme()
+	g.Expect(v1alpha1.AddToScheme(scheme)).To(Succeed())
+	named := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "web", Name: name} }
+	old := &v1alpha1.Subscription{ObjectMeta: named("old"), Spec: v1alpha1.SubscriptionSpec{
+		Publication: "former", Subscriber: v1alpha1.ServerOrGroup{Server: subscriber}, Database: "Content"}}
+	hub := fake.NewClientBuilder().WithScheme(scheme)
+	server := fake.NewClientBuilder().WithScheme(scheme).WithObjects(old,
+		&v1alpha1.Publication{ObjectMeta: named("former"), Spec: v1alpha1.PublicationSpec{
+			Publisher: v1alpha1.ServerOrGroup{Server: publisher}, Database: "Content", Distributor: "main",
+			Articles: []v1alpha1.Article{{Table: "dbo.Article"}}}},
+		&v1alpha1.SQLServer{ObjectMeta: named(string(publisher))})
+	r := &Reconciler{hub: hub.Build(), server: server.Build()}
+
+	// adopts is what is done about the feeder, and what is said of it.
+	adopts := func(w *world) ([]string, string) {
+		w.settle(t, all)
+		w.d.Subscription.Annotations = map[string]string{v1alpha1.AdoptAnnotation: "true"}
+		p := plan(w.d, w.look())
+		return describeSteps(p), p.Outcome.Message
+	}
+
+	w := renamed()
+	var err error
+	w.d.Beside, w.d.Declared, err = beside(t.Context(), r.hub, w.d.Subscription)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(w.d.Beside).To(BeEmpty())
+	steps, _ := adopts(w)
+	g.Expect(steps).To(ContainElement(ContainSubstring("sp_droppullsubscription")), "nobody declares it")
+
+	w = renamed()
+	g.Expect(r.observeDeclared(t.Context(), w.d, &w.o)).To(Succeed())
+	g.Expect(w.o.Declared.Names).To(ConsistOf("old"))
+	steps, says := adopts(w)
+	g.Expect(steps).To(BeEmpty())
+	g.Expect(says).To(ContainSubstring("as Subscription old declares"))
+
+	w = newWorld(declared())
+	g.Expect(r.observeDeclared(t.Context(), w.d, &w.o)).To(Succeed())
+	g.Expect(w.o.Declared).To(BeNil(), "without a feeder nothing depends on it")
 }

@@ -33,12 +33,13 @@ const (
 // tokenInterval is the time between two tracer tokens of a publication.
 const tokenInterval = time.Minute
 
-// planToken posts a tracer token when the newest one is a minute old. Subscriptions of one publication share them.
+// planToken posts a tracer token when the newest one is a minute old, or one is waited for that tells a difference from
+// what is on its way. Subscriptions of one publication share them.
 func planToken(d Desired, o Observed, p *replication.Plan) bool {
 	if d.scheduled() || phase(d, o) != phaseActive || o.Agent == nil || o.TokensErr != nil {
 		return true
 	}
-	if len(o.Tokens) > 0 && o.Tokens[0].Age >= 0 && o.Tokens[0].Age < tokenInterval {
+	if len(o.Tokens) > 0 && o.Tokens[0].Age >= 0 && o.Tokens[0].Age < tokenInterval && !o.awaitsToken(d) {
 		return true
 	}
 	p.Execute(o.primary(d), d.publisherDatabase(), tsql.PostTracerToken(d.publication()))

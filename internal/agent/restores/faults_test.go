@@ -4,6 +4,7 @@ package restores
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -108,6 +109,7 @@ func TestRefusalsAreMinutesApart(t *testing.T) {
 func TestTheStatusWaitsForNoRestore(t *testing.T) {
 	g := NewWithT(t)
 	p := NewPart(nil, t.TempDir(), noEngine, slog.New(slog.DiscardHandler))
+	p.set(t.Context(), nil, true)
 	cancelled, over := make(chan struct{}), make(chan struct{})
 	p.running["u1"] = &running{runner: newRunner(known().Order, p), cancel: func() { close(cancelled) }, done: over}
 	withdrawn := make(chan struct{})
@@ -181,6 +183,26 @@ func TestAnOrderThatIsMissingIsNotWithdrawn(t *testing.T) {
 	p.set(t.Context(), []orders.Restore{{Name: "two", UID: "u3", Withdrawn: true}}, true)
 	g.Expect(p.Status()).To(BeEmpty())
 	g.Expect(left(p)).To(BeEmpty())
+}
+
+// A sidecar that has just begun has not read its orders, and says so: that it says nothing of a Restore is no evidence
+// before. Whoever knows no such word reads a list without a Restore.
+func TestASidecarThatHasNotReadItsOrders(t *testing.T) {
+	g := NewWithT(t)
+	says := func(p *Part) string {
+		content, err := json.Marshal(p.Status())
+		g.Expect(err).NotTo(HaveOccurred())
+		return string(content)
+	}
+	p := NewPart(nil, t.TempDir(), noEngine, slog.New(slog.DiscardHandler))
+	g.Expect(p.Status()).To(ConsistOf(HaveField("Step", Unread)))
+	g.Expect(says(p)).To(ContainSubstring(`"uid":""`))
+	p.set(t.Context(), []orders.Restore{{Name: "one", UID: "u1", Withdrawn: true}}, true)
+	g.Expect(says(p)).To(Equal("[]"), "not null, as a sidecar says that does not tell")
+	p = under(t, orders.Restore{Name: "one", UID: "u1"})
+	g.Expect(p.Status()).To(ConsistOf(HaveField("Step", Unread), HaveField("UID", "u1")))
+	p.set(t.Context(), nil, false)
+	g.Expect(p.Status()).To(ConsistOf(HaveField("UID", "u1")))
 }
 
 // What a life without the order finds of a restore stays as long as the order may come back.

@@ -57,6 +57,8 @@ type Part struct {
 
 	mu      sync.Mutex
 	running map[string]*running
+	// followed says that the orders of before this life, at least, have been carried out.
+	followed bool
 }
 
 type running struct {
@@ -162,6 +164,9 @@ func (p *Part) set(ctx context.Context, all []orders.Restore, whole bool) {
 	p.sweep(withdrawn, whole)
 	// From then on the manager takes it for withdrawn.
 	forget()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.followed = true
 }
 
 func (p *Part) begin(ctx context.Context, wanted map[string]orders.Restore) {
@@ -209,11 +214,15 @@ func (p *Part) stray(uid string) bool {
 	return err == nil && p.now().Sub(info.ModTime()) >= strayFor
 }
 
-// Status of the restores, by name.
+// Status of the restores, by name. Before the orders of its life are carried out it says so too: that it says nothing
+// of a restore does not mean then that there is nothing of it. It is never nil, as it was in releases that do not tell.
 func (p *Part) Status() any {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []Status
+	all := []Status{}
+	if !p.followed {
+		all = append(all, Status{Step: Unread})
+	}
 	for _, r := range p.running {
 		all = append(all, r.status())
 	}

@@ -22,6 +22,8 @@ const (
 	Recovering  = "Recovering"
 	Checking    = "Checking"
 	Ended       = "Ended"
+	// Unread is of no Restore: the sidecar has not read its orders yet.
+	Unread = "Unread"
 )
 
 // Status of one Restore at this server, as /status shows it.
