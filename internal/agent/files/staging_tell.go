@@ -86,9 +86,11 @@ func (m *Mirrors) Staging() *Staging {
 		s.Cleaned = &Cleaned{At: c.At.UTC(), Bytes: c.Bytes}
 	}
 	for one, b := range stage.blocked {
-		if m.running[b.Subscription] == one {
-			s.Blocked = append(s.Blocked, b)
+		if m.running[b.Subscription] != one {
+			delete(stage.blocked, one) // another order has taken its place
+			continue
 		}
+		s.Blocked = append(s.Blocked, b)
 	}
 	slices.SortFunc(s.Blocked, func(a, b Blocked) int { return cmp.Compare(a.Subscription, b.Subscription) })
 	return s
