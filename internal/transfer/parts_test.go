@@ -153,8 +153,8 @@ func TestStrictest(t *testing.T) {
 func TestWatermarks(t *testing.T) {
 	g := NewWithT(t)
 	high, low := Staging{Quota: 1<<62 + 99, High: 90, Low: 60}.Watermarks()
-	g.Expect(high).To(BeEquivalentTo((1<<62+99)/10*9 + 8))
-	g.Expect(low).To(BeEquivalentTo((1<<62 + 99) / 10 * 6))
+	g.Expect(high).To(BeEquivalentTo((1<<62+99)/10*9 + 2))
+	g.Expect(low).To(BeEquivalentTo((1<<62+99)/10*6 + 1))
 	rapid.Check(t, func(t *rapid.T) {
 		s := Staging{Quota: rapid.Int64Range(1<<30, 1<<62).Draw(t, "quota"), High: rapid.IntRange(2, 100).Draw(t, "high")}
 		s.Low = rapid.IntRange(1, s.High-1).Draw(t, "low")
