@@ -94,6 +94,8 @@ const (
 
 // SiteTransfers bound what the sidecars of a site's servers fetch of each other: replication snapshots. Each bound
 // holds for a sidecar, over all that it fetches.
+// +kubebuilder:validation:XValidation:rule="has(self.stagingQuota) || !has(self.stagingHighWatermark) && !has(self.stagingLowWatermark)",message="stagingHighWatermark and stagingLowWatermark are parts of stagingQuota, which is not given",fieldPath=".stagingQuota"
+// +kubebuilder:validation:XValidation:rule="(has(self.stagingLowWatermark) ? self.stagingLowWatermark : 60) < (has(self.stagingHighWatermark) ? self.stagingHighWatermark : 90)",message="stagingLowWatermark (60 unless given) must be below stagingHighWatermark (90 unless given)",fieldPath=".stagingLowWatermark"
 type SiteTransfers struct {
 	// workers are how much a sidecar does at the same time, 1 to 8, 4 unless given: so many streams in which it
 	// fetches, and so many chunks that it reads and packs for others. On a long link several bring more than one.
@@ -112,6 +114,21 @@ type SiteTransfers struct {
 	// +optional
 	// +kubebuilder:default=Auto
 	Compression TransferCompression `json:"compression,omitempty"`
+	// stagingQuota is how many bytes a sidecar keeps at most of what it has fetched, on its server's backup volume: of
+	// each publication two snapshots and the one that comes. What does not fit waits until there is room or the quota is
+	// raised. Left out, the volume alone bounds it.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="quantity(string(self)).compareTo(quantity('1Gi')) >= 0",message="stagingQuota must be at least 1Gi: three times the largest snapshot or backup that is fetched, over all that are fetched together"
+	StagingQuota *resource.Quantity `json:"stagingQuota,omitempty"`
+	// stagingHighWatermark is the part of stagingQuota, in percent, above which what no order needs is removed, the oldest
+	// first; 90 unless given.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 2 && self <= 100",message="stagingHighWatermark is 2 to 100, in percent of stagingQuota"
+	StagingHighWatermark *int32 `json:"stagingHighWatermark,omitempty"`
+	// stagingLowWatermark is the part down to which it is removed; 60 unless given.
+	// +optional
+	// +kubebuilder:validation:XValidation:rule="self >= 1 && self <= 99",message="stagingLowWatermark is 1 to 99, in percent of stagingQuota"
+	StagingLowWatermark *int32 `json:"stagingLowWatermark,omitempty"`
 }
 
 // SiteSpec declares a member cluster.

@@ -33,6 +33,19 @@ const ConditionVolumesResizing = "VolumesResizing"
 // hours at the rate of the last hour, if that goes on. The server serves meanwhile.
 const ConditionVolumesFilling = "VolumesFilling"
 
+// ConditionStagingFilling is True on a SQLServer whose mirrors of snapshots take more of the staging quota
+// (spec.transfers.stagingQuota of its Site) than the high watermark, with all removed that may be. Without a quota the
+// server has none of the conditions of staging.
+const ConditionStagingFilling = "StagingFilling"
+
+// ConditionStagingCleaned is True on a SQLServer for an hour after its agent has removed from the mirrors what no order
+// had named for an hour, to keep the staging quota.
+const ConditionStagingCleaned = "StagingCleaned"
+
+// ConditionStagingBlocked is True on a SQLServer while a snapshot or backup waits that does not fit into the staging
+// quota, with all removed that may be. The message says which quota would have it; it goes on by itself.
+const ConditionStagingBlocked = "StagingBlocked"
+
 // ConditionNodeHeard is True on a SQLServer while the kubelet of its pod's node is heard. False, the message says what
 // comes back elsewhere, what a person may do, and what that risks.
 const ConditionNodeHeard = "NodeHeard"
@@ -157,6 +170,19 @@ const (
 	ReasonLittleRoom = "LittleRoom"
 	// ReasonFullSoon: a volume will be full in four hours (VolumesFilling).
 	ReasonFullSoon = "FullSoon"
+	// ReasonAboveHighWatermark: mirrors take more than the high watermark of their quota (StagingFilling).
+	ReasonAboveHighWatermark = "AboveHighWatermark"
+	// ReasonBelowHighWatermark: they do not (StagingFilling).
+	ReasonBelowHighWatermark = "BelowHighWatermark"
+	// ReasonStagingCleaned: the agent has removed from the mirrors what no order needs (StagingCleaned).
+	ReasonStagingCleaned = "StagingCleaned"
+	// ReasonNothingCleaned: nothing had to be removed in the last hour (StagingCleaned).
+	ReasonNothingCleaned = "NothingCleaned"
+	// ReasonQuotaTooSmall: a snapshot or backup does not fit into the staging quota; the message says what would
+	// (StagingBlocked).
+	ReasonQuotaTooSmall = "QuotaTooSmall"
+	// ReasonQuotaSuffices: nothing waits for the staging quota (StagingBlocked).
+	ReasonQuotaSuffices = "QuotaSuffices"
 	// ReasonEnoughRoom: the volumes have room (VolumesFilling).
 	ReasonEnoughRoom = "EnoughRoom"
 	// ReasonNodeHeard: the kubelet of the pod's node is heard (NodeHeard).

@@ -75,13 +75,13 @@ func awaitsAgentVolume(o Observed) bool {
 
 // observeState asks the pod's sidecar how its promises are kept, how full the volumes are, and what the pod's network
 // has.
-func (r *Reconciler) observeState(ctx context.Context, d Desired, o *Observed) (
-	reconcile.Reading[*agent.StateStatus], map[string]agent.VolumeRoom, *agent.NetworkStatus) {
+func (r *Reconciler) observeState(ctx context.Context, d Desired, o *Observed) {
 	status, err := r.askSidecar(ctx, d, o)
 	if err != nil {
-		return reconcile.NotRead[*agent.StateStatus](err), nil, nil
+		o.State = reconcile.NotRead[*agent.StateStatus](err)
+		return
 	}
-	return reconcile.Read(status.State), status.Volumes, status.Network
+	o.State, o.Rooms, o.TCP, o.Staging = reconcile.Read(status.State), status.Volumes, status.Network, status.Staging
 }
 
 // askSidecar is the status of the pod's sidecar; empty while there is none that could answer.

@@ -58,7 +58,7 @@ func (r *Reconciler) observeAtSite(ctx context.Context, d Desired, o *Observed) 
 		}
 	}
 	var state sync.WaitGroup
-	state.Go(func() { o.State, o.Rooms, o.TCP = r.observeState(ctx, d, o) })
+	state.Go(func() { r.observeState(ctx, d, o) })
 	o.Engine = r.observeEngine(ctx, d, o.Pod, o.HubPasswords)
 	state.Wait()
 	return r.observeTurns(ctx, d, o, d.groups)

@@ -13,6 +13,7 @@ import (
 
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -91,6 +92,8 @@ type Observed struct {
 	State reconcile.Reading[*agent.StateStatus]
 	// Rooms are how full the engine's volumes are, by role; nil when that is not known.
 	Rooms map[string]agent.VolumeRoom
+	// Staging is what the sidecar's mirrors take of their quota; nil without one, and when that is not known.
+	Staging *files.Staging
 	// TCP is what the kernel has for the pod's connections; nil when that is not known.
 	TCP *agent.NetworkStatus
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.

@@ -28,6 +28,7 @@ var ownConditions = []string{
 	v1alpha1.ConditionAdministered, v1alpha1.ConditionTempDBArranged, v1alpha1.ConditionNetworkRestricted,
 	v1alpha1.ConditionPromisesKept, v1alpha1.ConditionNodeHeard, v1alpha1.ConditionVolumesResizing,
 	v1alpha1.ConditionVolumesFilling, v1alpha1.ConditionImageCurrent, v1alpha1.ConditionNetworkTuned,
+	v1alpha1.ConditionStagingFilling, v1alpha1.ConditionStagingCleaned, v1alpha1.ConditionStagingBlocked,
 }
 
 // report writes the status from the observation and what was done, and records events of what changed.
@@ -52,6 +53,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 			changes = append(changes, *change)
 		}
 	}
+	changes = append(changes, tellStaging(d, o, status)...)
 	return r.reporter.Report(ctx, server, &server.Status, status, changes)
 }
 

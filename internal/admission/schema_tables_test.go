@@ -196,6 +196,22 @@ var schemaRefusals = []refusal{
 		[]string{"spec.transfers.maxRate", "1Mbit at least, such as 200Mbit"}},
 	{"a rate below the least", "", with(site, "NAME", "s") + "  transfers: {maxRate: 0.5Mbit}\n",
 		[]string{"spec.transfers.maxRate", "1Mbit at least, such as 200Mbit"}},
+	{"a staging quota below the least", "", with(site, "NAME", "s") + "  transfers: {stagingQuota: 500Mi}\n",
+		[]string{"spec.transfers.stagingQuota", "stagingQuota must be at least 1Gi"}},
+	{"watermarks of no quota", "", with(site, "NAME", "s") + "  transfers: {stagingHighWatermark: 80}\n",
+		[]string{"spec.transfers.stagingQuota", "are parts of stagingQuota, which is not given"}},
+	{"a low watermark at the high one", "", with(site, "NAME", "s") +
+		"  transfers: {stagingQuota: 9Gi, stagingHighWatermark: 80, stagingLowWatermark: 80}\n",
+		[]string{"spec.transfers.stagingLowWatermark", "must be below stagingHighWatermark (90 unless given)"}},
+	{"a high watermark below the low one that is not given", "", with(site, "NAME", "s") +
+		"  transfers: {stagingQuota: 9Gi, stagingHighWatermark: 50}\n",
+		[]string{"spec.transfers.stagingLowWatermark", "stagingLowWatermark (60 unless given) must be below"}},
+	{"a high watermark above the quota", "", with(site, "NAME", "s") +
+		"  transfers: {stagingQuota: 9Gi, stagingHighWatermark: 101}\n",
+		[]string{"spec.transfers.stagingHighWatermark", "is 2 to 100, in percent of stagingQuota"}},
+	{"a low watermark of nothing", "", with(site, "NAME", "s") +
+		"  transfers: {stagingQuota: 9Gi, stagingLowWatermark: 0}\n",
+		[]string{"spec.transfers.stagingLowWatermark", "is 1 to 99, in percent of stagingQuota"}},
 	{"a way to compress that there is not", "", with(site, "NAME", "s") + "  transfers: {compression: gzip}\n",
 		[]string{"spec.transfers.compression", `supported values: "Auto", "Always", "Never"`}},
 }

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 )
@@ -50,6 +51,8 @@ type Agent struct {
 	readers   *readers
 	writer    *writer
 	rooms     *rooms
+	// staging, unless nil, says what mirrors of snapshots take.
+	staging func() *files.Staging
 	// remembered is the password that the engine last took.
 	remembered *mssql.Remembered
 
@@ -141,6 +144,9 @@ func (a *Agent) Status() Status {
 	status := a.prober.current()
 	status.Roles, status.State = a.measures.roles(), a.writer.current()
 	status.Volumes, status.Network = a.rooms.current(), readNetwork(networkDir)
+	if a.staging != nil {
+		status.Staging = a.staging()
+	}
 	// They are read anew, as they are for each connection: what the Secret has may not be mounted yet.
 	if trust, err := credentials.ReadTrust(a.options.TLSDir); err == nil {
 		status.TrustedCAs = credentials.Fingerprints(trust)

@@ -22,6 +22,8 @@ func addSnapshots(a *Agent, o Options, log *slog.Logger) error {
 	part.Link(conf.Mirror(server))
 	part.Maps(conf.Path)
 	part.Brought(conf.BroughtDir)
+	a.staging = part.Staging
+	a.Registerer().MustRegister(part.Collector())
 	a.Handle(files.Pattern, part.Server())
 	a.Add(part)
 	return nil

@@ -2,7 +2,11 @@
 
 package agent
 
-import "time"
+import (
+	"time"
+
+	"geosql.dev/operator/internal/agent/files"
+)
 
 // EngineState is what the sidecar's probe found.
 type EngineState string
@@ -59,6 +63,8 @@ type Status struct {
 	// Volumes are how full the engine's volumes are, by role: data, log, tempdb and backup; one that does not answer is
 	// left out, and all are of a release that does not tell.
 	Volumes map[string]VolumeRoom `json:"volumes,omitempty"`
+	// Staging is what mirrors of snapshots take of their quota; nil without one, and of a release that does not tell.
+	Staging *files.Staging `json:"staging,omitempty"`
 	// Network is what the kernel has for the pod's connections; nil where it does not show it, and of a release that does
 	// not tell.
 	Network *NetworkStatus `json:"network,omitempty"`

@@ -43,6 +43,23 @@ type Settings struct {
 	MaxRate int64 `json:"maxRate,omitempty"`
 	// Compression of what is received; Auto when it is empty.
 	Compression Compression `json:"compression,omitempty"`
+	// Staging bounds what of files is kept on the volume of who receives; none for no bound.
+	Staging Staging `json:"staging,omitzero"`
+}
+
+// Staging bounds what a sidecar keeps of files that it receives, or has received.
+type Staging struct {
+	// Quota is what it may take, in bytes; 0 for no bound.
+	Quota int64 `json:"quota,omitempty"`
+	// High and Low are parts of it in percent: above High what nobody needs is removed, until it takes Low.
+	High int `json:"high,omitempty"`
+	Low  int `json:"low,omitempty"`
+}
+
+// Watermarks are High and Low in bytes.
+func (s Staging) Watermarks() (high, low int64) {
+	part := func(percent int) int64 { return s.Quota/100*int64(percent) + s.Quota%100*int64(percent)/100 }
+	return part(s.High), part(s.Low)
 }
 
 // Strictest are the settings that hold where several were told: for the moment in which they change.
@@ -58,6 +75,8 @@ func Strictest(all []Settings) Settings {
 		if s.Compression != one.Compression {
 			s.Compression = Auto
 		}
+		s.Staging.Quota = least(s.Staging.Quota, one.Staging.Quota)
+		s.Staging.High, s.Staging.Low = least(s.Staging.High, one.Staging.High), least(s.Staging.Low, one.Staging.Low)
 	}
 	return s
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	. "github.com/onsi/gomega"
+	"pgregory.net/rapid"
 )
 
 // The chunks of a file are the same for ever: with others, nothing of what is there would be found again.
@@ -144,4 +145,20 @@ func TestStrictest(t *testing.T) {
 		To(Equal(Settings{Workers: 2, MaxRate: 5, Compression: Never}))
 	g.Expect(Strictest([]Settings{{MaxRate: 7}, {MaxRate: 5, Compression: Always}})).
 		To(Equal(Settings{MaxRate: 5, Compression: Auto}))
+	stagings := []Settings{{}, {Staging: Staging{Quota: 9, High: 90, Low: 60}},
+		{Staging: Staging{Quota: 7, High: 95, Low: 50}}}
+	g.Expect(Strictest(stagings).Staging).To(Equal(Staging{Quota: 7, High: 90, Low: 50}))
+}
+
+func TestWatermarks(t *testing.T) {
+	g := NewWithT(t)
+	high, low := Staging{Quota: 1<<62 + 99, High: 90, Low: 60}.Watermarks()
+	g.Expect(high).To(BeEquivalentTo((1<<62+99)/10*9 + 2))
+	g.Expect(low).To(BeEquivalentTo((1<<62+99)/10*6 + 1))
+	rapid.Check(t, func(t *rapid.T) {
+		s := Staging{Quota: rapid.Int64Range(1<<30, 1<<62).Draw(t, "quota"), High: rapid.IntRange(2, 100).Draw(t, "high")}
+		s.Low = rapid.IntRange(1, s.High-1).Draw(t, "low")
+		high, low := s.Watermarks()
+		NewWithT(t).Expect(low > 0 && low < high && high <= s.Quota).To(BeTrue())
+	})
 }

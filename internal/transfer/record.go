@@ -63,6 +63,29 @@ func (r Record) of(root *os.Root, name string) (File, bool) {
 	return known.File, err == nil && info.Size() == known.Size && info.ModTime().Equal(known.Time)
 }
 
+// Recorded tells that all that is in a folder was brought there and is as it was left, by a record of that: each file
+// has its size and time still. What cannot be read is not.
+func Recorded(dir, record string) bool {
+	r, err := readRecord(record)
+	if err != nil {
+		return false
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return false
+	}
+	defer root.Close()
+	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if _, ok := r.of(root, name); !ok || !e.Type().IsRegular() {
+			return errDiffers
+		}
+		return nil
+	}) == nil
+}
+
 // Whole tells that a folder has the files, and nothing else is known of them: by the record of what was brought there,
 // for files that have their size and time still, else by their checksums, for which each is read when it is who's turn,
 // a source's. It is not where a file is missing or proven to be another one; what cannot be read is an error.

@@ -79,6 +79,11 @@ var healthy = map[string]string{
 	`geosql_agent_log_room_bytes{pod="tukpub-0",database="Content"}`:                       steady("4000000000"),
 	`geosql_agent_volume_capacity_bytes{pod="tukpub-0",volume="data"}`:                     steady("100000000000"),
 	`geosql_agent_volume_free_bytes{pod="tukpub-0",volume="data"}`:                         "60000000000-10000000x100",
+	`geosql_agent_staging_quota_bytes{pod="quisec-0"}`:                                     steady("100000000000"),
+	`geosql_agent_staging_high_watermark_bytes{pod="quisec-0"}`:                            steady("90000000000"),
+	`geosql_agent_staging_used_bytes{pod="quisec-0"}`:                                      steady("50000000000"),
+	`geosql_agent_staging_blocked_transfers{pod="quisec-0"}`:                               steady("0"),
+	`geosql_agent_staging_removed_bytes_total{pod="quisec-0"}`:                             steady("0"),
 	`geosql_agent_certificate_expiry_timestamp_seconds{pod="tukpub-0"}`:                    steady("7776000"),
 	`geosql_agent_election_voter_reachable{pod="tukpub-0",group="content",voter="dublin"}`: steady("1"),
 	`geosql_agent_election_quarantined{pod="tukpub-0",group="content"}`:                    steady("0"),
@@ -127,6 +132,15 @@ var cases = map[string][]map[string]string{
 	"GeoSQLVolumeFilling": {
 		{`geosql_agent_volume_free_bytes{pod="tukpub-0",volume="data"}`: turned("60000000000", "9000000000")},
 		{`geosql_agent_volume_free_bytes{pod="tukpub-0",volume="data"}`: "60000000000+0x64 59000000000-1000000000x35"},
+	},
+	"GeoSQLStagingAboveHighWatermark": {
+		{`geosql_agent_staging_used_bytes{pod="quisec-0"}`: turned("50000000000", "90000000001")},
+	},
+	"GeoSQLStagingCleaned": {
+		{`geosql_agent_staging_removed_bytes_total{pod="quisec-0"}`: turned("0", "30000000000")},
+	},
+	"GeoSQLStagingBlocked": {
+		{`geosql_agent_staging_blocked_transfers{pod="quisec-0"}`: turned("0", "1")},
 	},
 	"GeoSQLVolumeFull": {
 		{`geosql_agent_volume_free_bytes{pod="tukpub-0",volume="data"}`: turned("60000000000", "1000000000")},
@@ -341,6 +355,9 @@ var quiet = map[string]map[string]string{
 		`geosql_availabilitygroup_objective_rpo_seconds` + group:       steady("10"),
 		`geosql_availabilitygroup_estimated_data_loss_seconds` + group: steady("9"),
 		`geosql_availabilitygroup_promotable_replicas` + group:         steady("0"),
+	},
+	"mirrors at the high watermark": {
+		`geosql_agent_staging_used_bytes{pod="quisec-0"}`: steady("90000000000"),
 	},
 	"an engine that starts": {
 		`geosql_agent_engine_state{pod="tukpub-0",state="Starting"}`: steady("1"),

@@ -99,6 +99,8 @@ type Mirrors struct {
 	look    time.Duration
 	// at, unless nil, is told of each step when it is done; an error ends the attempt there, for tests.
 	at func(step string) error
+	// staging keeps what they all take below a quota.
+	staging *staging
 
 	mu       sync.Mutex
 	running  map[string]*mirror
@@ -120,7 +122,7 @@ func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
 		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks),
 		stall: stall, answer: answerTime, removeAll: os.RemoveAll, volume: backups.FileSystem, look: lookPause,
-		running: map[string]*mirror{}, statuses: map[string]Status{},
+		staging: newStaging(), running: map[string]*mirror{}, statuses: map[string]Status{},
 		folders: map[string]chan struct{}{}}
 }
 
@@ -137,7 +139,9 @@ func (m *Mirrors) Set(ctx context.Context, list []orders.Mirror) {
 		order.Transfers = transfer.Settings{}
 		wanted[order.Subscription] = order
 	}
-	m.limits.Set(transfer.Strictest(settings))
+	strictest := transfer.Strictest(settings)
+	m.limits.Set(strictest)
+	m.staging.heed(strictest.Staging, m.running, list)
 	// A mirror that begins again takes its own place: in a map that is being walked it may be met once more.
 	for name, old := range maps.Clone(m.running) {
 		if order, ok := wanted[name]; ok && reflect.DeepEqual(order, old.order) {
@@ -344,8 +348,7 @@ func (m *Mirrors) settle(
 
 // placeOf is where a mirror has a snapshot.
 func (m *Mirrors) placeOf(one *mirror, listing *Listing) place {
-	return place{parent: filepath.Join(m.dir, one.order.Host, tree, listing.Folder), snapshot: listing.Snapshot,
-		seed: filepath.Join(m.dir, one.order.Host, seedFolder), removeAll: m.removeAll}
+	return m.placeAt(spot{one.order.Host, listing.Folder, listing.Snapshot})
 }
 
 // stays says that something old is not removed.
@@ -360,13 +363,7 @@ func (m *Mirrors) warn(one *mirror, what string, err error) {
 
 // enter waits until no other mirror copies into a folder.
 func (m *Mirrors) enter(ctx context.Context, folder string) (leave func(), err error) {
-	m.mu.Lock()
-	turn := m.folders[folder]
-	if turn == nil {
-		turn = make(chan struct{}, 1)
-		m.folders[folder] = turn
-	}
-	m.mu.Unlock()
+	turn := m.turn(folder)
 	select {
 	case turn <- struct{}{}:
 		return func() { <-turn }, nil
@@ -375,11 +372,26 @@ func (m *Mirrors) enter(ctx context.Context, folder string) (leave func(), err e
 	}
 }
 
+// turn is held by who copies into a folder, or removes something there.
+func (m *Mirrors) turn(folder string) chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.folders[folder] == nil {
+		m.folders[folder] = make(chan struct{}, 1)
+	}
+	return m.folders[folder]
+}
+
 // bring has a snapshot be in its place, whole.
 func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listing *Listing, p place) error {
 	if there, err := m.inPlace(ctx, one, listing, p); err != nil || there {
 		return err
 	}
+	leave, err := m.claim(one, p, listing)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if !listing.Chunked {
 		// Before as well: one after another that is superseded before it is whole would fill the volume.
 		m.warn(one, stays, m.prunePartial(one, p, ""))

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql/conf"
 )
@@ -57,6 +59,12 @@ func (p *Part) Link(name string) { p.link = name }
 // Brought gives mirrors whose files people bring the folder below which they have theirs.
 func (p *Part) Brought(dir string) { p.mirrors.brought = dir }
 
+// Staging is what the mirrors take, and what their quota is; nil where there is none, or nobody has looked yet.
+func (p *Part) Staging() *Staging { return p.mirrors.Staging() }
+
+// Collector makes metrics of it.
+func (p *Part) Collector() prometheus.Collector { return stagingMetrics{p.mirrors} }
+
 // PartName is the part's name, under which /status has the Statuses of its mirrors.
 const PartName = "mirrors"
 
@@ -73,6 +81,7 @@ func (p *Part) Run(ctx context.Context) error {
 	var making sync.WaitGroup
 	making.Go(func() { p.makeFolder(ctx) })
 	making.Go(func() { p.backups.run(ctx) })
+	making.Go(func() { p.mirrors.tend(ctx) })
 	defer func() { cancel(); making.Wait() }()
 	return p.source.Watch(ctx, func(data map[string][]byte) {
 		readers, errs := orders.Readers(data)
@@ -83,6 +92,9 @@ func (p *Part) Run(ctx context.Context) error {
 		p.server.SetReaders(readers)
 		p.backups.set(readers)
 		p.mirrors.Set(ctx, mirrors)
+		if len(more) > 0 {
+			p.mirrors.doubt()
+		}
 	})
 }
 

@@ -135,9 +135,9 @@ func Emit(recorder events.EventRecorder, obj runtime.Object, changes []Change) {
 }
 
 // goesOn tells of a condition that says of work that it goes on by itself, or when somebody wants it to: a restart that
-// waits for its turn, an update for its hour, volumes that grow.
+// waits for its turn, an update for its hour, volumes that grow, mirrors that were cleaned.
 func goesOn(c metav1.Condition) bool {
-	return c.Type == v1alpha1.ConditionRestartPending ||
+	return c.Type == v1alpha1.ConditionRestartPending || c.Type == v1alpha1.ConditionStagingCleaned ||
 		c.Type == v1alpha1.ConditionImageCurrent && (c.Reason == v1alpha1.ReasonUpdating ||
 			c.Reason == v1alpha1.ReasonUpdateAwaitsRequest || c.Reason == v1alpha1.ReasonUpdateAwaitsWindow) ||
 		c.Type == v1alpha1.ConditionVolumesResizing && c.Reason == v1alpha1.ReasonVolumesGrowing
@@ -148,7 +148,8 @@ func GoodStatus(conditionType string) metav1.ConditionStatus {
 	switch conditionType {
 	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionDegraded,
 		v1alpha1.ConditionRestartPending, v1alpha1.ConditionElectionsPaused, v1alpha1.ConditionVolumesResizing,
-		v1alpha1.ConditionVolumesFilling:
+		v1alpha1.ConditionVolumesFilling, v1alpha1.ConditionStagingFilling, v1alpha1.ConditionStagingCleaned,
+		v1alpha1.ConditionStagingBlocked:
 		return metav1.ConditionFalse
 	}
 	return metav1.ConditionTrue

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package files
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+
+	"geosql.dev/operator/internal/agent/durable"
+	"geosql.dev/operator/internal/transfer"
+)
+
+// tend looks at what mirrors take until ctx ends, and removes what nobody needs above the high watermark.
+func (m *Mirrors) tend(ctx context.Context) {
+	for {
+		if err := m.tendOnce(); err != nil {
+			m.log.Warn("what mirrors take is not kept below its high watermark", "error", err)
+		}
+		if !pause(ctx, stagingEvery) {
+			return
+		}
+	}
+}
+
+func (m *Mirrors) tendOnce() error {
+	m.staging.deciding.Lock()
+	defer m.staging.deciding.Unlock()
+	bounds, _ := m.bounds()
+	if bounds.Quota == 0 {
+		return nil
+	}
+	all, err := m.see()
+	if err != nil {
+		return err
+	}
+	if high, low := bounds.Watermarks(); takenBy(all) > high {
+		_, err = m.clean(all, low)
+	}
+	return err
+}
+
+// bounds are those of now, with what is claimed.
+func (m *Mirrors) bounds() (transfer.Staging, map[spot]int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.staging.bounds, maps.Clone(m.staging.claims)
+}
+
+// see measures what lies there, for the status as well. staging.deciding is held.
+func (m *Mirrors) see() ([]staged, error) {
+	all, err := m.lying()
+	if err != nil {
+		return nil, err
+	}
+	waiting := waitingOf(all, m.naming, m.staging.now())
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.staging.last = &seenStaging{used: takenBy(all), waiting: waiting}
+	return all, nil
+}
+
+// clean removes what may be, until no more than goal is taken, and returns what is left. staging.deciding is held.
+func (m *Mirrors) clean(all []staged, goal int64) ([]staged, error) {
+	now := m.staging.now()
+	for i, s := range all {
+		// The name of a record is not enough: a person may have put something in its snapshot's place.
+		if s.kind == whole && s.removable(m.naming(s), now) {
+			p := m.placeAt(s.spot)
+			all[i].recorded = transfer.Recorded(p.final(), p.record())
+		}
+	}
+	var removed int64
+	for _, s := range choose(all, m.naming, now, goal) {
+		done, err := m.discard(s)
+		if err != nil {
+			m.log.Warn("what no order needs is not removed", "distributor", s.host, "folder", s.folder,
+				"snapshot", s.snapshot, "error", err)
+		}
+		if done {
+			removed += s.bytes
+			m.log.Info("what no order has named for an hour is removed to keep the staging quota", "distributor", s.host,
+				"folder", s.folder, "snapshot", s.snapshot, "bytes", s.bytes)
+		}
+	}
+	if removed > 0 {
+		m.mu.Lock()
+		m.staging.cleaned = &Cleaned{At: now, Bytes: removed}
+		m.staging.removed += removed
+		m.mu.Unlock()
+	}
+	return m.see()
+}
+
+// discard removes what was chosen, unless an order has come meanwhile: one that comes later waits for the turn, and
+// begins with nothing.
+func (m *Mirrors) discard(s staged) (done bool, err error) {
+	p := m.placeAt(s.spot)
+	turn := m.turn(p.parent)
+	select {
+	case turn <- struct{}{}:
+		defer func() { <-turn }()
+	default:
+		return false, nil // a mirror is at it, whose order is newer than what was chosen
+	}
+	if !s.removable(m.naming(s), m.staging.now()) {
+		return false, nil
+	}
+	if s.kind == whole {
+		// Not under its own name: what is left by a crash would be taken for what was brought whole.
+		if _, err := os.Lstat(p.partial()); !errors.Is(err, fs.ErrNotExist) {
+			return false, err // that goes first
+		}
+		if err := os.Rename(p.final(), p.partial()); err != nil {
+			return false, err
+		}
+		if err := durable.Remove(p.record()); err != nil {
+			return false, err
+		}
+	}
+	err = m.removeAll(p.partial())
+	return err == nil, err
+}
+
+// placeAt is where a snapshot is mirrored to.
+func (m *Mirrors) placeAt(at spot) place {
+	return place{parent: filepath.Join(m.dir, at.host, tree, at.folder), snapshot: at.snapshot,
+		seed: filepath.Join(m.dir, at.host, seedFolder), removeAll: m.removeAll}
+}
+
+// claim takes room for a snapshot that is brought, until leave is called. Where the quota has none it makes some of
+// what nobody needs; a BlockedError says that it could not.
+func (m *Mirrors) claim(one *mirror, p place, listing *Listing) (leave func(), err error) {
+	stage, at := m.staging, spot{one.order.Host, listing.Folder, listing.Snapshot}
+	stage.deciding.Lock()
+	defer stage.deciding.Unlock()
+	m.mu.Lock()
+	stage.claims[at] = listing.total()
+	m.mu.Unlock()
+	leave = func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		delete(stage.claims, at)
+	}
+	blocked, err := m.fit(one, p, listing)
+	m.mu.Lock()
+	delete(stage.blocked, one)
+	if blocked != nil {
+		stage.blocked[one] = *blocked
+		err = &BlockedError{*blocked}
+	}
+	m.mu.Unlock()
+	if err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+// fit makes room for what a mirror has claimed. What it returns says which quota would have it. staging.deciding is
+// held.
+func (m *Mirrors) fit(one *mirror, p place, listing *Listing) (*Blocked, error) {
+	bounds, claims := m.bounds()
+	if bounds.Quota == 0 {
+		return nil, nil
+	}
+	all, err := m.see()
+	if err != nil {
+		return nil, err
+	}
+	if over := needed(all, claims) - bounds.Quota; over > 0 {
+		_, low := bounds.Watermarks()
+		if all, err = m.clean(all, min(low, takenBy(all)-over)); err != nil {
+			return nil, err
+		}
+	}
+	if needed(all, claims) > bounds.Quota && one.order.Manual == "" {
+		// Begun of snapshots that this one has superseded, and kept for their chunks alone, which are fetched then. Of a
+		// Manual one a person would have to bring them again.
+		m.warn(one, stays, m.prunePartial(one, p, ""))
+		if all, err = m.see(); err != nil {
+			return nil, err
+		}
+	}
+	if need := needed(all, claims); need > bounds.Quota {
+		return &Blocked{Subscription: one.order.Subscription, Snapshot: listing.Snapshot, Bytes: listing.total(),
+			NeededBytes: need, QuotaBytes: bounds.Quota, WaitingBytes: waitingOf(all, m.naming, m.staging.now())}, nil
+	}
+	return nil, nil
+}
