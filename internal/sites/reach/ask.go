@@ -16,6 +16,9 @@ import (
 	"time"
 )
 
+// maxPacket is how long a packet can be; a loopback takes longer ones.
+const maxPacket = 1<<16 - 1
+
 // retryEvery is how long after an attempt the next one is made.
 const retryEvery = 200 * time.Millisecond
 
@@ -232,7 +235,7 @@ func (w *Way) look(conn net.Conn) {
 			own, is := a.(*net.IPNet)
 			return is && own.IP.Equal(local.IP)
 		}) {
-			w.Interface = i.MTU
+			w.Interface = min(i.MTU, maxPacket)
 		}
 	}
 }
