@@ -85,7 +85,8 @@ func probeSites(t *testing.T, b *bed.Bed) ([]check.Finding, error) {
 	var answer struct{ Findings []check.Finding }
 	g.Expect(json.Unmarshal(out, &answer)).To(Succeed(), "%s, %v", out, err)
 	for _, site := range []string{"quincy", "dublin"} {
-		for _, list := range []client.ObjectList{&corev1.PodList{}, &corev1.ServiceList{}, &networkingv1.NetworkPolicyList{}} {
+		for _, list := range []client.ObjectList{
+			&corev1.PodList{}, &corev1.ServiceList{}, &networkingv1.NetworkPolicyList{}} {
 			g.Expect(b.Site(site).Client.List(t.Context(), list, client.HasLabels{probeLabel})).To(Succeed())
 			g.Expect(list).To(HaveField("Items", BeEmpty()), "%T at %s", list, site)
 		}
@@ -104,7 +105,8 @@ func keepProbesIn(t *testing.T, b *bed.Bed) func() {
 			PodSelector: metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 				{Key: probeLabel, Operator: metav1.LabelSelectorOpExists}}},
 			PolicyTypes: []networkingv1.PolicyType{networkingv1.PolicyTypeEgress},
-			Egress:      []networkingv1.NetworkPolicyEgressRule{{Ports: []networkingv1.NetworkPolicyPort{{Port: &dns, Protocol: &udp}}}},
+			Egress: []networkingv1.NetworkPolicyEgressRule{
+				{Ports: []networkingv1.NetworkPolicyPort{{Port: &dns, Protocol: &udp}}}},
 		},
 	}
 	at := b.Site("quincy").Client
