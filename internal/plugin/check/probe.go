@@ -148,9 +148,9 @@ func (r Request) ends(ctx context.Context, o observed) (here, there end, stopped
 	}
 	switch {
 	case o.sites.err != nil:
-		return no("", "the hub's Sites are not known: %w", o.sites.err)
+		return no("see what the check says of the hub", "the hub's Sites are not known: %w", o.sites.err)
 	case o.member.answer.err != nil:
-		return no("", "%s does not answer", o.member.name)
+		return no("see what the check says of the site", "%s does not answer", o.member.name)
 	case len(o.judgeIdentity()) > 0:
 		return no("name the context of the site's cluster", "the cluster is another one")
 	case !o.member.serves():

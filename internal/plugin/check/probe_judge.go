@@ -27,10 +27,15 @@ func (p *probing) judge() []Finding {
 		}
 		judgeNames(f, found.is.Names)
 		judgeAPIServer(f, from, to, found.is.Connect)
-		if p.found[1-i].err == nil {
+		var back *reach.Way
+		if other := p.found[1-i]; other.err == nil {
+			back = other.is.Way
+		}
+		// Where the other pod did not run, nothing of the way was asked.
+		if len(found.is.Ports) > 0 {
 			judgePorts(f, from, to, found.is.Ports)
 			judgeRoundTrip(f, from, to, found.is.Way, p.link)
-			judgePackets(f, from, to, found.is.Way, p.found[1-i].is.Way, p.link)
+			judgePackets(f, from, to, found.is.Way, back, p.link)
 			judgeClosed(f, to, found.is.Closed)
 		}
 		all = append(all, f.list...)
@@ -86,7 +91,7 @@ func judgePorts(f *findings, from, to end, all []reach.Port) {
 		}
 		ports[p.Failure] = append(ports[p.Failure], name)
 	}
-	if len(well) == len(all) && len(all) > 0 {
+	if len(well) == len(all) {
 		f.ok(check, "its pods reach those of %s at ports %s", to.name, strings.Join(well, ", "))
 	}
 	for _, failure := range failures {
