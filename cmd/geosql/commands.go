@@ -7,6 +7,7 @@ import (
 
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/drill/probe"
+	"geosql.dev/operator/internal/sites/reach"
 	"geosql.dev/operator/internal/workload"
 )
 
@@ -19,4 +20,5 @@ var commands = []func() *cobra.Command{
 	workload.NewCommand,
 	workload.NewHistoryCommand,
 	probe.NewCommand,
+	reach.NewCommand,
 }

@@ -13,8 +13,6 @@ import (
 	. "github.com/onsi/gomega"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/exec"
-	"k8s.io/streaming/pkg/httpstream"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
@@ -100,14 +98,6 @@ func TestOneRemovalThatFails(t *testing.T) {
 	_, err := r.carryOut(t.Context(), w, []reconcile.Step{Remove{Site: "quincy", Object: pod("x")}, Remove{Object: login}})
 	g.Expect(err).To(MatchError(ContainSubstring("quincy")))
 	g.Expect(c.Get(t.Context(), client.ObjectKeyFromObject(login), login)).NotTo(Succeed())
-}
-
-// A command that failed, or whose stream broke, may have run: it is not run again in another protocol.
-func TestCommandsRunOnce(t *testing.T) {
-	g := NewWithT(t)
-	g.Expect(notSpoken(&httpstream.UpgradeFailureError{Cause: errors.New("bad handshake")})).To(BeTrue())
-	g.Expect(notSpoken(exec.CodeExitError{Err: errors.New("exit 1"), Code: 1})).To(BeFalse())
-	g.Expect(notSpoken(context.DeadlineExceeded)).To(BeFalse())
 }
 
 // What was seen of a run goes when it is over, and never because another drill does.

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -20,7 +21,9 @@ type checkFlags struct {
 	namespaces, sourceRanges []string
 	storageClasses           []string
 	exposure, output         string
-	hub, strict              bool
+	hub, strict, probe       bool
+	probeImage               string
+	otherConfig, otherName   string
 }
 
 // NewCommand makes `kubectl geosql check`.
@@ -32,7 +35,14 @@ func NewCommand() *cobra.Command {
 		Long: `Looks at the hub and at what it says of its sites and, where a member cluster is named, as its administrator at
 that: versions, rights, clocks, nodes, storage classes, namespaces with their quotas, webhooks, whether NetworkPolicies
 are enforced, addresses of pods, and Chaos Mesh where drills are granted. Each finding says what to change. Nothing is
-written.
+written, unless with --probe.
+
+With --probe a small pod is made at the site and one at the hub's, or at that of --other-context, in a namespace that the
+sites allow, reached as servers are: by its address, or by ports of its node. They resolve names, connect to each other at
+the ports of servers, measure the round trip, send what fills packets, and connect to the other site's API server. It
+takes about half a minute, some more where nothing answers. All that was made is taken away again; what an interrupted
+check leaves ends after five minutes, and the next one takes it away. What could not be probed is not known, and never
+ok.
 
 The flags that site join has, too, say what a site is to declare; what is not given is as its Site has it. For a cluster
 that is not joined yet name its context, and its namespaces.
@@ -41,7 +51,9 @@ Exit status: 0; 1 when there is a problem, with --strict also when there are war
 when the command is not understood.`,
 		Example: `  kubectl geosql check
   kubectl geosql check quincy --context quincy-admin --namespaces web --storage-class all=fast
-  kubectl geosql check quincy --kubeconfig quincy.yaml --hub-kubeconfig hub.yaml -o json`,
+  kubectl geosql check quincy --kubeconfig quincy.yaml --hub-kubeconfig hub.yaml -o json
+  kubectl geosql check quincy --context quincy-admin --probe
+  kubectl geosql check quincy --context quincy-admin --probe --other-context tukwila-admin`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd, args) },
 	}
@@ -59,6 +71,13 @@ when the command is not understood.`,
 		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, or json")
 	flags.BoolVar(&f.strict, "strict", false, "fail also when there are warnings or something is not known")
+	flags.BoolVar(&f.probe, "probe", false,
+		"make a pod at the site and one at another, and look how they reach each other; they are taken away again")
+	flags.StringVar(&f.probeImage, "probe-image", "", "image of these pods; that of the hub's manager unless given")
+	flags.StringVar(&f.otherName, "other-context", "",
+		"context of the other site's cluster, as its administrator; the hub's unless given")
+	flags.StringVar(&f.otherConfig, "other-kubeconfig", "",
+		"kubeconfig file of the other site's cluster; that of --kubeconfig unless given")
 	return cli.UsageIsTwo(cmd)
 }
 
@@ -70,15 +89,25 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	if r.Hub, r.Member, err = f.Open(); err != nil {
 		return err
 	}
+	if f.otherConfig != "" || f.otherName != "" {
+		other, err := cli.OpenCluster(cmp.Or(f.otherConfig, f.Kubeconfig()), f.otherName)
+		if err != nil {
+			return fmt.Errorf("the other site: %w", err)
+		}
+		r.Probe.Other = &other
+	}
 	o, err := r.observe(cmd.Context())
 	if err != nil {
 		return err
 	}
-	found := o.judge()
+	found, unseen := o.judge(), notSeen
+	if r.Probe != nil {
+		found, unseen = append(found, r.probe(cmd.Context(), o)...), notProbed
+	}
 	if f.output == "json" {
 		err = writeJSON(cmd.OutOrStdout(), found)
 	} else {
-		err = write(cmd.OutOrStdout(), found, true)
+		err = write(cmd.OutOrStdout(), found, unseen)
 	}
 	if err != nil {
 		return err
@@ -96,6 +125,9 @@ func (f *checkFlags) request(names []string) (Request, error) {
 			return r, err
 		}
 	}
+	if f.probe {
+		r.Probe = &Probe{Image: f.probeImage}
+	}
 	says := len(f.namespaces)+len(f.sourceRanges)+len(f.storageClasses) > 0 || f.exposure != ""
 	switch {
 	case f.output != "text" && f.output != "json":
@@ -104,6 +136,10 @@ func (f *checkFlags) request(names []string) (Request, error) {
 		r.Said.Exposure.Type != v1alpha1.ExposureNodePort:
 		return r, fmt.Errorf("%q is no exposure: use %s or %s", f.exposure, v1alpha1.ExposureFlatNetwork,
 			v1alpha1.ExposureNodePort)
+	case !f.probe && (f.probeImage != "" || f.otherConfig != "" || f.otherName != ""):
+		return r, errors.New("--probe-image, --other-context and --other-kubeconfig go with --probe")
+	case f.probe && !f.Said():
+		return r, errors.New("--probe needs the cluster of a site: name it (--context), and the SITE")
 	case f.hub && f.Said():
 		return r, errors.New("say which cluster the site is: --hub, or another one")
 	case (f.hub || f.Said() || says) && len(names) != 1:

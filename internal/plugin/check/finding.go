@@ -39,15 +39,18 @@ type Finding struct {
 	Change string `json:"change,omitempty"`
 }
 
-// notSeen is what no API server tells.
-const notSeen = "not looked at, since no API server tells: MTU, DNS, kernel parameters of nodes, and whether pods of " +
-	"one site reach those of another"
+// notSeen is what no API server tells, notProbed what probes do not find out either.
+const (
+	notSeen = "not looked at, since no API server tells: MTU, DNS, kernel parameters of nodes, and whether pods of one " +
+		"site reach those of another; --probe looks, but for the kernel's"
+	notProbed = "not looked at, since no API server tells: kernel parameters of nodes"
+)
 
-// write shows the findings to a person, all of them or without those that need nothing.
-func write(out io.Writer, findings []Finding, all bool) error {
+// write shows the findings to a person, and what was not looked at; without that only those that need something.
+func write(out io.Writer, findings []Finding, unseen string) error {
 	var b strings.Builder
 	for _, f := range findings {
-		if f.Level == OK && !all {
+		if f.Level == OK && unseen == "" {
 			continue
 		}
 		fmt.Fprintf(&b, "%-8s %-10s %s: %s\n", f.Level, f.Cluster, f.Check, f.Says)
@@ -55,8 +58,8 @@ func write(out io.Writer, findings []Finding, all bool) error {
 			fmt.Fprintf(&b, "%20schange: %s\n", "", f.Change)
 		}
 	}
-	if all {
-		fmt.Fprintln(&b, notSeen)
+	if unseen != "" {
+		fmt.Fprintln(&b, unseen)
 	}
 	if _, err := io.WriteString(out, b.String()); err != nil {
 		return fmt.Errorf("print the findings: %w", err)

@@ -34,6 +34,8 @@ type Request struct {
 	Names []string
 	// Said is what the site is to declare; what is empty is as its Site has it.
 	Said v1alpha1.SiteSpec
+	// Probe has pods made at the member's site and at another one; nil makes none.
+	Probe *Probe
 }
 
 // observed is all that was read.
@@ -231,7 +233,7 @@ func Joined(ctx context.Context, out io.Writer, r Request) {
 			found = append(found, f)
 		}
 	}
-	if err := errors.Join(write(out, found, false), verdict(found, true)); err == nil {
+	if err := errors.Join(write(out, found, ""), verdict(found, true)); err == nil {
 		fmt.Fprintln(out, "checked: nothing that an API server tells stands in the way of servers there")
 	}
 }

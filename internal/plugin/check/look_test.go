@@ -317,16 +317,16 @@ func TestFindingsAreToldAndJudged(t *testing.T) {
 	g.Expect(verdict(nil, false)).NotTo(Succeed())
 
 	out := &bytes.Buffer{}
-	g.Expect(write(out, of(OK, Problem), true)).To(Succeed())
+	g.Expect(write(out, of(OK, Problem), notSeen)).To(Succeed())
 	g.Expect(out.String()).To(And(MatchRegexp(`(?m)^ok +quincy +nodes: why$`), MatchRegexp(`(?m)^ +change: more$`),
 		ContainSubstring("MTU")))
 	out.Reset()
-	g.Expect(write(out, of(OK, Problem), false)).To(Succeed())
+	g.Expect(write(out, of(OK, Problem), "")).To(Succeed())
 	g.Expect(strings.Count(out.String(), "nodes: why")).To(Equal(1))
 	out.Reset()
 	f := &findings{cluster: "quincy"}
 	f.unknown("nodes", errors.New("\x1b[2Jgone\nok"))
-	g.Expect(write(out, f.list, false)).To(Succeed())
+	g.Expect(write(out, f.list, "")).To(Succeed())
 	g.Expect(strings.Count(out.String(), "\n")).To(Equal(1), "a cluster's words move no cursor, and begin no line")
 	g.Expect(out.String()).NotTo(ContainSubstring("\x1b"))
 	out.Reset()
@@ -342,15 +342,19 @@ func TestFindingsAreToldAndJudged(t *testing.T) {
 // What cannot be looked at is refused before a cluster is asked, with another exit status than problems have.
 func TestWhatCannotBeLookedAt(t *testing.T) {
 	for said, refused := range map[string]string{
-		"-o yaml":                           "use text or json",
-		"quincy --exposure LoadBalancer":    "use FlatNetwork or NodePort",
-		"quincy --storage-class nosuch":     "is not ROLE=CLASS",
-		"--context quincy":                  "name the one SITE",
-		"--namespaces web":                  "name the one SITE",
-		"quincy dublin --context quincy":    "name the one SITE",
-		"quincy --hub --context quincy":     "--hub, or another one",
-		"quincy --context q --kubeconfig x": "the hub: ",
-		"--nosuch":                          "unknown flag",
+		"-o yaml":                              "use text or json",
+		"quincy --exposure LoadBalancer":       "use FlatNetwork or NodePort",
+		"quincy --storage-class nosuch":        "is not ROLE=CLASS",
+		"--context quincy":                     "name the one SITE",
+		"--namespaces web":                     "name the one SITE",
+		"quincy dublin --context quincy":       "name the one SITE",
+		"quincy --hub --context quincy":        "--hub, or another one",
+		"quincy --context q --kubeconfig x":    "the hub: ",
+		"--nosuch":                             "unknown flag",
+		"quincy --probe":                       "--probe needs",
+		"dublin --hub --probe":                 "--probe needs",
+		"quincy --context q --probe-image x":   "with --probe",
+		"quincy --context q --other-context x": "with --probe",
 	} {
 		t.Run(said, func(t *testing.T) {
 			_, err := terminal.Run(t, NewCommand(), "", strings.Fields(said)...)

@@ -11,14 +11,19 @@ import (
 	utilversion "k8s.io/apimachinery/pkg/util/version"
 )
 
-// enforcing are DaemonSets of networks that enforce NetworkPolicies; lax of those that do not.
+// enforcing are DaemonSets that enforce NetworkPolicies, of networks or beside one; lax of those that do not.
 var (
 	enforcing = []string{"calico-node", "canal", "cilium", "anetd", "antrea-agent", "kube-router", "weave-net",
-		"ovnkube-node", "azure-npm"}
+		"ovnkube-node", "azure-npm", "kube-network-policies"}
 	lax = []string{"kube-flannel-ds", "kube-flannel"}
 )
 
-// judgePolicies guesses by the network's DaemonSet whether NetworkPolicies are enforced.
+// enforce is what to change where they are not.
+const enforce = "see that the network enforces NetworkPolicies; without them pods of other namespaces reach the " +
+	"ports of servers, which ask for certificates and passwords"
+
+// judgePolicies guesses by the network's DaemonSet whether NetworkPolicies are enforced. Whether the nodes' kernels
+// have what it needs, such as nft_queue, no API server tells: a probe tries it.
 func (c cluster) judgePolicies(f *findings) {
 	if c.daemons.err != nil {
 		f.unknown("network-policies", c.daemons.err)
@@ -31,27 +36,25 @@ func (c cluster) judgePolicies(f *findings) {
 		}
 		return &c.daemons.is[at]
 	}
-	const change = "see that the network enforces NetworkPolicies; without them pods of other namespaces reach the " +
-		"ports of servers, which ask for certificates and passwords"
 	kindnet := first("kindnet")
 	if yes := first(enforcing...); yes != nil {
 		f.ok("network-policies", "%s enforces them", yes.Name)
 		return
 	}
 	if no := first(lax...); no != nil {
-		f.warn("network-policies", change, "%s does not enforce them", no.Name)
+		f.warn("network-policies", enforce, "%s does not enforce them", no.Name)
 		return
 	}
 	if kindnet == nil {
-		f.add(Unknown, "network-policies", change, "no DaemonSet tells which network the cluster has")
+		f.add(Unknown, "network-policies", enforce, "no DaemonSet tells which network the cluster has")
 		return
 	}
 	switch version, from := kindnetVersion(kindnet); {
 	case version == "":
-		f.warn("network-policies", change, "kindnet: whether it enforces them its version would tell, which its image "+
+		f.warn("network-policies", enforce, "kindnet: whether it enforces them its version would tell, which its image "+
 			"does not name; that of kind 0.24 and later does")
 	case from != "":
-		f.warn("network-policies", change, "kindnet %s does not enforce them; from %s on it does", version, from)
+		f.warn("network-policies", enforce, "kindnet %s does not enforce them; from %s on it does", version, from)
 	default:
 		f.ok("network-policies", "kindnet %s enforces them", version)
 	}

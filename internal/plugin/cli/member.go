@@ -34,6 +34,9 @@ func (f *MemberFlags) Said() bool {
 	return f.context != "" || f.hubKubeconfig != "" && f.kubeconfig != ""
 }
 
+// Kubeconfig is the file that --kubeconfig names; empty unless given.
+func (f *MemberFlags) Kubeconfig() string { return f.kubeconfig }
+
 // Open makes clients of the hub and of the member, which is nil unless it was named. Nothing is asked of either.
 func (f *MemberFlags) Open() (hub join.Cluster, member *join.Cluster, err error) {
 	if hub, err = OpenCluster(cmp.Or(f.hubKubeconfig, f.kubeconfig), f.hubContext); err != nil {

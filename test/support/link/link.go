@@ -95,6 +95,15 @@ func (l *Link) RetransmitAfter(t *testing.T, wait time.Duration) {
 	ip(t, "route", "replace", l.Far, "dev", l.device, "rto_min", fmt.Sprintf("%dms", wait.Milliseconds()))
 }
 
+// Swallow has packets of more bytes than most, headers and all, be lost on their way to the far end, which says that it
+// takes longer ones: connections are made, and what fills a packet does not arrive.
+func (l *Link) Swallow(t *testing.T, most int) {
+	t.Helper()
+	ip(t, "link", "set", l.device, "gso_max_segs", "1")
+	ip(t, "-n", l.namespace, "link", "set", "eth0", "mtu", fmt.Sprint(most))
+	ip(t, "-n", l.namespace, "route", "replace", l.Near, "dev", "eth0", "advmss", "1460")
+}
+
 // DialContext connects from within the namespace.
 func (l *Link) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	return within(l, func() (net.Conn, error) { return new(net.Dialer).DialContext(ctx, network, address) })
