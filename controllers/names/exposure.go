@@ -20,8 +20,8 @@ const (
 	// annotatedKeys names, on a Service of type LoadBalancer, the declared annotations that it was given: one that is
 	// declared no longer is known by it. What the cloud annotates is not among them and stays.
 	annotatedKeys = "geosql.dev/annotations"
-	// resolvedKey has what the load balancer's hostname means. It is written where the server runs, and all sites go by it:
-	// two that asked the DNS each for itself would lead to different places, and correct each other.
+	// resolvedKey has what the load balancer's hostname means. It is written where the server runs, and all sites go by
+	// it: two that asked the DNS each for itself would lead to different places, and correct each other.
 	resolvedKey = "geosql.dev/resolved"
 )
 
@@ -137,8 +137,8 @@ type exposure struct {
 	resolved *resolution
 }
 
-// shape makes a Service that opens a server. Traffic goes to the node of the pod alone: the pod sees who connects, as its
-// NetworkPolicy and the ranges of the load balancer need it.
+// shape makes a Service that opens a server. Traffic goes to the node of the pod alone: the pod sees who connects, as
+// its NetworkPolicy and the ranges of the load balancer need it.
 func (e *exposure) shape(s *corev1.Service) {
 	s.Spec.Type = e.service
 	s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
@@ -168,7 +168,7 @@ func (e *exposure) same(want, at *corev1.Service) bool {
 		b, is := at.Annotations[key]
 		return has == is && a == b
 	}
-	return at.Spec.ExternalTrafficPolicy == want.Spec.ExternalTrafficPolicy && hasLabels(at.Annotations, want.Annotations) &&
-		own(annotatedKeys) && own(resolvedKey) &&
+	return at.Spec.ExternalTrafficPolicy == want.Spec.ExternalTrafficPolicy &&
+		hasLabels(at.Annotations, want.Annotations) && own(annotatedKeys) && own(resolvedKey) &&
 		slices.Equal(at.Spec.LoadBalancerSourceRanges, want.Spec.LoadBalancerSourceRanges)
 }

@@ -53,8 +53,8 @@ func service(t *testing.T, at *apiserver.Server, name string) (*corev1.Service, 
 	return s, err
 }
 
-// Two sites whose pods have the same addresses lead to each other's load balancers: once these have addresses, to others
-// when they get others, without the manager too. What opened a server goes when nobody leads there.
+// Two sites whose pods have the same addresses lead to each other's load balancers: once these have addresses, and to
+// others when they get others, without the manager too. What opened a server goes when nobody leads there.
 func TestServersBehindLoadBalancers(t *testing.T) {
 	g := NewWithT(t)
 	a := newApart(t)
@@ -104,8 +104,8 @@ func TestServersBehindLoadBalancers(t *testing.T) {
 	}, patient, often).Should(And(HaveKey("example.com/pool"), HaveKey("example.com/id"),
 		Not(HaveKey("example.com/internal"))))
 
-	// To ports of nodes: the load balancer goes when Quincy does not lead there any more. These pods' nodes have no address,
-	// so that it does not before.
+	// To ports of nodes: the load balancer goes when Quincy does not lead there any more. The pod's node has no address at
+	// first, so that it leads there yet.
 	expose(t, a.hub, "tukwila", v1alpha1.Exposure{Type: v1alpha1.ExposureNodePort})
 	g.Eventually(func() error {
 		_, err := service(t, a.tukwila, "tukpub-0-node")

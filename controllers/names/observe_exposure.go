@@ -29,8 +29,8 @@ const (
 	lookUpAgain = 10 * time.Second
 	// lookUpTimeout bounds one question.
 	lookUpTimeout = 2 * time.Second
-	// confirmEvery is how often an answer that has not changed is written down again, resolvedValid how long one holds that
-	// the DNS does not give any more: after that the address may be another customer's of the cloud.
+	// confirmEvery is how often an answer that has not changed is written down again, resolvedValid how long one holds
+	// that the DNS does not give any more: after that the address may be another customer's of the cloud.
 	confirmEvery  = 5 * time.Minute
 	resolvedValid = 15 * time.Minute
 	// leftToSite is the age at which an answer is not left to the home site's own process any more.
@@ -149,6 +149,8 @@ func (v *serverView) awaited(namespace string, before *metav1.Condition, now tim
 	switch {
 	case v.balancer == nil:
 		return service + " does not exist yet"
+	case v.balancer.DeletionTimestamp != nil:
+		return service + " is being deleted: it is made anew once it is gone"
 	case !hasClass(v.balancer, v.balancerSpec):
 		return service + " is of another class than is declared: it is made anew once no site leads there"
 	}
@@ -169,8 +171,8 @@ func (v *serverView) awaited(namespace string, before *metav1.Condition, now tim
 	return fmt.Sprintf("%s has waited since %s for an address behind its load balancer's hostname %s", service, at, host)
 }
 
-// resolved is what the hostname of the load balancer means from now on. An answer that the DNS does not repeat holds for
-// a while: that it is silent for a moment must not cut the server off.
+// resolved is what the hostname of the load balancer means from now on. An answer that the DNS does not repeat holds
+// for a while: that it is silent for a moment must not cut the server off.
 func (v *serverView) resolved() *resolution {
 	r, host := recorded(v.balancer), hostnameOf(v.balancer)
 	a := v.looked
@@ -259,8 +261,8 @@ func (l *lookups) of(ctx context.Context, host string, now time.Time) answer {
 	return a
 }
 
-// readLeads reads where all names of the namespace lead at the sites, when a Service that opens the server is to be taken
-// away: nothing may lead there then.
+// readLeads reads where all names of the namespace lead at the sites, when a Service opens the server: it is taken away
+// only once nothing leads there.
 func readLeads(ctx context.Context, views []*siteView, namespace string, labels map[string]string) {
 	opened := slices.ContainsFunc(views, func(v *siteView) bool {
 		for service, at := range v.has {

@@ -65,8 +65,8 @@ func mayLead(w Observed, v *siteView, service *corev1.Service) bool {
 	return slices.ContainsFunc(v.leads, leadsTo(service, w.nodeAddress))
 }
 
-// leadsTo tells of a slice that it leads to a Service of type LoadBalancer, or to ports that it opens on a node. Another
-// site's nodes may open the same ports, so the node's address counts; a server without one is reached by no port.
+// leadsTo tells of a slice that it leads to a Service of type LoadBalancer, or to ports that one opens on a node.
+// Another site's nodes may open the same ports, so the node's address counts; a server without one is reached by none.
 func leadsTo(service *corev1.Service, nodeAddress string) func(discoveryv1.EndpointSlice) bool {
 	addresses := balancedAt(service)
 	ports := nodePortsOf(service)

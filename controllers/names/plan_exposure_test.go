@@ -65,8 +65,9 @@ func TestPlanOfAServerBehindALoadBalancer(t *testing.T) {
 		server *serverView
 		leads  []string
 	}{
-		"an address":               {balanced(ip("192.0.2.7")), []string{"192.0.2.7:1433"}},
-		"one in each zone":         {balanced(ip("192.0.2.9"), ip("192.0.2.7")), []string{"192.0.2.7:1433", "192.0.2.9:1433"}},
+		"an address": {balanced(ip("192.0.2.7")), []string{"192.0.2.7:1433"}},
+		"one in each zone": {balanced(ip("192.0.2.9"), ip("192.0.2.7")),
+			[]string{"192.0.2.7:1433", "192.0.2.9:1433"}},
 		"of the family of the pod": {balanced(ip("2001:db8::7"), ip("192.0.2.7")), []string{"192.0.2.7:1433"}},
 		"of the other family":      {balanced(ip("2001:db8::7")), []string{"2001:db8::7:1433"}},
 		"a hostname that was resolved": {balanced(named).said(noon, "192.0.2.8", "192.0.2.9").written(),
@@ -115,10 +116,12 @@ func TestALoadBalancerIsAwaited(t *testing.T) {
 		"ports of nodes serve on": {byNode, waiting(func(*serverView) {}), []string{"10.100.0.12:31433"}},
 		"until the pod is at another node": {byNode, waiting(func(v *serverView) { v.nodeAddress = "10.100.0.13" }),
 			nil},
-		"a flat network serves on":                       {view("tukwila", "10.101.0.7"), balanced(), []string{"10.101.0.7:1433"}},
-		"until the pod is another":                       {view("tukwila", "10.101.0.6"), balanced(), nil},
-		"an address that was lost":                       {balanced(ip("192.0.2.7")), balanced(), nil},
-		"another address":                                {balanced(ip("192.0.2.7")), balanced(ip("192.0.2.8")), []string{"192.0.2.8:1433"}},
+		"a flat network serves on": {view("tukwila", "10.101.0.7"), balanced(),
+			[]string{"10.101.0.7:1433"}},
+		"until the pod is another": {view("tukwila", "10.101.0.6"), balanced(), nil},
+		"an address that was lost": {balanced(ip("192.0.2.7")), balanced(), nil},
+		"another address": {balanced(ip("192.0.2.7")), balanced(ip("192.0.2.8")),
+			[]string{"192.0.2.8:1433"}},
 		"back to ports of nodes, which are not open yet": {balanced(ip("192.0.2.7")), back, []string{"192.0.2.7:1433"}},
 		"back to ports of nodes":                         {balanced(ip("192.0.2.7")), byNode, []string{"10.100.0.12:31433"}},
 		"the home is silent": {balanced(ip("192.0.2.7")), &serverView{name: "tukpub", home: "tukwila"},
@@ -165,11 +168,17 @@ func TestTheServiceOfALoadBalancer(t *testing.T) {
 		declared func(*v1alpha1.LoadBalancerExposure)
 		differs  bool
 	}{
-		"as it was made":              {},
-		"annotated by the cloud":      {at: func(s *corev1.Service) { s.Annotations["example.com/id"] = "lb-7" }},
-		"another value of ours":       {at: func(s *corev1.Service) { s.Annotations["example.com/pool"] = "lan" }, differs: true},
-		"an annotation that was ours": {declared: func(d *v1alpha1.LoadBalancerExposure) { delete(d.Annotations, "example.com/pool") }, differs: true},
-		"other ranges":                {declared: func(d *v1alpha1.LoadBalancerExposure) { d.SourceRanges = nil }, differs: true},
+		"as it was made":         {},
+		"annotated by the cloud": {at: func(s *corev1.Service) { s.Annotations["example.com/id"] = "lb-7" }},
+		"another value of ours": {at: func(s *corev1.Service) {
+			s.Annotations["example.com/pool"] = "lan"
+		}, differs: true},
+		"an annotation that was ours": {declared: func(d *v1alpha1.LoadBalancerExposure) {
+			delete(d.Annotations, "example.com/pool")
+		}, differs: true},
+		"other ranges": {declared: func(d *v1alpha1.LoadBalancerExposure) {
+			d.SourceRanges = nil
+		}, differs: true},
 		"another policy": {at: func(s *corev1.Service) {
 			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
 		}, differs: true},
@@ -336,8 +345,10 @@ func TestWhatOpenedAServerGoesLast(t *testing.T) {
 			behind.balancer.Name, true, false},
 		"a class that changed, while a site leads there": {fleetOf(another, []*corev1.Service{behind.balancer}, behind),
 			behind.balancer.Name, false, true},
-		"a class that changed": {fleetOf(another, []*corev1.Service{behind.balancer}, nil), behind.balancer.Name, true, false},
-		"what is declared":     {fleetOf(behind, []*corev1.Service{behind.balancer}, nil), behind.balancer.Name, false, false},
+		"a class that changed": {fleetOf(another, []*corev1.Service{behind.balancer}, nil), behind.balancer.Name,
+			true, false},
+		"what is declared": {fleetOf(behind, []*corev1.Service{behind.balancer}, nil), behind.balancer.Name,
+			false, false},
 		"of a server that goes, while a site leads there": {fleetOf(nil, []*corev1.Service{behind.balancer}, behind),
 			behind.balancer.Name, false, true},
 		"of a server that goes": {fleetOf(nil, []*corev1.Service{behind.balancer}, nil), behind.balancer.Name, true, false},
@@ -367,6 +378,8 @@ func TestWhichServiceWaits(t *testing.T) {
 	none := balanced()
 	none.balancer = nil
 	later := noon.Add(time.Hour)
+	going := balanced(ip("192.0.2.7"))
+	going.balancer.DeletionTimestamp = &metav1.Time{Time: noon}
 	was := func(status metav1.ConditionStatus, since time.Time) *metav1.Condition {
 		return &metav1.Condition{Status: status, LastTransitionTime: metav1.NewTime(since)}
 	}
@@ -375,12 +388,15 @@ func TestWhichServiceWaits(t *testing.T) {
 		before *metav1.Condition
 		says   string
 	}{
-		"there is none yet":       {none, nil, "Service web/tukpub-0-lb at site tukwila does not exist yet"},
-		"since it was made":       {balanced(), was(metav1.ConditionFalse, noon.Add(-time.Hour)), "since 2026-11-30T12:00:00Z"},
+		"there is none yet": {none, nil, "Service web/tukpub-0-lb at site tukwila does not exist yet"},
+		"since it was made": {balanced(), was(metav1.ConditionFalse, noon.Add(-time.Hour)),
+			"since 2026-11-30T12:00:00Z"},
 		"it has lost its address": {balanced(), was(metav1.ConditionTrue, noon), "since 2026-11-30T13:00:00Z"},
-		"it lost it before":       {balanced(), was(metav1.ConditionFalse, noon.Add(time.Minute)), "since 2026-11-30T12:01:00Z"},
+		"it lost it before": {balanced(), was(metav1.ConditionFalse, noon.Add(time.Minute)),
+			"since 2026-11-30T12:01:00Z"},
 		"a hostname": {balanced(corev1.LoadBalancerIngress{Hostname: "a.elb.example.com"}), nil,
 			"since 2026-11-30T12:00:00Z for an address behind its load balancer's hostname a.elb.example.com"},
+		"it goes":        {going, nil, "Service web/tukpub-0-lb at site tukwila is being deleted"},
 		"it has one":     {balanced(ip("192.0.2.7")), nil, ""},
 		"a node's ports": {view("tukwila", "10.101.0.7"), nil, ""},
 	} {

@@ -27,8 +27,8 @@ func (c *cluster) readBalancers(ctx context.Context, from client.Reader) {
 	}
 }
 
-// judgeBalancers looks for Services that wait for a load balancer: their servers cannot be reached from other sites. That
-// a cluster makes load balancers at all shows by the first Service alone.
+// judgeBalancers looks for Services that wait for a load balancer: their servers cannot be reached from other sites.
+// That a cluster makes load balancers at all shows by the first Service alone.
 func judgeBalancers(f *findings, namespace string, services read[[]corev1.Service]) {
 	const check = "load-balancers"
 	if services.err != nil {
