@@ -53,4 +53,7 @@ const (
 	ReasonNamesPartial = "SitesUnknown"
 	// ReasonNoAddress: the pod has no address (yet).
 	ReasonNoAddress = "NoAddress"
+	// ReasonLoadBalancerPending: the server's Service of type LoadBalancer has no address yet, or its hostname is not
+	// resolved; the message says which Service waits, and since when. Other sites lead nowhere new until it has one.
+	ReasonLoadBalancerPending = "LoadBalancerPending"
 )

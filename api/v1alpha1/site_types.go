@@ -8,7 +8,7 @@ import (
 )
 
 // ExposureType says how the pods of a site are reached from other sites.
-// +kubebuilder:validation:Enum=FlatNetwork;NodePort
+// +kubebuilder:validation:Enum=FlatNetwork;NodePort;LoadBalancer
 type ExposureType string
 
 const (
@@ -16,7 +16,14 @@ const (
 	ExposureFlatNetwork ExposureType = "FlatNetwork"
 	// ExposureNodePort publishes each server on a port of the site's nodes.
 	ExposureNodePort ExposureType = "NodePort"
+	// ExposureLoadBalancer gives each server a Service of type LoadBalancer, whose addresses the other sites use.
+	ExposureLoadBalancer ExposureType = "LoadBalancer"
 )
+
+// Exposures are all that there are.
+func Exposures() []ExposureType {
+	return []ExposureType{ExposureFlatNetwork, ExposureNodePort, ExposureLoadBalancer}
+}
 
 // SiteLifecycle is a person's word about a site.
 // +kubebuilder:validation:Enum=Active;Lost
@@ -56,10 +63,40 @@ type VolumeClasses struct {
 }
 
 // Exposure says how the pods of a site are reached from other sites.
+// +kubebuilder:validation:XValidation:rule="!has(self.loadBalancer) || self.type == 'LoadBalancer'",message="loadBalancer is for type LoadBalancer; leave it out, or set type: LoadBalancer"
 type Exposure struct {
-	// type is FlatNetwork or NodePort; LoadBalancer and MultiClusterService are not supported yet.
+	// type is FlatNetwork, NodePort or LoadBalancer; MultiClusterService is not supported yet.
 	// +kubebuilder:default=FlatNetwork
 	Type ExposureType `json:"type,omitempty"`
+	// loadBalancer shapes the Services of type LoadBalancer of the site's servers; with type LoadBalancer alone.
+	// +optional
+	LoadBalancer *LoadBalancerExposure `json:"loadBalancer,omitempty"`
+}
+
+// LoadBalancerExposure shapes the Service of type LoadBalancer of each server of a site. What is left out is as the
+// cluster gives it.
+type LoadBalancerExposure struct {
+	// annotations of the Services, by which a cloud or MetalLB is told what load balancer to make: an internal one, say,
+	// or one out of a pool. geosql.dev/* are the operator's.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// class is the loadBalancerClass of the Services. Kubernetes changes that of no Service: with another class the
+	// Services are made anew, and so are their addresses; the servers cannot be reached from other sites meanwhile. Left
+	// out, Services keep the class that they have, and the cluster chooses that of new ones.
+	// +optional
+	// +kubebuilder:validation:MaxLength=317
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="class is a label-style name with an optional prefix, such as service.k8s.aws/nlb"
+	Class string `json:"class,omitempty"`
+	// sourceRanges are the ranges, in CIDR notation, from which the load balancers take connections: the Services'
+	// loadBalancerSourceRanges. They must hold the other sites' sourceRanges, or what translates those. Left out, they
+	// take connections from everywhere.
+	// +optional
+	// +kubebuilder:validation:MaxItems=32
+	// +listType=set
+	// +kubebuilder:validation:items:MaxLength=43
+	// +kubebuilder:validation:XValidation:rule="self.all(r, isCIDR(r) && cidr(r) == cidr(r).masked())",message="a range is written in CIDR notation with no bits beyond its prefix, such as 10.101.0.0/16"
+	SourceRanges []string `json:"sourceRanges,omitempty"`
 }
 
 // SiteLink is the network to another site, as its owner knows it.

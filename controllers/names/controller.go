@@ -55,6 +55,8 @@ type reconciler struct {
 	wrongs wrongs
 	// settling is the while in which what was reported of sites stays.
 	settling sites.Settling
+	// lookups ask the DNS for hostnames of load balancers.
+	lookups lookups
 }
 
 // reach finds a site; the manager reaches all its namespaces in one way.

@@ -225,6 +225,8 @@ func namedSite(s v1alpha1.Site) orders.NamedSite {
 		Name:     s.Name,
 		Exposure: string(s.Spec.Exposure.Type),
 		Lost:     s.Spec.Lifecycle == v1alpha1.SiteLost,
+
+		LoadBalancer: s.Spec.Exposure.LoadBalancer,
 	}
 	for _, l := range s.Spec.Links {
 		if l.RoundTrip == nil {

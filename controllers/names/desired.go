@@ -96,8 +96,8 @@ type name struct {
 	ports  []port
 	// selector is set where the pods run.
 	selector map[string]string
-	// nodePort opens the ports on the nodes too (exposure NodePort).
-	nodePort bool
+	// exposed is set on a name that opens the server to other sites.
+	exposed *exposure
 	// endpoints when there is no selector. keep says that they are not known now: those that are published stay.
 	endpoints []endpoint
 	keep      bool
@@ -135,9 +135,8 @@ func (n *name) makeService() *corev1.Service {
 			PublishNotReadyAddresses: true,
 		},
 	}
-	if n.nodePort {
-		s.Spec.Type = corev1.ServiceTypeNodePort
-		s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal
+	if n.exposed != nil {
+		n.exposed.shape(s)
 	}
 	for _, p := range n.ports {
 		s.Spec.Ports = append(s.Spec.Ports, corev1.ServicePort{Name: p.name, Port: p.service,

@@ -124,8 +124,8 @@ func (g *groupView) living(at v1alpha1.SiteName) []string {
 		if living == nil {
 			living = []string{}
 		}
-		if e, ok := s.reach(at); ok && !passed {
-			living = append(living, e.address)
+		if !passed {
+			living = append(living, s.ways(at)...)
 		}
 	}
 	return living
@@ -184,9 +184,7 @@ func (g *groupView) bar(servers []*serverView) {
 // addresses at which servers are reached from a site.
 func addresses(at v1alpha1.SiteName, servers []*serverView) (known []string) {
 	for _, s := range servers {
-		if e, ok := s.reach(at); ok {
-			known = append(known, e.address)
-		}
+		known = append(known, s.ways(at)...)
 	}
 	return known
 }
@@ -237,24 +235,27 @@ func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 	labels := ownLabels(g.namespace, v1alpha1.LabelGroup, g.name)
 	ports := []port{{"tds", g.listener.Port, PortTDS}}
 	write := name{namespace: g.namespace, service: g.listener.Name, ports: ports, labels: labels}
-	if g.primary == nil || !g.primary.known {
+	switch {
+	case g.primary == nil || !g.primary.known:
 		write.keep, write.living, write.barred = true, g.living(at), addresses(at, g.barred)
-	} else if e, ok := g.primary.reach(at); ok {
-		write.endpoints = []endpoint{e}
+	case g.primary.awaits(at):
+		write.keep, write.living = true, g.primary.ways(at)
+	default:
+		write.endpoints = g.primary.reach(at)
 	}
 	read := name{namespace: g.namespace, service: g.listener.Name + readOnlySuffix, ports: ports, labels: labels}
 	var reached []*serverView
 	for _, s := range g.readable {
-		if !s.known {
-			read.keep = true
-		}
-		if _, ok := s.reach(at); ok {
+		read.keep = read.keep || !s.known || s.awaits(at)
+		if len(s.reach(at)) > 0 {
 			reached = append(reached, s)
 		}
 	}
+	if !slices.ContainsFunc(g.readable, func(s *serverView) bool { return !s.known }) {
+		read.living = append([]string{}, addresses(at, g.readable)...)
+	}
 	for _, s := range g.nearest(at, reached) {
-		e, _ := s.reach(at)
-		read.endpoints = append(read.endpoints, e)
+		read.endpoints = append(read.endpoints, s.reach(at)...)
 	}
 	read.barred = addresses(at, g.barred)
 	if len(read.endpoints) > 0 {

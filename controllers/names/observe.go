@@ -37,6 +37,8 @@ type siteView struct {
 	keeps, declares bool
 	// told is all that it was told of.
 	told told.Names
+	// leads are the slices of all names of the namespace there, read when it matters who leads to a server.
+	leads []discoveryv1.EndpointSlice
 }
 
 // serverView is where one server is.
@@ -53,9 +55,14 @@ type serverView struct {
 	ready bool
 	// node on which it runs and that node's internal address.
 	node, nodeAddress string
-	// nodePorts of the server by port name, when its home is exposed so.
+	// nodePorts of the server by port name and balancer, its Service of type LoadBalancer, as far as the home has them.
 	nodePorts map[string]int32
-	exposure  v1alpha1.ExposureType
+	balancer  *corev1.Service
+	// looked is what the DNS says of the load balancer's hostname; nil when it was not asked.
+	looked *answer
+	// exposure and balancerSpec are what the home declares.
+	exposure     v1alpha1.ExposureType
+	balancerSpec *v1alpha1.LoadBalancerExposure
 }
 
 // observeSites looks at all sites in which the namespace may be used. Sites that are lost are left out, and so are
@@ -147,10 +154,14 @@ func observeServer(
 	if member.Site.Spec.Exposure.Type != "" {
 		view.exposure = member.Site.Spec.Exposure.Type
 	}
+	view.balancerSpec = member.Site.Spec.Exposure.LoadBalancer
 	if member.CheckNamespace(namespace) != nil {
 		return view, nil
 	}
 	view.known = true
+	if err := view.readExposed(ctx, member, namespace); err != nil {
+		return nil, err
+	}
 	pod := &corev1.Pod{}
 	err = member.Client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: podName(server)}, pod)
 	if apierrors.IsNotFound(err) {
@@ -164,42 +175,8 @@ func observeServer(
 		view.address, view.node, view.nodeAddress = pod.Status.PodIP, pod.Spec.NodeName, pod.Status.HostIP
 		view.ready = sites.PodReady(pod)
 	}
-	if view.exposure == v1alpha1.ExposureNodePort && view.address != "" {
-		return view, view.readNodePorts(ctx, member, namespace)
-	}
 	return view, nil
-}
-
-// readNodePorts fills in at which ports of its node a server is reached.
-func (v *serverView) readNodePorts(ctx context.Context, member *sites.Member, namespace string) error {
-	service := &corev1.Service{}
-	key := client.ObjectKey{Namespace: namespace, Name: nodeServiceName(v.name)}
-	if err := member.Client.Get(ctx, key, service); err != nil {
-		return client.IgnoreNotFound(err)
-	}
-	v.nodePorts = map[string]int32{}
-	for _, p := range service.Spec.Ports {
-		if p.NodePort != 0 {
-			v.nodePorts[p.Name] = p.NodePort
-		}
-	}
-	return nil
-}
-
-// reach returns where the server is reached from a site, and false when it has no address there (yet).
-func (v *serverView) reach(from v1alpha1.SiteName) (endpoint, bool) {
-	if from == v.home || v.exposure != v1alpha1.ExposureNodePort {
-		return endpoint{address: v.address, node: v.node}, v.address != ""
-	}
-	complete := v.nodeAddress != ""
-	for _, p := range serverPorts {
-		complete = complete && (v.nodePorts[p.name] != 0 || p.name == portElection)
-	}
-	return endpoint{address: v.nodeAddress, node: v.node, targets: v.nodePorts}, complete && v.address != ""
 }
 
 // podName of a server, which is its instance's name and its Service's.
 func podName(server v1alpha1.ServerName) string { return string(server) + "-0" }
-
-// nodeServiceName is the Service that opens ports on the nodes of the home site.
-func nodeServiceName(server v1alpha1.ServerName) string { return podName(server) + "-node" }

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -27,6 +29,10 @@ type Observed struct {
 	wrong map[v1alpha1.SiteName]time.Time
 	// unknown says why it is not known where the names lead, addressless why they lead nowhere; empty otherwise.
 	unknown, addressless string
+	// awaited says which Service of type LoadBalancer has no address, empty when none is awaited.
+	awaited string
+	// nodeAddress is that of the server's node.
+	nodeAddress string
 }
 
 // settling tells that a site may only be unknown because this process has just begun: names are made right where they
@@ -46,7 +52,11 @@ func (r *reconciler) observeServerNames(ctx context.Context, d Desired, server *
 	if err != nil {
 		return w, err
 	}
+	view.lookUp(ctx, &r.lookups, w.now, slices.ContainsFunc(w.views, func(v *siteView) bool {
+		return v.name == view.home && v.keeps && v.declares
+	}))
 	w.names = func(at v1alpha1.SiteName) []name { return serverNames(server.Namespace, view, at) }
+	w.nodeAddress, w.awaited = view.nodeAddress, view.awaited(server.Namespace, w.said(), w.now)
 	switch {
 	case !view.known:
 		w.unknown = fmt.Sprintf("the address is not known: site %s, where the server runs, cannot be used", view.home)
@@ -71,6 +81,9 @@ func (r *reconciler) observeGroupNames(
 		return w, err
 	}
 	w.names = func(at v1alpha1.SiteName) []name { return groupNames(view, at) }
+	if view.primary != nil {
+		w.awaited = view.primary.awaited(group.Namespace, w.said(), w.now)
+	}
 	switch {
 	case view.primary == nil:
 		w.addressless = "no replica is known to be primary: the listener keeps its last address, if it had one"
@@ -100,7 +113,13 @@ func (r *reconciler) observeNames(ctx context.Context, d Desired) (Observed, err
 			}
 		}
 	}
+	readLeads(ctx, w.views, w.object.GetNamespace(), w.labels)
 	return w, nil
+}
+
+// said is what was said of the names last; nil when nothing was.
+func (w Observed) said() *metav1.Condition {
+	return meta.FindStatusCondition(w.conditions, v1alpha1.ConditionNamesReady)
 }
 
 // observeGroup finds out where the primary and the readable secondaries are.

@@ -68,11 +68,16 @@ func plan(
 			conflicts = append(conflicts, conflict{site, conflictText(n, site, at.service)})
 			continue
 		}
+		if at.service != nil && n.exposed != nil && (n.otherClass(at.service) || at.service.DeletionTimestamp != nil) {
+			// It is made anew once it is gone (planClosed).
+			continue
+		}
 		steps = append(steps, planService(n, at.service)...)
 		steps = append(steps, planSlices(n, at)...)
 	}
 	for _, service := range slices.Sorted(maps.Keys(has)) {
-		if !wanted[service] {
+		// What opens a server goes after all that leads there (planClosed).
+		if !wanted[service] && !exposing(labels, service) {
 			steps = append(steps, planRemoval(has[service], labels)...)
 		}
 	}
@@ -119,7 +124,7 @@ func planService(n *name, at *corev1.Service) []step {
 	switch {
 	case at == nil:
 		return []step{{applyObject, want, "the name does not exist at the site"}}
-	case !sameService(want, at):
+	case !sameService(want, at) || n.exposed != nil && !n.exposed.same(want, at):
 		return []step{{applyObject, want, "the Service differs from what is declared"}}
 	}
 	return nil

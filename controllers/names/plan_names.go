@@ -34,6 +34,8 @@ type noted struct {
 	// left.
 	wrong map[v1alpha1.SiteName]time.Time
 	left  []v1alpha1.SiteName
+	// waits tells that a Service that opened a server stays since a site leads there, or that it is going.
+	waits bool
 }
 
 // plan of steps, those of different sites apart, with the note.
@@ -66,6 +68,11 @@ func planNames(_ Desired, w Observed) reconcile.Plan {
 		p.conflicts = append(p.conflicts, conflicts...)
 		if len(here) > 0 && p.leave(w, v) {
 			p.left, here = append(p.left, v.name), nil
+		}
+		if !w.suspended || w.names == nil {
+			// The site's own process takes nothing away: it does not see who else leads there.
+			closed, waits := planClosed(w, v, desired)
+			here, p.waits = append(here, closed...), p.waits || waits
 		}
 		for _, s := range here {
 			steps = append(steps, siteStep{v, s})
@@ -110,7 +117,7 @@ func planRelease(d Desired, w Observed) reconcile.Plan {
 	p := planNames(d, w)
 	n = reconcile.Noted[noted](p)
 	// That a site's process was about to make them again shows by another look.
-	p.Done = len(n.failed) == 0 && len(n.unknown) == 0 && len(p.Steps) == 0
+	p.Done = len(n.failed) == 0 && len(n.unknown) == 0 && len(p.Steps) == 0 && !n.waits
 	return p
 }
 

@@ -100,6 +100,8 @@ func (p noted) condition(w Observed) metav1.Condition {
 		c.Message = fmt.Sprintf("%s. The name is right at: %s", strings.Join(p.unknown, "; "), p.right(w))
 	case w.addressless != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonNoAddress, w.addressless
+	case w.awaited != "":
+		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonLoadBalancerPending, w.awaited
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonNamesPublished, "at "+p.right(w)
 	}

@@ -37,6 +37,8 @@ import (
 type keeper struct {
 	self     v1alpha1.SiteName
 	provider *sites.Provider
+	// lookups ask the DNS for hostnames of load balancers of the site's servers.
+	lookups lookups
 }
 
 // SetupSite adds to the manager what keeps the names of the site itself. The provider's Source is a SiteSource.
@@ -143,6 +145,9 @@ func (k *keeper) keepServer(ctx context.Context, own *sites.Member, namespace st
 	view, err := observeServer(ctx, k.reach, namespace, self, v1alpha1.SiteName(server.Site))
 	if err != nil {
 		return err
+	}
+	if view.home == k.self {
+		view.lookUp(ctx, &k.lookups, time.Now(), false)
 	}
 	return k.keep(
 		ctx,

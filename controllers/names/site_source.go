@@ -110,7 +110,9 @@ func (s SiteSource) Sites(ctx context.Context) ([]sites.Declared, error) {
 		for _, site := range told.Sites {
 			spec := v1alpha1.SiteSpec{
 				AllowedNamespaces: []string{namespace},
-				Exposure:          v1alpha1.Exposure{Type: v1alpha1.ExposureType(site.Exposure)},
+				Exposure: v1alpha1.Exposure{
+					Type: v1alpha1.ExposureType(site.Exposure), LoadBalancer: site.LoadBalancer,
+				},
 			}
 			if site.Name == own.Name {
 				own.Spec.Exposure = spec.Exposure

@@ -4,12 +4,15 @@ package admission
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/podshape"
 )
 
 // site checks a Site against the other Sites, and the servers and votes that are there.
@@ -34,6 +37,7 @@ func (w *World) site(at *field.Path, old, s *v1alpha1.Site) field.ErrorList {
 			errs = append(errs, field.Invalid(at.Child("links").Index(i).Child("to"), link.To, "a link leads to another site"))
 		}
 	}
+	errs = append(errs, balancerAnnotations(at.Child("exposure", "loadBalancer", "annotations"), s.Spec.Exposure)...)
 	if old == nil {
 		return errs
 	}
@@ -55,6 +59,20 @@ func (w *World) site(at *field.Path, old, s *v1alpha1.Site) field.ErrorList {
 				ns,
 				strings.Join(voting, ", "),
 			)))
+		}
+	}
+	return errs
+}
+
+// balancerAnnotations refuses annotations of load balancers that the site's API server would, and the operator's own.
+func balancerAnnotations(at *field.Path, e v1alpha1.Exposure) field.ErrorList {
+	if e.LoadBalancer == nil {
+		return nil
+	}
+	errs := apivalidation.ValidateAnnotations(e.LoadBalancer.Annotations, at)
+	for _, key := range slices.Sorted(maps.Keys(e.LoadBalancer.Annotations)) {
+		if podshape.OwnsLabel(key) {
+			errs = append(errs, field.Forbidden(at.Key(key), "the operator has this key itself; use one of your own"))
 		}
 	}
 	return errs

@@ -459,8 +459,8 @@ var refusals = []refusal{
 	{
 		"an exposure that is not supported",
 		"",
-		with(site, "NAME", "s") + "  exposure: {type: LoadBalancer}\n",
-		[]string{"spec.exposure.type", `supported values: "FlatNetwork", "NodePort"`},
+		with(site, "NAME", "s") + "  exposure: {type: MultiClusterService}\n",
+		[]string{"spec.exposure.type", `supported values: "FlatNetwork", "NodePort", "LoadBalancer"`},
 	},
 	{"a range of a site that is none", "", with(site, "NAME", "s") + "  sourceRanges: [10.101.0.0/16, 10.101.0.7/16]\n",
 		[]string{"spec.sourceRanges", "CIDR notation"}},

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"geosql.dev/operator/api/v1alpha1"
 )
 
 // What the manager leaves in each namespace of a site for the site's own process (`geosql site`), and that process for
@@ -65,6 +67,8 @@ type NamedSite struct {
 	Name string `json:"name"`
 	// Exposure is how its pods are reached from other sites, FlatNetwork unless given.
 	Exposure string `json:"exposure,omitempty"`
+	// LoadBalancer shapes the Services of its servers, when that is by load balancers.
+	LoadBalancer *v1alpha1.LoadBalancerExposure `json:"loadBalancer,omitempty"`
 	// Lost says that a person declared it lost: nothing is there.
 	Lost bool `json:"lost,omitempty"`
 	// Links are the declared round-trip times to other sites.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -68,7 +69,7 @@ when the command is not understood.`,
 	flags.StringSliceVar(&f.sourceRanges, "source-ranges", nil,
 		"ranges of the addresses by which other sites see connections from this site's pods")
 	flags.StringVar(&f.exposure, "exposure", "",
-		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
+		"how pods are reached from other sites: FlatNetwork (default), NodePort or LoadBalancer")
 	flags.StringVarP(&f.output, "output", "o", "text", "text, or json")
 	flags.BoolVar(&f.strict, "strict", false, "fail also when there are warnings or something is not known")
 	flags.BoolVar(&f.probe, "probe", false,
@@ -132,10 +133,8 @@ func (f *checkFlags) request(names []string) (Request, error) {
 	switch {
 	case f.output != "text" && f.output != "json":
 		return r, fmt.Errorf("%q is no output: use text or json", f.output)
-	case f.exposure != "" && r.Said.Exposure.Type != v1alpha1.ExposureFlatNetwork &&
-		r.Said.Exposure.Type != v1alpha1.ExposureNodePort:
-		return r, fmt.Errorf("%q is no exposure: use %s or %s", f.exposure, v1alpha1.ExposureFlatNetwork,
-			v1alpha1.ExposureNodePort)
+	case f.exposure != "" && !slices.Contains(v1alpha1.Exposures(), r.Said.Exposure.Type):
+		return r, fmt.Errorf("%q is no exposure: use one of %v", f.exposure, v1alpha1.Exposures())
 	case !f.probe && (f.probeImage != "" || f.otherConfig != "" || f.otherName != ""):
 		return r, errors.New("--probe-image, --other-context and --other-kubeconfig go with --probe")
 	case f.probe && !f.Said():

@@ -184,6 +184,18 @@ func TestEachFaultIsFound(t *testing.T) {
 			c.site.Exposure.Type = v1alpha1.ExposureNodePort
 			c.quotas["web"] = quota(amounts("services.nodeports=0"), amounts("services.nodeports=0"))
 		}, "quota", Warning, "services.nodeports (0)"},
+		"a quota of load balancers that servers take": {func(c *cluster) {
+			c.site.Exposure.Type = v1alpha1.ExposureLoadBalancer
+			c.quotas["web"] = quota(amounts("services.loadbalancers=2"), amounts("services.loadbalancers=2"))
+		}, "quota", Warning, "services.loadbalancers (2)"},
+		"a Service that waits for its load balancer": {func(c *cluster) {
+			waits := corev1.Service{ObjectMeta: metav1.ObjectMeta{Name: "quisec-0-lb"}}
+			waits.Spec.Type = corev1.ServiceTypeLoadBalancer
+			c.balancers = map[string]read[[]corev1.Service]{"web": got([]corev1.Service{waits}, nil)}
+		}, "load-balancers", Warning, "Service web/quisec-0-lb, made"},
+		"Services that cannot be read": {func(c *cluster) {
+			c.balancers = map[string]read[[]corev1.Service]{"web": got[[]corev1.Service](nil, errors.New("forbidden"))}
+		}, "load-balancers", Unknown, "forbidden"},
 		"a quota of counted kinds": {func(c *cluster) {
 			c.quotas["web"] = quota(amounts("count/statefulsets.apps=2"), amounts("count/statefulsets.apps=2"))
 		}, "quota", Warning, "count/statefulsets.apps (2)"},

@@ -119,7 +119,7 @@ func merged(site, said v1alpha1.SiteSpec) v1alpha1.SiteSpec {
 	if len(said.SourceRanges) > 0 {
 		site.SourceRanges = said.SourceRanges
 	}
-	if said.Exposure.Type != "" {
+	if said.Exposure.Type != "" && said.Exposure.Type != site.Exposure.Type {
 		site.Exposure = said.Exposure
 	}
 	over := func(have *string, said string) {

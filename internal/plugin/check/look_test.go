@@ -343,7 +343,7 @@ func TestFindingsAreToldAndJudged(t *testing.T) {
 func TestWhatCannotBeLookedAt(t *testing.T) {
 	for said, refused := range map[string]string{
 		"-o yaml":                              "use text or json",
-		"quincy --exposure LoadBalancer":       "use FlatNetwork or NodePort",
+		"quincy --exposure Elsewhere":          "use one of [FlatNetwork NodePort LoadBalancer]",
 		"quincy --storage-class nosuch":        "is not ROLE=CLASS",
 		"--context quincy":                     "name the one SITE",
 		"--namespaces web":                     "name the one SITE",

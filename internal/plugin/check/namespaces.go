@@ -42,6 +42,7 @@ func (c cluster) judgeNamespaces(f *findings) {
 		judgeUser(f, ns.is)
 		c.judgeQuotas(f, name)
 		judgeLimits(f, name, c.limits[name])
+		judgeBalancers(f, name, c.balancers[name])
 		if len(f.list) == before {
 			f.ok("namespace", "%s", name)
 		}
@@ -119,8 +120,12 @@ func (c cluster) takes(name corev1.ResourceName) bool {
 	if class, _, of := strings.Cut(what, ".storageclass.storage.k8s.io/"); of {
 		return slices.Contains(slices.Collect(maps.Values(c.roles())), class)
 	}
+	exposure := c.site.Exposure.Type
+	// A load balancer's Service has ports of nodes, too, unless somebody says otherwise.
+	ported := exposure == v1alpha1.ExposureNodePort || exposure == v1alpha1.ExposureLoadBalancer
 	return computed[name] || slices.Contains(made, what) || name == corev1.ResourceRequestsStorage ||
-		name == corev1.ResourceServicesNodePorts && c.site.Exposure.Type == v1alpha1.ExposureNodePort
+		name == corev1.ResourceServicesNodePorts && ported ||
+		name == corev1.ResourceServicesLoadBalancers && exposure == v1alpha1.ExposureLoadBalancer
 }
 
 // ofServers tells that a quota is about pods of servers, too: they do not end by themselves, and their sidecars ask for

@@ -71,7 +71,7 @@ func judgeNetwork(p place, others []place) []Finding {
 func judgeOverlap(f *findings, p, other place) {
 	flat := p.exposure == v1alpha1.ExposureFlatNetwork && other.exposure == v1alpha1.ExposureFlatNetwork
 	if a, b, found := overlap(union(p), union(other)); found && flat {
-		f.problem("addresses", "use ranges of pods that differ, or join both with --exposure NodePort",
+		f.problem("addresses", "use ranges of pods that differ, or join both with --exposure NodePort or LoadBalancer",
 			"%s here and %s at %s overlap; in a FlatNetwork each address is one pod's", a, b, other.name)
 		return
 	}

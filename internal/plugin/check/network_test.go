@@ -39,6 +39,9 @@ func TestAddressesOfSites(t *testing.T) {
 			"addresses", Problem, "overlap"},
 		"behind nodes pods may overlap": {here: site("quincy", ports, "192.0.2.0/24").look(nodes),
 			other: site("dublin", ports, "198.51.100.0/24").look(nodes)},
+		"behind load balancers pods may overlap": {
+			here:  site("quincy", v1alpha1.ExposureLoadBalancer, "192.0.2.0/24").look(nodes),
+			other: site("dublin", v1alpha1.ExposureLoadBalancer, "198.51.100.0/24").look(nodes)},
 		"behind nodes, by the same ranges": {site("quincy", ports, "192.0.2.0/24").look(nodes),
 			site("dublin", ports, "192.0.2.0/28"), "addresses", Warning, "take the one site's pods for the other's"},
 		"nothing is declared": {site("quincy", flat), site("dublin", flat, "10.103.0.0/16"), "source-ranges", Warning,

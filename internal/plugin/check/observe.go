@@ -63,8 +63,10 @@ type cluster struct {
 	namespaces map[string]read[*corev1.Namespace]
 	quotas     map[string]read[[]corev1.ResourceQuota]
 	limits     map[string]read[[]corev1.LimitRange]
-	webhooks   read[[]webhook]
-	rights     read[rights]
+	// balancers are the Services of type LoadBalancer of servers that are there, where the site is exposed so.
+	balancers map[string]read[[]corev1.Service]
+	webhooks  read[[]webhook]
+	rights    read[rights]
 	// drills tells that the manager has what drills need.
 	drills read[bool]
 	// manager is the operator's Deployment in the hub; nil when it is not there.
@@ -131,6 +133,7 @@ func (c *cluster) read(ctx context.Context, t target) {
 		err = from.List(ctx, &limits, client.InNamespace(ns))
 		c.limits[ns] = got(limits.Items, said("list the LimitRanges of namespace "+ns, err))
 	}
+	c.readBalancers(ctx, from)
 	binding, err := optional(ctx, from, &rbacv1.ClusterRoleBinding{}, "ClusterRoleBinding", "", sites.DrillsRole)
 	c.drills = got(binding != nil, err)
 	c.rights = got(readRights(ctx, t, binding != nil))

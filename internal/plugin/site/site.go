@@ -121,7 +121,8 @@ not among them. Run it without --dry-run, too, to make the credentials.`,
 	flags.StringVar(&f.region, "region", "", "region of the site")
 	flags.StringVar(&f.zone, "zone", "", "zone within the region")
 	flags.StringVar(&f.exposure, "exposure", "",
-		"how pods are reached from other sites: FlatNetwork (default) or NodePort")
+		"how pods are reached from other sites: FlatNetwork (default), NodePort or LoadBalancer; what load balancers are to "+
+			"be like stands in the Site")
 	flags.StringSliceVar(&f.sourceRanges, "source-ranges", nil,
 		"ranges of the addresses by which other sites see connections from this site's pods, such as 10.101.0.0/16: those "+
 			"of its pods, or of its nodes where they translate; they replace those that the site has")

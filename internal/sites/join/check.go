@@ -43,18 +43,8 @@ func (r *Request) checkNames() error {
 			errs = append(errs, fmt.Errorf("%q is no range in CIDR notation, such as 10.101.0.0/16", text))
 		}
 	}
-	switch r.Spec.Exposure.Type {
-	case "", v1alpha1.ExposureFlatNetwork, v1alpha1.ExposureNodePort:
-	default:
-		errs = append(
-			errs,
-			fmt.Errorf(
-				"%q is no exposure: use %s or %s",
-				r.Spec.Exposure.Type,
-				v1alpha1.ExposureFlatNetwork,
-				v1alpha1.ExposureNodePort,
-			),
-		)
+	if e := r.Spec.Exposure.Type; e != "" && !slices.Contains(v1alpha1.Exposures(), e) {
+		errs = append(errs, fmt.Errorf("%q is no exposure: use one of %v", e, v1alpha1.Exposures()))
 	}
 	return errors.Join(errs...)
 }

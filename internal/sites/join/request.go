@@ -142,7 +142,8 @@ func (r *Request) keep(old v1alpha1.SiteSpec) {
 	keepString(&s.StorageClasses.TempDB, old.StorageClasses.TempDB)
 	keepString(&s.StorageClasses.Backup, old.StorageClasses.Backup)
 	keepString(&s.StorageClasses.Agent, old.StorageClasses.Agent)
-	if s.Exposure.Type == "" {
+	// How load balancers are shaped no flag says.
+	if s.Exposure.Type == "" || s.Exposure.Type == old.Exposure.Type {
 		s.Exposure = old.Exposure
 	}
 	if len(s.SourceRanges) == 0 {
