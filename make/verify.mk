@@ -3,7 +3,7 @@ TOOLS_BIN := $(or $(GEOSQL_BED_CACHE),$(HOME)/.cache/geosql-bed)/tools
 
 ##@ 3 Checks
 .PHONY: verify
-verify: verify-generated verify-crds verify-format verify-lines verify-versions verify-chart lint verify-vulnerabilities ## Check that generated files, formatting, module files and linters agree, and look for known vulnerabilities.
+verify: verify-generated verify-crds verify-format verify-lines verify-versions verify-platforms verify-chart lint verify-vulnerabilities ## Check that generated files, formatting, module files and linters agree, and look for known vulnerabilities.
 	@echo "verify: all in order"
 
 .PHONY: verify-generated
@@ -33,6 +33,12 @@ verify-lines: ## Fail on Go lines of over 120 columns and on files that ask to b
 .PHONY: verify-versions
 verify-versions: ## Fail when the operator and the bed's programs have different versions of a module that they share.
 	@hack/verify-versions
+
+# Types, not builds: a build from nothing for another system takes minutes. All of ours that is for a system alone depends on the
+# system, not on the processor.
+.PHONY: verify-platforms
+verify-platforms: ## Fail when a file that is for one system breaks the plugin for macOS or Windows, or both programs for arm64.
+	@go run ./hack/platforms windows/amd64:./cmd/kubectl-geosql darwin/arm64:./cmd/kubectl-geosql linux/arm64:./cmd/geosql,./cmd/kubectl-geosql
 
 .PHONY: verify-chart
 verify-chart: ## Fail when the chart with all of its monitoring switched on is not as it should be.

@@ -30,6 +30,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="self.agent != 'Distribution' || !has(self.maxBcpThreads) || oldSelf.hasValue() && has(oldSelf.value().maxBcpThreads)",optionalOldSelf=true,message="maxBcpThreads has no effect for the Distribution agent: publications make concurrent snapshots, of which one thread applies each; leave it out, or give it to a profile for the Snapshot agent",fieldPath=".maxBcpThreads"
 // +kubebuilder:validation:XValidation:rule="self.agent != 'Snapshot' || !has(self.bcpBatchSize) || oldSelf.hasValue() && has(oldSelf.value().bcpBatchSize)",optionalOldSelf=true,message="bcpBatchSize has no effect for the Snapshot agent, which writes rows in batches of 1000 whatever it says; leave it out, or give it to a profile for the Distribution agent",fieldPath=".bcpBatchSize"
 // +kubebuilder:validation:XValidation:rule="!has(self.packetSize) || self.packetSize <= 16383 || oldSelf.hasValue() && has(oldSelf.value().packetSize) && oldSelf.value().packetSize == self.packetSize",optionalOldSelf=true,message="packetSize is 512 to 16383: agents connect with TLS, whatever encryptionLevel says, and an encrypted connection has no larger packets",fieldPath=".packetSize"
+// +kubebuilder:validation:XValidation:rule="self.agent != 'LogReader' || !has(self.historyVerboseLevel) || self.historyVerboseLevel <= 2 || oldSelf.hasValue() && has(oldSelf.value().historyVerboseLevel) && oldSelf.value().historyVerboseLevel == self.historyVerboseLevel",optionalOldSelf=true,message="historyVerboseLevel is 0 to 2 for the LogReader agent: 3 is for the Distribution and Snapshot agents",fieldPath=".historyVerboseLevel"
 // +kubebuilder:validation:XValidation:rule="self.agent != 'Snapshot' || !has(self.pollingInterval)",message="pollingInterval is for the Distribution and LogReader agents"
 type AgentProfileSpec struct {
 	// agent is Distribution, LogReader or Snapshot.
@@ -103,7 +104,7 @@ type AgentProfileSpec struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=8
 	MaxBcpThreads *int32 `json:"maxBcpThreads,omitempty"`
-	// historyVerboseLevel 0 to 3.
+	// historyVerboseLevel 0 to 3, for the LogReader agent 0 to 2. A 3 that was stored before stays as it is.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3

@@ -73,7 +73,7 @@ const (
 )
 
 // confKey is the key of mssql.conf in its ConfigMap.
-const confKey = "mssql.conf"
+const confKey = conf.Name
 
 func confName(server string) string { return server + "-mssql-conf" }
 

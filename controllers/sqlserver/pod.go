@@ -34,7 +34,7 @@ const (
 	tokenLife = 3600
 	// home of the engine's user, below which it writes.
 	home = conf.DataMount
-	// containerKeys copies certificate and key to where the engine owns them.
+	// containerKeys copies certificate, key and mssql.conf to where the engine owns them.
 	containerKeys = "keys"
 	// engineTLS is the volume of the copies, engineTLSDir where they are made.
 	engineTLS    = "engine-tls"
@@ -42,7 +42,7 @@ const (
 	// trust is the volume of the CAs that the engine trusts, as they are now: they change while pods run.
 	trust    = "trust"
 	trustDir = "/etc/geosql/trust"
-	// volumeConf is the volume of mssql.conf.
+	// volumeConf is the volume of mssql.conf as it is now.
 	volumeConf = "conf"
 	// mirroringPort is that of the database mirroring endpoint.
 	mirroringPort = 5022
@@ -122,7 +122,7 @@ func engineContainer(d Desired) corev1.Container {
 			{Name: "mirroring", ContainerPort: mirroringPort, Protocol: corev1.ProtocolTCP},
 		},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: volumeConf, MountPath: conf.Path, SubPath: confKey, ReadOnly: true},
+			confMount(engineTLS),
 			{Name: engineTLS, MountPath: conf.TLSDir, ReadOnly: true},
 			{Name: trust, MountPath: trustDir, ReadOnly: true},
 			{Name: "tmp", MountPath: "/tmp"},
@@ -134,6 +134,13 @@ func engineContainer(d Desired) corev1.Container {
 	}
 	c.VolumeMounts = append(c.VolumeMounts, d.pod().VolumeMounts...)
 	return c
+}
+
+// confMount has the engine's mssql.conf at the one place where it looks, which is in the folder of its data: only a
+// file can be mounted there. Of a ConfigMap's volume the kubelet can fail to mount one while it exchanges the volume's
+// files, and makes the container some 20 s later; so it is one of the copies, which stay until the pod is made anew.
+func confMount(volume string) corev1.VolumeMount {
+	return corev1.VolumeMount{Name: volume, MountPath: conf.Path, SubPath: confKey, ReadOnly: true}
 }
 
 // arguments of sqlservr: no space between the option and its value
@@ -237,8 +244,11 @@ func withoutLasting(d Desired, spec *corev1.PodSpec) {
 	engine.SecurityContext.RunAsGroup = nil
 	engine.Env = slices.DeleteFunc(engine.Env, func(v corev1.EnvVar) bool { return slices.Contains(lasting(), v) })
 	for i := range engine.VolumeMounts {
-		if engine.VolumeMounts[i].Name == engineTLS {
-			engine.VolumeMounts[i].Name = "tls"
+		switch m := &engine.VolumeMounts[i]; {
+		case m.MountPath == conf.Path:
+			*m = confMount(volumeConf)
+		case m.Name == engineTLS:
+			m.Name = "tls"
 		}
 	}
 }
@@ -246,13 +256,13 @@ func withoutLasting(d Desired, spec *corev1.PodSpec) {
 // keysContainer copies the server's certificate and key before the engine starts: files of a Secret's volume are
 // root's, and SQL Server on Linux is documented with a key that is its own, for nobody else to read
 // (docs/linux/sql-server-linux-encrypted-connections.md). The engine reads them once, so a renewed certificate comes
-// with another pod, as it did.
+// with another pod, as it did; so does another mssql.conf (see confMount).
 func keysContainer(d Desired) corev1.Container {
 	return corev1.Container{
 		Name:            containerKeys,
 		Image:           d.AgentImage,
 		ImagePullPolicy: d.agentPullPolicy(),
-		Args:            []string{"agent", "copy-keys", "--to=" + engineTLSDir},
+		Args:            []string{"agent", "copy-keys", "--conf=" + conf.Dir + "/" + confKey, "--to=" + engineTLSDir},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{
 				corev1.ResourceCPU:    resource.MustParse("100m"),
@@ -262,6 +272,7 @@ func keysContainer(d Desired) corev1.Container {
 		},
 		VolumeMounts: []corev1.VolumeMount{
 			{Name: "tls", MountPath: agent.TLSDir, ReadOnly: true},
+			{Name: volumeConf, MountPath: conf.Dir, ReadOnly: true},
 			{Name: engineTLS, MountPath: engineTLSDir},
 		},
 		SecurityContext: containerSecurity(true),
@@ -282,8 +293,8 @@ func agentContainer(d Desired) corev1.Container {
 		{Name: "agent", MountPath: agent.PasswordDir, ReadOnly: true},
 		// Here alone: the engine's container has no part in Kubernetes.
 		{Name: "token", MountPath: tokenDir, ReadOnly: true},
-		// As the engine read it at its start: it says which folders of snapshots there have to be.
-		{Name: volumeConf, MountPath: conf.Path, SubPath: confKey, ReadOnly: true},
+		// It says which folders of snapshots there have to be: those of the engine's next start, too, do no harm.
+		{Name: volumeConf, MountPath: conf.Dir, ReadOnly: true},
 	}
 	for _, v := range d.volumes() {
 		mounts = append(mounts, corev1.VolumeMount{Name: volumeOf(v.role), MountPath: mountOf(v.role)})

@@ -3,6 +3,7 @@
 package sqlserver
 
 import (
+	"slices"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -11,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/mssql/conf"
 )
 
 func TestPodOfAServer(t *testing.T) {
@@ -50,13 +52,14 @@ func TestPodOfAServer(t *testing.T) {
 	}
 	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql", "data"))
 	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql-tempdb", "tempdb"))
-	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql/mssql.conf", "conf"))
+	g.Expect(mounted).To(HaveKeyWithValue("/var/opt/mssql/mssql.conf", "engine-tls"), "a copy that nobody exchanges")
 	g.Expect(mounted).To(HaveKeyWithValue("/etc/geosql/tls", "engine-tls"), "copies that the engine owns")
-	g.Expect(sidecar.VolumeMounts).To(ContainElement(And(HaveField("MountPath", "/var/opt/mssql/mssql.conf"),
-		HaveField("ReadOnly", true), HaveField("SubPath", "mssql.conf"))), "the folders that the engine maps")
+	g.Expect(sidecar.VolumeMounts).To(ContainElement(And(HaveField("MountPath", "/etc/geosql/conf"),
+		HaveField("Name", "conf"), HaveField("ReadOnly", true))), "the folders that the engine maps")
 	for _, m := range pod.InitContainers[0].VolumeMounts {
-		g.Expect(m.ReadOnly).To(Equal(m.Name == "tls"), "from the Secret to the engine's folder")
+		g.Expect(m.ReadOnly).To(Equal(m.Name != "engine-tls"), "from Secret and ConfigMap to the engine's folder")
 	}
+	g.Expect(pod.InitContainers[0].Args).To(ContainElement("--conf=/etc/geosql/conf/mssql.conf"))
 	g.Expect(pod.InitContainers[0].Image).To(Equal(sidecar.Image))
 	g.Expect(*engine.SecurityContext.RunAsGroup).To(BeEquivalentTo(10001))
 	g.Expect(env).To(And(HaveKeyWithValue("HOME", "/var/opt/mssql"),
@@ -67,6 +70,52 @@ func TestPodOfAServer(t *testing.T) {
 			g.Expect(v.Secret.Items[0].Key).To(Equal("agent-password"))
 		}
 	}
+}
+
+// The kubelet can fail to mount a file of a ConfigMap or Secret while it exchanges the files of that volume, and makes
+// the container some 20 s later. A container that is started again in its pod comes at any time, and a new release
+// renews the agents just when it writes mssql.conf anew. A folder is mounted as one.
+func TestNoFileIsMountedOfAVolumeThatChanges(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	pod := podSpec(e.d, nil)
+	changes := map[string]bool{}
+	for _, v := range pod.Volumes {
+		changes[v.Name] = v.ConfigMap != nil || v.Secret != nil || v.Projected != nil
+	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		for _, m := range c.VolumeMounts {
+			g.Expect(m.SubPath != "" && changes[m.Name]).To(BeFalse(), "%s of %s in %s", m.SubPath, m.Name, c.Name)
+		}
+	}
+}
+
+// A pod that an earlier release has made goes on as it is: its agent and its engine have mssql.conf at the engine's own
+// path.
+func TestPodsThatMountMssqlConfAsAFileGoOn(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	e.settle(t, 100)
+	for _, spec := range []*corev1.PodSpec{&e.o.Pod.Spec, &e.o.StatefulSet.Spec.Template.Spec} {
+		file := corev1.VolumeMount{Name: "conf", MountPath: conf.Path, SubPath: "mssql.conf", ReadOnly: true}
+		for i := range spec.Containers[:2] {
+			mounts := slices.DeleteFunc(spec.Containers[i].VolumeMounts, func(m corev1.VolumeMount) bool {
+				return m.MountPath == conf.Path || m.MountPath == conf.Dir
+			})
+			spec.Containers[i].VolumeMounts = append(mounts, file)
+		}
+	}
+	before := e.o.Pod.UID
+	p, done := e.settle(t, 1)
+	g.Expect(done).To(HaveLen(1), "%q", done)
+	g.Expect(e.o.Pod.UID).To(Equal(before))
+	g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonRunning))
+	g.Expect(restartPending(p).Status).To(Equal(metav1.ConditionFalse))
+
+	e.d.AgentImage = "geosql:2"
+	e.settle(t, 1)
+	g.Expect(e.o.Pod.UID).To(Equal(before), "its agent is renewed in place")
+	g.Expect(e.o.Pod.Spec.Containers[1].Image).To(Equal("geosql:2"))
 }
 
 func TestDesireLooksAround(t *testing.T) {

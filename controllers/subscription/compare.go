@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -86,8 +87,33 @@ func (o Observed) comparable(d Desired) bool {
 	return s.Err == nil && s.State != nil && s.State.Database(d.database()) != nil
 }
 
-func (o Observed) everyArticle(d Desired) bool {
-	return len(o.Publication.Articles) >= len(d.Publication.Spec.Articles)
+func (o Observed) everyArticle(d Desired) bool { return len(o.lacking(d)) == 0 }
+
+// lacking are the declared articles that are not published, each with what its Publication's status says of it.
+func (o Observed) lacking(d Desired) (articles []string) {
+	for _, a := range d.Publication.Spec.Articles {
+		if _, published := o.Publication.Articles[strings.ToLower(a.Table)]; published {
+			continue
+		}
+		text := a.Table
+		for _, s := range d.Publication.Status.Articles {
+			if s.Name == a.Table && s.State != "" {
+				text += " (" + s.State + ")"
+			}
+		}
+		articles = append(articles, text)
+	}
+	return articles
+}
+
+// askPublication says where a person reads why the publication is not as declared, after a sentence.
+func (d Desired) askPublication() string {
+	text := fmt.Sprintf(". Condition %s of Publication %s says what is in the way", v1alpha1.ConditionReady,
+		d.publication())
+	if c := meta.FindStatusCondition(d.Publication.Status.Conditions, v1alpha1.ConditionReady); c != nil {
+		text += " (" + c.Reason + ")"
+	}
+	return text
 }
 
 // planCompared waits for a comparison that the registration depends on, and begins a subscription anew, with a
@@ -99,10 +125,9 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 			return true
 		case !o.everyArticle(d):
 			return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForPublication, fmt.Sprintf(
-				"%d of %d articles are published; tables are compared when all are",
-				len(o.Publication.Articles),
-				len(d.Publication.Spec.Articles),
-			)))
+				"%d of %d articles are published, without %s; tables are compared when all are%s",
+				len(d.Publication.Spec.Articles)-len(o.lacking(d)), len(d.Publication.Spec.Articles),
+				listed(o.lacking(d)), d.askPublication())))
 		case !o.registersWithout(d) && o.awaitsNewest(d):
 			return true
 		case !o.registersWithout(d):

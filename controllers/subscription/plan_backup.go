@@ -79,9 +79,14 @@ func planSuited(d Desired, o Observed, p *replication.Plan) bool {
 // that comes after the backup it would have nothing. A backup from before it was allowed does not serve.
 func planAllowed(d Desired, o Observed, p *replication.Plan) bool {
 	primary := o.primary(d)
-	if !o.everyArticle(d) || !d.publicationRests(o) {
+	if lacking := o.lacking(d); len(lacking) > 0 {
 		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForPublication, fmt.Sprintf(
-			"publication %s is being changed: the backup is taken when it has all its articles", d.publication())))
+			"publication %s does not have %s yet: the backup is taken when it has all its articles%s", d.publication(),
+			listed(lacking), d.askPublication())))
+	}
+	if !d.publicationRests(o) {
+		return p.Settle(conditions.InProgress(v1alpha1.ReasonWaitingForPublication, fmt.Sprintf(
+			"publication %s is being changed: the backup is taken when it rests%s", d.publication(), d.askPublication())))
 	}
 	from, _ := o.Backup.From.Get()
 	if r := o.order(d); r != nil && !from.Allowed {

@@ -233,6 +233,49 @@ func TestABackupIsTakenAgain(t *testing.T) {
 	}
 }
 
+// An article that cannot be published is waited for until a person does something about it: who looks at the
+// Subscription reads which it is, and where it is said why.
+func TestABackupThatWaitsNamesTheArticles(t *testing.T) {
+	t.Parallel()
+	says := func(reason string) []metav1.Condition {
+		return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: reason}}
+	}
+	article := []v1alpha1.Article{{Table: "dbo.Article"}}
+	for name, c := range map[string]struct {
+		articles   []v1alpha1.Article
+		states     []v1alpha1.ArticleStatus
+		conditions []metav1.Condition
+		message    string
+	}{
+		"no primary key": {append(article, v1alpha1.Article{Table: "dbo.Picture"}),
+			[]v1alpha1.ArticleStatus{{Name: "dbo.Article", State: "Published"},
+				{Name: "dbo.Picture", State: "NoPrimaryKey"}}, says(v1alpha1.ReasonNoPrimaryKey),
+			"publication articles does not have dbo.Picture (NoPrimaryKey) yet: the backup is taken when it has all its " +
+				"articles. Condition Ready of Publication articles says what is in the way (NoPrimaryKey)"},
+		"in place of one that is to go": {[]v1alpha1.Article{{Table: "dbo.Article"}, {Table: "dbo.Page"}},
+			nil, nil, "publication articles does not have dbo.Page yet: the backup is taken when it has all its " +
+				"articles. Condition Ready of Publication articles says what is in the way"},
+		"many": {append(article, v1alpha1.Article{Table: "a.a"}, v1alpha1.Article{Table: "b.b"},
+			v1alpha1.Article{Table: "c.c"}, v1alpha1.Article{Table: "d.d"}, v1alpha1.Article{Table: "e.e"},
+			v1alpha1.Article{Table: "f.f"}), nil, nil, "a.a, b.b, c.c, d.d, e.e and 1 more yet: "},
+		"it changes": {article, nil, append(says(v1alpha1.ReasonConfiguring), metav1.Condition{
+			Type: v1alpha1.ConditionReconciling, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonConfiguring}),
+			"publication articles is being changed: the backup is taken when it rests. Condition Ready of Publication " +
+				"articles says what is in the way (Configuring)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.d.Publication.Spec.Articles = c.articles
+			w.d.Publication.Status.Articles, w.d.Publication.Status.Conditions = c.states, c.conditions
+			p, _ := w.settles(t, all)
+			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonWaitingForPublication))
+			g.Expect(p.Outcome.Message).To(ContainSubstring(c.message))
+		})
+	}
+}
+
 // One that was taken before the publication allowed it ends before that is allowed again.
 func TestABackupFromBeforeItWasAllowedEnds(t *testing.T) {
 	t.Parallel()

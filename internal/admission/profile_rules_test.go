@@ -94,32 +94,46 @@ func TestAProfileThatWasStoredWithAParameterWithoutEffect(t *testing.T) {
 	}
 }
 
-// Packets larger than an encrypted connection has are refused; a profile that was stored with them before keeps them,
-// and is changed in everything else.
-func TestAProfileThatWasStoredWithLargePackets(t *testing.T) {
-	const instead = "packetSize is 512 to 16383"
+// tightened are parameters whose values were narrowed, by the name of their profile: what was taken before, another
+// value that was, and what is taken now.
+var tightened = map[string]struct{ agent, field, stored, other, now, instead string }{
+	"large": {"Distribution", "packetSize", "32767", "32766", "16383", "packetSize is 512 to 16383"},
+	"long": {"LogReader", "historyVerboseLevel", "3", "", "2",
+		"historyVerboseLevel is 0 to 2 for the LogReader agent"},
+}
+
+// Packets larger than an encrypted connection has are refused, and a history that an agent's documents do not know; a
+// profile that was stored with them before keeps them, and is changed in everything else.
+func TestAProfileThatWasStoredWithAValueThatIsRefusedNow(t *testing.T) {
 	g := NewWithT(t)
 	hub := apiserver.StartHub(t)
 	hub.Namespace(t, "web")
-	declared := func(more string) *unstructured.Unstructured {
-		return parse(t, with(profile, "NAME", "large", "AGENT", "Distribution, "+more))[0]
+	declared := func(name, value, more string) *unstructured.Unstructured {
+		c := tightened[name]
+		return parse(t, with(profile, "NAME", name, "AGENT", c.agent+", "+c.field+": "+value+more))[0]
 	}
 	had := ruleProfiles(t, hub, nil)
-	g.Eventually(func() error { return apply(t.Context(), hub.Client, declared("packetSize: 32767")) }, "60s", "50ms").
-		Should(Succeed())
+	for name, c := range tightened {
+		g.Eventually(func() error { return apply(t.Context(), hub.Client, declared(name, c.stored, "")) }, "60s", "50ms").
+			Should(Succeed(), name)
+	}
 	ruleProfiles(t, hub, had)
-	fresh := declared("packetSize: 32767")
-	fresh.SetName("fresh")
-	g.Eventually(func() bool {
-		return refusedAt(apply(t.Context(), hub.Client, fresh, client.DryRunAll), "spec.packetSize", instead)
-	}, "60s", "50ms").Should(BeTrue())
+	for name, c := range tightened {
+		fresh := declared(name, c.stored, "")
+		fresh.SetName("fresh")
+		g.Eventually(func() bool {
+			return refusedAt(apply(t.Context(), hub.Client, fresh, client.DryRunAll), "spec."+c.field, c.instead)
+		}, "60s", "50ms").Should(BeTrue(), name)
 
-	g.Expect(apply(t.Context(), hub.Client, declared("packetSize: 32767, pollingInterval: 1"))).To(Succeed())
-	other := apply(t.Context(), hub.Client, declared("packetSize: 32766, pollingInterval: 1"))
-	g.Expect(refusedAt(other, "spec.packetSize", instead)).To(BeTrue(), "another one is new: %v", other)
-	g.Expect(apply(t.Context(), hub.Client, declared("packetSize: 16383, pollingInterval: 1"))).To(Succeed())
-	again := apply(t.Context(), hub.Client, declared("packetSize: 32767, pollingInterval: 1"))
-	g.Expect(refusedAt(again, "spec.packetSize", instead)).To(BeTrue(), "it comes again: %v", again)
+		g.Expect(apply(t.Context(), hub.Client, declared(name, c.stored, ", pollingInterval: 1"))).To(Succeed(), name)
+		if c.other != "" {
+			other := apply(t.Context(), hub.Client, declared(name, c.other, ", pollingInterval: 1"))
+			g.Expect(refusedAt(other, "spec."+c.field, c.instead)).To(BeTrue(), "another one is new: %v", other)
+		}
+		g.Expect(apply(t.Context(), hub.Client, declared(name, c.now, ", pollingInterval: 1"))).To(Succeed(), name)
+		again := apply(t.Context(), hub.Client, declared(name, c.stored, ", pollingInterval: 1"))
+		g.Expect(refusedAt(again, "spec."+c.field, c.instead)).To(BeTrue(), "it comes again: %v", again)
+	}
 }
 
 // A Topology with such a profile is changed in everything else, too, also in other fields of the profile.

@@ -99,6 +99,13 @@ var schemaRefusals = []refusal{
 	{"large packets of a profile of a topology", "", with(topology, "NAME", "t") +
 		"  agentProfiles: [{name: p, agent: Distribution, packetSize: 32767}]\n",
 		[]string{"spec.agentProfiles[0].packetSize", "packetSize is 512 to 16383"}},
+	{"a history that no log reader has", "", with(profile, "NAME", "p", "AGENT", "LogReader, historyVerboseLevel: 3"),
+		[]string{"spec.historyVerboseLevel", "historyVerboseLevel is 0 to 2 for the LogReader agent"}},
+	changed("such a history that comes later", with(profile, "NAME", "p", "AGENT", "LogReader, historyVerboseLevel: 2"),
+		"Level: 2", "Level: 3", "historyVerboseLevel is 0 to 2 for the LogReader agent"),
+	{"such a history of a profile of a topology", "", with(topology, "NAME", "t") +
+		"  agentProfiles: [{name: p, agent: LogReader, historyVerboseLevel: 3}]\n",
+		[]string{"spec.agentProfiles[0].historyVerboseLevel", "historyVerboseLevel is 0 to 2 for the LogReader agent"}},
 	changed("another publisher", with(publication, "NAME", "p"), "availabilityGroup: content", "availabilityGroup: other",
 		"publisher is immutable"),
 	changed("another published database", with(publication, "NAME", "p"), "database: Content", "database: Other",

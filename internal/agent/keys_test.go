@@ -42,3 +42,17 @@ func TestCopyKeys(t *testing.T) {
 	g.Expect(string(data)).To(Equal("key"))
 	g.Expect(agent.CopyKeys(filepath.Join(from, "gone"), to)).To(MatchError(os.ErrNotExist))
 }
+
+// The engine has its mssql.conf as it was when its pod began, whatever becomes of the ConfigMap.
+func TestCopyConf(t *testing.T) {
+	g := NewWithT(t)
+	from, to := filepath.Join(t.TempDir(), "mssql.conf"), t.TempDir()
+	g.Expect(agent.CopyConf(from, to)).To(MatchError(os.ErrNotExist), "without it the engine would begin with defaults")
+	for _, text := range []string{"[network]\n", "[hadr]\n"} { // a container may be started again
+		g.Expect(os.WriteFile(from, []byte(text), 0o600)).To(Succeed())
+		g.Expect(agent.CopyConf(from, to)).To(Succeed())
+		data, err := os.ReadFile(filepath.Join(to, "mssql.conf"))
+		g.Expect(err).NotTo(HaveOccurred())
+		g.Expect(string(data)).To(Equal(text))
+	}
+}

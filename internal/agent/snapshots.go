@@ -4,6 +4,7 @@ package agent
 
 import (
 	"log/slog"
+	"path/filepath"
 
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql/conf"
@@ -20,7 +21,9 @@ func addSnapshots(a *Agent, o Options, log *slog.Logger) error {
 	}
 	part := files.NewPart(source, o.Namespace, conf.SnapshotDir, conf.MirrorDir, log)
 	part.Link(conf.Mirror(server))
-	part.Maps(conf.Path)
+	// A pod that an earlier release has made has the file where the engine looks. In another one there is an empty file at
+	// that place, on which the engine's is mounted: so it comes second.
+	part.Maps(filepath.Join(conf.Dir, conf.Name), conf.Path)
 	part.Brought(conf.BroughtDir)
 	a.staging = part.Staging
 	a.Registerer().MustRegister(part.Collector())

@@ -34,8 +34,10 @@ type Part struct {
 	snapshotDir string
 	// link is another name of it, empty when it has none.
 	link string
-	// mirrorDir has the mirrors, and conf is the engine's mssql.conf; empty where that is not known.
-	mirrorDir, conf string
+	// mirrorDir has the mirrors.
+	mirrorDir string
+	// confs are the places of the engine's mssql.conf; none where that is not known.
+	confs []string
 	// backups are folders into which the engine writes backups.
 	backups *folders
 	log     *slog.Logger
@@ -49,8 +51,9 @@ func NewPart(source Source, namespace, snapshotDir, mirrorDir string, log *slog.
 }
 
 // Maps has the part make those folders of mirrors that the engine's mssql.conf maps the names of distributors' snapshot
-// folders to. An engine that publishes writes there, whether a mirror was ever asked for or not.
-func (p *Part) Maps(file string) { p.conf = file }
+// folders to. An engine that publishes writes there, whether a mirror was ever asked for or not. It goes by the first
+// of the files that is there.
+func (p *Part) Maps(files ...string) { p.confs = files }
 
 // Link gives the snapshot folder another name, at which subscribers have the mirror of it: an engine that follows no
 // UNC name finds the same path at both ends.
@@ -124,13 +127,7 @@ func (p *Part) makeFolder(ctx context.Context) {
 
 // makeMirrors makes the folders of mirrors that the engine has names for. What else it maps is not the sidecar's.
 func (p *Part) makeMirrors() error {
-	if p.conf == "" {
-		return nil
-	}
-	file, err := os.ReadFile(p.conf)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	file, err := p.readConf()
 	if err != nil {
 		return fmt.Errorf("read which folders the engine maps: %w", err)
 	}
@@ -140,6 +137,16 @@ func (p *Part) makeMirrors() error {
 		}
 	}
 	return err
+}
+
+// readConf is what the first of the files says that is there; nothing where there is none.
+func (p *Part) readConf() ([]byte, error) {
+	for _, name := range p.confs {
+		if file, err := os.ReadFile(name); !errors.Is(err, fs.ErrNotExist) {
+			return file, err
+		}
+	}
+	return nil, nil
 }
 
 // linkTo makes name a symbolic link to a folder. What is there of another kind, or leads elsewhere, stays.

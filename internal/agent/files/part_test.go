@@ -77,7 +77,7 @@ func TestSidecarMakesTheFoldersOfMirrors(t *testing.T) {
 	dist, own, outside := filepath.Join(mirrors, "dist-0"), filepath.Join(volume, "ReplData"), filepath.Join(volume, "x")
 	source := silent{make(chan struct{})}
 	part := files.NewPart(source, "web", own, mirrors, slog.New(slog.DiscardHandler))
-	part.Maps(file)
+	part.Maps(filepath.Join(volume, "conf", "mssql.conf"), file)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- part.Run(ctx) }()
@@ -88,6 +88,13 @@ func TestSidecarMakesTheFoldersOfMirrors(t *testing.T) {
 	g.Eventually(dist, patient).Should(BeADirectory())
 	g.Expect(os.Remove(dist)).To(Succeed())
 	g.Eventually(dist, patient).Should(BeADirectory(), "somebody has removed it")
+	// A pod that an earlier release has not made has the file in a folder, and at the other place an empty one.
+	sub := filepath.Join(mirrors, "sub-0")
+	g.Expect(os.Mkdir(filepath.Join(volume, "conf"), 0o700)).To(Succeed())
+	g.Expect(os.WriteFile(filepath.Join(volume, "conf", "mssql.conf"),
+		[]byte("[uncmapping]\n//sub-0/ReplData = "+sub+"\n"), 0o600)).To(Succeed())
+	g.Expect(os.WriteFile(file, nil, 0o600)).To(Succeed())
+	g.Eventually(sub, patient).Should(BeADirectory())
 	g.Expect(outside).NotTo(BeAnExistingFile())
 	g.Expect(filepath.Join(volume, "y")).NotTo(BeAnExistingFile())
 	cancel()

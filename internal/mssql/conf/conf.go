@@ -15,8 +15,14 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 )
 
+// Name of the file.
+const Name = "mssql.conf"
+
 // Path of the file in the engine's container.
-const Path = "/var/opt/mssql/mssql.conf"
+const Path = DataMount + "/" + Name
+
+// Dir has the file as it is now, in the containers that read it for themselves: the kubelet exchanges it there.
+const Dir = "/etc/geosql/conf"
 
 // Where the volumes are mounted, and what is on them.
 const (

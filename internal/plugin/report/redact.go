@@ -224,6 +224,9 @@ func (r *redactor) clean(text string) string {
 	return cleaned.String()
 }
 
+// Clean is a text without what has the form of a secret, for those who know no Secrets.
+func Clean(text string) string { return newRedactor().clean(text) }
+
 // shapeless is a line without what has the form of a secret.
 func shapeless(line string) string {
 	for _, s := range shapes {

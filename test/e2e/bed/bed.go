@@ -58,12 +58,14 @@ type Site struct {
 }
 
 // Open finds the bed and makes clients for it. The test fails at once, saying what to run, if there is none.
-// Options are those of the controller-runtime clients, for a scheme that knows more than Kubernetes' own types.
+// Options are those of the controller-runtime clients, for a scheme that knows more than Kubernetes' own types. A test
+// that fails leaves evidence of it from then on.
 func Open(t testing.TB, options client.Options) *Bed {
 	t.Helper()
 	b := &Bed{Repo: checkout.Root(), Cache: cacheFolder(t)}
 	b.readSites(t)
 	kubeconfig := filepath.Join(b.Cache, "kubeconfig")
+	kept := b.evidenceOf(t)
 	for _, site := range b.Sites {
 		site.bed = b
 		rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: kubeconfig}
@@ -78,12 +80,13 @@ func Open(t testing.TB, options client.Options) *Bed {
 		if err != nil {
 			t.Fatalf("the API server of %s does not answer (%v): run `make bed` first", site.Name, err)
 		}
-		site.Client = insistent{direct}
+		site.Client = keeping{insistent{direct}, kept.keep}
 		if site.Clientset, err = kubernetes.NewForConfig(config); err != nil {
 			t.Fatalf("client for %s: %v", site.Name, err)
 		}
 		site.Kubeconfig = kubeconfig
 	}
+	kept.of(b.Hub())
 	return b
 }
 
