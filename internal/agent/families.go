@@ -4,6 +4,7 @@ package agent
 
 import (
 	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/agent/links"
 	"geosql.dev/operator/internal/metrics"
 )
 
@@ -133,10 +134,10 @@ var measuredFamilies = []*metrics.Family{
 	logRoom,
 }
 
-// Families are all metrics of the sidecar, those of the election included.
+// Families are all metrics of the sidecar, those of links and of the election included.
 func Families() []*metrics.Family {
 	all := append(
 		[]*metrics.Family{engineState, probes, probeSeconds, certificateExpiry, stateWritable,
 			volumeCapacity, volumeFree}, measuredFamilies...)
-	return append(all, holder.Families()...)
+	return append(append(all, links.Families()...), holder.Families()...)
 }
