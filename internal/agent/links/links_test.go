@@ -152,7 +152,7 @@ func TestARoundTripIsTimed(t *testing.T) {
 
 	there.CloseClientConnections()
 	there.Listener.Close()
-	g.Expect(part.measured(time.Now().Add(oldest + patient))).To(BeEmpty(), "what nobody answers any more")
+	g.Expect(part.measured(time.Now().Add(oldest+patient))).To(BeEmpty(), "what nobody answers any more")
 	source <- order(t)
 	g.Eventually(part.Status).Should(Equal([]Measured{}))
 }

@@ -148,7 +148,7 @@ func GoodStatus(conditionType string) metav1.ConditionStatus {
 	switch conditionType {
 	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionDegraded,
 		v1alpha1.ConditionRestartPending, v1alpha1.ConditionElectionsPaused, v1alpha1.ConditionVolumesResizing,
-		v1alpha1.ConditionVolumesFilling:
+		v1alpha1.ConditionVolumesFilling, v1alpha1.ConditionLinkSlowerThanDeclared, v1alpha1.ConditionWindowTooSmall:
 		return metav1.ConditionFalse
 	}
 	return metav1.ConditionTrue

@@ -89,6 +89,7 @@ func TestEventsOfAKindsOwnConditions(t *testing.T) {
 		v1alpha1.ConditionDegraded: metav1.ConditionTrue, v1alpha1.ConditionElectionsPaused: metav1.ConditionTrue,
 		v1alpha1.ConditionPromisesKept:   metav1.ConditionFalse,
 		v1alpha1.ConditionVolumesFilling: metav1.ConditionTrue, v1alpha1.ConditionVolumesResizing: metav1.ConditionTrue,
+		v1alpha1.ConditionLinkSlowerThanDeclared: metav1.ConditionTrue, v1alpha1.ConditionWindowTooSmall: metav1.ConditionTrue,
 		v1alpha1.ConditionNodeHeard:      metav1.ConditionFalse,
 		v1alpha1.ConditionNetworkTuned:   metav1.ConditionFalse,
 		v1alpha1.ConditionImageCurrent:   metav1.ConditionFalse,
