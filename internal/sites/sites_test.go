@@ -203,6 +203,8 @@ func TestSites(t *testing.T) {
 		g.Eventually(addresses(ctx, f.hub, "tukpub-0"), patient, "50ms").Should(ConsistOf("10.101.0.8"))
 	})
 
+	t.Run("links are reported as agents measure them", func(t *testing.T) { linksAreReported(t, f) })
+
 	t.Run("a listener follows the primary and its readers the readable secondaries", func(t *testing.T) {
 		testListener(t, f)
 	})
