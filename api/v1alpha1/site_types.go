@@ -254,8 +254,8 @@ type SiteLinkStatus struct {
 	// stream is what one connection from server to peer carries at most.
 	// +optional
 	Stream *LinkStream `json:"stream,omitempty"`
-	// slower says that the measured round trip is clearly over the declared one: from a quarter and 10 ms over it on, until
-	// it is an eighth, or 5 ms, over it.
+	// slower says that the measured round trip is clearly over the declared one: from a quarter and 10 ms over it on,
+	// until it is an eighth, or 5 ms, over it.
 	// +optional
 	Slower bool `json:"slower,omitempty"`
 	// windowTooSmall says that one connection does not fill the link: window is less than three quarters of what is on its

@@ -67,7 +67,8 @@ func SetupWithManager(
 ) error {
 	local := mgr.GetLocalManager()
 	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-site"),
-		confirmed: statuses, heard: heard, renewed: map[v1alpha1.SiteName]attempt{}, revoked: map[v1alpha1.SiteName]types.UID{}}
+		confirmed: statuses, heard: heard,
+		renewed: map[v1alpha1.SiteName]attempt{}, revoked: map[v1alpha1.SiteName]types.UID{}}
 	ofSite := sites.EnqueueHub(func(_ context.Context, site v1alpha1.SiteName, _ client.Object) []types.NamespacedName {
 		return []types.NamespacedName{{Name: string(site)}}
 	})

@@ -175,8 +175,6 @@ func (o *Observed) server(namespace, name string) *v1alpha1.SQLServer {
 
 // linkConditions say what of the links is not as it should be. There are none before one was measured that is declared.
 func linkConditions(status *v1alpha1.SiteStatus) []metav1.Condition {
-	slower := metav1.Condition{Type: v1alpha1.ConditionLinkSlowerThanDeclared}
-	narrow := metav1.Condition{Type: v1alpha1.ConditionWindowTooSmall}
 	var slow, small, fine, unknown []string
 	for _, l := range status.Links {
 		switch {
@@ -198,6 +196,10 @@ func linkConditions(status *v1alpha1.SiteStatus) []metav1.Condition {
 	if len(unknown) > 0 {
 		rest = "; not measured: to " + strings.Join(unknown, ", ")
 	}
+	slower := metav1.Condition{Type: v1alpha1.ConditionLinkSlowerThanDeclared, Status: metav1.ConditionUnknown,
+		Reason: v1alpha1.ReasonLinksNotMeasured, Message: "no agent reaches a server of another site"}
+	narrow := slower
+	narrow.Type = v1alpha1.ConditionWindowTooSmall
 	switch {
 	case len(slow) > 0:
 		set(&slower, metav1.ConditionTrue, v1alpha1.ReasonLinkSlower, "the round trip is longer than declared: "+
@@ -205,8 +207,6 @@ func linkConditions(status *v1alpha1.SiteStatus) []metav1.Condition {
 	case len(fine) > 0:
 		set(&slower, metav1.ConditionFalse, v1alpha1.ReasonLinksAsDeclared, "round trips as measured: "+
 			strings.Join(fine, ", ")+rest)
-	default:
-		set(&slower, metav1.ConditionUnknown, v1alpha1.ReasonLinksNotMeasured, "no agent reaches a server of another site")
 	}
 	switch {
 	case len(small) > 0:
@@ -215,8 +215,6 @@ func linkConditions(status *v1alpha1.SiteStatus) []metav1.Condition {
 	case len(fine)+len(slow) > 0:
 		set(&narrow, metav1.ConditionFalse, v1alpha1.ReasonWindowsWide, "connections have the buffers that the links ask "+
 			"for, as far as these are measured"+rest)
-	default:
-		set(&narrow, metav1.ConditionUnknown, v1alpha1.ReasonLinksNotMeasured, slower.Message)
 	}
 	return slices.DeleteFunc([]metav1.Condition{slower, narrow}, func(c metav1.Condition) bool {
 		return c.Status == metav1.ConditionUnknown && apimeta.FindStatusCondition(status.Conditions, c.Type) == nil

@@ -184,8 +184,8 @@ func TestAWindowThatIsTooSmallIsTold(t *testing.T) {
 	g.Expect(o.says(v1alpha1.ConditionWindowTooSmall)).To(Equal("True BuffersTooSmall"))
 	// 3,145,728 x 8 / 0.146.
 	c := meta.FindStatusCondition(o.site.Status.Conditions, v1alpha1.ConditionWindowTooSmall)
-	g.Expect(c.Message).To(ContainSubstring("from web/quisec to dubsub at site dublin 3145728 bytes may be on their way, " +
-		"which carry 170 Mbit/s at most"))
+	g.Expect(c.Message).To(ContainSubstring("from web/quisec to dubsub at site dublin 3145728 bytes may be on their " +
+		"way, which carry 170 Mbit/s at most"))
 	g.Expect(o.says(v1alpha1.ConditionLinkSlowerThanDeclared)).To(Equal("False LinksAsDeclared"))
 	o.servers[1] = server("dubsub", "dublin", "37748736")
 	fill(o)

@@ -28,8 +28,8 @@ func circles(around Surroundings) [][]v1alpha1.ServerName {
 	return all
 }
 
-// replicating are the servers of each publication. Pull agents connect to distributor and publisher, push agents and log
-// readers run at the distributor, and a subscriber's sidecar fetches snapshots from that of the distributor. A
+// replicating are the servers of each publication. Pull agents connect to distributor and publisher, push agents and
+// log readers run at the distributor, and a subscriber's sidecar fetches snapshots from that of the distributor. A
 // distributor and its publishers are set up before there is a publication, and the server that becomes a publisher is
 // connected to after its subscription has ended.
 func replicating(around Surroundings) (all [][]v1alpha1.ServerName) {

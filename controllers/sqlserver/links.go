@@ -40,8 +40,8 @@ func (s TellLinks) Describe() string {
 }
 
 // timed are the servers of other sites to which a server's sidecar times round trips. From one site to another a single
-// pair of a namespace's servers does so, the first by name: so there are as many as pairs of sites, however many servers
-// there are. Those come first of which the one lets the other in, since a NetworkPolicy lets nobody else in.
+// pair of a namespace's servers does so, the first by name: so there are as many as pairs of sites, however many
+// servers there are. Those come first of which the one lets the other in, since a NetworkPolicy lets nobody else in.
 func timed(server *v1alpha1.SQLServer, around Surroundings) []orders.Link {
 	type pair struct{ from, to v1alpha1.ServerName }
 	here, there := map[v1alpha1.ServerName]bool{}, map[v1alpha1.ServerName]v1alpha1.SiteName{}

@@ -28,8 +28,8 @@ func Slower(declared, measured time.Duration, was bool) bool {
 }
 
 // Narrow tells whether a window is clearly too small for one connection to fill the link: from less than three quarters
-// of what is on its way then on, and until it is nine tenths. What no buffer holds that is set is not asked for: several
-// connections fill such a link.
+// of what is on its way then on, and until it is nine tenths. What no buffer holds that is set is not asked for:
+// several connections fill such a link.
 func (l Link) Narrow(window int64, was bool) bool {
 	product := float64(min(l.Product(), MostWindow))
 	if window <= 0 || product <= 0 {

@@ -18,8 +18,8 @@ import (
 	"geosql.dev/operator/internal/link"
 )
 
-// linksAreReported has the agent of tukpub say how far Quincy is, which is no site yet: first as declared, then farther,
-// then nothing any more.
+// linksAreReported has the agent of tukpub say how far Quincy is, which is no site yet: first as declared, then
+// farther, then nothing any more.
 func linksAreReported(t *testing.T, f *fleet) {
 	g := NewWithT(t)
 	g.Eventually(func() error {

@@ -21,8 +21,8 @@ import (
 // slowerWithin is how soon a link that becomes slower is told.
 const slowerWithin = 2 * time.Minute
 
-// A link takes twice as long as its Sites declare: both say so within two minutes, by what servers' agents measure. That
-// the group serves over it is another matter.
+// A link takes twice as long as its Sites declare: both say so within two minutes, by what servers' agents measure.
+// That the group serves over it is another matter.
 func TestALinkThatBecomesSlowerIsReported(t *testing.T) {
 	turn := groupA.Disturbs(t, 7, 110)
 	g := NewWithT(t)
