@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package links times, in a server's sidecar, round trips to servers of other sites: it asks their sidecars whether
-// they live, on connections that stay open, at the port at which they answer everybody. What cannot be reached is not known;
-// it is not slow.
+// they live, on connections that stay open, at the port at which they answer everybody. What cannot be reached is not
+// known; it is not slow.
 package links
 
 import (

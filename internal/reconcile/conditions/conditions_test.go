@@ -91,10 +91,10 @@ func TestEventsOfAKindsOwnConditions(t *testing.T) {
 		v1alpha1.ConditionVolumesFilling: metav1.ConditionTrue, v1alpha1.ConditionVolumesResizing: metav1.ConditionTrue,
 		v1alpha1.ConditionLinkSlowerThanDeclared: metav1.ConditionTrue,
 		v1alpha1.ConditionWindowTooSmall:         metav1.ConditionTrue,
-		v1alpha1.ConditionNodeHeard:      metav1.ConditionFalse,
-		v1alpha1.ConditionNetworkTuned:   metav1.ConditionFalse,
-		v1alpha1.ConditionImageCurrent:   metav1.ConditionFalse,
-		v1alpha1.ConditionRestartPending: "",
+		v1alpha1.ConditionNodeHeard:              metav1.ConditionFalse,
+		v1alpha1.ConditionNetworkTuned:           metav1.ConditionFalse,
+		v1alpha1.ConditionImageCurrent:           metav1.ConditionFalse,
+		v1alpha1.ConditionRestartPending:         "",
 	} {
 		for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse,
 			metav1.ConditionUnknown} {
