@@ -83,7 +83,7 @@ func links(o *Observed, last *v1alpha1.SiteStatus) []v1alpha1.SiteLinkStatus {
 			}
 		}
 		switch {
-		case o.measure(&l, before):
+		case o.measure(&l, before, known):
 			o.weigh(&l, before, known)
 		case to == o.hub && last.LastHeartbeat != nil:
 			l.RoundTrip, l.Measured = last.RoundTrip, last.LastHeartbeat
@@ -104,20 +104,24 @@ func findLink(all []v1alpha1.SiteLinkStatus, to v1alpha1.SiteName) (v1alpha1.Sit
 
 // measure fills in what agents have measured of a link, and tells whether that is known. Where servers of several
 // namespaces measure it, the first counts.
-func (o *Observed) measure(l *v1alpha1.SiteLinkStatus, before v1alpha1.SiteLinkStatus) bool {
+func (o *Observed) measure(l *v1alpha1.SiteLinkStatus, before v1alpha1.SiteLinkStatus, declared link.Link) bool {
 	take := func(x v1alpha1.SiteLinkStatus) bool {
 		l.RoundTrip, l.Measured, l.Server, l.Peer = x.RoundTrip, x.Measured, x.Server, x.Peer
 		return true
 	}
 	current := before.Server != "" && before.RoundTrip != nil && before.Measured != nil
+	// A difference that is little for a status may be the one by which a link is slower than declared.
+	hardly := func(m link.Measured) bool {
+		return !otherDistance(before.RoundTrip, m.RoundTrip) && m.At.Sub(before.Measured.Time) < measuredAgain &&
+			link.Slower(declared.RoundTrip, m.RoundTrip, before.Slower) == before.Slower
+	}
 	for _, a := range o.answers {
 		for _, m := range a.measured {
 			if m.To != l.To || o.now.Sub(m.At) >= link.MeasuredFor {
 				continue
 			}
 			server := a.server.String()
-			if current && before.Server == server && before.Peer == m.Peer && !otherDistance(before.RoundTrip, m.RoundTrip) &&
-				m.At.Sub(before.Measured.Time) < measuredAgain {
+			if current && before.Server == server && before.Peer == m.Peer && hardly(m) {
 				return take(before)
 			}
 			return take(v1alpha1.SiteLinkStatus{Server: server, Peer: m.Peer,
