@@ -8,6 +8,13 @@ const (
 	ConditionTokenRenewed = "TokenRenewed"
 	// ConditionCredentialsValid is False on a Site whose credentials end soon or have ended.
 	ConditionCredentialsValid = "CredentialsValid"
+	// ConditionLinkSlowerThanDeclared is True on a Site from which the round trip to another one is clearly longer than is
+	// declared; Unknown when none of the declared links is measured any more. A Site of whose links none was ever measured
+	// lacks it.
+	ConditionLinkSlowerThanDeclared = "LinkSlowerThanDeclared"
+	// ConditionWindowTooSmall is True on a Site from which one connection does not fill a link, since the buffers at its
+	// ends are too small; Unknown when none of the declared links is measured any more.
+	ConditionWindowTooSmall = "WindowTooSmall"
 )
 
 // Reasons of a Site.
@@ -36,4 +43,14 @@ const (
 	ReasonOtherHub = "OtherHub"
 	// ReasonDuplicateCluster: another, older Site is the same cluster.
 	ReasonDuplicateCluster = "DuplicateCluster"
+	// ReasonLinkSlower: a measured round trip is clearly over the declared one (LinkSlowerThanDeclared).
+	ReasonLinkSlower = "LinkSlower"
+	// ReasonLinksAsDeclared: no link that is measured is slower than declared (LinkSlowerThanDeclared).
+	ReasonLinksAsDeclared = "LinksAsDeclared"
+	// ReasonLinksNotMeasured: Unknown, no agent reaches another site (LinkSlowerThanDeclared, WindowTooSmall).
+	ReasonLinksNotMeasured = "LinksNotMeasured"
+	// ReasonBuffersTooSmall: a link takes more than a connection's buffers hold (WindowTooSmall).
+	ReasonBuffersTooSmall = "BuffersTooSmall"
+	// ReasonWindowsWide: one connection fills each link that is measured, or has what buffers can have (WindowTooSmall).
+	ReasonWindowsWide = "WindowsWide"
 )

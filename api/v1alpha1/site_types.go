@@ -253,16 +253,69 @@ type StorageClassStatus struct {
 	Capacity *resource.Quantity `json:"capacity,omitempty"`
 }
 
-// SiteLinkStatus is the network between the site and another one, as it was measured.
+// DeclaredLink is the network to another site as spec.links of either Site has it.
+type DeclaredLink struct {
+	// roundTrip as declared.
+	// +optional
+	RoundTrip *metav1.Duration `json:"roundTrip,omitempty"`
+	// bandwidth as declared.
+	// +optional
+	// +kubebuilder:validation:MaxLength=24
+	Bandwidth string `json:"bandwidth,omitempty"`
+}
+
+// LinkStream is what one connection to the other site carries at most, of one that nothing makes wait.
+type LinkStream struct {
+	// boundBy is Bandwidth, Window, or Unknown while the round trip is neither measured nor declared, or the bandwidth is
+	// not declared.
+	BoundBy ForecastBound `json:"boundBy"`
+	// bitsPerSecond at most, to two digits; absent while boundBy is Unknown.
+	// +optional
+	BitsPerSecond *int64 `json:"bitsPerSecond,omitempty"`
+}
+
+// SiteLinkStatus is the network between the site and another one, as it is declared and as it was measured.
 type SiteLinkStatus struct {
 	// to is the other site.
 	To SiteName `json:"to"`
-	// roundTrip of a request to the site's API server from that site, on a connection that was open.
+	// declared is what either Site says of the link.
+	// +optional
+	Declared *DeclaredLink `json:"declared,omitempty"`
+	// roundTrip between two servers' agents, the median of a minute and a half, or, on the link to the hub's site where no
+	// agents measure it, of a request of the manager's to the site's API server; on a connection that was open. Absent
+	// while nobody answers there: that is unknown, not slow.
 	// +optional
 	RoundTrip *metav1.Duration `json:"roundTrip,omitempty"`
-	// measured is when.
+	// measured is when, 5 minutes ago at most while agents measure it. 10 minutes later roundTrip counts no more, and is
+	// taken away.
 	// +optional
 	Measured *metav1.Time `json:"measured,omitempty"`
+	// server is the one whose agent measures the round trip, as namespace/name; empty where none does.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	Server string `json:"server,omitempty"`
+	// peer is the server at the other site to which it is measured, in the same namespace.
+	// +optional
+	Peer ServerName `json:"peer,omitempty"`
+	// window is how many bytes may be on their way on one connection from server to peer: half of the smaller of the
+	// buffers that their agents read in their pods, or that pods get by what is declared.
+	// +optional
+	Window *int64 `json:"window,omitempty"`
+	// congestionControl of connections that server's pod begins, as its agent reads it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=32
+	CongestionControl string `json:"congestionControl,omitempty"`
+	// stream is what one connection from server to peer carries at most.
+	// +optional
+	Stream *LinkStream `json:"stream,omitempty"`
+	// slower says that the measured round trip is clearly over the declared one: from a quarter and 10 ms over it on,
+	// until it is an eighth, or 5 ms, over it.
+	// +optional
+	Slower bool `json:"slower,omitempty"`
+	// windowTooSmall says that one connection does not fill the link: window is less than three quarters of what is on its
+	// way then, until it is nine tenths. Of a link that no buffer of 64 MiB fills, it is what that fills.
+	// +optional
+	WindowTooSmall bool `json:"windowTooSmall,omitempty"`
 }
 
 // SiteStatus is the observed state of a Site.
@@ -282,8 +335,7 @@ type SiteStatus struct {
 	// roundTrip of the last heartbeat.
 	// +optional
 	RoundTrip *metav1.Duration `json:"roundTrip,omitempty"`
-	// links to other sites, as they were measured: the one to the hub's site, from which the manager asks, where that is a
-	// Site.
+	// links to other sites that are declared or measured.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=map

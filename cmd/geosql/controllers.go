@@ -24,6 +24,7 @@ import (
 	"geosql.dev/operator/controllers/sqlserver"
 	"geosql.dev/operator/controllers/subscription"
 	"geosql.dev/operator/controllers/topology"
+	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
@@ -45,6 +46,8 @@ type environment struct {
 	Image string
 	// HubClock compares the manager's clock with the hub's.
 	HubClock *sites.Clock
+	// Heard is what agents measure of the links between sites.
+	Heard *link.Heard
 }
 
 // controllers in the order in which they are added; each adds itself to the manager.
@@ -52,12 +55,12 @@ var controllers = []struct {
 	name string
 	add  func(environment) error
 }{
-	{"site", func(e environment) error { return site.SetupWithManager(e.Manager, e.Sites, e.Confirmed) }},
+	{"site", func(e environment) error { return site.SetupWithManager(e.Manager, e.Sites, e.Confirmed, e.Heard) }},
 	{"names", func(e environment) error { return names.SetupWithManager(e.Manager, e.Sites) }},
 	{"sqlserver", func(e environment) error {
 		return sqlserver.SetupWithManager(e.Manager, sqlserver.Options{
 			Sites: e.Sites, Connector: e.Connector, Namespace: e.Namespace, AgentImage: e.Image,
-			HubClock: e.HubClock})
+			HubClock: e.HubClock, Heard: e.Heard})
 	}},
 	{"availabilitygroup", func(e environment) error {
 		return availabilitygroup.SetupWithManager(

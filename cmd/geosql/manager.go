@@ -24,6 +24,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/admission"
+	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/metrics"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile/confirmed"
@@ -148,7 +149,8 @@ func runManager(ctx context.Context, cfg *rest.Config, f *managerFlags) error {
 		return err
 	}
 	if err := addControllers(environment{Manager: mgr, Sites: provider, Connector: connector, Confirmed: statuses,
-		Namespace: f.namespace, Image: f.image, HubClock: hubClock}); err != nil {
+		Namespace: f.namespace, Image: f.image, HubClock: hubClock,
+		Heard: &link.Heard{}}); err != nil {
 		return err
 	}
 	authorities := authorities{reader: local.GetCache(), namespace: f.namespace}

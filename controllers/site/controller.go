@@ -20,6 +20,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
@@ -38,6 +39,8 @@ type reconciler struct {
 	events events.EventRecorder
 	// confirmed are the statuses that are so still.
 	confirmed *confirmed.Keeper
+	// heard is what agents measure of the links between sites.
+	heard *link.Heard
 	// renewed is when the token for a site was last renewed, or tried to be, and what came of it. One worker uses it.
 	renewed map[v1alpha1.SiteName]attempt
 	// revoked is the UID of the Secret of the token that is used, for a site where none before it is left to revoke.
@@ -50,15 +53,22 @@ type attempt struct {
 	err error
 }
 
-// SetupWithManager adds the controller of Sites, which tells statuses what is so still.
+// SetupWithManager adds the controller of Sites, which tells statuses what is so still, and reports what was heard of
+// their links; nil where nobody hears agents.
 //
 // +kubebuilder:rbac:groups=geosql.dev,resources=sites,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=sites/status,verbs=patch
 // +kubebuilder:rbac:groups=geosql.dev,resources=sqlservers;availabilitygroups,verbs=get;list;watch
-func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider, statuses *confirmed.Keeper) error {
+func SetupWithManager(
+	mgr mcmanager.Manager,
+	provider *sites.Provider,
+	statuses *confirmed.Keeper,
+	heard *link.Heard,
+) error {
 	local := mgr.GetLocalManager()
 	r := &reconciler{hub: local.GetClient(), sites: provider, events: local.GetEventRecorder("geosql-site"),
-		confirmed: statuses, renewed: map[v1alpha1.SiteName]attempt{}, revoked: map[v1alpha1.SiteName]types.UID{}}
+		confirmed: statuses, heard: heard,
+		renewed: map[v1alpha1.SiteName]attempt{}, revoked: map[v1alpha1.SiteName]types.UID{}}
 	ofSite := sites.EnqueueHub(func(_ context.Context, site v1alpha1.SiteName, _ client.Object) []types.NamespacedName {
 		return []types.NamespacedName{{Name: string(site)}}
 	})

@@ -29,6 +29,10 @@ type Observed struct {
 	known  bool
 	// hub is the Site that the hub itself is, where the manager runs; empty when it is none, or this one.
 	hub v1alpha1.SiteName
+	// sites are all Sites, and servers all SQLServers; answers are what the agents of those at the site say of links.
+	sites   []v1alpha1.Site
+	servers []v1alpha1.SQLServer
+	answers []answer
 	// storage is what the site has, nil when it could not be read; storageErr says why.
 	storage    *storage
 	storageErr error
@@ -68,10 +72,11 @@ func (r *reconciler) observe(ctx context.Context, d Desired) (*Observed, error) 
 	site, o := d.site, &Observed{Desired: d, now: time.Now(), unknownAfter: r.sites.UnknownAfter()}
 	name := v1alpha1.SiteName(site.Name)
 	o.health, o.known = r.sites.Health(name)
-	var err error
-	if o.hub, err = r.hubSite(ctx, site); err != nil {
-		return nil, err
+	var all v1alpha1.SiteList
+	if err := r.hub.List(ctx, &all); err != nil {
+		return nil, fmt.Errorf("listing Sites: %w", err)
 	}
+	o.sites, o.hub = all.Items, hubSite(site, all.Items)
 	if member, err := r.sites.Member(name); err == nil {
 		o.storage, o.storageErr = readStorage(ctx, member.Client)
 		if site.Spec.KubeconfigSecretRef != nil && member.RESTConfig != nil {
@@ -87,6 +92,7 @@ func (r *reconciler) observe(ctx context.Context, d Desired) (*Observed, error) 
 	if err := r.hub.List(ctx, &servers); err != nil {
 		return nil, fmt.Errorf("listing SQLServers: %w", err)
 	}
+	o.servers, o.answers = servers.Items, answers(name, servers.Items, r.heard)
 	for i := range servers.Items {
 		if servers.Items[i].Spec.Site == name {
 			o.users = append(o.users, servers.Items[i].Namespace+"/"+servers.Items[i].Name)
@@ -111,17 +117,13 @@ func (r *reconciler) observe(ctx context.Context, d Desired) (*Observed, error) 
 }
 
 // hubSite is the Site that the hub itself is, unless it is the given one.
-func (r *reconciler) hubSite(ctx context.Context, site *v1alpha1.Site) (v1alpha1.SiteName, error) {
-	var list v1alpha1.SiteList
-	if err := r.hub.List(ctx, &list); err != nil {
-		return "", fmt.Errorf("listing Sites: %w", err)
-	}
-	for i := range list.Items {
-		if s := &list.Items[i]; s.Spec.KubeconfigSecretRef == nil && s.Name != site.Name {
-			return v1alpha1.SiteName(s.Name), nil
+func hubSite(site *v1alpha1.Site, all []v1alpha1.Site) v1alpha1.SiteName {
+	for i := range all {
+		if s := &all[i]; s.Spec.KubeconfigSecretRef == nil && s.Name != site.Name {
+			return v1alpha1.SiteName(s.Name)
 		}
 	}
-	return "", nil
+	return ""
 }
 
 // readTold looks where the site is among those that others were told of, from their caches. One that does not answer is

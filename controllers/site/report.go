@@ -79,33 +79,26 @@ func fill(o *Observed) []conditions.Change {
 	if o.storage != nil {
 		status.StorageClasses = storageClasses(o.storage)
 	}
+	status.Links = links(o, old)
+	for _, c := range linkConditions(status) {
+		if c := conditions.SetOne(&status.StatusBase, o.site.Generation, c); c != nil &&
+			(c.Old != nil || c.New.Status == metav1.ConditionTrue) {
+			changes = append(changes, *c)
+		}
+	}
 	if beat := o.health.LastHeartbeat; !beat.IsZero() {
 		stale := old.LastHeartbeat == nil || beat.Sub(old.LastHeartbeat.Time) >= refresh &&
 			otherDistance(old.RoundTrip, o.health.RoundTrip)
 		// What else changed is written with the time; a time alone is no reason to write.
-		if stale || !equality.Semantic.DeepEqual(old, status) || linked(old) != o.hub {
+		if stale || !equality.Semantic.DeepEqual(old, status) {
 			status.LastHeartbeat = &metav1.Time{Time: beat.Truncate(time.Second)}
 			status.RoundTrip = &metav1.Duration{Duration: o.health.RoundTrip.Round(100 * time.Microsecond)}
-			status.Links = links(o.hub, status)
+			last := status.DeepCopy()
+			last.Links = old.Links
+			status.Links = links(o, last)
 		}
 	}
 	return changes
-}
-
-// links are those that the heartbeat measures: it goes from the hub's site.
-func links(hub v1alpha1.SiteName, status *v1alpha1.SiteStatus) []v1alpha1.SiteLinkStatus {
-	if hub == "" {
-		return nil
-	}
-	return []v1alpha1.SiteLinkStatus{{To: hub, RoundTrip: status.RoundTrip, Measured: status.LastHeartbeat}}
-}
-
-// linked is the site to which the status has a measured link; empty when it has none.
-func linked(status *v1alpha1.SiteStatus) v1alpha1.SiteName {
-	if len(status.Links) == 0 {
-		return ""
-	}
-	return status.Links[0].To
 }
 
 // outcome says what is so, from the first of these that applies.

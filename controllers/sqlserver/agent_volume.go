@@ -17,6 +17,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/agent"
+	"geosql.dev/operator/internal/agent/links"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
 )
@@ -73,8 +74,16 @@ func awaitsAgentVolume(o Observed) bool {
 		!hasAgentVolume(o.Pod.Spec)
 }
 
-// observeState asks the pod's sidecar how its promises are kept, how full the volumes are, and what the pod's network
-// has.
+// sidecarAnswer is the status of a sidecar with the parts that a SQLServer reads.
+type sidecarAnswer struct {
+	agent.Status
+	Parts struct {
+		Links []links.Measured `json:"links"`
+	} `json:"parts"`
+}
+
+// observeState asks the pod's sidecar how its promises are kept, how full the volumes are, what the pod's network has,
+// and how far other sites are.
 func (r *Reconciler) observeState(ctx context.Context, d Desired, o *Observed) {
 	status, err := r.askSidecar(ctx, d, o)
 	if err != nil {
@@ -82,10 +91,11 @@ func (r *Reconciler) observeState(ctx context.Context, d Desired, o *Observed) {
 		return
 	}
 	o.State, o.Rooms, o.TCP, o.Staging = reconcile.Read(status.State), status.Volumes, status.Network, status.Staging
+	o.Measured = heard(status.Parts.Links, r.now())
 }
 
 // askSidecar is the status of the pod's sidecar; empty while there is none that could answer.
-func (r *Reconciler) askSidecar(ctx context.Context, d Desired, o *Observed) (status agent.Status, err error) {
+func (r *Reconciler) askSidecar(ctx context.Context, d Desired, o *Observed) (status sidecarAnswer, err error) {
 	pod := o.Pod
 	if pod == nil || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" || !engineRuns(pod) {
 		return status, nil

@@ -64,6 +64,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 		return r.askSwitchover(ctx, d, s)
 	case RestartPod:
 		return r.restartPod(ctx, d, s)
+	case TellLinks:
+		return r.tellLinks(ctx, d, s)
 	case ReplaceSidecar:
 		return r.replaceSidecar(ctx, d, s)
 	case RemoveProductKey:

@@ -17,6 +17,7 @@ import (
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
@@ -48,6 +49,8 @@ type Options struct {
 	AgentImage string
 	// HubClock compares the manager's clock with the hub's; nil when nobody does.
 	HubClock *sites.Clock
+	// Heard takes what agents measure of links; nil when nobody asks for it.
+	Heard *link.Heard
 }
 
 // Reconciler of SQLServers.
@@ -57,6 +60,7 @@ type Reconciler struct {
 	namespace  string
 	agentImage string
 	hubClock   *sites.Clock
+	heard      *link.Heard
 
 	hub client.Client
 	// secrets reads the hub's Secrets from the API server.
@@ -83,8 +87,8 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 	local := mgr.GetLocalManager()
 	r := &Reconciler{
 		sites: o.Sites, connector: o.Connector, namespace: o.Namespace, agentImage: o.AgentImage,
-		hubClock: o.HubClock,
-		hub:      local.GetClient(), secrets: local.GetAPIReader(), now: time.Now,
+		hubClock: o.HubClock, heard: o.Heard,
+		hub: local.GetClient(), secrets: local.GetAPIReader(), now: time.Now,
 		reporter: reconcile.Reporter{
 			Hub:    local.GetClient(),
 			Events: local.GetEventRecorder("sqlserver"),
@@ -104,6 +108,7 @@ func SetupWithManager(mgr mcmanager.Manager, o Options) error {
 		Gone: func(name types.NamespacedName) {
 			r.connector.Forget(name.Namespace, v1alpha1.ServerName(name.Name))
 			r.connector.Reread(name.Namespace, v1alpha1.ServerName(name.Name))
+			r.heard.Forget(name)
 		},
 	})
 	builder := reconcile.Controller(mgr, "sqlserver", &v1alpha1.SQLServer{}, reconcile.AsConfigured, predicate.Or(

@@ -8,20 +8,34 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 )
 
-// correspondents are the servers of all publications in which a server has a part. Pull agents connect to distributor
-// and publisher, push agents and log readers run at the distributor, and a subscriber's sidecar fetches snapshots from
-// that of the distributor. A distributor and its publishers are set up before there is a publication, and the server
-// that becomes a publisher is connected to after its subscription has ended.
+// correspondents are the servers of all publications in which a server has a part.
 func correspondents(name v1alpha1.ServerName, around Surroundings) []v1alpha1.ServerName {
 	var all []v1alpha1.ServerName
-	take := func(servers ...v1alpha1.ServerName) {
-		if slices.Contains(servers, name) {
-			all = append(all, servers...)
+	for _, circle := range replicating(around) {
+		if slices.Contains(circle, name) {
+			all = append(all, circle...)
 		}
 	}
+	return all
+}
+
+// circles are servers that connect to each other: those that replicate, and the replicas of each group.
+func circles(around Surroundings) [][]v1alpha1.ServerName {
+	all := replicating(around)
+	for _, g := range around.Groups {
+		all = append(all, around.serversOf(v1alpha1.ServerOrGroup{AvailabilityGroup: v1alpha1.ObjectName(g.Name)}))
+	}
+	return all
+}
+
+// replicating are the servers of each publication. Pull agents connect to distributor and publisher, push agents and
+// log readers run at the distributor, and a subscriber's sidecar fetches snapshots from that of the distributor. A
+// distributor and its publishers are set up before there is a publication, and the server that becomes a publisher is
+// connected to after its subscription has ended.
+func replicating(around Surroundings) (all [][]v1alpha1.ServerName) {
 	for _, p := range around.Publications {
 		servers := around.replicating(p)
-		take(servers...)
+		all = append(all, servers)
 		for _, m := range around.Moves {
 			if string(m.Spec.Publication) != p.Name || m.Status.Phase == v1alpha1.MoveCompleted {
 				continue
@@ -32,12 +46,12 @@ func correspondents(name v1alpha1.ServerName, around Surroundings) []v1alpha1.Se
 			if m.Status.From != nil {
 				moving = append(moving, around.serversOf(*m.Status.From)...)
 			}
-			take(moving...)
+			all = append(all, moving)
 		}
 	}
 	for _, x := range around.Distributors {
 		for _, p := range x.Spec.Publishers {
-			take(append(around.serversOf(p), x.Spec.Server)...)
+			all = append(all, append(around.serversOf(p), x.Spec.Server))
 		}
 	}
 	return all

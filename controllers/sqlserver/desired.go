@@ -17,6 +17,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/databases"
 	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -49,6 +50,8 @@ type Desired struct {
 	Alone map[string][]string
 	// Links are those of its site, as the Sites declare them.
 	Links []link.Link
+	// Timed are the servers of other sites to which its sidecar times round trips.
+	Timed []orders.Link
 	// PodRefused tells that the site's API server did not let the pod in at the last look.
 	PodRefused bool
 	// TempDBRefused tells that the engine did not take the last statement about the files of tempdb.
@@ -357,6 +360,7 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		d.PodRefused = c.Reason == v1alpha1.ReasonPodRefused
 	}
 	d.Links = link.Of(server.Spec.Site, around.Sites)
+	d.Timed = timed(server, around)
 	for _, list := range []*[]string{&d.Groups, &d.Listeners, &d.References} {
 		slices.Sort(*list)
 		*list = slices.Compact(*list)

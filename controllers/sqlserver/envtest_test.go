@@ -448,6 +448,8 @@ func TestController(t *testing.T) {
 
 	t.Run("gives a pod the buffers of its links with its next start", func(t *testing.T) { b.tuning(t, "tukpub") })
 
+	t.Run("tells the sidecar which servers of other sites it times", func(t *testing.T) { b.timing(t, "tukpub") })
+
 	t.Run("a silent site is unknown, and deletion waits for it until it is declared lost", func(t *testing.T) {
 		g := NewWithT(t)
 		b.site.Wire.Cut()

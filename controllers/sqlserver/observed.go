@@ -14,6 +14,7 @@ import (
 	"geosql.dev/operator/controllers/sqlserver/placement"
 	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/agent/files"
+	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -96,6 +97,10 @@ type Observed struct {
 	Staging *files.Staging
 	// TCP is what the kernel has for the pod's connections; nil when that is not known.
 	TCP *agent.NetworkStatus
+	// Measured are the round trips to other sites that the pod's sidecar has measured; nil when it did not say.
+	Measured []link.Measured
+	// Orders are the keys of the Secret with the sidecar's orders at the site.
+	Orders map[string][]byte
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.
 	Turns []Turn
 

@@ -37,6 +37,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 		},
 		planNetwork,
 		func(d Desired, o Observed, p *reconcile.Plan) bool { return planWorkload(d, o, decision, p) },
+		planLinks,
 		planPodMetadata,
 		planRestart,
 		planDrain,

@@ -39,6 +39,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 	if server.DeletionTimestamp == nil {
 		describe(status, d, o)
 	}
+	r.noteLinks(d, o)
 	status.Announced = waits(p).Announced
 	changes := conditions.Set(&status.StatusBase, server.Generation, outcome)
 	if change := conditions.SetOne(&status.StatusBase, server.Generation, restartPending(p)); change != nil &&

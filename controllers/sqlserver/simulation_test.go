@@ -26,6 +26,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -202,6 +203,10 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 		for i := range o.Engine.TempDB {
 			o.Engine.TempDB[i].Path = o.Engine.TempDB[i].Next
 		}
+	case TellLinks:
+		value, err := orders.EncodeLinks(s.Links)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		o.Orders = map[string][]byte{orders.LinksKey: value}
 	case ReplaceSidecar:
 		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
 		o.Pod = o.Pod.DeepCopy()

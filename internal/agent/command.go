@@ -41,6 +41,9 @@ func NewCommand() *cobra.Command {
 			if err := addBackups(a, options, log); err != nil {
 				return err
 			}
+			if err := addLinks(a, options, log); err != nil {
+				return err
+			}
 			return a.Run(ctx)
 		},
 	}

@@ -5,6 +5,7 @@ package agent
 import (
 	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/agent/holder"
+	"geosql.dev/operator/internal/agent/links"
 	"geosql.dev/operator/internal/metrics"
 )
 
@@ -134,10 +135,10 @@ var measuredFamilies = []*metrics.Family{
 	logRoom,
 }
 
-// Families are all metrics of the sidecar, those of mirrors and of the election included.
+// Families are all metrics of the sidecar, those of mirrors, links and the election included.
 func Families() []*metrics.Family {
 	all := append(
 		[]*metrics.Family{engineState, probes, probeSeconds, certificateExpiry, stateWritable,
 			volumeCapacity, volumeFree}, measuredFamilies...)
-	return append(append(all, files.Families()...), holder.Families()...)
+	return append(append(append(all, files.Families()...), links.Families()...), holder.Families()...)
 }

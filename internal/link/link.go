@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package link is what the declared network between two sites means: which link there is, how many bytes are on their
-// way on it, and which buffers of TCP fill it. It is arithmetic: it reads no cluster and measures nothing.
+// way on it, and which buffers of TCP fill it; and what a round trip that agents have measured means beside it. It is
+// arithmetic: it reads no cluster and measures nothing.
 package link
 
 import (

@@ -25,6 +25,12 @@ var (
 		"When the site's API server last answered the manager.", "site")
 	SiteRoundTrip = gauge("geosql_site_round_trip_seconds",
 		"How long the last heartbeat took.", "site")
+	SiteLinkRoundTrip = gauge("geosql_site_link_round_trip_seconds",
+		"Round trip from a server at the site to one at another site, as agents have measured it.", "site", "to")
+	SiteLinkDeclaredRoundTrip = gauge("geosql_site_link_declared_round_trip_seconds",
+		"Round trip to another site as either Site declares it.", "site", "to")
+	SiteLinkWindow = gauge("geosql_site_link_window_bytes",
+		"How much may be on its way on one connection between the servers that measure the link.", "site", "to")
 	SiteWatches = gauge("geosql_site_watches",
 		"Watches of the manager's controllers that run at the site. It is the same after each engagement.", "site")
 	SiteCredentialsExpiry = gauge("geosql_site_credentials_expiry_timestamp_seconds",
@@ -45,6 +51,9 @@ func Hub() []*Family {
 			Condition,
 			SiteHeartbeat,
 			SiteRoundTrip,
+			SiteLinkRoundTrip,
+			SiteLinkDeclaredRoundTrip,
+			SiteLinkWindow,
 			SiteWatches,
 			SiteCredentialsExpiry,
 			AuthorityExpiry,
@@ -172,9 +181,25 @@ func (o *Objects) sites(ctx context.Context, s Sink) error {
 		s.conditions("Site", site, site.Status.Conditions)
 		s.time(SiteHeartbeat, site.Status.LastHeartbeat, site.Name)
 		s.seconds(SiteRoundTrip, site.Status.RoundTrip, site.Name)
+		s.links(site)
 		s.time(SiteCredentialsExpiry, site.Status.CredentialsExpire, site.Name)
 	}
 	return nil
+}
+
+// links tells the links of a Site. What the heartbeat measures has a series of its own.
+func (s Sink) links(site *v1alpha1.Site) {
+	for _, l := range site.Status.Links {
+		if l.Server != "" {
+			s.seconds(SiteLinkRoundTrip, l.RoundTrip, site.Name, string(l.To))
+		}
+		if l.Declared != nil {
+			s.seconds(SiteLinkDeclaredRoundTrip, l.Declared.RoundTrip, site.Name, string(l.To))
+		}
+		if l.Window != nil {
+			s.Set(SiteLinkWindow, float64(*l.Window), site.Name, string(l.To))
+		}
+	}
 }
 
 func (o *Objects) servers(ctx context.Context, s Sink) error {

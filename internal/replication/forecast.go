@@ -67,8 +67,8 @@ func (w Landscape) Forecast(
 	}
 	l := link.Between(from.Spec.Site, to.Spec.Site, w.Sites)
 	row, measured := rowOf(p)
-	receives, _ := w.buffers(to)
-	_, sends := w.buffers(from)
+	receives, _ := w.Buffers(to)
+	_, sends := w.Buffers(from)
 	flow := link.Flow{
 		Waits:    s.Spec.Type == v1alpha1.SubscriptionPush && s.Spec.AgentAt != v1alpha1.AgentAtSubscriber,
 		Streams:  1,
@@ -84,7 +84,7 @@ func (w Landscape) Forecast(
 		return unknown(fmt.Sprintf("the link from %s to %s has %s: declare both in spec.links of either Site", l.From, l.To,
 			linkWords(l)))
 	}
-	rows := max(int64(twoDigits(f.Rows)), 1)
+	rows := max(int64(TwoDigits(f.Rows)), 1)
 	return &v1alpha1.SubscriptionForecast{RowsPerSecond: &rows, BoundBy: v1alpha1.ForecastBound(f.Bound),
 		Words: conditions.Shorten(forecastWords(l, flow, f, measured), longestForecast)}
 }
@@ -141,12 +141,12 @@ func rowOf(p *v1alpha1.Publication) (bytes float64, measured bool) {
 	if size == nil || size.Rows <= 0 || size.Bytes <= 0 {
 		return standardRow, false
 	}
-	return twoDigits(max(float64(size.Bytes)/float64(size.Rows), 1)), true
+	return TwoDigits(max(float64(size.Bytes)/float64(size.Rows), 1)), true
 }
 
-// buffers are the maxima of a server's connections, for receiving and for sending: those that its agent reads in the
+// Buffers are the maxima of a server's connections, for receiving and for sending: those that its agent reads in the
 // pod that runs, else those that a pod gets by what is declared.
-func (w Landscape) buffers(s *v1alpha1.SQLServer) (receive, send int64) {
+func (w Landscape) Buffers(s *v1alpha1.SQLServer) (receive, send int64) {
 	receive, send = link.LeastBuffer, link.KernelMost
 	network := v1alpha1.ServerNetwork{}
 	if s.Spec.Network != nil {
@@ -179,9 +179,9 @@ func mostOf(sizes string, otherwise int64) int64 {
 	return n
 }
 
-// twoDigits rounds to two digits: a forecast is no more exact, and a status that follows every row is written all the
+// TwoDigits rounds to two digits: a forecast is no more exact, and a status that follows every row is written all the
 // time.
-func twoDigits(x float64) float64 {
+func TwoDigits(x float64) float64 {
 	if x <= 0 {
 		return 0
 	}
@@ -195,7 +195,7 @@ func forecastWords(l Link, flow link.Flow, f link.Forecast, measured bool) strin
 	if !measured {
 		row += " (nobody has measured them yet)"
 	}
-	text := fmt.Sprintf("rows of %s take %.0f bytes each of the link from %s to %s (%s)", row, twoDigits(f.Wire), l.From,
+	text := fmt.Sprintf("rows of %s take %.0f bytes each of the link from %s to %s (%s)", row, TwoDigits(f.Wire), l.From,
 		l.To, linkWords(l))
 	if flow.Sharing > 1 {
 		text += fmt.Sprintf(", which %d Subscriptions share", flow.Sharing)
@@ -215,7 +215,7 @@ func rate(x float64) string {
 	if x < 10 {
 		return strconv.FormatFloat(x, 'g', 2, 64)
 	}
-	return strconv.FormatFloat(twoDigits(x), 'f', 0, 64)
+	return strconv.FormatFloat(TwoDigits(x), 'f', 0, 64)
 }
 
 // boundWords say what lets so many rows through.

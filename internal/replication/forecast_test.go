@@ -142,5 +142,5 @@ func TestForecastsHaveTwoDigits(t *testing.T) {
 		9.87: "9.9", 0.347: "0.35", 1: "1"} {
 		g.Expect(rate(x)).To(Equal(says))
 	}
-	g.Expect(twoDigits(0)).To(BeZero())
+	g.Expect(TwoDigits(0)).To(BeZero())
 }

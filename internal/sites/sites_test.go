@@ -22,6 +22,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/names"
 	"geosql.dev/operator/controllers/site"
+	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/reconcile/confirmed"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/apiserver"
@@ -36,6 +37,8 @@ const patient = 3 * time.Minute
 type fleet struct {
 	hub, tukwila, quincy *apiserver.Server
 	provider             *sites.Provider
+	// heard is what agents have measured.
+	heard link.Heard
 }
 
 func startFleet(t *testing.T) *fleet {
@@ -50,7 +53,7 @@ func startFleet(t *testing.T) *fleet {
 	g := NewWithT(t)
 	statuses, err := confirmed.NewKeeper(mgr.GetLocalManager(), operatorNamespace)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(site.SetupWithManager(mgr, f.provider, statuses)).To(Succeed())
+	g.Expect(site.SetupWithManager(mgr, f.provider, statuses, &f.heard)).To(Succeed())
 	g.Expect(names.SetupWithManager(mgr, f.provider)).To(Succeed())
 	apiserver.Run(t, mgr)
 	return f
@@ -199,6 +202,8 @@ func TestSites(t *testing.T) {
 		makePod(t, f.tukwila, "tukpub", "10.101.0.8")
 		g.Eventually(addresses(ctx, f.hub, "tukpub-0"), patient, "50ms").Should(ConsistOf("10.101.0.8"))
 	})
+
+	t.Run("links are reported as agents measure them", func(t *testing.T) { linksAreReported(t, f) })
 
 	t.Run("a listener follows the primary and its readers the readable secondaries", func(t *testing.T) {
 		testListener(t, f)

@@ -94,6 +94,7 @@ func agentMetrics(g *WithT) http.Handler {
 		"voter":     "dublin",
 		"result":    "ok",
 		"volume":    "agent",
+		"site":      "quincy",
 	}
 	registry := prometheus.NewRegistry()
 	var more []func()

@@ -24,6 +24,8 @@ var ruleFiles = []string{"manager.yaml", "agent.yaml"}
 var healthy = map[string]string{
 	`geosql_manager_leading`: steady("1"),
 	`geosql_condition{kind="Site",namespace="",name="tukwila",type="Ready"}`:                         steady("1"),
+	`geosql_condition{kind="Site",namespace="",name="tukwila",type="LinkSlowerThanDeclared"}`:        steady("0"),
+	`geosql_condition{kind="Site",namespace="",name="tukwila",type="WindowTooSmall"}`:                steady("-1"),
 	`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Stalled"}`:                steady("0"),
 	`geosql_condition{kind="SQLServer",namespace="web",name="tukpub",type="Ready"}`:                  steady("0"),
 	`geosql_condition{kind="AvailabilityGroup",namespace="web",name="content",type="VotesComplete"}`: steady("1"),
@@ -150,6 +152,12 @@ var cases = map[string][]map[string]string{
 	},
 	"GeoSQLSiteTokenNotRenewed": {
 		{`geosql_condition{kind="Site",namespace="",name="tukwila",type="TokenRenewed"}`: turned("1", "0")},
+	},
+	"GeoSQLLinkSlowerThanDeclared": {
+		{`geosql_condition{kind="Site",namespace="",name="tukwila",type="LinkSlowerThanDeclared"}`: turned("0", "1")},
+	},
+	"GeoSQLWindowTooSmall": {
+		{`geosql_condition{kind="Site",namespace="",name="tukwila",type="WindowTooSmall"}`: turned("0", "1")},
 	},
 	"GeoSQLSiteCredentialsNearExpiry": {
 		{`geosql_site_credentials_expiry_timestamp_seconds{site="tukwila"}`: turned("7776000", "259200")},

@@ -146,7 +146,9 @@ func system(now time.Time) []client.Object {
 			&v1alpha1.Site{
 				ObjectMeta: metav1.ObjectMeta{Name: site},
 				Status: v1alpha1.SiteStatus{StatusBase: ready(metav1.ConditionTrue), LastHeartbeat: at(-time.Second),
-					RoundTrip: seconds(0.15), CredentialsExpire: at(240 * time.Hour)},
+					RoundTrip: seconds(0.15), CredentialsExpire: at(240 * time.Hour),
+					Links: []v1alpha1.SiteLinkStatus{{To: "santa-clara", RoundTrip: seconds(0.019), Server: "web/" + server,
+						Peer: "sccsub", Window: new(int64(18 << 20)), Declared: &v1alpha1.DeclaredLink{RoundTrip: seconds(0.019)}}}},
 			},
 			&v1alpha1.SQLServer{ObjectMeta: meta(server), Spec: v1alpha1.SQLServerSpec{Site: v1alpha1.SiteName(site)},
 				Status: v1alpha1.SQLServerStatus{

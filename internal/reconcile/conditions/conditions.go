@@ -149,7 +149,8 @@ func GoodStatus(conditionType string) metav1.ConditionStatus {
 	case v1alpha1.ConditionReconciling, v1alpha1.ConditionStalled, v1alpha1.ConditionDegraded,
 		v1alpha1.ConditionRestartPending, v1alpha1.ConditionElectionsPaused, v1alpha1.ConditionVolumesResizing,
 		v1alpha1.ConditionVolumesFilling, v1alpha1.ConditionStagingFilling, v1alpha1.ConditionStagingCleaned,
-		v1alpha1.ConditionStagingBlocked:
+		v1alpha1.ConditionStagingBlocked,
+		v1alpha1.ConditionLinkSlowerThanDeclared, v1alpha1.ConditionWindowTooSmall:
 		return metav1.ConditionFalse
 	}
 	return metav1.ConditionTrue

@@ -93,8 +93,10 @@ func TestEventsOfAKindsOwnConditions(t *testing.T) {
 		v1alpha1.ConditionNetworkTuned:   metav1.ConditionFalse,
 		v1alpha1.ConditionImageCurrent:   metav1.ConditionFalse,
 		v1alpha1.ConditionStagingFilling: metav1.ConditionTrue, v1alpha1.ConditionStagingBlocked: metav1.ConditionTrue,
-		v1alpha1.ConditionStagingCleaned: "",
-		v1alpha1.ConditionRestartPending: "",
+		v1alpha1.ConditionStagingCleaned:         "",
+		v1alpha1.ConditionRestartPending:         "",
+		v1alpha1.ConditionLinkSlowerThanDeclared: metav1.ConditionTrue,
+		v1alpha1.ConditionWindowTooSmall:         metav1.ConditionTrue,
 	} {
 		for _, status := range []metav1.ConditionStatus{metav1.ConditionTrue, metav1.ConditionFalse,
 			metav1.ConditionUnknown} {
