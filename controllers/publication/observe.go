@@ -108,12 +108,13 @@ func observe(ctx context.Context, engines replication.Engines, d Desired, now ti
 	return o
 }
 
-// observePending reads what is left to set up, where somebody has the right for that or lacks it. It comes after the
-// published database: sp_addsubscription leaves it at the distributor before the subscriber is registered. Read first,
-// it would be taken for done where a subscriber was registered between the two, and the right be taken from a log
-// reader that has not come to it.
+// observePending reads what is left to set up, where somebody has the right for that, had it or lacks it. It comes
+// after the published database: sp_addsubscription leaves it at the distributor before the subscriber is registered.
+// Read first, it would be taken for done where a subscriber was registered between the two, and the right be taken from
+// a log reader that has not come to it.
 func observePending(ctx context.Context, engines replication.Engines, d Desired, o *Observed) {
-	if o.At.Original == "" || d.Publication.Status.LogReaderRight == nil && !failing(*o) {
+	asks := d.Publication.Status.LogReaderRight != nil || d.System.SetsUp(o.LogReaderJob) || failing(*o)
+	if o.At.Original == "" || !asks {
 		return
 	}
 	o.AtErr = engines.Read(ctx, d.System.Server, d.System.Database, func(ctx context.Context, db *mssql.DB) (err error) {
