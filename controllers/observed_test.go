@@ -39,6 +39,7 @@ var bare = map[string]string{
 
 	"publication.LogReaderJob": "AtErr says it", "publication.SnapshotJob": "AtErr says it",
 	"publication.LogReaderBeside": "AtErr says it", "publication.SnapshotBeside": "AtErr says it",
+	"publication.Pending": "AtErr says it",
 
 	"publishermove.Answering": "who answered; who did not is no reason for a move to begin",
 	"publishermove.ReadOnly":  "empty is no reason for a move to begin",

@@ -22,7 +22,7 @@ test-operator: ## Run the operator's tests, also those that need API servers and
 	@hack/tool versitygw
 	@hack/tool crdify
 	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && netem=$$(hack/program netem) && \
-	  GEOSQL_STANDIN="$$standin" GEOSQL_NETEM="$$netem" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 4 -timeout 20m $(LONGEST) ./...
+	  GEOSQL_STANDIN="$$standin" GEOSQL_NETEM="$$netem" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 4 -timeout 30m $(LONGEST) ./...
 	@$(MAKE) --no-print-directory test-race-short
 
 # Under the race detector: the core, with engines that have the detector as well. The stand-in has a target of its own.
