@@ -21,8 +21,10 @@ test-operator: ## Run the operator's tests, also those that need API servers and
 	@hack/tool prometheus
 	@hack/tool versitygw
 	@hack/tool crdify
+	@hack/debian chromium:chromium lua5.1:lua5.1
 	@eval "$$(hack/bed/env)" && standin=$$(hack/program standin) && netem=$$(hack/program netem) && \
-	  GEOSQL_STANDIN="$$standin" GEOSQL_NETEM="$$netem" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 hack/gotest test -tags integration -p 4 -timeout 30m $(LONGEST) ./...
+	  GEOSQL_STANDIN="$$standin" GEOSQL_NETEM="$$netem" GEOSQL_REQUIRE_APISERVER=1 GEOSQL_REQUIRE_PROMETHEUS=1 \
+	  GEOSQL_REQUIRE_CHROMIUM=1 GEOSQL_REQUIRE_LUA=1 hack/gotest test -tags integration -p 4 -timeout 30m $(LONGEST) ./...
 	@$(MAKE) --no-print-directory test-race-short
 
 # Under the race detector: the core, with engines that have the detector as well. The stand-in has a target of its own.
@@ -60,14 +62,14 @@ E2E = eval "$$(hack/bed/env)" && GEOSQL_REQUIRE_PROMETHEUS=1 GEOSQL_TEST_FORMAT=
 
 ##@ 1 Begin here
 .PHONY: e2e
-e2e: test-report bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
+e2e: bed chaos load-images install ## Bring up the bed and run the end-to-end tests on real kind clusters.
 	@hack/tool prometheus
 	@hack/tool versitygw
 	@hack/clear-tests
 	@$(E2E) -timeout 75m ./test/e2e/...
 
 .PHONY: e2e-all
-e2e-all: test-report bed chaos load-images install ## Run the end-to-end tests with those of their cases and forms that differ little from others, or take longer.
+e2e-all: bed chaos load-images install ## Run the end-to-end tests with those of their cases and forms that differ little from others, or take longer.
 	@hack/tool prometheus
 	@hack/tool versitygw
 	@hack/clear-tests

@@ -34,9 +34,9 @@ func chromium(t *testing.T) string {
 		}
 	}
 	if os.Getenv("GEOSQL_REQUIRE_CHROMIUM") != "" {
-		t.Fatal("chromium is not installed, and GEOSQL_REQUIRE_CHROMIUM asks for it: make chromium installs it")
+		t.Fatal("chromium is not installed, and GEOSQL_REQUIRE_CHROMIUM asks for it: make test-report installs it")
 	}
-	t.Skip("chromium is not installed: make chromium installs it")
+	t.Skip("chromium is not installed: make test-report installs it")
 	return ""
 }
 
