@@ -171,14 +171,22 @@ type SubscriptionInitialization struct {
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=512
 	ValidatedArticles []string `json:"validatedArticles,omitempty"`
-	// lastCompared is when the others were compared last.
+	// lastCompared is when the last comparison of the others was over.
 	// +optional
 	LastCompared *metav1.Time `json:"lastCompared,omitempty"`
+	// unequalSince is when the first comparison after they were equal, or were registered, did not find them equal.
+	// +optional
+	UnequalSince *metav1.Time `json:"unequalSince,omitempty"`
 	// differs says in which way they were not equal, as long as that stays the same; since then.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Differs string `json:"differs,omitempty"`
-	// differsSince is when that was first so.
+	// differsDigest is a hash of the rows of those tables at the publisher and at the subscriber: another one is another
+	// difference, whatever it is called. Empty when they changed while they were compared last.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	DiffersDigest string `json:"differsDigest,omitempty"`
+	// differsSince is when that was first so, with the same rows.
 	// +optional
 	DiffersSince *metav1.Time `json:"differsSince,omitempty"`
 	// skipped are errors that its agent has met and skipped since the subscriber had what the publisher has, such as

@@ -5717,6 +5717,10 @@ func (in *SubscriptionInitialization) DeepCopyInto(out *SubscriptionInitializati
 		in, out := &in.LastCompared, &out.LastCompared
 		*out = (*in).DeepCopy()
 	}
+	if in.UnequalSince != nil {
+		in, out := &in.UnequalSince, &out.UnequalSince
+		*out = (*in).DeepCopy()
+	}
 	if in.DiffersSince != nil {
 		in, out := &in.DiffersSince, &out.DiffersSince
 		*out = (*in).DeepCopy()

@@ -63,6 +63,7 @@ type Reconciler struct {
 	connector *mssql.Connector
 	reporter  reconcile.Reporter
 	now       func() time.Time
+	untold    untold
 }
 
 // SetupWithManager adds the controller to the manager.

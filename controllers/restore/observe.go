@@ -35,6 +35,7 @@ func (r *Reconciler) observe(ctx context.Context, d Desired) (o Observed, err er
 	var all []restores.Status
 	err = r.sidecars.Part(ctx, namespace, server, restores.PartName, &all)
 	o.Says, o.Untold = heard(string(d.Restore.UID), all, err)
+	o.UntoldSince = r.untold.look(d.Restore.UID, !o.Untold || !marks(d, o), r.now())
 	if d.replaces() {
 		r.stands(ctx, d, &o)
 	}

@@ -3,6 +3,8 @@
 package restore
 
 import (
+	"time"
+
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/backup"
@@ -15,9 +17,11 @@ type Observed struct {
 	// Order is what the server's sidecar is told; empty when nothing.
 	Order reconcile.Reading[[]byte]
 	// Says is what it says of the Restore; nil when nothing. Untold says that it does not tell whether it has read its
-	// orders, and says nothing of any.
-	Says   reconcile.Reading[*restores.Status]
-	Untold bool
+	// orders, and says nothing of any; UntoldSince is the first look since when that was so at every one, and the mark was
+	// told.
+	Says        reconcile.Reading[*restores.Status]
+	Untold      bool
+	UntoldSince time.Time
 	// Rights are the permissions on the server that its agent has.
 	Rights reconcile.Reading[[]string]
 	// Owner of the database that was restored, empty where there is none; State is its state, such as RESTORING.

@@ -7,12 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
-	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/agent/restores"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
@@ -241,7 +237,7 @@ func planWithdraw(p *reconcile.Plan, d Desired, o Observed) (all bool, err error
 	if err != nil {
 		return false, err
 	}
-	mark, err := orders.Restore{Name: d.Restore.Name, UID: string(d.Restore.UID), Withdrawn: true}.Encode()
+	mark, err := marked(d)
 	if err != nil {
 		return false, err
 	}
@@ -250,7 +246,7 @@ func planWithdraw(p *reconcile.Plan, d Desired, o Observed) (all bool, err error
 	switch {
 	case bytes.Equal(told, mark) && (silent != nil || says != nil):
 		return false, silent
-	case bytes.Equal(told, mark) && o.Untold && d.Now.Sub(ends(d)) < untoldFor:
+	case bytes.Equal(told, mark) && o.Untold && (o.UntoldSince.IsZero() || d.Now.Sub(o.UntoldSince) < untoldFor):
 		return false, nil
 	case bytes.Equal(told, mark):
 		p.Add(Tell{Server: d.server()})
@@ -259,20 +255,6 @@ func planWithdraw(p *reconcile.Plan, d Desired, o Observed) (all bool, err error
 		return false, nil
 	}
 	return true, nil
-}
-
-// untoldFor is how long a mark stays at a sidecar of an earlier release that says nothing: one that was started a
-// moment ago has not read its orders and does not tell, or it knows nothing of Restores.
-const untoldFor = 2 * time.Minute
-
-// ends is when the Restore came to its end, or was deleted, whichever is later.
-func ends(d Desired) (at time.Time) {
-	for _, one := range []*metav1.Time{d.Restore.Status.Finished, d.Restore.DeletionTimestamp} {
-		if one != nil && one.After(at) {
-			at = one.Time
-		}
-	}
-	return at
 }
 
 // planRights takes the agent's right back.

@@ -167,6 +167,7 @@ func TestAMarkStaysUntilTheSidecarHasReadIt(t *testing.T) {
 		later time.Duration
 		takes bool
 		tells string
+		never bool
 	}{
 		{why: "its orders are not read", says: `[{"step": "Unread"}]`, later: time.Hour, tells: "has not read its orders yet"},
 		{why: "nor is another's mark", says: `[{"step": "Unread"}, {"uid": "u2", "step": "Restoring"}]`, later: time.Hour,
@@ -176,6 +177,7 @@ func TestAMarkStaysUntilTheSidecarHasReadIt(t *testing.T) {
 		{why: "another Restore goes on", says: `[{"uid": "u2", "step": "Restoring"}]`, takes: true},
 		{why: "it is of an earlier release", says: `null`, later: untoldFor - time.Second},
 		{why: "it has been for a while", says: `null`, later: untoldFor, takes: true},
+		{why: "since when is not known", says: `null`, later: untoldFor, never: true},
 		{why: "it knows no Restores", later: untoldFor - time.Second},
 		{why: "it has known none for a while", later: untoldFor, takes: true},
 	} {
@@ -189,15 +191,18 @@ func TestAMarkStaysUntilTheSidecarHasReadIt(t *testing.T) {
 					g.Expect(json.Unmarshal([]byte(row.says), &all)).To(Succeed())
 				}
 				d, o := desired(), observed(t)
+				yesterday := metav1.NewTime(noon.Add(-24 * time.Hour))
 				if deleted {
-					d.Restore.DeletionTimestamp = ptr.To(metav1.NewTime(noon))
+					d.Restore.DeletionTimestamp = &yesterday
 				} else {
 					ended(&d, v1alpha1.RestoreSucceeded)
-					d.Restore.Status.Finished = ptr.To(metav1.NewTime(noon))
+					d.Restore.Status.Finished = &yesterday
 				}
 				d.Now = noon.Add(row.later)
 				o.Order, o.Rights, o.Owner = reconcile.Read(mark), reconcile.Read[[]string](nil), reconcile.Read("sa")
-				o.Says, o.Untold = heard("u1", all, nil)
+				if o.Says, o.Untold = heard("u1", all, nil); !row.never {
+					o.UntoldSince = noon
+				}
 				var p reconcile.Plan
 				if deleted {
 					p = planDelete(d, o)

@@ -3,9 +3,9 @@
 package subscription
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -55,20 +55,28 @@ func observeComparison(ctx context.Context, engines replication.Engines, d Desir
 	}
 	c, err := engines.Compare(ctx, articles, replication.Copy{Server: o.primary(d), Database: d.publisherDatabase()},
 		replication.Copy{Server: d.Subscriber, Database: d.database()})
+	o.Compared = time.Now()
 	if o.ComparisonErr = err; err == nil {
-		o.Comparison, o.Compared = &c, time.Now()
+		o.Comparison = &c
 	}
 }
 
 // due tells that it is time for another comparison, which reads every row: the longer tables have not been equal, the
-// longer it takes.
+// longer it takes. One that can conclude nothing, before what was on its way has come, comes seldom: it may find them
+// equal, and holds up all else meanwhile, such as the token that is waited for.
 func due(d Desired, o Observed) bool {
 	s := d.Subscription.Status.Initialization
 	if s == nil || unreported(d, o) {
 		return false
 	}
-	return s.LastCompared == nil || s.DiffersSince == nil ||
-		o.Now.Sub(s.LastCompared.Time) >= min(validateFor, s.LastCompared.Sub(s.DiffersSince.Time))
+	if s.LastCompared == nil || s.UnequalSince == nil {
+		return true
+	}
+	rest := min(validateFor, s.LastCompared.Sub(s.UnequalSince.Time))
+	if o.awaitsArrival(d) {
+		rest = validateFor
+	}
+	return o.Now.Sub(s.LastCompared.Time) >= rest
 }
 
 // logIsRead tells that the log reader delivers: while it does not, rows are on their way that the distributor does not
@@ -162,111 +170,6 @@ func planCompared(d Desired, o Observed, p *replication.Plan) bool {
 	return p.Proceed("the copy that was kept differs from the publisher's: the subscription begins anew, with a snapshot")
 }
 
-// replacesKept tells that a person lets a copy that differs be replaced: Compare asks for that, and did when the copy
-// was kept. Of an article that was added to such a copy later nobody has said so, and a backup replaces nothing.
-func replacesKept(d Desired) bool {
-	s := d.Subscription.Status.Initialization
-	return d.agrees() || s.Compared && len(s.ValidatedArticles) == 0 && !d.fromBackup()
-}
-
-// agrees tells that tables which a comparison finds different may be replaced.
-func (d Desired) agrees() bool { return replication.Agrees(d.Publication, d.Subscription) }
-
-// differs tells that tables of which nobody knew were found different, and stayed so after all that was on its way then
-// has come.
-func differs(d Desired, o Observed) bool {
-	s := d.Subscription.Status.Initialization
-	return o.logIsRead(d) && o.Comparison != nil && o.Comparison.Steady && !o.Comparison.Equal &&
-		s.Differs == limit(o.Comparison.Difference) &&
-		s.DiffersSince != nil &&
-		o.Now.Sub(s.DiffersSince.Time) >= differsFor &&
-		o.arrivedSince(s.DiffersSince.Time)
-}
-
-// arrivedSince tells that a tracer token which was posted after a moment has come to the subscriber, by both queues:
-// the log reader's and the distributor's.
-func (o Observed) arrivedSince(moment time.Time) bool {
-	return slices.ContainsFunc(o.Tokens, func(t Token) bool {
-		return t.Latency.Overall != nil && o.postedAfter(t, moment)
-	})
-}
-
-// postedAfter tells that a tracer token was posted after a moment of the manager's clock, whatever the publisher's
-// says. What was committed before it comes before it: a log reader that was started anew, or reads a long log, runs and
-// has brought nothing yet, and then nothing is pending at the distributor.
-func (o Observed) postedAfter(t Token, moment time.Time) bool {
-	return t.Age >= 0 && o.Now.Add(-t.Age).After(moment)
-}
-
-// awaitsToken tells that a difference was found since the newest token was posted, which shows nothing of it.
-func (o Observed) awaitsToken(d Desired) bool {
-	s := d.Subscription.Status.Initialization
-	return s != nil && s.DiffersSince != nil && len(o.unproved(d)) > 0 &&
-		(len(o.Tokens) == 0 || !o.postedAfter(o.Tokens[0], s.DiffersSince.Time))
-}
-
-// planProved says that the copy of an article is not known to be the publisher's.
-func planProved(d Desired, o Observed, p *replication.Plan) bool {
-	unproved := slices.Sorted(maps.Keys(o.unproved(d)))
-	if len(unproved) == 0 {
-		return true
-	}
-	s := d.Subscription.Status.Initialization
-	var lasts time.Duration
-	if s != nil && s.DiffersSince != nil {
-		lasts = o.Now.Sub(s.DiffersSince.Time)
-	}
-	which := fmt.Sprintf(
-		"%d articles were registered without a copy and not found equal to the publisher's since (%s)",
-		len(unproved),
-		strings.Join(unproved[:min(len(unproved), mostNamed)], ", "),
-	)
-	switch {
-	case s != nil && s.Differs != "" && lasts >= differsFor && !replacesKept(d):
-		return p.Settle(conditions.Stalled(v1alpha1.ReasonCopyDiffers, fmt.Sprintf(
-			"%s: %s. Make them equal, or have all its tables replaced by a new copy, %s; %s, or by setting "+
-				"spec.initialization.method of the Subscription to %s, which keeps them where all have become equal",
-			which,
-			s.Differs,
-			d.cost(),
-			d.ask(),
-			v1alpha1.InitializeCompare,
-		)))
-	case s != nil && s.Differs != "" && lasts >= differsFor && !o.arrivedSince(s.DiffersSince.Time):
-		text := fmt.Sprintf("%s: %s. They are replaced by a new copy, %s, once a tracer token that was posted since then "+
-			"has come, behind all that was on its way", which, s.Differs, d.cost())
-		if lasts >= validateFor {
-			return p.Settle(conditions.Stalled(v1alpha1.ReasonValidating, fmt.Sprintf("%s. None has for %s: see to what keeps "+
-				"it; a new copy is made at once if %s", text, lasts.Truncate(time.Minute), d.ask())))
-		}
-		return p.Settle(conditions.InProgress(v1alpha1.ReasonValidating, text))
-	case lasts >= validateFor:
-		return p.Settle(conditions.Stalled(v1alpha1.ReasonValidating, fmt.Sprintf(
-			"%s, because they changed each time: let nobody write there for as long as it takes to read them three times, or "+
-				"have them replaced by a new copy, %s; %s",
-			which,
-			d.cost(),
-			d.ask(),
-		)))
-	}
-	waits := which + ": they are compared when nothing is pending" + pends(o)
-	return p.Settle(conditions.InProgress(v1alpha1.ReasonValidating, waits))
-}
-
-// pends says what is pending now, as the end of a sentence.
-func pends(o Observed) string {
-	switch {
-	case o.Pending == nil && o.Counted.stands(o.Now):
-		return fmt.Sprintf("; counting takes %s, and how much is, is counted again at %s",
-			o.Counted.Took.Truncate(time.Second), o.Counted.again().UTC().Format(time.RFC3339))
-	case o.Pending == nil:
-		return "; how much is, the distributor does not say now"
-	case *o.Pending > 0:
-		return fmt.Sprintf("; %d commands are. If that never ends, let nobody write at the publisher for a while", *o.Pending)
-	}
-	return ""
-}
-
 // mostNamed articles or tables are named in a message.
 const mostNamed = 5
 
@@ -300,7 +203,6 @@ func recorded(d Desired, o Observed, p reconcile.Plan) *v1alpha1.SubscriptionIni
 	case have == nil || len(o.registrations(d)) == 0 || o.Comparison == nil && o.ComparisonErr == nil:
 		return have
 	}
-	have.LastCompared = &now
 	have.ValidatedArticles = slices.DeleteFunc(have.ValidatedArticles, func(one string) bool { return !o.published(one) })
 	if c := o.Comparison; c != nil && c.Equal && len(o.unproved(d)) == len(o.registrations(d)) {
 		have.RestoredAt = nil // every table was compared
@@ -308,8 +210,8 @@ func recorded(d Desired, o Observed, p reconcile.Plan) *v1alpha1.SubscriptionIni
 	return compared(have, o, now)
 }
 
-// compared adds what a comparison after the registration found. One whose tables changed meanwhile, or that failed,
-// says nothing, and makes the next one later.
+// compared adds what a comparison after the registration found. One that failed says nothing, and makes the next one
+// later; so does one whose tables changed meanwhile, but for that they are not those of which a difference was found.
 func compared(
 	have *v1alpha1.SubscriptionInitialization,
 	o Observed,
@@ -331,14 +233,21 @@ func compared(
 		// The tables were read until then. Status has whole seconds, and a token of before shows nothing.
 		since = metav1.NewTime(o.Compared.Add(time.Second)).Rfc3339Copy()
 	}
+	have.LastCompared = &since
+	if c.Equal {
+		have.Validated, have.Differs, have.DiffersDigest, have.DiffersSince, have.UnequalSince = &now, "", "", nil, nil
+		return have
+	}
+	if have.UnequalSince == nil {
+		// A release of before kept one moment.
+		have.UnequalSince = cmp.Or(have.DiffersSince, &since)
+	}
 	switch {
-	case c.Equal:
-		have.Validated, have.Differs, have.DiffersSince = &now, "", nil
-	case !c.Steady && have.DiffersSince == nil:
-		have.DiffersSince = &since
+	case !c.Steady && o.ComparisonErr == nil:
+		have.DiffersDigest = ""
 	case !c.Steady:
-	case limit(c.Difference) != have.Differs || have.DiffersSince == nil:
-		have.Differs, have.DiffersSince = limit(c.Difference), &since
+	case limit(c.Difference) != have.Differs || c.Digest != have.DiffersDigest || have.DiffersSince == nil:
+		have.Differs, have.DiffersDigest, have.DiffersSince = limit(c.Difference), c.Digest, &since
 	}
 	return have
 }

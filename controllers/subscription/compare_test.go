@@ -102,6 +102,11 @@ func kept(t *testing.T) *world {
 	return w
 }
 
+// differing is a comparison that finds a difference, of rows by which it is told from others of the same words.
+func differing(text, rows string) *replication.Comparison {
+	return &replication.Comparison{Steady: true, Difference: text, Digest: rows}
+}
+
 // arrives has a tracer token that was posted a while ago be at the subscriber.
 func (w *world) arrives(ago time.Duration) {
 	one := int64(1)
@@ -118,7 +123,7 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 		To(Equal(v1alpha1.ReasonValidating), "rows of between the comparison and the registration may be missing: %s",
 			p.Outcome.Message)
 	g.Expect(p.Outcome.Ready).To(Equal(metav1.ConditionFalse))
-	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
+	differs := differing("dbo.Article has 3 rows", "3")
 	look := func(c *replication.Comparison, after time.Duration) reconcile.Plan {
 		w.o.Comparison, w.o.Now = c, w.o.Now.Add(after)
 		w.arrives(time.Second / 2)
@@ -129,7 +134,9 @@ func TestKeptCopyThatDiffers(t *testing.T) {
 	status := func() *v1alpha1.SubscriptionInitialization { return w.d.Subscription.Status.Initialization }
 	g.Expect(describeSteps(look(differs, time.Second))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
 	g.Expect(status().Differs).To(Equal(differs.Difference))
-	g.Expect(describeSteps(look(&replication.Comparison{Steady: true, Difference: "dbo.Article has 2 rows"}, differsFor))).
+	g.Expect(describeSteps(look(differing(differs.Difference, "others"), differsFor))).
+		NotTo(ContainElement(ContainSubstring("sp_dropsubscription")), "as many rows, and others of them are on their way")
+	g.Expect(describeSteps(look(differing("dbo.Article has 2 rows", "2"), differsFor))).
 		NotTo(
 			ContainElement(ContainSubstring("sp_dropsubscription")), "it changes: something is on its way")
 	g.Expect(describeSteps(look(&replication.Comparison{Difference: "changed meanwhile"}, differsFor))).
@@ -193,8 +200,8 @@ func TestADifferenceWhileTheLogIsNotRead(t *testing.T) {
 			w := kept(t)
 			since := metav1.NewTime(w.o.Now.Add(-differsFor - time.Second))
 			s := w.d.Subscription.Status.Initialization
-			s.Differs, s.DiffersSince = "dbo.Article has 3 rows", &since
-			w.o.Comparison = &replication.Comparison{Steady: true, Difference: s.Differs}
+			s.Differs, s.DiffersDigest, s.DiffersSince, s.UnequalSince = "dbo.Article has 3 rows", "3", &since, &since
+			w.o.Comparison = differing(s.Differs, "3")
 			w.arrives(time.Second)
 			c.stop(w)
 			o := w.look()
@@ -248,8 +255,8 @@ func TestADifferenceBeforeATokenHasArrived(t *testing.T) {
 			since := metav1.NewTime(w.o.Now)
 			w.o.Now, w.o.Tokens = w.o.Now.Add(ago), nil
 			s := w.d.Subscription.Status.Initialization
-			s.Differs, s.DiffersSince = "dbo.Article has 3 rows", &since
-			w.o.Comparison = &replication.Comparison{Steady: true, Difference: s.Differs}
+			s.Differs, s.DiffersDigest, s.DiffersSince, s.UnequalSince = "dbo.Article has 3 rows", "3", &since, &since
+			w.o.Comparison = differing(s.Differs, "3")
 			c.change(w)
 			p := plan(w.d, w.look())
 			steps := describeSteps(p)
@@ -269,14 +276,13 @@ func TestADifferenceBeforeATokenHasArrived(t *testing.T) {
 func TestADifferenceIsOneOfTheEndOfAComparison(t *testing.T) {
 	g := NewWithT(t)
 	w := kept(t)
-	w.o.Comparison = &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
+	w.o.Comparison = differing("dbo.Article has 3 rows", "3")
 	w.o.Compared = w.o.Now.Add(20*time.Minute + time.Millisecond)
 	s := initialization(w.d, w.look(), reconcile.Plan{})
-	g.Expect(s.LastCompared.Time).To(Equal(w.o.Now))
 	g.Expect(s.DiffersSince.Time).To(Equal(w.o.Now.Add(20*time.Minute + time.Second)))
+	g.Expect(s.LastCompared).To(Equal(s.DiffersSince), "or the next one would begin at once")
 	w.d.Subscription.Status.Initialization = s
 	w.o.Now = s.DiffersSince.Add(differsFor)
-	g.Expect(due(w.d, w.look())).To(BeTrue())
 	w.arrives(differsFor + time.Minute)
 	g.Expect(describeSteps(plan(w.d, w.look()))).NotTo(ContainElement(ContainSubstring("sp_dropsubscription")))
 }
@@ -339,7 +345,7 @@ func TestRegistrationThatWasNotReported(t *testing.T) {
 // A registration without a copy tells that the copy was kept, and not that a person lets it be replaced: with a status
 // that was lost a copy that differs is replaced only where a comparison of this subscription is declared.
 func TestAKeptCopyWhoseStatusWasLost(t *testing.T) {
-	differs := &replication.Comparison{Steady: true, Difference: "dbo.Article has 3 rows"}
+	differs := differing("dbo.Article has 3 rows", "3")
 	const ofAll = "one is declared of all Subscriptions"
 	for name, declared := range map[string]bool{
 		"a comparison is declared": true, "none is declared": false, ofAll: false} {
@@ -427,10 +433,7 @@ func TestArticleAddedToAKeptCopy(t *testing.T) {
 		w.d.Subscription.Status.Initialization = initialization(w.d, w.look(), p)
 		return p
 	}
-	other := &replication.Comparison{
-		Steady:     true,
-		Difference: "dbo.more has 50 rows at the publisher, 0 at the subscriber",
-	}
+	other := differing("dbo.more has 50 rows at the publisher, 0 at the subscriber", "50 0")
 	look(other, time.Second)
 	g.Expect(due(w.d, w.look())).To(BeTrue())
 	p = look(other, differsFor)

@@ -36,6 +36,9 @@ type Comparison struct {
 	Rows int64
 	// Difference says which articles differ and how, or why nothing can be said; empty when they are equal.
 	Difference string
+	// Digest is a hash of the rows of the tables that differ and did not change meanwhile, at the publisher and at the
+	// subscriber. Two comparisons may say the same of other rows.
+	Digest string
 	// Left are the columns that were not compared, "schema.table.column": a rowversion is the subscriber's own.
 	Left []string
 }
@@ -62,8 +65,8 @@ func (e Engines) Compare(
 	publisher, subscriber Copy,
 ) (Comparison, error) {
 	var c Comparison
-	// differ are differences, moved are tables that changed meanwhile.
-	var differ, moved []string
+	// differ are differences, with what each table has; moved are tables that changed meanwhile.
+	var differ, contents, moved []string
 	for _, key := range slices.Sorted(maps.Keys(articles)) {
 		if articles[key].Filter != "" {
 			c.Impossible = true
@@ -71,7 +74,7 @@ func (e Engines) Compare(
 		}
 	}
 	if c.Impossible && len(differ) == len(articles) {
-		c.Steady, c.Difference = true, some(differ, "; ")
+		c.Steady, c.Difference, c.Digest = true, some(differ, "; "), digestOf(differ, nil)
 		return c, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
@@ -98,16 +101,25 @@ func (e Engines) Compare(
 		case one.Difference == "":
 			c.Same = append(c.Same, key)
 		case one.Steady:
-			differ = append(differ, one.Difference)
+			differ, contents = append(differ, one.Difference), append(contents, one.Digest)
 		default:
 			moved = append(moved, one.Difference)
 		}
 	}
 	c.Equal, c.Steady = len(differ)+len(moved) == 0, len(differ) > 0 || len(moved) == 0
-	if c.Difference = some(differ, "; "); len(differ) == 0 {
+	c.Difference, c.Digest = some(differ, "; "), digestOf(differ, contents)
+	if len(differ) == 0 {
 		c.Difference = some(moved, "; ")
 	}
 	return c, nil
+}
+
+// digestOf is one hash of differences and of what the tables have; empty of none.
+func digestOf(differ, contents []string) string {
+	if len(differ) == 0 {
+		return ""
+	}
+	return digest(slices.Concat(differ, contents))
 }
 
 // compareTable compares one article.
@@ -154,6 +166,7 @@ func compareTable(
 	}
 	c.Rows, c.Steady = after.Rows, before == after
 	c.Difference = difference(key, before, between, after)
+	c.Digest = fmt.Sprintf("%+v %+v", after, between)
 	return c, nil
 }
 

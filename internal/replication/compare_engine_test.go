@@ -83,6 +83,7 @@ func TestCopiesAreComparedRowByRow(t *testing.T) {
 		g.Expect(c.Equal).To(Equal(change == ""), "%s: %+v", change, c)
 		g.Expect(c.Steady).To(BeTrue())
 		g.Expect(c.Difference == "").To(Equal(change == ""), "%s: %+v", change, c)
+		g.Expect(c.Digest == "").To(Equal(change == ""), "%s: %+v", change, c)
 	}
 	for _, database := range databases {
 		run("DROP TABLE IF EXISTS " + database + ".dbo.Article")

@@ -170,13 +170,16 @@ func PostTracerToken(publication string) Statement {
 // tokensKept is how many of the newest tracer tokens are looked at: the last may be under way.
 const tokensKept = "2"
 
-// TracerTokens selects publisher_commit of the newest tracer tokens of a publication, which the distributor numbers,
-// the newest first, and how many seconds each took to the distributor, from there to the subscriber of a distribution
-// agent, and in all; NULL has not arrived. It runs in the distribution database: the publisher's own procedures may ask
-// for the name of the server that they run on, and a group's primary is not always the original publisher. Sources:
+// TracerTokens selects publisher_commit of tracer tokens of a publication, which the distributor numbers, the newest
+// first, and how many seconds each took to the distributor, from there to the subscriber of a distribution agent, and
+// in all; NULL has not arrived. They are the newest ones, and, however old, the newest that has arrived and the oldest
+// behind that one: where an agent polls every few minutes none of the newest may ever be seen to have arrived. It runs
+// in the distribution database: the publisher's own procedures may ask for the name of the server that they run on, and
+// a group's primary is not always the original publisher. An agent serves one publication. Sources:
 // docs/relational-databases/system-tables/mstracer-tokens-transact-sql.md, mstracer-history-transact-sql.md.
 func TracerTokens(publisher, database, publication string, agent int) Statement {
-	return new(builder).sql(`SELECT TOP (`+tokensKept+`) t.publisher_commit,
+	const arrived = "FROM dbo.MStracer_history AS a WHERE a.agent_id = @agent AND a.subscriber_commit IS NOT NULL"
+	return new(builder).sql(`SELECT t.publisher_commit,
     CAST(DATEDIFF(second, t.publisher_commit, t.distributor_commit) AS bigint),
     CAST(DATEDIFF(second, t.distributor_commit, h.subscriber_commit) AS bigint),
     CAST(DATEDIFF(second, t.publisher_commit, h.subscriber_commit) AS bigint)
@@ -184,6 +187,12 @@ FROM dbo.MStracer_tokens AS t JOIN dbo.MSpublications AS p ON p.publication_id =
     JOIN dbo.MSreplservers AS s ON s.srvid = p.publisher_id
 LEFT JOIN dbo.MStracer_history AS h ON h.parent_tracer_id = t.tracer_id AND h.agent_id = @agent
 WHERE UPPER(s.srvname) = UPPER(@publisher) AND p.publisher_db = @database AND p.publication = @publication
+    AND (t.tracer_id IN (SELECT TOP (`+tokensKept+`) n.tracer_id FROM dbo.MStracer_tokens AS n
+            WHERE n.publication_id = t.publication_id ORDER BY n.tracer_id DESC)
+        OR t.tracer_id = (SELECT MAX(a.parent_tracer_id) `+arrived+`)
+        OR t.tracer_id = (SELECT MIN(n.tracer_id) FROM dbo.MStracer_tokens AS n
+            WHERE n.publication_id = t.publication_id
+                AND NOT EXISTS (SELECT 1 `+arrived+` AND a.parent_tracer_id >= n.tracer_id)))
 ORDER BY t.tracer_id DESC`).
 		arg("agent", agent).arg("publisher", publisher).arg("database", database).arg("publication", publication).
 		done("read the tracer tokens of " + publication)
