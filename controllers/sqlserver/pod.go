@@ -36,6 +36,8 @@ const (
 	home = conf.DataMount
 	// containerKeys copies certificate, key and mssql.conf to where the engine owns them.
 	containerKeys = "keys"
+	// volumeKeys has certificate, key and mssql.conf as they are now, for containerKeys.
+	volumeKeys = "geosql-keys"
 	// engineTLS is the volume of the copies, engineTLSDir where they are made.
 	engineTLS    = "engine-tls"
 	engineTLSDir = "/var/run/geosql/engine-tls"
@@ -229,7 +231,7 @@ func withoutLasting(d Desired, spec *corev1.PodSpec) {
 	})
 	spec.TerminationGracePeriodSeconds = ptr.To[int64](gracePeriod)
 	spec.Volumes = slices.DeleteFunc(spec.Volumes, func(v corev1.Volume) bool {
-		return v.Name == engineTLS || v.Name == trust || v.Name == volumeOf(placement.RoleAgent)
+		return v.Name == engineTLS || v.Name == trust || v.Name == volumeKeys || v.Name == volumeOf(placement.RoleAgent)
 	})
 	sidecar := &spec.Containers[1]
 	sidecar.VolumeMounts = slices.DeleteFunc(sidecar.VolumeMounts, func(m corev1.VolumeMount) bool {
@@ -256,13 +258,15 @@ func withoutLasting(d Desired, spec *corev1.PodSpec) {
 // keysContainer copies the server's certificate and key before the engine starts: files of a Secret's volume are
 // root's, and SQL Server on Linux is documented with a key that is its own, for nobody else to read
 // (docs/linux/sql-server-linux-encrypted-connections.md). The engine reads them once, so a renewed certificate comes
-// with another pod, as it did; so does another mssql.conf (see confMount).
+// with another pod, as it did; so does another mssql.conf (see confMount). All are in one folder, since the release
+// before copies whatever is there: who goes back to it while a server keeps its pod's template has this pod with the
+// images of that release, which knows no further option.
 func keysContainer(d Desired) corev1.Container {
 	return corev1.Container{
 		Name:            containerKeys,
 		Image:           d.AgentImage,
 		ImagePullPolicy: d.agentPullPolicy(),
-		Args:            []string{"agent", "copy-keys", "--conf=" + conf.Dir + "/" + confKey, "--to=" + engineTLSDir},
+		Args:            []string{"agent", "copy-keys", "--to=" + engineTLSDir},
 		Resources: corev1.ResourceRequirements{
 			Requests: corev1.ResourceList{
 				corev1.ResourceCPU:    resource.MustParse("100m"),
@@ -271,8 +275,7 @@ func keysContainer(d Desired) corev1.Container {
 			Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("256Mi")},
 		},
 		VolumeMounts: []corev1.VolumeMount{
-			{Name: "tls", MountPath: agent.TLSDir, ReadOnly: true},
-			{Name: volumeConf, MountPath: conf.Dir, ReadOnly: true},
+			{Name: volumeKeys, MountPath: agent.TLSDir, ReadOnly: true},
 			{Name: engineTLS, MountPath: engineTLSDir},
 		},
 		SecurityContext: containerSecurity(true),
@@ -377,6 +380,30 @@ func tokenVolume() corev1.Volume {
 	}}}
 }
 
+// keysVolume is what containerKeys copies, in one folder.
+func keysVolume(d Desired) corev1.Volume {
+	// They are named, so that the kubelet starts nothing without one: the engine would begin with defaults.
+	named := func(keys ...string) (items []corev1.KeyToPath) {
+		for _, key := range keys {
+			items = append(items, corev1.KeyToPath{Key: key, Path: key})
+		}
+		return items
+	}
+	return corev1.Volume{Name: volumeKeys, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
+		DefaultMode: ptr.To[int32](0o440),
+		Sources: []corev1.VolumeProjection{
+			{Secret: &corev1.SecretProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: credentials.CertificateName(d.name())},
+				Items:                named(credentials.KeyCertificate, credentials.KeyPrivateKey, credentials.KeyCA),
+			}},
+			{ConfigMap: &corev1.ConfigMapProjection{
+				LocalObjectReference: corev1.LocalObjectReference{Name: confName(d.Server.Name)},
+				Items:                named(confKey),
+			}},
+		},
+	}}}
+}
+
 func podVolumes(d Desired) []corev1.Volume {
 	secret := func(volume, name string, items ...corev1.KeyToPath) corev1.Volume {
 		return corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{
@@ -402,6 +429,7 @@ func podVolumes(d Desired) []corev1.Volume {
 			Medium: corev1.StorageMediumMemory, SizeLimit: ptr.To(resource.MustParse("1Mi")),
 		}}},
 		tokenVolume(),
+		keysVolume(d),
 	}
 	for _, v := range d.volumes() {
 		volumes = append(volumes, corev1.Volume{Name: volumeOf(v.role), VolumeSource: corev1.VolumeSource{

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent"
 	"geosql.dev/operator/internal/mssql/conf"
 )
 
@@ -59,7 +60,6 @@ func TestPodOfAServer(t *testing.T) {
 	for _, m := range pod.InitContainers[0].VolumeMounts {
 		g.Expect(m.ReadOnly).To(Equal(m.Name != "engine-tls"), "from Secret and ConfigMap to the engine's folder")
 	}
-	g.Expect(pod.InitContainers[0].Args).To(ContainElement("--conf=/etc/geosql/conf/mssql.conf"))
 	g.Expect(pod.InitContainers[0].Image).To(Equal(sidecar.Image))
 	g.Expect(*engine.SecurityContext.RunAsGroup).To(BeEquivalentTo(10001))
 	g.Expect(env).To(And(HaveKeyWithValue("HOME", "/var/opt/mssql"),
@@ -88,6 +88,34 @@ func TestNoFileIsMountedOfAVolumeThatChanges(t *testing.T) {
 			g.Expect(m.SubPath != "" && changes[m.Name]).To(BeFalse(), "%s of %s in %s", m.SubPath, m.Name, c.Name)
 		}
 	}
+}
+
+// Who goes back to an earlier release while a server keeps its pod's template has a pod that this release describes,
+// with the images of that one. It knows no other options than these, and copies what the folder of its `--from` has.
+func TestAnEarlierReleaseCopiesWhatTheEngineBeginsWith(t *testing.T) {
+	g := NewWithT(t)
+	e := newEnviron(t, declared(server(), Surroundings{}))
+	pod := podSpec(e.d, nil)
+	keys := pod.InitContainers[0]
+	g.Expect(keys.Args).To(Equal([]string{"agent", "copy-keys", "--to=/var/run/geosql/engine-tls"}))
+	from := slices.IndexFunc(keys.VolumeMounts, func(m corev1.VolumeMount) bool { return m.MountPath == agent.TLSDir })
+	g.Expect(from).To(BeNumerically(">=", 0))
+	volume := slices.IndexFunc(pod.Volumes, func(v corev1.Volume) bool { return v.Name == keys.VolumeMounts[from].Name })
+	g.Expect(volume).To(BeNumerically(">=", 0))
+	g.Expect(pod.Volumes[volume].Projected).NotTo(BeNil())
+	g.Expect(pod.Volumes[volume].Projected.DefaultMode).To(HaveValue(BeEquivalentTo(0o440)))
+	named := func(keys ...string) (items []corev1.KeyToPath) {
+		for _, key := range keys {
+			items = append(items, corev1.KeyToPath{Key: key, Path: key})
+		}
+		return items
+	}
+	g.Expect(pod.Volumes[volume].Projected.Sources).To(Equal([]corev1.VolumeProjection{
+		{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "tukpub-tls"},
+			Items: named("tls.crt", "tls.key", "ca.crt")}},
+		{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: "tukpub-mssql-conf"}, Items: named("mssql.conf")}},
+	}), "without one of them the kubelet starts nothing: the engine would begin with defaults")
 }
 
 // A pod that an earlier release has made goes on as it is: its agent and its engine have mssql.conf at the engine's own

@@ -17,68 +17,52 @@ const keyMode = 0o400
 
 // newCopyCommand is the subcommand `geosql agent copy-keys`, which a pod runs before its engine.
 func newCopyCommand() *cobra.Command {
-	var from, to, conf string
+	var from, to string
 	command := &cobra.Command{
 		Use:   "copy-keys",
 		Short: "Copy certificate, key and mssql.conf to where the engine owns them",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cmd.SilenceUsage = true
-			if err := CopyKeys(from, to); err != nil || conf == "" {
-				return err
-			}
-			return CopyConf(conf, to)
+			return CopyKeys(from, to)
 		},
 	}
-	command.Flags().StringVar(&from, "from", TLSDir, "folder with the files of the Secret")
-	// A pod that an earlier release has made names none, and mounts the file itself.
-	command.Flags().StringVar(&conf, "conf", "", "mssql.conf, where it is to be copied, too")
+	command.Flags().StringVar(&from, "from", TLSDir, "folder with the files")
 	command.Flags().StringVar(&to, "to", "", "folder of the engine")
 	return command
 }
 
-// CopyKeys copies the files of a Secret's volume, which are links there, to a folder: owned by the caller, who alone
-// may read them. Each takes the place of the one before in one step.
+// CopyKeys copies the files of a volume, which are links there, to a folder: owned by the caller, who alone may read
+// them. Each takes the place of the one before in one step. The volume alone says what is copied: one release describes
+// it, and another may copy.
 func CopyKeys(from, to string) error {
 	entries, err := os.ReadDir(from)
 	if err != nil {
-		return fmt.Errorf("read the folder of the Secret: %w", err)
+		return fmt.Errorf("read the folder with what is to be copied: %w", err)
 	}
 	copied := 0
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), ".") {
 			continue
 		}
-		if err := copyFile(filepath.Join(from, e.Name()), to); err != nil {
-			return err
+		data, err := os.ReadFile(filepath.Join(from, e.Name()))
+		if err != nil {
+			return fmt.Errorf("copy %s for the engine: %w", e.Name(), err)
+		}
+		next := filepath.Join(to, "."+e.Name())
+		if err := os.RemoveAll(next); err != nil {
+			return fmt.Errorf("copy %s for the engine: %w", e.Name(), err)
+		}
+		if err := os.WriteFile(next, data, keyMode); err != nil {
+			return fmt.Errorf("copy %s for the engine: %w", e.Name(), err)
+		}
+		if err := os.Rename(next, filepath.Join(to, e.Name())); err != nil {
+			return fmt.Errorf("copy %s for the engine: %w", e.Name(), err)
 		}
 		copied++
 	}
 	if copied == 0 {
-		return fmt.Errorf("no file in %s: the Secret of the certificate is empty", from)
-	}
-	return nil
-}
-
-// CopyConf copies mssql.conf to a folder, as CopyKeys does.
-func CopyConf(from, to string) error { return copyFile(from, to) }
-
-// copyFile copies a file to a folder under its name.
-func copyFile(from, to string) error {
-	name := filepath.Base(from)
-	next := filepath.Join(to, "."+name)
-	data, err := os.ReadFile(from)
-	if err == nil {
-		err = os.RemoveAll(next)
-	}
-	if err == nil {
-		err = os.WriteFile(next, data, keyMode)
-	}
-	if err == nil {
-		err = os.Rename(next, filepath.Join(to, name))
-	}
-	if err != nil {
-		return fmt.Errorf("copy %s for the engine: %w", name, err)
+		return fmt.Errorf("no file in %s: its volume is empty", from)
 	}
 	return nil
 }

@@ -25,7 +25,8 @@ func TestCopyKeys(t *testing.T) {
 	write(first, "tls.crt", "certificate")
 	write(first, "tls.key", "key")
 	g.Expect(os.Symlink("..2026_01", filepath.Join(from, "..data"))).To(Succeed())
-	for _, name := range []string{"tls.crt", "tls.key"} {
+	write(first, "mssql.conf", "[network]\n")
+	for _, name := range []string{"tls.crt", "tls.key", "mssql.conf"} {
 		g.Expect(os.Symlink(filepath.Join("..data", name), filepath.Join(from, name))).To(Succeed())
 	}
 	for range 2 { // a container may be started again
@@ -33,7 +34,7 @@ func TestCopyKeys(t *testing.T) {
 	}
 	entries, err := os.ReadDir(to)
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(entries).To(HaveLen(2))
+	g.Expect(entries).To(HaveLen(3), "whatever is there")
 	info, err := os.Lstat(filepath.Join(to, "tls.key"))
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Mode()).To(Equal(os.FileMode(0o400)), "a file, and the owner's alone")
@@ -41,18 +42,4 @@ func TestCopyKeys(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(data)).To(Equal("key"))
 	g.Expect(agent.CopyKeys(filepath.Join(from, "gone"), to)).To(MatchError(os.ErrNotExist))
-}
-
-// The engine has its mssql.conf as it was when its pod began, whatever becomes of the ConfigMap.
-func TestCopyConf(t *testing.T) {
-	g := NewWithT(t)
-	from, to := filepath.Join(t.TempDir(), "mssql.conf"), t.TempDir()
-	g.Expect(agent.CopyConf(from, to)).To(MatchError(os.ErrNotExist), "without it the engine would begin with defaults")
-	for _, text := range []string{"[network]\n", "[hadr]\n"} { // a container may be started again
-		g.Expect(os.WriteFile(from, []byte(text), 0o600)).To(Succeed())
-		g.Expect(agent.CopyConf(from, to)).To(Succeed())
-		data, err := os.ReadFile(filepath.Join(to, "mssql.conf"))
-		g.Expect(err).NotTo(HaveOccurred())
-		g.Expect(string(data)).To(Equal(text))
-	}
 }
