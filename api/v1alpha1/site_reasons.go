@@ -10,7 +10,7 @@ const (
 	ConditionCredentialsValid = "CredentialsValid"
 	// ConditionLinkSlowerThanDeclared is True on a Site from which the round trip to another one is clearly longer than is
 	// declared; Unknown when none of the declared links is measured any more. A Site of whose links none was ever measured
-	// lacks it.
+	// lacks it, and one whose links all lead to sites that are lost or not there.
 	ConditionLinkSlowerThanDeclared = "LinkSlowerThanDeclared"
 	// ConditionWindowTooSmall is True on a Site from which one connection does not fill a link, since the buffers at its
 	// ends are too small; Unknown when none of the declared links is measured any more.

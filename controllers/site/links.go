@@ -31,19 +31,31 @@ type answer struct {
 	// heard is false when this manager has not heard it yet.
 	heard    bool
 	measured []link.Measured
+	// leaves is of a server that is being deleted.
+	leaves bool
 }
 
-// answers are those of the site's servers, in the order of their names.
+// answers are those of the site's servers, in the order of their names; of those that are being deleted last, since
+// another one measures the links then.
 func answers(site v1alpha1.SiteName, servers []v1alpha1.SQLServer, heard *link.Heard) []answer {
 	var all []answer
 	for i := range servers {
 		if s := &servers[i]; s.Spec.Site == site {
-			a := answer{server: types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
+			a := answer{server: types.NamespacedName{Namespace: s.Namespace, Name: s.Name},
+				leaves: s.DeletionTimestamp != nil}
 			a.measured, a.heard = heard.Of(a.server)
 			all = append(all, a)
 		}
 	}
-	slices.SortFunc(all, func(a, b answer) int { return strings.Compare(a.server.String(), b.server.String()) })
+	slices.SortFunc(all, func(a, b answer) int {
+		switch {
+		case a.leaves == b.leaves:
+			return strings.Compare(a.server.String(), b.server.String())
+		case a.leaves:
+			return 1
+		}
+		return -1
+	})
 	return all
 }
 
@@ -120,12 +132,14 @@ func (o *Observed) measure(l *v1alpha1.SiteLinkStatus, before v1alpha1.SiteLinkS
 			if m.To != l.To || o.now.Sub(m.At) >= link.MeasuredFor {
 				continue
 			}
+			// As it is written, so that it is judged now as it is when it has been.
+			m.RoundTrip = m.RoundTrip.Round(100 * time.Microsecond)
 			server := a.server.String()
 			if current && before.Server == server && before.Peer == m.Peer && hardly(m) {
 				return take(before)
 			}
 			return take(v1alpha1.SiteLinkStatus{Server: server, Peer: m.Peer,
-				RoundTrip: &metav1.Duration{Duration: m.RoundTrip.Round(100 * time.Microsecond)},
+				RoundTrip: &metav1.Duration{Duration: m.RoundTrip},
 				Measured:  &metav1.Time{Time: m.At.Truncate(time.Second)}})
 		}
 	}
@@ -148,9 +162,16 @@ func (o *Observed) weigh(l *v1alpha1.SiteLinkStatus, before v1alpha1.SiteLinkSta
 	_, sends := w.Buffers(server)
 	receives, _ := w.Buffers(peer)
 	window := link.Window(receives, sends)
+	same := before.Server == l.Server && before.Peer == l.Peer
+	if same && before.Window != nil && (madeAnew(server) || madeAnew(peer)) {
+		window = *before.Window
+	}
 	l.Window = &window
-	if t := server.Status.Tuning; t != nil && t.Kernel != nil {
+	switch t := server.Status.Tuning; {
+	case t != nil && t.Kernel != nil:
 		l.CongestionControl = t.Kernel.CongestionControl
+	case same && madeAnew(server):
+		l.CongestionControl = before.CongestionControl
 	}
 	// What a declared link asks for was computed by its declared round trip. It counts until it is clearly another one.
 	is := declared
@@ -167,6 +188,13 @@ func (o *Observed) weigh(l *v1alpha1.SiteLinkStatus, before v1alpha1.SiteLinkSta
 	}
 }
 
+// madeAnew tells of a server whose pod does not run yet, so that no agent has read its buffers. What is declared would
+// promise those of a pod that may not get them again.
+func madeAnew(s *v1alpha1.SQLServer) bool {
+	return (s.Status.Tuning == nil || s.Status.Tuning.Kernel == nil) &&
+		!apimeta.IsStatusConditionTrue(s.Status.Conditions, v1alpha1.ConditionReady)
+}
+
 // server is a SQLServer, nil where there is none.
 func (o *Observed) server(namespace, name string) *v1alpha1.SQLServer {
 	for i := range o.servers {
@@ -175,6 +203,16 @@ func (o *Observed) server(namespace, name string) *v1alpha1.SQLServer {
 		}
 	}
 	return nil
+}
+
+// compares tells whether a link is declared that is measured, or leads to a site that is there and not given up. Else
+// nobody measures it, and there is nothing to compare.
+func (o *Observed) compares() bool {
+	return slices.ContainsFunc(o.site.Status.Links, func(l v1alpha1.SiteLinkStatus) bool {
+		return l.Declared != nil && (l.Server != "" || slices.ContainsFunc(o.sites, func(s v1alpha1.Site) bool {
+			return s.Name == string(l.To) && s.Spec.Lifecycle != v1alpha1.SiteLost
+		}))
+	})
 }
 
 // linkConditions say what of the links is not as it should be. There are none before one was measured that is declared.

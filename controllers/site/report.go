@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -80,7 +81,13 @@ func fill(o *Observed) []conditions.Change {
 		status.StorageClasses = storageClasses(o.storage)
 	}
 	status.Links = links(o, old)
-	for _, c := range linkConditions(status) {
+	told := linkConditions(status)
+	if !o.compares() {
+		told = nil
+		apimeta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionLinkSlowerThanDeclared)
+		apimeta.RemoveStatusCondition(&status.Conditions, v1alpha1.ConditionWindowTooSmall)
+	}
+	for _, c := range told {
 		if c := conditions.SetOne(&status.StatusBase, o.site.Generation, c); c != nil &&
 			(c.Old != nil || c.New.Status == metav1.ConditionTrue) {
 			changes = append(changes, *c)

@@ -41,11 +41,14 @@ func (s TellLinks) Describe() string {
 
 // timed are the servers of other sites to which a server's sidecar times round trips. From one site to another a single
 // pair of a namespace's servers does so, the first by name: so there are as many as pairs of sites, however many
-// servers there are. Those come first of which the one lets the other in, since a NetworkPolicy lets nobody else in.
+// servers there are. Those come first of which the one lets the other in, since a NetworkPolicy lets nobody else in;
+// but a server whose engine has never answered comes last: it would take a measurement away before it runs.
 func timed(server *v1alpha1.SQLServer, around Surroundings) []orders.Link {
 	type pair struct{ from, to v1alpha1.ServerName }
 	here, there := map[v1alpha1.ServerName]bool{}, map[v1alpha1.ServerName]v1alpha1.SiteName{}
+	ran := map[v1alpha1.ServerName]bool{}
 	for _, s := range around.Servers {
+		ran[v1alpha1.ServerName(s.Name)] = s.Status.Version != ""
 		switch name := v1alpha1.ServerName(s.Name); {
 		case s.DeletionTimestamp != nil:
 		case s.Spec.Site == server.Spec.Site:
@@ -68,7 +71,10 @@ func timed(server *v1alpha1.SQLServer, around Surroundings) []orders.Link {
 	}
 	chosen := map[v1alpha1.SiteName]pair{}
 	sooner := func(a, b pair) bool {
-		first, second := admitted[a] || keeps[a.to], admitted[b] || keeps[b.to]
+		first, second := ran[a.from] && ran[a.to], ran[b.from] && ran[b.to]
+		if first == second {
+			first, second = admitted[a] || keeps[a.to], admitted[b] || keeps[b.to]
+		}
 		if first != second {
 			return first
 		}
@@ -119,7 +125,8 @@ func (r *Reconciler) tellLinks(ctx context.Context, d Desired, s TellLinks) erro
 	return sidecars.Sidecars{Sites: r.sites, Hub: r.hub}.Write(ctx, d.Server.Namespace, d.name(), linksOwner, data)
 }
 
-// heard are the round trips that a sidecar has measured by the manager's clock; nil of a release that does not measure.
+// heard are the round trips that a sidecar has measured by the manager's clock; nil of one that has nothing to say yet,
+// and of a release that does not measure.
 func heard(measured []links.Measured, now time.Time) []link.Measured {
 	if measured == nil {
 		return nil
@@ -133,8 +140,8 @@ func heard(measured []links.Measured, now time.Time) []link.Measured {
 	return all
 }
 
-// noteLinks keeps what the sidecar says for the reports of Sites. One that does not answer says nothing, and what it
-// said before counts until it is too old.
+// noteLinks keeps what the sidecar says for the reports of Sites. Of one that does not answer, or has nothing to say
+// yet, what it said before counts until it is too old.
 func (r *Reconciler) noteLinks(d Desired, o Observed) {
 	if o.Measured != nil {
 		r.heard.Note(types.NamespacedName{Namespace: d.Server.Namespace, Name: d.Server.Name}, o.Measured)

@@ -59,6 +59,16 @@ func TestOnePairTimesALink(t *testing.T) {
 			map[string][]orders.Link{"tukpub": {dublin("dubsub"), quincy},
 				"quipub": {dublin("dubsub"), {Site: "tukwila", Server: "tukpub"}},
 				"dubsub": {quincy, {Site: "tukwila", Server: "tukpub"}}}},
+		{"a new server comes first by name", func(w *Surroundings) {
+			for i := range w.Servers {
+				w.Servers[i].Status.Version = "16.0.4185.3"
+			}
+			w.Servers = append(w.Servers, at("another", "dublin"), at("quiother", "quincy"))
+			w.Groups[0] = groupOf("tuk", "tukpub", "tukrep", "quipub", "another", "quiother")
+			w.Servers[3].Status.Version = ""
+		}, map[string][]orders.Link{"tukpub": {dublin("dubsub"), quincy},
+			"quipub": {dublin("dubsub"), {Site: "tukwila", Server: "tukpub"}},
+			"dubsub": {quincy, {Site: "tukwila", Server: "tukpub"}}}},
 		{"one site", func(w *Surroundings) { w.Servers = w.Servers[:2] }, map[string][]orders.Link{}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -72,13 +72,17 @@ type Measured struct {
 type Part struct {
 	options Options
 
-	mu    sync.Mutex
+	mu sync.Mutex
+	// told says that there were orders.
+	told  bool
 	peers map[orders.Link]*peer
 }
 
-// peer is a server to which round trips are timed. All but seen is the round's that asks it.
+// peer is a server to which round trips are timed. All but seen and asked is the round's that asks it.
 type peer struct {
 	seen samples
+	// asked is how often it was asked, whether it answered or not.
+	asked int
 	// client asks it, trusting the CAs in trust.
 	client *http.Client
 	trust  []byte
@@ -125,7 +129,7 @@ func (p *Part) set(data map[string][]byte) {
 			peers[l] = &peer{}
 		}
 	}
-	p.peers = peers
+	p.told, p.peers = true, peers
 }
 
 func (p *Part) repeat(ctx context.Context) {
@@ -154,13 +158,14 @@ func (p *Part) round(ctx context.Context) {
 				return
 			}
 			refused := ""
+			p.mu.Lock()
+			x.asked++
 			if err != nil {
 				refused = err.Error()
 			} else {
-				p.mu.Lock()
 				x.seen.add(took, time.Now())
-				p.mu.Unlock()
 			}
+			p.mu.Unlock()
 			if refused != x.refused {
 				p.options.Log.Info("time round trips", "site", l.Site, "server", l.Server, "error", refused)
 			}
@@ -228,9 +233,26 @@ func (p *Part) connect(x *peer, host string) error {
 	return nil
 }
 
-// Status of the links whose round trip is known, by site; never nil, so that it is told from a release that does not
-// measure.
-func (p *Part) Status() any { return p.measured(time.Now()) }
+// Status of the links whose round trip is known, by site; nil, as of a release that does not measure, until something
+// can be said of all: an agent that has just started has not lost what it measured before, nor one that is to time
+// another link. What nobody answers is not known after about as long as when it was known before.
+func (p *Part) Status() any {
+	if now := time.Now(); p.tells(now) {
+		return p.measured(now)
+	}
+	return []Measured(nil)
+}
+
+func (p *Part) tells(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, x := range p.peers {
+		if _, _, known := x.seen.median(now); !known && x.asked < mostSamples {
+			return false
+		}
+	}
+	return p.told
+}
 
 func (p *Part) measured(now time.Time) []Measured {
 	p.mu.Lock()

@@ -129,7 +129,9 @@ func TestARoundTripIsTimed(t *testing.T) {
 		}
 		return there.Listener.Addr().String()
 	})
-	g.Expect(part.Status()).To(Equal([]Measured{}), "without orders nothing is timed, and that is said")
+	g.Expect(part.Status()).To(BeNil(), "it has not been told yet what to time")
+	source <- order(t)
+	g.Eventually(part.Status, patient).Should(Equal([]Measured{}), "nothing is to be timed, and that is said")
 	took := func() time.Duration {
 		for _, m := range part.measured(time.Now()) {
 			if m.Site == "dublin" && m.Server == "dubsub" {
@@ -173,8 +175,45 @@ func TestNobodyElseIsTimed(t *testing.T) {
 	source <- order(t, "dubsub", "dubcfg")
 	g.Eventually(log.String, patient).Should(And(ContainSubstring("server=dubsub"), ContainSubstring("server=dubcfg")))
 	g.Eventually(stranger.connections.Load, patient).Should(BeNumerically(">", leastSamples))
-	g.Expect(part.Status()).To(BeEmpty())
+	g.Eventually(part.Status, patient).Should(Equal([]Measured{}))
 	g.Expect(strings.Count(log.String(), "\n")).To(BeNumerically("<", 10), "what stays as it was is told once")
+}
+
+// Who has just started, or is to time another link, says nothing until it has something to say: that it knows nothing
+// yet is no answer, and the one before counts on. A link that nobody answers is given as many rounds as a link that
+// nobody answers any more.
+func TestAnAgentThatHasJustStartedSaysNothing(t *testing.T) {
+	g := NewWithT(t)
+	authority := newAuthority(t)
+	there := farAway(t, authority, "dubsub")
+	dir := t.TempDir()
+	g.Expect(os.WriteFile(filepath.Join(dir, credentials.KeyCA), authority.PEM(), 0o600)).To(Succeed())
+	part := NewPart(Options{TLSDir: dir, Namespace: "web", Log: slog.New(slog.DiscardHandler),
+		Address: func(host string) string {
+			if host == "dubsub-0" {
+				return there.Listener.Addr().String()
+			}
+			return "127.0.0.1:1"
+		}})
+	rounds := func(n int) {
+		for range n {
+			part.round(t.Context())
+		}
+	}
+	rounds(mostSamples)
+	g.Expect(part.Status()).To(BeNil(), "it has no orders")
+	part.set(order(t, "dubsub"))
+	rounds(leastSamples - 1)
+	g.Expect(part.Status()).To(BeNil())
+	rounds(1)
+	g.Expect(part.Status()).To(ConsistOf(HaveField("Server", "dubsub")))
+	part.set(order(t, "dubsub", "nobody"))
+	rounds(mostSamples - 1)
+	g.Expect(part.Status()).To(BeNil())
+	rounds(1)
+	g.Expect(part.Status()).To(ConsistOf(HaveField("Server", "dubsub")), "the other is not reached")
+	part.set(order(t))
+	g.Expect(part.Status()).To(Equal([]Measured{}), "nothing is to be timed any more")
 }
 
 // lines is a log that is read while it is written.
