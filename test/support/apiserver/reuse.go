@@ -27,6 +27,8 @@ type running struct {
 	// config and client of the administrator, past any wire.
 	config *rest.Config
 	client client.Client
+	// folder has its files.
+	folder string
 	// release gives its ports back.
 	release []func()
 
@@ -43,6 +45,9 @@ func (r *running) stop() error {
 	}
 	if err != nil {
 		return fmt.Errorf("stopping kube-apiserver and etcd: %w", err)
+	}
+	if err := os.RemoveAll(r.folder); err != nil {
+		return fmt.Errorf("remove the files of kube-apiserver and etcd: %w", err)
 	}
 	return nil
 }
