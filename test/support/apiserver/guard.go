@@ -27,10 +27,10 @@ done
 rm -rf "$SERVERS" || { sleep 1 && rm -rf "$SERVERS"; }
 `
 
-// guarded is a folder for the servers of this process. They are in process groups of their own and would run on when it
-// ends before it has stopped them: when a test panics, takes longer than -timeout, or is interrupted. So another process
-// watches a pipe that ends with this one. It has nothing of this one's else: `go test` waits for whoever has its output,
-// and an interrupt at a terminal is sent to a whole group.
+// guarded is a folder for the servers of this process. They are in process groups of their own and would run on when
+// it ends before it has stopped them: when a test panics, takes longer than -timeout, or is interrupted. So another
+// process watches a pipe that ends with this one. It has nothing else of this one's: `go test` waits for whoever has
+// its output, and an interrupt at a terminal is sent to a whole group.
 var guarded = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "geosql-apiservers-")
 	if err != nil {
