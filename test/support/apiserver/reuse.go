@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 
@@ -27,6 +28,8 @@ type running struct {
 	// config and client of the administrator, past any wire.
 	config *rest.Config
 	client client.Client
+	// folder has its files.
+	folder string
 	// release gives its ports back.
 	release []func()
 
@@ -34,6 +37,8 @@ type running struct {
 	// listable are the kinds that it has without a test's doing, and before its keys then; nil if it is used once only.
 	listable []schema.GroupVersionResource
 	before   map[string]key
+	// since is the store's revision when it was last as before.
+	since int64
 }
 
 func (r *running) stop() error {
@@ -43,6 +48,9 @@ func (r *running) stop() error {
 	}
 	if err != nil {
 		return fmt.Errorf("stopping kube-apiserver and etcd: %w", err)
+	}
+	if err := os.RemoveAll(r.folder); err != nil {
+		return fmt.Errorf("remove the files of kube-apiserver and etcd: %w", err)
 	}
 	return nil
 }
@@ -109,7 +117,7 @@ func again(t testing.TB, hub bool) *running {
 
 // remember looks at what the server has by itself, so that clear can tell it from what a test makes.
 func (r *running) remember(ctx context.Context) error {
-	if err := established(ctx, r.config); err != nil {
+	if err := r.established(ctx); err != nil {
 		return err
 	}
 	d, err := discovery.NewDiscoveryClientForConfig(r.config)
@@ -129,7 +137,7 @@ func (r *running) remember(ctx context.Context) error {
 			r.listable = append(r.listable, version.WithResource(resource.Name))
 		}
 	}
-	r.before, err = r.store.keys(ctx)
+	r.before, r.since, err = r.store.keys(ctx)
 	return err
 }
 
@@ -137,17 +145,23 @@ func (r *running) remember(ctx context.Context) error {
 const passes = 10
 
 // clear takes everything away that a test has made, past finalizers. It tells why the server is not as it was before
-// the test: what was there is changed or gone, or what the API server has rules of its own from was added.
+// the test: what was there is changed or gone, or what the API server has rules of its own from was added, even if the
+// test took it away again: the rules go later.
 func (r *running) clear(ctx context.Context) (why string, err error) {
 	// A request of the test's may still have been carried out when the keys were read: only what finds nothing is the end.
 	for range passes {
-		now, err := r.store.keys(ctx)
+		now, revision, err := r.store.keys(ctx)
 		if err != nil {
 			return "", err
 		}
 		made, why := r.made(now)
-		if why != "" || len(made) == 0 {
+		if why != "" {
 			return why, nil
+		}
+		if len(made) == 0 {
+			why, err := r.rulesGone(ctx)
+			r.since = revision
+			return why, err
 		}
 		if err := r.store.remove(ctx, made); err != nil {
 			return "", err
@@ -159,12 +173,29 @@ func (r *running) clear(ctx context.Context) (why string, err error) {
 	return "something still writes there", nil
 }
 
+// rulesGone tells whether a test had rules that it took away again.
+func (r *running) rulesGone(ctx context.Context) (why string, err error) {
+	gone, known, err := r.store.gone(ctx, r.since)
+	if err != nil {
+		return "", err
+	}
+	if !known {
+		return "etcd does not know what was taken away", nil
+	}
+	if i := slices.IndexFunc(gone, rulesServer); i >= 0 {
+		return gone[i] + " was taken away", nil
+	}
+	return "", nil
+}
+
 // made are the keys that a test has made, unless it tells why the server is not as it was without them.
 func (r *running) made(now map[string]key) (made []string, why string) {
 	for name, was := range r.before {
-		if is := now[name]; is != was && !serversOwn(name) {
-			return nil, name + " was changed"
+		is := now[name]
+		if is == was || serversOwn(name) || hasStatus(name) && is.Created == was.Created {
+			continue
 		}
+		return nil, name + " was changed"
 	}
 	for name := range now {
 		if _, was := r.before[name]; was || serversOwn(name) {

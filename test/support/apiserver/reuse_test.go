@@ -11,9 +11,11 @@ import (
 	. "github.com/onsi/gomega"
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	corev1 "k8s.io/api/core/v1"
+	flowcontrolv1 "k8s.io/api/flowcontrol/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -75,6 +77,21 @@ func TestServersThatAreOthersAreNotUsedAgain(t *testing.T) {
 			g.Expect(server.Client.Create(t.Context(), &admissionregistrationv1.ValidatingWebhookConfiguration{
 				ObjectMeta: metav1.ObjectMeta{Name: "left"}})).To(Succeed())
 		}},
+		{"rules of admission, for a time", func(g *WithT, server *apiserver.Server) {
+			webhooks := &admissionregistrationv1.MutatingWebhookConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "left"}}
+			g.Expect(server.Client.Create(t.Context(), webhooks)).To(Succeed())
+			g.Expect(server.Client.Delete(t.Context(), webhooks)).To(Succeed())
+		}},
+		{"who serves an API", func(g *WithT, server *apiserver.Server) {
+			service := &unstructured.Unstructured{Object: map[string]any{
+				"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+				"metadata": map[string]any{"name": "v1.example.org"},
+				"spec": map[string]any{"group": "example.org", "version": "v1", "groupPriorityMinimum": int64(100),
+					"versionPriority": int64(1), "insecureSkipTLSVerify": true,
+					"service": map[string]any{"namespace": "default", "name": "kubernetes"}},
+			}}
+			g.Expect(server.Client.Create(t.Context(), service)).To(Succeed())
+		}},
 		{"nothing, while it is in use", func(g *WithT, server *apiserver.Server) {
 			g.Expect(cluster(t, apiserver.StartMember(t))).NotTo(Equal(cluster(t, server)))
 		}},
@@ -93,8 +110,14 @@ func leftovers() []client.Object {
 	named := metav1.ObjectMeta{Namespace: "web", Name: "left"}
 	site := &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "left", Finalizers: []string{"geosql.dev/test"}}}
 	site.Spec.AllowedNamespaces = []string{"web"}
+	level := &flowcontrolv1.PriorityLevelConfiguration{ObjectMeta: metav1.ObjectMeta{Name: "left"}}
+	level.Spec = flowcontrolv1.PriorityLevelConfigurationSpec{Type: flowcontrolv1.PriorityLevelEnablementLimited,
+		Limited: &flowcontrolv1.LimitedPriorityLevelConfiguration{
+			LimitResponse: flowcontrolv1.LimitResponse{Type: flowcontrolv1.LimitResponseTypeReject}}}
+	flow := &flowcontrolv1.FlowSchema{ObjectMeta: metav1.ObjectMeta{Name: "left"}}
+	flow.Spec.PriorityLevelConfiguration.Name, flow.Spec.MatchingPrecedence = "global-default", 9000
 	return []client.Object{
-		site,
+		site, level, flow,
 		&corev1.Secret{ObjectMeta: named},
 		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "left"}},
 		&corev1.Endpoints{ObjectMeta: named}, //nolint:staticcheck // its key is unlike the others'

@@ -118,8 +118,15 @@ func launch(t testing.TB, env *envtest.Environment) *running {
 	t.Helper()
 	env.BinaryAssetsDirectory = assets(t)
 	env.Scheme = Scheme
-	r := &running{env: env}
+	folder, err := place()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &running{env: env, folder: folder}
 	r.givePorts(t)
+	if err := r.giveFolders(); err != nil {
+		t.Fatal(err)
+	}
 	// On a busy machine etcd alone takes longer than the default of 20 s.
 	env.ControlPlaneStartTimeout, env.ControlPlaneStopTimeout = 2*time.Minute, time.Minute
 	cfg, err := env.Start()
@@ -165,6 +172,18 @@ func (r *running) givePorts(t testing.TB) {
 	r.env.ControlPlane.Etcd = etcd
 	serving := &r.env.ControlPlane.GetAPIServer().SecureServing
 	serving.Address, serving.Port = "127.0.0.1", chosen[2]
+}
+
+// giveFolders chooses where both have their files.
+func (r *running) giveFolders() error {
+	r.env.ControlPlane.Etcd.DataDir = filepath.Join(r.folder, "etcd")
+	r.env.ControlPlane.GetAPIServer().CertDir = filepath.Join(r.folder, "certificates")
+	for _, folder := range []string{r.env.ControlPlane.Etcd.DataDir, r.env.ControlPlane.GetAPIServer().CertDir} {
+		if err := os.MkdirAll(folder, 0o700); err != nil {
+			return fmt.Errorf("make a folder for an API server: %w", err)
+		}
+	}
+	return nil
 }
 
 // requireVariable names an environment variable that, when it is 1, has a test without kube-apiserver and etcd fail.
