@@ -193,7 +193,7 @@ func (v *serverView) resolved() *resolution {
 	switch {
 	case host == "":
 		return nil
-	case a == nil || r != nil && a.at.Before(r.At):
+	case a == nil:
 		return r
 	case len(a.addresses) > 0 && r != nil && slices.Equal(r.Addresses, a.addresses) && a.at.Sub(r.At) < confirmEvery:
 		return r

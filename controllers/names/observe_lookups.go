@@ -142,6 +142,10 @@ func (v *serverView) lookUp(l *lookups, who types.NamespacedName, now time.Time,
 		ask:  func(ctx context.Context, before *answer) answer { return l.resolve(ctx, host, now, before) },
 		same: func(a, b answer) bool { return slices.Equal(a.addresses, b.addresses) },
 	}, now)
+	if v.looked != nil && now.Sub(v.looked.at) > leftToSite {
+		// Another process has asked meanwhile, or nobody has.
+		v.looked = nil
+	}
 }
 
 func (l *lookups) resolve(ctx context.Context, host string, now time.Time, before *answer) answer {
@@ -163,7 +167,7 @@ func (l *lookups) resolve(ctx context.Context, host string, now time.Time, befor
 	a.addresses = slices.Compact(a.addresses)
 	a.addresses = a.addresses[:min(len(a.addresses), maxResolved)]
 	if len(a.addresses) == 0 {
-		if a.silent = now; before != nil && len(before.addresses) == 0 {
+		if a.silent = now; before != nil && len(before.addresses) == 0 && now.Sub(before.at) <= leftToSite {
 			a.silent = before.silent
 		}
 	}

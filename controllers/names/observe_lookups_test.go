@@ -26,16 +26,11 @@ type dns struct {
 }
 
 func (d dns) lookups() *lookups {
-	return &lookups{ask: func(ctx context.Context, _, host string) ([]netip.Addr, error) {
+	return &lookups{ask: func(_ context.Context, _, host string) ([]netip.Addr, error) {
 		d.asked <- host
 		var all []netip.Addr
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case texts := <-d.answers:
-			for _, text := range texts {
-				all = append(all, netip.MustParseAddr(text))
-			}
+		for _, text := range <-d.answers {
+			all = append(all, netip.MustParseAddr(text))
 		}
 		if len(all) == 0 {
 			return nil, errors.New("no such host")
@@ -89,9 +84,16 @@ func TestTheDNSIsAsked(t *testing.T) {
 	g.Eventually(func() time.Time { return ask(v, lookUpEvery+lookUpAgain, false).at }).
 		Should(Equal(noon.Add(lookUpEvery + lookUpAgain)))
 	g.Expect(silent(lookUpEvery+lookUpAgain)()).To(Equal(noon.Add(lookUpEvery)), "since the first that was not answered")
+	later := lookUpEvery + lookUpAgain + 2*leftToSite
+	g.Expect(ask(v, later, false)).To(BeNil(), "an old answer is none")
+	g.Eventually(d.asked).Should(Receive())
+	d.answers <- nil
+	g.Eventually(func() *answer { return ask(v, later, false) }).Should(
+		HaveValue(HaveField("silent", noon.Add(later))), "nobody has asked meanwhile")
 	v.said(noon, both...).written()
 	g.Expect(ask(v, leftToSite-time.Second, true)).To(BeNil(), "it is left to the site")
-	g.Expect(ask(v, leftToSite, true)).NotTo(BeNil())
+	g.Expect(d.asked).To(BeEmpty())
+	ask(v, later+leftToSite, true)
 	g.Eventually(d.asked).Should(Receive())
 	d.answers <- both
 	g.Expect(ask(balanced(ip("192.0.2.7")), time.Hour, false)).To(BeNil(), "an address needs no DNS")
@@ -100,18 +102,20 @@ func TestTheDNSIsAsked(t *testing.T) {
 // What was asked when the work ended is no answer.
 func TestNoAnswerIsLeftOfWhatEnds(t *testing.T) {
 	g := NewWithT(t)
-	d := dns{make(chan string, 8), make(chan []string)}
-	l := d.lookups()
-	_, ends := started(t, l)
+	asked := make(chan struct{})
 	var returned atomic.Bool
-	ask := l.ask
-	l.ask = func(ctx context.Context, network, host string) ([]netip.Addr, error) {
-		defer returned.Store(true)
-		return ask(ctx, network, host)
-	}
+	l := &lookups{ask: func(ctx context.Context, _, _ string) ([]netip.Addr, error) {
+		if !returned.Load() {
+			asked <- struct{}{}
+		}
+		<-ctx.Done()
+		returned.Store(true)
+		return nil, ctx.Err()
+	}}
+	_, ends := started(t, l)
 	v := balanced(corev1.LoadBalancerIngress{Hostname: "a.elb.example.com"})
 	v.lookUp(l, asker, noon, false)
-	g.Eventually(d.asked).Should(Receive())
+	g.Eventually(asked).Should(Receive())
 	ends()
 	g.Eventually(returned.Load).Should(BeTrue())
 	g.Consistently(func() *answer {

@@ -64,6 +64,10 @@ type tries struct {
 func (t *tries) opened(namespace string) func(v1alpha1.SiteName, *serverView) bool {
 	return func(_ v1alpha1.SiteName, v *serverView) bool {
 		balanced, former := v.balanced(), v.former()
+		if v.hasNodePorts() {
+			// Its pod's address may be another's here.
+			former = slices.DeleteFunc(former, func(e endpoint) bool { return e.targets == nil })
+		}
 		open := t.of(question[bool]{
 			text: v.trying(namespace), who: types.NamespacedName{Name: namespace},
 			again: func(open *bool) time.Duration {
