@@ -22,8 +22,9 @@ import (
 // failover. A new answer brings back those that have asked.
 type asking[A any] struct {
 	mu sync.Mutex
-	// life ends with the process's work, queue is that of the controller that asks; none in tests of plans.
-	life  context.Context //nolint:containedctx // questions outlive the reconciliation that puts them
+	// life ends with the process's work: questions outlive the reconciliation that puts them. queue is that of the
+	// controller that asks. There are none in tests of plans.
+	life  context.Context
 	queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 	known map[string]*asked[A]
 }

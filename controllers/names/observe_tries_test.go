@@ -133,7 +133,7 @@ func TestAConnectionHasToStay(t *testing.T) {
 	for name, stays := range map[string]bool{"it stays": true, "it is closed": false} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
-			at, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed below
+			at, err := net.Listen("tcp", "127.0.0.1:0")
 			g.Expect(err).NotTo(HaveOccurred())
 			defer at.Close()
 			held := make(chan net.Conn, 1)
@@ -150,7 +150,7 @@ func TestAConnectionHasToStay(t *testing.T) {
 			g.Eventually(held).Should(Receive())
 		})
 	}
-	nobody, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
+	nobody, err := net.Listen("tcp", "127.0.0.1:0")
 	NewWithT(t).Expect(err).NotTo(HaveOccurred())
 	NewWithT(t).Expect(nobody.Close()).To(Succeed())
 	NewWithT(t).Expect(connects(t.Context(), nobody.Addr().String())).To(BeFalse())
