@@ -132,7 +132,7 @@ func connects(ctx context.Context, address string) bool {
 	if err != nil {
 		return false
 	}
-	defer c.Close() //nolint:errcheck // nothing was sent
+	defer func() { _ = c.Close() }()
 	if c.SetReadDeadline(time.Now().Add(tryStill)) != nil {
 		return false
 	}
