@@ -54,6 +54,8 @@ const (
 	// ReasonNoAddress: the pod has no address (yet).
 	ReasonNoAddress = "NoAddress"
 	// ReasonLoadBalancerPending: the server's Service of type LoadBalancer has no address yet, or its hostname is not
-	// resolved; the message says which Service waits, and since when. Other sites lead nowhere new until it has one.
+	// resolved; the message says which Service waits, and since when. Other sites lead nowhere new until it has one. Or
+	// sites that the message names are led to the server by its former way yet, since they have not found that the load
+	// balancer forwards. Or the server is deleted, and the Service that opened it has not gone yet.
 	ReasonLoadBalancerPending = "LoadBalancerPending"
 )

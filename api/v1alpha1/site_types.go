@@ -82,8 +82,8 @@ type LoadBalancerExposure struct {
 	// +kubebuilder:validation:MaxProperties=32
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// class is the loadBalancerClass of the Services. Kubernetes changes that of no Service: with another class the
-	// Services are made anew, and so are their addresses; the servers cannot be reached from other sites meanwhile. Left
-	// out, Services keep the class that they have, and the cluster chooses that of new ones.
+	// Services are made anew once all sites answer, and so are their addresses; the servers cannot be reached from other
+	// sites meanwhile. Left out, Services keep the class that they have, and the cluster chooses that of new ones.
 	// +optional
 	// +kubebuilder:validation:MaxLength=317
 	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$')",message="class is a label-style name with an optional prefix, such as service.k8s.aws/nlb"

@@ -57,6 +57,8 @@ type reconciler struct {
 	settling sites.Settling
 	// lookups ask the DNS for hostnames of load balancers.
 	lookups lookups
+	// delays let load balancers begin to forward before sites are led there that do not try them.
+	delays delays
 }
 
 // reach finds a site; the manager reaches all its namespaces in one way.
@@ -85,6 +87,7 @@ func SetupWithManager(mgr mcmanager.Manager, provider *sites.Provider) error {
 		Watches(&corev1.Service{}, sites.EnqueueHub(serversOf)).
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueOwner(v1alpha1.LabelServer)).
 		WatchesRawSource(provider.Watch(everyServer)).
+		WatchesRawSource(r.lookups.source()).
 		Complete(reconcile.New(r.hub, r.servers()))
 	if err != nil {
 		return fmt.Errorf("making the controller of servers' names: %w", err)

@@ -5,7 +5,8 @@ package names
 import (
 	"context"
 	"maps"
-	"slices"
+	"net"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -67,11 +68,14 @@ type port struct {
 }
 
 var serverPorts = []port{
-	{"tds", PortTDS, PortTDS},
+	{portTDS, PortTDS, PortTDS},
 	{"mirroring", PortMirroring, PortMirroring},
 	{"agent", credentials.AgentPort, credentials.AgentPort},
 	{portElection, credentials.ElectionPort, credentials.ElectionPort},
 }
+
+// portTDS is the port that all names have.
+const portTDS = "tds"
 
 // portElection is the port of sidecars for each other. A Service of an earlier release lacks it: they ask each other at
 // the port agent then.
@@ -85,6 +89,23 @@ type endpoint struct {
 	node string
 	// targets replace the ports' targets, by name (node ports).
 	targets map[string]int32
+}
+
+// key is an endpoint's address with the port of its engine: two servers on one node, or behind one load balancer, have
+// the address in common.
+func (e endpoint) key() string {
+	port := PortTDS
+	if e.targets != nil {
+		port = e.targets[portTDS]
+	}
+	return net.JoinHostPort(e.address, strconv.Itoa(int(port)))
+}
+
+func endpointKeys(endpoints []endpoint) (keys []string) {
+	for _, e := range endpoints {
+		keys = append(keys, e.key())
+	}
+	return keys
 }
 
 // name is a name that must mean the same at every site: a Service and, where it has no selector, an EndpointSlice.
@@ -101,9 +122,12 @@ type name struct {
 	// endpoints when there is no selector. keep says that they are not known now: those that are published stay.
 	endpoints []endpoint
 	keep      bool
-	// living are the addresses to which what keep leaves may lead; nil when those of some servers are not known.
+	// former are other ways to the same servers: what leads there alone stays until the endpoints have been tried.
+	former []string
+	// living are the addresses and ports (endpoint.key) to which what keep leaves may lead; nil when those of some servers
+	// are not known.
 	living []string
-	// barred are addresses to which what keep leaves must not lead.
+	// barred are those to which what stays must not lead.
 	barred []string
 }
 
@@ -145,36 +169,46 @@ func (n *name) makeService() *corev1.Service {
 	return s
 }
 
-// makeSlices are the EndpointSlices of a name without selector: one per set of target ports, at least one, named so
-// that they are found again.
+// makeSlices are the EndpointSlices of a name without selector: one per address family and set of target ports, at
+// least one, named so that they are found again.
 func (n *name) makeSlices() []*discoveryv1.EndpointSlice {
 	if n.selector != nil {
 		return nil
 	}
 	type group struct {
+		family    discoveryv1.AddressType
 		ports     []discoveryv1.EndpointPort
 		endpoints []discoveryv1.Endpoint
 	}
-	first := &group{ports: n.slicePorts(nil)}
+	// The first is for addresses whose ports are the pods'; it stands when there are no others.
+	first := &group{family: discoveryv1.AddressTypeIPv4, ports: n.slicePorts(nil)}
 	groups := []*group{first}
+	plain := map[discoveryv1.AddressType]*group{}
 	for _, e := range n.endpoints {
-		g := first
-		if e.targets != nil {
-			g = &group{ports: n.slicePorts(e.targets)}
+		family := addressType(e.address)
+		g := plain[family]
+		switch {
+		case e.targets != nil:
+			g = &group{family: family, ports: n.slicePorts(e.targets)}
 			groups = append(groups, g)
+		case g == nil && len(plain) == 0:
+			g, first.family = first, family
+			plain[family] = g
+		case g == nil:
+			g = &group{family: family, ports: first.ports}
+			groups, plain[family] = append(groups, g), g
 		}
-		made := discoveryv1.Endpoint{Addresses: []string{e.address},
-			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)}}
-		g.endpoints = append(g.endpoints, made)
+		g.endpoints = append(g.endpoints, discoveryv1.Endpoint{Addresses: []string{e.address},
+			Conditions: discoveryv1.EndpointConditions{Ready: ptr.To(true), Serving: ptr.To(true), Terminating: ptr.To(false)}})
 	}
-	var slicesMade []*discoveryv1.EndpointSlice
+	var made []*discoveryv1.EndpointSlice
 	for i, g := range groups {
 		if i == 0 && len(g.endpoints) == 0 && len(groups) > 1 {
 			continue
 		}
-		slicesMade = append(slicesMade, n.makeSlice(sliceName(n.service, i), addressType(n.endpoints), g.endpoints, g.ports))
+		made = append(made, n.makeSlice(sliceName(n.service, i), g.family, g.endpoints, g.ports))
 	}
-	return slicesMade
+	return made
 }
 
 func (n *name) makeSlice(
@@ -219,8 +253,8 @@ func sliceName(service string, i int) string {
 	return service + "-geosql-" + string(rune('a'+i-1)) //nolint:gosec // one of a few families
 }
 
-func addressType(endpoints []endpoint) discoveryv1.AddressType {
-	if slices.ContainsFunc(endpoints, func(e endpoint) bool { return isIPv6(e.address) }) {
+func addressType(address string) discoveryv1.AddressType {
+	if isIPv6(address) {
 		return discoveryv1.AddressTypeIPv6
 	}
 	return discoveryv1.AddressTypeIPv4

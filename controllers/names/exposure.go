@@ -23,6 +23,9 @@ const (
 	// resolvedKey has what the load balancer's hostname means. It is written where the server runs, and all sites go by
 	// it: two that asked the DNS each for itself would lead to different places, and correct each other.
 	resolvedKey = "geosql.dev/resolved"
+	// rangedKey says that the ranges of the Service were declared. Those of a Service without it are somebody else's, as
+	// a cloud's or an administrator's, and stay.
+	rangedKey = "geosql.dev/source-ranges"
 )
 
 // maxResolved bounds the addresses of a hostname that are used.
@@ -101,21 +104,15 @@ func balancedAt(s *corev1.Service) []string {
 	return slices.Compact(addresses)
 }
 
-// ofFamily are the addresses of the family of another one; all when there are none of it. An EndpointSlice has one
-// family, and servers use that of their pods.
-func ofFamily(like string, addresses []string) []string {
-	var same, others []string
+// ofFamily are the addresses of the family of another one. Sites reach servers in the family of their pods: whether
+// they could in the other one, nobody knows.
+func ofFamily(like string, addresses []string) (same []string) {
 	for _, a := range addresses {
 		if isIPv6(a) == isIPv6(like) {
 			same = append(same, a)
-		} else {
-			others = append(others, a)
 		}
 	}
-	if len(same) > 0 {
-		return same
-	}
-	return others
+	return same
 }
 
 // hasClass tells that a Service is of the class that is declared. Kubernetes never changes it.
@@ -128,6 +125,24 @@ func hasClass(s *corev1.Service, declared *v1alpha1.LoadBalancerExposure) bool {
 	return class == "" || ptr.Deref(s.Spec.LoadBalancerClass, "") == class
 }
 
+// shapeOf is how a Service of type LoadBalancer was shaped; nil when nothing was declared of it.
+func shapeOf(s *corev1.Service) *v1alpha1.LoadBalancerExposure {
+	keys, is := s.Annotations[annotatedKeys]
+	if !is {
+		return nil
+	}
+	b := &v1alpha1.LoadBalancerExposure{Annotations: map[string]string{}}
+	for key := range strings.SplitSeq(keys, ",") {
+		if value, is := s.Annotations[key]; is {
+			b.Annotations[key] = value
+		}
+	}
+	if _, is := s.Annotations[rangedKey]; is {
+		b.SourceRanges = s.Spec.LoadBalancerSourceRanges
+	}
+	return b
+}
+
 // exposure is how a name opens a server to other sites.
 type exposure struct {
 	// service is the type of the Service.
@@ -135,6 +150,20 @@ type exposure struct {
 	// balancer shapes one of type LoadBalancer, resolved is what its hostname means.
 	balancer *v1alpha1.LoadBalancerExposure
 	resolved *resolution
+	// live is the Service of type LoadBalancer that is there; nil when there is none. replaced says that it is of another
+	// class than is declared: until it goes, to be made anew, it stays what it is.
+	live     *corev1.Service
+	replaced bool
+}
+
+// balancing is how a server is opened by its load balancer.
+func balancing(v *serverView) *exposure {
+	e := &exposure{service: corev1.ServiceTypeLoadBalancer, balancer: v.balancerSpec, live: v.balancer}
+	e.resolved = v.resolved()
+	if e.live != nil && !hasClass(e.live, v.balancerSpec) {
+		e.balancer, e.replaced = shapeOf(e.live), true
+	}
+	return e
 }
 
 // shape makes a Service that opens a server. Traffic goes to the node of the pod alone: the pod sees who connects, as
@@ -149,10 +178,16 @@ func (e *exposure) shape(s *corev1.Service) {
 	if b := e.balancer; b != nil {
 		maps.Copy(s.Annotations, b.Annotations)
 		s.Annotations[annotatedKeys] = strings.Join(slices.Sorted(maps.Keys(b.Annotations)), ",")
-		s.Spec.LoadBalancerSourceRanges = b.SourceRanges
+		if s.Spec.LoadBalancerSourceRanges = b.SourceRanges; len(b.SourceRanges) > 0 {
+			s.Annotations[rangedKey] = "declared"
+		}
 		if b.Class != "" {
 			s.Spec.LoadBalancerClass = ptr.To(b.Class)
 		}
+	}
+	if e.live != nil {
+		// A class that is left out would be taken out, which Kubernetes refuses, and all else with it.
+		s.Spec.LoadBalancerClass = e.live.Spec.LoadBalancerClass
 	}
 	if e.resolved != nil {
 		// Texts and a time are always encoded.
@@ -169,6 +204,7 @@ func (e *exposure) same(want, at *corev1.Service) bool {
 		return has == is && a == b
 	}
 	return at.Spec.ExternalTrafficPolicy == want.Spec.ExternalTrafficPolicy &&
-		hasLabels(at.Annotations, want.Annotations) && own(annotatedKeys) && own(resolvedKey) &&
-		slices.Equal(at.Spec.LoadBalancerSourceRanges, want.Spec.LoadBalancerSourceRanges)
+		hasLabels(at.Annotations, want.Annotations) && own(annotatedKeys) && own(resolvedKey) && own(rangedKey) &&
+		(len(want.Spec.LoadBalancerSourceRanges) == 0 ||
+			slices.Equal(at.Spec.LoadBalancerSourceRanges, want.Spec.LoadBalancerSourceRanges))
 }

@@ -140,6 +140,42 @@ func TestServersBehindLoadBalancers(t *testing.T) {
 	g.Expect(leads(t, a.quincy, "tukpub-0")()).To(ContainSubstring("not found"), "its name went before")
 }
 
+// A class that is left out stays, and all else is written: Kubernetes takes none out. With another class the Service is
+// made anew, and serves until then.
+func TestTheClassOfALoadBalancerChanges(t *testing.T) {
+	g := NewWithT(t)
+	a := newApart(t)
+	of := func(class, pool string) {
+		expose(t, a.hub, "tukwila", v1alpha1.Exposure{Type: v1alpha1.ExposureLoadBalancer,
+			LoadBalancer: &v1alpha1.LoadBalancerExposure{Class: class,
+				Annotations: map[string]string{"example.com/pool": pool}}})
+	}
+	is := func() corev1.Service {
+		s, err := service(t, a.tukwila, "tukpub-0-lb")
+		if err != nil {
+			return corev1.Service{}
+		}
+		return *s
+	}
+	of("example.com/nlb", "wan")
+	declare(t, a.hub, "tukpub", "tukwila")
+	place(t, a.tukwila, "tukpub", "10.244.0.7")
+	balance(t, a.tukwila, "tukpub", "192.0.2.7")
+	g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("192.0.2.7"))
+	first := is()
+	of("", "lan")
+	g.Eventually(is, patient, often).Should(
+		HaveField("ObjectMeta.Annotations", HaveKeyWithValue("example.com/pool", "lan")))
+	g.Expect(is().Spec.LoadBalancerClass).To(HaveValue(Equal("example.com/nlb")))
+	g.Expect(leads(t, a.quincy, "tukpub-0")()).To(Equal("192.0.2.7"))
+	of("example.com/other", "lan")
+	g.Eventually(is, patient, often).Should(And(
+		HaveField("Spec.LoadBalancerClass", HaveValue(Equal("example.com/other"))),
+		HaveField("ObjectMeta.UID", Not(Equal(first.UID)))))
+	balance(t, a.tukwila, "tukpub", "192.0.2.8")
+	g.Eventually(leads(t, a.quincy, "tukpub-0"), patient, often).Should(Equal("192.0.2.8"))
+}
+
 // onNode gives the server's pod a node with an address.
 func onNode(t *testing.T, at *apiserver.Server, server, address string) {
 	t.Helper()

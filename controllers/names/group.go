@@ -22,6 +22,9 @@ type groupView struct {
 	// barred are servers to which no listener leads, although they may be what it led to: they have databases of the
 	// group's ONLINE outside of it.
 	barred []*serverView
+	// others are the group's servers, as far as they are known, when one is not reached at its pod's address everywhere:
+	// pods of two sites may have the same address then, and what is kept must not lead to the wrong one.
+	others []*serverView
 	// claimant is the server to which a majority gave its votes and which has not been seen as PRIMARY yet; empty when
 	// that is not known of any.
 	claimant v1alpha1.ServerName
@@ -57,6 +60,31 @@ func findAll[S ~string](servers []S, find func(S) (*serverView, error)) ([]*serv
 		}
 	}
 	return found, nil
+}
+
+// findOthers notes where the group's servers are, when pods' addresses may be the same at two sites. What cannot be
+// read bars nothing: the listener does not wait for it.
+func findOthers[S ~string](g *groupView, servers []S, find func(S) (*serverView, error)) {
+	if !slices.ContainsFunc(append(slices.Clone(g.readable), g.primary), func(s *serverView) bool {
+		return s != nil && s.exposure != v1alpha1.ExposureFlatNetwork
+	}) {
+		return
+	}
+	for _, server := range servers {
+		if s, err := find(server); err == nil && s != nil {
+			g.others = append(g.others, s)
+		}
+	}
+}
+
+// besides are the ways to all of the group's servers but these.
+func (g *groupView) besides(at v1alpha1.SiteName, servers ...*serverView) (ways []string) {
+	for _, o := range g.others {
+		if !slices.ContainsFunc(servers, func(s *serverView) bool { return s.name == o.name }) {
+			ways = append(ways, endpointKeys(o.reach(at))...)
+		}
+	}
+	return ways
 }
 
 // link is a pair of sites.
@@ -113,7 +141,7 @@ func (g *groupView) nearest(at v1alpha1.SiteName, servers []*serverView) []*serv
 	return best
 }
 
-// living are the addresses at which the servers are reached from a site; nil when it is not known of all of them.
+// living are the addresses and ports at which the servers are reached from a site; nil when it is not known of all.
 func (g *groupView) living(at v1alpha1.SiteName) []string {
 	var living []string
 	for _, s := range g.servers {
@@ -181,7 +209,7 @@ func (g *groupView) bar(servers []*serverView) {
 	g.servers, g.readable = slices.DeleteFunc(g.servers, is), slices.DeleteFunc(g.readable, is)
 }
 
-// addresses at which servers are reached from a site.
+// addresses at which servers are reached from a site, with their ports.
 func addresses(at v1alpha1.SiteName, servers []*serverView) (known []string) {
 	for _, s := range servers {
 		known = append(known, s.ways(at)...)
@@ -239,9 +267,9 @@ func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 	case g.primary == nil || !g.primary.known:
 		write.keep, write.living, write.barred = true, g.living(at), addresses(at, g.barred)
 	case g.primary.awaits(at):
-		write.keep, write.living = true, g.primary.ways(at)
+		write.keep, write.living, write.barred = true, g.primary.ways(at), g.besides(at, g.primary)
 	default:
-		write.endpoints = g.primary.reach(at)
+		write.endpoints, write.former, write.barred = g.primary.reach(at), g.primary.untried(at), g.besides(at, g.primary)
 	}
 	read := name{namespace: g.namespace, service: g.listener.Name + readOnlySuffix, ports: ports, labels: labels}
 	var reached []*serverView
@@ -255,9 +283,9 @@ func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 		read.living = append([]string{}, addresses(at, g.readable)...)
 	}
 	for _, s := range g.nearest(at, reached) {
-		read.endpoints = append(read.endpoints, s.reach(at)...)
+		read.endpoints, read.former = append(read.endpoints, s.reach(at)...), append(read.former, s.untried(at)...)
 	}
-	read.barred = addresses(at, g.barred)
+	read.barred = append(addresses(at, g.barred), g.besides(at, g.readable...)...)
 	if len(read.endpoints) > 0 {
 		// Readers are better sent to the secondaries that can be seen than to one that may be gone.
 		read.keep = false

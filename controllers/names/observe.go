@@ -45,6 +45,8 @@ type siteView struct {
 type serverView struct {
 	name v1alpha1.ServerName
 	home v1alpha1.SiteName
+	// now is the time of the observation.
+	now time.Time
 	// known is false when the home site does not answer: the pod may be anywhere or nowhere.
 	known bool
 	// silent says that the home site has not answered the last heartbeat; what is known of it may be old.
@@ -60,6 +62,8 @@ type serverView struct {
 	balancer  *corev1.Service
 	// looked is what the DNS says of the load balancer's hostname; nil when it was not asked.
 	looked *answer
+	// opened tells whether a site may be led from the former ways to the load balancer; nil when it may.
+	opened func(v1alpha1.SiteName, *serverView) bool
 	// exposure and balancerSpec are what the home declares.
 	exposure     v1alpha1.ExposureType
 	balancerSpec *v1alpha1.LoadBalancerExposure
@@ -138,7 +142,7 @@ func observeServer(
 	server v1alpha1.ServerName,
 	home v1alpha1.SiteName,
 ) (*serverView, error) {
-	view := &serverView{name: server, home: home, exposure: v1alpha1.ExposureFlatNetwork}
+	view := &serverView{name: server, home: home, now: time.Now(), exposure: v1alpha1.ExposureFlatNetwork}
 	member, err := reach(home, namespace)
 	if errors.Is(err, sites.ErrSiteLost) {
 		// A person says that nothing is there: connections are better refused than left hanging.

@@ -5,11 +5,8 @@ package names
 import (
 	"context"
 	"fmt"
-	"net"
-	"net/netip"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -30,9 +27,13 @@ const (
 	// lookUpTimeout bounds one question.
 	lookUpTimeout = 2 * time.Second
 	// confirmEvery is how often an answer that has not changed is written down again, resolvedValid how long one holds
-	// that the DNS does not give any more: after that the address may be another customer's of the cloud.
-	confirmEvery  = 5 * time.Minute
-	resolvedValid = 15 * time.Minute
+	// while the DNS leaves the same process without an answer: after that the address may be another customer's of the
+	// cloud. resolvedAtMost is how long one holds that nobody has confirmed, whoever is away.
+	confirmEvery   = 5 * time.Minute
+	resolvedValid  = 15 * time.Minute
+	resolvedAtMost = 24 * time.Hour
+	// forgetAfter is when a question is forgotten that nobody puts any more.
+	forgetAfter = time.Hour
 	// leftToSite is the age at which an answer is not left to the home site's own process any more.
 	leftToSite = confirmEvery + 2*lookUpEvery
 )
@@ -85,11 +86,7 @@ func (v *serverView) reach(from v1alpha1.SiteName) []endpoint {
 	case v.exposure == v1alpha1.ExposureNodePort && v.hasNodePorts():
 		return []endpoint{{address: v.nodeAddress, node: v.node, targets: v.nodePorts}}
 	case v.exposure == v1alpha1.ExposureLoadBalancer && v.hasBalancer():
-		var balanced []endpoint
-		for _, address := range ofFamily(v.address, balancedAt(v.balancer)) {
-			balanced = append(balanced, endpoint{address: address})
-		}
-		return balanced
+		return v.balanced()
 	}
 	return nil
 }
@@ -102,9 +99,22 @@ func (v *serverView) hasNodePorts() bool {
 	return complete
 }
 
-// hasBalancer tells that the server's Service of type LoadBalancer is the one that is declared, with all ports.
+// balanced is where the load balancer is; nothing while it has no address of the family of the pod's, or what its
+// hostname means has been confirmed by nobody for too long.
+func (v *serverView) balanced() (at []endpoint) {
+	if r := recorded(v.balancer); r != nil && v.now.Sub(r.At) > resolvedAtMost {
+		return nil
+	}
+	for _, address := range ofFamily(v.address, balancedAt(v.balancer)) {
+		at = append(at, endpoint{address: address})
+	}
+	return at
+}
+
+// hasBalancer tells that the server's Service of type LoadBalancer serves, with all ports. One of another class than is
+// declared serves until it goes.
 func (v *serverView) hasBalancer() bool {
-	return v.balancer != nil && v.balancer.DeletionTimestamp == nil && hasClass(v.balancer, v.balancerSpec) &&
+	return v.balancer != nil && v.balancer.DeletionTimestamp == nil &&
 		!slices.ContainsFunc(serverPorts, func(p port) bool {
 			return !slices.ContainsFunc(v.balancer.Spec.Ports, func(s corev1.ServicePort) bool { return s.Port == p.service })
 		})
@@ -115,26 +125,26 @@ func (v *serverView) awaits(from v1alpha1.SiteName) bool {
 	return v.known && v.address != "" && len(v.reach(from)) == 0
 }
 
-// ways are the addresses at which the server is reached from a site. While the declared way is not open yet, these are
-// those of all others: what leads there stays until then. A load balancer that is to be replaced is none: it cannot be
-// while anything leads there.
+// ways are the addresses and ports at which the server is reached from a site. While the declared way is not open yet,
+// these are those of all others: what leads there stays until then. While it has not been tried, they are both.
 func (v *serverView) ways(from v1alpha1.SiteName) []string {
 	if v.address == "" {
 		return nil
 	}
-	if !v.awaits(from) {
-		var ways []string
-		for _, e := range v.reach(from) {
-			ways = append(ways, e.address)
-		}
-		return ways
+	if v.awaits(from) {
+		return endpointKeys(v.former())
 	}
-	ways := []string{v.address}
+	return append(endpointKeys(v.reach(from)), v.untried(from)...)
+}
+
+// former are the ways to the server that are not declared, as far as they are there.
+func (v *serverView) former() []endpoint {
+	ways := []endpoint{{address: v.address}}
 	if v.hasNodePorts() {
-		ways = append(ways, v.nodeAddress)
+		ways = append(ways, endpoint{address: v.nodeAddress, targets: v.nodePorts})
 	}
 	if v.exposure != v1alpha1.ExposureLoadBalancer {
-		ways = append(ways, balancedAt(v.balancer)...)
+		ways = append(ways, v.balanced()...)
 	}
 	return ways
 }
@@ -152,7 +162,7 @@ func (v *serverView) awaited(namespace string, before *metav1.Condition, now tim
 	case v.balancer.DeletionTimestamp != nil:
 		return service + " is being deleted: it is made anew once it is gone"
 	case !hasClass(v.balancer, v.balancerSpec):
-		return service + " is of another class than is declared: it is made anew once no site leads there"
+		return service + " is of another class than is declared: it is made anew once all sites answer"
 	}
 	since := v.balancer.CreationTimestamp.Time
 	switch {
@@ -165,6 +175,10 @@ func (v *serverView) awaited(namespace string, before *metav1.Condition, now tim
 	}
 	at := since.UTC().Format(time.RFC3339)
 	host := hostnameOf(v.balancer)
+	if others := balancedAt(v.balancer); len(others) > 0 && v.hasBalancer() && len(ofFamily(v.address, others)) == 0 {
+		return fmt.Sprintf("%s has waited since %s for an address of the family of its pod's (%s): its load balancer has %s",
+			service, at, v.address, strings.Join(others, ", "))
+	}
 	if host == "" {
 		return fmt.Sprintf("%s has waited for an address of its load balancer since %s: its events say why", service, at)
 	}
@@ -172,7 +186,7 @@ func (v *serverView) awaited(namespace string, before *metav1.Condition, now tim
 }
 
 // resolved is what the hostname of the load balancer means from now on. An answer that the DNS does not repeat holds
-// for a while: that it is silent for a moment must not cut the server off.
+// for a while: that it is silent for a moment must not cut the server off, nor that everything was.
 func (v *serverView) resolved() *resolution {
 	r, host := recorded(v.balancer), hostnameOf(v.balancer)
 	a := v.looked
@@ -185,80 +199,10 @@ func (v *serverView) resolved() *resolution {
 		return r
 	case len(a.addresses) > 0:
 		return &resolution{Hostname: host, Addresses: a.addresses, At: a.at.UTC().Truncate(time.Second)}
-	case r != nil && a.at.Sub(r.At) < resolvedValid:
+	case r != nil && a.at.Sub(a.silent) < resolvedValid:
 		return r
 	}
 	return nil
-}
-
-// answer is what the DNS said of a hostname; no addresses when it said nothing.
-type answer struct {
-	addresses []string
-	at        time.Time
-}
-
-// lookups asks the DNS, and remembers what it said for a while.
-type lookups struct {
-	// ask is net.DefaultResolver.LookupNetIP unless a test sets another.
-	ask  func(ctx context.Context, network, host string) ([]netip.Addr, error)
-	mu   sync.Mutex
-	said map[string]answer
-}
-
-// lookUp asks the DNS what the load balancer's hostname means when that is due. left says that the home site's own
-// process does that: two processes with different resolvers must not write down in turns what each was told.
-func (v *serverView) lookUp(ctx context.Context, l *lookups, now time.Time, left bool) {
-	host := hostnameOf(v.balancer)
-	if host == "" {
-		return
-	}
-	if r := recorded(v.balancer); left && r != nil && now.Sub(r.At) < leftToSite {
-		return
-	}
-	a := l.of(ctx, host, now)
-	v.looked = &a
-}
-
-func (l *lookups) of(ctx context.Context, host string, now time.Time) answer {
-	l.mu.Lock()
-	before, known := l.said[host]
-	l.mu.Unlock()
-	again := lookUpEvery
-	if len(before.addresses) == 0 {
-		again = lookUpAgain
-	}
-	if known && now.Sub(before.at) < again {
-		return before
-	}
-	ask := l.ask
-	if ask == nil {
-		ask = net.DefaultResolver.LookupNetIP
-	}
-	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
-	defer cancel()
-	// With the dot at its end the name is whole: no search domain of the pod is tried.
-	found, err := ask(ctx, "ip", strings.TrimSuffix(host, ".")+".")
-	a := answer{at: now}
-	for _, address := range found {
-		if address = address.Unmap(); err == nil && usable(address) {
-			a.addresses = append(a.addresses, address.String())
-		}
-	}
-	slices.Sort(a.addresses)
-	a.addresses = slices.Compact(a.addresses)
-	a.addresses = a.addresses[:min(len(a.addresses), maxResolved)]
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.said == nil {
-		l.said = map[string]answer{}
-	}
-	for other, s := range l.said {
-		if now.Sub(s.at) > resolvedValid {
-			delete(l.said, other)
-		}
-	}
-	l.said[host] = a
-	return a
 }
 
 // readLeads reads where all names of the namespace lead at the sites, when a Service opens the server: it is taken away

@@ -52,9 +52,9 @@ func (r *reconciler) observeServerNames(ctx context.Context, d Desired, server *
 	if err != nil {
 		return w, err
 	}
-	view.lookUp(ctx, &r.lookups, w.now, slices.ContainsFunc(w.views, func(v *siteView) bool {
-		return v.name == view.home && v.keeps && v.declares
-	}))
+	left := slices.ContainsFunc(w.views, func(v *siteView) bool { return v.name == view.home && v.keeps && v.declares })
+	view.lookUp(&r.lookups, client.ObjectKeyFromObject(server), w.now, left)
+	view.opened = r.delays.opened(server.Namespace, w.views)
 	w.names = func(at v1alpha1.SiteName) []name { return serverNames(server.Namespace, view, at) }
 	w.nodeAddress, w.awaited = view.nodeAddress, view.awaited(server.Namespace, w.said(), w.now)
 	switch {
@@ -76,7 +76,7 @@ func (r *reconciler) observeGroupNames(
 	if err != nil || goes(group) {
 		return w, err
 	}
-	view, err := r.observeGroup(ctx, group)
+	view, err := r.observeGroup(ctx, group, w.views)
 	if err != nil {
 		return w, err
 	}
@@ -123,7 +123,11 @@ func (w Observed) said() *metav1.Condition {
 }
 
 // observeGroup finds out where the primary and the readable secondaries are.
-func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.AvailabilityGroup) (*groupView, error) {
+func (r *reconciler) observeGroup(
+	ctx context.Context,
+	group *v1alpha1.AvailabilityGroup,
+	views []*siteView,
+) (*groupView, error) {
 	view := &groupView{namespace: group.Namespace, name: group.Name,
 		listener: v1alpha1.Listener{Name: listenerName(group), Port: listenerPort(group)}}
 	find := func(server v1alpha1.ServerName) (*serverView, error) {
@@ -131,7 +135,11 @@ func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.Availabil
 		if err := r.hub.Get(ctx, client.ObjectKey{Namespace: group.Namespace, Name: string(server)}, object); err != nil {
 			return nil, client.IgnoreNotFound(err)
 		}
-		return observeServer(ctx, r.reach, group.Namespace, server, object.Spec.Site)
+		s, err := observeServer(ctx, r.reach, group.Namespace, server, object.Spec.Site)
+		if err == nil {
+			s.opened = r.delays.opened(group.Namespace, views)
+		}
+		return s, err
 	}
 	var list v1alpha1.SiteList
 	if err := r.hub.List(ctx, &list); err != nil {
@@ -146,6 +154,7 @@ func (r *reconciler) observeGroup(ctx context.Context, group *v1alpha1.Availabil
 	if view.readable, err = findAll(readable, find); err != nil {
 		return nil, err
 	}
+	findOthers(view, dataServers(group), find)
 	barred, err := findAll(outside(group), find)
 	view.bar(barred)
 	return view, err

@@ -68,7 +68,7 @@ func plan(
 			conflicts = append(conflicts, conflict{site, conflictText(n, site, at.service)})
 			continue
 		}
-		if at.service != nil && n.exposed != nil && (n.otherClass(at.service) || at.service.DeletionTimestamp != nil) {
+		if at.service != nil && n.exposed != nil && at.service.DeletionTimestamp != nil {
 			// It is made anew once it is gone (planClosed).
 			continue
 		}
@@ -156,6 +156,9 @@ func planSlices(n *name, at published) []step {
 	if n.selector == nil && n.keep {
 		return planKept(n, at)
 	}
+	if n.stays(at) {
+		return nil
+	}
 	for _, want := range n.makeSlices() {
 		wanted[want.Name] = true
 		old, ok := have[want.Name]
@@ -181,19 +184,32 @@ func planSlices(n *name, at published) []step {
 	return steps
 }
 
+// stays tells that what is published leads to former ways alone, and endpoints in their place are untried.
+func (n *name) stays(at published) bool {
+	var keys []string
+	for i := range at.slices {
+		for _, e := range at.slices[i].Endpoints {
+			keys = append(keys, keysAt(&at.slices[i], e)...)
+		}
+	}
+	return len(keys) > 0 && !n.keep && !slices.ContainsFunc(keys, func(key string) bool {
+		return !slices.Contains(n.former, key) || slices.Contains(n.barred, key)
+	})
+}
+
 // planKept takes out of what is published the addresses that are known to be nobody's, and those that are barred.
 func planKept(n *name, at published) []step {
 	if n.living == nil && len(n.barred) == 0 {
 		return nil
 	}
-	leads := func(address string) bool {
-		return (n.living == nil || slices.Contains(n.living, address)) && !slices.Contains(n.barred, address)
+	leads := func(key string) bool {
+		return (n.living == nil || slices.Contains(n.living, key)) && !slices.Contains(n.barred, key)
 	}
 	var steps []step
 	for i := range at.slices {
 		old := &at.slices[i]
 		left := slices.DeleteFunc(slices.Clone(old.Endpoints), func(e discoveryv1.Endpoint) bool {
-			return !slices.ContainsFunc(e.Addresses, leads)
+			return !slices.ContainsFunc(keysAt(old, e), leads)
 		})
 		if len(left) < len(old.Endpoints) {
 			steps = append(
@@ -207,6 +223,19 @@ func planKept(n *name, at published) []step {
 		}
 	}
 	return steps
+}
+
+// keysAt are the keys of a published endpoint.
+func keysAt(s *discoveryv1.EndpointSlice, e discoveryv1.Endpoint) (keys []string) {
+	for _, p := range s.Ports {
+		if p.Name == nil || *p.Name != portTDS || p.Port == nil {
+			continue
+		}
+		for _, address := range e.Addresses {
+			keys = append(keys, endpoint{address: address, targets: map[string]int32{portTDS: *p.Port}}.key())
+		}
+	}
+	return keys
 }
 
 func sameSlice(want, at *discoveryv1.EndpointSlice) bool {

@@ -3,15 +3,13 @@
 package names
 
 import (
-	"context"
-	"errors"
-	"net/netip"
 	"slices"
 	"testing"
 	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -36,7 +34,7 @@ func ip(address string) corev1.LoadBalancerIngress { return corev1.LoadBalancerI
 
 // said is the load balancer's hostname with what the DNS said of it at a time.
 func (v *serverView) said(at time.Time, addresses ...string) *serverView {
-	v.looked = &answer{addresses: addresses, at: at}
+	v.looked = &answer{addresses: addresses, at: at, silent: at}
 	return v
 }
 
@@ -57,6 +55,10 @@ func TestPlanOfAServerBehindALoadBalancer(t *testing.T) {
 	podless.address = ""
 	another := balanced(ip("192.0.2.7"))
 	another.balancerSpec = &v1alpha1.LoadBalancerExposure{Class: "example.com/internal"}
+	going := balanced(ip("192.0.2.7"))
+	going.balancerSpec, going.balancer.DeletionTimestamp = another.balancerSpec, &metav1.Time{Time: noon}
+	forgotten := balanced(named).said(noon, "192.0.2.8").written()
+	forgotten.now = noon.Add(resolvedAtMost + time.Second)
 	portless := balanced(ip("192.0.2.7"))
 	portless.balancer.Spec.Ports = portless.balancer.Spec.Ports[:1]
 	none := balanced()
@@ -69,17 +71,19 @@ func TestPlanOfAServerBehindALoadBalancer(t *testing.T) {
 		"one in each zone": {balanced(ip("192.0.2.9"), ip("192.0.2.7")),
 			[]string{"192.0.2.7:1433", "192.0.2.9:1433"}},
 		"of the family of the pod": {balanced(ip("2001:db8::7"), ip("192.0.2.7")), []string{"192.0.2.7:1433"}},
-		"of the other family":      {balanced(ip("2001:db8::7")), []string{"2001:db8::7:1433"}},
+		"of the other family":      {balanced(ip("2001:db8::7")), nil},
 		"a hostname that was resolved": {balanced(named).said(noon, "192.0.2.8", "192.0.2.9").written(),
 			[]string{"192.0.2.8:1433", "192.0.2.9:1433"}},
-		"a hostname that was not":           {balanced(named), nil},
-		"no Service yet":                    {none, nil},
-		"no address yet":                    {balanced(), nil},
-		"a port that is not forwarded":      {balanced(half), nil},
-		"a Service that lacks ports":        {portless, nil},
-		"one of another class":              {another, nil},
-		"an address that no slice may have": {balanced(ip("169.254.0.7")), nil},
-		"no pod":                            {podless, nil},
+		"a hostname that was not":                        {balanced(named), nil},
+		"no Service yet":                                 {none, nil},
+		"no address yet":                                 {balanced(), nil},
+		"a port that is not forwarded":                   {balanced(half), nil},
+		"a Service that lacks ports":                     {portless, nil},
+		"one of another class serves yet":                {another, []string{"192.0.2.7:1433"}},
+		"one of another class that goes":                 {going, nil},
+		"a hostname that nobody has confirmed for a day": {forgotten, nil},
+		"an address that no slice may have":              {balanced(ip("169.254.0.7")), nil},
+		"no pod":                                         {podless, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -148,6 +152,50 @@ func TestALoadBalancerIsAwaited(t *testing.T) {
 	}
 }
 
+// Where pods of two sites may have the same address, a listener that awaits a load balancer does not stay at the former
+// primary for its having the address of the new one's pod.
+func TestAListenerIsKeptFromTheFormerPrimary(t *testing.T) {
+	g := NewWithT(t)
+	was := balanced(ip("192.0.2.71"))
+	was.home, was.name = "quincy", "quisec"
+	is := balanced()
+	group := &groupView{namespace: "web", name: "content", listener: v1alpha1.Listener{Name: "content", Port: 1433},
+		primary: was, readable: []*serverView{is}, others: []*serverView{was, is}}
+	has := cluster{}
+	carryOut := func() {
+		steps, _ := plan("quincy", groupNames(group, "quincy"), ownLabels("web", v1alpha1.LabelGroup, "content"), has)
+		has.carryOut(steps, len(steps))
+	}
+	carryOut()
+	g.Expect(has.leads("content")).To(Equal([]string{"10.101.0.7:1433"}), "the pod at the site itself")
+	group.primary, group.readable = is, []*serverView{was}
+	carryOut()
+	g.Expect(has.leads("content")).To(BeEmpty())
+	g.Expect(has.leads("content-ro")).To(Equal([]string{"10.101.0.7:1433"}))
+	// And a reader's name not at the new primary.
+	group.primary, group.readable = was, []*serverView{is}
+	carryOut()
+	g.Expect(has.leads("content-ro")).To(BeEmpty())
+}
+
+// Addresses of two families stand in a slice each.
+func TestReadersOfTwoFamilies(t *testing.T) {
+	g := NewWithT(t)
+	old, newer := view("tukwila", "10.101.0.7"), view("quincy", "2001:db8::7")
+	group := &groupView{namespace: "web", name: "content", listener: v1alpha1.Listener{Name: "content", Port: 1433},
+		readable: []*serverView{newer, old}}
+	has := cluster{}
+	steps, _ := plan("dublin", groupNames(group, "dublin"), ownLabels("web", v1alpha1.LabelGroup, "content"), has)
+	has.carryOut(steps, len(steps))
+	families := map[discoveryv1.AddressType]string{}
+	for _, s := range has["content-ro"].slices {
+		g.Expect(s.Endpoints).To(HaveLen(1))
+		families[s.AddressType] = s.Endpoints[0].Addresses[0]
+	}
+	g.Expect(families).To(Equal(map[discoveryv1.AddressType]string{
+		discoveryv1.AddressTypeIPv4: "10.101.0.7", discoveryv1.AddressTypeIPv6: "2001:db8::7"}))
+}
+
 // The Service is as it is declared; what the cloud writes into it stays, and what is declared no more goes.
 func TestTheServiceOfALoadBalancer(t *testing.T) {
 	declared := &v1alpha1.LoadBalancerExposure{
@@ -155,7 +203,7 @@ func TestTheServiceOfALoadBalancer(t *testing.T) {
 		Class:       "example.com/nlb", SourceRanges: []string{"10.102.0.0/16"},
 	}
 	server := balanced()
-	server.balancerSpec = declared
+	server.balancerSpec, server.balancer = declared, nil
 	made := serverNames("web", server, "tukwila")[1].makeService()
 	g := NewWithT(t)
 	g.Expect(made.Name).To(Equal("tukpub-0-lb"))
@@ -182,6 +230,16 @@ func TestTheServiceOfALoadBalancer(t *testing.T) {
 		"another policy": {at: func(s *corev1.Service) {
 			s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
 		}, differs: true},
+		"ranges that somebody else changed": {at: func(s *corev1.Service) {
+			s.Spec.LoadBalancerSourceRanges = []string{"0.0.0.0/0"}
+		}, differs: true},
+		"ranges of somebody else, where none were declared": {at: func(s *corev1.Service) {
+			delete(s.Annotations, rangedKey)
+			s.Spec.LoadBalancerSourceRanges = []string{"10.103.0.0/16"}
+		}, declared: func(d *v1alpha1.LoadBalancerExposure) { d.SourceRanges = nil }},
+		"another class, until it is made anew": {declared: func(d *v1alpha1.LoadBalancerExposure) {
+			*d = v1alpha1.LoadBalancerExposure{Class: "example.com/other"}
+		}},
 		"a class that the cluster gave": {declared: func(d *v1alpha1.LoadBalancerExposure) { d.Class = "" }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -195,7 +253,10 @@ func TestTheServiceOfALoadBalancer(t *testing.T) {
 			v := balanced()
 			v.balancerSpec, v.balancer = d, at
 			want := serverNames("web", v, "tukwila")[1]
-			NewWithT(t).Expect(len(planService(&want, at)) > 0).To(Equal(c.differs))
+			g := NewWithT(t)
+			g.Expect(len(planService(&want, at)) > 0).To(Equal(c.differs))
+			g.Expect(want.makeService().Spec.LoadBalancerClass).To(Equal(at.Spec.LoadBalancerClass),
+				"Kubernetes refuses another class, and all that comes with it")
 		})
 	}
 }
@@ -220,23 +281,26 @@ func TestWhatAHostnameMeans(t *testing.T) {
 		said   []string
 		asked  bool
 		means  func(time.Time) *resolution
+		silent time.Duration
 	}{
-		"the first answer":             {named(), 0, []string{"192.0.2.8"}, true, at("192.0.2.8")},
-		"no answer yet":                {named(), 0, nil, true, nil},
-		"the DNS was not asked":        {had(), time.Hour, nil, false, old},
-		"the same answer":              {had(), time.Minute, []string{"192.0.2.8"}, true, old},
-		"the same answer, to be noted": {had(), confirmEvery, []string{"192.0.2.8"}, true, at("192.0.2.8")},
-		"another answer":               {had(), time.Second, []string{"192.0.2.9"}, true, at("192.0.2.9")},
-		"the DNS is silent":            {had(), resolvedValid - time.Second, nil, true, old},
-		"the DNS was silent too long":  {had(), resolvedValid, nil, true, nil},
-		"another name":                 {renamed, time.Second, nil, false, nil},
-		"addresses in its place":       {addressed, time.Second, nil, false, nil},
+		"the first answer":                            {named(), 0, []string{"192.0.2.8"}, true, at("192.0.2.8"), 0},
+		"no answer yet":                               {named(), 0, nil, true, nil, 0},
+		"the DNS was not asked":                       {had(), time.Hour, nil, false, old, 0},
+		"the same answer":                             {had(), time.Minute, []string{"192.0.2.8"}, true, old, 0},
+		"the same answer, to be noted":                {had(), confirmEvery, []string{"192.0.2.8"}, true, at("192.0.2.8"), 0},
+		"another answer":                              {had(), time.Second, []string{"192.0.2.9"}, true, at("192.0.2.9"), 0},
+		"the DNS is silent":                           {had(), time.Hour, nil, true, old, resolvedValid - time.Second},
+		"the DNS was silent too long":                 {had(), time.Hour, nil, true, nil, resolvedValid},
+		"first silence after an outage of everything": {had(), 5 * time.Hour, nil, true, old, 0},
+		"another name":                                {renamed, time.Second, nil, false, nil, 0},
+		"addresses in its place":                      {addressed, time.Second, nil, false, nil, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			now := noon.Add(c.after)
 			if c.asked {
 				c.server.said(now, c.said...)
+				c.server.looked.silent = now.Add(-c.silent)
 			}
 			if c.means == nil {
 				g.Expect(c.server.resolved()).To(BeNil())
@@ -245,46 +309,6 @@ func TestWhatAHostnameMeans(t *testing.T) {
 			g.Expect(c.server.resolved()).To(Equal(c.means(now)))
 		})
 	}
-}
-
-// The DNS is asked once a minute, and what does not belong into a slice is no answer. Nobody asks for what the home
-// site's own process has asked lately.
-func TestTheDNSIsAsked(t *testing.T) {
-	g := NewWithT(t)
-	var asked []string
-	silent := false
-	l := &lookups{ask: func(_ context.Context, _, host string) ([]netip.Addr, error) {
-		if asked = append(asked, host); silent {
-			return nil, errors.New("no such host")
-		}
-		return []netip.Addr{netip.MustParseAddr("192.0.2.9"), netip.MustParseAddr("127.0.0.1"),
-			netip.MustParseAddr("::ffff:192.0.2.8"), netip.MustParseAddr("192.0.2.9")}, nil
-	}}
-	ask := func(v *serverView, after time.Duration, left bool) []string {
-		v.looked = nil
-		v.lookUp(t.Context(), l, noon.Add(after), left)
-		if v.looked == nil {
-			return nil
-		}
-		return v.looked.addresses
-	}
-	both := []string{"192.0.2.8", "192.0.2.9"}
-	v := balanced(corev1.LoadBalancerIngress{Hostname: "a.elb.example.com"})
-	g.Expect(ask(v, 0, true)).To(Equal(both), "nobody has asked yet")
-	g.Expect(asked).To(Equal([]string{"a.elb.example.com."}))
-	g.Expect(ask(v, lookUpEvery-time.Second, false)).To(Equal(both))
-	g.Expect(asked).To(HaveLen(1))
-	silent = true
-	g.Expect(ask(v, lookUpEvery, false)).To(BeEmpty())
-	g.Expect(ask(v, lookUpEvery+lookUpAgain, false)).To(BeEmpty())
-	g.Expect(asked).To(HaveLen(3))
-	v.said(noon, both...).written()
-	g.Expect(ask(v, leftToSite-time.Second, true)).To(BeEmpty())
-	g.Expect(asked).To(HaveLen(3), "it is left to the site")
-	ask(v, leftToSite, true)
-	g.Expect(asked).To(HaveLen(4))
-	ask(balanced(ip("192.0.2.7")), time.Hour, false)
-	g.Expect(asked).To(HaveLen(4), "an address needs no DNS")
 }
 
 // fleetOf is the server's home with these Services, and Dublin where its name leads to these addresses.
@@ -319,6 +343,12 @@ func TestWhatOpenedAServerGoesLast(t *testing.T) {
 	}
 	another := balanced(ip("192.0.2.7"))
 	another.balancerSpec = &v1alpha1.LoadBalancerExposure{Class: "example.com/internal"}
+	onNode, going := balanced(ip("10.100.0.12")), balanced(ip("192.0.2.7"))
+	going.balancer.DeletionTimestamp = &metav1.Time{Time: noon}
+	rests := func(w Observed) Observed {
+		w.suspended = true
+		return w
+	}
 	silent := func(w Observed) Observed {
 		w.views[0].member, w.views[0].err = nil, &sites.UnreachableError{Site: "dublin"}
 		return w
@@ -331,27 +361,37 @@ func TestWhatOpenedAServerGoesLast(t *testing.T) {
 		w             Observed
 		service       string
 		closes, waits bool
+		says          string
 	}{
 		"the node's ports, while a site leads there": {fleetOf(behind, []*corev1.Service{node, behind.balancer}, byNode),
-			node.Name, false, true},
-		"the node's ports": {fleetOf(behind, []*corev1.Service{node, behind.balancer}, behind), node.Name, true, false},
+			node.Name, false, true, ""},
+		"the node's ports": {fleetOf(behind, []*corev1.Service{node, behind.balancer}, behind), node.Name, true, false, ""},
 		"the load balancer, while a site leads there": {fleetOf(byNode, []*corev1.Service{node, behind.balancer}, behind),
-			behind.balancer.Name, false, true},
-		"the load balancer": {fleetOf(byNode, []*corev1.Service{node, behind.balancer}, byNode), behind.balancer.Name, true,
-			false},
+			behind.balancer.Name, false, true, ""},
+		"the load balancer": {fleetOf(byNode, []*corev1.Service{node, behind.balancer}, byNode), behind.balancer.Name,
+			true, false, ""},
 		"while a site is silent": {silent(fleetOf(byNode, []*corev1.Service{behind.balancer}, nil)), behind.balancer.Name,
-			false, true},
+			false, true, ""},
 		"a site without the namespace": {gone(fleetOf(byNode, []*corev1.Service{behind.balancer}, nil)),
-			behind.balancer.Name, true, false},
+			behind.balancer.Name, true, false, ""},
 		"a class that changed, while a site leads there": {fleetOf(another, []*corev1.Service{behind.balancer}, behind),
-			behind.balancer.Name, false, true},
+			behind.balancer.Name, true, false, ""},
+		"a class that changed, while a site is silent": {silent(fleetOf(another, []*corev1.Service{behind.balancer}, nil)),
+			behind.balancer.Name, false, true, ""},
+		"a class that changed, of a server that is suspended": {rests(fleetOf(another, []*corev1.Service{behind.balancer},
+			behind)), behind.balancer.Name, false, false, ""},
+		"the load balancer, whose address is the node's": {fleetOf(byNode, []*corev1.Service{node, onNode.balancer}, byNode),
+			behind.balancer.Name, true, false, ""},
 		"a class that changed": {fleetOf(another, []*corev1.Service{behind.balancer}, nil), behind.balancer.Name,
-			true, false},
+			true, false, ""},
 		"what is declared": {fleetOf(behind, []*corev1.Service{behind.balancer}, nil), behind.balancer.Name,
-			false, false},
+			false, false, ""},
 		"of a server that goes, while a site leads there": {fleetOf(nil, []*corev1.Service{behind.balancer}, behind),
-			behind.balancer.Name, false, true},
-		"of a server that goes": {fleetOf(nil, []*corev1.Service{behind.balancer}, nil), behind.balancer.Name, true, false},
+			behind.balancer.Name, false, true, "stays: names at dublin lead there, or may"},
+		"of a server that goes, whose load balancer goes slowly": {fleetOf(nil, []*corev1.Service{going.balancer}, nil),
+			behind.balancer.Name, false, true, "is being deleted"},
+		"of a server that goes": {fleetOf(nil, []*corev1.Service{behind.balancer}, nil), behind.balancer.Name,
+			true, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
@@ -361,13 +401,20 @@ func TestWhatOpenedAServerGoesLast(t *testing.T) {
 				return ok && x.kind == deleteObject && x.object.GetName() == c.service
 			})
 			g.Expect(closes).To(Equal(c.closes))
-			g.Expect(reconcile.Noted[noted](p).waits).To(Equal(c.waits))
+			n := reconcile.Noted[noted](p)
+			g.Expect(len(n.waits) > 0).To(Equal(c.waits))
 			g.Expect(slices.ContainsFunc(p.Steps, func(s reconcile.Step) bool {
 				x, ok := s.(siteStep)
 				return ok && x.kind == applyObject && x.object.GetName() == "tukpub-0-lb" && c.service == "tukpub-0-lb"
 			})).To(BeFalse(), "one of another class is not written over")
 			if c.w.names == nil && c.waits {
-				g.Expect(planRelease(c.w.Desired, c.w).Done).To(BeFalse())
+				c.w.object.SetDeletionTimestamp(&metav1.Time{Time: noon})
+				p := planRelease(c.w.Desired, c.w)
+				g.Expect(p.Done).To(BeFalse())
+				said := reconcile.Noted[noted](p).condition(c.w)
+				g.Expect(said.Status).To(Equal(metav1.ConditionFalse))
+				g.Expect(said.Reason).To(Equal(v1alpha1.ReasonLoadBalancerPending))
+				g.Expect(said.Message).To(ContainSubstring("Service web/" + c.service + " at site tukwila " + c.says))
 			}
 		})
 	}
@@ -396,7 +443,9 @@ func TestWhichServiceWaits(t *testing.T) {
 			"since 2026-11-30T12:01:00Z"},
 		"a hostname": {balanced(corev1.LoadBalancerIngress{Hostname: "a.elb.example.com"}), nil,
 			"since 2026-11-30T12:00:00Z for an address behind its load balancer's hostname a.elb.example.com"},
-		"it goes":        {going, nil, "Service web/tukpub-0-lb at site tukwila is being deleted"},
+		"it goes": {going, nil, "Service web/tukpub-0-lb at site tukwila is being deleted"},
+		"one of the other family": {balanced(ip("2001:db8::7")), nil,
+			"for an address of the family of its pod's (10.101.0.7): its load balancer has 2001:db8::7"},
 		"it has one":     {balanced(ip("192.0.2.7")), nil, ""},
 		"a node's ports": {view("tukwila", "10.101.0.7"), nil, ""},
 	} {

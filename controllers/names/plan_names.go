@@ -34,8 +34,10 @@ type noted struct {
 	// left.
 	wrong map[v1alpha1.SiteName]time.Time
 	left  []v1alpha1.SiteName
-	// waits tells that a Service that opened a server stays since a site leads there, or that it is going.
-	waits bool
+	// waits are the Services that opened the server and stay since a site leads there, or that are going.
+	waits []string
+	// untried are the sites that lead where they did, since it has not been found yet that a load balancer forwards.
+	untried []string
 }
 
 // plan of steps, those of different sites apart, with the note.
@@ -64,6 +66,9 @@ func planNames(_ Desired, w Observed) reconcile.Plan {
 		if w.names != nil {
 			desired = w.names(v.name)
 		}
+		if slices.ContainsFunc(desired, func(n name) bool { return n.stays(v.has[n.service]) }) {
+			p.untried = append(p.untried, string(v.name))
+		}
 		here, conflicts := planOf(w.suspended && w.names != nil, v.name, desired, w.labels, v.has)
 		p.conflicts = append(p.conflicts, conflicts...)
 		if len(here) > 0 && p.leave(w, v) {
@@ -72,7 +77,7 @@ func planNames(_ Desired, w Observed) reconcile.Plan {
 		if !w.suspended || w.names == nil {
 			// The site's own process takes nothing away: it does not see who else leads there.
 			closed, waits := planClosed(w, v, desired)
-			here, p.waits = append(here, closed...), p.waits || waits
+			here, p.waits = append(here, closed...), append(p.waits, waits...)
 		}
 		for _, s := range here {
 			steps = append(steps, siteStep{v, s})
@@ -117,7 +122,7 @@ func planRelease(d Desired, w Observed) reconcile.Plan {
 	p := planNames(d, w)
 	n = reconcile.Noted[noted](p)
 	// That a site's process was about to make them again shows by another look.
-	p.Done = len(n.failed) == 0 && len(n.unknown) == 0 && len(p.Steps) == 0 && !n.waits
+	p.Done = len(n.failed) == 0 && len(n.unknown) == 0 && len(p.Steps) == 0 && len(n.waits) == 0
 	return p
 }
 

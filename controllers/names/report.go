@@ -98,10 +98,17 @@ func (p noted) condition(w Observed) metav1.Condition {
 	case len(p.unknown) > 0:
 		c.Status, c.Reason = metav1.ConditionUnknown, v1alpha1.ReasonNamesPartial
 		c.Message = fmt.Sprintf("%s. The name is right at: %s", strings.Join(p.unknown, "; "), p.right(w))
+	case len(p.waits) > 0 && goes(w.object):
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonLoadBalancerPending
+		c.Message = strings.Join(p.waits, "; ")
 	case w.addressless != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonNoAddress, w.addressless
 	case w.awaited != "":
 		c.Status, c.Reason, c.Message = metav1.ConditionFalse, v1alpha1.ReasonLoadBalancerPending, w.awaited
+	case len(p.untried) > 0:
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha1.ReasonLoadBalancerPending
+		c.Message = fmt.Sprintf("names at %s lead where they did: it has not been found there yet that the load balancer "+
+			"forwards", strings.Join(p.untried, ", "))
 	default:
 		c.Status, c.Reason, c.Message = metav1.ConditionTrue, v1alpha1.ReasonNamesPublished, "at "+p.right(w)
 	}

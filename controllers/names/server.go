@@ -13,7 +13,7 @@ func serverNames(namespace string, server *serverView, at v1alpha1.SiteName) []n
 	n := name{namespace: namespace, service: podName(server.name), ports: serverPorts,
 		labels: ownLabels(namespace, v1alpha1.LabelServer, string(server.name))}
 	if at != server.home {
-		n.keep, n.endpoints = !server.known, server.reach(at)
+		n.keep, n.endpoints, n.former = !server.known, server.reach(at), server.untried(at)
 		if server.awaits(at) {
 			// Where it was reached until now it is yet, as far as anything of that is left.
 			n.keep, n.living = true, server.ways(at)
@@ -28,7 +28,7 @@ func serverNames(namespace string, server *serverView, at v1alpha1.SiteName) []n
 		open.service, open.exposed = nodeServiceName(server.name), &exposure{service: corev1.ServiceTypeNodePort}
 	case v1alpha1.ExposureLoadBalancer:
 		open.service = balancerName(server.name)
-		open.exposed = &exposure{corev1.ServiceTypeLoadBalancer, server.balancerSpec, server.resolved()}
+		open.exposed = balancing(server)
 	default:
 		return names
 	}

@@ -39,6 +39,8 @@ type keeper struct {
 	provider *sites.Provider
 	// lookups ask the DNS for hostnames of load balancers of the site's servers.
 	lookups lookups
+	// tries find out whether load balancers of other sites forward.
+	tries tries
 }
 
 // SetupSite adds to the manager what keeps the names of the site itself. The provider's Source is a SiteSource.
@@ -63,6 +65,8 @@ func SetupSite(mgr mcmanager.Manager, provider *sites.Provider, self v1alpha1.Si
 		Watches(&discoveryv1.EndpointSlice{}, sites.EnqueueHub(itsNamespace), here).
 		Watches(&corev1.ConfigMap{}, sites.EnqueueHub(itsNamespace), here, told).
 		WatchesRawSource(provider.Watch(k.everyNamespace)).
+		WatchesRawSource(k.lookups.source()).
+		WatchesRawSource(k.tries.source()).
 		WithOptions(controller.TypedOptions[mcreconcile.Request]{MaxConcurrentReconciles: 4,
 			SkipNameValidation: mgr.GetControllerOptions().SkipNameValidation}).
 		Complete(k)
@@ -146,8 +150,9 @@ func (k *keeper) keepServer(ctx context.Context, own *sites.Member, namespace st
 	if err != nil {
 		return err
 	}
+	view.opened = k.tries.opened(namespace)
 	if view.home == k.self {
-		view.lookUp(ctx, &k.lookups, time.Now(), false)
+		view.lookUp(&k.lookups, types.NamespacedName{Name: namespace}, view.now, false)
 	}
 	return k.keep(
 		ctx,
@@ -184,7 +189,7 @@ func (k *keeper) keepGroup(
 		if err != nil {
 			return nil, err
 		}
-		s.silent = k.silent(home, namespace)
+		s.silent, s.opened = k.silent(home, namespace), k.tries.opened(namespace)
 		return s, nil
 	}
 	if err := findPrimary(view, primary, group.Servers, find); err != nil {
@@ -199,6 +204,7 @@ func (k *keeper) keepGroup(
 		found,
 		func(s *serverView) bool { return !slices.Contains(group.Readers, string(s.name)) && !s.ready },
 	)
+	findOthers(view, group.Servers, find)
 	// Who holds the votes has the group: its engine takes leases for it. What the hub last saw is older.
 	barred, err := findAll(
 		slices.DeleteFunc(slices.Clone(group.Outside), func(s string) bool { return len(group.Voters) > 0 && s == primary }),
