@@ -58,6 +58,8 @@ var bare = map[string]string{
 	"sqlserver.DeclaredSA": hub, "sqlserver.DeclaredKey": hub, "sqlserver.ProductKey": atSite,
 	"sqlserver.Rooms":    "State says it; nothing is planned by them",
 	"sqlserver.TCP":      "State says it; nothing is planned by it",
+	"sqlserver.Staging":  "State says it; nothing is planned by it",
+	"sqlserver.Orders":   atSite,
 	"sqlserver.left.Set": atSite, "sqlserver.left.Ending": atSite, "sqlserver.left.Pod": atSite,
 
 	"subscription.Agent": "AtErr says it", "subscription.LogReaderJob": "JobsErr says it",

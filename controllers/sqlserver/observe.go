@@ -287,13 +287,14 @@ func (r *Reconciler) observeStorage(ctx context.Context, d Desired, o *Observed)
 	return nil
 }
 
-// observeWorkload reads the server's ConfigMap, StatefulSet and pod.
+// observeWorkload reads the server's ConfigMap, StatefulSet and pod, and what its sidecar was told.
 func (r *Reconciler) observeWorkload(ctx context.Context, d Desired, o *Observed) error {
 	server := d.Server.Name
 	var (
 		conf corev1.ConfigMap
 		set  appsv1.StatefulSet
 		pod  corev1.Pod
+		told corev1.Secret
 	)
 	if found, err := r.find(ctx, d, confName(server), &conf); err != nil {
 		return err
@@ -310,6 +311,10 @@ func (r *Reconciler) observeWorkload(ctx context.Context, d Desired, o *Observed
 	} else if found {
 		o.Pod = &pod
 	}
+	if _, err := r.find(ctx, d, credentials.OrdersName(d.name()), &told); err != nil {
+		return err
+	}
+	o.Orders = told.Data
 	if err := r.observeRefusal(ctx, d, o); err != nil {
 		return err
 	}

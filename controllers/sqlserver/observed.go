@@ -96,6 +96,8 @@ type Observed struct {
 	Staging *files.Staging
 	// TCP is what the kernel has for the pod's connections; nil when that is not known.
 	TCP *agent.NetworkStatus
+	// Orders are the keys of the Secret with the sidecar's orders at the site.
+	Orders map[string][]byte
 	// Turns are of the groups of a server whose pod waits for a restart, and of those in which it has the turn.
 	Turns []Turn
 

@@ -26,6 +26,7 @@ import (
 
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/controllers/sqlserver/placement"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/reconcile"
@@ -193,6 +194,14 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 				e.startPod()
 			}
 		}
+	case TellStaging:
+		value, err := orders.EncodeStaging(s.Bounds)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		o.Orders = maps.Clone(o.Orders)
+		if o.Orders == nil {
+			o.Orders = map[string][]byte{}
+		}
+		o.Orders[orders.StagingKey] = value
 	case RestartPod:
 		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
 		if s.Once != "" {
