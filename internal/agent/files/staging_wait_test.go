@@ -36,6 +36,11 @@ func (s *stage) wanted(t *testing.T, size int, names ...string) (all []orders.Mi
 	return all
 }
 
+// ofData tells that a request is for what files of a publication have, in chunks or ranges, and not for their list.
+func ofData(r *http.Request, name string) bool {
+	return strings.Contains(r.URL.Path, name) && (r.Method == http.MethodPost || r.Header.Get("Range") != "")
+}
+
 // are the states of all mirrors, by subscription.
 func (s *stage) are() map[string]State {
 	all := map[string]State{}
@@ -67,7 +72,7 @@ func TestTwoOfAPublicationWaitForTheQuota(t *testing.T) {
 	list = append(list, other)
 	copying, asked := make(chan struct{}), make(chan struct{}, 9)
 	s.before = func(_ http.ResponseWriter, r *http.Request) bool {
-		if r.Method == http.MethodPost {
+		if ofData(r, "articles") {
 			asked <- struct{}{}
 			<-copying
 		}
@@ -94,7 +99,7 @@ func TestATransferKeepsItsRoom(t *testing.T) {
 	var broken atomic.Bool
 	broken.Store(true)
 	s.before = func(w http.ResponseWriter, r *http.Request) bool {
-		fails := broken.Load() && r.Method == http.MethodPost && strings.Contains(r.URL.Path, "articles")
+		fails := broken.Load() && ofData(r, "articles")
 		if fails {
 			http.Error(w, "no", http.StatusInternalServerError)
 		}
@@ -123,7 +128,7 @@ func TestRoomIsGivenBack(t *testing.T) {
 	s := newStage(t, 7)
 	list := s.wanted(t, 4, "articles", "others")
 	s.before = func(w http.ResponseWriter, r *http.Request) bool {
-		fails := r.Method == http.MethodPost && strings.Contains(r.URL.Path, "articles")
+		fails := ofData(r, "articles")
 		if fails {
 			http.Error(w, "no", http.StatusInternalServerError)
 		}
@@ -174,6 +179,7 @@ func TestAFolderThatCannotBeListed(t *testing.T) {
 	list := s.wanted(t, 4, "articles")
 	s.m.Set(t.Context(), list)
 	g.Eventually(s.are, soon).Should(HaveKeyWithValue("articles", Verified))
+	g.Expect(s.m.tendOnce()).To(Succeed())
 	g.Expect(s.m.Staging().UsedBytes).To(BeNumerically("~", 4*mebibyte, 64<<10))
 	s.bound(t, 1)
 	g.Expect(s.m.tendOnce()).To(Succeed())
