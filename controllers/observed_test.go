@@ -60,6 +60,7 @@ var bare = map[string]string{
 	"sqlserver.Rooms":    "State says it; nothing is planned by them",
 	"sqlserver.TCP":      "State says it; nothing is planned by it",
 	"sqlserver.Measured": "State says it; nothing is planned by them",
+	"sqlserver.Staging":  "State says it; nothing is planned by it",
 	"sqlserver.Orders":   atSite,
 	"sqlserver.left.Set": atSite, "sqlserver.left.Ending": atSite, "sqlserver.left.Pod": atSite,
 

@@ -43,6 +43,8 @@ func (r *Reconciler) applyStep(ctx context.Context, d Desired, o *Observed, step
 			return asUnwritten(err)
 		}
 		return err
+	case TellStaging:
+		return r.tellStaging(ctx, d, s)
 	case CompleteReaders:
 		return r.completeReaders(ctx, d, s)
 	case ForgetCAs:

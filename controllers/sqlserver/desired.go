@@ -23,6 +23,7 @@ import (
 	"geosql.dev/operator/internal/mssql/credentials"
 	"geosql.dev/operator/internal/podshape"
 	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/transfer"
 )
 
 // Desired is what a SQLServer asks for, with what its site and the objects around it contribute.
@@ -54,6 +55,8 @@ type Desired struct {
 	Timed []orders.Link
 	// PodRefused tells that the site's API server did not let the pod in at the last look.
 	PodRefused bool
+	// Staging is what the sidecar's mirrors may take, as its Site declares it.
+	Staging transfer.Staging
 	// TempDBRefused tells that the engine did not take the last statement about the files of tempdb.
 	TempDBRefused bool
 	// Network is who connects to the server.
@@ -353,6 +356,7 @@ func Desire(server *v1alpha1.SQLServer, site v1alpha1.Site, agentImage string, a
 		}
 	}
 	d.Alone = alone(name, around)
+	d.Staging = stagingOf(server.Spec.Site, around.Sites)
 	if c := apimeta.FindStatusCondition(server.Status.Conditions, v1alpha1.ConditionTempDBArranged); c != nil {
 		d.TempDBRefused = c.Reason == v1alpha1.ReasonTempDBRefused
 	}

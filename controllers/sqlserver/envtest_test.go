@@ -446,6 +446,8 @@ func TestController(t *testing.T) {
 		g.Expect(apierrors.IsNotFound(get(t, b.hub.Client, "gone-credentials", &corev1.Secret{})())).To(BeTrue())
 	})
 
+	t.Run("tells the sidecar the staging quota of its site", func(t *testing.T) { b.staging(t, "tukpub") })
+
 	t.Run("gives a pod the buffers of its links with its next start", func(t *testing.T) { b.tuning(t, "tukpub") })
 
 	t.Run("tells the sidecar which servers of other sites it times", func(t *testing.T) { b.timing(t, "tukpub") })

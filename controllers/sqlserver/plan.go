@@ -26,6 +26,7 @@ func plan(d Desired, o Observed) reconcile.Plan {
 	decision, placementErr := decide(d, o)
 	return reconcile.Stages(d, o,
 		planSite,
+		planStaging,
 		planShape,
 		planSecrets,
 		planPasswords,

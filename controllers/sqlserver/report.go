@@ -54,7 +54,7 @@ func (r *Reconciler) report(ctx context.Context, d Desired, o Observed, p reconc
 			changes = append(changes, *change)
 		}
 	}
-	changes = append(changes, tellStaging(d, o, status)...)
+	changes = append(changes, reportStaging(d, o, status)...)
 	return r.reporter.Report(ctx, server, &server.Status, status, changes)
 }
 

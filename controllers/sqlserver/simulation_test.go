@@ -194,6 +194,10 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 				e.startPod()
 			}
 		}
+	case TellStaging:
+		value, err := orders.EncodeStaging(s.Bounds)
+		NewWithT(t).Expect(err).NotTo(HaveOccurred())
+		o.order(orders.StagingKey, value)
 	case RestartPod:
 		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
 		if s.Once != "" {
@@ -206,7 +210,7 @@ func (e *environ) do(t *testing.T, step reconcile.Step) {
 	case TellLinks:
 		value, err := orders.EncodeLinks(s.Links)
 		NewWithT(t).Expect(err).NotTo(HaveOccurred())
-		o.Orders = map[string][]byte{orders.LinksKey: value}
+		o.order(orders.LinksKey, value)
 	case ReplaceSidecar:
 		NewWithT(t).Expect(s.UID).To(Equal(o.Pod.UID))
 		o.Pod = o.Pod.DeepCopy()
@@ -402,4 +406,14 @@ func (e *environ) settle(t *testing.T, most int) (reconcile.Plan, []string) {
 	}
 	t.Fatalf("the plan does not come to an end: %q ...", done[len(done)-8:])
 	return reconcile.Plan{}, nil
+}
+
+// order has the Secret of the sidecar's orders say something beside what it says.
+func (o *Observed) order(key string, value []byte) {
+	told := maps.Clone(o.Orders)
+	if told == nil {
+		told = map[string][]byte{}
+	}
+	told[key] = value
+	o.Orders = told
 }

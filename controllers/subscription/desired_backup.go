@@ -78,7 +78,7 @@ func (r *Reconciler) desireSenders(ctx context.Context, d *Desired) (err error) 
 		if s.Token, unknown = credentials.Derive(access.Passwords, "backup for "+d.backupOf()); unknown != nil {
 			continue
 		}
-		if s.Sends, err = r.sends(ctx, d.Subscription.Namespace, server); err != nil {
+		if s.Sends, err = r.transfers(ctx, d.Subscription.Namespace, server); err != nil {
 			return err
 		}
 		d.Senders[server] = s

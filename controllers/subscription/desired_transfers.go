@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -21,16 +20,8 @@ func (r *Reconciler) desireTransfers(ctx context.Context, d *Desired) (err error
 	if d.Receives, err = r.transfers(ctx, d.Subscription.Namespace, d.Subscriber); err != nil {
 		return err
 	}
-	d.Sends, err = r.sends(ctx, d.Subscription.Namespace, d.System.Server)
+	d.Sends, err = r.transfers(ctx, d.Subscription.Namespace, d.System.Server)
 	return err
-}
-
-// sends are the bounds of a server that sends. It keeps nothing of what is fetched, and is told nothing new when the
-// bound of that changes.
-func (r *Reconciler) sends(ctx context.Context, namespace string, name v1alpha1.ServerName) (transfer.Settings, error) {
-	s, err := r.transfers(ctx, namespace, name)
-	s.Staging = transfer.Staging{}
-	return s, err
 }
 
 // transfers are the bounds of the site where a server runs; none where no Site, or no server, declares any.
@@ -57,23 +48,7 @@ func settingsOf(declared *v1alpha1.SiteTransfers) transfer.Settings {
 		return transfer.Settings{}
 	}
 	return transfer.Settings{Workers: int(declared.Workers), MaxRate: bytesPerSecond(declared.MaxRate),
-		Compression: transfer.Compression(declared.Compression), Staging: stagingOf(declared)}
-}
-
-// Watermarks of a staging quota unless others are given; admission compares with the same.
-const (
-	highWatermark = 90
-	lowWatermark  = 60
-)
-
-// stagingOf is the declared bound of what is kept; none without a quota.
-func stagingOf(declared *v1alpha1.SiteTransfers) transfer.Staging {
-	if declared.StagingQuota == nil {
-		return transfer.Staging{}
-	}
-	return transfer.Staging{Quota: declared.StagingQuota.Value(),
-		High: int(ptr.Deref(declared.StagingHighWatermark, highWatermark)),
-		Low:  int(ptr.Deref(declared.StagingLowWatermark, lowWatermark))}
+		Compression: transfer.Compression(declared.Compression)}
 }
 
 // bytesPerSecond of a rate such as 200Mbit; 0, no bound, for none. Admission refuses any other form.

@@ -11,14 +11,16 @@ import (
 
 	. "github.com/onsi/gomega"
 	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql/credentials"
+	"geosql.dev/operator/internal/sites"
+	"geosql.dev/operator/internal/transfer"
 )
 
 // A snapshot for which the staging quota is too small waits, and Ready says which would do; it comes by itself when the
@@ -28,12 +30,15 @@ func TestASnapshotThatWaitsForTheStagingQuota(t *testing.T) {
 	g := NewWithT(t)
 	b := newBed(t, "dist", "tukpub", "dubsub")
 	b.publisherDatabase(t, 200)
-	quota := func(size string) {
-		change(t, b, &v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "dublin"}}, func(s *v1alpha1.Site) {
-			s.Spec.Transfers = &v1alpha1.SiteTransfers{StagingQuota: ptr.To(resource.MustParse(size))}
-		})
+	// As the controller of servers tells it, with nothing of what subscriptions tell.
+	quota := func(gibibytes int64) {
+		value, err := orders.EncodeStaging(transfer.Staging{Quota: gibibytes << 30, High: 90, Low: 60})
+		g.Expect(err).NotTo(HaveOccurred())
+		secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: credentials.OrdersName("dubsub")},
+			Type: corev1.SecretTypeOpaque, Data: map[string][]byte{orders.StagingKey: value}}
+		g.Expect(sites.ApplyAs(t.Context(), b.hub.Client, secret, "geosql-sqlserver-staging")).To(Succeed())
 	}
-	quota("1Gi")
+	quota(1)
 	// Of another publication, and nobody knows who has put it there.
 	theirs := filepath.Join(b.mirrors["dubsub"], credentials.HostName("dist"), "unc", "theirs", "20260101000000", "a.bcp")
 	g.Expect(os.MkdirAll(filepath.Dir(theirs), 0o755)).To(Succeed())
@@ -53,7 +58,7 @@ func TestASnapshotThatWaitsForTheStagingQuota(t *testing.T) {
 		}
 		return ""
 	}, patient).Should(ContainSubstring("spec.transfers.stagingQuota of the subscriber's Site to 2Gi at least"))
-	quota("2Gi")
+	quota(2)
 	b.waitFor(t, s, &s.Status.StatusBase, v1alpha1.ReasonDelivering)
 	g.Expect(theirs).To(BeARegularFile())
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/agent/orders"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
@@ -192,10 +193,13 @@ func planInTime(d Desired, o Observed, p *replication.Plan, r *orders.Reader) bo
 	if err != nil || o.Now.Sub(at) <= o.retained(d)*3/4 {
 		return true
 	}
-	given := o.givenUp(d, r, fmt.Sprintf("it was not registered within three quarters of the %d hours for which "+
-		"distributor %s keeps what comes after it, and another one would take as long: give that twice the time that the "+
-		"way takes, or let it come faster (spec.transfers and spec.links of the Sites)",
-		hours(o.retained(d)), d.System.Host()))
+	why := fmt.Sprintf("it was not registered within three quarters of the %d hours for which distributor %s keeps what "+
+		"comes after it, and another one would take as long: give that twice the time that the way takes, or let it come "+
+		"faster (spec.transfers and spec.links of the Sites)", hours(o.retained(d)), d.System.Host())
+	if m := o.Backup.Mirror; m != nil && m.State == files.Failing && m.Generation == generation(r.Backup) {
+		why += fmt.Sprintf(". The sidecar of %s did not bring it, which said last: %s", d.host(), m.Message)
+	}
+	given := o.givenUp(d, r, why)
 	given.Attempt.Failed = max(given.Attempt.Failed, mostFailed)
 	p.Add(TellBackup{Server: o.primary(d), Reader: given})
 	return p.Proceed("backup %s is too old to begin with: no other is taken", r.Backup)

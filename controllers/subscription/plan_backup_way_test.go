@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"geosql.dev/operator/api/v1alpha1"
+	"geosql.dev/operator/internal/agent/files"
 	"geosql.dev/operator/internal/mssql"
 	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/reconcile/conditions"
@@ -481,6 +482,35 @@ func TestABackupThatTakesTooLong(t *testing.T) {
 			g.Expect(p.Outcome.Reason).To(Equal(v1alpha1.ReasonDelivering), "%s after %q", p.Outcome.Message, done)
 			g.Expect(w.sent).To(HaveLen(sent + 1))
 			g.Expect(w.aside).To(BeEmpty())
+		})
+	}
+}
+
+// Where the subscriber's sidecar does not bring it, as for a quota, that is said with the end: the time was lost there.
+func TestABackupThatDoesNotComeInTime(t *testing.T) {
+	t.Parallel()
+	for of, says := range map[string]bool{"it": true, "another": false} {
+		t.Run(of, func(t *testing.T) {
+			t.Parallel()
+			g := NewWithT(t)
+			w := newBackupWorld(declared())
+			w.goes(t, w.moments()["the subscriber's sidecar is told"])
+			o := w.look()
+			o.Now = o.Now.Add(55 * time.Hour)
+			o.Backup.Mirror = &files.Status{State: files.Failing, Message: "raise the quota to 7Gi at least",
+				Generation: generation(o.order(w.d).Backup)}
+			if !says {
+				o.Backup.Mirror.Generation = "2026-10-01T00:00:00"
+			}
+			var why []string
+			for _, s := range plan(w.d, o).All() {
+				if x, is := s.(TellBackup); is && x.Reader != nil && x.Reader.Ended {
+					why = append(why, x.Reader.Attempt.Why)
+				}
+			}
+			g.Expect(why).To(HaveLen(1))
+			g.Expect(why[0]).To(ContainSubstring("three quarters of the 72 hours"))
+			g.Expect(strings.Contains(why[0], "which said last: raise the quota to 7Gi at least")).To(Equal(says))
 		})
 	}
 }

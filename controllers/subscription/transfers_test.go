@@ -6,10 +6,8 @@ import (
 	"testing"
 
 	. "github.com/onsi/gomega"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"geosql.dev/operator/api/v1alpha1"
@@ -25,11 +23,6 @@ func TestBoundsOfTransfers(t *testing.T) {
 		"empty": {&v1alpha1.SiteTransfers{}, transfer.Settings{}},
 		"all": {&v1alpha1.SiteTransfers{Workers: 2, MaxRate: "200Mbit", Compression: v1alpha1.CompressNever},
 			transfer.Settings{Workers: 2, MaxRate: 25_000_000, Compression: transfer.Never}},
-		"a staging quota": {&v1alpha1.SiteTransfers{StagingQuota: ptr.To(resource.MustParse("2Gi"))},
-			transfer.Settings{Staging: transfer.Staging{Quota: 2 << 30, High: 90, Low: 60}}},
-		"a staging quota with watermarks": {&v1alpha1.SiteTransfers{StagingQuota: ptr.To(resource.MustParse("1500M")),
-			StagingHighWatermark: ptr.To[int32](80), StagingLowWatermark: ptr.To[int32](10)},
-			transfer.Settings{Staging: transfer.Staging{Quota: 1_500_000_000, High: 80, Low: 10}}},
 		"in Gbit":    {&v1alpha1.SiteTransfers{MaxRate: "1.5Gbit"}, transfer.Settings{MaxRate: 187_500_000}},
 		"unreadable": {&v1alpha1.SiteTransfers{MaxRate: "fast"}, transfer.Settings{}},
 	} {
@@ -63,15 +56,13 @@ func TestBoundsAreThoseOfTheServersSite(t *testing.T) {
 		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "dublin"}, Spec: v1alpha1.SiteSpec{
 			Transfers: &v1alpha1.SiteTransfers{Workers: 2, MaxRate: "80Mbit"}}},
 		&v1alpha1.Site{ObjectMeta: metav1.ObjectMeta{Name: "tukwila"}, Spec: v1alpha1.SiteSpec{
-			Transfers: &v1alpha1.SiteTransfers{Workers: 8, StagingQuota: ptr.To(resource.MustParse("2Gi"))}}},
+			Transfers: &v1alpha1.SiteTransfers{Workers: 8}}},
 	).Build()}
 	d := declared()
 	d.Subscription.Namespace = "web"
 	g.Expect(r.desireTransfers(t.Context(), &d)).To(Succeed())
 	g.Expect(d.Receives).To(Equal(transfer.Settings{Workers: 2, MaxRate: 10_000_000}))
 	g.Expect(d.Sends).To(Equal(transfer.Settings{Workers: 8}))
-	g.Expect(r.transfers(t.Context(), "web", distributor)).To(Equal(transfer.Settings{Workers: 8,
-		Staging: transfer.Staging{Quota: 2 << 30, High: 90, Low: 60}}), "for what it fetches")
 	for _, name := range []v1alpha1.ServerName{publisher, "nobody"} {
 		g.Expect(r.transfers(t.Context(), "web", name)).To(Equal(transfer.Settings{}), string(name))
 	}

@@ -43,8 +43,6 @@ type Settings struct {
 	MaxRate int64 `json:"maxRate,omitempty"`
 	// Compression of what is received; Auto when it is empty.
 	Compression Compression `json:"compression,omitempty"`
-	// Staging bounds what of files is kept on the volume of who receives; none for no bound.
-	Staging Staging `json:"staging,omitzero"`
 }
 
 // Staging bounds what a sidecar keeps of files that it receives, or has received.
@@ -75,8 +73,6 @@ func Strictest(all []Settings) Settings {
 		if s.Compression != one.Compression {
 			s.Compression = Auto
 		}
-		s.Staging.Quota = least(s.Staging.Quota, one.Staging.Quota)
-		s.Staging.High, s.Staging.Low = least(s.Staging.High, one.Staging.High), least(s.Staging.Low, one.Staging.Low)
 	}
 	return s
 }

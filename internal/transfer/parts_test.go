@@ -145,9 +145,6 @@ func TestStrictest(t *testing.T) {
 		To(Equal(Settings{Workers: 2, MaxRate: 5, Compression: Never}))
 	g.Expect(Strictest([]Settings{{MaxRate: 7}, {MaxRate: 5, Compression: Always}})).
 		To(Equal(Settings{MaxRate: 5, Compression: Auto}))
-	stagings := []Settings{{}, {Staging: Staging{Quota: 9, High: 90, Low: 60}},
-		{Staging: Staging{Quota: 7, High: 95, Low: 50}}}
-	g.Expect(Strictest(stagings).Staging).To(Equal(Staging{Quota: 7, High: 90, Low: 50}))
 }
 
 func TestWatermarks(t *testing.T) {

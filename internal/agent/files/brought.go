@@ -297,11 +297,9 @@ func (v *visit) bring(ctx context.Context, one *mirror, listing *Listing, p plac
 // gather takes what is on this side.
 func (v *visit) gather(ctx context.Context, one *mirror, listing *Listing, p place, from filled) error {
 	m := v.mirrors
-	leave, err := m.claim(one, p, listing)
-	if err != nil {
+	if err := m.claim(one, p, listing); err != nil {
 		return err
 	}
-	defer leave()
 	if err := v.store(listing, p); err != nil {
 		return err
 	}

@@ -97,6 +97,8 @@ type Mirrors struct {
 	// into one.
 	brought string
 	look    time.Duration
+	// listFolder lists a folder for what staging takes; tests have their own.
+	listFolder func(dir string) ([]os.DirEntry, error)
 	// at, unless nil, is told of each step when it is done; an error ends the attempt there, for tests.
 	at func(step string) error
 	// staging keeps what they all take below a quota.
@@ -122,7 +124,8 @@ func NewMirrors(dir, namespace string, log *slog.Logger) *Mirrors {
 	return &Mirrors{dir: dir, namespace: namespace, log: log, limits: transfer.NewLimits(), index: transfer.NewIndex(),
 		reading: semaphore.NewWeighted(1), room: semaphore.NewWeighted(maxChunks),
 		stall: stall, answer: answerTime, removeAll: os.RemoveAll, volume: backups.FileSystem, look: lookPause,
-		staging: newStaging(), running: map[string]*mirror{}, statuses: map[string]Status{},
+		listFolder: os.ReadDir,
+		staging:    newStaging(), running: map[string]*mirror{}, statuses: map[string]Status{},
 		folders: map[string]chan struct{}{}}
 }
 
@@ -139,9 +142,8 @@ func (m *Mirrors) Set(ctx context.Context, list []orders.Mirror) {
 		order.Transfers = transfer.Settings{}
 		wanted[order.Subscription] = order
 	}
-	strictest := transfer.Strictest(settings)
-	m.limits.Set(strictest)
-	m.staging.heed(strictest.Staging, m.running, list)
+	m.limits.Set(transfer.Strictest(settings))
+	m.staging.heed(m.running, list)
 	// A mirror that begins again takes its own place: in a map that is being walked it may be met once more.
 	for name, old := range maps.Clone(m.running) {
 		if order, ok := wanted[name]; ok && reflect.DeepEqual(order, old.order) {
@@ -224,11 +226,15 @@ func (m *Mirrors) run(ctx context.Context, one *mirror) {
 	case one.order.Manual != "":
 		work = (&visit{mirrors: m}).copy
 	}
+	defer m.release(one)
 	most := int64(0)
 	for failed := 0; ; failed++ {
 		err := work(ctx, one, failed)
 		if err == nil || ctx.Err() != nil {
 			return
+		}
+		if blocked := (*BlockedError)(nil); !errors.As(err, &blocked) {
+			m.unblock(one)
 		}
 		if errors.Is(err, errAwaited) {
 			failed = -1
@@ -316,9 +322,15 @@ func (m *Mirrors) settle(
 	bring func(place) error,
 ) error {
 	p := m.placeOf(one, listing)
-	leave, err := m.enter(ctx, p.parent)
-	if err != nil {
-		return err
+	leave, entered := m.enterNow(p.parent)
+	if !entered {
+		if m.unblock(one) {
+			m.say(one, func(s *Status) { s.Message = "another mirror copies into the folder, for which this one waits" })
+		}
+		var err error
+		if leave, err = m.enter(ctx, p.parent); err != nil {
+			return err
+		}
 	}
 	defer leave()
 	total := listing.total()
@@ -335,12 +347,13 @@ func (m *Mirrors) settle(
 	below := p.parent + string(filepath.Separator)
 	m.index.Forget(func(name string) bool { return strings.HasPrefix(name, below) })
 	one.meter.End()
-	err = errors.Join(p.prune(keep-1), m.searched(one, p))
+	err := errors.Join(p.prune(keep-1), m.searched(one, p))
 	m.warn(one, stays, err)
 	message := ""
 	if err != nil {
 		message = err.Error()
 	}
+	m.release(one)
 	m.say(one, func(s *Status) { s.State, s.Message = Verified, message })
 	m.log.Info("snapshot mirrored", "subscription", one.order.Subscription, "snapshot", listing.Snapshot, "bytes", total)
 	return nil
@@ -361,37 +374,14 @@ func (m *Mirrors) warn(one *mirror, what string, err error) {
 	}
 }
 
-// enter waits until no other mirror copies into a folder.
-func (m *Mirrors) enter(ctx context.Context, folder string) (leave func(), err error) {
-	turn := m.turn(folder)
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// turn is held by who copies into a folder, or removes something there.
-func (m *Mirrors) turn(folder string) chan struct{} {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.folders[folder] == nil {
-		m.folders[folder] = make(chan struct{}, 1)
-	}
-	return m.folders[folder]
-}
-
 // bring has a snapshot be in its place, whole.
 func (m *Mirrors) bring(ctx context.Context, one *mirror, source *source, listing *Listing, p place) error {
 	if there, err := m.inPlace(ctx, one, listing, p); err != nil || there {
 		return err
 	}
-	leave, err := m.claim(one, p, listing)
-	if err != nil {
+	if err := m.claim(one, p, listing); err != nil {
 		return err
 	}
-	defer leave()
 	if !listing.Chunked {
 		// Before as well: one after another that is superseded before it is whole would fill the volume.
 		m.warn(one, stays, m.prunePartial(one, p, ""))

@@ -89,6 +89,12 @@ func (p *Part) Run(ctx context.Context) error {
 	return p.source.Watch(ctx, func(data map[string][]byte) {
 		readers, errs := orders.Readers(data)
 		mirrors, more := orders.Mirrors(data)
+		staging, err := orders.Staging(data)
+		if err == nil {
+			p.mirrors.Bound(staging)
+		} else {
+			errs = append(errs, err)
+		}
 		for _, err := range append(errs, more...) {
 			p.log.Warn("orders that cannot be read", "error", err)
 		}

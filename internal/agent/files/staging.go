@@ -33,28 +33,50 @@ type staging struct {
 	heard time.Time
 	// named is when an order last named a publication's folder, by folderKey.
 	named map[string]time.Time
-	// claims are how many bytes the snapshots under way are to have.
-	claims map[spot]int64
+	// claims are the rooms that mirrors have been promised. Each keeps its own from one attempt to the next: what was
+	// given away in a pause would leave two that are half done, of which each waits for the other for good.
+	claims map[*mirror]claim
 	// blocked are the mirrors for whose snapshots the quota is too small.
-	blocked map[*mirror]Blocked
+	blocked map[*mirror]refusal
 	// last is what was seen last; nil before that. removed are all bytes that were.
 	last    *seenStaging
 	cleaned *Cleaned
 	removed int64
+	// unlisted tells that a folder could not be listed at the last look; deciding guards it.
+	unlisted bool
+}
+
+// claim is what a snapshot under way is to have.
+type claim struct {
+	at    spot
+	total int64
+}
+
+// refusal is a claim for which there is no room.
+type refusal struct {
+	claim
+
+	says Blocked
 }
 
 func newStaging() *staging {
-	return &staging{now: time.Now, named: map[string]time.Time{}, claims: map[spot]int64{},
-		blocked: map[*mirror]Blocked{}}
+	return &staging{now: time.Now, named: map[string]time.Time{}, claims: map[*mirror]claim{},
+		blocked: map[*mirror]refusal{}}
 }
 
 // folderKey of a publication's folder, which orders name without regard to case.
 func folderKey(host, folder string) string { return host + "/" + strings.ToLower(folder) }
 
-// heed takes the bounds of orders, and notes which folders they name. Mirrors.mu is held.
-func (s *staging) heed(bounds transfer.Staging, running map[string]*mirror, list []orders.Mirror) {
+// Bound replaces the bounds of what the mirrors take together. None begins again for them, and none ends.
+func (m *Mirrors) Bound(bounds transfer.Staging) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.staging.bounds = bounds
+}
+
+// heed notes which folders orders name. Mirrors.mu is held.
+func (s *staging) heed(running map[string]*mirror, list []orders.Mirror) {
 	now := s.now()
-	s.bounds = bounds
 	if s.heard.IsZero() {
 		s.heard = now
 	}
@@ -89,17 +111,22 @@ func (m *Mirrors) naming(s staged) naming {
 	return naming{since: stage.heard}
 }
 
-// lying is what the sidecar has brought and is there. No link is followed: one has the server's own snapshots.
+// lying is what the sidecar has brought and is there. No link is followed: one has the server's own snapshots. What
+// cannot be listed counts as nothing, and nothing of it is removed: somebody else's folder must not keep all transfers
+// of the server waiting.
 func (m *Mirrors) lying() (all []staged, err error) {
-	hosts, err := foldersOf(m.dir)
+	hosts, err := m.foldersOf(m.dir)
+	if err != nil {
+		return nil, fmt.Errorf("look at what mirrors take: %w", err)
+	}
 	for _, host := range hosts {
-		trees, unread := foldersOf(filepath.Join(m.dir, host))
+		trees, unread := m.foldersOf(filepath.Join(m.dir, host))
 		err = errors.Join(err, unread)
 		for _, one := range trees {
 			if one != tree {
 				continue
 			}
-			folders, unread := foldersOf(filepath.Join(m.dir, host, tree))
+			folders, unread := m.foldersOf(filepath.Join(m.dir, host, tree))
 			err = errors.Join(err, unread)
 			for _, folder := range folders {
 				of, unread := m.lyingIn(host, folder)
@@ -107,16 +134,18 @@ func (m *Mirrors) lying() (all []staged, err error) {
 			}
 		}
 	}
-	if err != nil {
-		return nil, fmt.Errorf("look at what mirrors take: %w", err)
+	if err != nil && !m.staging.unlisted {
+		m.log.Warn("a folder of mirrors cannot be listed: what is there does not count for the staging quota, and stays",
+			"error", err)
 	}
+	m.staging.unlisted = err != nil
 	return all, nil
 }
 
 // lyingIn is what lies in a publication's folder.
 func (m *Mirrors) lyingIn(host, folder string) (all []staged, err error) {
 	parent := filepath.Join(m.dir, host, tree, folder)
-	names, err := foldersOf(parent)
+	names, err := m.foldersOf(parent)
 	for _, name := range names {
 		s := staged{spot: spot{host, folder, name}, kind: whole}
 		if of := strings.TrimSuffix(strings.TrimPrefix(name, hidden), partialSuffix); name == partialName(of) {
@@ -135,17 +164,20 @@ func (m *Mirrors) lyingIn(host, folder string) (all []staged, err error) {
 }
 
 // foldersOf are the folders in one, links not among them; none where it is not there.
-func foldersOf(dir string) (names []string, err error) {
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+func (m *Mirrors) foldersOf(dir string) (names []string, err error) {
+	entries, err := m.listFolder(dir)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
+	case err != nil:
+		return nil, err
 	}
 	for _, e := range entries {
 		if e.IsDir() {
 			names = append(names, e.Name())
 		}
 	}
-	return names, err
+	return names, nil
 }
 
 // extent are the bytes that the files of a folder take, and when anything in it was written last. What is renamed or

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 
@@ -47,7 +46,16 @@ func (m *Mirrors) tendOnce() error {
 func (m *Mirrors) bounds() (transfer.Staging, map[spot]int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.staging.bounds, maps.Clone(m.staging.claims)
+	return m.staging.bounds, m.staging.claimed()
+}
+
+// claimed is what the snapshots under way are to have, once for all mirrors of one. Mirrors.mu is held.
+func (s *staging) claimed() map[spot]int64 {
+	all := map[spot]int64{}
+	for _, c := range s.claims {
+		all[c.at] = max(all[c.at], c.total)
+	}
+	return all
 }
 
 // see measures what lies there, for the status as well. staging.deciding is held.
@@ -99,13 +107,11 @@ func (m *Mirrors) clean(all []staged, goal int64) ([]staged, error) {
 // begins with nothing.
 func (m *Mirrors) discard(s staged) (done bool, err error) {
 	p := m.placeAt(s.spot)
-	turn := m.turn(p.parent)
-	select {
-	case turn <- struct{}{}:
-		defer func() { <-turn }()
-	default:
+	leave, entered := m.enterNow(p.parent)
+	if !entered {
 		return false, nil // a mirror is at it, whose order is newer than what was chosen
 	}
+	defer leave()
 	if !s.removable(m.naming(s), m.staging.now()) {
 		return false, nil
 	}
@@ -131,42 +137,69 @@ func (m *Mirrors) placeAt(at spot) place {
 		seed: filepath.Join(m.dir, at.host, seedFolder), removeAll: m.removeAll}
 }
 
-// claim takes room for a snapshot that is brought, until leave is called. Where the quota has none it makes some of
-// what nobody needs; a BlockedError says that it could not.
-func (m *Mirrors) claim(one *mirror, p place, listing *Listing) (leave func(), err error) {
-	stage, at := m.staging, spot{one.order.Host, listing.Folder, listing.Snapshot}
+// claim takes room for a snapshot that is brought, which the mirror keeps until release. Where the quota has none it
+// makes some of what nobody needs; a BlockedError says that it could not.
+func (m *Mirrors) claim(one *mirror, p place, listing *Listing) error {
+	stage, want := m.staging, claim{spot{one.order.Host, listing.Folder, listing.Snapshot}, listing.total()}
 	stage.deciding.Lock()
 	defer stage.deciding.Unlock()
-	m.mu.Lock()
-	stage.claims[at] = listing.total()
-	m.mu.Unlock()
-	leave = func() {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		delete(stage.claims, at)
+	if m.promised(one, want) {
+		return nil
 	}
-	blocked, err := m.fit(one, p, listing)
-	m.mu.Lock()
-	delete(stage.blocked, one)
-	if blocked != nil {
-		stage.blocked[one] = *blocked
-		err = &BlockedError{*blocked}
-	}
-	m.mu.Unlock()
+	blocked, err := m.fit(one, p, want)
 	if err != nil {
-		leave()
-		return nil, err
+		return err
 	}
-	return leave, nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if blocked != nil {
+		stage.blocked[one] = refusal{want, *blocked}
+		return &BlockedError{*blocked}
+	}
+	delete(stage.blocked, one)
+	stage.claims[one] = want
+	return nil
 }
 
-// fit makes room for what a mirror has claimed. What it returns says which quota would have it. staging.deciding is
-// held.
-func (m *Mirrors) fit(one *mirror, p place, listing *Listing) (*Blocked, error) {
+// promised tells that a snapshot has its room already, by an attempt before or another mirror of it, and has the mirror
+// keep it: a quota that is lowered stops nothing that is under way. What it was promised of another snapshot is free.
+func (m *Mirrors) promised(one *mirror, want claim) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	stage := m.staging
+	if stage.claimed()[want.at] < want.total {
+		delete(stage.claims, one)
+		return false
+	}
+	delete(stage.blocked, one)
+	stage.claims[one] = want
+	return true
+}
+
+// release gives back what a mirror was promised: its snapshot is here, or it has ended.
+func (m *Mirrors) release(one *mirror) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.staging.claims, one)
+	delete(m.staging.blocked, one)
+}
+
+// unblock notes that a mirror waits for no quota, whatever else it waits for. True says that it did.
+func (m *Mirrors) unblock(one *mirror) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, was := m.staging.blocked[one]
+	delete(m.staging.blocked, one)
+	return was
+}
+
+// fit makes room for what a mirror wants. What it returns says which quota would have it. staging.deciding is held.
+func (m *Mirrors) fit(one *mirror, p place, want claim) (*Blocked, error) {
 	bounds, claims := m.bounds()
 	if bounds.Quota == 0 {
 		return nil, nil
 	}
+	claims[want.at] = want.total
 	all, err := m.see()
 	if err != nil {
 		return nil, err
@@ -177,17 +210,45 @@ func (m *Mirrors) fit(one *mirror, p place, listing *Listing) (*Blocked, error) 
 			return nil, err
 		}
 	}
-	if needed(all, claims) > bounds.Quota && one.order.Manual == "" {
-		// Begun of snapshots that this one has superseded, and kept for their chunks alone, which are fetched then. Of a
-		// Manual one a person would have to bring them again.
+	// Begun of snapshots that this one has superseded, and kept for their chunks alone, which are fetched then. It stays
+	// where that is not enough.
+	spare := m.superseded(one, want.at, all)
+	if over := needed(all, claims) - bounds.Quota; over > 0 && over <= spare {
 		m.warn(one, stays, m.prunePartial(one, p, ""))
 		if all, err = m.see(); err != nil {
 			return nil, err
 		}
+		spare = m.superseded(one, want.at, all)
 	}
-	if need := needed(all, claims); need > bounds.Quota {
-		return &Blocked{Subscription: one.order.Subscription, Snapshot: listing.Snapshot, Bytes: listing.total(),
-			NeededBytes: need, QuotaBytes: bounds.Quota, WaitingBytes: waitingOf(all, m.naming, m.staging.now())}, nil
+	if needed(all, claims) <= bounds.Quota {
+		return nil, nil
 	}
-	return nil, nil
+	return &Blocked{Subscription: one.order.Subscription, Snapshot: want.at.snapshot, Bytes: want.total,
+		NeededBytes: needed(all, m.alsoBlocked(one, claims)) - spare, QuotaBytes: bounds.Quota,
+		WaitingBytes: waitingOf(all, m.naming, m.staging.now())}, nil
+}
+
+// superseded are the bytes that prunePartial would remove. Of a Manual mirror nothing: a person would have to bring
+// them again.
+func (m *Mirrors) superseded(one *mirror, at spot, all []staged) (n int64) {
+	for _, s := range all {
+		if one.order.Manual == "" && s.kind == begun && s.host == at.host && s.folder == at.folder &&
+			s.snapshot < at.snapshot && !m.copying(one, s.snapshot) {
+			n += s.bytes
+		}
+	}
+	return n
+}
+
+// alsoBlocked are claims with those of all mirrors that wait for the quota: a figure that has room for one alone would
+// let the next one say another.
+func (m *Mirrors) alsoBlocked(one *mirror, claims map[spot]int64) map[spot]int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for other, r := range m.staging.blocked {
+		if other != one && m.running[other.order.Subscription] == other {
+			claims[r.at] = max(claims[r.at], r.total)
+		}
+	}
+	return claims
 }

@@ -45,7 +45,8 @@ type Blocked struct {
 	// Bytes of the snapshot.
 	Bytes      int64 `json:"bytes"`
 	QuotaBytes int64 `json:"quotaBytes"`
-	// NeededBytes is the quota with which it could come now, WaitingBytes what of them may be removed within an hour.
+	// NeededBytes is the quota with which it could come now, and with it all others that are blocked; WaitingBytes what of
+	// them may be removed within an hour.
 	NeededBytes  int64 `json:"neededBytes"`
 	WaitingBytes int64 `json:"waitingBytes,omitempty"`
 }
@@ -54,15 +55,15 @@ type Blocked struct {
 func (b Blocked) Words() string {
 	text := fmt.Sprintf("snapshot %s of %d bytes does not fit into the staging quota of %d bytes beside what is needed: "+
 		"raise spec.transfers.stagingQuota of the subscriber's Site to %s at least", b.Snapshot, b.Bytes, b.QuotaBytes,
-		gibibytes(b.NeededBytes))
+		Quota(b.NeededBytes))
 	if b.WaitingBytes > 0 {
 		text += fmt.Sprintf("; %d bytes of that no order names any more, and they may go within an hour", b.WaitingBytes)
 	}
 	return text
 }
 
-// gibibytes are bytes as a quota has them, rounded up.
-func gibibytes(n int64) string { return fmt.Sprintf("%dGi", (n+1<<30-1)>>30) }
+// Quota is one of so many bytes as a Site declares it, rounded up.
+func Quota(n int64) string { return fmt.Sprintf("%dGi", (n+1<<30-1)>>30) }
 
 // BlockedError says that a snapshot does not fit.
 type BlockedError struct{ Blocked }
@@ -85,12 +86,10 @@ func (m *Mirrors) Staging() *Staging {
 	if c := stage.cleaned; c != nil && stage.now().Sub(c.At) < cleanedFor {
 		s.Cleaned = &Cleaned{At: c.At.UTC(), Bytes: c.Bytes}
 	}
-	for one, b := range stage.blocked {
-		if m.running[b.Subscription] != one {
-			delete(stage.blocked, one) // another order has taken its place
-			continue
+	for one, r := range stage.blocked {
+		if m.running[r.says.Subscription] == one { // else another order has taken its place
+			s.Blocked = append(s.Blocked, r.says)
 		}
-		s.Blocked = append(s.Blocked, b)
 	}
 	slices.SortFunc(s.Blocked, func(a, b Blocked) int { return cmp.Compare(a.Subscription, b.Subscription) })
 	return s

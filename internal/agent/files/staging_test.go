@@ -19,9 +19,17 @@ import (
 
 const mebibyte = 1 << 20
 
-// below bounds staging by so many MiB, with watermarks of 80 and 40 %.
-func below(quota int64) transfer.Settings {
-	return transfer.Settings{Staging: transfer.Staging{Quota: quota * mebibyte, High: 80, Low: 40}}
+// bound bounds staging by so many MiB, with watermarks of 80 and 40 %.
+func (s *stage) bound(t *testing.T, quota int64) {
+	t.Helper()
+	s.m.Bound(transfer.Staging{Quota: quota * mebibyte, High: 80, Low: 40})
+}
+
+// claims are so many mirrors that have been promised room.
+func (s *stage) claims() int {
+	s.m.mu.Lock()
+	defer s.m.mu.Unlock()
+	return len(s.m.staging.claims)
 }
 
 // stage is a folder of mirrors with a clock, at which an order for another publication has been told, with a quota.
@@ -39,7 +47,8 @@ func newStage(t *testing.T, quota int64) *stage {
 	s.m = s.keeper()
 	s.m.staging.now = func() time.Time { return s.now }
 	s.order = s.pair.order
-	s.order.Generation, s.order.Transfers = "", below(quota)
+	s.order.Generation = ""
+	s.bound(t, quota)
 	s.m.Set(t.Context(), []orders.Mirror{s.order})
 	return s
 }
@@ -226,12 +235,10 @@ func TestATransferThatIsBlocked(t *testing.T) {
 geosql_agent_staging_high_watermark_bytes 4.194304e+06
 `), stagingHigh.Name)).To(Succeed())
 
-	raised := s.order
-	raised.Transfers = below(7)
-	s.m.Set(t.Context(), []orders.Mirror{raised})
+	s.bound(t, 7)
 	s.mirrored(t, s.m, first, contents)
 	g.Expect(s.m.Staging().Blocked).To(BeEmpty())
-	g.Expect(s.m.staging.claims).To(BeEmpty())
+	g.Expect(s.claims()).To(BeZero())
 }
 
 // A transfer that has no room takes that of what no order needs, and of what was begun of older snapshots; but not that
@@ -248,7 +255,7 @@ func TestRoomForATransfer(t *testing.T) {
 		"without what no order needs":       {quota: 7, older: true},
 		"nor what was begun of an older":    {quota: 5},
 		"but not that of a person's":        {quota: 5, manual: "dublin", older: true, blocked: true},
-		"less than the snapshot alone has":  {quota: 2, blocked: true},
+		"less than the snapshot alone has":  {quota: 2, older: true, blocked: true},
 		"as much as the snapshot alone has": {quota: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -262,18 +269,19 @@ func TestRoomForATransfer(t *testing.T) {
 			listing := &Listing{Folder: "pub_db_articles", Snapshot: next, Files: []File{{Size: 3 * mebibyte}}}
 			one := &mirror{order: s.order}
 			one.order.Manual = c.manual
-			leave, err := s.m.claim(one, s.m.placeOf(one, listing), listing)
+			err := s.m.claim(one, s.m.placeOf(one, listing), listing)
 			exists := func(name string) bool { _, err := os.Stat(name); return err == nil }
 			g.Expect(exists(s.gone(partialName(first)))).To(Equal(c.gone))
 			g.Expect(exists(s.at(partialName(first)))).To(Equal(c.older))
 			g.Expect(s.at(partialName(next))).To(BeADirectory(), "it is resumed")
 			var blocked *BlockedError
 			g.Expect(errors.As(err, &blocked)).To(Equal(c.blocked))
-			g.Expect(s.m.staging.claims).To(HaveLen(map[bool]int{true: 0, false: 1}[c.blocked]))
-			if leave != nil {
-				leave()
+			if c.blocked && c.manual == "" {
+				g.Expect(blocked.NeededBytes).To(BeNumerically("~", 3*mebibyte, 64<<10), "that goes then")
 			}
-			g.Expect(s.m.staging.claims).To(BeEmpty())
+			g.Expect(s.claims()).To(Equal(map[bool]int{true: 0, false: 1}[c.blocked]))
+			s.m.release(one)
+			g.Expect(s.claims()).To(BeZero())
 		})
 	}
 }
@@ -282,19 +290,23 @@ func TestRoomForATransfer(t *testing.T) {
 func TestTwoTransfersTakeNoRoomTwice(t *testing.T) {
 	g := NewWithT(t)
 	s := newStage(t, 7)
-	claim := func(folder string) (func(), error) {
+	claim := func(folder string) (*mirror, error) {
 		listing := &Listing{Folder: folder, Snapshot: next, Files: []File{{Size: 4 * mebibyte}}}
 		one := &mirror{order: s.order}
-		return s.m.claim(one, s.m.placeOf(one, listing), listing)
+		return one, s.m.claim(one, s.m.placeOf(one, listing), listing)
 	}
-	leave, err := claim("pub_db_articles")
+	one, err := claim("pub_db_articles")
 	g.Expect(err).NotTo(HaveOccurred())
 	_, err = claim("pub_db_others")
 	var blocked *BlockedError
 	g.Expect(errors.As(err, &blocked)).To(BeTrue())
 	g.Expect(blocked.NeededBytes).To(BeEquivalentTo(8 * mebibyte))
-	leave()
-	leave, err = claim("pub_db_others")
+	second, err := claim("pub_db_articles")
+	g.Expect(err).NotTo(HaveOccurred(), "two of a publication have the same room")
+	s.m.release(one)
+	_, err = claim("pub_db_others")
+	g.Expect(errors.As(err, &blocked)).To(BeTrue(), "the second has it still")
+	s.m.release(second)
+	_, err = claim("pub_db_others")
 	g.Expect(err).NotTo(HaveOccurred())
-	leave()
 }

@@ -169,6 +169,13 @@ func (r Request) ends(ctx context.Context, o observed) (here, there end, stopped
 	if !there.joined || len(there.site.AllowedNamespaces) == 0 {
 		return no("name with --other-context the cluster of another site", "the hub is no site")
 	}
+	for _, e := range []end{here, there} {
+		if e.exposure() == v1alpha1.ExposureLoadBalancer {
+			return no("connect from the other site to the addresses of the Services SERVER-0-lb",
+				"servers of %s are reached by load balancers, and a probe makes none: it is not probed with this exposure",
+				e.name)
+		}
+	}
 	for _, e := range []*end{&here, &there} {
 		var err error
 		if e.namespace, err = namespaceFor(ctx, *e, here.site.AllowedNamespaces, there.site.AllowedNamespaces); err != nil {
