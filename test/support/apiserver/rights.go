@@ -6,18 +6,23 @@ package apiserver
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/test/support/checkout"
 )
@@ -83,7 +88,27 @@ func (a *Server) ManagerConfig(t testing.TB) *rest.Config {
 			}
 		}
 	}
+	a.awaitRights(t, authorizationv1.ResourceAttributes{Verb: "get", Resource: "secrets"},
+		authorizationv1.ResourceAttributes{Verb: "list", Group: v1alpha1.GroupVersion.Group, Resource: "sites"})
 	cfg := rest.CopyConfig(a.Config)
 	cfg.Impersonate = rest.ImpersonationConfig{UserName: managerUser}
 	return cfg
+}
+
+// awaitRights waits until the manager has rights that it was given. The API server goes by what its own watch of roles
+// has told it, on a busy machine seconds later.
+func (a *Server) awaitRights(t testing.TB, all ...authorizationv1.ResourceAttributes) {
+	t.Helper()
+	for _, may := range all {
+		err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, time.Minute, true,
+			func(ctx context.Context) (bool, error) {
+				review := &authorizationv1.SubjectAccessReview{
+					Spec: authorizationv1.SubjectAccessReviewSpec{User: managerUser, ResourceAttributes: &may}}
+				err := a.Client.Create(ctx, review)
+				return review.Status.Allowed, err
+			})
+		if err != nil {
+			t.Fatalf("waiting until the manager may %s %s: %v", may.Verb, may.Resource, err)
+		}
+	}
 }
