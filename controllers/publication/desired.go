@@ -116,7 +116,7 @@ type Observed struct {
 	AtErr error
 	// Pending is how much the log reader has still to set up for subscribers that began without a snapshot. It is younger
 	// than Database: what whoever is registered there needs is in it, unless it is done.
-	Pending int
+	Pending int64
 	// LogReaderJob and SnapshotJob are at the distributor, nil while there are none.
 	LogReaderJob, SnapshotJob *mssql.Job
 	// LogReaderBeside and SnapshotBeside have the agents' names while other jobs are attached to these; nil when there are

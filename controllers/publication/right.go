@@ -132,11 +132,11 @@ func right(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	case !needed && neverGiven(d, o):
 		return nil
 	case !needed && (o.Pending == 0 || !d.System.SetsUp(o.LogReaderJob)):
-		return &v1alpha1.LogReaderRight{Ended: &now, Left: int64(o.Pending)}
+		return &v1alpha1.LogReaderRight{Ended: &now, Left: o.Pending}
 	case neverGiven(d, o) && o.Now.Sub(have.Since.Time) >= countsAgain:
 		return &v1alpha1.LogReaderRight{Since: &now}
 	case o.Now.Sub(have.Since.Time) >= setUpFor:
-		return &v1alpha1.LogReaderRight{Since: have.Since, Ended: &now, Left: int64(o.Pending)}
+		return &v1alpha1.LogReaderRight{Since: have.Since, Ended: &now, Left: o.Pending}
 	}
 	return have
 }
@@ -171,16 +171,16 @@ func withoutRight(d Desired, o Observed) *v1alpha1.LogReaderRight {
 	case have == nil && (needed || fails):
 		return begun
 	case have == nil && d.System.SetsUp(o.LogReaderJob):
-		return &v1alpha1.LogReaderRight{Ended: &now, Left: int64(o.Pending)}
+		return &v1alpha1.LogReaderRight{Ended: &now, Left: o.Pending}
 	case have == nil:
 		return nil
-	case have.Since == nil && needed, fails && int64(o.Pending) > have.Left:
+	case have.Since == nil && needed, fails && o.Pending > have.Left:
 		return begun
 	case have.Since == nil && !fails && o.Pending == 0 && goesWithout(d, o):
 		return nil
 	}
 	still := have.DeepCopy()
-	still.Left = min(still.Left, int64(o.Pending))
+	still.Left = min(still.Left, o.Pending)
 	if have.Since != nil && !needed && (o.Now.Sub(have.Ended.Time) >= forgets || !beginsKept(d, o)) {
 		still.Since = nil
 	}

@@ -119,7 +119,7 @@ func TestWhenALogReaderSetsUp(t *testing.T) {
 		since := metav1.NewTime(start.Add(-setUpFor))
 		now := metav1.NewTime(start)
 		w.d.Publication.Status.LogReaderRight = &v1alpha1.LogReaderRight{
-			Since: &since, Ended: &now, Left: int64(w.o.Pending)}
+			Since: &since, Ended: &now, Left: w.o.Pending}
 	}
 	for name, c := range map[string]struct {
 		change func(*world)

@@ -112,7 +112,7 @@ type DistributionOf struct {
 
 // ReadPendingSetUps reads how much the log reader of a database, under its original publisher's name, has still to set
 // up for subscribers that began without a snapshot.
-func ReadPendingSetUps(ctx context.Context, q Querier, original, database string) (n int, err error) {
+func ReadPendingSetUps(ctx context.Context, q Querier, original, database string) (n int64, err error) {
 	err = q.Query(ctx, tsql.PendingSetUps(original, database), func(r Row) error { return r.Scan(&n) })
 	return n, err
 }
