@@ -44,7 +44,8 @@ var byTheClock = map[string]string{
 
 	"subscription.due":           "the next comparison comes earlier",
 	"subscription.differs":       "two comparisons showed one difference, and a person has consented to a new copy then",
-	"subscription.planProved":    "a person is asked earlier",
+	"subscription.lasts":         "a person is asked earlier; a difference is judged by its token besides",
+	"subscription.onItsWay":      "a person is asked earlier",
 	"subscription.observeTokens": "a token's age, by the clock that it was posted by: when the next one is posted",
 	"subscription.stands":        "what is pending is counted earlier",
 	"subscription.present":       "for how long a figure is shown",

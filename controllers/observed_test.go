@@ -69,6 +69,8 @@ var bare = map[string]string{
 	"subscription.Pending":  "nil is not known", "subscription.PendingSeconds": "nil is not known",
 	"subscription.Counted":        "how long a count took, also one that came to nothing",
 	"subscription.Former":         "HereErr says it",
+	"subscription.Declared":       "nil is not known",
+	"subscription.Compared":       "when it was over, also one that failed",
 	"subscription.FormerLogin":    "JobsErr says it",
 	"subscription.FormerSessions": "JobsErr says it",
 }

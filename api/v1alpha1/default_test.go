@@ -75,6 +75,8 @@ var computed = map[string]string{
 	"Site.spec.apiServer":                          "the kubeconfig's",
 	"Site.spec.kubeconfigSecretRef.key":            "depends on the use",
 	"Site.spec.storageClasses.agent":               "that of the data volume",
+	"Site.spec.transfers.stagingHighWatermark":     "refused without a quota",
+	"Site.spec.transfers.stagingLowWatermark":      "refused without a quota",
 	"AvailabilityGroup.spec.databases[].collation": "the server's",
 	"AvailabilityGroup.spec.databases[].owner":     "the operator's login, which the database is made by",
 	"Subscription.spec.agentAt":                    "the type",

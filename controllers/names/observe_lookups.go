@@ -23,7 +23,7 @@ import (
 type asking[A any] struct {
 	mu sync.Mutex
 	// life ends with the process's work: questions outlive the reconciliation that puts them. queue is that of the
-	// controller that asks. There are none in tests of plans.
+	// controller that asks. Nothing is asked before the controller has started.
 	life  context.Context
 	queue workqueue.TypedRateLimitingInterface[mcreconcile.Request]
 	known map[string]*asked[A]
@@ -76,13 +76,9 @@ func (q *asking[A]) of(x question[A], now time.Time) *A {
 		q.known[x.text] = k
 	}
 	k.who[x.who], k.used = true, now
-	if !k.under && (k.last == nil || now.Sub(k.put) >= x.again(k.last)) {
-		life := q.life
-		if life == nil {
-			life = context.Background()
-		}
+	if q.life != nil && !k.under && (k.last == nil || now.Sub(k.put) >= x.again(k.last)) {
 		k.put, k.under = now, true
-		go q.put(life, x, k, k.last)
+		go q.put(q.life, x, k, k.last)
 	}
 	return k.last
 }

@@ -116,6 +116,7 @@ func TestATryIsRemembered(t *testing.T) {
 	v := balanced(ip("192.0.2.7"))
 	v.now = noon
 	v.opened = tries.opened("web")
+	g.Expect(tries.source().Start(t.Context(), nil)).To(Succeed())
 	g.Expect(v.untried("dublin")).To(Equal([]string{"10.101.0.7:1433"}))
 	g.Expect(v.untried("tukwila")).To(BeEmpty(), "at home its pod is reached")
 	g.Eventually(asked).Should(Receive(Equal("192.0.2.7:8443")))

@@ -25,6 +25,7 @@ import (
 	"geosql.dev/operator/api/v1alpha1"
 	"geosql.dev/operator/internal/link"
 	"geosql.dev/operator/internal/plugin/cli"
+	"geosql.dev/operator/internal/reconcile"
 	"geosql.dev/operator/internal/sites"
 	"geosql.dev/operator/internal/sites/inpod"
 	"geosql.dev/operator/internal/sites/join"
@@ -292,7 +293,7 @@ func (p *probing) make(ctx context.Context, e, other end) (*corev1.Pod, error) {
 		for i := range others.Items {
 			// The API server's own clock has said when the pod was made.
 			if err == nil && left(&others.Items[i], pod.CreationTimestamp.Time) {
-				err = client.IgnoreNotFound(e.at.Client.Delete(ctx, &others.Items[i]))
+				err = reconcile.Remove(ctx, e.at.Client, &others.Items[i])
 			}
 		}
 		if err != nil {
@@ -376,7 +377,12 @@ func (p *probing) remove(ctx context.Context, e end) error {
 	var failed []error
 	for _, object := range []client.Object{
 		&corev1.Service{ObjectMeta: meta}, &networkingv1.NetworkPolicy{ObjectMeta: meta}, pod} {
-		if err := e.at.Client.Delete(ctx, object); client.IgnoreNotFound(err) != nil {
+		// Read again: what is made by a call that timed out is there as well.
+		err := e.at.Client.Get(ctx, client.ObjectKeyFromObject(object), object)
+		if err == nil {
+			err = reconcile.Remove(ctx, e.at.Client, object)
+		}
+		if client.IgnoreNotFound(err) != nil {
 			failed = append(failed, fmt.Errorf("delete %T %s/%s: %w", object, meta.Namespace, meta.Name, err))
 		}
 	}

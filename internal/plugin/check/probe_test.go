@@ -5,6 +5,7 @@ package check
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"errors"
 	"strings"
 	"testing"
@@ -68,6 +69,7 @@ func running(t *testing.T, objects ...client.Object) *site {
 					o.Spec.Ports[i].NodePort = s.ports[o.Spec.Ports[i].Port]
 				}
 			}
+			obj.SetUID(types.UID(rand.Text()))
 			return c.Create(ctx, obj, options...)
 		},
 	}).Build()
@@ -197,6 +199,9 @@ func TestWhatCannotBeProbed(t *testing.T) {
 		"no namespace": {func(_, _ *site, r *Request) {
 			r.Said.AllowedNamespaces = []string{"shop"}
 		}, "quincy", "quincy has none of its namespaces yet"},
+		"a load balancer": {func(_, _ *site, r *Request) {
+			r.Said.Exposure.Type = v1alpha1.ExposureLoadBalancer
+		}, "quincy", "servers of quincy are reached by load balancers"},
 		"no site at the other end": {func(hub, _ *site, r *Request) {
 			r.Probe.Other = &hub.at
 		}, "quincy", "no other site of the hub"},
