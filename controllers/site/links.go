@@ -85,7 +85,7 @@ func links(o *Observed, last *v1alpha1.SiteStatus) []v1alpha1.SiteLinkStatus {
 	slices.Sort(others)
 	var all []v1alpha1.SiteLinkStatus
 	for _, to := range slices.Compact(others) {
-		before, _ := findLink(last.Links, to)
+		before := findLink(last.Links, to)
 		l := v1alpha1.SiteLinkStatus{To: to}
 		known := link.Between(site, to, o.sites)
 		if known.RoundTrip > 0 || known.Bandwidth != "" {
@@ -107,11 +107,11 @@ func links(o *Observed, last *v1alpha1.SiteStatus) []v1alpha1.SiteLinkStatus {
 	return all[:min(len(all), maxLinks)]
 }
 
-func findLink(all []v1alpha1.SiteLinkStatus, to v1alpha1.SiteName) (v1alpha1.SiteLinkStatus, bool) {
+func findLink(all []v1alpha1.SiteLinkStatus, to v1alpha1.SiteName) v1alpha1.SiteLinkStatus {
 	if i := slices.IndexFunc(all, func(l v1alpha1.SiteLinkStatus) bool { return l.To == to }); i >= 0 {
-		return all[i], true
+		return all[i]
 	}
-	return v1alpha1.SiteLinkStatus{}, false
+	return v1alpha1.SiteLinkStatus{}
 }
 
 // measure fills in what agents have measured of a link, and tells whether that is known. Where servers of several

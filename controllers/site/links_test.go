@@ -206,7 +206,7 @@ func TestAMeasurementEnds(t *testing.T) {
 			fill(o)
 			g.Expect(o.says(v1alpha1.ConditionLinkSlowerThanDeclared)).To(Equal(c.says))
 			g.Expect(o.says(v1alpha1.ConditionWindowTooSmall) != "").To(Equal(c.says != ""))
-			l, _ := findLink(o.site.Status.Links, "dublin")
+			l := findLink(o.site.Status.Links, "dublin")
 			g.Expect(l.RoundTrip != nil).To(Equal(c.known), "%+v", l)
 			g.Expect(l.Server != "").To(Equal(c.known), "%+v", l)
 		})
