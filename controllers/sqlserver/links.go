@@ -46,9 +46,11 @@ func (s TellLinks) Describe() string {
 func timed(server *v1alpha1.SQLServer, around Surroundings) []orders.Link {
 	type pair struct{ from, to v1alpha1.ServerName }
 	here, there := map[v1alpha1.ServerName]bool{}, map[v1alpha1.ServerName]v1alpha1.SiteName{}
-	ran := map[v1alpha1.ServerName]bool{}
+	ran := map[v1alpha1.ServerName]int{}
 	for _, s := range around.Servers {
-		ran[v1alpha1.ServerName(s.Name)] = s.Status.Version != ""
+		if s.Status.Version != "" {
+			ran[v1alpha1.ServerName(s.Name)] = 1
+		}
 		switch name := v1alpha1.ServerName(s.Name); {
 		case s.DeletionTimestamp != nil:
 		case s.Spec.Site == server.Spec.Site:
@@ -71,10 +73,10 @@ func timed(server *v1alpha1.SQLServer, around Surroundings) []orders.Link {
 	}
 	chosen := map[v1alpha1.SiteName]pair{}
 	sooner := func(a, b pair) bool {
-		first, second := ran[a.from] && ran[a.to], ran[b.from] && ran[b.to]
-		if first == second {
-			first, second = admitted[a] || keeps[a.to], admitted[b] || keeps[b.to]
+		if more := ran[a.from] + ran[a.to] - ran[b.from] - ran[b.to]; more != 0 {
+			return more > 0
 		}
+		first, second := admitted[a] || keeps[a.to], admitted[b] || keeps[b.to]
 		if first != second {
 			return first
 		}

@@ -108,9 +108,13 @@ func TestAProbeAtAPIServers(t *testing.T) {
 	g.Expect(bad(probes(t, r))).To(ContainElement(HaveField("Says", ContainSubstring("the stream broke"))))
 	g.Expect(append(remains(t, inHub), remains(t, at)...)).To(BeEmpty())
 
-	g.Expect(at.Client.Create(ctx, &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "none"},
-		Spec: corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}}})).
-		To(Succeed())
+	none := corev1.ResourceList{corev1.ResourcePods: resource.MustParse("0")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: "web", Name: "none"},
+		Spec: corev1.ResourceQuotaSpec{Hard: none}}
+	g.Expect(at.Client.Create(ctx, quota)).To(Succeed())
+	// No controller counts here what is used.
+	quota.Status = corev1.ResourceQuotaStatus{Hard: none, Used: none}
+	g.Expect(at.Client.Status().Update(ctx, quota)).To(Succeed())
 	g.Eventually(func() []Finding { return bad(probes(t, r)) }).WithTimeout(30 * time.Second).Should(ContainElement(And(
 		HaveField("Cluster", "quincy"), HaveField("Check", "probe"), HaveField("Level", Unknown), HaveField("Says",
 			MatchRegexp("quota|limited")))))
