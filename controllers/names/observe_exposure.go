@@ -75,8 +75,25 @@ func nodePortsOf(s *corev1.Service) map[string]int32 {
 }
 
 // reach returns where the server is reached from a site; nothing when it has no address there (yet). It is all ports of
-// a server or none.
+// a server or none. Ports of nodes that were declared until now serve until the load balancer is found to forward: also
+// after the pod was made anew, when nothing is published that could stay.
 func (v *serverView) reach(from v1alpha1.SiteName) []endpoint {
+	way := v.declared(from)
+	if v.address == "" || from == v.home || v.exposure != v1alpha1.ExposureLoadBalancer || !v.hasNodePorts() {
+		return way
+	}
+	if len(way) > 0 && (v.opened == nil || v.opened(from, v)) {
+		return way
+	}
+	return v.byNode()
+}
+
+func (v *serverView) byNode() []endpoint {
+	return []endpoint{{address: v.nodeAddress, node: v.node, targets: v.nodePorts}}
+}
+
+// declared is the declared way to the server from a site.
+func (v *serverView) declared(from v1alpha1.SiteName) []endpoint {
 	if v.address == "" {
 		return nil
 	}
@@ -84,7 +101,7 @@ func (v *serverView) reach(from v1alpha1.SiteName) []endpoint {
 	case from == v.home || v.exposure == v1alpha1.ExposureFlatNetwork:
 		return []endpoint{{address: v.address, node: v.node}}
 	case v.exposure == v1alpha1.ExposureNodePort && v.hasNodePorts():
-		return []endpoint{{address: v.nodeAddress, node: v.node, targets: v.nodePorts}}
+		return v.byNode()
 	case v.exposure == v1alpha1.ExposureLoadBalancer && v.hasBalancer():
 		return v.balanced()
 	}
@@ -120,7 +137,7 @@ func (v *serverView) hasBalancer() bool {
 		})
 }
 
-// awaits tells that the server runs and that the declared way to it from a site is not open yet.
+// awaits tells that the server runs and that no way to it from a site is open yet.
 func (v *serverView) awaits(from v1alpha1.SiteName) bool {
 	return v.known && v.address != "" && len(v.reach(from)) == 0
 }
@@ -152,7 +169,7 @@ func (v *serverView) former() []endpoint {
 // awaited says which Service has no address yet, and since when; nothing when none is awaited. before is what was said
 // last of the name.
 func (v *serverView) awaited(namespace string, before *metav1.Condition, now time.Time) string {
-	if v.exposure != v1alpha1.ExposureLoadBalancer || !v.awaits("") {
+	if v.exposure != v1alpha1.ExposureLoadBalancer || !v.known || v.address == "" || len(v.declared("")) > 0 {
 		return ""
 	}
 	service := fmt.Sprintf("Service %s/%s at site %s", namespace, balancerName(v.name), v.home)
@@ -199,7 +216,8 @@ func (v *serverView) resolved() *resolution {
 		return r
 	case len(a.addresses) > 0:
 		return &resolution{Hostname: host, Addresses: a.addresses, At: a.at.UTC().Truncate(time.Second)}
-	case r != nil && a.at.Sub(a.silent) < resolvedValid:
+	case r != nil && (a.at.Sub(a.silent) < resolvedValid || v.now.Sub(r.At) < resolvedValid):
+		// Where this process is told nothing, another one may have been told.
 		return r
 	}
 	return nil

@@ -128,15 +128,22 @@ func (v *serverView) lookUp(l *lookups, who types.NamespacedName, now time.Time,
 	if r := recorded(v.balancer); left && r != nil && now.Sub(r.At) < leftToSite {
 		return
 	}
+	// Many a resolver fails for the family that a name has no address of.
+	network := "ip4"
+	if pod, err := netip.ParseAddr(v.address); err != nil {
+		network = "ip"
+	} else if pod.Unmap().Is6() {
+		network = "ip6"
+	}
 	v.looked = l.of(question[answer]{
-		text: host, who: who,
+		text: network + " " + host, who: who,
 		again: func(a *answer) time.Duration {
 			if len(a.addresses) == 0 {
 				return lookUpAgain
 			}
 			return lookUpEvery
 		},
-		ask:  func(ctx context.Context, before *answer) answer { return l.resolve(ctx, host, now, before) },
+		ask:  func(ctx context.Context, before *answer) answer { return l.resolve(ctx, network, host, now, before) },
 		same: func(a, b answer) bool { return slices.Equal(a.addresses, b.addresses) },
 	}, now)
 	if v.looked != nil && now.Sub(v.looked.at) > leftToSite {
@@ -145,7 +152,7 @@ func (v *serverView) lookUp(l *lookups, who types.NamespacedName, now time.Time,
 	}
 }
 
-func (l *lookups) resolve(ctx context.Context, host string, now time.Time, before *answer) answer {
+func (l *lookups) resolve(ctx context.Context, network, host string, now time.Time, before *answer) answer {
 	ask := l.ask
 	if ask == nil {
 		ask = resolver.LookupNetIP
@@ -153,7 +160,7 @@ func (l *lookups) resolve(ctx context.Context, host string, now time.Time, befor
 	ctx, cancel := context.WithTimeout(ctx, lookUpTimeout)
 	defer cancel()
 	// With the dot at its end the name is whole: no search domain of the pod is tried.
-	found, err := ask(ctx, "ip", strings.TrimSuffix(host, ".")+".")
+	found, err := ask(ctx, network, strings.TrimSuffix(host, ".")+".")
 	a := answer{at: now}
 	for _, address := range found {
 		if address = address.Unmap(); err == nil && usable(address) {

@@ -31,6 +31,8 @@ const (
 	tryStill = time.Second
 	// tryNothing is after how many rounds without an answer by either way the load balancer is no worse than what is left.
 	tryNothing = 3
+	// tryAgain is when it is tried again after nobody answered.
+	tryAgain = time.Minute
 	// openAfter is after how long the manager leads a site whose own process is not there to a load balancer untried.
 	// Clouds take up to five minutes to forward.
 	openAfter = 5 * time.Minute
@@ -57,8 +59,19 @@ type tries struct {
 	// connects is connects unless a test sets another; pause is tryPause.
 	connects func(ctx context.Context, address string) bool
 	pause    time.Duration
-	asking[bool]
+	asking[found]
 }
+
+// found is what a try finds.
+type found int
+
+const (
+	worse    found = iota // a former way answers, and the load balancer does not
+	neither               // nobody answers by any way
+	forwards              // the load balancer forwards
+)
+
+func (f found) opens() bool { return f != worse }
 
 // opened tells whether a server's load balancer has been found to forward from this site.
 func (t *tries) opened(namespace string) func(v1alpha1.SiteName, *serverView) bool {
@@ -68,24 +81,32 @@ func (t *tries) opened(namespace string) func(v1alpha1.SiteName, *serverView) bo
 			// Its pod's address may be another's here.
 			former = slices.DeleteFunc(former, func(e endpoint) bool { return e.targets == nil })
 		}
-		open := t.of(question[bool]{
-			text: v.trying(namespace), who: types.NamespacedName{Name: namespace},
-			again: func(open *bool) time.Duration {
-				if *open {
+		if !v.ready {
+			// That nobody answers says nothing before the server is there.
+			return false
+		}
+		last := t.of(question[found]{
+			text: v.trying(namespace) + " " + strings.Join(endpointKeys(former), " "),
+			who:  types.NamespacedName{Name: namespace},
+			again: func(last *found) time.Duration {
+				switch *last {
+				case forwards:
 					return math.MaxInt64
+				case neither:
+					return tryAgain
 				}
 				return 0
 			},
-			ask:  func(ctx context.Context, _ *bool) bool { return t.try(ctx, balanced, former) },
-			same: func(_, open bool) bool { return !open },
+			ask:  func(ctx context.Context, _ *found) found { return t.try(ctx, balanced, former) },
+			same: func(a, b found) bool { return a.opens() == b.opens() },
 		}, v.now)
-		return open != nil && *open
+		return last != nil && last.opens()
 	}
 }
 
 // try tells whether a load balancer forwards what the former ways do: a policy may keep this process from a port by
 // either of them. The agent's port is tried first, for the engine writes down who connects and says nothing.
-func (t *tries) try(ctx context.Context, balanced, former []endpoint) bool {
+func (t *tries) try(ctx context.Context, balanced, former []endpoint) found {
 	dial, pause := connects, tryPause
 	if t.connects != nil {
 		dial, pause = t.connects, t.pause
@@ -93,28 +114,28 @@ func (t *tries) try(ctx context.Context, balanced, former []endpoint) bool {
 	open := func(e endpoint, p port) bool { return dial(ctx, e.at(p)) }
 	nothing := 0
 	for range tryRounds {
-		worse := false
+		answers := false
 		for _, p := range []port{{"agent", credentials.AgentPort, credentials.AgentPort}, {portTDS, PortTDS, PortTDS}} {
 			if !slices.ContainsFunc(balanced, func(e endpoint) bool { return !open(e, p) }) {
-				return true
+				return forwards
 			}
-			if worse = slices.ContainsFunc(former, func(e endpoint) bool { return open(e, p) }); worse {
+			if answers = slices.ContainsFunc(former, func(e endpoint) bool { return open(e, p) }); answers {
 				break
 			}
 		}
-		if nothing++; worse {
+		if nothing++; answers {
 			nothing = 0
 		}
 		if nothing == tryNothing {
-			return true
+			return neither
 		}
 		select {
 		case <-ctx.Done():
-			return false
+			return worse
 		case <-time.After(pause):
 		}
 	}
-	return false
+	return worse
 }
 
 // at is where a port is at an endpoint.

@@ -6,6 +6,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,6 +22,8 @@ var nodePorts = map[string]int32{"tds": 31433, "mirroring": 31022, "agent": 3144
 // A site that is led to a server by another way stays there until its load balancer has been found to forward; one that
 // is led nowhere has nothing to lose.
 func TestALoadBalancerIsTriedFirst(t *testing.T) {
+	gone := balanced(ip("192.0.2.7"))
+	gone.nodePorts, gone.address, gone.nodeAddress = nodePorts, "", ""
 	byNode := balanced(ip("192.0.2.7"))
 	byNode.exposure, byNode.nodePorts = v1alpha1.ExposureNodePort, nodePorts
 	now := func(open bool) *serverView {
@@ -29,6 +32,8 @@ func TestALoadBalancerIsTriedFirst(t *testing.T) {
 		v.opened = func(v1alpha1.SiteName, *serverView) bool { return open }
 		return v
 	}
+	alone := now(false)
+	alone.nodePorts = nil
 	moved := now(false)
 	moved.nodeAddress = "10.100.0.13"
 	for what, c := range map[string]struct {
@@ -38,12 +43,14 @@ func TestALoadBalancerIsTriedFirst(t *testing.T) {
 	}{
 		"ports of nodes, untried":            {byNode, now(false), []string{"10.100.0.12:31433"}, true},
 		"ports of nodes, and it forwards":    {byNode, now(true), []string{"192.0.2.7:1433"}, false},
-		"ports of a node that was left":      {byNode, moved, []string{"192.0.2.7:1433"}, false},
+		"ports of a node that was left":      {byNode, moved, []string{"10.100.0.13:31433"}, true},
 		"a flat network, untried":            {view("tukwila", "10.101.0.7"), now(false), []string{"10.101.0.7:1433"}, true},
-		"nothing, untried":                   {nil, now(false), []string{"192.0.2.7:1433"}, false},
-		"another load balancer's, untried":   {balanced(ip("192.0.2.6")), now(false), []string{"192.0.2.7:1433"}, false},
-		"the load balancer's, by a new try":  {balanced(ip("192.0.2.7")), now(false), []string{"192.0.2.7:1433"}, false},
-		"another server's by the same nodes": {other(byNode), now(false), []string{"192.0.2.7:1433"}, false},
+		"nothing, untried":                   {nil, now(false), []string{"10.100.0.12:31433"}, true},
+		"nothing, as its pod is made anew":   {gone, now(false), []string{"10.100.0.12:31433"}, true},
+		"nothing, and no ports of nodes":     {nil, alone, []string{"192.0.2.7:1433"}, false},
+		"another load balancer's, untried":   {balanced(ip("192.0.2.6")), alone, []string{"192.0.2.7:1433"}, false},
+		"the load balancer's, by a new try":  {balanced(ip("192.0.2.7")), alone, []string{"192.0.2.7:1433"}, false},
+		"another server's by the same nodes": {other(byNode), now(false), []string{"10.100.0.12:31433"}, true},
 	} {
 		t.Run(what, func(t *testing.T) {
 			g := NewWithT(t)
@@ -86,20 +93,20 @@ func TestWhatATryFinds(t *testing.T) {
 	former := []endpoint{{address: "10.101.0.7"}, {address: "10.100.0.12", targets: nodePorts}}
 	for name, c := range map[string]struct {
 		answers []string
-		open    bool
+		finds   found
 	}{
-		"the agent":                          {[]string{"192.0.2.7:8443", "192.0.2.8:8443", "10.100.0.12:31443"}, true},
-		"the agent, at one address of two":   {[]string{"192.0.2.7:8443", "10.100.0.12:31443"}, false},
-		"the agent by the former way":        {[]string{"10.100.0.12:31443", "10.100.0.12:31433"}, false},
-		"the engine, where no agent answers": {[]string{"192.0.2.7:1433", "192.0.2.8:1433", "10.100.0.12:31433"}, true},
-		"the engine by the former way":       {[]string{"10.101.0.7:1433"}, false},
-		"nothing by either":                  {nil, true},
+		"the agent":                          {[]string{"192.0.2.7:8443", "192.0.2.8:8443", "10.100.0.12:31443"}, forwards},
+		"the agent, at one address of two":   {[]string{"192.0.2.7:8443", "10.100.0.12:31443"}, worse},
+		"the agent by the former way":        {[]string{"10.100.0.12:31443", "10.100.0.12:31433"}, worse},
+		"the engine, where no agent answers": {[]string{"192.0.2.7:1433", "192.0.2.8:1433", "10.100.0.12:31433"}, forwards},
+		"the engine by the former way":       {[]string{"10.101.0.7:1433"}, worse},
+		"nothing by either":                  {nil, neither},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tries := &tries{pause: time.Microsecond, connects: func(_ context.Context, address string) bool {
 				return slices.Contains(c.answers, address)
 			}}
-			NewWithT(t).Expect(tries.try(t.Context(), balanced, former)).To(Equal(c.open))
+			NewWithT(t).Expect(tries.try(t.Context(), balanced, former)).To(Equal(c.finds))
 		})
 	}
 }
@@ -114,11 +121,13 @@ func TestATryIsRemembered(t *testing.T) {
 		return <-answer
 	}}
 	v := balanced(ip("192.0.2.7"))
-	v.now = noon
-	v.opened = tries.opened("web")
+	v.now, v.opened = noon, tries.opened("web")
 	g.Expect(tries.source().Start(t.Context(), nil)).To(Succeed())
 	g.Expect(v.untried("dublin")).To(Equal([]string{"10.101.0.7:1433"}))
 	g.Expect(v.untried("tukwila")).To(BeEmpty(), "at home its pod is reached")
+	g.Consistently(asked).ShouldNot(Receive(), "its pod is not ready")
+	v.ready = true
+	g.Expect(v.untried("dublin")).To(Equal([]string{"10.101.0.7:1433"}))
 	g.Eventually(asked).Should(Receive(Equal("192.0.2.7:8443")))
 	answer <- true
 	g.Eventually(func() []string { return v.untried("dublin") }).Should(BeEmpty())
@@ -127,6 +136,22 @@ func TestATryIsRemembered(t *testing.T) {
 		g.Expect(v.untried("dublin")).To(BeEmpty())
 	}
 	g.Expect(asked).To(BeEmpty())
+}
+
+// That nobody answered by any way counts until somebody does.
+func TestSilenceIsTriedAgain(t *testing.T) {
+	g := NewWithT(t)
+	var former atomic.Bool
+	tries := &tries{pause: time.Microsecond, connects: func(_ context.Context, address string) bool {
+		return former.Load() && address == "10.101.0.7:8443"
+	}}
+	v := balanced(ip("192.0.2.7"))
+	v.now, v.ready, v.opened = noon, true, tries.opened("web")
+	g.Expect(tries.source().Start(t.Context(), nil)).To(Succeed())
+	g.Eventually(func() []string { return v.untried("dublin") }).Should(BeEmpty())
+	former.Store(true)
+	v.now = noon.Add(tryAgain)
+	g.Eventually(func() []string { return v.untried("dublin") }).Should(Equal([]string{"10.101.0.7:1433"}))
 }
 
 // A proxy takes a connection and closes it when nothing is behind.

@@ -118,8 +118,8 @@ func TestALoadBalancerIsAwaited(t *testing.T) {
 		leads       []string
 	}{
 		"ports of nodes serve on": {byNode, waiting(func(*serverView) {}), []string{"10.100.0.12:31433"}},
-		"until the pod is at another node": {byNode, waiting(func(v *serverView) { v.nodeAddress = "10.100.0.13" }),
-			nil},
+		"also when the pod is at another node": {byNode, waiting(func(v *serverView) { v.nodeAddress = "10.100.0.13" }),
+			[]string{"10.100.0.13:31433"}},
 		"a flat network serves on": {view("tukwila", "10.101.0.7"), balanced(),
 			[]string{"10.101.0.7:1433"}},
 		"until the pod is another": {view("tukwila", "10.101.0.6"), balanced(), nil},
@@ -290,6 +290,7 @@ func TestWhatAHostnameMeans(t *testing.T) {
 		"the same answer, to be noted":                {had(), confirmEvery, []string{"192.0.2.8"}, true, at("192.0.2.8"), 0},
 		"another answer":                              {had(), time.Second, []string{"192.0.2.9"}, true, at("192.0.2.9"), 0},
 		"the DNS is silent":                           {had(), time.Hour, nil, true, old, resolvedValid - time.Second},
+		"another process has been told":               {had(), time.Minute, nil, true, old, 4 * resolvedValid},
 		"the DNS was silent too long":                 {had(), time.Hour, nil, true, nil, resolvedValid},
 		"first silence after an outage of everything": {had(), 5 * time.Hour, nil, true, old, 0},
 		"another name":                                {renamed, time.Second, nil, false, nil, 0},
@@ -298,6 +299,7 @@ func TestWhatAHostnameMeans(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			g := NewWithT(t)
 			now := noon.Add(c.after)
+			c.server.now = now
 			if c.asked {
 				c.server.said(now, c.said...)
 				c.server.looked.silent = now.Add(-c.silent)
