@@ -122,8 +122,8 @@ type name struct {
 	// endpoints when there is no selector. keep says that they are not known now: those that are published stay.
 	endpoints []endpoint
 	keep      bool
-	// former are other ways to the same servers: what leads there alone stays until the endpoints have been tried.
-	former []string
+	// trials are servers besides, to which what is published says the way.
+	trials []trial
 	// living are the addresses and ports (endpoint.key) to which what keep leaves may lead; nil when those of some servers
 	// are not known.
 	living []string

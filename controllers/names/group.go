@@ -269,7 +269,8 @@ func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 	case g.primary.awaits(at):
 		write.keep, write.living, write.barred = true, g.primary.ways(at), g.besides(at, g.primary)
 	default:
-		write.endpoints, write.former, write.barred = g.primary.reach(at), g.primary.untried(at), g.besides(at, g.primary)
+		write.lead(at, g.primary)
+		write.barred = g.besides(at, g.primary)
 	}
 	read := name{namespace: g.namespace, service: g.listener.Name + readOnlySuffix, ports: ports, labels: labels}
 	var reached []*serverView
@@ -283,13 +284,12 @@ func groupNames(g *groupView, at v1alpha1.SiteName) []name {
 		read.living = append([]string{}, addresses(at, g.readable)...)
 	}
 	for _, s := range g.nearest(at, reached) {
-		read.endpoints, read.former = append(read.endpoints, s.reach(at)...), append(read.former, s.untried(at)...)
+		read.lead(at, s)
 	}
 	read.barred = append(addresses(at, g.barred), g.besides(at, g.readable...)...)
-	if len(read.endpoints) > 0 {
+	if len(reached) > 0 {
 		// Readers are better sent to the secondaries that can be seen than to one that may be gone.
 		read.keep = false
 	}
-	slices.SortFunc(read.endpoints, func(a, b endpoint) int { return strings.Compare(a.address, b.address) })
 	return []name{write, read}
 }

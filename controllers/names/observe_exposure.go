@@ -75,17 +75,13 @@ func nodePortsOf(s *corev1.Service) map[string]int32 {
 }
 
 // reach returns where the server is reached from a site; nothing when it has no address there (yet). It is all ports of
-// a server or none. Ports of nodes that were declared until now serve until the load balancer is found to forward: also
-// after the pod was made anew, when nothing is published that could stay.
+// a server or none. While a load balancer has no address, ports of nodes that are still open serve.
 func (v *serverView) reach(from v1alpha1.SiteName) []endpoint {
 	way := v.declared(from)
-	if v.address == "" || from == v.home || v.exposure != v1alpha1.ExposureLoadBalancer || !v.hasNodePorts() {
-		return way
+	if len(way) == 0 && v.address != "" && v.exposure == v1alpha1.ExposureLoadBalancer && v.hasNodePorts() {
+		return v.byNode()
 	}
-	if len(way) > 0 && (v.opened == nil || v.opened(from, v)) {
-		return way
-	}
-	return v.byNode()
+	return way
 }
 
 func (v *serverView) byNode() []endpoint {

@@ -130,9 +130,10 @@ func (v *serverView) lookUp(l *lookups, who types.NamespacedName, now time.Time,
 	}
 	// Many a resolver fails for the family that a name has no address of.
 	network := "ip4"
-	if pod, err := netip.ParseAddr(v.address); err != nil {
+	switch {
+	case v.address == "":
 		network = "ip"
-	} else if pod.Unmap().Is6() {
+	case isIPv6(v.address):
 		network = "ip6"
 	}
 	v.looked = l.of(question[answer]{

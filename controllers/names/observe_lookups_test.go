@@ -49,6 +49,31 @@ func started(t *testing.T, l *lookups) (queue workqueue.TypedRateLimitingInterfa
 	return queue, ends
 }
 
+// The DNS is asked for addresses of the pod's family: for the other one many a resolver fails.
+func TestTheDNSIsAskedForAFamily(t *testing.T) {
+	for pod, c := range map[string]struct{ network, means string }{
+		"10.101.0.7": {"ip4", "192.0.2.8"}, "2001:db8:1::7": {"ip6", "2001:db8::8"}, "": {"ip", "192.0.2.8"}} {
+		t.Run(c.network, func(t *testing.T) {
+			g := NewWithT(t)
+			l := &lookups{ask: func(_ context.Context, network, _ string) ([]netip.Addr, error) {
+				if network != c.network {
+					return nil, errors.New("server misbehaving")
+				}
+				return []netip.Addr{netip.MustParseAddr(c.means)}, nil
+			}}
+			started(t, l)
+			v := balanced(corev1.LoadBalancerIngress{Hostname: "a.elb.example.com"})
+			v.address = pod
+			g.Eventually(func() []string {
+				if v.lookUp(l, asker, noon, false); v.looked == nil {
+					return nil
+				}
+				return v.looked.addresses
+			}).Should(Equal([]string{c.means}))
+		})
+	}
+}
+
 // The DNS is asked in the background, once a minute, and what does not belong into a slice is no answer. Nobody asks
 // for what the home site's own process has asked lately.
 func TestTheDNSIsAsked(t *testing.T) {

@@ -41,11 +41,24 @@ const (
 // untried are the former ways to the server, which a site that is led there keeps while it has not been found that the
 // load balancer forwards: that has an address before it does.
 func (v *serverView) untried(from v1alpha1.SiteName) []string {
-	if from == v.home || v.exposure != v1alpha1.ExposureLoadBalancer || v.opened == nil || len(v.reach(from)) == 0 ||
+	if from == v.home || v.exposure != v1alpha1.ExposureLoadBalancer || v.opened == nil || len(v.declared(from)) == 0 ||
 		v.opened(from, v) {
 		return nil
 	}
 	return endpointKeys(v.former())
+}
+
+// trial is a server that is reached by its former ways, as far as a name leads there, until its declared one has been
+// found to forward.
+type trial struct{ declared, former []endpoint }
+
+// lead has a name lead from a site to a server.
+func (n *name) lead(from v1alpha1.SiteName, v *serverView) {
+	if len(v.untried(from)) > 0 {
+		n.trials = append(n.trials, trial{v.declared(from), v.former()})
+		return
+	}
+	n.endpoints = append(n.endpoints, v.reach(from)...)
 }
 
 // trying is a server's load balancer at the addresses that it has.

@@ -50,6 +50,7 @@ func TestALoadBalancerIsTriedFirst(t *testing.T) {
 		"nothing, and no ports of nodes":     {nil, alone, []string{"192.0.2.7:1433"}, false},
 		"another load balancer's, untried":   {balanced(ip("192.0.2.6")), alone, []string{"192.0.2.7:1433"}, false},
 		"the load balancer's, by a new try":  {balanced(ip("192.0.2.7")), alone, []string{"192.0.2.7:1433"}, false},
+		"it, while ports of nodes are open":  {now(true), now(false), []string{"192.0.2.7:1433"}, false},
 		"another server's by the same nodes": {other(byNode), now(false), []string{"10.100.0.12:31433"}, true},
 	} {
 		t.Run(what, func(t *testing.T) {

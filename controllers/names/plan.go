@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -156,9 +157,7 @@ func planSlices(n *name, at published) []step {
 	if n.selector == nil && n.keep {
 		return planKept(n, at)
 	}
-	if n.stays(at) {
-		return nil
-	}
+	n, _ = n.settled(at)
 	for _, want := range n.makeSlices() {
 		wanted[want.Name] = true
 		old, ok := have[want.Name]
@@ -184,17 +183,36 @@ func planSlices(n *name, at published) []step {
 	return steps
 }
 
-// stays tells that what is published leads to former ways alone, and endpoints in their place are untried.
-func (n *name) stays(at published) bool {
+// settled is the name with a way to each server that is being tried, in place of trials. What is published leads there
+// on, by the declared way or a former one: whoever tries goes over, and nobody goes back for not having tried. What
+// leads elsewhere or nowhere is led to ports of nodes, which are no worse, and without them to the declared way. tries
+// says that a former way serves.
+func (n *name) settled(at published) (to *name, tries bool) {
 	var keys []string
 	for i := range at.slices {
 		for _, e := range at.slices[i].Endpoints {
 			keys = append(keys, keysAt(&at.slices[i], e)...)
 		}
 	}
-	return len(keys) > 0 && !n.keep && !slices.ContainsFunc(keys, func(key string) bool {
-		return !slices.Contains(n.former, key) || slices.Contains(n.barred, key)
-	})
+	without := func(ways []endpoint, these func(endpoint) bool) []endpoint {
+		return slices.DeleteFunc(slices.Clone(ways), these)
+	}
+	away := func(e endpoint) bool { return !slices.Contains(keys, e.key()) || slices.Contains(n.barred, e.key()) }
+	ofPods := func(e endpoint) bool { return e.targets == nil }
+	settled := *n
+	settled.endpoints, settled.trials = slices.Clone(n.endpoints), nil
+	for _, t := range n.trials {
+		way, former := t.declared, without(t.former, away)
+		if len(former) == 0 {
+			former = without(t.former, ofPods)
+		}
+		if len(without(t.declared, away)) == 0 && len(former) > 0 {
+			way, tries = former, true
+		}
+		settled.endpoints = append(settled.endpoints, way...)
+	}
+	slices.SortFunc(settled.endpoints, func(a, b endpoint) int { return strings.Compare(a.address, b.address) })
+	return &settled, tries
 }
 
 // planKept takes out of what is published the addresses that are known to be nobody's, and those that are barred.

@@ -66,7 +66,11 @@ func planNames(_ Desired, w Observed) reconcile.Plan {
 		if w.names != nil {
 			desired = w.names(v.name)
 		}
-		if slices.ContainsFunc(desired, func(n name) bool { return n.stays(v.has[n.service]) }) {
+		tries := func(n name) bool {
+			_, tries := n.settled(v.has[n.service])
+			return tries
+		}
+		if slices.ContainsFunc(desired, tries) {
 			p.untried = append(p.untried, string(v.name))
 		}
 		here, conflicts := planOf(w.suspended && w.names != nil, v.name, desired, w.labels, v.has)

@@ -13,7 +13,8 @@ func serverNames(namespace string, server *serverView, at v1alpha1.SiteName) []n
 	n := name{namespace: namespace, service: podName(server.name), ports: serverPorts,
 		labels: ownLabels(namespace, v1alpha1.LabelServer, string(server.name))}
 	if at != server.home {
-		n.keep, n.endpoints, n.former = !server.known, server.reach(at), server.untried(at)
+		n.keep = !server.known
+		n.lead(at, server)
 		if server.awaits(at) {
 			// Where it was reached until now it is yet, as far as anything of that is left.
 			n.keep, n.living = true, server.ways(at)
